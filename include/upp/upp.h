@@ -1,0 +1,8 @@
+/* upp/upp.h — all of libupp. */
+#ifndef UPP_UPP_H
+#define UPP_UPP_H
+
+#include <upp/base.h>
+#include <upp/hooks.h>
+
+#endif

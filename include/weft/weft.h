@@ -1,0 +1,7 @@
+/* weft/weft.h — all of libweft. */
+#ifndef WEFT_WEFT_H
+#define WEFT_WEFT_H
+
+#include <upp/upp.h>
+
+#endif

@@ -1,0 +1,110 @@
+/* base/arena.c — memory that is freed all at once.
+ *
+ * Chunks double from 4 KiB to 1 MiB; a larger request gets a chunk of its own size.
+ */
+#include "base/arena.h"
+
+#include <stdio.h>
+
+#include "base/hooks.h"
+
+enum { FIRST_CHUNK = 4096, LAST_CHUNK = 1 << 20 };
+
+struct wb_chunk {
+    struct wb_chunk *older;
+    size_t           size; /* with this header */
+    _Alignas(max_align_t) char bytes[];
+};
+
+static void *fail(struct wb_arena *a, int r)
+{
+    a->failed = r;
+    a->p = a->end = NULL; /* so that the fast path fails too */
+    return NULL;
+}
+
+void *wb_arena_more(struct wb_arena *a, size_t n, size_t align)
+{
+    if (a->failed)
+        return NULL;
+    if (n > SIZE_MAX / 2 || a->used > a->max)
+        return fail(a, -UPP_ELIMIT);
+    size_t need = sizeof(struct wb_chunk) + n + (align > _Alignof(max_align_t) ? align : 0);
+    size_t size = a->chunks ? WB_MIN(a->chunks->size * 2, (size_t)LAST_CHUNK) : FIRST_CHUNK;
+    size        = WB_MAX(size, need);
+    if (size > a->max - a->used)
+        size = need; /* near the limit: only what is asked for */
+    if (size > a->max - a->used)
+        return fail(a, -UPP_ELIMIT);
+    struct wb_chunk *c = wb_alloc(size);
+    if (!c)
+        return fail(a, -UPP_ENOMEM);
+    c->older  = a->chunks;
+    c->size   = size;
+    a->chunks = c;
+    a->used += size;
+    a->p   = c->bytes;
+    a->end = (char *)c + size;
+    return wb_arena_alloc(a, n, align);
+}
+
+void wb_arena_done(struct wb_arena *a)
+{
+    for (struct wb_chunk *c = a->chunks, *older; c; c = older) {
+        older = c->older;
+        wb_free(c);
+    }
+    *a = (struct wb_arena){.max = a->max};
+}
+
+void wb_arena_reset(struct wb_arena *a)
+{
+    struct wb_chunk *keep = a->chunks;
+    if (!keep || keep->size > LAST_CHUNK) {
+        wb_arena_done(a);
+        return;
+    }
+    for (struct wb_chunk *c = keep->older, *older; c; c = older) {
+        older = c->older;
+        wb_free(c);
+    }
+    keep->older = NULL;
+    *a          = (struct wb_arena){
+                 .chunks = keep, .p = keep->bytes, .end = (char *)keep + keep->size, .used = keep->size, .max = a->max};
+}
+
+struct upp_str wb_arena_dup(struct wb_arena *a, struct upp_str s)
+{
+    if (!s.p)
+        return (struct upp_str){0};
+    char *p = s.n < SIZE_MAX ? wb_arena_alloc(a, s.n + 1, 1) : fail(a, -UPP_ELIMIT);
+    if (!p)
+        return (struct upp_str){0};
+    memcpy(p, s.p, s.n);
+    p[s.n] = 0;
+    return (struct upp_str){p, s.n};
+}
+
+struct upp_str wb_arena_printf(struct wb_arena *a, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    char *p = n < 0 ? fail(a, -UPP_ENOMEM) : wb_arena_alloc(a, (size_t)n + 1, 1);
+    if (!p)
+        return (struct upp_str){0};
+    va_start(args, fmt);
+    (void)vsnprintf(p, (size_t)n + 1, fmt, args);
+    va_end(args);
+    return (struct upp_str){p, (size_t)n};
+}
+
+int wb_arena_check(const struct wb_arena *a, struct upp_err *err)
+{
+    if (a->failed == -UPP_ELIMIT)
+        return upp_fail(err, UPP_ELIMIT, "needs more than %zu bytes of memory", a->max);
+    if (a->failed)
+        return upp_fail(err, UPP_ENOMEM, "out of memory");
+    return 0;
+}

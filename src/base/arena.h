@@ -1,0 +1,68 @@
+/* base/arena.h — memory that is freed all at once: a decoded document, a turn, a request.
+ *
+ * Grows in chunks up to a hard maximum. Sticky: after the first failure every allocation gives NULL (or no
+ * text) and wb_arena_check says why. Chunks are never moved, so pointers stay good until reset or done.
+ */
+#ifndef WB_ARENA_H
+#define WB_ARENA_H
+
+#include <stdarg.h>
+
+#include "base/defs.h"
+#include "base/str.h"
+
+struct wb_arena {
+    struct wb_chunk *chunks; /* newest first */
+    char            *p, *end;
+    size_t           used, max; /* bytes taken from the system, and their limit */
+    int              failed;
+};
+
+/* An arena of at most `max` bytes: `struct wb_arena a = WB_ARENA(16u << 20);`. */
+#define WB_ARENA(maximum)                                                                                              \
+    {                                                                                                                  \
+        .max = (maximum)                                                                                               \
+    }
+
+WB_EXPORT_BEGIN
+
+void wb_arena_done(struct wb_arena *a);  /* frees all; usable again */
+void wb_arena_reset(struct wb_arena *a); /* forgets all, keeps one chunk for the next use, clears a failure */
+
+/* The slow path of wb_arena_alloc. */
+void *wb_arena_more(struct wb_arena *a, size_t n, size_t align);
+
+/* A copy, followed by a NUL that is not counted. No text stays no text. */
+struct upp_str wb_arena_dup(struct wb_arena *a, struct upp_str s);
+struct upp_str wb_arena_printf(struct wb_arena *a, const char *fmt, ...) UPP_PRINTF(2, 3);
+
+/* 0, or the failure with a sentence in err. */
+int wb_arena_check(const struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
+
+WB_EXPORT_END
+
+/* n bytes, not cleared; NULL once failed. `align` is a power of two. */
+static inline void *wb_arena_alloc(struct wb_arena *a, size_t n, size_t align)
+{
+    uintptr_t at = ((uintptr_t)a->p + (align - 1)) & ~(uintptr_t)(align - 1);
+    if (WB_LIKELY(a->p && at <= (uintptr_t)a->end && n <= (uintptr_t)a->end - at)) {
+        char *p = a->p + (at - (uintptr_t)a->p);
+        a->p    = p + n;
+        return p;
+    }
+    return wb_arena_more(a, n, align);
+}
+
+static inline void *wb_arena_zero(struct wb_arena *a, size_t n, size_t align)
+{
+    void *p = wb_arena_alloc(a, n, align);
+    return p ? memset(p, 0, n) : NULL;
+}
+
+/* One cleared T, or `count` of them in a row. */
+#define wb_new(a, T) ((T *)wb_arena_zero((a), sizeof(T), _Alignof(T)))
+#define wb_new_n(a, T, count)                                                                                          \
+    ((T *)((size_t)(count) > SIZE_MAX / sizeof(T) ? wb_arena_more((a), SIZE_MAX, 1)                                    \
+                                                  : wb_arena_zero((a), (size_t)(count) * sizeof(T), _Alignof(T))))
+
+#endif

@@ -1,0 +1,34 @@
+/* base/vec.h — growing arrays of any type.
+ *
+ *     WB_VEC(int) v = {0};
+ *     if (!wb_vec_push(&v, 7, MAX_ITEMS)) ...      no memory, or the maximum is reached: nothing changed
+ *     wb_vec_done(&v);
+ *
+ * A pointer into the array is good until the next push.
+ */
+#ifndef WB_VEC_H
+#define WB_VEC_H
+
+#include <upp/base.h>
+
+#include "base/export.h"
+
+#define WB_VEC(T)                                                                                                      \
+    struct {                                                                                                           \
+        T     *p;                                                                                                      \
+        size_t n, cap;                                                                                                 \
+    }
+
+WB_EXPORT_BEGIN
+/* Room for one more; false when there is no memory or n has reached max. */
+bool wb_vec_grow(void **p, size_t n, size_t *cap, size_t item, size_t max);
+void wb_vec_free(void **p, size_t *n, size_t *cap);
+WB_EXPORT_END
+
+#define wb_vec_room(v, max)                                                                                            \
+    ((v)->n < (v)->cap ? (v)->n < (max)                                                                                \
+                       : wb_vec_grow((void **)(void *)&(v)->p, (v)->n, &(v)->cap, sizeof *(v)->p, (max)))
+#define wb_vec_push(v, value, max) (wb_vec_room((v), (max)) ? ((v)->p[(v)->n++] = (value), true) : false)
+#define wb_vec_done(v)             wb_vec_free((void **)(void *)&(v)->p, &(v)->n, &(v)->cap)
+
+#endif

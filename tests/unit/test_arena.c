@@ -1,0 +1,66 @@
+#include "base/arena.h"
+#include "base/hooks.h"
+#include "support/test.h"
+
+TEST(arena_gives_aligned_cleared_memory)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    for (size_t i = 0; i < 1000; i++) {
+        char *c = wb_arena_alloc(&a, 1 + i % 7, 1);
+        long *l = wb_new(&a, long);
+        CHECK(c && l && *l == 0 && (uintptr_t)l % _Alignof(long) == 0);
+        memset(c, 0xff, 1 + i % 7);
+        *l = -1;
+    }
+    char *page = wb_arena_alloc(&a, 100, 4096);
+    CHECK(page && (uintptr_t)page % 4096 == 0);
+    CHECK(wb_arena_check(&a, NULL) == 0);
+}
+
+TEST(arena_fails_sticky_at_its_maximum)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 10);
+    struct upp_err                            err;
+    char                                     *first = wb_arena_alloc(&a, 10, 1);
+    CHECK(first);
+    first[0] = 'x';
+    CHECK(!wb_arena_alloc(&a, 64u << 10, 1));
+    CHECK(!wb_arena_alloc(&a, 1, 1)); /* sticky */
+    CHECK(!wb_new(&a, int) && !wb_arena_dup(&a, UPP_STR("x")).p);
+    CHECK_INT(wb_arena_check(&a, &err), -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("needs more than 65536 bytes of memory"));
+    CHECK(first[0] == 'x');
+    wb_arena_reset(&a);
+    CHECK(wb_arena_alloc(&a, 1, 1));
+}
+
+TEST(arena_refuses_sizes_that_overflow)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SIZE_MAX);
+    CHECK(!wb_new_n(&a, uint64_t, SIZE_MAX / 4));
+    CHECK_INT(wb_arena_check(&a, NULL), -UPP_ELIMIT);
+}
+
+TEST(arena_copies_text_with_nul_after_it)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str                            s = wb_arena_dup(&a, wb_str("a\0b", 3));
+    CHECK_STR(s, wb_str("a\0b", 3));
+    CHECK(s.p[3] == 0);
+    CHECK(!wb_arena_dup(&a, (struct upp_str){0}).p);
+    CHECK_STR(wb_arena_dup(&a, UPP_STR("")), UPP_STR(""));
+    CHECK_STR(wb_arena_printf(&a, "%d-%s", 7, "x"), UPP_STR("7-x"));
+}
+
+TEST(arena_serves_large_requests_and_resets)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    for (int round = 0; round < 3; round++) {
+        char *big = wb_arena_alloc(&a, 3u << 20, 1);
+        CHECK(big);
+        big[(3u << 20) - 1] = 1;
+        CHECK(wb_arena_alloc(&a, 10, 1));
+        wb_arena_reset(&a);
+        CHECK(a.used <= 2u << 20);
+    }
+}

@@ -1,0 +1,45 @@
+#include "base/list.h"
+#include "base/vec.h"
+
+#include "support/test.h"
+
+TEST(vec_grows_to_its_maximum)
+{
+    WB_VEC(int) v = {0};
+    bool ok       = true;
+    for (int i = 0; i < 100; i++)
+        ok = ok && wb_vec_push(&v, i, 100);
+    bool refused = !wb_vec_push(&v, 100, 100);
+    bool held    = ok && v.n == 100 && v.p[99] == 99;
+    wb_vec_done(&v);
+    CHECK(ok && refused && held);
+    CHECK(!v.p && v.n == 0 && v.cap == 0);
+}
+
+struct item {
+    int            n;
+    struct wb_link link;
+};
+
+TEST(list_links_and_unlinks)
+{
+    struct wb_link head, other;
+    struct item    items[4] = {{.n = 0}, {.n = 1}, {.n = 2}, {.n = 3}};
+    wb_list_init(&head);
+    wb_list_init(&other);
+    for (int i = 0; i < 3; i++)
+        wb_list_push(&head, &items[i].link);
+    wb_unlink(&items[1].link);
+    wb_unlink(&items[1].link); /* harmless */
+    CHECK(!wb_linked(&items[1].link) && wb_linked(&items[0].link));
+    wb_list_push(&other, &items[3].link);
+    wb_list_splice(&head, &other);
+    CHECK(wb_list_empty(&other));
+    int seen = 0;
+    wb_list_each (l, &head) {
+        seen = seen * 10 + wb_item(l, struct item, link)->n + 1;
+        wb_unlink(l);
+    }
+    CHECK_INT(seen, 134);
+    CHECK(wb_list_empty(&head) && !wb_list_pop(&head));
+}
