@@ -31,7 +31,7 @@ static struct {
     const struct test *test;
     volatile bool      failed, broken; /* a CHECK, an ALWAYS */
     bool               torture;
-    char               note[256], why[1024], sweep[160], folder[256];
+    char               note[256], why[1536], sweep[160], folder[256];
 } now;
 
 void test_register(struct test *t)
