@@ -1,0 +1,119 @@
+/* base/uuid.c — UUIDs.
+ *
+ *     byte   0  1  2  3 - 4  5 - 6  7 - 8  9 - 10 11 12 13 14 15
+ *     version: the upper half of byte 6. Variant: the upper two bits of byte 8, always 10.
+ */
+#include "base/uuid.h"
+
+#include "base/random.h"
+
+#define LOW_BITS(n) (((uint64_t)1 << (n)) - 1)
+
+static void stamp(struct wb_uuid *u, unsigned version)
+{
+    u->b[6] = (unsigned char)((u->b[6] & 0x0f) | version << 4);
+    u->b[8] = (unsigned char)((u->b[8] & 0x3f) | 0x80);
+}
+
+int wb_uuid_new(struct wb_uuid *ret, struct upp_err *err)
+{
+    struct wb_uuid u;
+    int            r = wb_random(u.b, sizeof u.b, err);
+    if (r < 0)
+        return r;
+    stamp(&u, 4);
+    *ret = u;
+    return 0;
+}
+
+static void put64(unsigned char *p, uint64_t v)
+{
+    for (int i = 7; i >= 0; i--, v >>= 8)
+        p[i] = (unsigned char)v;
+}
+
+static uint64_t get64(const unsigned char *p)
+{
+    uint64_t v = 0;
+    for (int i = 0; i < 8; i++)
+        v = v << 8 | p[i];
+    return v;
+}
+
+struct wb_uuid wb_uuid_v8(uint64_t high, uint64_t low)
+{
+    struct wb_uuid u;
+    put64(u.b, (high & LOW_BITS(60)) >> 12 << 16 | (high & LOW_BITS(12)));
+    put64(u.b + 8, low);
+    stamp(&u, 8);
+    return u;
+}
+
+bool wb_uuid_v8_bits(struct wb_uuid u, uint64_t *high, uint64_t *low)
+{
+    if (wb_uuid_version(u) != 8)
+        return false;
+    uint64_t v = get64(u.b);
+    *high      = v >> 16 << 12 | (v & LOW_BITS(12));
+    *low       = get64(u.b + 8) & LOW_BITS(62);
+    return true;
+}
+
+unsigned wb_uuid_version(struct wb_uuid u)
+{
+    return (u.b[8] & 0xc0) == 0x80 ? u.b[6] >> 4 : 0;
+}
+
+static const char digits[] = "0123456789abcdef";
+
+struct upp_str wb_uuid_hex(struct wb_uuid u, char out[WB_UUID_HEX + 1])
+{
+    for (size_t i = 0; i < sizeof u.b; i++) {
+        out[2 * i]     = digits[u.b[i] >> 4];
+        out[2 * i + 1] = digits[u.b[i] & 15];
+    }
+    out[WB_UUID_HEX] = 0;
+    return wb_str(out, WB_UUID_HEX);
+}
+
+/* Where the two digits of each byte stand in the form with dashes. */
+static const unsigned char places[16] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
+
+struct upp_str wb_uuid_text(struct wb_uuid u, char out[WB_UUID_TEXT + 1])
+{
+    for (size_t i = 0; i < sizeof u.b; i++) {
+        out[places[i]]     = digits[u.b[i] >> 4];
+        out[places[i] + 1] = digits[u.b[i] & 15];
+    }
+    out[8] = out[13] = out[18] = out[23] = '-';
+    out[WB_UUID_TEXT]                    = 0;
+    return wb_str(out, WB_UUID_TEXT);
+}
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+bool wb_uuid_parse(struct upp_str s, struct wb_uuid *ret)
+{
+    bool dashes = s.n == WB_UUID_TEXT;
+    if (dashes ? s.p[8] != '-' || s.p[13] != '-' || s.p[18] != '-' || s.p[23] != '-' : s.n != WB_UUID_HEX)
+        return false;
+    struct wb_uuid u;
+    for (size_t i = 0; i < sizeof u.b; i++) {
+        const char *p    = s.p + (dashes ? places[i] : 2 * i);
+        int         high = digit(p[0]), low = digit(p[1]);
+        if (high < 0 || low < 0)
+            return false;
+        u.b[i] = (unsigned char)(high << 4 | low);
+    }
+    *ret = u;
+    return true;
+}
