@@ -5,57 +5,46 @@
  */
 #include "base/uuid.h"
 
+#include <endian.h>
+
 #include "base/random.h"
 
 #define LOW_BITS(n) (((uint64_t)1 << (n)) - 1)
 
-static void stamp(struct wb_uuid *u, unsigned version)
+/* Both halves as numbers, in registers: changing single bytes of one just stored would stall every id. */
+static struct wb_uuid make(uint64_t high, uint64_t low, uint64_t version)
 {
-    u->b[6] = (unsigned char)((u->b[6] & 0x0f) | version << 4);
-    u->b[8] = (unsigned char)((u->b[8] & 0x3f) | 0x80);
+    struct wb_uuid u;
+    high = htobe64((high & ~(LOW_BITS(4) << 12)) | version << 12);
+    low  = htobe64((low & LOW_BITS(62)) | (uint64_t)2 << 62);
+    memcpy(u.b, &high, sizeof high);
+    memcpy(u.b + sizeof high, &low, sizeof low);
+    return u;
 }
 
 int wb_uuid_new(struct wb_uuid *ret, struct upp_err *err)
 {
-    struct wb_uuid u;
-    int            r = wb_random(u.b, sizeof u.b, err);
+    uint64_t bits[2];
+    int      r = wb_random(bits, sizeof bits, err);
     if (r < 0)
         return r;
-    stamp(&u, 4);
-    *ret = u;
+    *ret = make(bits[0], bits[1], 4);
     return 0;
-}
-
-static void put64(unsigned char *p, uint64_t v)
-{
-    for (int i = 7; i >= 0; i--, v >>= 8)
-        p[i] = (unsigned char)v;
-}
-
-static uint64_t get64(const unsigned char *p)
-{
-    uint64_t v = 0;
-    for (int i = 0; i < 8; i++)
-        v = v << 8 | p[i];
-    return v;
 }
 
 struct wb_uuid wb_uuid_v8(uint64_t high, uint64_t low)
 {
-    struct wb_uuid u;
-    put64(u.b, (high & LOW_BITS(60)) >> 12 << 16 | (high & LOW_BITS(12)));
-    put64(u.b + 8, low);
-    stamp(&u, 8);
-    return u;
+    return make(high >> 12 << 16 | (high & LOW_BITS(12)), low, 8);
 }
 
 bool wb_uuid_v8_bits(struct wb_uuid u, uint64_t *high, uint64_t *low)
 {
     if (wb_uuid_version(u) != 8)
         return false;
-    uint64_t v = get64(u.b);
-    *high      = v >> 16 << 12 | (v & LOW_BITS(12));
-    *low       = get64(u.b + 8) & LOW_BITS(62);
+    uint64_t halves[2];
+    memcpy(halves, u.b, sizeof halves);
+    *high = be64toh(halves[0]) >> 16 << 12 | (be64toh(halves[0]) & LOW_BITS(12));
+    *low  = be64toh(halves[1]) & LOW_BITS(62);
     return true;
 }
 
