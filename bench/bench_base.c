@@ -3,14 +3,17 @@
  * Floor and product run in turns, so that a slow moment of the machine meets both; the medians are compared. Times
  * are CPU time of this thread. Exits with 1 when a goal is missed.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/base64.h"
 #include "base/defs.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
 
@@ -138,8 +141,51 @@ static void decode_base64(size_t n)
     }
 }
 
+/* ---- Log lines: the floor of a line is writing as many bytes, of no line an empty loop ---------- */
+
+static int null_fd;
+
+static void nothing(size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        keep(&i);
+}
+
+static void log_off(size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        wb_log(WB_DEBUG, "asked", WB_LS("run", UPP_STR("2c1e")), WB_LU("step", i));
+        keep(&i);
+    }
+}
+
+static void write_line(size_t n)
+{
+    static const char line[] = "time=2026-02-03T04:05:06.789Z level=info msg=\"run started\" "
+                               "run=01234567-89ab-4cde-8f01-23456789abcd model=gpt step=100000 ms=12.5\n";
+    for (size_t i = 0; i < n; i++)
+        if (write(null_fd, line, sizeof line - 1) < 0)
+            abort();
+}
+
+static void log_line(size_t n)
+{
+    WB_LOG_CTX(WB_LZ("run", "01234567-89ab-4cde-8f01-23456789abcd"));
+    for (size_t i = 0; i < n; i++)
+        wb_log(WB_INFO, "run started", WB_LZ("model", "gpt"), WB_LU("step", i), WB_LD("ms", 12.5));
+}
+
+static void log_json(size_t n)
+{
+    wb_log_setup(WB_INFO, WB_LOG_JSON, null_fd);
+    log_line(n);
+    wb_log_setup(WB_INFO, WB_LOG_TEXT, null_fd);
+}
+
 int main(void)
 {
+    null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    wb_log_setup(WB_INFO, WB_LOG_TEXT, null_fd);
     memset(ascii, 'x', sizeof ascii);
     for (size_t i = 0; i + 3 <= sizeof mixed; i += 3)
         memcpy(mixed + i, "\xe2\x82\xac", 3);
@@ -149,6 +195,9 @@ int main(void)
     compare("utf8 valid, 1 KiB of euros", copy_kib, validate_mixed, 20000, 0);
     compare("base64 encode, 1 KiB", copy_kib, encode_base64, 20000, 0);
     compare("base64 decode, to 1 KiB", copy_kib, decode_base64, 20000, 0);
+    compare("log line, filtered out", nothing, log_off, 2000000, 5);
+    compare("log line, text", write_line, log_line, 20000, 0);
+    compare("log line, json", write_line, log_json, 20000, 0);
     wb_buf_done(&text);
     wb_buf_done(&bytes);
     return missed;
