@@ -234,13 +234,16 @@ int wb_time_cmp(const struct wb_time *a, const struct wb_time *b)
 
 struct wb_time wb_time_from_ms(int64_t ms)
 {
-    int64_t seconds = floor_div(ms, 1000);
-    return (struct wb_time){.seconds = seconds, .nanos = (uint32_t)(ms - seconds * 1000) * 1000000};
+    int64_t left = ms % 1000;
+    return (struct wb_time){
+        .seconds = floor_div(ms, 1000),
+        .nanos   = (uint32_t)(left < 0 ? left + 1000 : left) * 1000000,
+    };
 }
 
 int64_t wb_time_ms(const struct wb_time *t)
 {
-    return t->seconds * 1000 + t->nanos / 1000000;
+    return (int64_t)((uint64_t)t->seconds * 1000 + t->nanos / 1000000); /* right even where the product wraps */
 }
 
 static char *put(char *out, unsigned digits, unsigned v)

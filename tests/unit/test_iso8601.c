@@ -263,7 +263,9 @@ TEST_WITH(iso8601_agrees_with_the_c_library, .no_torture = "it calls no hook")
     t = wb_time_from_ms(last + 1);
     CHECK(!wb_time_upp(&t, out).p);
     t = wb_time_from_ms(INT64_MIN);
-    CHECK(!wb_time_upp(&t, out).p && wb_time_ms(&(struct wb_time){.seconds = -1, .nanos = 999000000}) == -1);
+    CHECK(!wb_time_upp(&t, out).p && wb_time_ms(&t) == INT64_MIN);
     t = wb_time_from_ms(INT64_MAX);
-    CHECK(!wb_time_upp(&t, out).p);
+    CHECK(!wb_time_upp(&t, out).p && wb_time_ms(&t) == INT64_MAX);
+    t = wb_time_from_ms(-1);
+    CHECK(t.seconds == -1 && t.nanos == 999000000 && wb_time_ms(&t) == -1);
 }
