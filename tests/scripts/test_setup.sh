@@ -269,10 +269,10 @@ setup deb12 --check
 { status 1 && grep -qx 'setup: missing: libssl-dev' "$tmp/err"; }
 ok "--check: another architecture's does not count, one built by hand does"
 setup deb12 --check clang format
-{ status 1 && has err 'missing: clang libclang-rt-14-dev clang-format'; }
+{ status 1 && has err 'missing: clang llvm libclang-rt-14-dev clang-format'; }
 ok "--check clang on Debian 12"
 setup deb13 --check clang valgrind coverage postgres python browser
-{ status 1 && has err 'clang libclang-rt-19-dev valgrind gcovr' &&
+{ status 1 && has err 'clang llvm libclang-rt-19-dev valgrind gcovr' &&
   has err 'python3-venv python3-pip chromium chromium-driver'; }
 ok "--check of the other parts on Debian 13"
 setup deb12 --check build nonsense
