@@ -1,4 +1,4 @@
-/* A secret fits where secrets go. Where text goes (with -DWRONG=1 and 2) it must not compile. */
+/* A secret fits where secrets go. Where text goes (WRONG is 1 or 2) it must not compile. */
 #include <stdio.h>
 
 #include "base/log.h"
