@@ -26,7 +26,7 @@ enum {
 };
 _Static_assert(LINE + 1 <= PIPE_BUF, "one write is one line");
 
-/* The program's log; all of it is set by the program, and off until then. */
+/* The program's log: a mutable global, like the hook table, because it belongs to the process. Off until it is set. */
 atomic_int wb_log_max = WB_OFF;
 
 static struct {
