@@ -115,13 +115,14 @@ struct wb_log_ctx {
     const struct wb_log_field *fields;
 };
 
+/* clang-format off: it does not come to rest on the last one */
 #define WB_LOG_CTX(...)        WB_LOG_CTX_(__LINE__, __VA_ARGS__)
 #define WB_LOG_CTX_(line, ...) WB_LOG_CTX__(line, __VA_ARGS__)
 #define WB_LOG_CTX__(line, ...)                                                                                        \
     const struct wb_log_field wb_log_fields_##line[] = {__VA_ARGS__, {.kind = WB_LOG_END}};                            \
-    WB_CLEANUP(wb_log_ctx_pop)                                                                                         \
-    struct wb_log_ctx wb_log_ctx_##line = {.fields = wb_log_fields_##line,                                             \
-                                           .outer  = wb_log_ctx_swap(&wb_log_ctx_##line)}
+    WB_CLEANUP(wb_log_ctx_pop) struct wb_log_ctx wb_log_ctx_##line = {                                                 \
+        .fields = wb_log_fields_##line, .outer = wb_log_ctx_swap(&wb_log_ctx_##line)}
+/* clang-format on */
 
 WB_EXPORT_BEGIN
 
