@@ -115,7 +115,7 @@ struct wb_log_ctx {
     const struct wb_log_field *fields;
 };
 
-/* clang-format off: it does not come to rest on the last one */
+/* clang-format off */
 #define WB_LOG_CTX(...)        WB_LOG_CTX_(__LINE__, __VA_ARGS__)
 #define WB_LOG_CTX_(line, ...) WB_LOG_CTX__(line, __VA_ARGS__)
 #define WB_LOG_CTX__(line, ...)                                                                                        \
