@@ -1,0 +1,280 @@
+/* json/decode.c — values to structs. */
+#include "json/decode.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "json/keys.h"
+#include "json/pointer.h"
+
+/* ---- Problems ------------------------------------------------------------------------------------ */
+
+int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...)
+{
+    char    sentence[sizeof((struct upp_err){0}).msg];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    d->problems++;
+    if (!d->opts->problem) {
+        (void)upp_fail(d->err, UPP_EINVALID, "%s", sentence);
+        wj_pointer_err(d->err, d->root, v);
+    } else if (d->problems <= (d->opts->max_problems ? d->opts->max_problems : WJ_MAX_PROBLEMS)) {
+        char              text[512];
+        struct wj_pointer pointer;
+        wj_pointer_init(&pointer, text, sizeof text);
+        wj_pointer_find(&pointer, d->root, v);
+        d->opts->problem(d->opts->ctx, pointer.p, sentence);
+    }
+    return -UPP_EINVALID;
+}
+
+const char *wj_found(yyjson_val *v, char *buf, size_t size)
+{
+    switch (yyjson_get_type(v)) {
+    case YYJSON_TYPE_NULL:
+        return "null";
+    case YYJSON_TYPE_BOOL:
+        return yyjson_get_bool(v) ? "true" : "false";
+    case YYJSON_TYPE_ARR:
+        return "an array";
+    case YYJSON_TYPE_OBJ:
+        return "an object";
+    case YYJSON_TYPE_STR:
+        return "a string";
+    default:
+        break;
+    }
+    struct upp_str s = wj_text(v);
+    if (s.n > 40)
+        return "a long number";
+    (void)snprintf(buf, size, "the number %.*s", UPP_FMT(s));
+    return buf;
+}
+
+/* "expected a string or an array, found null". Not inlined: its buffers would be in every frame of the recursion. */
+__attribute__((noinline, cold)) static int wrong_type(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v)
+{
+    char   expects[128], found[64];
+    size_t n = 0;
+    for (;; f++) {
+        int k = snprintf(expects + n, sizeof expects - n, "%s%s", n ? " or " : "", f->kind->expects);
+        n     = WB_MIN(n + (size_t)k, sizeof expects - 1);
+        if (!(f->flags & F_OR))
+            break;
+    }
+    return wj_refuse(d, v, "expected %s, found %s", expects, wj_found(v, found, sizeof found));
+}
+
+/* ---- One member ---------------------------------------------------------------------------------- */
+
+int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base, unsigned *used)
+{
+    const struct wj_field *row  = f;
+    unsigned               type = 1u << unsafe_yyjson_get_type(v);
+    while (WB_UNLIKELY(!(row->kind->takes & type))) {
+        if (!(row->flags & F_OR))
+            return wrong_type(d, f, v);
+        row++;
+    }
+    *used = (unsigned)(row - f);
+    return row->kind->get(d, row, v, base + row->off);
+}
+
+/* The same n > 0 bytes. Names are short: a call of memcmp costs more than they do. */
+static inline bool same_name(const char *a, const char *b, size_t n)
+{
+    if (n >= 8) {
+        uint64_t x, y;
+        for (size_t i = 0; i + 8 < n; i += 8) {
+            memcpy(&x, a + i, 8);
+            memcpy(&y, b + i, 8);
+            if (x != y)
+                return false;
+        }
+        memcpy(&x, a + n - 8, 8);
+        memcpy(&y, b + n - 8, 8);
+        return x == y;
+    }
+    if (n >= 4) {
+        uint32_t x, y, z, w;
+        memcpy(&x, a, 4);
+        memcpy(&y, b, 4);
+        memcpy(&z, a + n - 4, 4);
+        memcpy(&w, b + n - 4, 4);
+        return x == y && z == w;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+/* The first row of that name; s->n when there is none. Documents tend to have the table's order: the search begins at
+ * the row after the last one found, and goes round. */
+static inline unsigned find_row(const struct wj_shape *s, const yyjson_val *name, unsigned hint)
+{
+    const struct wj_field *f = s->fields;
+    const char            *p = name->uni.str;
+    size_t                 n = (size_t)(name->tag >> YYJSON_TAG_BIT);
+    for (unsigned i = hint; i < s->n; i++)
+        if (f[i].name.n == n && same_name(f[i].name.p, p, n))
+            return i;
+    for (unsigned i = 0; i < hint; i++)
+        if (f[i].name.n == n && same_name(f[i].name.p, p, n))
+            return i;
+    return s->n;
+}
+
+/* ---- Objects -------------------------------------------------------------------------------------- */
+
+/* One object while it is read. */
+struct reading {
+    struct wj_decoder     *d;
+    const struct wj_shape *s;
+    struct wj_node        *node;
+    size_t                 members;
+};
+
+/* From now on what becomes of each member is written down. Up to here (i members) all were rows in table order. */
+static bool need_rows(struct reading *r, size_t i)
+{
+    if (!r->node->rows) {
+        uint8_t *rows = wb_arena_alloc(r->d->arena, r->members, 1);
+        if (!rows)
+            return false;
+        uint64_t seen = r->node->seen;
+        for (size_t k = 0; k < i; k++, seen &= seen - 1)
+            rows[k] = (uint8_t)__builtin_ctzll(seen);
+        r->node->rows = rows;
+    }
+    return true;
+}
+
+static void clear_slots(struct reading *r, unsigned first, unsigned end)
+{
+    for (unsigned i = first; i < end; i++)
+        memset((char *)r->node + r->s->fields[i].off, 0, r->s->fields[i].kind->size);
+    r->node->seen &= ~wj_bits(first, end);
+    r->node->null &= ~wj_bits(first, end);
+}
+
+/* Member i names a row whose group was read before. False: the old one stays, this one is left over.
+ * The search back is linear over all of an object: it passes each member once for each group. */
+static bool replace(struct reading *r, size_t i, unsigned row)
+{
+    unsigned first = wj_group_first(r->s, row), end = wj_group_end(r->s, row);
+    uint8_t *rows = r->node->rows;
+    size_t   k    = i;
+    while (k-- > 0)
+        if (rows[k] != WJ_EXTRA && (rows[k] & WJ_ROW) >= first && (rows[k] & WJ_ROW) < end)
+            break;
+    /* The better name wins; of equal names the later. An alternative (F_OR) has the name of its first row. */
+    unsigned old = rows[k] & WJ_ROW;
+    while (old > first && (r->s->fields[old - 1].flags & F_OR))
+        old--;
+    if (row > old)
+        return false;
+    rows[k] = WJ_EXTRA;
+    clear_slots(r, first, end);
+    return true;
+}
+
+/* Reads the value of member i into the row, or one of its alternatives. What goes into rows[i], or < 0. */
+static int read_member(struct reading *r, unsigned row, yyjson_val *v)
+{
+    const struct wj_field *f = &r->s->fields[row];
+    if (WB_UNLIKELY(unsafe_yyjson_is_null(v)) && (f->flags & F_NULLABLE)) {
+        r->node->seen |= (uint64_t)1 << row;
+        r->node->null |= (uint64_t)1 << row;
+        return (int)row;
+    }
+    unsigned used;
+    int      x = wj_get(r->d, f, v, (char *)r->node, &used);
+    if (WB_UNLIKELY(x < 0)) {
+        if (x != -UPP_EINVALID || !r->d->opts->problem)
+            return x;
+        clear_slots(r, row, wj_group_end(r->s, row));
+        return WJ_EXTRA;
+    }
+    row += used;
+    r->node->seen |= (uint64_t)1 << row;
+    return x == WJ_SPELLED ? (int)(row | WJ_ROW_SPELLED) : (int)row;
+}
+
+static int missing(struct reading *r, yyjson_val *v)
+{
+    const struct wj_shape *s    = r->s;
+    uint64_t               todo = ~r->node->seen & wj_bits(0, s->n);
+    for (; todo; todo &= todo - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(todo);
+        if (!(s->fields[i].flags & F_REQUIRED) || (s->fields[i].flags & F_ALIAS) || wj_group_first(s, i) != i)
+            continue;
+        if (r->node->seen & wj_bits(i, wj_group_end(s, i)))
+            continue;
+        int x = wj_refuse(r->d, v, "member '%.*s' is missing", UPP_FMT(s->fields[i].name));
+        if (!r->d->opts->problem)
+            return x;
+    }
+    return 0;
+}
+
+int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
+{
+    struct reading r = {d, s, node, unsafe_yyjson_get_len(v)};
+    if (d->depth == d->limit)
+        return upp_fail(d->err, UPP_ELIMIT, "shapes nested deeper than %u levels", d->limit);
+    d->depth++;
+    node->shape = s;
+    node->from  = v;
+
+    unsigned    hint = 0, next = 0; /* where to look first; the least row that keeps the table's order */
+    yyjson_val *name = unsafe_yyjson_get_first(v);
+    for (size_t i = 0; i < r.members; i++) {
+        yyjson_val *value = name + 1;
+        unsigned    row   = find_row(s, name, hint);
+        int         what  = WJ_EXTRA;
+        if (row < s->n) {
+            const struct wj_field *f   = &s->fields[row];
+            unsigned               end = row + 1;
+            if (WB_UNLIKELY((f->flags & (F_OR | F_ALIAS)) || (end < s->n && (f[1].flags & F_ALIAS))))
+                end = wj_group_end(s, row);
+            bool again = node->seen & wj_bits((f->flags & F_ALIAS) ? wj_group_first(s, row) : row, end);
+            if (WB_UNLIKELY(again || row < next || (f->flags & F_ALIAS)) && !need_rows(&r, i))
+                return wb_arena_check(d->arena, d->err);
+            if (WB_LIKELY(!again) || replace(&r, i, row)) {
+                what = read_member(&r, row, value);
+                if (what < 0)
+                    return what;
+            }
+            hint = next = end;
+        }
+        if (WB_UNLIKELY(what & (WJ_EXTRA & ~WJ_ROW)) && !need_rows(&r, i))
+            return wb_arena_check(d->arena, d->err);
+        if (node->rows)
+            node->rows[i] = (uint8_t)what;
+        name = unsafe_yyjson_get_next(value);
+    }
+    d->depth--;
+    return missing(&r, v);
+}
+
+int wj_decode(struct wb_arena *a, const struct wj_shape *s, yyjson_val *v, const struct wj_decode_opts *opts,
+              struct wj_node *ret, struct upp_err *err)
+{
+    static const struct wj_decode_opts none = {.size = sizeof none};
+    struct wj_decoder d = {.arena = a, .root = v, .opts = opts ? opts : &none, .err = err, .limit = WJ_SHAPE_DEPTH};
+    if (d.opts->depth && d.opts->depth < d.limit)
+        d.limit = d.opts->depth;
+    memset(ret, 0, s->size);
+    if (!yyjson_is_obj(v)) {
+        char found[64];
+        return upp_fail(err, UPP_EINVALID, "expected an object, found %s", wj_found(v, found, sizeof found));
+    }
+    int r = wj_decode_object(&d, s, v, ret);
+    if (r < 0)
+        return r;
+    r = wb_arena_check(a, err);
+    return r < 0 ? r : (int)WB_MIN(d.problems, (unsigned)INT32_MAX);
+}
