@@ -60,7 +60,7 @@ static yyjson_val *last_member(yyjson_val *obj, struct upp_str name)
     size_t      n     = unsafe_yyjson_get_len(obj);
     yyjson_val *found = NULL, *key = unsafe_yyjson_get_first(obj);
     for (; n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (unsafe_yyjson_get_len(key) == name.n && memcmp(key->uni.str, name.p, name.n) == 0)
+        if (wj_named(key, name))
             found = key + 1;
     return found;
 }
@@ -88,7 +88,7 @@ static int var_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     const struct wj_variant  *one = NULL;
     if (tag && yyjson_is_str(tag))
         for (unsigned i = 0; i < vs->n && !one; i++)
-            if (wb_str_eq(vs->list[i].name, wj_text(tag)))
+            if (wj_named(tag, vs->list[i].name))
                 one = &vs->list[i];
     if (!one && !vs->open)
         return unknown_tag(d, vs, v, tag);
@@ -146,7 +146,7 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     char       *at = arr.p;
     yyjson_val *x  = unsafe_yyjson_get_first(v);
     for (size_t i = 0; i < arr.n; i++, at += item->size, x = unsafe_yyjson_get_next(x)) {
-        unsigned used;
+        unsigned used = 0;
         if (unsafe_yyjson_is_null(x) && (f->flags & F_NULL_ITEMS))
             continue;
         int r = wj_get(d, item->alts, x, at, &used);

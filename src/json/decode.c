@@ -82,49 +82,13 @@ int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *
     return row->kind->get(d, row, v, base + row->off);
 }
 
-/* The same n > 0 bytes. Names are short: a call of memcmp costs more than they do. */
-static inline bool same_name(const char *a, const char *b, size_t n)
+/* The first row of that name; s->n when there is none. */
+static unsigned find_row(const struct wj_shape *s, const yyjson_val *name)
 {
-    if (n >= 8) {
-        uint64_t x, y;
-        for (size_t i = 0; i + 8 < n; i += 8) {
-            memcpy(&x, a + i, 8);
-            memcpy(&y, b + i, 8);
-            if (x != y)
-                return false;
-        }
-        memcpy(&x, a + n - 8, 8);
-        memcpy(&y, b + n - 8, 8);
-        return x == y;
-    }
-    if (n >= 4) {
-        uint32_t x, y, z, w;
-        memcpy(&x, a, 4);
-        memcpy(&y, b, 4);
-        memcpy(&z, a + n - 4, 4);
-        memcpy(&w, b + n - 4, 4);
-        return x == y && z == w;
-    }
-    for (size_t i = 0; i < n; i++)
-        if (a[i] != b[i])
-            return false;
-    return true;
-}
-
-/* The first row of that name; s->n when there is none. Documents tend to have the table's order: the search begins at
- * the row after the last one found, and goes round. */
-static inline unsigned find_row(const struct wj_shape *s, const yyjson_val *name, unsigned hint)
-{
-    const struct wj_field *f = s->fields;
-    const char            *p = name->uni.str;
-    size_t                 n = (size_t)(name->tag >> YYJSON_TAG_BIT);
-    for (unsigned i = hint; i < s->n; i++)
-        if (f[i].name.n == n && same_name(f[i].name.p, p, n))
-            return i;
-    for (unsigned i = 0; i < hint; i++)
-        if (f[i].name.n == n && same_name(f[i].name.p, p, n))
-            return i;
-    return s->n;
+    unsigned i = 0;
+    while (i < s->n && !wj_named(name, s->fields[i].name))
+        i++;
+    return i;
 }
 
 /* ---- Objects -------------------------------------------------------------------------------------- */
@@ -135,6 +99,7 @@ struct reading {
     const struct wj_shape *s;
     struct wj_node        *node;
     size_t                 members;
+    unsigned               next; /* the first row after the last that was found: where to look first */
 };
 
 /* From now on what becomes of each member is written down. Up to here (i members) all were rows in table order. */
@@ -181,17 +146,21 @@ static bool replace(struct reading *r, size_t i, unsigned row)
     return true;
 }
 
-/* Reads the value of member i into the row, or one of its alternatives. What goes into rows[i], or < 0. */
-static int read_member(struct reading *r, unsigned row, yyjson_val *v)
+/* Reads the value of a member into the row, or one of its alternatives. What goes into rows[i], or < 0. */
+static inline int read_value(struct reading *r, const struct wj_field *f, unsigned row, yyjson_val *v)
 {
-    const struct wj_field *f = &r->s->fields[row];
-    if (WB_UNLIKELY(unsafe_yyjson_is_null(v)) && (f->flags & F_NULLABLE)) {
+    if (f->kind == &wj_kind_str && unsafe_yyjson_is_str(v)) { /* most values are: it saves two calls */
+        *(struct upp_str *)(void *)((char *)r->node + f->off) = wj_text(v);
+        r->node->seen |= (uint64_t)1 << row;
+        return (int)row;
+    }
+    if (unsafe_yyjson_is_null(v) && (f->flags & F_NULLABLE)) {
         r->node->seen |= (uint64_t)1 << row;
         r->node->null |= (uint64_t)1 << row;
         return (int)row;
     }
-    unsigned used;
-    int      x = wj_get(r->d, f, v, (char *)r->node, &used);
+    unsigned used = 0;
+    int      x    = wj_get(r->d, f, v, (char *)r->node, &used);
     if (WB_UNLIKELY(x < 0)) {
         if (x != -UPP_EINVALID || !r->d->opts->problem)
             return x;
@@ -203,13 +172,49 @@ static int read_member(struct reading *r, unsigned row, yyjson_val *v)
     return x == WJ_SPELLED ? (int)(row | WJ_ROW_SPELLED) : (int)row;
 }
 
+/* A member that does not keep the table's order: unknown, out of order, a duplicate or an alias. */
+static int read_other(struct reading *r, size_t i, yyjson_val *name)
+{
+    const struct wj_shape *s   = r->s;
+    unsigned               row = find_row(s, name);
+    if (row == s->n)
+        return WJ_EXTRA;
+    unsigned first = wj_group_first(s, row), end = wj_group_end(s, row);
+    if (!need_rows(r, i))
+        return wb_arena_check(r->d->arena, r->d->err);
+    r->next = end;
+    if ((r->node->seen & wj_bits(first, end)) && !replace(r, i, row))
+        return WJ_EXTRA;
+    return read_value(r, &s->fields[row], row, name + 1);
+}
+
+/* What goes into rows[i], or < 0. */
+static inline int read_member(struct reading *r, size_t i, yyjson_val *name)
+{
+    unsigned               row = r->next, n = r->s->n;
+    const struct wj_field *f = &r->s->fields[row];
+    int                    what;
+    for (; row < n && !wj_named(name, f->name); f++)
+        row++;
+    if (WB_LIKELY(row < n && !(f->flags & F_ALIAS) && !(r->node->seen >> row))) {
+        what    = read_value(r, f, row, name + 1);
+        r->next = row + 1; /* and past the group */
+        for (; r->next < n && ((f->flags & F_OR) || (f[1].flags & F_ALIAS)); f++)
+            r->next++;
+    } else
+        what = read_other(r, i, name);
+    if (WB_UNLIKELY(what & ~WJ_ROW) && what > 0 && !need_rows(r, i))
+        return wb_arena_check(r->d->arena, r->d->err);
+    return what;
+}
+
 static int missing(struct reading *r, yyjson_val *v)
 {
     const struct wj_shape *s    = r->s;
     uint64_t               todo = ~r->node->seen & wj_bits(0, s->n);
     for (; todo; todo &= todo - 1) {
         unsigned i = (unsigned)__builtin_ctzll(todo);
-        if (!(s->fields[i].flags & F_REQUIRED) || (s->fields[i].flags & F_ALIAS) || wj_group_first(s, i) != i)
+        if (WB_LIKELY(!(s->fields[i].flags & F_REQUIRED)) || wj_group_first(s, i) != i)
             continue;
         if (r->node->seen & wj_bits(i, wj_group_end(s, i)))
             continue;
@@ -222,39 +227,21 @@ static int missing(struct reading *r, yyjson_val *v)
 
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
 {
-    struct reading r = {d, s, node, unsafe_yyjson_get_len(v)};
+    struct reading r = {d, s, node, unsafe_yyjson_get_len(v), 0};
     if (d->depth == d->limit)
         return upp_fail(d->err, UPP_ELIMIT, "shapes nested deeper than %u levels", d->limit);
     d->depth++;
     node->shape = s;
     node->from  = v;
 
-    unsigned    hint = 0, next = 0; /* where to look first; the least row that keeps the table's order */
     yyjson_val *name = unsafe_yyjson_get_first(v);
     for (size_t i = 0; i < r.members; i++) {
-        yyjson_val *value = name + 1;
-        unsigned    row   = find_row(s, name, hint);
-        int         what  = WJ_EXTRA;
-        if (row < s->n) {
-            const struct wj_field *f   = &s->fields[row];
-            unsigned               end = row + 1;
-            if (WB_UNLIKELY((f->flags & (F_OR | F_ALIAS)) || (end < s->n && (f[1].flags & F_ALIAS))))
-                end = wj_group_end(s, row);
-            bool again = node->seen & wj_bits((f->flags & F_ALIAS) ? wj_group_first(s, row) : row, end);
-            if (WB_UNLIKELY(again || row < next || (f->flags & F_ALIAS)) && !need_rows(&r, i))
-                return wb_arena_check(d->arena, d->err);
-            if (WB_LIKELY(!again) || replace(&r, i, row)) {
-                what = read_member(&r, row, value);
-                if (what < 0)
-                    return what;
-            }
-            hint = next = end;
-        }
-        if (WB_UNLIKELY(what & (WJ_EXTRA & ~WJ_ROW)) && !need_rows(&r, i))
-            return wb_arena_check(d->arena, d->err);
+        int what = read_member(&r, i, name);
+        if (WB_UNLIKELY(what < 0))
+            return what;
         if (node->rows)
             node->rows[i] = (uint8_t)what;
-        name = unsafe_yyjson_get_next(value);
+        name = unsafe_yyjson_get_next(name + 1);
     }
     d->depth--;
     return missing(&r, v);

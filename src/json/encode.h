@@ -42,12 +42,24 @@ struct wj_encoder {
 
 void wj_encode_object(struct wj_encoder *e, const struct wj_shape *s, const struct wj_node *node);
 
-/* Has the slot of this row a value, as far as the slot itself can say? WJ_HAS_BIT and WJ_HAS_CONST: yes. */
-bool wj_slot_filled(const struct wj_field *f, const void *slot);
-
 /* After a failure: puts the pointer of the current place into the error, once. */
 void wj_encode_place(struct wj_encoder *e);
 
 WB_EXPORT_END
+
+/* Has the slot of this row a value, as far as the slot itself can say? WJ_HAS_BIT and WJ_HAS_CONST: yes. */
+static inline bool wj_slot_filled(const struct wj_field *f, const void *slot)
+{
+    const void *p[2]; /* by memcpy: the slot has the program's own pointer type */
+    if (f->kind->has == WJ_HAS_POINTER) {
+        memcpy(p, slot, sizeof p[0]);
+        return p[0];
+    }
+    if (f->kind->has == WJ_HAS_EITHER) {
+        memcpy(p, slot, sizeof p);
+        return p[0] || p[1];
+    }
+    return true;
+}
 
 #endif

@@ -36,7 +36,7 @@ static int const_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val 
 {
     const struct upp_str *text = f->arg;
     (void)slot;
-    if (wb_str_eq(wj_text(v), *text))
+    if (wj_named(v, *text))
         return 0;
     return wj_refuse(d, v, "expected '%.*s', found '%.*s'", UPP_FMT(*text), UPP_FMT(wj_text(v)));
 }
@@ -182,10 +182,10 @@ const struct wj_kind wj_kind_bool = {.expects = "true or false",
                                      .get     = bool_get,
                                      .put     = bool_put};
 
-static const struct wj_word *find_word(const struct wj_enum *words, struct upp_str text)
+static const struct wj_word *find_word(const struct wj_enum *words, const yyjson_val *v)
 {
     for (unsigned i = 0; i < words->n; i++)
-        if (wb_str_eq(words->words[i].text, text))
+        if (wj_named(v, words->words[i].text))
             return &words->words[i];
     return NULL;
 }
@@ -207,7 +207,7 @@ __attribute__((noinline, cold)) static int unknown_word(struct wj_decoder *d, co
 static int enum_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)
 {
     const struct wj_enum *words = f->arg;
-    const struct wj_word *word  = find_word(words, wj_text(v));
+    const struct wj_word *word  = find_word(words, v);
     if (!word && !(f->flags & F_OPEN))
         return unknown_word(d, words, v);
     memcpy(slot, word ? &word->value : &words->other, sizeof(int));
@@ -230,7 +230,7 @@ static void enum_put(struct wj_encoder *e, const struct wj_field *f, const void 
 static bool enum_same(const struct wj_field *f, yyjson_val *v, const void *slot)
 {
     const struct wj_enum *words = f->arg;
-    return memcmp(slot, &words->other, sizeof(int)) == 0 && !find_word(words, wj_text(v));
+    return memcmp(slot, &words->other, sizeof(int)) == 0 && !find_word(words, v);
 }
 
 const struct wj_kind wj_kind_enum = {.expects = "a string",

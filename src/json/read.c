@@ -48,27 +48,31 @@ static void source_free(void *ctx, void *p)
 
 /* ---- Depth --------------------------------------------------------------------------------------- */
 
-/* Are the values from v up to last nested at most `limit` deep? Walks the array of values once; it calls itself only
- * for what is deeper than its own stack, so that WJ_DEPTH_MAX levels cost a few calls. */
+/* Are the values from v up to last nested at most `limit` deep? Walks them once, without a look into a container that
+ * has too few values in it to be too deep. Calls itself only for what is deeper than its own stack, so that
+ * WJ_DEPTH_MAX levels cost a few calls. */
 static bool shallow(yyjson_val *v, yyjson_val *last, unsigned limit)
 {
     enum { LEVELS = 128 };
     yyjson_val *ends[LEVELS];
     unsigned    depth = 0;
-    for (; v < last; v++) {
-        if (WB_LIKELY(!unsafe_yyjson_is_ctn(v)))
-            continue;
-        while (depth && v >= ends[depth - 1])
-            depth--;
-        if (depth == limit)
-            return false;
-        yyjson_val *end = unsafe_yyjson_get_next(v);
-        if (depth < LEVELS)
-            ends[depth++] = end;
-        else if (!shallow(v, end, limit - LEVELS))
-            return false;
-        else
-            v = end - 1;
+    while (v < last) {
+        yyjson_val *end = v + 1;
+        if (unsafe_yyjson_is_ctn(v)) {
+            end = unsafe_yyjson_get_next(v);
+            while (depth && v >= ends[depth - 1])
+                depth--;
+            if (depth == limit)
+                return false;
+            if ((size_t)(end - v) > limit - depth) {
+                if (depth < LEVELS) {
+                    ends[depth++] = end;
+                    end           = v + 1;
+                } else if (!shallow(v, end, limit - depth))
+                    return false;
+            }
+        }
+        v = end;
     }
     return true;
 }

@@ -29,11 +29,11 @@ int wj_writer_check(struct wj_writer *w)
 
 void wj_write_raw(struct wj_writer *w, const char *p, size_t n)
 {
-    if (wb_buf_reserve(w->out, n + 1)) {
+    if (wj_room(w, n + 1)) {
         char *to = w->out->p + w->out->n;
         if (w->comma)
             *to++ = ',';
-        memcpy(to, p, n);
+        wj_copy(to, p, n);
         w->out->n = (size_t)(to + n - w->out->p);
         w->comma  = true;
     }
@@ -64,6 +64,19 @@ static inline uint64_t stops_wtf8(uint64_t x)
     uint64_t quote = x ^ EACH('"'), slash = x ^ EACH('\\'), lead = x ^ EACH(0xed);
     return (control | ((quote - EACH(1)) & ~quote) | ((slash - EACH(1)) & ~slash) | ((lead - EACH(1)) & ~lead)) &
            EACH(0x80);
+}
+
+/* Does one of the 16 bytes at p stop? gcc and clang make two dozen machine instructions of it, with SSE2 or NEON. */
+static inline bool stop_in_16(const char *p, bool wtf8)
+{
+    typedef unsigned char bytes __attribute__((vector_size(16)));
+    typedef uint64_t      words __attribute__((vector_size(16)));
+    bytes                 x;
+    memcpy(&x, p, sizeof x);
+    bytes stop = (bytes)(x < 0x20) | (bytes)(x == '"') | (bytes)(x == '\\');
+    stop |= wtf8 ? (bytes)(x == 0xed) : (x & 0x80);
+    words both = (words)stop;
+    return both[0] | both[1];
 }
 
 /* One byte that stopped the copying, at s[0] of n. How many bytes of s it took; *to moves by at most 6. */
@@ -101,42 +114,66 @@ static size_t escape(const unsigned char *s, size_t n, char **to)
 /* Copies bytes up to the end or to the first that must not be copied. `to` has room for all of them. */
 static inline const char *copy_run(const char *s, const char *end, bool wtf8, char **to)
 {
-    char *p = *to;
-    while (end - s >= 8) {
-        uint64_t x = load8(s), stop = wtf8 ? stops_wtf8(x) : stops_ascii(x);
-        memcpy(p, s, 8);
-        if (stop) {
-            size_t ok = (size_t)__builtin_ctzll(stop) / 8;
-            *to       = p + ok;
-            return s + ok;
+    char    *p = *to;
+    uint64_t stop;
+    if (end - s < 8) {
+        if (end - s >= 4) { /* two halves that overlap */
+            uint32_t head, tail;
+            memcpy(&head, s, 4);
+            memcpy(&tail, end - 4, 4);
+            uint64_t x = head | (uint64_t)tail << 32;
+            if (!(wtf8 ? stops_wtf8(x) : stops_ascii(x))) {
+                memcpy(p, &head, 4);
+                memcpy(p + (end - s) - 4, &tail, 4);
+                *to = p + (end - s);
+                return end;
+            }
         }
+        for (; s < end; s++) {
+            unsigned char c = (unsigned char)*s;
+            if (c < 0x20 || c == '"' || c == '\\' || (c >= 0x80 && (!wtf8 || c == 0xed)))
+                break;
+            *p++ = *s;
+        }
+        *to = p;
+        return s;
+    }
+    for (; end - s >= 16 && !stop_in_16(s, wtf8); s += 16, p += 16)
+        memcpy(p, s, 16);
+    for (; end - s >= 8; s += 8, p += 8) {
+        memcpy(p, s, 8);
+        stop = wtf8 ? stops_wtf8(load8(s)) : stops_ascii(load8(s));
+        if (stop)
+            goto stopped;
+    }
+    if (s < end) { /* the last 8 bytes once more: those that are done did not stop */
+        p -= 8 - (end - s);
+        s = end - 8;
+        memcpy(p, s, 8);
+        stop = wtf8 ? stops_wtf8(load8(s)) : stops_ascii(load8(s));
+        if (stop)
+            goto stopped;
         s += 8;
         p += 8;
     }
-    for (; s < end; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c < 0x20 || c == '"' || c == '\\' || (c >= 0x80 && (!wtf8 || c == 0xed)))
-            break;
-        *p++ = *s;
-    }
     *to = p;
     return s;
+stopped:
+    *to = p + __builtin_ctzll(stop) / 8;
+    return s + __builtin_ctzll(stop) / 8;
 }
 
 /* A string needs its bytes, two quotes, five bytes more for each escape, a comma before it and a colon after it. */
 enum { SLACK = 16 };
 
-/* s in quotes, at b->p + b->n, where room for n + SLACK bytes is. False when it failed. */
-static bool copy_string(struct wj_writer *w, const char *s, size_t n)
+/* The rest of a string, from a byte that stopped, and the closing quote. The buffer has room for what is left of it
+ * and SLACK bytes. False when it failed. */
+__attribute__((noinline)) static bool copy_rest(struct wj_writer *w, const char *s, const char *end)
 {
     struct wb_buf *b    = w->out;
     char          *to   = b->p + b->n;
-    const char    *end  = s + n;
     bool           wtf8 = false; /* what is left of s is known to be */
-    for (*to++ = '"';;) {
-        s = copy_run(s, end, wtf8, &to);
-        if (s == end)
-            break;
+    while (s < end) {
         if ((unsigned char)*s >= 0x80 && !wtf8) {
             size_t bad;
             if (!wb_wtf8_valid(wb_str(s, (size_t)(end - s)), &bad)) {
@@ -145,27 +182,38 @@ static bool copy_string(struct wj_writer *w, const char *s, size_t n)
                 return false;
             }
             wtf8 = true;
-            continue;
+        } else {
+            b->n = (size_t)(to - b->p);
+            if (!wj_room(w, (size_t)(end - s) + SLACK))
+                return false;
+            to = b->p + b->n;
+            s += escape((const unsigned char *)s, (size_t)(end - s), &to);
         }
-        b->n = (size_t)(to - b->p);
-        if (!wb_buf_reserve(b, (size_t)(end - s) + SLACK))
-            return false;
-        to = b->p + b->n;
-        s += escape((const unsigned char *)s, (size_t)(end - s), &to);
+        s = copy_run(s, end, wtf8, &to);
     }
     *to++ = '"';
     b->n  = (size_t)(to - b->p);
     return true;
 }
 
-static bool add_string(struct wj_writer *w, struct upp_str s)
+static inline bool add_string(struct wj_writer *w, struct upp_str s)
 {
-    if (s.n > SIZE_MAX / 2 || !wb_buf_reserve(w->out, s.n + SLACK))
+    if (s.n > SIZE_MAX / 2 || !wj_room(w, s.n + SLACK))
         return false;
+    struct wb_buf *b  = w->out;
+    char          *to = b->p + b->n;
     if (w->comma)
-        w->out->p[w->out->n++] = ',';
-    w->comma = true;
-    return copy_string(w, s.p, s.n);
+        *to++ = ',';
+    w->comma         = true;
+    *to++            = '"';
+    const char *stop = copy_run(s.p, s.p + s.n, false, &to);
+    if (WB_LIKELY(stop == s.p + s.n)) {
+        *to++ = '"';
+        b->n  = (size_t)(to - b->p);
+        return true;
+    }
+    b->n = (size_t)(to - b->p);
+    return copy_rest(w, stop, s.p + s.n);
 }
 
 void wj_write_str(struct wj_writer *w, struct upp_str s)

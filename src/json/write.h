@@ -52,6 +52,33 @@ void wj_writer_fail(struct wj_writer *w, int r);
 
 WB_EXPORT_END
 
+/* Room for n bytes more? */
+static inline bool wj_room(struct wj_writer *w, size_t n)
+{
+    struct wb_buf *b = w->out;
+    return WB_LIKELY(b->cap - b->n >= n && !b->failed) || wb_buf_reserve(b, n);
+}
+
+/* Copies n bytes that are likely to be few: a call of memcpy costs more than they do. */
+static inline void wj_copy(char *to, const char *from, size_t n)
+{
+    if (n >= 8) {
+        size_t i = 0;
+        if (n > 64) {
+            memcpy(to, from, n);
+            return;
+        }
+        for (; i + 8 < n; i += 8)
+            memcpy(to + i, from + i, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i];
+}
+
 static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[' */
 {
     if (w->comma)
