@@ -3,7 +3,7 @@
 
 #include "json/decode.h"
 #include "json/encode.h"
-#include "json/keys.h"
+#include "json/value.h"
 
 /* Slots hold pointers of the program's own types; memcpy reads and writes them without aliasing anything. */
 static void *load(const void *slot)

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "json/keys.h"
 #include "json/pointer.h"
+#include "json/value.h"
 
 /* ---- Problems ------------------------------------------------------------------------------------ */
 
@@ -28,29 +28,6 @@ int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...)
         d->opts->problem(d->opts->ctx, pointer.p, sentence);
     }
     return -UPP_EINVALID;
-}
-
-const char *wj_found(yyjson_val *v, char *buf, size_t size)
-{
-    switch (yyjson_get_type(v)) {
-    case YYJSON_TYPE_NULL:
-        return "null";
-    case YYJSON_TYPE_BOOL:
-        return yyjson_get_bool(v) ? "true" : "false";
-    case YYJSON_TYPE_ARR:
-        return "an array";
-    case YYJSON_TYPE_OBJ:
-        return "an object";
-    case YYJSON_TYPE_STR:
-        return "a string";
-    default:
-        break;
-    }
-    struct upp_str s = wj_text(v);
-    if (s.n > 40)
-        return "a long number";
-    (void)snprintf(buf, size, "the number %.*s", UPP_FMT(s));
-    return buf;
 }
 
 /* "expected a string or an array, found null". Not inlined: its buffers would be in every frame of the recursion. */

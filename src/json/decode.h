@@ -11,7 +11,7 @@
 
 #include "json/shape.h"
 
-enum { WJ_MAX_PROBLEMS = 100, WJ_SHAPE_DEPTH = 128 };
+enum { WJ_MAX_PROBLEMS = 100 };
 
 struct wj_decode_opts {
     uint32_t size;
@@ -51,9 +51,6 @@ struct wj_decoder {
 
 /* Reports a problem with v and returns -UPP_EINVALID, for `get` to return. */
 int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...) UPP_PRINTF(3, 4);
-
-/* "a string", "the number 1.5", "null" ...: what v is, for messages; into buf where it needs one. */
-const char *wj_found(yyjson_val *v, char *buf, size_t size);
 
 /* Reads v by the row, or by a later one where F_OR says so, into base + row.off. Returns `get`'s result and which row
  * it was (*used: 0 is f itself). */

@@ -1,9 +1,8 @@
 /* json/encode.c — structs to JSON. */
 #include "json/encode.h"
 
-#include "json/decode.h"
-#include "json/keys.h"
 #include "json/pointer.h"
+#include "json/value.h"
 
 /* ---- Failures ------------------------------------------------------------------------------------- */
 

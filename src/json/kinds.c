@@ -3,8 +3,8 @@
 
 #include "json/decode.h"
 #include "json/encode.h"
-#include "json/keys.h"
 #include "json/number.h"
+#include "json/value.h"
 
 /* ---- Text ----------------------------------------------------------------------------------------- */
 

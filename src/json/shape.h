@@ -39,7 +39,10 @@ struct wj_decoder;
 struct wj_encoder;
 struct wj_field;
 
-enum { WJ_ROWS = 64 }; /* at most, in one shape */
+enum {
+    WJ_ROWS        = 64,  /* at most, in one shape */
+    WJ_SHAPE_DEPTH = 128, /* levels of nested shapes, at most: the coders recurse */
+};
 
 /* ---- Flags of a row ------------------------------------------------------------------------------ */
 

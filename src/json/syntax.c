@@ -84,10 +84,8 @@ static bool digit(const struct scan *s)
     return s->at < s->end && *s->at >= '0' && *s->at <= '9';
 }
 
-static int digits(struct scan *s, const char *after)
+static int digits(struct scan *s, const char *what)
 {
-    char what[48];
-    (void)snprintf(what, sizeof what, "a digit after %s", after);
     if (!digit(s))
         return expected(s, what);
     while (digit(s))
@@ -108,16 +106,16 @@ static int number(struct scan *s)
         if (digit(s))
             return refuse(s, s->at - 1, "expected a number without leading zeros");
     } else
-        r = digits(s, "'-'");
+        r = digits(s, "a digit");
     if (r == 0 && s->at < s->end && *s->at == '.') {
         s->at++;
-        r = digits(s, "the decimal point");
+        r = digits(s, "a digit after the decimal point");
     }
     if (r == 0 && s->at < s->end && (*s->at | 0x20) == 'e') {
         s->at++;
         if (s->at < s->end && (*s->at == '+' || *s->at == '-'))
             s->at++;
-        r = digits(s, "the exponent sign");
+        r = digits(s, "a digit in the exponent");
     }
     return r;
 }

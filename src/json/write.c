@@ -4,9 +4,9 @@
 #include <endian.h>
 
 #include "base/utf8.h"
-#include "json/keys.h"
 #include "json/number.h"
 #include "json/pointer.h"
+#include "json/value.h"
 
 void wj_writer_init(struct wj_writer *w, struct wb_buf *out, struct upp_err *err)
 {
