@@ -1,0 +1,2 @@
+#include "json/write.h"
+#include "support/test.h"
