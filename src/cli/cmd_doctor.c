@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -64,17 +65,17 @@ UPP_PRINTF(4, 5) static void add(struct report *r, const char *name, enum state 
 /* These two do not say their version at run time, and only the command uses them. */
 static struct wb_library edit_library(void)
 {
-    return (struct wb_library){"libedit", WEFT_EDIT_VERSION, NULL};
+    return wb_library("libedit", WEFT_EDIT_VERSION, NULL);
 }
 
 static struct wb_library md4c_library(void)
 {
-    return (struct wb_library){"md4c", WEFT_MD4C_VERSION, NULL};
+    return wb_library("md4c", WEFT_MD4C_VERSION, NULL);
 }
 
 static struct wb_library (*const libraries[])(void) = {
-    wj_library,           weft__uv_library,     upp__curl_library,      weft__llhttp_library,  weft__openssl_library,
-    weft__sqlite_library, weft__postgres_library, weft__yaml_library, edit_library,          md4c_library,
+    wj_library,           weft__uv_library,       upp__curl_library,  weft__llhttp_library, weft__openssl_library,
+    weft__sqlite_library, weft__postgres_library, weft__yaml_library, edit_library,         md4c_library,
 };
 
 static void check_libraries(struct report *r)
@@ -83,7 +84,7 @@ static void check_libraries(struct report *r)
         struct wb_library l = libraries[i]();
         if (!l.built)
             add(r, l.name, GOOD, "not in this build");
-        else if (!l.running)
+        else if (!l.running[0])
             add(r, l.name, GOOD, "%s", l.built);
         else if (strcmp(l.built, l.running) == 0)
             add(r, l.name, GOOD, "%s", l.running);
@@ -97,10 +98,11 @@ static void check_libraries(struct report *r)
 /* Writes a file the way a store does, and takes it away again. */
 static void check_folder(struct report *r, const char *folder)
 {
-    char           path[4096];
-    struct upp_err err = {0};
-    if ((size_t)snprintf(path, sizeof path, "%s/.weft-doctor", folder) >= sizeof path) {
-        add(r, "store", BAD, "the name of the folder is too long");
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 10);
+    struct upp_err                            err  = {0};
+    const char                               *path = wb_arena_printf(&a, "%s/.weft-doctor", folder).p;
+    if (wb_arena_check(&a, &err) < 0) {
+        add(r, "store", BAD, "the name of the folder: %s", err.msg);
         return;
     }
     uint64_t begin = wb_mono_ns();
@@ -121,8 +123,8 @@ static void check_folder(struct report *r, const char *folder)
         return;
     }
     double free_gib = (double)fs.f_bavail * (double)fs.f_frsize / (1u << 30);
-    add(r, "store", free_gib < 0.25 ? WARN : GOOD, "%s is writable, %.1f GiB free, a synced write takes %.1f ms", folder,
-        free_gib, ms);
+    add(r, "store", free_gib < 0.25 ? WARN : GOOD, "%s is writable, %.1f GiB free, a synced write takes %.1f ms",
+        folder, free_gib, ms);
 }
 
 /* ---- Clock and limits --------------------------------------------------------------------------------- */
@@ -240,7 +242,7 @@ const struct cli_command cli_doctor = {
     .name    = "doctor",
     .usage   = "[--store FOLDER] [--json]",
     .summary = "checks that this machine is fit: libraries, store folder, clock, limits",
-    .help    = "Checks the libraries, that a store can be written in FOLDER (default: here), the clock and the limits.\n"
-               "One line a check: ok, warn or bad. Exits 1 when one is bad.",
-    .run     = run,
+    .help = "Checks the libraries, that a store can be written in FOLDER (default: here), the clock and the limits.\n"
+            "One line a check: ok, warn or bad. Exits 1 when one is bad.",
+    .run  = run,
 };
