@@ -143,6 +143,9 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     arr.p = arr.n ? wb_arena_zero(d->arena, arr.n * item->size, _Alignof(max_align_t)) : v; /* empty: any pointer */
     if (!arr.p)
         return wb_arena_check(d->arena, d->err);
+    if (d->depth == d->limit)
+        return wj_too_deep(d, v);
+    d->depth++;
     char       *at = arr.p;
     yyjson_val *x  = unsafe_yyjson_get_first(v);
     for (size_t i = 0; i < arr.n; i++, at += item->size, x = unsafe_yyjson_get_next(x)) {
@@ -156,6 +159,7 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
                 return r;
         }
     }
+    d->depth--;
     memcpy(slot, &arr, sizeof arr);
     return bad;
 }
@@ -187,6 +191,8 @@ static void arr_put(struct wj_encoder *e, const struct wj_field *f, const void *
     struct wj_level       level = {.up = e->at};
     struct arr            arr;
     memcpy(&arr, slot, sizeof arr);
+    if (!wj_encode_enter(e))
+        return;
     const char *at   = arr.p;
     yyjson_val *from = arr.from && unsafe_yyjson_get_len(arr.from) == arr.n ? unsafe_yyjson_get_first(arr.from) : NULL;
     e->at            = &level;
@@ -202,6 +208,7 @@ static void arr_put(struct wj_encoder *e, const struct wj_field *f, const void *
     }
     wj_write_close(&e->w, ']');
     e->at = level.up;
+    e->depth--;
 }
 
 const struct wj_kind wj_kind_arr = {.expects = "an array",

@@ -30,6 +30,13 @@ int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...)
     return -UPP_EINVALID;
 }
 
+__attribute__((noinline, cold)) int wj_too_deep(struct wj_decoder *d, const yyjson_val *v)
+{
+    int r = upp_fail(d->err, UPP_ELIMIT, "nested deeper than %u levels", d->limit);
+    wj_pointer_err(d->err, d->root, v);
+    return r;
+}
+
 /* "expected a string or an array, found null". Not inlined: its buffers would be in every frame of the recursion. */
 __attribute__((noinline, cold)) static int wrong_type(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v)
 {
@@ -206,7 +213,7 @@ int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val 
 {
     struct reading r = {d, s, node, unsafe_yyjson_get_len(v), 0};
     if (d->depth == d->limit)
-        return upp_fail(d->err, UPP_ELIMIT, "shapes nested deeper than %u levels", d->limit);
+        return wj_too_deep(d, v);
     d->depth++;
     node->shape = s;
     node->from  = v;

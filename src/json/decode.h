@@ -3,8 +3,9 @@
  * Either the first problem ends it, or (opts.problem) every problem is reported, the member it is about is kept as if
  * the table did not know it, and decoding goes on: what comes out is whole enough to be written back unchanged.
  *
- * Time is linear in the value, whatever its members are called. Recursion is one level for each level of nested
- * shapes, at most `depth`.
+ * Time is linear in the value, whatever its members are called. It recurses once for each array and object that a row
+ * describes, at most `depth` deep: 128 levels need less than 40 KiB of stack. Values that are kept as they are count as
+ * one level.
  */
 #ifndef WJ_DECODE_H
 #define WJ_DECODE_H
@@ -15,7 +16,7 @@ enum { WJ_MAX_PROBLEMS = 100 };
 
 struct wj_decode_opts {
     uint32_t size;
-    unsigned depth; /* of nested shapes; 0, and at most: WJ_SHAPE_DEPTH */
+    unsigned depth; /* of nested arrays and objects; 0, and at most: WJ_SHAPE_DEPTH */
 
     /* NULL: the first problem is the error. Else called for each, up to max_problems (0: WJ_MAX_PROBLEMS): a JSON
      * pointer and a sentence, both good for the call only. */
@@ -51,6 +52,9 @@ struct wj_decoder {
 
 /* Reports a problem with v and returns -UPP_EINVALID, for `get` to return. */
 int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...) UPP_PRINTF(3, 4);
+
+/* v, which is at the limit, is refused: -UPP_ELIMIT. Kinds that contain others count d->depth up and down. */
+int wj_too_deep(struct wj_decoder *d, const yyjson_val *v);
 
 /* Reads v by the row, or by a later one where F_OR says so, into base + row.off. Returns `get`'s result and which row
  * it was (*used: 0 is f itself). */

@@ -41,6 +41,17 @@ __attribute__((noinline, cold)) static void missing(struct wj_encoder *e, const 
     e->placed = true;
 }
 
+bool wj_encode_enter(struct wj_encoder *e)
+{
+    if (WB_UNLIKELY(e->depth == WJ_SHAPE_DEPTH)) { /* a circle, or a tree nobody could read back */
+        wj_writer_fail(&e->w, upp_fail(e->w.err, UPP_ELIMIT, "nested deeper than %d levels", WJ_SHAPE_DEPTH));
+        wj_encode_place(e);
+        return false;
+    }
+    e->depth++;
+    return true;
+}
+
 /* ---- Members -------------------------------------------------------------------------------------- */
 
 /* One object while it is written. */
@@ -141,12 +152,8 @@ void wj_encode_object(struct wj_encoder *e, const struct wj_shape *s, const stru
 {
     struct writing w    = {.e = e, .s = s, .node = node, .fresh = true, .level = {.up = e->at, .row = s->fields}};
     uint64_t       done = 0;
-    if (e->depth == WJ_SHAPE_DEPTH) { /* a circle, or a tree nobody could read back */
-        wj_writer_fail(&e->w, upp_fail(e->w.err, UPP_ELIMIT, "shapes nested deeper than %d levels", WJ_SHAPE_DEPTH));
-        wj_encode_place(e);
+    if (!wj_encode_enter(e))
         return;
-    }
-    e->depth++;
     e->at = &w.level;
     wj_write_open(&e->w, '{');
     if (node->shape == s) {

@@ -42,6 +42,9 @@ struct wj_encoder {
 
 void wj_encode_object(struct wj_encoder *e, const struct wj_shape *s, const struct wj_node *node);
 
+/* One level deeper (the caller counts e->depth down again), or a failure. */
+bool wj_encode_enter(struct wj_encoder *e);
+
 /* After a failure: puts the pointer of the current place into the error, once. */
 void wj_encode_place(struct wj_encoder *e);
 

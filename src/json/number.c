@@ -192,6 +192,8 @@ static bool read_f64(const char *text, double *ret)
     if (!yyjson_read_number(text, &v, YYJSON_READ_NOFLAG, NULL, NULL))
         return false; /* too large */
     *ret = yyjson_get_num(&v);
+    if (*ret == 0 && text[0] == '-')
+        *ret = -0.0; /* yyjson reads -0 as an integer */
     return true;
 }
 

@@ -11,26 +11,24 @@ void wj_pointer_init(struct wj_pointer *t, char *p, size_t size)
     p[0] = 0;
 }
 
-/* Makes room for k more bytes by dropping a quarter of the front, at a character. */
+/* Makes room for k more bytes by dropping as few as possible of the front, at a character. */
 static void cut_front(struct wj_pointer *t, size_t k)
 {
-    size_t at = t->size / 4 + k;
-    if (at > t->n)
-        at = t->n;
+    size_t at = t->n + sizeof dots + k - t->size;
     while (at < t->n && ((unsigned char)t->p[at] & 0xc0) == 0x80)
         at++;
-    size_t keep = t->n - at;
-    memmove(t->p + sizeof dots - 1, t->p + at, keep);
+    size_t keep = at < t->n ? t->n - at : 0;
+    memmove(t->p + sizeof dots - 1, t->p + t->n - keep, keep);
     memcpy(t->p, dots, sizeof dots - 1);
     t->n   = keep + sizeof dots - 1;
     t->cut = true;
 }
 
-/* One whole character, or a sequence that must not be torn. */
+/* One whole character, or a sequence that must not be torn; at most 24 bytes. */
 static void add(struct wj_pointer *t, const char *s, size_t k)
 {
-    if (t->n + k + sizeof dots > t->size)
-        cut_front(t, k + sizeof dots);
+    if (t->n + k >= t->size)
+        cut_front(t, k);
     memcpy(t->p + t->n, s, k);
     t->n += k;
     t->p[t->n] = 0;

@@ -13,7 +13,7 @@
 
 #include "base/str.h"
 
-/* A pointer being written into a buffer of `size` bytes (at least 16), always NUL-terminated. */
+/* A pointer being written into a buffer of `size` bytes (at least 32), always NUL-terminated. */
 struct wj_pointer {
     char  *p;
     size_t n, size;

@@ -13,9 +13,9 @@
  *     };
  *     WJ_SHAPE(tool_use, struct tool_use, tool_use_rows);
  *
- * What a table does not consume is not lost: unknown and duplicate members, the order of all, null against absent and
- * the spelling of numbers stay with the node and are written back. A row whose member has another C type than the row
- * says does not compile, and neither does a nested row whose shape is of another struct.
+ * Tables stand at file scope. What a table does not consume is not lost: unknown and duplicate members, the order of
+ * all, null against absent and the spelling of numbers stay with the node and are written back. A row whose member has
+ * another C type than the row says does not compile, and neither does a nested row whose shape is of another struct.
  *
  * When is a member there? Text, pointers, arrays and maps: when their pointer is not NULL (an empty array has a
  * pointer too). Numbers, booleans and enums have no such value: they are there when they were read, after
@@ -41,7 +41,7 @@ struct wj_field;
 
 enum {
     WJ_ROWS        = 64,  /* at most, in one shape */
-    WJ_SHAPE_DEPTH = 128, /* levels of nested shapes, at most: the coders recurse */
+    WJ_SHAPE_DEPTH = 128, /* levels of arrays and objects, at most: the coders recurse */
 };
 
 /* ---- Flags of a row ------------------------------------------------------------------------------ */

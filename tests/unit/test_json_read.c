@@ -470,7 +470,7 @@ TEST_WITH(json_read_hostile_texts_cost_linear_time_and_memory,
     mine.resize             = peak_resize;
     mine.release            = peak_release;
     for (size_t i = 0; i < WB_LEN(texts); i++) {
-        double         factor, small, large;
+        double         factor = 0, small = 0, large = 0;
         struct upp_str one = hostile(texts[i].head, texts[i].body, texts[i].tail, 1u << 18);
         struct upp_str ten = hostile(texts[i].head, texts[i].body, texts[i].tail, 10u << 18);
         bool           ok  = upp_global_init(&mine, NULL) == 0 && cost_of(one, texts[i].r, &factor, &small) &&
