@@ -8,5 +8,5 @@ int weft__uv_use_hooks(struct upp_err *err)
 }
 struct wb_library weft__uv_library(void)
 {
-    return (struct wb_library){"libuv", "0", uv_version_string()};
+    return wb_library("libuv", "0", uv_version_string());
 }

@@ -134,6 +134,14 @@ static int read_any(struct job *j, yyjson_val **root, size_t *values, struct upp
     return read_once(j, n, YYJSON_READ_ALLOW_INVALID_UNICODE, root, values, &refused, err);
 }
 
+struct wb_library wj_library(void)
+{
+    char     running[24];
+    uint32_t v = yyjson_version(); /* 0x00MMmmpp */
+    (void)snprintf(running, sizeof running, "%u.%u.%u", v >> 16 & 0xff, v >> 8 & 0xff, v & 0xff);
+    return wb_library("yyjson", YYJSON_VERSION_STRING, running);
+}
+
 int wj_read(struct wb_arena *a, struct upp_str text, const struct wj_read_opts *opts, yyjson_val **ret,
             struct upp_err *err)
 {

@@ -20,6 +20,7 @@
 #include <yyjson.h>
 
 #include "base/arena.h"
+#include "base/library.h"
 #include "json/syntax.h"
 
 enum {
@@ -37,6 +38,8 @@ struct wj_read_opts {
 };
 
 WB_EXPORT_BEGIN
+
+struct wb_library wj_library(void);
 
 /* The one value of a text. opts may be NULL.
  * -UPP_EINVALID: not JSON; err has what was expected and found, and where.
