@@ -3,5 +3,6 @@
 #define WEFT_WEFT_H
 
 #include <upp/upp.h>
+#include <weft/fiber.h>
 
 #endif
