@@ -23,7 +23,7 @@ struct upp_spawn {
     char *const *argv;           /* NULL-terminated */
     char *const *envp;           /* NULL-terminated; NULL: an empty environment */
     const char  *dir;            /* NULL: ours */
-    int          in, out, error; /* become 0, 1, 2; -1: /dev/null */
+    int          in, out, error; /* become 0, 1, 2; each its own number already, or above 2; -1: /dev/null */
     bool         own_session;    /* setsid, so that one kill reaches its whole group */
 };
 

@@ -4,5 +4,6 @@
 
 #include <upp/upp.h>
 #include <weft/fiber.h>
+#include <weft/runtime.h>
 
 #endif

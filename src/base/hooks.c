@@ -28,100 +28,46 @@ static int64_t sys_wall_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_nsec;
 }
 
-/* clang-format off: a table of one-liners */
+/* clang-format off */
 
 /* The system's calls, with -errno in place of errno: a fiber may be elsewhere when errno is read. */
-static int done(int r)
-{
-    return r < 0 ? -errno : r;
-}
-static int64_t moved(ssize_t r)
-{
-    return r < 0 ? -errno : r;
-}
+static int     done(int r)      { return r < 0 ? -errno : r; }
+static int64_t moved(ssize_t r) { return r < 0 ? -errno : r; }
 
-static int64_t sys_random(void *p, size_t n)
-{
-    return moved(getrandom(p, n, 0));
-}
-static int sys_open(const char *path, int flags, unsigned mode)
-{
-    return done(open(path, flags | O_CLOEXEC, mode));
-}
-static int sys_close(int fd)
-{
-    return done(close(fd));
-}
-static int64_t sys_read(int fd, void *p, size_t n)
-{
-    return moved(read(fd, p, n));
-}
-static int64_t sys_write(int fd, const void *p, size_t n)
-{
-    return moved(write(fd, p, n));
-}
-static int64_t sys_pread(int fd, void *p, size_t n, int64_t off)
-{
-    return moved(pread(fd, p, n, off));
-}
-static int64_t sys_pwrite(int fd, const void *p, size_t n, int64_t off)
-{
-    return moved(pwrite(fd, p, n, off));
-}
-static int sys_truncate(int fd, int64_t n)
-{
-    return done(ftruncate(fd, n));
-}
-static int sys_sync(int fd)
-{
-    return done(fdatasync(fd));
-}
-static int sys_rename(const char *from, const char *to)
-{
-    return done(rename(from, to));
-}
-static int sys_unlink(const char *path)
-{
-    return done(unlink(path));
-}
-static int sys_mkdir(const char *path, unsigned mode)
-{
-    return done(mkdir(path, mode));
-}
+static int64_t sys_random(void *p, size_t n)                                 { return moved(getrandom(p, n, 0)); }
+static int     sys_open(const char *path, int flags, unsigned mode)          { return done(open(path, flags | O_CLOEXEC, mode)); }
+static int     sys_close(int fd)                                             { return done(close(fd)); }
+static int64_t sys_read(int fd, void *p, size_t n)                           { return moved(read(fd, p, n)); }
+static int64_t sys_write(int fd, const void *p, size_t n)                    { return moved(write(fd, p, n)); }
+static int64_t sys_pread(int fd, void *p, size_t n, int64_t off)             { return moved(pread(fd, p, n, off)); }
+static int64_t sys_pwrite(int fd, const void *p, size_t n, int64_t off)      { return moved(pwrite(fd, p, n, off)); }
+static int     sys_truncate(int fd, int64_t n)                               { return done(ftruncate(fd, n)); }
+static int     sys_sync(int fd)                                              { return done(fdatasync(fd)); }
+static int     sys_rename(const char *from, const char *to)                  { return done(rename(from, to)); }
+static int     sys_unlink(const char *path)                                  { return done(unlink(path)); }
+static int     sys_mkdir(const char *path, unsigned mode)                    { return done(mkdir(path, mode)); }
+static int     sys_connect(int fd, const struct sockaddr *a, unsigned len)   { return done(connect(fd, a, len)); }
+static int     sys_bind(int fd, const struct sockaddr *a, unsigned len)      { return done(bind(fd, a, len)); }
+static int     sys_listen(int fd, int backlog)                               { return done(listen(fd, backlog)); }
+static int64_t sys_recv(int fd, void *p, size_t n)                           { return moved(recv(fd, p, n, 0)); }
+static int64_t sys_send(int fd, const void *p, size_t n)                     { return moved(send(fd, p, n, MSG_NOSIGNAL)); }
+
+/* clang-format on */
 
 static int sys_socket(int domain, int type, int protocol)
 {
     return done(socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
 }
-static int sys_connect(int fd, const struct sockaddr *addr, unsigned len)
-{
-    return done(connect(fd, addr, len));
-}
-static int sys_bind(int fd, const struct sockaddr *addr, unsigned len)
-{
-    return done(bind(fd, addr, len));
-}
-static int sys_listen(int fd, int backlog)
-{
-    return done(listen(fd, backlog));
-}
+
 static int sys_accept(int fd)
 {
     return done(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
-static int64_t sys_recv(int fd, void *p, size_t n)
-{
-    return moved(recv(fd, p, n, 0));
-}
-static int64_t sys_send(int fd, const void *p, size_t n)
-{
-    return moved(send(fd, p, n, MSG_NOSIGNAL));
-}
-
-/* clang-format on */
 
 static int put_fd(posix_spawn_file_actions_t *acts, int fd, int as)
 {
+    if (fd >= 0 && fd <= 2 && fd != as)
+        return EINVAL; /* an earlier dup2 may have taken its place */
     if (fd < 0)
         return posix_spawn_file_actions_addopen(acts, as, "/dev/null", O_RDWR, 0);
     return posix_spawn_file_actions_adddup2(acts, fd, as); /* also clears close-on-exec when fd == as */

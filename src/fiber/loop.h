@@ -128,7 +128,4 @@ void weft__loop_request_taken(struct weft_loop *l); /* first in the take functio
 /* Tests: called at every suspension, in the fiber that is about to suspend and already WAITING. */
 void weft__loop_on_suspend(struct weft_loop *l, void (*fn)(void *arg, struct weft_fiber *f), void *arg);
 
-/* Gives libuv our allocator. For programs and tests, before anything else uses libuv; never for the library. */
-int weft__uv_use_hooks(struct upp_err *err);
-
 #endif

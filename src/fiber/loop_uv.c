@@ -1,4 +1,4 @@
-/* fiber/loop_uv.c — the loop on libuv. One of the two places that include uv.h.
+/* fiber/loop_uv.c — the loop on libuv. With uv_memory.c all that knows libuv here.
  *
  * libuv waits and tells; it decides nothing. One uv_async wakes, one uv_timer stands for the earliest of our timers,
  * one uv_poll stands for each descriptor somebody waits for. Callbacks record and mark ready.
@@ -262,10 +262,4 @@ int weft_loop_open(const struct weft_loop_opts *opts, struct weft_loop **ret, st
     }
     *ret = &k->loop;
     return 0;
-}
-
-int weft__uv_use_hooks(struct upp_err *err)
-{
-    int r = uv_replace_allocator(wb_alloc, wb_realloc, wb_calloc, wb_free);
-    return r < 0 ? uv_failed(err, r, "uv_replace_allocator") : 0;
 }

@@ -22,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/global.h"
 #include "support/fault.h"
 
 static struct test *tests;
@@ -31,7 +32,7 @@ static struct {
     const struct test *test;
     volatile bool      failed, broken; /* a CHECK, an ALWAYS */
     bool               torture;
-    char               note[256], why[1024], sweep[160], folder[256];
+    char               note[256], why[2048], sweep[160], folder[256];
 } now;
 
 void test_register(struct test *t)
@@ -291,10 +292,6 @@ static void run_torture(void **state)
 {
     now.test    = *state;
     now.torture = true;
-    if (now.test->no_torture) {
-        print_message("# %s is not tortured: %s\n", now.test->name, now.test->no_torture);
-        skip();
-    }
 
     /* Untouched first: it must pass, and tells how many calls of each class there are. */
     unsigned long calls[FAULT_CLASSES];
@@ -355,6 +352,10 @@ int main(int argc, char **argv)
     }
     for (struct test *t = tests; t; t = t->next)
         if (wanted(t->name, argc, argv)) {
+            if (torture && t->no_torture) {
+                (void)printf("# %s is not tortured: %s\n", t->name, t->no_torture);
+                continue;
+            }
             if (n == sizeof chosen / sizeof chosen[0])
                 abort();
             chosen[n++] = (struct CMUnitTest){
@@ -367,6 +368,11 @@ int main(int argc, char **argv)
     if (__sanitizer_set_death_callback)
         __sanitizer_set_death_callback(last_words);
     fault_install();
+    struct upp_err err;
+    if (weft__libraries_use_hooks(&err) < 0) {
+        (void)fprintf(stderr, "%s\n", err.msg);
+        return 2;
+    }
     cmocka_set_message_output(CM_OUTPUT_TAP);
     int failures = _cmocka_run_group_tests(torture ? "torture" : "unit", chosen, n, NULL, NULL);
     if (torture)

@@ -1,0 +1,59 @@
+# Weft's front door: everything below is meson, ninja and the scripts in scripts/.
+#
+#   make              the release build: build/weft
+#   make run          builds and runs it
+#   make test         installs what is missing, builds with ASan and UBSan, runs every test (10 minutes at most)
+#   make test-unit    the unit tests alone, in seconds; `make test-unit T=name` runs those whose name holds it
+#   make check-ci     clang, TSan, fallback switch, full torture, fuzzing: what CI runs after `make test`
+#   make check-long   valgrind, long sweeps and fuzzing
+#   make bench        figures, each beside its floor
+#   make conformance  docs/conformance.md from the `covers:` marks of the tests
+#   make coverage     build-coverage/coverage.html
+#   make format       clang-format over the tree
+#   make install      PREFIX=/usr/local, DESTDIR=
+#   make clean
+
+PREFIX ?= /usr/local
+NINJA  := ninja
+MESON  := meson
+
+.PHONY: all run test test-unit check-ci check-long bench conformance coverage format install clean help
+.DEFAULT_GOAL := all
+
+all:
+	@scripts/setup
+	@scripts/build build --buildtype=release
+run: all
+	@scripts/run
+test:
+	@scripts/setup
+	@scripts/check test
+test-unit:
+	@scripts/setup
+	@scripts/build build-asan --buildtype=debugoptimized -Db_sanitize=address,undefined
+	@build-asan/tests/unit $(T)
+check-ci:
+	@scripts/setup build clang
+	@scripts/check ci
+check-long:
+	@scripts/setup build clang valgrind
+	@scripts/check long
+bench: all
+	@$(MESON) test -C build --benchmark --verbose --no-rebuild --num-processes 1
+conformance:
+	@scripts/conformance
+coverage:
+	@scripts/setup build coverage
+	@scripts/build build-coverage --buildtype=debug -Db_coverage=true
+	@$(NINJA) -C build-coverage --quiet test
+	@gcovr --root . --filter src/ build-coverage --print-summary --html-details build-coverage/coverage.html
+format:
+	@scripts/setup format
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+install: all
+	@$(MESON) configure build -Dprefix=$(abspath $(PREFIX)) >/dev/null
+	@DESTDIR=$(DESTDIR) $(MESON) install -C build --quiet
+clean:
+	@rm -rf build build-*
+help:
+	@sed -n 's/^#   //p' Makefile

@@ -1,0 +1,98 @@
+/* cli/main.c — weft: finds the command and runs it.
+ *
+ * Output is for standard output, everything else for standard error; exit 0 good, 1 the thing failed, 2 wrong usage.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/defs.h"
+#include "cli/cli.h"
+#include "runtime/global.h"
+
+static const struct cli_command *const commands[] = {&cli_version};
+
+static void usage(FILE *out)
+{
+    (void)fprintf(out, "usage: weft COMMAND [ARGUMENT...]\n\n");
+    for (size_t i = 0; i < WB_LEN(commands); i++)
+        (void)fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    (void)fprintf(out, "  %-10s %s\n\n`weft help COMMAND` tells more.\n", "help", "this page, or one command's");
+}
+
+static const struct cli_command *find(const char *name)
+{
+    for (size_t i = 0; i < WB_LEN(commands); i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    (void)fprintf(stderr, "weft: there is no command '%s'; `weft help` lists them\n", name);
+    return CLI_USAGE;
+}
+
+static int help(const char *name)
+{
+    if (!name) {
+        usage(stdout);
+        return CLI_GOOD;
+    }
+    const struct cli_command *c = find(name);
+    if (!c)
+        return unknown(name);
+    (void)printf("usage: weft %s%s%s\n\n%s\n", c->name, c->usage[0] ? " " : "", c->usage, c->help);
+    return CLI_GOOD;
+}
+
+int cli_misuse(const struct cli_command *self, const char *fmt, ...)
+{
+    va_list args;
+    (void)fprintf(stderr, "weft %s: ", self->name);
+    va_start(args, fmt);
+    (void)vfprintf(stderr, fmt, args);
+    va_end(args);
+    (void)fprintf(stderr, "\nusage: weft %s%s%s\n", self->name, self->usage[0] ? " " : "", self->usage);
+    return CLI_USAGE;
+}
+
+int cli_fail(const struct cli_command *self, const struct upp_err *err)
+{
+    (void)fprintf(stderr, "weft %s: %s%s%s\n", self->name, err->where, err->where[0] ? ": " : "", err->msg);
+    return CLI_FAILED;
+}
+
+/* Output that cannot be written is a failure of the command, also when it is a full disk behind a redirection. */
+static int flushed(int r)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return r;
+    perror("weft: standard output");
+    return CLI_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    struct upp_err err = {0};
+
+    if (argc < 2) {
+        usage(stderr);
+        return CLI_USAGE;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return flushed(help(argc > 2 ? argv[2] : NULL));
+
+    const struct cli_command *c = find(name);
+    if (!c)
+        return unknown(name);
+    if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
+        return flushed(help(c->name));
+    if (weft_global_init(NULL, &err) < 0)
+        return cli_fail(c, &err);
+    return flushed(c->run(c, argc - 1, argv + 1));
+}

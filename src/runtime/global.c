@@ -1,0 +1,32 @@
+/* runtime/global.c — the process-wide part of starting up. */
+#include "runtime/global.h"
+
+#include <libfyaml.h>
+#include <stddef.h>
+
+#include "fiber/loop_uv.h"
+#include "stores/sqlite_hooks.h"
+#include "upp/http_curl.h"
+
+#include "config.h"
+
+int weft__libraries_use_hooks(struct upp_err *err)
+{
+    int r = weft__uv_use_hooks(err);
+    if (r >= 0)
+        r = weft__sqlite_use_hooks(err);
+    if (r >= 0)
+        r = upp__curl_use_hooks(err);
+    return r;
+}
+
+int weft_global_init(const struct upp_hooks *hooks, struct upp_err *err)
+{
+    int r = upp_global_init(hooks, err);
+    return r < 0 ? r : weft__libraries_use_hooks(err);
+}
+
+struct wb_library weft__yaml_library(void)
+{
+    return (struct wb_library){"libfyaml", WEFT_FYAML_VERSION, fy_library_version()};
+}

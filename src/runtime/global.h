@@ -1,0 +1,14 @@
+/* runtime/global.h — the process-wide part of starting up. */
+#ifndef WEFT_GLOBAL_H
+#define WEFT_GLOBAL_H
+
+#include <weft/runtime.h>
+
+#include "base/library.h"
+
+/* Gives libuv, SQLite and libcurl the hook table in force. */
+int weft__libraries_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
+
+struct wb_library weft__yaml_library(void);
+
+#endif
