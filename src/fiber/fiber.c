@@ -179,7 +179,6 @@ void weft__fiber_resume(struct weft_loop *l, struct weft_fiber *f)
         weft__die("fiber '%s' is resumed while it is not ready", f->name);
     f->state   = WEFT__RUNNING;
     l->current = f;
-    l->served++;
     atomic_store_explicit(&l->running_id, f->id, memory_order_relaxed);
     atomic_store_explicit(&l->running, f->name, memory_order_relaxed);
     atomic_store_explicit(&l->resumes, atomic_load_explicit(&l->resumes, memory_order_relaxed) + 1,
@@ -204,15 +203,20 @@ void weft__fibers_run(struct weft_loop *l)
 
 /* ---- Waiting ---------------------------------------------------------------------------------------- */
 
-struct weft_fiber *weft_fiber_self(void)
+static inline struct weft_fiber *running(void)
 {
     struct weft_loop *l = weft__loop();
     return l ? l->current : NULL;
 }
 
+struct weft_fiber *weft_fiber_self(void)
+{
+    return running();
+}
+
 struct weft_fiber *weft__self(const char *caller)
 {
-    struct weft_fiber *f = weft_fiber_self();
+    struct weft_fiber *f = running();
     if (WB_UNLIKELY(!f))
         weft__die("%s is called outside of a fiber", caller);
     return f;
@@ -264,9 +268,8 @@ WEFT_SUSPENDS int weft_yield(struct upp_err *err)
     int r = weft__pending(f);
     if (WB_UNLIKELY(r < 0))
         return weft__cut_short(err, r, "its turn");
-    f->state     = WEFT__READY;
-    f->wake      = 0;
-    f->waits_for = "its turn";
+    f->state = WEFT__READY;
+    f->wake  = 0;
     wb_list_push(&l->ready, &f->run);
     if (WB_UNLIKELY(l->on_suspend))
         l->on_suspend(l->on_suspend_arg, f);

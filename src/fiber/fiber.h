@@ -24,23 +24,27 @@
 enum weft__state { WEFT__NEW, WEFT__READY, WEFT__RUNNING, WEFT__WAITING, WEFT__DONE };
 
 struct weft_fiber {
+    /* What a switch touches comes first, in one or two cache lines. */
     struct weft__context ctx;
     struct weft_loop    *loop;
     struct wb_link       run; /* in the ready list, or in the loop's list of spare structs */
     uint8_t              state;
     bool                 canceled, masked;
-    unsigned             pins, guards, refs;
+    unsigned             pins;
     int                  wake;     /* what the wait will return */
     int                  on_timer; /* what it returns when the timer fires */
     uint64_t             deadline; /* of every wait, nanoseconds; WEFT__NEVER */
-    uint64_t             limit;    /* of the shield in force */
-    struct weft__timer   timer;
+    void                *log;      /* its log context while it is not running */
+    const char          *name;     /* static text */
+    uint64_t             id;
 
+    const char        *waits_for; /* static text */
+    uint64_t           limit;     /* of the shield in force */
+    unsigned           guards, refs;
+    struct weft__timer timer;
     struct weft_cond  *queue; /* that it waits in, or NULL */
     struct weft_fiber *queue_prev, *queue_next;
 
-    const char         *name, *waits_for; /* static text */
-    uint64_t            id;
     weft_fn            *fn;
     void               *arg;
     struct weft__stack *stack; /* NULL once DONE */
@@ -48,7 +52,6 @@ struct weft_fiber {
     struct wb_link      sibling, all;
     struct weft_cond    joiners;
     void (*on_end)(struct weft_fiber *f); /* on the loop's stack, whether it ran or not; NULL: nobody asks */
-    void *log;                            /* its log context while it is not running */
 
     int      fd; /* what it waits for, and what came (await.c) */
     unsigned fd_want, fd_got;

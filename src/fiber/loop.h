@@ -63,8 +63,7 @@ struct weft_loop {
     struct weft__context home; /* the loop's own stack, while a fiber runs */
     struct weft_fiber   *current;
     struct wb_link       ready;
-    uint64_t             now;    /* monotonic nanoseconds, of this turn */
-    uint64_t             served; /* fibers resumed, timers fired, messages taken: progress */
+    uint64_t             now; /* monotonic nanoseconds, of this turn */
 
     /* For the watchdog: who runs, since which resume. */
     _Atomic(const char *) running;

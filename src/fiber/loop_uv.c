@@ -146,7 +146,7 @@ static void uv_kind_fd_forget(struct weft_loop *l, struct weft_fiber *f)
 static int uv_kind_fd_watch(struct weft_loop *l, struct weft_fiber *f, struct upp_err *err)
 {
     struct uv_kind *k = kind(l);
-    struct watch   *w;
+    struct watch   *w = NULL;
     int             r = watch_of(k, f->fd, &w, err);
     if (r < 0)
         return r;
@@ -189,15 +189,16 @@ static int uv_kind_turn(struct weft_loop *l, bool block, struct upp_err *err)
     /* Done already when the fiber of weft_loop_run has ended; nothing to wait for when nobody lives. */
     if (!wb_list_empty(&l->ready) || weft__loop_has_mail(l) || (l->root && l->root->state == WEFT__DONE))
         block = false;
-    uint64_t at = weft__timers_next(&l->timers);
-    if (block && at != WEFT__NEVER) {
-        uint64_t now = weft__loop_clock(l);
-        uint64_t ms  = at <= now ? 0 : (at - now + 999999) / 1000000;
-        uv_update_time(&k->uv);
-        (void)uv_timer_start(&k->timer, on_timer, ms, 0);
+    if (block) {
+        uint64_t now = weft__loop_clock(l), trim = weft__stacks_trim(&l->stacks, now);
+        uint64_t at = WB_MIN(weft__timers_next(&l->timers), trim);
+        if (at != WEFT__NEVER) {
+            uv_update_time(&k->uv);
+            (void)uv_timer_start(&k->timer, on_timer, at <= now ? 0 : (at - now + 999999) / 1000000, 0);
+        }
     }
     (void)uv_run(&k->uv, block ? UV_RUN_ONCE : UV_RUN_NOWAIT);
-    if (block && at != WEFT__NEVER)
+    if (block)
         (void)uv_timer_stop(&k->timer);
     (void)weft__loop_clock(l);
     weft__loop_serve(l);

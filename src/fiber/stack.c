@@ -20,6 +20,11 @@ enum {
     /* Stacks are equal modulo a page, so their hot ends would share a few cache sets; shift each a little. */
     COLORS = 16,
     COLOR  = 128,
+
+    /* Trimming: how long they must have been too many, and how many at once, a system call each. */
+    AFTER_NS = 1000000000,
+    AT_ONCE  = 64,
+    AGAIN_NS = 5000000,
 };
 
 void weft__stacks_init(struct weft__stacks *p, size_t size)
@@ -70,8 +75,11 @@ static void unmap(struct weft__stacks *p, struct weft__stack *s)
     (void)munmap(s->map, guard_size(p) + p->size);
 }
 
-void weft__stack_cool(struct weft__stacks *p, struct weft__stack *s)
+static void cool_down(struct weft__stacks *p)
 {
+    struct weft__stack *s = p->warm;
+    p->warm               = s->next;
+    p->n_warm--;
     if (p->n_cool >= WEFT__STACKS_KEEP) {
         unmap(p, s);
         return;
@@ -82,6 +90,22 @@ void weft__stack_cool(struct weft__stacks *p, struct weft__stack *s)
     s->next = p->cool;
     p->cool = s;
     p->n_cool++;
+}
+
+uint64_t weft__stacks_trim(struct weft__stacks *p, uint64_t now)
+{
+    if (p->n_warm <= WEFT__STACKS_WARM) {
+        p->trim_at = 0;
+        return UINT64_MAX;
+    }
+    if (!p->trim_at)
+        p->trim_at = now + AFTER_NS;
+    if (now < p->trim_at)
+        return p->trim_at;
+    for (int i = 0; i < AT_ONCE && p->n_warm > WEFT__STACKS_WARM; i++)
+        cool_down(p);
+    p->trim_at = p->n_warm > WEFT__STACKS_WARM ? now + AGAIN_NS : 0;
+    return p->trim_at ? p->trim_at : UINT64_MAX;
 }
 
 static void unmap_all(struct weft__stacks *p, struct weft__stack *s)

@@ -3,8 +3,9 @@
  *     low of the mapping                                                              high
  *     | guard, no access | usable bytes, the stack grows down <------------ | struct weft__stack |
  *
- * A pool belongs to one loop and takes no locks. A released stack is kept warm while few are free; further ones give
- * back the pages beyond their top 16 KiB; beyond KEEP they are unmapped.
+ * A pool belongs to one loop and takes no locks. A released stack is ready for the next fiber as it is, so a burst
+ * costs no system calls. When more than WARM have been free for a second, the others give back the pages beyond their
+ * top 16 KiB and become cool; beyond KEEP cool ones they are unmapped.
  */
 #ifndef WEFT_STACK_H
 #define WEFT_STACK_H
@@ -25,18 +26,21 @@ struct weft__stacks {
     size_t              page;
     struct weft__stack *warm, *cool;
     size_t              n_warm, n_cool, n_mapped;
+    uint64_t            trim_at; /* nanoseconds; 0: not more than WARM were free at the last look */
 };
+
+enum { WEFT__STACKS_WARM = 64, WEFT__STACKS_KEEP = 1024 };
 
 /* size 0: the default. Other sizes are rounded up to pages. */
 void weft__stacks_init(struct weft__stacks *p, size_t size);
 void weft__stacks_done(struct weft__stacks *p); /* every stack must have been released */
 
-struct weft__stack *weft__stack_map(struct weft__stacks *p, struct upp_err *err);    /* the slow half of take */
-void                weft__stack_cool(struct weft__stacks *p, struct weft__stack *s); /* the slow half of release */
+/* For a loop that is about to wait: trims some when it is time; when it wants to be called again, or UINT64_MAX. */
+uint64_t weft__stacks_trim(struct weft__stacks *p, uint64_t now);
 
-enum { WEFT__STACKS_WARM = 64, WEFT__STACKS_KEEP = 1024 };
+/* The slow half of take: NULL with err filled when the system has no more memory or maps. */
+struct weft__stack *weft__stack_map(struct weft__stacks *p, struct upp_err *err);
 
-/* NULL with err filled when the system has no more memory or maps. */
 static inline struct weft__stack *weft__stack_take(struct weft__stacks *p, struct upp_err *err)
 {
     struct weft__stack *s = p->warm;
@@ -49,10 +53,6 @@ static inline struct weft__stack *weft__stack_take(struct weft__stacks *p, struc
 
 static inline void weft__stack_release(struct weft__stacks *p, struct weft__stack *s)
 {
-    if (p->n_warm >= WEFT__STACKS_WARM) {
-        weft__stack_cool(p, s);
-        return;
-    }
     s->next = p->warm;
     p->warm = s;
     p->n_warm++;

@@ -166,7 +166,7 @@ static int cancel_is_sticky(void *arg, struct upp_err *err)
 {
     (void)arg;
     struct weft_fiber *f       = weft_fiber_self();
-    uint64_t           resumes = f->loop->served;
+    uint64_t           resumes = atomic_load(&f->loop->resumes);
     FAIL_UNLESS(!weft_fiber_canceled());
     weft_fiber_cancel(f);
     FAIL_UNLESS(weft_fiber_canceled());
@@ -174,7 +174,7 @@ static int cancel_is_sticky(void *arg, struct upp_err *err)
     struct weft_cond c = {0};
     FAIL_UNLESS(weft_cond_wait(&c, err) == -UPP_ECANCELED && !c.first && !c.last);
     FAIL_UNLESS(strcmp(err->msg, "cancelled while waiting for a condition") == 0);
-    FAIL_UNLESS(f->loop->served == resumes); /* none of them suspended */
+    FAIL_UNLESS(atomic_load(&f->loop->resumes) == resumes); /* none of them suspended */
     return 7;
 }
 

@@ -48,11 +48,16 @@ TEST(stack_gives_pages_back_beyond_the_warm_ones)
     size_t full = resident(s[N - 1], p.page);
     for (int i = 0; i < N; i++)
         weft__stack_release(&p, s[i]);
-    size_t trimmed = resident(s[N - 1], p.page), warm = resident(s[0], p.page);
-    bool   counted = p.n_warm == WEFT__STACKS_WARM && p.n_cool == 1;
+    uint64_t never = UINT64_MAX, second = UINT64_C(1000000000);
+    bool     asked   = weft__stacks_trim(&p, 5) == 5 + second && weft__stacks_trim(&p, 6) == 5 + second;
+    size_t   early   = resident(s[N - 1], p.page);
+    bool     done    = weft__stacks_trim(&p, 5 + second) == never && weft__stacks_trim(&p, 6 + second) == never;
+    size_t   trimmed = resident(s[N - 1], p.page), warm = resident(s[0], p.page);
+    bool     counted = p.n_warm == WEFT__STACKS_WARM && p.n_cool == 1;
     weft__stacks_done(&p);
-    CHECK(counted);
+    CHECK(asked && done && counted);
     CHECK_INT(full, 16);
+    CHECK_INT(early, 16);
     CHECK_INT(warm, 16);
     CHECK_INT(trimmed, 4);
 }
@@ -81,6 +86,9 @@ TEST(stack_is_unmapped_beyond_what_is_kept)
         n++;
     for (int i = 0; i < n; i++)
         weft__stack_release(&p, s[i]);
+    uint64_t now = 1;
+    for (uint64_t next; (next = weft__stacks_trim(&p, now)) != UINT64_MAX;)
+        now = next;
     bool kept = p.n_warm == WEFT__STACKS_WARM && p.n_cool == WEFT__STACKS_KEEP;
     weft__stacks_done(&p);
     CHECK(n == N && kept);
