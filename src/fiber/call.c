@@ -19,7 +19,7 @@ struct call {
     weft_fn           *fn;
     void              *arg;
     void (*drop)(void *arg);
-    bool           ran;
+    bool           ran, back; /* back: `done` has been taken */
     int            result;
     struct upp_err err;
 
@@ -106,8 +106,9 @@ static void take_done(struct weft__msg *m)
 {
     struct call *c = WB_OUTER(m, struct call, done);
     c->home->owed--;
+    c->back = true;
     if (c->caller) {
-        weft__wake(c->caller, 0); /* which lets go of it */
+        weft__wake(c->caller, 0); /* or it was cancelled a moment ago, and finds it back */
         return;
     }
     drop(c);
@@ -170,9 +171,14 @@ WEFT_SUSPENDS static int call_suspending(struct call *c, int *ret, struct upp_er
     c->home->owed++;
     r = weft__park(f, what, WEFT__NEVER, 0);
     if (r < 0) {
-        c->caller = NULL;
-        (void)atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
-        weft__loop_send(c->to, &c->stop);
+        if (c->back) {
+            drop(c);
+            unref(c);
+        } else {
+            c->caller = NULL;
+            (void)atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+            weft__loop_send(c->to, &c->stop);
+        }
         return weft__cut_short(err, r, what);
     }
     return outcome(c, ret, err);

@@ -185,16 +185,21 @@ static int uv_kind_turn(struct weft_loop *l, bool block, struct upp_err *err)
 {
     struct uv_kind *k = kind(l);
     (void)err;
+    bool some = !wb_list_empty(&l->ready);
     weft__fibers_run(l);
-    /* Done already when the fiber of weft_loop_run has ended; nothing to wait for when nobody lives. */
-    if (!wb_list_empty(&l->ready) || weft__loop_has_mail(l) || (l->root && l->root->state == WEFT__DONE))
+    /* Who drives the loop looks again before it waits, when the last fiber (or the one of weft_loop_run) has ended. */
+    if (!wb_list_empty(&l->ready) || weft__loop_has_mail(l) || (some && !l->live) ||
+        (l->root && l->root->state == WEFT__DONE))
         block = false;
     if (block) {
         uint64_t now = weft__loop_clock(l), trim = weft__stacks_trim(&l->stacks, now);
         uint64_t at = WB_MIN(weft__timers_next(&l->timers), trim);
-        if (at != WEFT__NEVER) {
+        if (at <= now)
+            block = false;
+        else if (at != WEFT__NEVER) {
+            /* It repeats because uv_run may serve timers before it waits: the wait must still end. */
             uv_update_time(&k->uv);
-            (void)uv_timer_start(&k->timer, on_timer, at <= now ? 0 : (at - now + 999999) / 1000000, 0);
+            (void)uv_timer_start(&k->timer, on_timer, (at - now + 999999) / 1000000, 1);
         }
     }
     (void)uv_run(&k->uv, block ? UV_RUN_ONCE : UV_RUN_NOWAIT);

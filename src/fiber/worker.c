@@ -68,8 +68,9 @@ static void take_job(struct weft__msg *m)
 {
     struct weft__job *j = WB_OUTER(m, struct weft__job, msg);
     j->loop->owed--;
+    j->home = true;
     if (j->fiber)
-        weft__wake(j->fiber, 0);
+        weft__wake(j->fiber, 0); /* or it was cancelled a moment ago, and finds it home */
     else
         weft__job_drop(j); /* given up after it was sent */
 }
@@ -106,7 +107,10 @@ WEFT_SUSPENDS int weft_work(weft_fn *fn, void *arg, void (*drop)(void *arg), int
             weft__job_drop(j);
             break;
         case WEFT__JOB_SENT:
-            j->fiber = NULL; /* the message drops it */
+            if (j->home)
+                weft__job_drop(j);
+            else
+                j->fiber = NULL; /* the message drops it */
             break;
         default:
             l->owed--; /* it does not come home any more */

@@ -20,6 +20,7 @@ struct weft__job {
     void (*drop)(void *arg);
     int                  result;
     enum weft__job_state state; /* under the pool's lock */
+    bool                 home;  /* the message has been taken */
     struct upp_err       err;
 };
 

@@ -36,11 +36,13 @@ int test_socketpair(int fds[2])
     if (r == 0)
         r = one = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
     if (r >= 0)
-        r = WB_CALL(connect)(one, (struct sockaddr *)&a, sizeof a);
-    if (r == -EINPROGRESS || r == -EINTR || r == 0)
+        do
+            r = WB_CALL(connect)(one, (struct sockaddr *)&a, sizeof a);
+        while (r == -EINTR);
+    if (r == -EINPROGRESS || r == 0)
         do
             r = two = WB_CALL(accept)(listener);
-        while (r == -EAGAIN);
+        while (r == -EAGAIN || r == -EINTR);
     (void)WB_CALL(close)(listener);
     if (r < 0) {
         if (one >= 0)
