@@ -73,7 +73,7 @@ TEST_WITH(group_two_loops_play, .no_torture = "threads that race: group_opens_an
     struct game                                       game = {.g = NULL};
     struct upp_err                                    err;
     int                                               ret = -1;
-    CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = LOOPS, .report_overflow = true), &g, &err) == 0);
+    CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = LOOPS), &g, &err) == 0);
     CHECK(weft_group_count(g) == LOOPS && !weft_group_loop(g, LOOPS));
     game.g = g;
     CHECK(weft_loop_call(weft_group_loop(g, 0), "start", start_team, &game, NULL, &ret, &err) == 0 && ret == 0);

@@ -40,6 +40,26 @@ TEST_WITH(overflow_is_named, .no_torture = "it dies in a forked child")
     CHECK(strcmp(text, "fiber test overflowed its stack of 64 KiB\n") == 0);
 }
 
+/* On the thread of a group, which has an alternate stack of its own. */
+static void overflow_in_group(void)
+{
+    struct weft_group *g = NULL;
+    if (weft_group_open(UPP_OPTS(weft_group_opts, .loops = 1, .report_overflow = true), &g, NULL) < 0 ||
+        weft_loop_call(weft_group_loop(g, 0), "deep one", overflows, NULL, NULL, NULL, NULL) < 0)
+        _exit(1);
+}
+
+TEST_WITH(overflow_on_a_loop_of_a_group, .no_torture = "it dies in a forked child")
+{
+    char text[2048];
+    if (WEFT__ANNOTATED)
+        return;
+    int status = test_in_child(overflow_in_group, text, sizeof text);
+    test_note("%s", text);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+    CHECK(strcmp(text, "fiber deep one overflowed its stack of 64 KiB\n") == 0);
+}
+
 /* Another fault goes to whoever was there before us. */
 static void last_resort(int sig)
 {

@@ -84,9 +84,9 @@ TEST(sim_seed_decides_the_order)
     uint64_t       trace[SEEDS];
     struct upp_err err;
     for (int i = 0; i < SEEDS; i++) {
-        struct letters again = {.n = 0};
-        uint64_t       trace_again;
-        first[i].n = 0;
+        struct letters again       = {.n = 0};
+        uint64_t       trace_again = 0;
+        first[i].n                 = 0;
         test_note("seed %d", i);
         CHECK_INT(on_sim((uint64_t)i, shuffles, &first[i], &trace[i], &err), 0);
         CHECK_INT(on_sim((uint64_t)i, shuffles, &again, &trace_again, &err), 0);
@@ -476,7 +476,7 @@ TEST_WITH(sim_thousand_seeds, .no_torture = "a thousand runs; sim_one_seed_of_ev
     uint64_t          last = 0;
     for (uint64_t seed = 1; seed <= 1000; seed++) {
         struct everything e, again;
-        uint64_t          trace, trace_again;
+        uint64_t          trace = 0, trace_again = 0;
         test_note("seed %llu", (unsigned long long)seed);
         CHECK_INT(one_seed(seed, &e, &trace, &err), 0);
         CHECK(e.sent + e.timeouts <= 3 * ITEMS && e.sent + e.timeouts >= 2 * ITEMS);
