@@ -11,6 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef WEFT_VALGRIND
+#include <valgrind/valgrind.h>
+#endif
+
 #include "base/hooks.h"
 
 int test_on_loop(weft_fn *fn, void *arg, struct upp_err *err)
@@ -85,4 +89,13 @@ int test_in_child(void (*fn)(void), char *text, size_t size)
     if (pid < 0 || waitpid(pid, &status, 0) != pid)
         return -1;
     return status;
+}
+
+bool test_on_valgrind(void)
+{
+#ifdef WEFT_VALGRIND
+    return RUNNING_ON_VALGRIND;
+#else
+    return false;
+#endif
 }

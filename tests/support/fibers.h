@@ -34,4 +34,8 @@ void test_closep(int *fd);
 /* Runs fn in a child process and gives what it wrote to standard error and how it ended (waitpid's form). */
 int test_in_child(void (*fn)(void), char *text, size_t size);
 
+/* Under valgrind some things of the system are not as they are: posix_spawn does not tell that a program cannot start,
+ * faults are reported differently. */
+bool test_on_valgrind(void);
+
 #endif

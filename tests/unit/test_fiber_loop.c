@@ -17,9 +17,9 @@ static int counts(void *arg, struct upp_err *err)
 
 TEST(loop_poll_is_one_turn)
 {
+    int                                             n = 0; /* outlives the loop, which closes at the end */
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
     struct upp_err                                  err;
-    int                                             n = 0;
     CHECK(weft_loop_open(NULL, &l, &err) == 0);
     CHECK_INT(weft_loop_poll(l, &err), 0);
     CHECK(weft_loop_spawn(l, "counter", counts, &n, &err) == 0);

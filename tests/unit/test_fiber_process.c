@@ -109,6 +109,8 @@ static int cannot_start(void *arg, struct upp_err *err)
 
 TEST(process_that_cannot_start)
 {
+    if (test_on_valgrind())
+        return;
     struct upp_err err;
     CHECK_INT(test_on_loop(cannot_start, NULL, &err), 0);
 }
