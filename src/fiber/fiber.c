@@ -22,12 +22,12 @@ _Noreturn void weft__die(const char *fmt, ...)
     abort();
 }
 
-/* The log context belongs to the fiber: it is put in force when the fiber runs and taken out when it stops. */
-static void *log_swap(void *context)
+static _Thread_local void *log_in_force __attribute__((tls_model("initial-exec")));
+
+void *weft__log_swap(void *context)
 {
-    static _Thread_local void *in_force;
-    void                      *before = in_force;
-    in_force                          = context;
+    void *before = log_in_force;
+    log_in_force = context;
     return before;
 }
 
@@ -183,9 +183,9 @@ void weft__fiber_resume(struct weft_loop *l, struct weft_fiber *f)
     atomic_store_explicit(&l->running, f->name, memory_order_relaxed);
     atomic_store_explicit(&l->resumes, atomic_load_explicit(&l->resumes, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    void *loops_log = log_swap(f->log);
+    void *loops_log = weft__log_swap(f->log);
     (void)weft__context_switch(&l->home, &f->ctx, f->wake);
-    f->log     = log_swap(loops_log);
+    f->log     = weft__log_swap(loops_log);
     l->current = NULL;
     atomic_store_explicit(&l->running, NULL, memory_order_relaxed);
     if (f->state == WEFT__DONE)

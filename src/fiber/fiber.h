@@ -63,6 +63,9 @@ struct weft_fiber {
 /* Says what is wrong and aborts: for misuse that nothing can repair. */
 _Noreturn void weft__die(const char *fmt, ...) UPP_PRINTF(1, 2);
 
+/* Puts a log context in force on this thread and gives the one before. A fiber's is in force while it runs. */
+void *weft__log_swap(void *context);
+
 /* ---- Life ---- */
 
 /* A fiber on the ready list, with one reference: its own, given up when it has ended. */

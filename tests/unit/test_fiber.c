@@ -264,24 +264,36 @@ TEST_WITH(fiber_ten_thousand, .no_torture = "30,000 allocations, each like the o
 
 /* ---- Log context ---- */
 
-static int other_log(void *arg, struct upp_err *err)
+static int keeps_log(void *arg, struct upp_err *err)
 {
-    (void)arg;
-    weft_fiber_self()->log = NULL;
-    return weft_yield(err);
+    FAIL_UNLESS(weft__log_swap(arg) == NULL); /* not its parent's */
+    for (int i = 0; i < 3; i++) {
+        TRY(weft_yield(err));
+        FAIL_UNLESS(weft__log_swap(arg) == arg);
+    }
+    return 0;
 }
 
-static int log_stays(void *arg, struct upp_err *err)
+static int logs(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    TRY(weft_scope_spawn(&s, "other", other_log, arg, NULL, err));
-    return weft_scope_join(&s, err);
+    char                                           *c = arg;
+    FAIL_UNLESS(weft__log_swap(c) == NULL);
+    for (int i = 1; i < 4; i++)
+        TRY(weft_scope_spawn(&s, "logs", keeps_log, c + i, NULL, err));
+    int r = weft_scope_join(&s, err);
+    FAIL_UNLESS(weft__log_swap(NULL) == c);
+    return r;
 }
 
 TEST(fiber_log_context_is_its_own)
 {
     struct upp_err err;
-    CHECK_INT(test_on_loop(log_stays, NULL, &err), 0);
+    char           contexts[4];
+    void          *threads = weft__log_swap(&err);
+    int            r       = test_on_loop(logs, contexts, &err);
+    void          *after   = weft__log_swap(threads);
+    CHECK(r == 0 && after == &err);
 }
 
 /* ---- Misuse ends the process and says who did it ---- */
