@@ -228,11 +228,12 @@ struct weft_workers_opts {
     uint32_t size;
     uint32_t max_threads; /* 0: 16 */
     uint32_t max_jobs;    /* 0: 1024 that have not begun; more fail with -UPP_ELIMIT */
+    uint32_t close_ms;    /* 0: 10000: how long close waits for jobs that were given up and still run */
 };
 UPP_API int weft_workers_open(const struct weft_workers_opts *opts, struct weft_workers **ret,
                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* Waits for jobs that were given up and still run, at most 10 s; a thread that is stuck longer is left behind and
+/* Waits for jobs that were given up and still run, at most close_ms; a thread that is stuck longer is left behind and
  * frees the pool when it ends. No loop uses it any more. NULL is fine. */
 UPP_API void weft_workers_close(struct weft_workers *w);
 UPP_API void weft_workers_closep(struct weft_workers **w);
@@ -286,10 +287,10 @@ UPP_API WEFT_SUSPENDS void weft_process_closep(struct weft_process **p);
 struct weft_group;
 
 struct weft_group_opts {
-    uint32_t              size;
-    uint32_t              loops;           /* 0: one for each processor */
-    struct weft_loop_opts loop;            /* for each; .workers NULL: one pool for all of them */
-    bool                  report_overflow; /* weft_fiber_report_overflow on each thread */
+    uint32_t                     size;
+    uint32_t                     loops;           /* 0: one for each processor */
+    const struct weft_loop_opts *loop;            /* for each; NULL: the defaults; .workers NULL: one pool for all */
+    bool                         report_overflow; /* weft_fiber_report_overflow on each thread */
 };
 
 /* N loops, each driven by a thread of its own until close. */

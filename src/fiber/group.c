@@ -106,19 +106,19 @@ void weft_group_closep(struct weft_group **g)
 
 int weft_group_open(const struct weft_group_opts *opts, struct weft_group **ret, struct upp_err *err)
 {
-    static const struct weft_group_opts none = {.size = sizeof none};
-    if (!opts)
-        opts = &none;
-    long                  cores = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t              n     = opts->loops ? opts->loops : cores > 0 ? (uint32_t)cores : 1;
-    struct weft_loop_opts each  = opts->loop;
-    each.size                   = sizeof each;
+    struct weft_group_opts o;
+    struct weft_loop_opts  each;
+    weft__opts(&o, sizeof o, opts);
+    weft__opts(&each, sizeof each, o.loop);
+    each.size      = sizeof each;
+    long     cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t n     = o.loops ? o.loops : cores > 0 ? (uint32_t)cores : 1;
 
     WB_CLEANUP(weft_group_closep) struct weft_group *g = wb_calloc(1, sizeof *g + n * sizeof g->members[0]);
     if (!g)
         return upp_fail(err, UPP_ENOMEM, "no memory for %u loops", n);
     g->n               = n;
-    g->report_overflow = opts->report_overflow;
+    g->report_overflow = o.report_overflow;
     int r              = 0;
     if (!each.workers) {
         r            = weft_workers_open(NULL, &g->workers, err);

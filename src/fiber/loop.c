@@ -232,14 +232,13 @@ int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void 
 int weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const struct weft_loop_opts *opts,
                     struct upp_err *err)
 {
-    static const struct weft_loop_opts none = {.size = sizeof none};
-    if (!opts)
-        opts = &none;
+    struct weft_loop_opts o;
+    weft__opts(&o, sizeof o, opts);
     *l = (struct weft_loop){
         .ops        = ops,
-        .max_fibers = opts->max_fibers ? opts->max_fibers : MAX_FIBERS,
-        .max_posted = opts->max_inbox ? opts->max_inbox : MAX_INBOX,
-        .workers    = opts->workers,
+        .max_fibers = o.max_fibers ? o.max_fibers : MAX_FIBERS,
+        .max_posted = o.max_inbox ? o.max_inbox : MAX_INBOX,
+        .workers    = o.workers,
     };
     if (pthread_mutex_init(&l->lock, NULL))
         return upp_fail(err, UPP_ENOMEM, "no memory for a lock");
@@ -247,7 +246,7 @@ int weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const
     wb_list_init(&l->fibers);
     wb_list_init(&l->spare_fibers);
     wb_list_init(&l->inbox);
-    weft__stacks_init(&l->stacks, opts->stack_size);
+    weft__stacks_init(&l->stacks, o.stack_size);
     weft__scope_init(&l->background, l, true);
     return 0;
 }

@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "fiber/fiber.h"
 #include "fiber/scope.h"
@@ -123,6 +124,18 @@ void weft__loop_send(struct weft_loop *l, struct weft__msg *m);
 /* The same for a message somebody asks us to take: bounded by max_inbox. */
 int  weft__loop_request(struct weft_loop *l, struct weft__msg *m, struct upp_err *err) UPP_MUST_CHECK;
 void weft__loop_request_taken(struct weft_loop *l); /* first in the take function of such a message */
+
+/* Options of a caller who may have been compiled against another version: what they do not know is zero, what we do
+ * not know is ignored. NULL is all zero. */
+static inline void weft__opts(void *ret, size_t size, const void *opts)
+{
+    uint32_t given = 0;
+    memset(ret, 0, size);
+    if (opts) {
+        memcpy(&given, opts, sizeof given); /* every options struct begins with its size */
+        memcpy(ret, opts, given < size ? given : size);
+    }
+}
 
 /* Tests: called at every suspension, in the fiber that is about to suspend and already WAITING. */
 void weft__loop_on_suspend(struct weft_loop *l, void (*fn)(void *arg, struct weft_fiber *f), void *arg);

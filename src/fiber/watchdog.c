@@ -79,16 +79,15 @@ static void *thread(void *arg)
 int weft_watchdog_start(struct weft_loop *const *loops, size_t n, const struct weft_watchdog_opts *opts,
                         struct weft_watchdog **ret, struct upp_err *err)
 {
-    static const struct weft_watchdog_opts none = {.size = sizeof none};
-    if (!opts)
-        opts = &none;
+    struct weft_watchdog_opts o;
+    weft__opts(&o, sizeof o, opts);
     struct weft_watchdog *w = wb_calloc(1, sizeof *w + n * sizeof w->loops[0]);
     pthread_condattr_t    attr;
     if (!w)
         return upp_fail(err, UPP_ENOMEM, "no memory for a watchdog");
-    w->over_ns = UINT64_C(1000000) * (opts->over_ms ? opts->over_ms : OVER_MS);
-    w->report  = opts->report ? opts->report : say;
-    w->arg     = opts->arg;
+    w->over_ns = UINT64_C(1000000) * (o.over_ms ? o.over_ms : OVER_MS);
+    w->report  = o.report ? o.report : say;
+    w->arg     = o.arg;
     w->n       = n;
     for (size_t i = 0; i < n; i++)
         w->loops[i].loop = loops[i];

@@ -17,7 +17,7 @@
 #include "base/hooks.h"
 #include "fiber/thread.h"
 
-enum { MAX_THREADS = 16, MAX_JOBS = 1024, CLOSE_SECONDS = 10 };
+enum { MAX_THREADS = 16, MAX_JOBS = 1024, CLOSE_MS = 10000 };
 
 struct worker {
     struct weft_workers *pool;
@@ -32,6 +32,7 @@ struct weft_workers {
     struct wb_link  queue;
     size_t          n_queued, max_jobs;
     size_t          n_threads, max_threads, n_idle, n_ended;
+    uint32_t        close_ms;
     bool            closing, left; /* left: nobody waits any more, the last thread frees */
     struct worker   workers[];
 };
@@ -207,16 +208,16 @@ static int start_thread(struct weft_workers *w)
 
 int weft_workers_open(const struct weft_workers_opts *opts, struct weft_workers **ret, struct upp_err *err)
 {
-    static const struct weft_workers_opts none = {.size = sizeof none};
-    if (!opts)
-        opts = &none;
-    size_t               threads = opts->max_threads ? opts->max_threads : MAX_THREADS;
+    struct weft_workers_opts o;
+    weft__opts(&o, sizeof o, opts);
+    size_t               threads = o.max_threads ? o.max_threads : MAX_THREADS;
     struct weft_workers *w       = wb_calloc(1, sizeof *w + threads * sizeof w->workers[0]);
     pthread_condattr_t   attr;
     if (!w)
         return upp_fail(err, UPP_ENOMEM, "no memory for %zu workers", threads);
     w->max_threads = threads;
-    w->max_jobs    = opts->max_jobs ? opts->max_jobs : MAX_JOBS;
+    w->max_jobs    = o.max_jobs ? o.max_jobs : MAX_JOBS;
+    w->close_ms    = o.close_ms ? o.close_ms : CLOSE_MS;
     wb_list_init(&w->queue);
     if (pthread_mutex_init(&w->lock, NULL) || pthread_cond_init(&w->work, NULL) || pthread_condattr_init(&attr) ||
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) || pthread_cond_init(&w->ended, &attr)) {
@@ -234,7 +235,12 @@ void weft_workers_close(struct weft_workers *w)
         return;
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until); /* for pthread_cond_timedwait, whose clock is no hook */
-    until.tv_sec += CLOSE_SECONDS;
+    until.tv_sec += w->close_ms / 1000;
+    until.tv_nsec += (long)(w->close_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
     lock(w);
     w->closing = true;
     (void)pthread_cond_broadcast(&w->work);

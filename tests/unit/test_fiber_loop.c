@@ -176,7 +176,24 @@ TEST(loop_post_from_another_thread_wakes_it)
     CHECK_INT(test_on_loop(waits_for_knock, &k, &err), 0);
 }
 
-/* ---- libuv's memory ---- */
+/* ---- Options of other versions ---- */
+
+TEST(loop_options_may_be_older_or_newer)
+{
+    struct {
+        struct weft_loop_opts known;
+        int                   unknown;
+    } newer                     = {.known = {.size = sizeof newer, .max_inbox = 3, .stack_size = 32768}, .unknown = 1};
+    struct weft_loop_opts older = {
+        .size = offsetof(struct weft_loop_opts, stack_size), .max_inbox = 4, .stack_size = 1};
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *a = NULL, *b = NULL;
+    struct upp_err                                  err;
+    CHECK(weft_loop_open(&newer.known, &a, &err) == 0 && weft_loop_open(&older, &b, &err) == 0);
+    CHECK(a->max_posted == 3 && a->stacks.size == 32768);
+    CHECK(b->max_posted == 4 && b->stacks.size >= 65536);
+}
+
+/* ---- libuv ---- */
 
 TEST(loop_uv_says_its_version)
 {

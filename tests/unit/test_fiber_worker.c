@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/hooks.h"
+#include "support/fault.h"
 #include "support/fibers.h"
 
 /* What a job works on: on the heap, with flags the test looks at through atomics. */
@@ -123,6 +124,38 @@ TEST(worker_stuck_job_is_detached)
         CHECK_INT(r, 0);
     }
     CHECK(s.dropped == 1); /* closing waited for it */
+}
+
+/* A job that outlasts the patience of close frees the pool itself. */
+static int leaves_behind(void *arg, struct upp_err *err)
+{
+    struct task *t = task(arg, 1);
+    if (!t)
+        return -UPP_ENOMEM;
+    WEFT_DEADLINE(20);
+    return weft_work(stuck, t, drop, NULL, err);
+}
+
+TEST_WITH(worker_stuck_job_is_left_behind, .no_torture = "the rest of the pool is freed after the test")
+{
+    static struct shared s; /* the thread may look at it after the test */
+    struct weft_workers *w = NULL;
+    struct weft_loop    *l = NULL;
+    struct upp_err       err;
+    struct fault_account before = fault_account();
+    atomic_store(&s.go, 0);
+    s.ran = s.dropped = 0;
+    CHECK(weft_workers_open(UPP_OPTS(weft_workers_opts, .close_ms = 5), &w, &err) == 0);
+    CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = w), &l, &err) == 0);
+    int r = weft_loop_run(l, "leaves", leaves_behind, &s, &err);
+    weft_loop_close(l);
+    weft_workers_close(w);
+    bool left = s.ran == 1 && s.dropped == 0;
+    atomic_store(&s.go, 1);
+    for (int i = 0; i < 2000 && fault_account().blocks > before.blocks; i++)
+        nap_ms(1);
+    CHECK_INT(r, -UPP_ETIMEOUT);
+    CHECK(left || s.ran == 0);
 }
 
 /* ---- Limits ---- */
