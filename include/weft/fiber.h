@@ -310,7 +310,7 @@ struct weft_watchdog;
 struct weft_watchdog_opts {
     uint32_t size;
     uint32_t over_ms; /* 0: 100 */
-    /* Called once for each stretch, on the watchdog's thread. NULL: a line on standard error. */
+    /* Called once for each stretch, on the watchdog's thread. NULL: a line in the log, at warn. */
     void (*report)(void *arg, const char *fiber, uint64_t id, uint64_t held_ms);
     void *arg;
 };

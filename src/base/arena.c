@@ -48,6 +48,47 @@ void *wb_arena_more(struct wb_arena *a, size_t n, size_t align)
     return wb_arena_alloc(a, n, align);
 }
 
+/* A block is a chunk that belongs to nobody yet. */
+void *wb_block_alloc(size_t n)
+{
+    return wb_block_resize(NULL, n);
+}
+
+void *wb_block_resize(void *p, size_t n)
+{
+    if (n > SIZE_MAX / 2)
+        return NULL;
+    struct wb_chunk *c = wb_realloc(p ? WB_OUTER(p, struct wb_chunk, bytes) : NULL, sizeof *c + n);
+    if (!c)
+        return NULL;
+    c->older = NULL;
+    c->size  = sizeof *c + n;
+    return c->bytes;
+}
+
+void wb_block_free(void *p)
+{
+    if (p)
+        wb_free(WB_OUTER(p, struct wb_chunk, bytes));
+}
+
+void wb_arena_adopt(struct wb_arena *a, void *p)
+{
+    struct wb_chunk *c = WB_OUTER(p, struct wb_chunk, bytes);
+    if (a->failed || a->used > a->max || c->size > a->max - a->used) {
+        wb_free(c);
+        if (!a->failed)
+            (void)fail(a, -UPP_ELIMIT);
+        return;
+    }
+    a->used += c->size;
+    if (a->chunks) { /* behind the newest, which is still being filled */
+        c->older         = a->chunks->older;
+        a->chunks->older = c;
+    } else
+        a->chunks = c;
+}
+
 void wb_arena_done(struct wb_arena *a)
 {
     for (struct wb_chunk *c = a->chunks, *older; c; c = older) {

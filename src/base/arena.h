@@ -36,6 +36,15 @@ void *wb_arena_more(struct wb_arena *a, size_t n, size_t align);
 struct upp_str wb_arena_dup(struct wb_arena *a, struct upp_str s);
 struct upp_str wb_arena_printf(struct wb_arena *a, const char *fmt, ...) UPP_PRINTF(2, 3);
 
+/* A block of its own, resized and freed as malloc's are, that an arena can take over in the end: for a library that
+ * wants an allocator. Aligned for anything. */
+void *wb_block_alloc(size_t n);
+void *wb_block_resize(void *p, size_t n);
+void  wb_block_free(void *p);
+
+/* From now on the arena frees p. Where p would pass the arena's maximum it is freed at once, and the arena failed. */
+void wb_arena_adopt(struct wb_arena *a, void *p);
+
 /* 0, or the failure with a sentence in err. */
 int wb_arena_check(const struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,10 +1,12 @@
 /* base/err.c — errors as values: codes, sentences, context on the way up. */
-#include <upp/base.h>
+#include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/defs.h"
 #include "base/utf8.h"
 
 /* Cut text ends in this, so that nobody takes it for the whole. */
@@ -97,4 +99,64 @@ int upp_wrap(struct upp_err *err, int r, const char *fmt, ...)
         }
     }
     return r;
+}
+
+void wb_err_where(struct upp_err *err, struct upp_str where)
+{
+    if (!err)
+        return;
+    size_t room = sizeof err->where - 1, n = 0;
+    if (where.n > room) {
+        n                  = sizeof ellipsis - 1;
+        struct upp_str end = wb_str_sub(where, where.n - (room - n), room - n);
+        while (end.n && ((unsigned char)end.p[0] & 0xc0) == 0x80) /* from the next whole character on */
+            end = wb_str_sub(end, 1, end.n);
+        memcpy(err->where, ellipsis, n);
+        where = end;
+    }
+    if (where.n)
+        memcpy(err->where + n, where.p, where.n);
+    n += where.n;
+    for (size_t i = 0; i < n; i++)
+        if (err->where[i] == 0)
+            err->where[i] = ' ';
+    err->where[n] = 0;
+    one_line(err->where);
+}
+
+/* Where a caller does something different. The rest is the caller's "otherwise". */
+static const struct {
+    int           number;
+    enum upp_code code;
+} sys_codes[] = {
+    {ENOENT, UPP_ENOTFOUND},   {ENOTDIR, UPP_ENOTFOUND},   {EACCES, UPP_EREFUSED}, {EPERM, UPP_EREFUSED},
+    {EROFS, UPP_EREFUSED},     {ENOMEM, UPP_ENOMEM},       {EMFILE, UPP_ELIMIT},   {ENFILE, UPP_ELIMIT},
+    {EFBIG, UPP_ELIMIT},       {EBUSY, UPP_EBUSY},         {EAGAIN, UPP_EBUSY},    {ETXTBSY, UPP_EBUSY},
+    {ETIMEDOUT, UPP_ETIMEOUT}, {ECANCELED, UPP_ECANCELED}, {EISDIR, UPP_EINVALID}, {ENAMETOOLONG, UPP_EINVALID},
+    {ELOOP, UPP_EINVALID},     {EINVAL, UPP_EINVALID},
+};
+
+int wb_fail_sys(struct upp_err *err, int r, enum upp_code otherwise, const char *fmt, ...)
+{
+    enum upp_code code = otherwise;
+    for (size_t i = 0; i < WB_LEN(sys_codes); i++)
+        if (sys_codes[i].number == -r)
+            code = sys_codes[i].code;
+    if (err) {
+        const char *name = strerrorname_np(-r), *text = strerrordesc_np(-r);
+        char        what[sizeof err->msg / 2], why[64];
+        va_list     args;
+        va_start(args, fmt);
+        format(what, sizeof what, fmt, args);
+        va_end(args);
+        (void)snprintf(why, sizeof why, "%s", text ? text : "unknown error");
+        if (why[0] >= 'A' && why[0] <= 'Z' && why[1] >= 'a') /* in the middle of our sentence; but not "RPC" */
+            why[0] += 'a' - 'A';
+        (void)upp_fail(err, code, "%s: %s", what, why);
+        if (name)
+            (void)snprintf(err->cause, sizeof err->cause, "%s", name);
+        else
+            (void)snprintf(err->cause, sizeof err->cause, "errno %d", -r);
+    }
+    return -(int)code;
 }

@@ -131,7 +131,7 @@ static int sys_spawn(const struct upp_spawn *what)
     }
 /* clang-format on */
 
-/* The one mutable global of the libraries. The program sets it once, before anything else runs. */
+/* With the log, what the libraries have of mutable globals. The program sets it once, before anything else runs. */
 static struct upp_hooks active = SYS_HOOKS;
 
 const struct upp_hooks *wb_hooks(void)

@@ -2,10 +2,19 @@
 #ifndef WB_LIBRARY_H
 #define WB_LIBRARY_H
 
+#include <stdio.h>
+
 struct wb_library {
     const char *name;
-    const char *built;   /* the version we were compiled against */
-    const char *running; /* the one loaded now, as it says itself; NULL: it does not say */
+    const char *built;       /* the version we were compiled against; NULL: not in this build */
+    char        running[24]; /* the one loaded now, as it says itself; empty: it does not say */
 };
+
+static inline struct wb_library wb_library(const char *name, const char *built, const char *running)
+{
+    struct wb_library l = {.name = name, .built = built};
+    (void)snprintf(l.running, sizeof l.running, "%s", running ? running : "");
+    return l;
+}
 
 #endif

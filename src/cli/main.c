@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "runtime/global.h"
 
-static const struct cli_command *const commands[] = {&cli_version};
+static const struct cli_command *const commands[] = {&cli_doctor, &cli_version};
 
 static void usage(FILE *out)
 {

@@ -7,6 +7,7 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "fiber/loop.h"
 
 enum { SPARE = 1024 }; /* structs kept for the next fibers */
@@ -20,15 +21,6 @@ _Noreturn void weft__die(const char *fmt, ...)
     (void)fputc('\n', stderr);
     va_end(args);
     abort();
-}
-
-static _Thread_local void *log_in_force __attribute__((tls_model("initial-exec")));
-
-void *weft__log_swap(void *context)
-{
-    void *before = log_in_force;
-    log_in_force = context;
-    return before;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------------ */
@@ -183,9 +175,9 @@ void weft__fiber_resume(struct weft_loop *l, struct weft_fiber *f)
     atomic_store_explicit(&l->running, f->name, memory_order_relaxed);
     atomic_store_explicit(&l->resumes, atomic_load_explicit(&l->resumes, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    void *loops_log = weft__log_swap(f->log);
+    struct wb_log_ctx *loops_log = wb_log_ctx_swap(f->log); /* the log context belongs to the fiber */
     (void)weft__context_switch(&l->home, &f->ctx, f->wake);
-    f->log     = weft__log_swap(loops_log);
+    f->log     = wb_log_ctx_swap(loops_log);
     l->current = NULL;
     atomic_store_explicit(&l->running, NULL, memory_order_relaxed);
     if (f->state == WEFT__DONE)

@@ -21,6 +21,8 @@
 #include "fiber/switch.h"
 #include "fiber/timer.h"
 
+struct wb_log_ctx;
+
 enum weft__state { WEFT__NEW, WEFT__READY, WEFT__RUNNING, WEFT__WAITING, WEFT__DONE };
 
 struct weft_fiber {
@@ -34,7 +36,7 @@ struct weft_fiber {
     int                  wake;     /* what the wait will return */
     int                  on_timer; /* what it returns when the timer fires */
     uint64_t             deadline; /* of every wait, nanoseconds; WEFT__NEVER */
-    void                *log;      /* its log context while it is not running */
+    struct wb_log_ctx   *log;      /* its log context while it is not running */
     const char          *name;     /* static text */
     uint64_t             id;
 
@@ -62,9 +64,6 @@ struct weft_fiber {
 
 /* Says what is wrong and aborts: for misuse that nothing can repair. */
 _Noreturn void weft__die(const char *fmt, ...) UPP_PRINTF(1, 2);
-
-/* Puts a log context in force on this thread and gives the one before. A fiber's is in force while it runs. */
-void *weft__log_swap(void *context);
 
 /* ---- Life ---- */
 

@@ -74,6 +74,6 @@ int weft__uv_use_hooks(struct upp_err *err)
 
 struct wb_library weft__uv_library(void)
 {
-    return (struct wb_library){"libuv", TEXT(UV_VERSION_MAJOR) "." TEXT(UV_VERSION_MINOR) "." TEXT(UV_VERSION_PATCH),
-                               uv_version_string()};
+    return wb_library("libuv", TEXT(UV_VERSION_MAJOR) "." TEXT(UV_VERSION_MINOR) "." TEXT(UV_VERSION_PATCH),
+                      uv_version_string());
 }

@@ -3,12 +3,12 @@
  * It reads three relaxed atomics of each loop: who runs, and the count of resumes. The same count at two looks and
  * somebody running means that fiber has not given way between them. It never stops or changes anything.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "fiber/loop.h"
 #include "fiber/thread.h"
 
@@ -35,8 +35,7 @@ struct weft_watchdog {
 static void say(void *arg, const char *fiber, uint64_t id, uint64_t held_ms)
 {
     (void)arg;
-    (void)fprintf(stderr, "warn: fiber %s has held the loop for %llu ms id=%llu\n", fiber, (unsigned long long)held_ms,
-                  (unsigned long long)id);
+    wb_log(WB_WARN, "fiber has held the loop", WB_LZ("fiber", fiber), WB_LU("id", id), WB_LU("ms", held_ms));
 }
 
 static void look(struct weft_watchdog *w, struct watched *o, uint64_t now)

@@ -28,5 +28,5 @@ int weft_global_init(const struct upp_hooks *hooks, struct upp_err *err)
 
 struct wb_library weft__yaml_library(void)
 {
-    return (struct wb_library){"libfyaml", WEFT_FYAML_VERSION, fy_library_version()};
+    return wb_library("libfyaml", WEFT_FYAML_VERSION, fy_library_version());
 }

@@ -15,7 +15,7 @@
 
 struct wb_library weft__sqlite_library(void)
 {
-    return (struct wb_library){"sqlite", SQLITE_VERSION, sqlite3_libversion()};
+    return wb_library("sqlite", SQLITE_VERSION, sqlite3_libversion());
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------ */

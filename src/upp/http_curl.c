@@ -8,7 +8,7 @@
 
 struct wb_library upp__curl_library(void)
 {
-    return (struct wb_library){"libcurl", LIBCURL_VERSION, curl_version_info(CURLVERSION_NOW)->version};
+    return wb_library("libcurl", LIBCURL_VERSION, curl_version_info(CURLVERSION_NOW)->version);
 }
 
 static char *copy(const char *s)

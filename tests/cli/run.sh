@@ -43,12 +43,12 @@ run 2
 says 2 '^usage: weft COMMAND'
 silent 1
 run 0 help
-says 1 '^  version '
+says 1 '^  doctor '
 silent 2
-run 0 help version
-says 1 '^usage: weft version'
-run 0 version --help
-says 1 '^usage: weft version'
+run 0 help doctor
+says 1 '^usage: weft doctor \[--store FOLDER\]'
+run 0 doctor --help
+says 1 '^usage: weft doctor'
 run 2 help nothing
 says 2 "^weft: there is no command 'nothing'"
 run 2 nothing
@@ -63,6 +63,20 @@ says 1 '^\{"name":"weft","version":"[0-9.]+"\}$'
 run 2 version --what
 says 2 "^weft version: does not take '--what'"
 
+run 0 doctor --store "$out"
+for library in yyjson libuv libcurl llhttp openssl sqlite libpq libfyaml libedit md4c; do
+    says 1 "^ok    $library +([0-9]+\.|not in this build)"
+done
+says 1 '^ok    store +.* is writable'
+says 1 '^ok    clock +20[0-9-]+T'
+says 1 '^(ok|warn)  +files +[0-9]+ open files'
+says 1 '^(ok|warn)  +maps +[0-9]+ maps'
+run 0 doctor --json --store "$out"
+says 1 '^\{"version":"[0-9.]+","state":"(ok|warn)","checks":\[\{"name":"yyjson","state":"ok",'
+run 1 doctor --store "$out/nowhere"
+says 1 '^bad   store +cannot write in .*/nowhere: '
+run 2 doctor --what
+says 2 "^weft doctor: does not take '--what'"
 if [ -e /dev/full ]; then
     n=$((n + 1))
     if "$weft" version >/dev/full 2>"$out/2"; then

@@ -353,7 +353,7 @@ int main(int argc, char **argv)
     for (struct test *t = tests; t; t = t->next)
         if (wanted(t->name, argc, argv)) {
             if (torture && t->no_torture) {
-                (void)printf("# %s is not tortured: %s\n", t->name, t->no_torture);
+                (void)fprintf(stderr, "# %s is not tortured: %s\n", t->name, t->no_torture);
                 continue;
             }
             if (n == sizeof chosen / sizeof chosen[0])

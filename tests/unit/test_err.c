@@ -1,6 +1,9 @@
-#include <stdio.h>
+#include "base/err.h"
+
+#include <errno.h>
 #include <string.h>
 
+#include "base/defs.h"
 #include "base/str.h"
 #include "support/test.h"
 
@@ -55,4 +58,53 @@ TEST(err_codes_have_names)
     CHECK_STR(wb_cstr(upp_code_name(0)), UPP_STR("UNKNOWN"));
     CHECK_STR(wb_cstr(upp_code_text(-UPP_EWAIT)), UPP_STR("waiting for an answer from outside"));
     CHECK_STR(wb_cstr(upp_code_text(9999)), UPP_STR("unknown error"));
+}
+
+TEST(err_where_keeps_the_end)
+{
+    struct upp_err err = {0};
+    char           path[400];
+    wb_err_where(&err, UPP_STR("/a/b"));
+    CHECK_STR(wb_cstr(err.where), UPP_STR("/a/b"));
+    wb_err_where(&err, UPP_STR("/a\n\0b"));
+    CHECK_STR(wb_cstr(err.where), UPP_STR("/a  b"));
+    for (size_t n = 100; n < sizeof path; n++) { /* every alignment of a 3-byte character at the cut */
+        for (size_t i = 0; i < n; i++)
+            path[i] = "\xe2\x82\xac"[i % 3];
+        memcpy(path + n - n % 3, "/end", n % 3);
+        wb_err_where(&err, wb_str(path, n));
+        size_t got = strlen(err.where);
+        CHECK(n < sizeof err.where ? got == n : got > sizeof err.where - 4 && got < sizeof err.where);
+        CHECK(n < sizeof err.where || wb_str_starts(wb_cstr(err.where), UPP_STR("...\xe2\x82\xac")));
+        CHECK(memcmp(err.where + got - 6, path + n - 6, 6) == 0);
+    }
+    wb_err_where(&err, (struct upp_str){0});
+    CHECK_STR(wb_cstr(err.where), UPP_STR(""));
+    wb_err_where(NULL, UPP_STR("x"));
+}
+
+TEST(err_says_what_the_system_said)
+{
+    static const struct {
+        int         number;
+        int         code;
+        const char *msg, *cause;
+    } cases[] = {
+        {ENOENT, UPP_ENOTFOUND, "cannot open x: no such file or directory", "ENOENT"},
+        {EACCES, UPP_EREFUSED, "cannot open x: permission denied", "EACCES"},
+        {ENOMEM, UPP_ENOMEM, "cannot open x: cannot allocate memory", "ENOMEM"},
+        {ENOSPC, UPP_ESTORE, "cannot open x: no space left on device", "ENOSPC"},
+        {EMFILE, UPP_ELIMIT, "cannot open x: too many open files", "EMFILE"},
+        {EAGAIN, UPP_EBUSY, "cannot open x: resource temporarily unavailable", "EAGAIN"},
+        {EDOTDOT, UPP_ESTORE, "cannot open x: RFS specific error", "EDOTDOT"},
+        {98765, UPP_ESTORE, "cannot open x: unknown error", "errno 98765"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        struct upp_err err;
+        CHECK_INT(wb_fail_sys(&err, -cases[i].number, UPP_ESTORE, "cannot open %s", "x"), -cases[i].code);
+        CHECK_INT(err.code, cases[i].code);
+        CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].msg));
+        CHECK_STR(wb_cstr(err.cause), wb_cstr(cases[i].cause));
+        CHECK_INT(wb_fail_sys(NULL, -cases[i].number, UPP_ESTORE, "x"), -cases[i].code);
+    }
 }

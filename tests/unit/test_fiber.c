@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/hooks.h"
+#include "base/log.h"
 #include "fiber/loop.h"
 #include "support/fibers.h"
 
@@ -266,10 +267,10 @@ TEST_WITH(fiber_ten_thousand, .no_torture = "30,000 allocations, each like the o
 
 static int keeps_log(void *arg, struct upp_err *err)
 {
-    FAIL_UNLESS(weft__log_swap(arg) == NULL); /* not its parent's */
+    FAIL_UNLESS(wb_log_ctx_swap(arg) == NULL); /* not its parent's */
     for (int i = 0; i < 3; i++) {
         TRY(weft_yield(err));
-        FAIL_UNLESS(weft__log_swap(arg) == arg);
+        FAIL_UNLESS(wb_log_ctx_swap(arg) == arg);
     }
     return 0;
 }
@@ -277,23 +278,23 @@ static int keeps_log(void *arg, struct upp_err *err)
 static int logs(void *arg, struct upp_err *err)
 {
     UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
-    char                                           *c = arg;
-    FAIL_UNLESS(weft__log_swap(c) == NULL);
+    struct wb_log_ctx                              *c = arg;
+    FAIL_UNLESS(wb_log_ctx_swap(c) == NULL);
     for (int i = 1; i < 4; i++)
         TRY(weft_scope_spawn(&s, "logs", keeps_log, c + i, NULL, err));
     int r = weft_scope_join(&s, err);
-    FAIL_UNLESS(weft__log_swap(NULL) == c);
+    FAIL_UNLESS(wb_log_ctx_swap(NULL) == c);
     return r;
 }
 
 TEST(fiber_log_context_is_its_own)
 {
-    struct upp_err err;
-    char           contexts[4];
-    void          *threads = weft__log_swap(&err);
-    int            r       = test_on_loop(logs, contexts, &err);
-    void          *after   = weft__log_swap(threads);
-    CHECK(r == 0 && after == &err);
+    struct upp_err     err;
+    struct wb_log_ctx  contexts[4] = {{NULL, NULL}}, mine = {NULL, NULL};
+    struct wb_log_ctx *before = wb_log_ctx_swap(&mine);
+    int                r      = test_on_loop(logs, contexts, &err);
+    struct wb_log_ctx *after  = wb_log_ctx_swap(before);
+    CHECK(r == 0 && after == &mine);
 }
 
 /* ---- Misuse ends the process and says who did it ---- */

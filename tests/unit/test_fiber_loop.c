@@ -198,5 +198,5 @@ TEST(loop_options_may_be_older_or_newer)
 TEST(loop_uv_says_its_version)
 {
     struct wb_library uv = weft__uv_library();
-    CHECK(strcmp(uv.name, "libuv") == 0 && uv.built[0] == '1' && uv.running);
+    CHECK(strcmp(uv.name, "libuv") == 0 && uv.built[0] == '1' && uv.running[0] == '1');
 }

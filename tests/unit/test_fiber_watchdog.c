@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/hooks.h"
+#include "base/log.h"
 #include "support/fibers.h"
 
 struct seen {
@@ -76,6 +77,7 @@ static void with_the_default(void)
 {
     struct weft_loop     *l = NULL;
     struct weft_watchdog *w = NULL;
+    wb_log_setup(WB_WARN, WB_LOG_TEXT, 2);
     if (weft_loop_open(NULL, &l, NULL) < 0 || weft_watchdog_start(&l, 1, NULL, &w, NULL) < 0 ||
         weft_loop_run(l, "hog", holds_long, NULL, NULL) < 0)
         return;
@@ -83,10 +85,10 @@ static void with_the_default(void)
     weft_loop_close(l);
 }
 
-TEST_WITH(watchdog_says_it_on_standard_error, .no_torture = "it measures time, in a forked child")
+TEST_WITH(watchdog_says_it_in_the_log, .no_torture = "it measures time, in a forked child")
 {
     char text[2048];
     int  status = test_in_child(with_the_default, text, sizeof text);
     test_note("%s", text);
-    CHECK(status == 0 && strstr(text, "warn: fiber hog has held the loop for 1"));
+    CHECK(status == 0 && strstr(text, "level=warn msg=\"fiber has held the loop\" fiber=hog id=1 ms=1"));
 }

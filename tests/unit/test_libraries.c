@@ -33,6 +33,6 @@ TEST(libraries_sqlite_uses_our_memory_and_files)
 TEST(libraries_say_their_versions)
 {
     struct wb_library curl = upp__curl_library(), sqlite = weft__sqlite_library();
-    CHECK(curl.built && curl.running && sqlite.built && sqlite.running);
+    CHECK(curl.built && curl.running[0] && sqlite.built && sqlite.running[0]);
     CHECK_STR(wb_cstr(curl.name), UPP_STR("libcurl"));
 }

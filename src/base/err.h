@@ -1,0 +1,21 @@
+/* base/err.h — filling errors in: what upp/base.h leaves to the inside. */
+#ifndef WB_ERR_H
+#define WB_ERR_H
+
+#include <upp/base.h>
+
+#include "base/export.h"
+
+WB_EXPORT_BEGIN
+
+/* Says where it went wrong: a file, a JSON pointer, a request. Of a long one the end is kept. err may be NULL. */
+void wb_err_where(struct upp_err *err, struct upp_str where);
+
+/* Fails with what the operating system said. `r` is a negative errno; the code comes from it where a caller would do
+ * something different (not found, refused, out of memory, busy ...), and is `otherwise` where not.
+ * msg: "the sentence: no such file or directory". cause: "ENOENT". */
+int wb_fail_sys(struct upp_err *err, int r, enum upp_code otherwise, const char *fmt, ...) UPP_PRINTF(4, 5);
+
+WB_EXPORT_END
+
+#endif

@@ -1,0 +1,27 @@
+/* base/random.h — random bytes fit for ids and keys.
+ *
+ * They come from the hook table in batches, one for each thread, because a system call for every id would cost
+ * more than the id. Bytes handed out are wiped from the batch.
+ *
+ * After fork the child starts a batch of its own, so that it does not repeat its parent's numbers. Not seen are a
+ * child made by the bare clone system call (it may only exec), and a machine that is resumed twice from one saved
+ * image: there the rest of one batch comes twice.
+ */
+#ifndef WB_RANDOM_H
+#define WB_RANDOM_H
+
+#include <upp/base.h>
+
+#include "base/export.h"
+
+WB_EXPORT_BEGIN
+
+/* Fills p with n random bytes. On failure (-UPP_EREFUSED: the system has none) p holds nothing of use. */
+int wb_random(void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Forgets what this thread has in stock: the next call asks the hook. For those who change the hook. */
+void wb_random_forget(void);
+
+WB_EXPORT_END
+
+#endif

@@ -1,0 +1,248 @@
+/* cli/cmd_doctor.c — weft doctor: is this machine fit to run on?
+ *
+ * A check is one function that adds one finding. Every check runs, whatever the others found.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hooks.h"
+#include "base/iso8601.h"
+#include "base/library.h"
+#include "cli/cli.h"
+#include "fiber/loop_uv.h"
+#include "json/read.h"
+#include "json/write.h"
+#include "runtime/global.h"
+#include "server/libraries.h"
+#include "stores/postgres.h"
+#include "stores/sqlite_hooks.h"
+#include "upp/http_curl.h"
+
+#include "config.h"
+
+enum state { GOOD, WARN, BAD };
+
+static const char *const state_names[] = {[GOOD] = "ok", [WARN] = "warn", [BAD] = "bad"};
+
+struct finding {
+    const char *name;
+    enum state  state;
+    char        text[400];
+};
+
+enum { MAX_FINDINGS = 32 };
+
+struct report {
+    struct finding rows[MAX_FINDINGS];
+    size_t         n;
+};
+
+UPP_PRINTF(4, 5) static void add(struct report *r, const char *name, enum state state, const char *fmt, ...)
+{
+    if (r->n == MAX_FINDINGS)
+        return;
+    struct finding *f = &r->rows[r->n++];
+    va_list         args;
+    f->name  = name;
+    f->state = state;
+    va_start(args, fmt);
+    (void)vsnprintf(f->text, sizeof f->text, fmt, args);
+    va_end(args);
+}
+
+/* ---- Libraries ----------------------------------------------------------------------------------- */
+
+/* These two do not say their version at run time, and only the command uses them. */
+static struct wb_library edit_library(void)
+{
+    return wb_library("libedit", WEFT_EDIT_VERSION, NULL);
+}
+
+static struct wb_library md4c_library(void)
+{
+    return wb_library("md4c", WEFT_MD4C_VERSION, NULL);
+}
+
+static struct wb_library (*const libraries[])(void) = {
+    wj_library,           weft__uv_library,       upp__curl_library,  weft__llhttp_library, weft__openssl_library,
+    weft__sqlite_library, weft__postgres_library, weft__yaml_library, edit_library,         md4c_library,
+};
+
+static void check_libraries(struct report *r)
+{
+    for (size_t i = 0; i < WB_LEN(libraries); i++) {
+        struct wb_library l = libraries[i]();
+        if (!l.built)
+            add(r, l.name, GOOD, "not in this build");
+        else if (!l.running[0])
+            add(r, l.name, GOOD, "%s", l.built);
+        else if (strcmp(l.built, l.running) == 0)
+            add(r, l.name, GOOD, "%s", l.running);
+        else
+            add(r, l.name, GOOD, "%s (built with %s)", l.running, l.built);
+    }
+}
+
+/* ---- Store folder ---------------------------------------------------------------------------------- */
+
+/* Writes a file the way a store does, and takes it away again. */
+static void check_folder(struct report *r, const char *folder)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 10);
+    struct upp_err                            err  = {0};
+    const char                               *path = wb_arena_printf(&a, "%s/.weft-doctor", folder).p;
+    if (wb_arena_check(&a, &err) < 0) {
+        add(r, "store", BAD, "the name of the folder: %s", err.msg);
+        return;
+    }
+    uint64_t begin = wb_mono_ns();
+    int      w     = wb_file_write(path, UPP_STR("weft\n"), 0600, &err);
+    double   ms    = (double)(wb_mono_ns() - begin) / 1e6;
+    if (w < 0) {
+        add(r, "store", BAD, "cannot write in %s: %s", folder, err.msg);
+        return;
+    }
+    int u = WB_CALL(unlink)(path);
+    if (u < 0) {
+        add(r, "store", BAD, "cannot remove %s: %s", path, strerror(-u));
+        return;
+    }
+    struct statvfs fs;
+    if (statvfs(folder, &fs) != 0) {
+        add(r, "store", WARN, "%s is writable, but its free space is unknown: %s", folder, strerror(errno));
+        return;
+    }
+    double free_gib = (double)fs.f_bavail * (double)fs.f_frsize / (1u << 30);
+    add(r, "store", free_gib < 0.25 ? WARN : GOOD, "%s is writable, %.1f GiB free, a synced write takes %.1f ms",
+        folder, free_gib, ms);
+}
+
+/* ---- Clock and limits --------------------------------------------------------------------------------- */
+
+static void check_clock(struct report *r)
+{
+    char           now[WB_TIME_TEXT] = "";
+    int64_t        wall              = wb_wall_ms();
+    struct wb_time t                 = wb_time_from_ms(wall);
+    uint64_t       a = wb_mono_ns(), b = a;
+    for (int i = 0; i < 1000000 && b == a; i++)
+        b = wb_mono_ns();
+    (void)wb_time_upp(&t, now);
+    if (b <= a)
+        add(r, "clock", BAD, "the monotonic clock stands still");
+    else if (wall < WEFT_RELEASED * INT64_C(1000))
+        add(r, "clock", BAD, "it is %s here, before this program was made", now);
+    else
+        add(r, "clock", GOOD, "%s, steps of %llu ns", now, (unsigned long long)(b - a));
+}
+
+static void check_descriptors(struct report *r)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0)
+        add(r, "files", WARN, "the limit of open files is unknown: %s", strerror(errno));
+    else
+        add(r, "files", l.rlim_max < 4096 ? WARN : GOOD, "%llu open files now, %llu at most (raise with ulimit -n)",
+            (unsigned long long)l.rlim_cur, (unsigned long long)l.rlim_max);
+}
+
+/* A fiber's stack and its guard are two maps. */
+static void check_maps(struct report *r)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64);
+    uint64_t                              maps;
+    if (wb_file_read("/proc/sys/vm/max_map_count", &b, NULL) < 0 || !wb_str_u64(wb_str_trim(wb_buf_str(&b)), &maps))
+        add(r, "maps", WARN, "vm.max_map_count is unknown: how many fibers fit cannot be said");
+    else
+        add(r, "maps", maps < 65530 ? WARN : GOOD, "%llu maps, room for %llu fibers", (unsigned long long)maps,
+            (unsigned long long)(maps / 2));
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------- */
+
+static void print_text(const struct report *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        (void)printf("%-4s  %-9s %s\n", state_names[r->rows[i].state], r->rows[i].name, r->rows[i].text);
+}
+
+static void member(struct wj_writer *w, const char *name, const char *text)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_str(w, wb_cstr(text));
+}
+
+static int print_json(const struct cli_command *self, const struct report *r, enum state worst)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 10);
+    struct upp_err                        err;
+    struct wj_writer                      w;
+    wj_writer_init(&w, &b, &err);
+    wj_write_open(&w, '{');
+    member(&w, "version", upp_version());
+    member(&w, "state", state_names[worst]);
+    wj_write_name(&w, UPP_STR("checks"));
+    wj_write_open(&w, '[');
+    for (size_t i = 0; i < r->n; i++) {
+        wj_write_open(&w, '{');
+        member(&w, "name", r->rows[i].name);
+        member(&w, "state", state_names[r->rows[i].state]);
+        member(&w, "text", r->rows[i].text);
+        wj_write_close(&w, '}');
+    }
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    if (wj_writer_check(&w) < 0)
+        return cli_fail(self, &err);
+    (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&b)));
+    return CLI_GOOD;
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    static struct report r; /* too large for a frame; a command runs once */
+    const char          *folder = ".";
+    bool                 json   = false;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            json = true;
+        else if (strcmp(argv[i], "--store") == 0 && i + 1 < argc)
+            folder = argv[++i];
+        else
+            return cli_misuse(self, "does not take '%s'", argv[i]);
+    }
+    check_libraries(&r);
+    check_folder(&r, folder);
+    check_clock(&r);
+    check_descriptors(&r);
+    check_maps(&r);
+
+    enum state worst = GOOD;
+    for (size_t i = 0; i < r.n; i++)
+        worst = WB_MAX(worst, r.rows[i].state);
+    if (!json)
+        print_text(&r);
+    else if (print_json(self, &r, worst) != CLI_GOOD)
+        return CLI_FAILED;
+    return worst == BAD ? CLI_FAILED : CLI_GOOD;
+}
+
+const struct cli_command cli_doctor = {
+    .name    = "doctor",
+    .usage   = "[--store FOLDER] [--json]",
+    .summary = "checks that this machine is fit: libraries, store folder, clock, limits",
+    .help = "Checks the libraries, that a store can be written in FOLDER (default: here), the clock and the limits.\n"
+            "One line a check: ok, warn or bad. Exits 1 when one is bad.",
+    .run  = run,
+};

@@ -1,0 +1,251 @@
+/* json/decode.c — values to structs. */
+#include "json/decode.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "json/pointer.h"
+#include "json/value.h"
+
+/* ---- Problems ------------------------------------------------------------------------------------ */
+
+int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...)
+{
+    char    sentence[sizeof((struct upp_err){0}).msg];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(sentence, sizeof sentence, fmt, args);
+    va_end(args);
+    d->problems++;
+    if (!d->opts->problem) {
+        (void)upp_fail(d->err, UPP_EINVALID, "%s", sentence);
+        wj_pointer_err(d->err, d->root, v);
+    } else if (d->problems <= (d->opts->max_problems ? d->opts->max_problems : WJ_MAX_PROBLEMS)) {
+        char              text[512];
+        struct wj_pointer pointer;
+        wj_pointer_init(&pointer, text, sizeof text);
+        wj_pointer_find(&pointer, d->root, v);
+        d->opts->problem(d->opts->ctx, pointer.p, sentence);
+    }
+    return -UPP_EINVALID;
+}
+
+__attribute__((noinline, cold)) int wj_too_deep(struct wj_decoder *d, const yyjson_val *v)
+{
+    int r = upp_fail(d->err, UPP_ELIMIT, "nested deeper than %u levels", d->limit);
+    wj_pointer_err(d->err, d->root, v);
+    return r;
+}
+
+/* "expected a string or an array, found null". Not inlined: its buffers would be in every frame of the recursion. */
+__attribute__((noinline, cold)) static int wrong_type(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v)
+{
+    char   expects[128], found[64];
+    size_t n = 0;
+    for (;; f++) {
+        int k = snprintf(expects + n, sizeof expects - n, "%s%s", n ? " or " : "", f->kind->expects);
+        n     = WB_MIN(n + (size_t)k, sizeof expects - 1);
+        if (!(f->flags & F_OR))
+            break;
+    }
+    return wj_refuse(d, v, "expected %s, found %s", expects, wj_found(v, found, sizeof found));
+}
+
+/* ---- One member ---------------------------------------------------------------------------------- */
+
+int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base, unsigned *used)
+{
+    const struct wj_field *row  = f;
+    unsigned               type = 1u << unsafe_yyjson_get_type(v);
+    while (WB_UNLIKELY(!(row->kind->takes & type))) {
+        if (!(row->flags & F_OR))
+            return wrong_type(d, f, v);
+        row++;
+    }
+    *used = (unsigned)(row - f);
+    return row->kind->get(d, row, v, base + row->off);
+}
+
+/* The first row of that name; s->n when there is none. */
+static unsigned find_row(const struct wj_shape *s, const yyjson_val *name)
+{
+    unsigned i = 0;
+    while (i < s->n && !wj_named(name, s->fields[i].name))
+        i++;
+    return i;
+}
+
+/* ---- Objects -------------------------------------------------------------------------------------- */
+
+/* One object while it is read. */
+struct reading {
+    struct wj_decoder     *d;
+    const struct wj_shape *s;
+    struct wj_node        *node;
+    size_t                 members;
+    unsigned               next; /* the first row after the last that was found: where to look first */
+};
+
+/* From now on what becomes of each member is written down. Up to here (i members) all were rows in table order. */
+static bool need_rows(struct reading *r, size_t i)
+{
+    if (!r->node->rows) {
+        uint8_t *rows = wb_arena_alloc(r->d->arena, r->members, 1);
+        if (!rows)
+            return false;
+        uint64_t seen = r->node->seen;
+        for (size_t k = 0; k < i; k++, seen &= seen - 1)
+            rows[k] = (uint8_t)__builtin_ctzll(seen);
+        r->node->rows = rows;
+    }
+    return true;
+}
+
+static void clear_slots(struct reading *r, unsigned first, unsigned end)
+{
+    for (unsigned i = first; i < end; i++)
+        memset((char *)r->node + r->s->fields[i].off, 0, r->s->fields[i].kind->size);
+    r->node->seen &= ~wj_bits(first, end);
+    r->node->null &= ~wj_bits(first, end);
+}
+
+/* Member i names a row whose group was read before. False: the old one stays, this one is left over.
+ * The search back is linear over all of an object: it passes each member once for each group. */
+static bool replace(struct reading *r, size_t i, unsigned row)
+{
+    unsigned first = wj_group_first(r->s, row), end = wj_group_end(r->s, row);
+    uint8_t *rows = r->node->rows;
+    size_t   k    = i;
+    while (k-- > 0)
+        if (rows[k] != WJ_EXTRA && (rows[k] & WJ_ROW) >= first && (rows[k] & WJ_ROW) < end)
+            break;
+    /* The better name wins; of equal names the later. An alternative (F_OR) has the name of its first row. */
+    unsigned old = rows[k] & WJ_ROW;
+    while (old > first && (r->s->fields[old - 1].flags & F_OR))
+        old--;
+    if (row > old)
+        return false;
+    rows[k] = WJ_EXTRA;
+    clear_slots(r, first, end);
+    return true;
+}
+
+/* Reads the value of a member into the row, or one of its alternatives. What goes into rows[i], or < 0. */
+static inline int read_value(struct reading *r, const struct wj_field *f, unsigned row, yyjson_val *v)
+{
+    if (f->kind == &wj_kind_str && unsafe_yyjson_is_str(v)) { /* most values are: it saves two calls */
+        *(struct upp_str *)(void *)((char *)r->node + f->off) = wj_text(v);
+        r->node->seen |= (uint64_t)1 << row;
+        return (int)row;
+    }
+    if (unsafe_yyjson_is_null(v) && (f->flags & F_NULLABLE)) {
+        r->node->seen |= (uint64_t)1 << row;
+        r->node->null |= (uint64_t)1 << row;
+        return (int)row;
+    }
+    unsigned used = 0;
+    int      x    = wj_get(r->d, f, v, (char *)r->node, &used);
+    if (WB_UNLIKELY(x < 0)) {
+        if (x != -UPP_EINVALID || !r->d->opts->problem)
+            return x;
+        clear_slots(r, row, wj_group_end(r->s, row));
+        return WJ_EXTRA;
+    }
+    row += used;
+    r->node->seen |= (uint64_t)1 << row;
+    return x == WJ_SPELLED ? (int)(row | WJ_ROW_SPELLED) : (int)row;
+}
+
+/* A member that does not keep the table's order: unknown, out of order, a duplicate or an alias. */
+static int read_other(struct reading *r, size_t i, yyjson_val *name)
+{
+    const struct wj_shape *s   = r->s;
+    unsigned               row = find_row(s, name);
+    if (row == s->n)
+        return WJ_EXTRA;
+    unsigned first = wj_group_first(s, row), end = wj_group_end(s, row);
+    if (!need_rows(r, i))
+        return wb_arena_check(r->d->arena, r->d->err);
+    r->next = end;
+    if ((r->node->seen & wj_bits(first, end)) && !replace(r, i, row))
+        return WJ_EXTRA;
+    return read_value(r, &s->fields[row], row, name + 1);
+}
+
+/* What goes into rows[i], or < 0. */
+static inline int read_member(struct reading *r, size_t i, yyjson_val *name)
+{
+    unsigned               row = r->next, n = r->s->n;
+    const struct wj_field *f = &r->s->fields[row];
+    int                    what;
+    for (; row < n && !wj_named(name, f->name); f++)
+        row++;
+    if (WB_LIKELY(row < n && !(f->flags & F_ALIAS) && !(r->node->seen >> row))) {
+        what    = read_value(r, f, row, name + 1);
+        r->next = row + 1; /* and past the group */
+        for (; r->next < n && ((f->flags & F_OR) || (f[1].flags & F_ALIAS)); f++)
+            r->next++;
+    } else
+        what = read_other(r, i, name);
+    if (WB_UNLIKELY(what & ~WJ_ROW) && what > 0 && !need_rows(r, i))
+        return wb_arena_check(r->d->arena, r->d->err);
+    return what;
+}
+
+static int missing(struct reading *r, yyjson_val *v)
+{
+    const struct wj_shape *s    = r->s;
+    uint64_t               todo = ~r->node->seen & wj_bits(0, s->n);
+    for (; todo; todo &= todo - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(todo);
+        if (WB_LIKELY(!(s->fields[i].flags & F_REQUIRED)) || wj_group_first(s, i) != i)
+            continue;
+        if (r->node->seen & wj_bits(i, wj_group_end(s, i)))
+            continue;
+        int x = wj_refuse(r->d, v, "member '%.*s' is missing", UPP_FMT(s->fields[i].name));
+        if (!r->d->opts->problem)
+            return x;
+    }
+    return 0;
+}
+
+int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
+{
+    struct reading r = {d, s, node, unsafe_yyjson_get_len(v), 0};
+    if (d->depth == d->limit)
+        return wj_too_deep(d, v);
+    d->depth++;
+    node->shape = s;
+    node->from  = v;
+
+    yyjson_val *name = unsafe_yyjson_get_first(v);
+    for (size_t i = 0; i < r.members; i++) {
+        int what = read_member(&r, i, name);
+        if (WB_UNLIKELY(what < 0))
+            return what;
+        if (node->rows)
+            node->rows[i] = (uint8_t)what;
+        name = unsafe_yyjson_get_next(name + 1);
+    }
+    d->depth--;
+    return missing(&r, v);
+}
+
+int wj_decode(struct wb_arena *a, const struct wj_shape *s, yyjson_val *v, const struct wj_decode_opts *opts,
+              struct wj_node *ret, struct upp_err *err)
+{
+    static const struct wj_decode_opts none = {.size = sizeof none};
+    struct wj_decoder d = {.arena = a, .root = v, .opts = opts ? opts : &none, .err = err, .limit = WJ_SHAPE_DEPTH};
+    if (d.opts->depth && d.opts->depth < d.limit)
+        d.limit = d.opts->depth;
+    memset(ret, 0, s->size);
+    if (!yyjson_is_obj(v)) {
+        char found[64];
+        return upp_fail(err, UPP_EINVALID, "expected an object, found %s", wj_found(v, found, sizeof found));
+    }
+    int r = wj_decode_object(&d, s, v, ret);
+    if (r < 0)
+        return r;
+    r = wb_arena_check(a, err);
+    return r < 0 ? r : (int)WB_MIN(d.problems, (unsigned)INT32_MAX);
+}

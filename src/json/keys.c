@@ -1,0 +1,86 @@
+/* json/keys.c — sorting members by name; finding duplicates. */
+#include "json/keys.h"
+
+#include "base/defs.h"
+#include "base/hooks.h"
+#include "json/pointer.h"
+
+/* Merges the sorted halves [0, mid) and [mid, n) of a into b. The left one goes first where both are equal. */
+static void merge(yyjson_val *const *a, size_t mid, size_t n, yyjson_val **b)
+{
+    size_t i = 0, j = mid;
+    for (size_t k = 0; k < n; k++) {
+        bool left = j == n || (i < mid && wb_str_cmp(wj_text(a[i]), wj_text(a[j])) <= 0);
+        b[k]      = left ? a[i++] : a[j++];
+    }
+}
+
+void wj_keys_sort(yyjson_val *obj, yyjson_val **to, yyjson_val **spare)
+{
+    size_t      n   = unsafe_yyjson_get_len(obj);
+    yyjson_val *key = unsafe_yyjson_get_first(obj);
+    for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1))
+        to[i] = key;
+
+    /* Bottom up: no recursion, and stable. libc's qsort takes memory behind our back. */
+    yyjson_val **from = to, **other = spare;
+    for (size_t width = 1; width < n; width *= 2) {
+        for (size_t i = 0; i < n; i += 2 * width) {
+            size_t both = WB_MIN(2 * width, n - i);
+            merge(from + i, WB_MIN(width, both), both, other + i);
+        }
+        yyjson_val **swap = from;
+        from              = other;
+        other             = swap;
+    }
+    if (from != to)
+        memcpy(to, from, n * sizeof *to);
+}
+
+/* The second of two equal names, or NULL. Small objects are compared pair by pair, without memory. */
+static yyjson_val *twice_in_small(yyjson_val *obj)
+{
+    size_t      n   = unsafe_yyjson_get_len(obj);
+    yyjson_val *key = unsafe_yyjson_get_first(obj), *first = key;
+    for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1))
+        for (yyjson_val *k = first; k != key; k = unsafe_yyjson_get_next(k + 1))
+            if (wb_str_eq(wj_text(k), wj_text(key)))
+                return key;
+    return NULL;
+}
+
+static yyjson_val *twice_in_large(yyjson_val *obj, yyjson_val **room)
+{
+    size_t n = unsafe_yyjson_get_len(obj);
+    wj_keys_sort(obj, room, room + n);
+    for (size_t i = 1; i < n; i++)
+        if (wb_str_eq(wj_text(room[i - 1]), wj_text(room[i])))
+            return room[i];
+    return NULL;
+}
+
+int wj_keys_unique(yyjson_val *root, size_t values, struct upp_err *err)
+{
+    enum { SMALL = 12 };
+    for (yyjson_val *v = root; v < root + values; v++) {
+        if (!yyjson_is_obj(v))
+            continue;
+        size_t      n = unsafe_yyjson_get_len(v);
+        yyjson_val *twice;
+        if (n <= SMALL)
+            twice = twice_in_small(v);
+        else {
+            yyjson_val **room = wb_calloc(n, 2 * sizeof *room);
+            if (!room)
+                return upp_fail(err, UPP_ENOMEM, "out of memory");
+            twice = twice_in_large(v, room);
+            wb_free(room);
+        }
+        if (twice) {
+            int r = upp_fail(err, UPP_EINVALID, "expected each member once, found a second one of this name");
+            wj_pointer_err(err, root, twice);
+            return r;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,181 @@
+/* json/read.c — text to values, within limits.
+ *
+ * The ordinary text is read by yyjson alone, strictly. Only a text it refuses is looked at again by wj_syntax, which
+ * either says what is wrong or that nothing is but lone surrogates; those are let in by a pre-pass and a second read.
+ */
+#include "json/read.h"
+
+#include "base/defs.h"
+#include "json/keys.h"
+#include "json/surrogate.h"
+
+/* ---- Memory for yyjson ------------------------------------------------------------------------- */
+
+/* yyjson keeps a document in one block, which the arena takes over in the end. */
+struct source {
+    size_t max; /* of one block: what valid JSON of this length needs at most */
+    bool   over;
+    void  *block;
+};
+
+static void *source_resize(void *ctx, void *p, size_t old, size_t n)
+{
+    struct source *s = ctx;
+    (void)old;
+    if (n > s->max) {
+        s->over = true;
+        return NULL;
+    }
+    void *grown = wb_block_resize(p, n);
+    if (grown && s->block == p)
+        s->block = grown;
+    return grown;
+}
+
+static void *source_alloc(void *ctx, size_t n)
+{
+    struct source *s = ctx;
+    return s->block ? NULL : source_resize(ctx, NULL, 0, n);
+}
+
+static void source_free(void *ctx, void *p)
+{
+    struct source *s = ctx;
+    if (s->block == p)
+        s->block = NULL;
+    wb_block_free(p);
+}
+
+/* ---- Depth --------------------------------------------------------------------------------------- */
+
+/* Are the values from v up to last nested at most `limit` deep? Walks them once, without a look into a container that
+ * has too few values in it to be too deep. Calls itself only for what is deeper than its own stack, so that
+ * WJ_DEPTH_MAX levels cost a few calls. */
+static bool shallow(yyjson_val *v, yyjson_val *last, unsigned limit)
+{
+    enum { LEVELS = 128 };
+    yyjson_val *ends[LEVELS];
+    unsigned    depth = 0;
+    while (v < last) {
+        yyjson_val *end = v + 1;
+        if (unsafe_yyjson_is_ctn(v)) {
+            end = unsafe_yyjson_get_next(v);
+            while (depth && v >= ends[depth - 1])
+                depth--;
+            if (depth == limit)
+                return false;
+            if ((size_t)(end - v) > limit - depth) {
+                if (depth < LEVELS) {
+                    ends[depth++] = end;
+                    end           = v + 1;
+                } else if (!shallow(v, end, limit - depth))
+                    return false;
+            }
+        }
+        v = end;
+    }
+    return true;
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------- */
+
+struct job {
+    struct wb_arena *arena;
+    struct upp_str   text;
+    unsigned         depth;
+    char            *copy; /* of the text, for yyjson to work in */
+};
+
+/* Reads the first n bytes of the copy. *refused: yyjson took them for no JSON (and err says so). */
+static int read_once(struct job *j, size_t n, yyjson_read_flag flags, yyjson_val **root, size_t *values, bool *refused,
+                     struct upp_err *err)
+{
+    struct source   source = {.max = 12 * j->text.n + 4096};
+    yyjson_alc      alc    = {source_alloc, source_resize, source_free, &source};
+    yyjson_read_err why    = {0};
+
+    memset(j->copy + n, 0, YYJSON_PADDING_SIZE);
+    yyjson_doc *doc = yyjson_read_opts(j->copy, n, flags | YYJSON_READ_INSITU | YYJSON_READ_NUMBER_AS_RAW, &alc, &why);
+    *refused        = !doc && (source.over || why.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION);
+    if (*refused)
+        return upp_fail(err, UPP_EBUG, "yyjson refused a text that is JSON: %s", why.msg ? why.msg : "");
+    if (!doc)
+        return upp_fail(err, UPP_ENOMEM, "out of memory");
+    if ((void *)doc != source.block) {
+        yyjson_doc_free(doc);
+        return upp_fail(err, UPP_EBUG, "this yyjson keeps documents in another way");
+    }
+
+    /* The values alone: yyjson guesses how many there will be, often too many by far. */
+    size_t at = (size_t)((char *)doc->root - (char *)doc), used = at + doc->val_read * sizeof(yyjson_val);
+    *values     = doc->val_read;
+    void *block = wb_block_resize(source.block, used);
+    if (!block)
+        block = source.block;
+    *root = (yyjson_val *)(void *)((char *)block + at);
+    wb_arena_adopt(j->arena, block);
+    return wb_arena_check(j->arena, err);
+}
+
+/* What yyjson would not read: why, or one more try with the lone surrogates let in. */
+static int read_any(struct job *j, yyjson_val **root, size_t *values, struct upp_err *err)
+{
+    bool refused;
+    memcpy(j->copy, j->text.p, j->text.n);
+    int r = read_once(j, j->text.n, 0, root, values, &refused, err);
+    if (!refused)
+        return r;
+
+    struct wj_syntax seen;
+    r = wj_syntax(j->text, j->depth, &seen, err);
+    if (r < 0)
+        return r;
+    size_t n = wj_surrogates_in(j->text, j->copy);
+    return read_once(j, n, YYJSON_READ_ALLOW_INVALID_UNICODE, root, values, &refused, err);
+}
+
+struct wb_library wj_library(void)
+{
+    char     running[24];
+    uint32_t v = yyjson_version(); /* 0x00MMmmpp */
+    (void)snprintf(running, sizeof running, "%u.%u.%u", v >> 16 & 0xff, v >> 8 & 0xff, v & 0xff);
+    return wb_library("yyjson", YYJSON_VERSION_STRING, running);
+}
+
+int wj_read(struct wb_arena *a, struct upp_str text, const struct wj_read_opts *opts, yyjson_val **ret,
+            struct upp_err *err)
+{
+    static const struct wj_read_opts none = {.size = sizeof none};
+    const struct wj_read_opts       *o    = opts ? opts : &none;
+    size_t                           max  = o->max_bytes ? o->max_bytes : WJ_MAX_BYTES;
+    struct job                       j    = {.arena = a, .text = text, .depth = o->depth ? o->depth : WJ_MAX_DEPTH};
+
+    if (!text.p)
+        j.text = text = UPP_STR("");
+    if (text.n > max || text.n > SIZE_MAX / 32)
+        return upp_fail(err, UPP_ELIMIT, "expected at most %zu bytes of JSON, found %zu", max, text.n);
+    if ((o->flags & WJ_SKIP_BOM) && wb_str_starts(text, UPP_STR("\xef\xbb\xbf")))
+        j.text = wb_str_sub(text, 3, text.n);
+    j.depth = WB_MIN(j.depth, (unsigned)WJ_DEPTH_MAX);
+    j.copy  = wb_arena_alloc(a, j.text.n + YYJSON_PADDING_SIZE, 1);
+    if (!j.copy)
+        return wb_arena_check(a, err);
+
+    yyjson_val *root;
+    size_t      values;
+    int         r = read_any(&j, &root, &values, err);
+    if (r < 0)
+        return r;
+    if (!shallow(root, root + values, j.depth)) {
+        struct wj_syntax seen;
+        r = wj_syntax(j.text, j.depth, &seen, err);
+        return r < 0 ? r : upp_fail(err, UPP_EBUG, "two parsers do not agree on the depth of a text");
+    }
+    if (o->flags & WJ_UNIQUE) {
+        r = wj_keys_unique(root, values, err);
+        if (r < 0)
+            return r;
+    }
+    *ret = root;
+    return 0;
+}

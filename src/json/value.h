@@ -1,0 +1,68 @@
+/* json/value.h — looking at values, and making simple ones.
+ *
+ * Arrays and objects are made as text (json/write.h) and read (json/read.h), so that what json/read.h promises about
+ * values holds for all of them.
+ */
+#ifndef WJ_VALUE_H
+#define WJ_VALUE_H
+
+#include <yyjson.h>
+
+#include "base/arena.h"
+
+/* The text of a string, of a member's name, or of a number. */
+static inline struct upp_str wj_text(const yyjson_val *v)
+{
+    return wb_str(v->uni.str, (size_t)(v->tag >> YYJSON_TAG_BIT));
+}
+
+/* Are these n bytes the same? Names are short: a call of memcmp costs more than they do. */
+static inline bool wj_same(const char *a, const char *b, size_t n)
+{
+    if (n >= 8) {
+        uint64_t x, y;
+        for (size_t i = 0; i + 8 < n; i += 8) {
+            memcpy(&x, a + i, 8);
+            memcpy(&y, b + i, 8);
+            if (x != y)
+                return false;
+        }
+        memcpy(&x, a + n - 8, 8);
+        memcpy(&y, b + n - 8, 8);
+        return x == y;
+    }
+    if (n >= 4) {
+        uint32_t x, y, z, w;
+        memcpy(&x, a, 4);
+        memcpy(&y, b, 4);
+        memcpy(&z, a + n - 4, 4);
+        memcpy(&w, b + n - 4, 4);
+        return x == y && z == w;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+/* The same for the name of a member, or a string, and a text. */
+static inline bool wj_named(const yyjson_val *name, struct upp_str s)
+{
+    return name->tag >> YYJSON_TAG_BIT == s.n && wj_same(name->uni.str, s.p, s.n);
+}
+
+WB_EXPORT_BEGIN
+
+/* "a string", "the number 1.5", "null" ...: what v is, for messages; in buf where it needs one. */
+const char *wj_found(yyjson_val *v, char *buf, size_t size);
+
+/* Values for F_ANY and F_MAP, in the arena; NULL when it failed. The text of a string is copied, and must be WTF-8: the
+ * writer refuses it otherwise. */
+yyjson_val *wj_value_str(struct wb_arena *a, struct upp_str s);
+yyjson_val *wj_value_i64(struct wb_arena *a, int64_t n);
+yyjson_val *wj_value_bool(struct wb_arena *a, bool b);
+yyjson_val *wj_value_null(struct wb_arena *a);
+
+WB_EXPORT_END
+
+#endif

@@ -1,0 +1,96 @@
+/* json/write.h — values to compact JSON, straight into a buffer.
+ *
+ * Strings are WTF-8 and are written as UTF-8, with escapes only where JSON wants them: quote, backslash, control
+ * characters, and lone surrogates (as \udXXX, the only form in which JSON can say them). A string of other bytes is an
+ * error and is never written out.
+ *
+ * The writer asks its buffer for up to 32 bytes more than it writes: its maximum should have that much to spare.
+ *
+ * Sticky: after the first failure nothing more is written, and wj_writer_check says what it was. Commas are the
+ * writer's work; that names and values alternate inside an object is the caller's.
+ */
+#ifndef WJ_WRITE_H
+#define WJ_WRITE_H
+
+#include <yyjson.h>
+
+#include "base/buf.h"
+
+struct wj_writer {
+    struct wb_buf  *out;
+    bool            comma;  /* the next name or value needs one before it */
+    int             failed; /* besides the buffer's own failures */
+    struct upp_err *err;    /* where the first failure goes; may be NULL */
+    yyjson_val     *bad;    /* the value inside wj_write_value that failed */
+};
+
+WB_EXPORT_BEGIN
+
+void wj_writer_init(struct wj_writer *w, struct wb_buf *out, struct upp_err *err);
+
+/* 0, or the first failure; err (as given to init) then says why. */
+int wj_writer_check(struct wj_writer *w) UPP_MUST_CHECK;
+
+void wj_write_str(struct wj_writer *w, struct upp_str s); /* no text is written as null */
+void wj_write_name(struct wj_writer *w, struct upp_str name);
+void wj_write_i64(struct wj_writer *w, int64_t v);
+void wj_write_u64(struct wj_writer *w, uint64_t v);
+void wj_write_f64(struct wj_writer *w, double v);              /* fails unless finite */
+void wj_write_num(struct wj_writer *w, struct upp_str number); /* as text; fails unless it is one */
+void wj_write_bool(struct wj_writer *w, bool v);
+void wj_write_null(struct wj_writer *w);
+
+/* A value and all in it, token for token. Needs little stack, however deep. */
+void wj_write_value(struct wj_writer *w, yyjson_val *v);
+
+/* One value as a text. */
+int wj_write(yyjson_val *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
+
+/* For the encoder: bytes that are known to be right, and the way to fail. */
+void wj_write_raw(struct wj_writer *w, const char *p, size_t n);
+void wj_writer_fail(struct wj_writer *w, int r);
+
+WB_EXPORT_END
+
+/* Room for n bytes more? */
+static inline bool wj_room(struct wj_writer *w, size_t n)
+{
+    struct wb_buf *b = w->out;
+    return WB_LIKELY(b->cap - b->n >= n && !b->failed) || wb_buf_reserve(b, n);
+}
+
+/* Copies n bytes that are likely to be few: a call of memcpy costs more than they do. */
+static inline void wj_copy(char *to, const char *from, size_t n)
+{
+    if (n >= 8) {
+        size_t i = 0;
+        if (n > 64) {
+            memcpy(to, from, n);
+            return;
+        }
+        for (; i + 8 < n; i += 8)
+            memcpy(to + i, from + i, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else
+        for (size_t i = 0; i < n; i++)
+            to[i] = from[i];
+}
+
+static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[' */
+{
+    if (w->comma)
+        wb_buf_addc(w->out, ',');
+    wb_buf_addc(w->out, bracket);
+    w->comma = false;
+}
+
+static inline void wj_write_close(struct wj_writer *w, char bracket) /* '}' or ']' */
+{
+    wb_buf_addc(w->out, bracket);
+    w->comma = true;
+}
+
+#endif

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of every corpus: one file for each class of text. What fuzzers found later stands beside them."""
+from pathlib import Path
+
+HERE = Path(__file__).parent / "corpus"
+
+READ = {
+    "scalars": '[0,-0,1.0,1e400,-1E-400,123456789012345678901234567890,true,false,null,""]',
+    "nested": '{"a":[[[{"b":{"c":[]}}]]],"":{}}',
+    "deep": "[" * 128 + "]" * 128,
+    "too-deep": "[" * 129 + "]" * 129,
+    "open": '[{"a":[' * 40,
+    "duplicates": '{"a":1,"b":2,"a":3,"a":{"a":1,"a":2}}',
+    "many-duplicates": "{" + ",".join('"k%d":%d' % (i % 7, i) for i in range(40)) + "}",
+    "escapes": r'["\"\\\/\b\f\n\r\t\u0000\u001f\u0041\u00e9\u20ac\ud83d\ude00"]',
+    "lone": r'["\ud800","\udc00","\udfff\ud800","\ud83d\ud83d\ude00","\\ud800","\\\ud800"]',
+    "lone-name": r'{"\ud800":1,"\uDC00":2}',
+    "lone-then-bad": r'["\ud800",]',
+    "half-escape": r'["\ud800\u12"]',
+    "utf8": '["\x7f\u0080\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff"]',
+    "long-string": '"' + "x" * 300 + r"\n" + "\u20ac" * 20 + '"',
+    "blanks": ' \t\r\n{ "a" :\n[ 1 , 2 ]\t} \r\n',
+    "trailing-comma": '{"a":[1,2,],}',
+    "comments": '/* a */ [1] // b',
+    "words": "[nul,tru,falsey,NaN,Infinity]",
+    "numbers-bad": "[01,1.,.5,+1,1e,0x10,--1]",
+    "two": "{} {}",
+    "empty": "",
+}
+READ_BYTES = {
+    "bom": b"\xef\xbb\xbf[]",
+    "utf16": b"\xff\xfe[\0]\0",
+    "overlong": b'["\xc0\xaf","\xe0\x80\xaf"]',
+    "raw-surrogate": b'["\xed\xa0\x80"]',
+    "raw-after-lone": b'["\\ud83d\xed\xb8\x80"]',
+    "cut": b'["\xe2\x82"]',
+    "too-high": b'["\xf4\x90\x80\x80"]',
+    "latin1": b'["caf\xe9"]',
+    "nul": b'["\0"]\0',
+}
+SHAPE = {
+    "least": '{"id":"c","messages":[]}',
+    "all": '{"id":"c","title":"t","version":1,"messages":[{"id":"1","role":"user","content":"hi"},{"id":"2","role":'
+    '"assistant","content":[{"type":"text","text":"x"},{"type":"tool_call","id":"c1","name":"f","args":{"a":[1.0]}}],'
+    '"usage":{"input_tokens":1,"output_tokens":2,"cost":0.10,"exact":1e99},"metadata":{"k":null}},{"id":"3","role":"tool",'
+    '"content":[{"type":"tool_result","id":"c1","content":["a",null],"failed":false}],"vendor_id":"v"}],"tags":["a"],'
+    '"state":{}}',
+    "order": '{"x":1,"messages":[],"y":[2],"id":"c","z":{}}',
+    "duplicates": '{"id":"a","id":"b","messages":[],"u":1,"u":2,"messages":[],"id":"c"}',
+    "nulls": '{"id":"c","title":null,"messages":[{"id":"1","role":"user","content":null,"usage":null,"metadata":null}],'
+    '"tags":null,"state":null}',
+    "aliases": '{"id":"c","messages":[{"id":"1","role":"user","vendor_id":"a","provider_response_id":"b","usage":'
+    '{"request_tokens":1.0,"input_tokens":2,"request_tokens":3}}]}',
+    "spellings": '{"id":"c","version":1e0,"messages":[{"id":"1","role":"user","usage":{"input_tokens":-0,"cost":1E2}}]}',
+    "tags-unknown": '{"id":"c","messages":[{"id":"1","role":"bard","content":[{"type":"song"},{},{"type":7},'
+    '{"type":"text","type":"tool_call","id":"","name":""}]}]}',
+    "other-type-twice": '{"id":"c","messages":[{"id":"1","role":"user","content":"a","content":[],"content":null}]}',
+    "replies": '{"id":"c","messages":[{"id":"1","role":"user","replies":[{"id":"2","role":"user","replies":[]}]}]}',
+    "all-wrong": '{"id":1,"title":{},"version":-1,"messages":[1,{"id":null,"role":[],"content":5,"usage":{"cost":"x"}}],'
+    '"tags":[null],"state":0}',
+    "not-object": "[]",
+    "surrogates": r'{"id":"\ud800","messages":[],"\udc00":"\udc00"}',
+    "many-unknown": '{"id":"c",' + ",".join('"x%d":%d.0' % (i, i) for i in range(70)) + ',"messages":[]}',
+}
+COMPARE = {
+    "same": ('{"a":1,"b":[2,{"c":3}]}', '{"b":[2.0,{"c":30e-1}],"a":1}'),
+    "order": ("[1,2]", "[2,1]"),
+    "null-absent": ('{"a":null}', "{}"),
+    "duplicates": ('{"a":1,"b":0,"a":2}', '{"a":1,"a":2,"b":0}'),
+    "duplicates-swapped": ('{"a":1,"a":2}', '{"a":2,"a":1}'),
+    "huge": ("1e1000000000", "10e999999999"),
+    "zero": ("-0.0e99", "0"),
+    "strings": (r'"\u0041\ud800"', r'"A\uD800"'),
+    "other-name": ('{"a":1,"b":2}', '{"a":1,"c":2}'),
+    "deep": ("[" * 100 + "]" * 100, "[" * 100 + "]" * 100),
+    "one": ('{"b":{"d":1,"c":2},"a":[]}', None),
+}
+NUMBER = {
+    "zero": "0 -0", "point": "1.0 1", "exponent": "10e-1 0.1e1", "large": "123456789012345678901234567890 1e29",
+    "max": "18446744073709551615 1844674407370955161.5e1", "min": "-9223372036854775808 -9223372036854775809",
+    "huge": "1e1000000000 10e999999999", "huger": "1e100000000000000000000000 1e-100000000000000000000000",
+    "tie": "9007199254740993 9007199254740993.00000000000000000000000000000000000000000000000000000000000000000000001",
+    "small": "4.9e-324 2.5e-324", "bad": "01 1.", "bad2": "-x 1e+", "long": "0." + "0" * 400 + "1 1e-401",
+    "long2": "1" + "0" * 400 + " 1e400",
+}
+STRING = {
+    "ascii": b"plain text of more than sixteen bytes", "quote": b'a "quoted" \\ text', "control": bytes(range(0x20)),
+    "utf8": "h\u00e9 \u20ac \U0001f600 and more".encode(), "hangul": "\ud55c\uad6d\uc5b4 \ud7ff".encode(),
+    "lone": b"aaaaaaaaaaaaaaa\xed\xa0\x80\xed\xa0\x80 \xed\xb0\x80", "pair": b"\xed\xa0\xbd\xed\xb8\x80",
+    "bad": b"aaaaaaaaaaaaaaaaaaaaaaaaa\xc3\xa9 then \x80", "cut": b"12345678\xe2\x82", "empty": b"",
+}
+BASE64 = {
+    "padded": "aGVsbG8=", "bare": "aGVsbG8", "url": "-_-_", "plain": "+/+/", "mixed": "+_+_", "half": "aG==", "long": "QUJD" * 30,
+    "over": "aGVsbG8===", "blank": "aGVs bG8=", "bits": "aGVsbG9=", "empty": "",
+}
+ISO8601 = {
+    "upp": "2026-01-02T03:04:05.678Z", "pydantic": "2026-01-02T03:04:05.678901+10:11", "naive": "2026-01-02 03:04",
+    "date": "2024-02-29", "leap-bad": "2023-02-29", "lower": "2026-01-02t03:04:05z", "fine": "2026-01-02T03:04:05.1234567890123-23:59",
+    "first": "0001-01-01T00:00:00+23:59", "last": "9999-12-31T23:59:59.999999999-23:59", "hour24": "2026-01-02T24:00:00Z",
+    "second60": "2016-12-31T23:59:60Z", "week": "2026-W01-1", "basic": "20260102T030405Z", "zero": "0000-01-01", "minus0": "2026-01-02T03:04-00:00",
+}
+
+
+def put(target, name, data):
+    folder = HERE / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+for name, text in READ.items():
+    put("json_read", name, text.encode())
+for name, data in READ_BYTES.items():
+    put("json_read", name, data)
+for name, text in SHAPE.items():
+    put("json_shape", name, text.encode())
+for name, (a, b) in COMPARE.items():
+    put("json_compare", name, a.encode() + (b"" if b is None else b"\xff" + b.encode()))
+for name, text in NUMBER.items():
+    put("json_number", name, text.encode())
+for name, data in STRING.items():
+    put("json_string", name, data)
+    put("utf8", name, data)
+for name, text in BASE64.items():
+    put("base64", name, text.encode())
+for name, text in ISO8601.items():
+    put("iso8601", name, text.encode())

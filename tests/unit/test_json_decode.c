@@ -1,0 +1,392 @@
+#include "json/decode.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "support/chat.h"
+#include "support/test.h"
+
+/* Reads and decodes; whatever it returns, the arena is the caller's. */
+static int decode(struct wb_arena *a, const char *text, const struct wj_decode_opts *opts, struct chat *ret,
+                  struct upp_err *err)
+{
+    yyjson_val *v;
+    int         r = wj_read(a, wb_cstr(text), NULL, &v, err);
+    return r < 0 ? r : WJ_DECODE(a, chat, v, opts, ret, err);
+}
+
+TEST(decode_fills_every_kind_of_slot)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+    struct upp_err                            err = {0};
+    struct chat                               c;
+    CHECK(
+        decode(
+            &a,
+            "{\"id\":\"c\\u0000\",\"title\":null,\"version\":2e0,\"messages\":["
+            "{\"id\":\"1\",\"role\":\"user\",\"content\":\"hi\",\"metadata\":{\"k\":[1],\"k\":2}},"
+            "{\"id\":\"2\",\"role\":\"bard\",\"content\":[{\"type\":\"text\",\"text\":\"t\"},"
+            "{\"type\":\"tool_result\",\"id\":\"r\",\"content\":[\"x\",null,\"\"],\"failed\":true},{\"type\":\"song\"}]"
+            ","
+            "\"usage\":{\"input_tokens\":-5,\"output_tokens\":null,\"cost\":0.25,\"exact\":1e999}},"
+            "{\"id\":\"3\",\"role\":\"tool\",\"vendor_id\":\"v\",\"replies\":[{\"id\":\"4\",\"role\":\"assistant\"}]}],"
+            "\"tags\":[],\"state\":null}",
+            NULL, &c, &err) == 0);
+    CHECK_STR(c.id, UPP_STR("c\0"));
+    CHECK(!c.title.p && WJ_WAS_NULL(&c, title) && !WJ_WAS_NULL(&c, tags));
+    CHECK(c.version == 2 && WJ_IS_SET(&c, version));
+    CHECK(c.tags.p && c.tags.n == 0);
+    CHECK(c.state && yyjson_is_null(c.state)); /* F_ANY without F_NULLABLE: null is a value */
+    CHECK_INT(c.messages.n, 3);
+
+    struct message *m = c.messages.p;
+    CHECK(m[0].role == ROLE_USER && m[0].metadata.n == 2 && !m[0].usage && !m[0].parts.p);
+    CHECK_STR(m[0].text, UPP_STR("hi"));
+    CHECK_STR(m[0].metadata.p[1].name, UPP_STR("k"));
+    CHECK_STR(wj_text(m[0].metadata.p[1].value), UPP_STR("2"));
+
+    CHECK(m[1].role == ROLE_OTHER && !m[1].text.p && m[1].parts.n == 3);
+    CHECK_INT(m[1].parts.p[0].tag, PART_TEXT);
+    CHECK_STR(WJ_AS(struct text_part, &m[1].parts.p[0])->text, UPP_STR("t"));
+    struct result_part *r = WJ_AS(struct result_part, &m[1].parts.p[1]);
+    CHECK(m[1].parts.p[1].tag == PART_RESULT && r->failed && !r->text.p && r->lines.n == 3);
+    CHECK(r->lines.p[0].n == 1 && !r->lines.p[1].p && r->lines.p[2].p && r->lines.p[2].n == 0);
+    CHECK(m[1].parts.p[2].tag == PART_OTHER && !m[1].parts.p[2].node && yyjson_is_obj(m[1].parts.p[2].raw));
+    CHECK(m[1].usage && m[1].usage->input == -5 && m[1].usage->cost == 0.25 && WJ_IS_SET(m[1].usage, input));
+    CHECK(!WJ_IS_SET(m[1].usage, output) && WJ_WAS_NULL(m[1].usage, output));
+    CHECK_STR(m[1].usage->exact, UPP_STR("1e999"));
+
+    CHECK_STR(m[2].vendor_id, UPP_STR("v"));
+    CHECK(m[2].replies.n == 1 && m[2].replies.p[0].role == ROLE_ASSISTANT);
+}
+
+TEST(decode_says_what_it_expected_where)
+{
+#define MSG(rest) "{\"id\":\"c\",\"messages\":[{\"id\":\"1\",\"role\":\"user\"" rest "}]}"
+    static const struct {
+        const char *text, *where, *msg;
+    } cases[] = {
+        {"[]", "", "expected an object, found an array"},
+        {"7", "", "expected an object, found the number 7"},
+        {"{}", "", "member 'id' is missing"},
+        {"{\"id\":\"c\"}", "", "member 'messages' is missing"},
+        {"{\"id\":1,\"messages\":[]}", "/id", "expected a string, found the number 1"},
+        {"{\"id\":null,\"messages\":[]}", "/id", "expected a string, found null"},
+        {"{\"id\":\"c\",\"messages\":{}}", "/messages", "expected an array, found an object"},
+        {"{\"id\":\"c\",\"messages\":[3]}", "/messages/0", "expected an object, found the number 3"},
+        {"{\"id\":\"c\",\"messages\":[{\"id\":\"1\"}]}", "/messages/0", "member 'role' is missing"},
+        {"{\"id\":\"c\",\"version\":-1,\"messages\":[]}", "/version",
+         "expected an integer of 64 bits that is not negative, found the number -1"},
+        {"{\"id\":\"c\",\"version\":1.5,\"messages\":[]}", "/version",
+         "expected an integer of 64 bits that is not negative, found the number 1.5"},
+        {"{\"id\":\"c\",\"version\":\"1\",\"messages\":[]}", "/version",
+         "expected an integer of 64 bits that is not negative, found a string"},
+        {"{\"id\":\"c\",\"tags\":[\"a\",null],\"messages\":[]}", "/tags/1", "expected a string, found null"},
+        {MSG(",\"content\":true"), "/messages/0/content", "expected a string or an array, found true"},
+        {MSG(",\"content\":[1]"), "/messages/0/content/0", "expected an object, found the number 1"},
+        {MSG(",\"content\":[{\"type\":\"text\"}]"), "/messages/0/content/0", "member 'text' is missing"},
+        {MSG(",\"content\":[{\"type\":\"text\",\"text\":{}}]"), "/messages/0/content/0/text",
+         "expected a string, found an object"},
+        {MSG(",\"content\":[{\"type\":\"tool_result\",\"id\":\"x\",\"failed\":0}]"), "/messages/0/content/0/failed",
+         "expected true or false, found the number 0"},
+        {MSG(",\"usage\":{\"input_tokens\":12345678901234567890123}"), "/messages/0/usage/input_tokens",
+         "expected an integer of 64 bits, found the number 12345678901234567890123"},
+        {MSG(",\"usage\":{\"request_tokens\":\"7\"}"), "/messages/0/usage/request_tokens",
+         "expected an integer of 64 bits, found a string"},
+        {MSG(",\"usage\":{\"input_tokens\":1,\"cost\":1e999}"), "/messages/0/usage/cost",
+         "expected a number in the range of a double, found the number 1e999"},
+        {MSG(",\"usage\":{\"exact\":1}"), "/messages/0/usage", "member 'input_tokens' is missing"},
+        {MSG(",\"metadata\":[]"), "/messages/0/metadata", "expected an object, found an array"},
+        {MSG(",\"replies\":[{\"id\":\"2\",\"role\":\"user\"},{\"id\":\"3\",\"role\":7}]"), "/messages/0/replies/1/role",
+         "expected a string, found the number 7"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+        struct upp_err                            err = {0};
+        struct chat                               c;
+        test_note("case %zu", i);
+        CHECK_INT(decode(&a, cases[i].text, NULL, &c, &err), -UPP_EINVALID);
+        CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].msg));
+        CHECK_STR(wb_cstr(err.where), wb_cstr(cases[i].where));
+    }
+}
+
+TEST(decode_last_duplicate_and_first_name_win)
+{
+    static const struct {
+        const char *usage;
+        int64_t     input;
+    } cases[] = {
+        {"{\"input_tokens\":1,\"input_tokens\":2}", 2},
+        {"{\"input_tokens\":2.0,\"x\":0,\"input_tokens\":1}", 1},
+        {"{\"request_tokens\":1}", 1},
+        {"{\"request_tokens\":1,\"request_tokens\":2}", 2},
+        {"{\"request_tokens\":1,\"input_tokens\":2}", 2},
+        {"{\"input_tokens\":2,\"request_tokens\":1}", 2},
+        {"{\"request_tokens\":1,\"input_tokens\":2,\"request_tokens\":3,\"input_tokens\":4,\"request_tokens\":5}", 4},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
+        yyjson_val                               *v;
+        struct usage                              u;
+        test_note("case %zu", i);
+        CHECK(wj_read(&a, wb_cstr(cases[i].usage), NULL, &v, NULL) == 0);
+        CHECK(WJ_DECODE(&a, usage, v, NULL, &u, NULL) == 0);
+        CHECK_INT(u.input, cases[i].input);
+        CHECK(WJ_ENCODE(usage, &u, &b, NULL) == 0);
+        CHECK_STR(wb_buf_str(&b), wb_cstr(cases[i].usage));
+    }
+}
+
+/* A duplicate of another kind leaves nothing of the first behind. */
+TEST(decode_duplicate_of_another_type_clears_the_slot)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct chat                               c;
+    CHECK(decode(&a,
+                 "{\"id\":\"c\",\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":\"a\",\"content\":[]},"
+                 "{\"id\":\"1\",\"role\":\"user\",\"content\":[],\"content\":null}]}",
+                 NULL, &c, NULL) == 0);
+    CHECK(!c.messages.p[0].text.p && c.messages.p[0].parts.p);
+    CHECK(!c.messages.p[1].text.p && !c.messages.p[1].parts.p && WJ_WAS_NULL(&c.messages.p[1], text));
+}
+
+/* ---- All problems of a document ------------------------------------------------------------------- */
+
+static void note_problem(void *ctx, const char *pointer, const char *sentence)
+{
+    wb_buf_addf(ctx, "%s: %s\n", pointer, sentence);
+}
+
+TEST(decode_collects_problems_and_keeps_the_document)
+{
+    static const char text[] =
+        "{\"title\":7,\"messages\":[{\"role\":\"user\",\"content\":5,\"usage\":{\"cost\":\"?\"},"
+        "\"metadata\":[]},{\"id\":\"2\",\"role\":\"user\",\"content\":[{\"type\":\"text\"},\"x\"],"
+        "\"replies\":[{}]}],\"tags\":[\"a\",1,null],\"version\":-1,\"version\":2}";
+    static const char problems[] =
+        "/title: expected a string, found the number 7\n"
+        "/messages/0/content: expected a string or an array, found the number 5\n"
+        "/messages/0/usage/cost: expected a number in the range of a double, found a string\n"
+        "/messages/0/usage: member 'input_tokens' is missing\n"
+        "/messages/0/metadata: expected an object, found an array\n"
+        "/messages/0: member 'id' is missing\n"
+        "/messages/1/content/0: member 'text' is missing\n"
+        "/messages/1/content/1: expected an object, found a string\n"
+        "/messages/1/replies/0: member 'id' is missing\n"
+        "/messages/1/replies/0: member 'role' is missing\n"
+        "/tags/1: expected a string, found the number 1\n"
+        "/tags/2: expected a string, found null\n"
+        "/version: expected an integer of 64 bits that is not negative, found the number -1\n"
+        ": member 'id' is missing\n";
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20), out = WB_BUF(1u << 20);
+    struct upp_err                            err  = {0};
+    struct wj_decode_opts                     opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b};
+    struct chat                               c;
+    CHECK_INT(decode(&a, text, &opts, &c, &err), 14);
+    CHECK(wb_buf_check(&b, NULL) == 0);
+    CHECK_STR(wb_buf_str(&b), wb_cstr(problems));
+    CHECK(err.code == 0 && c.version == 2);
+    CHECK(WJ_ENCODE(chat, &c, &out, &err) == 0);
+    CHECK_STR(wb_buf_str(&out), wb_cstr(text));
+
+    wb_buf_clear(&b);
+    opts.max_problems = 2;
+    CHECK_INT(decode(&a, text, &opts, &c, &err), 14); /* counted, not told */
+    CHECK(wb_str_starts(wb_cstr(problems), wb_buf_str(&b)) && wb_buf_str(&b).n < 130);
+}
+
+/* ---- Hostile values --------------------------------------------------------------------------------- */
+
+TEST_WITH(decode_many_members_in_linear_time, .no_torture = "nothing but time", .seconds = 120)
+{
+    enum { N = 1000000 };
+    static const struct {
+        const char *name, *head, *tail; /* of member i, around i */
+    } kinds[] = {
+        {"unknown", ",\"x", "\":0"},
+        {"one unknown name", ",\"xx\":", ""},
+        {"duplicates", ",\"id\":\"", "\""},
+        {"duplicates of all names in turn", ",\"id\":\"", "\",\"title\":null,\"version\":1.0,\"tags\":[],\"state\":0"},
+    };
+    for (size_t k = 0; k < WB_LEN(kinds); k++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(256u << 20), out = WB_BUF(256u << 20);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)2 << 30);
+        struct chat                               c;
+        yyjson_val                               *v;
+        wb_buf_add(&b, UPP_STR("{\"id\":\"c\",\"messages\":[]"));
+        for (int i = 0; i < (k == 3 ? N / 5 : N); i++) {
+            wb_buf_add(&b, wb_cstr(kinds[k].head));
+            wb_buf_addf(&b, "%d", i);
+            wb_buf_add(&b, wb_cstr(kinds[k].tail));
+        }
+        wb_buf_addc(&b, '}');
+        test_note("%s", kinds[k].name);
+        CHECK(wj_read(&a, wb_buf_str(&b), UPP_OPTS(wj_read_opts, .max_bytes = SIZE_MAX / 64), &v, NULL) == 0);
+        clock_t began = clock();
+        CHECK(WJ_DECODE(&a, chat, v, NULL, &c, NULL) == 0);
+        CHECK(WJ_ENCODE(chat, &c, &out, NULL) == 0);
+        size_t           extras = 0;
+        struct wj_extras at     = {0};
+        while (wj_extra(&c.node, &at))
+            extras++;
+        CHECK((double)(clock() - began) / CLOCKS_PER_SEC < 10);
+        CHECK(extras >= N - 7);
+        CHECK(b.n == out.n && memcmp(b.p, out.p, b.n) == 0);
+    }
+}
+
+/* Nested shapes at their limit, on a stack that is half a fiber's. */
+static void *decode_deep(void *arg)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20), out = WB_BUF(1u << 20);
+    int                                      *r = arg;
+    for (int levels = 1; levels <= 63; levels++) { /* of two each, and two around them */
+        struct chat c;
+        yyjson_val *v;
+        wb_buf_clear(&b);
+        wb_buf_clear(&out);
+        wb_buf_add(&b, UPP_STR("{\"id\":\"c\",\"messages\":["));
+        for (int i = 0; i < levels; i++)
+            wb_buf_add(&b, UPP_STR("{\"id\":\"m\",\"role\":\"user\",\"replies\":["));
+        for (int i = 0; i < levels; i++)
+            wb_buf_add(&b, UPP_STR("]}"));
+        wb_buf_add(&b, UPP_STR("]}"));
+        *r = wj_read(&a, wb_buf_str(&b), NULL, &v, NULL);
+        if (*r == 0)
+            *r = WJ_DECODE(&a, chat, v, NULL, &c, NULL);
+        if (*r == 0)
+            *r = WJ_ENCODE(chat, &c, &out, NULL);
+        if (*r == 0 && (b.n != out.n || memcmp(b.p, out.p, b.n) != 0))
+            *r = -UPP_EBUG;
+        if (*r < 0)
+            break;
+    }
+    return NULL;
+}
+
+TEST_WITH(decode_depth_fits_a_fibers_stack, .no_torture = "it runs in a thread")
+{
+    pthread_attr_t attr;
+    pthread_t      thread;
+    int            r = 0;
+#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
+    size_t stack = 256u << 10; /* frames are larger there, and so are the stacks of fibers */
+#else
+    size_t stack = 48u << 10;
+#endif
+    CHECK(pthread_attr_init(&attr) == 0);
+    CHECK(pthread_attr_setstacksize(&attr, stack) == 0);
+    CHECK(pthread_create(&thread, &attr, decode_deep, &r) == 0);
+    CHECK(pthread_join(thread, NULL) == 0 && pthread_attr_destroy(&attr) == 0);
+    CHECK_INT(r, 0);
+}
+
+TEST(decode_refuses_what_is_nested_too_deep)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
+    struct upp_err                            err  = {0};
+    struct wj_decode_opts                     opts = {.size = sizeof opts, .depth = 5};
+    struct chat                               c;
+    CHECK_INT(decode(&a, MSG(",\"replies\":[{\"id\":\"2\",\"role\":\"user\"}]"), &opts, &c, &err), 0);
+    CHECK_INT(
+        decode(&a,
+               MSG(",\"replies\":[{\"id\":\"2\",\"role\":\"user\",\"replies\":[{\"id\":\"3\",\"role\":\"user\"}]}]"),
+               &opts, &c, &err),
+        -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("nested deeper than 5 levels"));
+    CHECK_STR(wb_cstr(err.where), UPP_STR("/messages/0/replies/0/replies"));
+}
+
+TEST(decode_stays_inside_the_arena)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    wb_buf_add(&b, UPP_STR("{\"id\":\"c\",\"messages\":[{\"id\":\"\",\"role\":\"\"}"));
+    for (int i = 0; i < 2000; i++)
+        wb_buf_add(&b, UPP_STR(",{\"id\":\"\",\"role\":\"\"}"));
+    wb_buf_add(&b, UPP_STR("]}"));
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(300u << 10);
+    struct upp_err                            err = {0};
+    yyjson_val                               *v;
+    struct chat                               c;
+    CHECK(wj_read(&a, wb_buf_str(&b), NULL, &v, &err) == 0);
+    CHECK_INT(WJ_DECODE(&a, chat, v, NULL, &c, &err), -UPP_ELIMIT);
+}
+
+/* ---- Items of several types, closed variants, strict words ----------------------------------------------- */
+
+struct content {
+    struct upp_str text;
+    struct wj_var  part;
+};
+struct mixed {
+    struct wj_node node;
+    WJ_ARR(struct content) contents;
+    struct wj_var  shape;
+    enum role      role;
+    yyjson_val    *rest;
+    struct upp_str label;
+};
+WJ_VARIANTS_CLOSED(closed_parts, "kind", WJ_VARIANT("text", PART_TEXT, text_part),
+                   {UPP_STR_INIT("blob"), PART_OTHER, NULL});
+static const struct wj_field content_alts[] = {
+    F_STR(struct content, text, "", F_OR),
+    F_VAR(struct content, part, "", 0, part_types),
+};
+WJ_ITEMS(contents, struct content, content_alts);
+static const struct wj_field mixed_rows[] = {
+    F_ARR(struct mixed, contents, "contents", F_NULL_ITEMS, contents),
+    F_VAR(struct mixed, shape, "shape", 0, closed_parts),
+    F_ENUM(struct mixed, role, "role", 0, roles),
+    F_STR(struct mixed, label, "either", F_OR),
+    F_ANY(struct mixed, rest, "either", 0),
+};
+WJ_SHAPE(mixed, struct mixed, mixed_rows);
+
+TEST(decode_items_and_variants_of_several_kinds)
+{
+    static const struct {
+        const char *text, *where, *msg; /* where NULL: comes back as it is */
+    } cases[] = {
+        {"{\"contents\":[\"a\",{\"type\":\"text\",\"text\":\"b\"},null,{\"type\":\"?\"}]}", NULL, NULL},
+        {"{\"contents\":[1]}", "/contents/0", "expected a string or an object, found the number 1"},
+        {"{\"shape\":{\"kind\":\"blob\",\"x\":1.0}}", NULL, NULL},
+        {"{\"shape\":{\"kind\":\"wave\"}}", "/shape/kind", "expected one of 'text', 'blob', found 'wave'"},
+        {"{\"shape\":{\"kind\":7}}", "/shape/kind", "expected one of 'text', 'blob', found the number 7"},
+        {"{\"shape\":{}}", "/shape", "member 'kind' is missing"},
+        {"{\"shape\":{\"kind\":\"wave\",\"kind\":\"blob\"}}", NULL, NULL},
+        {"{\"shape\":{\"kind\":\"text\",\"type\":\"text\",\"text\":\"\"}}", NULL, NULL},
+        {"{\"shape\":{\"kind\":\"text\",\"type\":\"tixt\",\"text\":\"\"}}", "/shape/type",
+         "expected 'text', found 'tixt'"},
+        {"{\"role\":\"bard\"}", "/role", "expected one of 'user', 'assistant', 'tool', found 'bard'"},
+        {"{\"either\":\"a string\"}", NULL, NULL},
+        {"{\"either\":[null,{\"or\":\"anything\"}]}", NULL, NULL},
+        {"{\"either\":null}", NULL, NULL},
+    };
+    CHECK(!wj_shape_wrong(&mixed.of));
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
+        struct upp_err                            err = {0};
+        struct mixed                              m;
+        yyjson_val                               *v;
+        test_note("case %zu", i);
+        CHECK(wj_read(&a, wb_cstr(cases[i].text), NULL, &v, &err) == 0);
+        int r = WJ_DECODE(&a, mixed, v, NULL, &m, &err);
+        CHECK_INT(r, cases[i].where ? -UPP_EINVALID : 0);
+        if (cases[i].where) {
+            CHECK_STR(wb_cstr(err.where), wb_cstr(cases[i].where));
+            CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].msg));
+            continue;
+        }
+        CHECK(WJ_ENCODE(mixed, &m, &b, &err) == 0);
+        CHECK_STR(wb_buf_str(&b), wb_cstr(cases[i].text));
+    }
+}

@@ -1,0 +1,177 @@
+#include "json/write.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "json/read.h"
+#include "json/value.h"
+#include "support/test.h"
+
+TEST(json_write_puts_commas_and_escapes)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct upp_err                        err;
+    struct wj_writer                      w;
+    wj_writer_init(&w, &b, &err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("a\"b"));
+    wj_write_str(&w, UPP_STR("\b\t\n\f\r\x1b\0\x7f/\\"));
+    wj_write_name(&w, UPP_STR(""));
+    wj_write_open(&w, '[');
+    wj_write_i64(&w, INT64_MIN);
+    wj_write_i64(&w, 0);
+    wj_write_u64(&w, UINT64_MAX);
+    wj_write_f64(&w, 0.1);
+    wj_write_f64(&w, 1.0);
+    wj_write_f64(&w, -DBL_MAX);
+    wj_write_num(&w, UPP_STR("1.50E+3"));
+    wj_write_bool(&w, true);
+    wj_write_bool(&w, false);
+    wj_write_null(&w);
+    wj_write_str(&w, (struct upp_str){0});
+    wj_write_open(&w, '{');
+    wj_write_close(&w, '}');
+    wj_write_open(&w, '[');
+    wj_write_close(&w, ']');
+    wj_write_close(&w, ']');
+    wj_write_name(&w, UPP_STR("last"));
+    wj_write_str(&w, UPP_STR(""));
+    wj_write_close(&w, '}');
+    CHECK(wj_writer_check(&w) == 0);
+    CHECK_STR(wb_buf_str(&b),
+              UPP_STR("{\"a\\\"b\":\"\\b\\t\\n\\f\\r\\u001b\\u0000\x7f/\\\\\",\"\":[-9223372036854775808,0,"
+                      "18446744073709551615,0.1,1.0,-1.7976931348623157e308,1.50E+3,true,false,null,null,{},[]],"
+                      "\"last\":\"\"}"));
+}
+
+/* What copies 16, 8 or 4 bytes at once must see every byte at every place: each special one, at each place, in strings
+ * of every length around those sizes. The source ends where its memory ends. */
+TEST_WITH(json_write_sees_every_byte_at_every_place, .no_torture = "nothing but many strings")
+{
+    static const struct {
+        struct upp_str in, out;
+    } special[] = {
+        {UPP_STR_INIT("x"), UPP_STR_INIT("x")},
+         {UPP_STR_INIT("\""), UPP_STR_INIT("\\\"")},
+          {UPP_STR_INIT("\\"), UPP_STR_INIT("\\\\")},
+           {UPP_STR_INIT("\0"), UPP_STR_INIT("\\u0000")},
+            {UPP_STR_INIT("\x1f"), UPP_STR_INIT("\\u001f")},
+             {UPP_STR_INIT("\n"), UPP_STR_INIT("\\n")},
+              {UPP_STR_INIT(" "), UPP_STR_INIT(" ")},
+               {UPP_STR_INIT("\x7f"), UPP_STR_INIT("\x7f")},
+                {UPP_STR_INIT("\xc3\xa9"), UPP_STR_INIT("\xc3\xa9")},
+                 {UPP_STR_INIT("\xe2\x80\xa8"), UPP_STR_INIT("\xe2\x80\xa8")},
+                  {UPP_STR_INIT("\xed\x9f\xbf"), UPP_STR_INIT("\xed\x9f\xbf")},
+                   {UPP_STR_INIT("\xed\xa0\xbd"), UPP_STR_INIT("\\ud83d")},
+                    {UPP_STR_INIT("\xed\xbf\xbf"), UPP_STR_INIT("\\udfff")},
+                     {UPP_STR_INIT("\xf0\x9f\x98\x80"), UPP_STR_INIT("\xf0\x9f\x98\x80")},
+                      {UPP_STR_INIT("\xc3\xa9\""), UPP_STR_INIT("\xc3\xa9\\\"")},
+                       {UPP_STR_INIT("\xc3\xa9\\\xed\xa0\x80\x01"), UPP_STR_INIT("\xc3\xa9\\\\\\ud800\\u0001")},
+                      };
+    for (size_t k = 0; k < WB_LEN(special); k++)
+        for (size_t n = 0; n < 40; n++)
+            for (size_t at = 0; at <= n; at++) {
+                WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 10), want = WB_BUF(1u << 10);
+                size_t                                len = n + special[k].in.n;
+                char                                 *s   = malloc(len);
+                struct wj_writer                      w;
+                if (!s)
+                    abort();
+                memset(s, 'a', len);
+                memcpy(s + at, special[k].in.p, special[k].in.n);
+                wj_writer_init(&w, &b, NULL);
+                wj_write_str(&w, wb_str(s, len));
+                free(s);
+                wb_buf_addf(&want, "\"%.*s", (int)at, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+                wb_buf_add(&want, special[k].out);
+                wb_buf_addf(&want, "%.*s\"", (int)(n - at), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+                test_note("special %zu at %zu of %zu", k, at, n);
+                CHECK(wj_writer_check(&w) == 0);
+                CHECK_STR(wb_buf_str(&b), wb_buf_str(&want));
+            }
+}
+
+TEST(json_write_never_writes_what_is_not_text)
+{
+    static const struct {
+        struct upp_str text;
+        const char    *msg;
+    } bad[] = {
+        {UPP_STR_INIT("\xff"), "expected UTF-8 in a string, found the byte 0xff"},
+         {UPP_STR_INIT("caf\xe9"), "expected UTF-8 in a string, found the byte 0xe9"},
+          {UPP_STR_INIT("aaaaaaaaaaaaaaaaaaaaaaaa\xc3\xa9 and then \x80"),
+                        "expected UTF-8 in a string, found the byte 0x80"},
+           {UPP_STR_INIT("\xe2\x82"), "expected UTF-8 in a string, found the byte 0xe2"},
+            {UPP_STR_INIT("\xc0\x80"), "expected UTF-8 in a string, found the byte 0xc0"},
+             {UPP_STR_INIT("\xed\xa0\xbd\xed\xb8\x80"), "expected UTF-8 in a string, found the byte 0xed"}, /* a pair */
+            };
+    for (size_t i = 0; i < WB_LEN(bad); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1u << 20);
+        struct upp_err                        err = {0};
+        struct wj_writer                      w;
+        test_note("case %zu", i);
+        wj_writer_init(&w, &b, &err);
+        wj_write_open(&w, '[');
+        wj_write_str(&w, bad[i].text);
+        wj_write_i64(&w, 1);
+        wj_write_close(&w, ']');
+        CHECK_INT(wj_writer_check(&w), -UPP_EINVALID);
+        CHECK_STR(wb_cstr(err.msg), wb_cstr(bad[i].msg));
+    }
+}
+
+TEST(json_write_refuses_numbers_that_are_none)
+{
+    static const char *const bad[] = {"",    "-",   "01", "1.", ".5",  "1e",  "+1",
+                                      "0x1", "NaN", "1 ", " 1", "1e+", "--1", "1,2"};
+    const double             odd[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
+    for (size_t i = 0; i < WB_LEN(bad) + WB_LEN(odd); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 10);
+        struct upp_err                        err;
+        struct wj_writer                      w;
+        wj_writer_init(&w, &b, &err);
+        if (i < WB_LEN(bad))
+            wj_write_num(&w, wb_cstr(bad[i]));
+        else
+            wj_write_f64(&w, odd[i - WB_LEN(bad)]);
+        test_note("case %zu", i);
+        CHECK_INT(wj_writer_check(&w), -UPP_EINVALID);
+        CHECK_INT(b.n, 0);
+    }
+}
+
+TEST(json_write_says_where_a_value_is_bad)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(1u << 20);
+    struct upp_err                            err = {0};
+    yyjson_val                               *v;
+    CHECK(wj_read(&a, UPP_STR("{\"a\":[1,{\"b\":\"text\"}]}"), NULL, &v, &err) == 0);
+    /* Nobody should do this: it stands for a bug of ours. */
+    yyjson_val *text = v + 6;
+    CHECK(yyjson_is_str(text) && yyjson_set_strn(text, "\xff", 1));
+    CHECK_INT(wj_write(v, &b, &err), -UPP_EINVALID);
+    CHECK_STR(wb_cstr(err.where), UPP_STR("/a/1/b"));
+}
+
+TEST(json_write_stops_at_the_buffers_maximum)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    yyjson_val                               *v;
+    CHECK(wj_read(&a, UPP_STR("[\"0123456789\",\"\\n\\n\\n\\n\\n\\n\\n\\n\\n\\n\",{\"name\":[1,2,3]}]"), NULL, &v,
+                              NULL) == 0);
+    bool fits = false;
+    for (size_t max = 1; max < 128 && !fits; max++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(max);
+        struct upp_err                        err;
+        int                                   r = wj_write(v, &b, &err);
+        test_note("maximum %zu", max);
+        CHECK(r == 0 || r == -UPP_ELIMIT);
+        CHECK(b.n <= max);
+        fits = r == 0;
+        CHECK(!fits || max <= b.n + 32);
+    }
+    CHECK(fits);
+}
