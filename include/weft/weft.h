@@ -3,6 +3,7 @@
 #define WEFT_WEFT_H
 
 #include <upp/upp.h>
+#include <weft/fiber.h>
 #include <weft/runtime.h>
 
 #endif

@@ -1,7 +1,15 @@
+/* fiber/loop_uv.h — libuv as a library we stand on. */
 #ifndef WEFT_LOOP_UV_H
 #define WEFT_LOOP_UV_H
+
 #include <upp/base.h>
+
 #include "base/library.h"
-int               weft__uv_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
+
+/* Gives libuv the memory of the hook table. For programs and tests, before anything uses libuv; never by the library.
+ */
+int weft__uv_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
+
 struct wb_library weft__uv_library(void);
+
 #endif

@@ -1,0 +1,146 @@
+/* fiber/await.c — waiting for time and for descriptors. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/defs.h"
+#include "base/hooks.h"
+#include "fiber/loop.h"
+
+WEFT_SUSPENDS int weft_sleep_ms(uint64_t ms, struct upp_err *err)
+{
+    static const char  what[] = "time to pass";
+    struct weft_fiber *f      = weft__self("weft_sleep_ms");
+    int                r      = weft__park(f, what, weft__loop_after(f->loop, ms), 0);
+    return r < 0 ? weft__cut_short(err, r, what) : 0;
+}
+
+WEFT_SUSPENDS int weft_fd_wait(int fd, unsigned want, struct upp_err *err)
+{
+    static const char  what[] = "a descriptor";
+    struct weft_fiber *f      = weft__self("weft_fd_wait");
+    int                r      = weft__pending(f);
+    if (r < 0)
+        return weft__cut_short(err, r, what);
+    if (!want || (want & ~(unsigned)(WEFT_READABLE | WEFT_WRITABLE)))
+        return upp_fail(err, UPP_EINVALID, "a descriptor is waited for to be readable or writable");
+    f->fd      = fd;
+    f->fd_want = want;
+    f->fd_got  = 0;
+    r          = f->loop->ops->fd_watch(f->loop, f, err);
+    if (r < 0)
+        return r;
+    r = weft__park(f, what, WEFT__NEVER, 0);
+    if (r < 0) {
+        f->loop->ops->fd_forget(f->loop, f);
+        return weft__cut_short(err, r, what);
+    }
+    return (int)f->fd_got;
+}
+
+/* ---- Calls that would block ------------------------------------------------------------------------------- */
+
+/* After a call returned -errno: 0 to call again (it has waited where needed), < 0 when it failed. */
+WEFT_SUSPENDS static int again(int64_t r, int fd, unsigned want, const char *call, struct upp_err *err)
+{
+    if (r == -EINTR)
+        return 0;
+    if (r != -EAGAIN && r != -EWOULDBLOCK)
+        return upp_fail(err, r == -ENOMEM ? UPP_ENOMEM : UPP_ENET, "%s: %s", call, strerror((int)-r));
+    int waited = weft_fd_wait(fd, want, err);
+    return waited < 0 ? waited : 0;
+}
+
+/* Every call is a place where cancel is seen, also when the kernel has an answer at once. */
+static int begin(const char *call, struct upp_err *err)
+{
+    int r = weft__pending(weft__self(call));
+    return r < 0 ? weft__cut_short(err, r, "a descriptor") : 0;
+}
+
+/* The hook is passed on as a member of the table, so that each of these is one line. */
+WEFT_SUSPENDS static int64_t get(int64_t (*hook)(int fd, void *p, size_t n), const char *call, int fd, void *p,
+                                 size_t n, struct upp_err *err)
+{
+    int64_t r = begin(call, err);
+    if (r < 0)
+        return r;
+    while ((r = hook(fd, p, n)) < 0) {
+        int a = again(r, fd, WEFT_READABLE, call, err);
+        if (a < 0)
+            return a;
+    }
+    return r;
+}
+
+WEFT_SUSPENDS static int put(int64_t (*hook)(int fd, const void *p, size_t n), const char *call, int fd, const void *p,
+                             size_t n, struct upp_err *err)
+{
+    int r = begin(call, err);
+    if (r < 0)
+        return r;
+    for (const char *at = p; n;) {
+        int64_t moved = hook(fd, at, n);
+        if (moved >= 0) {
+            at += moved;
+            n -= (size_t)moved;
+            continue;
+        }
+        r = again(moved, fd, WEFT_WRITABLE, call, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS int64_t weft_recv(int fd, void *p, size_t n, struct upp_err *err)
+{
+    return get(WB_CALL(recv), "recv", fd, p, n, err);
+}
+
+WEFT_SUSPENDS int64_t weft_read(int fd, void *p, size_t n, struct upp_err *err)
+{
+    return get(WB_CALL(read), "read", fd, p, n, err);
+}
+
+WEFT_SUSPENDS int weft_send(int fd, const void *p, size_t n, struct upp_err *err)
+{
+    return put(WB_CALL(send), "send", fd, p, n, err);
+}
+
+WEFT_SUSPENDS int weft_write(int fd, const void *p, size_t n, struct upp_err *err)
+{
+    return put(WB_CALL(write), "write", fd, p, n, err);
+}
+
+WEFT_SUSPENDS int weft_connect(int fd, const struct sockaddr *addr, unsigned len, struct upp_err *err)
+{
+    int r = begin("connect", err);
+    if (r < 0)
+        return r;
+    for (;;) {
+        /* Called again after a wait, connect says how it went. After EINTR the attempt goes on by itself. */
+        r = WB_CALL(connect)(fd, addr, len);
+        if (r == 0 || r == -EISCONN)
+            return 0;
+        if (r == -EINPROGRESS || r == -EALREADY)
+            r = -EAGAIN;
+        r = again(r, fd, WEFT_WRITABLE, "connect", err);
+        if (r < 0)
+            return r;
+    }
+}
+
+WEFT_SUSPENDS int weft_accept(int fd, struct upp_err *err)
+{
+    int r = begin("accept", err);
+    if (r < 0)
+        return r;
+    while ((r = WB_CALL(accept)(fd)) < 0) {
+        if (r == -ECONNABORTED) /* it left the queue before we came */
+            continue;
+        r = again(r, fd, WEFT_READABLE, "accept", err);
+        if (r < 0)
+            return r;
+    }
+    return r;
+}

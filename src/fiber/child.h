@@ -1,0 +1,12 @@
+/* fiber/child.h — child processes as the operating system has them: the operations of a loop that is real. */
+#ifndef WEFT_FIBER_CHILD_H
+#define WEFT_FIBER_CHILD_H
+
+#include "fiber/loop.h"
+
+int  weft__child_open(struct weft_loop *l, int pid);
+int  weft__child_status(struct weft_loop *l, int pid, int *status);
+void weft__child_kill(struct weft_loop *l, int pid, bool group);
+void weft__child_reap(struct weft_loop *l, int pid);
+
+#endif

@@ -1,0 +1,22 @@
+/* fiber/cond.c — conditions. */
+#include "fiber/fiber.h"
+
+WEFT_SUSPENDS int weft_cond_wait(struct weft_cond *c, struct upp_err *err)
+{
+    static const char  what[] = "a condition";
+    struct weft_fiber *f      = weft__self("weft_cond_wait");
+    weft__queue_push(c, f);
+    int r = weft__park(f, what, WEFT__NEVER, 0);
+    return r < 0 ? weft__cut_short(err, r, what) : 0;
+}
+
+void weft_cond_signal(struct weft_cond *c)
+{
+    (void)weft__queue_wake(c, 0);
+}
+
+void weft_cond_broadcast(struct weft_cond *c)
+{
+    while (weft__queue_wake(c, 0))
+        ;
+}

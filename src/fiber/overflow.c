@@ -1,0 +1,109 @@
+/* fiber/overflow.c — naming the fiber whose stack overflowed.
+ *
+ * The fault happens on a stack that is full, so the handler needs one of its own, for each thread. Only the fiber
+ * that runs on the faulting thread can have overflowed, so only its guard is looked at. A signal handler has no
+ * context but globals: the handler before ours is one.
+ */
+#include "fiber/overflow.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fiber/loop.h"
+
+enum { SIZE = 64 * 1024 };
+
+static struct sigaction before;
+static pthread_once_t   once = PTHREAD_ONCE_INIT;
+static int              install_errno;
+
+static _Thread_local void *alternate;
+
+/* A line built of pieces without anything that is not async-signal-safe. */
+struct line {
+    char   text[256];
+    size_t n;
+};
+
+static void add(struct line *l, const char *s)
+{
+    while (*s && l->n < sizeof l->text)
+        l->text[l->n++] = *s++;
+}
+
+static void add_number(struct line *l, size_t n)
+{
+    char digits[24], *p = digits + sizeof digits - 1;
+    *p = 0;
+    do
+        *--p = (char)('0' + n % 10);
+    while (n /= 10);
+    add(l, p);
+}
+
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+    if (before.sa_flags & SA_SIGINFO)
+        before.sa_sigaction(sig, info, context);
+    else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)
+        (void)signal(sig, SIG_DFL); /* the instruction faults again, and that ends the process */
+    else
+        before.sa_handler(sig);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+    const struct weft_loop  *l = weft__loop();
+    const struct weft_fiber *f = l ? l->current : NULL;
+    if (!f || !f->stack || !weft__stack_guards(f->stack, info->si_addr)) {
+        pass_on(sig, info, context);
+        return;
+    }
+    struct line line = {.n = 0};
+    add(&line, "fiber ");
+    add(&line, f->name);
+    add(&line, " overflowed its stack of ");
+    add_number(&line, l->stacks.size / 1024);
+    add(&line, " KiB\n");
+    (void)!write(STDERR_FILENO, line.text, line.n);
+    (void)signal(sig, SIG_DFL);
+}
+
+static void install(void)
+{
+    struct sigaction ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    (void)sigemptyset(&ours.sa_mask);
+    if (sigaction(SIGSEGV, &ours, &before) != 0)
+        install_errno = errno;
+}
+
+int weft_fiber_report_overflow(struct upp_err *err)
+{
+    if (!alternate) {
+        void *map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (map == MAP_FAILED)
+            return upp_fail(err, UPP_ENOMEM, "no memory for an alternate stack: %s", strerror(errno));
+        stack_t stack = {.ss_sp = map, .ss_size = SIZE};
+        if (sigaltstack(&stack, NULL) != 0) {
+            (void)munmap(map, SIZE);
+            return upp_fail(err, UPP_EBUG, "sigaltstack: %s", strerror(errno));
+        }
+        alternate = map;
+    }
+    (void)pthread_once(&once, install);
+    return install_errno ? upp_fail(err, UPP_EBUG, "sigaction: %s", strerror(install_errno)) : 0;
+}
+
+void weft__overflow_thread_ends(void)
+{
+    if (!alternate)
+        return;
+    stack_t none = {.ss_flags = SS_DISABLE};
+    (void)sigaltstack(&none, NULL);
+    (void)munmap(alternate, SIZE);
+    alternate = NULL;
+}

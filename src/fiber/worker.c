@@ -1,0 +1,312 @@
+/* fiber/worker.c — a pool of threads for blocking work, and waiting for a job.
+ *
+ * Not libuv's pool: that one is shared by everybody in the process, has a fixed size, and a stuck job there stops
+ * name lookups of others. Here threads start on demand up to a cap, the queue is bounded, and closing does not hang
+ * on a job that never returns.
+ *
+ * Invariants (under the lock)
+ *  1. A QUEUED job is in the queue; a RUNNING or GIVEN_UP one belongs to a thread; a SENT one is on its way home.
+ *  2. The pool is freed by close, or, when close gave up waiting, by the last thread.
+ */
+#include "fiber/worker.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/defs.h"
+#include "base/hooks.h"
+#include "fiber/thread.h"
+
+enum { MAX_THREADS = 16, MAX_JOBS = 1024, CLOSE_MS = 10000 };
+
+struct worker {
+    struct weft_workers *pool;
+    pthread_t            thread;
+    bool                 ended;
+};
+
+struct weft_workers {
+    pthread_mutex_t lock;
+    pthread_cond_t  work;  /* the queue is not empty, or closing */
+    pthread_cond_t  ended; /* a thread has ended */
+    struct wb_link  queue;
+    size_t          n_queued, max_jobs;
+    size_t          n_threads, max_threads, n_idle, n_ended;
+    uint32_t        close_ms;
+    bool            closing, left; /* left: nobody waits any more, the last thread frees */
+    struct worker   workers[];
+};
+
+static void lock(struct weft_workers *w)
+{
+    if (pthread_mutex_lock(&w->lock))
+        abort();
+}
+
+static void unlock(struct weft_workers *w)
+{
+    if (pthread_mutex_unlock(&w->lock))
+        abort();
+}
+
+/* ---- Jobs ------------------------------------------------------------------------------------------------ */
+
+void weft__job_run(struct weft__job *j)
+{
+    j->result = j->fn(j->arg, &j->err);
+    if (j->result < 0 && j->err.code != -j->result)
+        (void)upp_fail(&j->err, (enum upp_code) - j->result, "%s", upp_code_text(j->result));
+}
+
+void weft__job_drop(struct weft__job *j)
+{
+    if (j->drop)
+        j->drop(j->arg);
+    wb_free(j);
+}
+
+static void take_job(struct weft__msg *m)
+{
+    struct weft__job *j = WB_OUTER(m, struct weft__job, msg);
+    j->loop->owed--;
+    j->home = true;
+    if (j->fiber)
+        weft__wake(j->fiber, 0); /* or it was cancelled a moment ago, and finds it home */
+    else
+        weft__job_drop(j); /* given up after it was sent */
+}
+
+WEFT_SUSPENDS int weft_work(weft_fn *fn, void *arg, void (*drop)(void *arg), int *ret, struct upp_err *err)
+{
+    static const char  what[] = "a worker";
+    struct weft_fiber *f      = weft__self("weft_work");
+    struct weft_loop  *l      = f->loop;
+    int                r      = weft__pending(f);
+    if (r < 0) {
+        if (drop)
+            drop(arg);
+        return weft__cut_short(err, r, what);
+    }
+    struct weft__job *j = wb_alloc(sizeof *j);
+    if (!j) {
+        if (drop)
+            drop(arg);
+        return upp_fail(err, UPP_ENOMEM, "no memory for a job");
+    }
+    *j = (struct weft__job){.msg.take = take_job, .loop = l, .fiber = f, .fn = fn, .arg = arg, .drop = drop};
+    r  = l->ops->job_submit(l, j, err);
+    if (r < 0) {
+        weft__job_drop(j);
+        return r;
+    }
+    l->owed++;
+    r = weft__park(f, what, WEFT__NEVER, 0);
+    if (r < 0) {
+        switch (l->ops->job_withdraw(l, j)) {
+        case WEFT__JOB_QUEUED:
+            l->owed--;
+            weft__job_drop(j);
+            break;
+        case WEFT__JOB_SENT:
+            if (j->home)
+                weft__job_drop(j);
+            else
+                j->fiber = NULL; /* the message drops it */
+            break;
+        default:
+            l->owed--; /* it does not come home any more */
+            break;
+        }
+        return weft__cut_short(err, r, what);
+    }
+    if (ret)
+        *ret = j->result;
+    if (j->result < 0 && err)
+        *err = j->err;
+    wb_free(j);
+    return 0;
+}
+
+int weft__work_alone(struct weft_loop *l, weft_fn *fn, void *arg, void (*drop)(void *arg), struct upp_err *err)
+{
+    struct weft__job *j = wb_alloc(sizeof *j);
+    if (!j)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a job");
+    *j    = (struct weft__job){.loop = l, .fn = fn, .arg = arg, .drop = drop};
+    int r = l->ops->job_submit(l, j, err);
+    if (r < 0)
+        wb_free(j);
+    return r;
+}
+
+/* ---- Threads --------------------------------------------------------------------------------------------- */
+
+static void free_pool(struct weft_workers *w)
+{
+    (void)pthread_cond_destroy(&w->work);
+    (void)pthread_cond_destroy(&w->ended);
+    (void)pthread_mutex_destroy(&w->lock);
+    wb_free(w);
+}
+
+/* Runs one job, with the lock held before and after. */
+static void run_one(struct weft_workers *w, struct weft__job *j)
+{
+    j->state = j->fiber ? WEFT__JOB_RUNNING : WEFT__JOB_GIVEN_UP;
+    unlock(w);
+    weft__job_run(j);
+    lock(w);
+    bool given_up = j->state == WEFT__JOB_GIVEN_UP;
+    if (!given_up)
+        j->state = WEFT__JOB_SENT;
+    unlock(w);
+    if (given_up)
+        weft__job_drop(j);
+    else
+        weft__loop_send(j->loop, &j->msg);
+    lock(w);
+}
+
+static void *thread(void *arg)
+{
+    struct worker       *me = arg;
+    struct weft_workers *w  = me->pool;
+    lock(w);
+    for (;;) {
+        struct wb_link *link = wb_list_pop(&w->queue);
+        if (link) {
+            w->n_queued--;
+            run_one(w, wb_item(link, struct weft__job, link));
+        } else if (w->closing)
+            break;
+        else {
+            w->n_idle++;
+            (void)pthread_cond_wait(&w->work, &w->lock);
+            w->n_idle--;
+        }
+    }
+    me->ended = true;
+    w->n_ended++;
+    bool last = w->left && w->n_ended == w->n_threads;
+    (void)pthread_cond_signal(&w->ended);
+    unlock(w);
+    if (last)
+        free_pool(w);
+    return NULL;
+}
+
+/* One more thread; with the lock held. */
+static int start_thread(struct weft_workers *w)
+{
+    struct worker *me = &w->workers[w->n_threads];
+    *me               = (struct worker){.pool = w};
+    int r             = weft__thread_start(&me->thread, thread, me);
+    if (r == 0)
+        w->n_threads++;
+    return r;
+}
+
+int weft_workers_open(const struct weft_workers_opts *opts, struct weft_workers **ret, struct upp_err *err)
+{
+    struct weft_workers_opts o;
+    weft__opts(&o, sizeof o, opts);
+    size_t               threads = o.max_threads ? o.max_threads : MAX_THREADS;
+    struct weft_workers *w       = wb_calloc(1, sizeof *w + threads * sizeof w->workers[0]);
+    pthread_condattr_t   attr;
+    if (!w)
+        return upp_fail(err, UPP_ENOMEM, "no memory for %zu workers", threads);
+    w->max_threads = threads;
+    w->max_jobs    = o.max_jobs ? o.max_jobs : MAX_JOBS;
+    w->close_ms    = o.close_ms ? o.close_ms : CLOSE_MS;
+    wb_list_init(&w->queue);
+    if (pthread_mutex_init(&w->lock, NULL) || pthread_cond_init(&w->work, NULL) || pthread_condattr_init(&attr) ||
+        pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) || pthread_cond_init(&w->ended, &attr)) {
+        wb_free(w); /* none of these allocates on the systems we know */
+        return upp_fail(err, UPP_ENOMEM, "no locks for workers");
+    }
+    (void)pthread_condattr_destroy(&attr);
+    *ret = w;
+    return 0;
+}
+
+void weft_workers_close(struct weft_workers *w)
+{
+    if (!w)
+        return;
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* for pthread_cond_timedwait, whose clock is no hook */
+    until.tv_sec += w->close_ms / 1000;
+    until.tv_nsec += (long)(w->close_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    lock(w);
+    w->closing = true;
+    (void)pthread_cond_broadcast(&w->work);
+    while (w->n_ended < w->n_threads && pthread_cond_timedwait(&w->ended, &w->lock, &until) == 0)
+        ;
+    w->left = w->n_ended < w->n_threads;
+    for (size_t i = 0; i < w->n_threads; i++)
+        if (!w->workers[i].ended)
+            (void)pthread_detach(w->workers[i].thread);
+    bool   left = w->left;
+    size_t n    = w->n_threads;
+    if (left) {
+        for (size_t i = 0; i < n; i++)
+            if (w->workers[i].ended)
+                (void)pthread_join(w->workers[i].thread, NULL); /* past the lock but for its return */
+        unlock(w);
+        return;
+    }
+    unlock(w);
+    for (size_t i = 0; i < n; i++)
+        (void)pthread_join(w->workers[i].thread, NULL);
+    free_pool(w);
+}
+
+void weft_workers_closep(struct weft_workers **w)
+{
+    weft_workers_close(*w);
+}
+
+/* ---- The loop's side ------------------------------------------------------------------------------------- */
+
+int weft__workers_submit(struct weft_loop *l, struct weft__job *j, struct upp_err *err)
+{
+    if (!l->workers) {
+        int r = weft_workers_open(NULL, &l->workers, err);
+        if (r < 0)
+            return r;
+        l->own_workers = true;
+    }
+    struct weft_workers *w = l->workers;
+    int                  r = 0;
+    lock(w);
+    if (w->n_queued >= w->max_jobs)
+        r = upp_fail(err, UPP_ELIMIT, "%zu jobs wait for a worker, the limit", w->n_queued);
+    else if (w->n_queued >= w->n_idle && w->n_threads < w->max_threads && start_thread(w) < 0 && w->n_threads == 0)
+        r = upp_fail(err, UPP_ELIMIT, "no thread can be started");
+    else {
+        j->state = WEFT__JOB_QUEUED;
+        wb_list_push(&w->queue, &j->link);
+        w->n_queued++;
+        (void)pthread_cond_signal(&w->work);
+    }
+    unlock(w);
+    return r;
+}
+
+enum weft__job_state weft__workers_withdraw(struct weft_loop *l, struct weft__job *j)
+{
+    struct weft_workers *w = l->workers;
+    lock(w);
+    enum weft__job_state state = j->state;
+    if (state == WEFT__JOB_QUEUED) {
+        wb_unlink(&j->link);
+        w->n_queued--;
+    } else if (state == WEFT__JOB_RUNNING)
+        j->state = WEFT__JOB_GIVEN_UP;
+    unlock(w);
+    return state;
+}

@@ -1,0 +1,37 @@
+/* fiber/worker.h — jobs: blocking work that is done elsewhere.
+ *
+ * A job is a heap object with two sides. The fiber's side waits for job->msg; the worker's side runs it. Exactly one
+ * of them frees it: when the fiber gives up first, the worker calls drop and frees; when the worker was first, the
+ * message does.
+ */
+#ifndef WEFT_FIBER_WORKER_H
+#define WEFT_FIBER_WORKER_H
+
+#include "fiber/loop.h"
+
+struct weft__job {
+    struct weft__msg   msg;
+    struct wb_link     link;  /* in the pool's queue */
+    struct weft__timer timer; /* the simulated kind of loop */
+    struct weft_loop  *loop;
+    struct weft_fiber *fiber; /* who waits; NULL: nobody. Changed only by the loop, and once SENT */
+    weft_fn           *fn;
+    void              *arg;
+    void (*drop)(void *arg);
+    int                  result;
+    enum weft__job_state state; /* under the pool's lock */
+    bool                 home;  /* the message has been taken */
+    struct upp_err       err;
+};
+
+void weft__job_run(struct weft__job *j);  /* on the worker: fills result and err */
+void weft__job_drop(struct weft__job *j); /* drop(arg), and frees the job */
+
+/* The operations of a loop that has real threads. */
+int                  weft__workers_submit(struct weft_loop *l, struct weft__job *j, struct upp_err *err);
+enum weft__job_state weft__workers_withdraw(struct weft_loop *l, struct weft__job *j);
+
+/* A job nobody waits for: given up from the start. On failure arg stays the caller's. */
+int weft__work_alone(struct weft_loop *l, weft_fn *fn, void *arg, void (*drop)(void *arg), struct upp_err *err);
+
+#endif

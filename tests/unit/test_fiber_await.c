@@ -1,0 +1,226 @@
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/hooks.h"
+#include "fiber/loop.h"
+#include "support/fibers.h"
+
+struct ends {
+    int    fd[2];
+    size_t n;
+};
+
+static int sends(void *arg, struct upp_err *err)
+{
+    struct ends *e         = arg;
+    char         part[999] = {0};
+    int          r         = 0;
+    for (size_t left = e->n; r == 0 && left;) {
+        size_t n = left < sizeof part ? left : sizeof part;
+        for (size_t i = 0; i < n; i++)
+            part[i] = (char)((e->n - left + i) % 251);
+        r = weft_send(e->fd[0], part, n, err);
+        left -= n;
+    }
+    test_closep(&e->fd[0]); /* also after a failure: the receiver waits for it */
+    return r;
+}
+
+static int64_t receives_all(int fd, struct upp_err *err)
+{
+    char    part[700];
+    int64_t total = 0, r;
+    while ((r = weft_recv(fd, part, sizeof part, err)) > 0)
+        for (int64_t i = 0; i < r; i++, total++)
+            if (part[i] != (char)(total % 251))
+                return -UPP_EPROTO;
+    return r < 0 ? r : total;
+}
+
+static int talks(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    struct ends                                    *e = arg;
+    TRY(weft_scope_spawn(&s, "sender", sends, e, NULL, err));
+    int64_t got = receives_all(e->fd[1], err);
+    if (got < 0)
+        return (int)got;
+    FAIL_UNLESS((size_t)got == e->n);
+    return weft_scope_join(&s, err);
+}
+
+TEST(await_sockets_carry_everything)
+{
+    struct ends    e = {.fd = {-1, -1}, .n = 300000};
+    struct upp_err err;
+    CHECK(test_socketpair(e.fd) == 0);
+    int r = test_on_loop(talks, &e, &err);
+    test_closep(&e.fd[0]);
+    test_closep(&e.fd[1]);
+    CHECK_INT(r, 0);
+}
+
+/* ---- One reader and one writer on a descriptor, not two of a kind ---- */
+
+static int reads(void *arg, struct upp_err *err)
+{
+    return weft_fd_wait(*(int *)arg, WEFT_READABLE, err);
+}
+
+static int both(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope   s = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f = NULL;
+    struct ends                                      *e = arg;
+    TRY(weft_scope_spawn(&s, "reader", reads, &e->fd[1], &f, err));
+    TRY(weft_yield(err));
+    FAIL_UNLESS(f->state == WEFT__WAITING || weft_fiber_ended(f));
+    if (weft_fiber_ended(f))
+        return weft_fiber_join(f, err); /* torture */
+    int r = weft_fd_wait(e->fd[1], WEFT_READABLE, err);
+    FAIL_UNLESS(r == -UPP_EBUSY);
+    r = weft_fd_wait(e->fd[1], WEFT_WRITABLE, err);
+    TRY(r);
+    FAIL_UNLESS(r == WEFT_WRITABLE);
+    FAIL_UNLESS(f->state == WEFT__WAITING);
+    TRY(weft_send(e->fd[0], "x", 1, err));
+    r = weft_fiber_join(f, err);
+    TRY(r);
+    FAIL_UNLESS(r == WEFT_READABLE);
+    r = weft_fd_wait(e->fd[1], WEFT_READABLE | WEFT_WRITABLE, err);
+    TRY(r);
+    FAIL_UNLESS(r & (WEFT_READABLE | WEFT_WRITABLE));
+    return 0;
+}
+
+TEST(await_one_reader_and_one_writer)
+{
+    struct ends    e = {.fd = {-1, -1}};
+    struct upp_err err;
+    CHECK(test_socketpair(e.fd) == 0);
+    int r = test_on_loop(both, &e, &err);
+    test_closep(&e.fd[0]);
+    test_closep(&e.fd[1]);
+    CHECK_INT(r, 0);
+}
+
+static int cut_short(void *arg, struct upp_err *err)
+{
+    struct ends *e = arg;
+    char         c;
+    {
+        WEFT_DEADLINE(3);
+        int64_t r = weft_recv(e->fd[0], &c, 1, err);
+        FAIL_UNLESS(r == -UPP_ETIMEOUT || r == -UPP_ENOMEM || r == -UPP_ENET);
+        if (r != -UPP_ETIMEOUT)
+            return (int)r;
+    }
+    TRY(weft_send(e->fd[1], "y", 1, err));
+    int64_t r = weft_recv(e->fd[0], &c, 1, err); /* usable after it */
+    TRY((int)r);
+    FAIL_UNLESS(c == 'y');
+    weft_fiber_cancel(weft_fiber_self());
+    FAIL_UNLESS(weft_send(e->fd[1], "z", 1, err) == -UPP_ECANCELED); /* though it would not have to wait */
+    FAIL_UNLESS(weft_recv(e->fd[0], &c, 1, err) == -UPP_ECANCELED);
+    FAIL_UNLESS(weft_accept(e->fd[0], err) == -UPP_ECANCELED);
+    return 0;
+}
+
+TEST(await_waits_can_be_cut_short)
+{
+    struct ends    e = {.fd = {-1, -1}};
+    struct upp_err err;
+    CHECK(test_socketpair(e.fd) == 0);
+    int r = test_on_loop(cut_short, &e, &err);
+    test_closep(&e.fd[0]);
+    test_closep(&e.fd[1]);
+    CHECK_INT(r, 0);
+}
+
+/* ---- Connect and accept ---- */
+
+struct server {
+    int                listener;
+    struct sockaddr_in at;
+};
+
+static int serves(void *arg, struct upp_err *err)
+{
+    struct server               *s  = arg;
+    UPP_CLEANUP(test_closep) int fd = weft_accept(s->listener, err);
+    TRY(fd);
+    return weft_send(fd, "hi", 2, err);
+}
+
+static int asks(void *arg, struct upp_err *err)
+{
+    struct server               *sv = arg;
+    char                         text[4];
+    UPP_CLEANUP(test_closep) int fd = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0)
+        return -UPP_ENET;
+    TRY(weft_connect(fd, (struct sockaddr *)&sv->at, sizeof sv->at, err));
+    int64_t r = weft_recv(fd, text, sizeof text, err);
+    TRY((int)r);
+    FAIL_UNLESS(r >= 1 && text[0] == 'h');
+    return 0;
+}
+
+/* Both are children: when one fails, the other does not wait for it. */
+static int connects(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    TRY(weft_scope_spawn(&s, "server", serves, arg, NULL, err));
+    TRY(weft_scope_spawn(&s, "client", asks, arg, NULL, err));
+    return weft_scope_join(&s, err);
+}
+
+static int refused(void *arg, struct upp_err *err)
+{
+    struct server               *sv = arg;
+    UPP_CLEANUP(test_closep) int fd = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0)
+        return -UPP_ENET;
+    int r = weft_connect(fd, (struct sockaddr *)&sv->at, sizeof sv->at, err);
+    FAIL_UNLESS(r == -UPP_ENET || r == -UPP_ENOMEM);
+    return r;
+}
+
+TEST(await_connect_and_accept)
+{
+    struct server                s   = {.at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}}};
+    socklen_t                    len = sizeof s.at;
+    struct upp_err               err;
+    UPP_CLEANUP(test_closep) int listener = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
+    CHECK(listener >= 0);
+    CHECK(WB_CALL(bind)(listener, (struct sockaddr *)&s.at, sizeof s.at) == 0);
+    CHECK(WB_CALL(listen)(listener, 5) == 0);
+    CHECK(getsockname(listener, (struct sockaddr *)&s.at, &len) == 0);
+    s.listener = listener;
+    CHECK_INT(test_on_loop(connects, &s, &err), 0);
+    test_closep(&listener);
+    CHECK_INT(test_on_loop(refused, &s, &err), -UPP_ENET);
+    CHECK(strcmp(err.msg, "connect: Connection refused") == 0);
+}
+
+static int bad_fds(void *arg, struct upp_err *err)
+{
+    FAIL_UNLESS(weft_fd_wait(-1, WEFT_READABLE, err) == -UPP_EINVALID);
+    FAIL_UNLESS(weft_fd_wait(0, 0, err) == -UPP_EINVALID && weft_fd_wait(0, 8, err) == -UPP_EINVALID);
+    int r = weft_fd_wait(*(int *)arg, WEFT_READABLE, err); /* a file is always ready and cannot be waited for */
+    FAIL_UNLESS(r == -UPP_EINVALID || r == -UPP_ENOMEM);
+    return r == -UPP_EINVALID ? 0 : r;
+}
+
+TEST(await_refuses_what_cannot_be_waited_for)
+{
+    struct upp_err err;
+    FILE          *f = tmpfile();
+    CHECK(f);
+    int fd = fileno(f), r = test_on_loop(bad_fds, &fd, &err);
+    (void)fclose(f);
+    CHECK_INT(r, 0);
+}

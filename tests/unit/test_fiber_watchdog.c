@@ -1,0 +1,94 @@
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/hooks.h"
+#include "base/log.h"
+#include "support/fibers.h"
+
+struct seen {
+    _Atomic int      n;
+    _Atomic uint64_t ms, id;
+    char             name[32];
+};
+
+static void report(void *arg, const char *fiber, uint64_t id, uint64_t held_ms)
+{
+    struct seen *s = arg;
+    if (atomic_load(&s->n) == 0) {
+        strncpy(s->name, fiber, sizeof s->name - 1);
+        s->id = id;
+        s->ms = held_ms;
+    }
+    atomic_fetch_add(&s->n, 1);
+}
+
+static void spin_ms(uint64_t ms)
+{
+    for (uint64_t end = WB_CALL(mono_ns)() + ms * 1000000; WB_CALL(mono_ns)() < end;)
+        ;
+}
+
+static int holds(void *arg, struct upp_err *err)
+{
+    (void)arg;
+    for (int i = 0; i < 10; i++) { /* many short stretches are fine */
+        spin_ms(4);
+        TRY(weft_yield(err));
+    }
+    TRY(weft_sleep_ms(50, err)); /* so is waiting */
+    spin_ms(120);
+    TRY(weft_yield(err));
+    return 0;
+}
+
+TEST_WITH(watchdog_names_who_holds_the_loop, .no_torture = "it measures time; nothing in it can fail but its start")
+{
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop        *l    = NULL;
+    UPP_CLEANUP(weft_watchdog_stopp) struct weft_watchdog *w    = NULL;
+    struct seen                                            seen = {.n = 0};
+    struct upp_err                                         err;
+    CHECK(weft_loop_open(NULL, &l, &err) == 0);
+    CHECK(weft_watchdog_start(&l, 1, UPP_OPTS(weft_watchdog_opts, .over_ms = 40, .report = report, .arg = &seen), &w,
+                              &err) == 0);
+    CHECK_INT(weft_loop_run(l, "greedy", holds, NULL, &err), 0);
+    weft_watchdog_stop(w);
+    w = NULL;
+    CHECK_INT(seen.n, 1); /* once for the stretch */
+    CHECK(strcmp(seen.name, "greedy") == 0 && seen.id == 1 && seen.ms >= 40);
+}
+
+TEST(watchdog_starts_and_stops)
+{
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop        *l = NULL;
+    UPP_CLEANUP(weft_watchdog_stopp) struct weft_watchdog *w = NULL;
+    struct upp_err                                         err;
+    CHECK(weft_loop_open(NULL, &l, &err) == 0);
+    CHECK(weft_watchdog_start(&l, 1, NULL, &w, &err) == 0);
+}
+
+static int holds_long(void *arg, struct upp_err *err)
+{
+    (void)arg, (void)err;
+    spin_ms(250);
+    return 0;
+}
+
+static void with_the_default(void)
+{
+    struct weft_loop     *l = NULL;
+    struct weft_watchdog *w = NULL;
+    wb_log_setup(WB_WARN, WB_LOG_TEXT, 2);
+    if (weft_loop_open(NULL, &l, NULL) < 0 || weft_watchdog_start(&l, 1, NULL, &w, NULL) < 0 ||
+        weft_loop_run(l, "hog", holds_long, NULL, NULL) < 0)
+        return;
+    weft_watchdog_stop(w);
+    weft_loop_close(l);
+}
+
+TEST_WITH(watchdog_says_it_in_the_log, .no_torture = "it measures time, in a forked child")
+{
+    char text[2048];
+    int  status = test_in_child(with_the_default, text, sizeof text);
+    test_note("%s", text);
+    CHECK(status == 0 && strstr(text, "level=warn msg=\"fiber has held the loop\" fiber=hog id=1 ms=1"));
+}
