@@ -89,6 +89,16 @@ STRING = {
     "lone": b"aaaaaaaaaaaaaaa\xed\xa0\x80\xed\xa0\x80 \xed\xb0\x80", "pair": b"\xed\xa0\xbd\xed\xb8\x80",
     "bad": b"aaaaaaaaaaaaaaaaaaaaaaaaa\xc3\xa9 then \x80", "cut": b"12345678\xe2\x82", "empty": b"",
 }
+BASE64 = {
+    "padded": "aGVsbG8=", "bare": "aGVsbG8", "url": "-_-_", "plain": "+/+/", "mixed": "+_+_", "half": "aG==", "long": "QUJD" * 30,
+    "over": "aGVsbG8===", "blank": "aGVs bG8=", "bits": "aGVsbG9=", "empty": "",
+}
+ISO8601 = {
+    "upp": "2026-01-02T03:04:05.678Z", "pydantic": "2026-01-02T03:04:05.678901+10:11", "naive": "2026-01-02 03:04",
+    "date": "2024-02-29", "leap-bad": "2023-02-29", "lower": "2026-01-02t03:04:05z", "fine": "2026-01-02T03:04:05.1234567890123-23:59",
+    "first": "0001-01-01T00:00:00+23:59", "last": "9999-12-31T23:59:59.999999999-23:59", "hour24": "2026-01-02T24:00:00Z",
+    "second60": "2016-12-31T23:59:60Z", "week": "2026-W01-1", "basic": "20260102T030405Z", "zero": "0000-01-01", "minus0": "2026-01-02T03:04-00:00",
+}
 
 
 def put(target, name, data):
@@ -109,3 +119,8 @@ for name, text in NUMBER.items():
     put("json_number", name, text.encode())
 for name, data in STRING.items():
     put("json_string", name, data)
+    put("utf8", name, data)
+for name, text in BASE64.items():
+    put("base64", name, text.encode())
+for name, text in ISO8601.items():
+    put("iso8601", name, text.encode())
