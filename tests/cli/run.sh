@@ -2,41 +2,28 @@
 # The command, from outside. usage: run.sh WEFT   (TAP)
 set -u
 weft=$1
-out=$(mktemp -d) || exit 1
-trap 'rm -rf "$out"' EXIT
-n=0 bad=0
+. "$(dirname "$0")/../support/tap.sh"
 
-# run EXIT ARGUMENT...: runs weft, keeps its output in $out/1 and $out/2, checks the exit code.
+# run EXIT ARGUMENT...: runs weft and checks the exit code; its output stays in $tap/1 and $tap/2.
 run() {
     wanted=$1
     shift
-    "$weft" "$@" >"$out/1" 2>"$out/2"
+    "$weft" "$@" >"$tap/1" 2>"$tap/2"
     got=$?
-    n=$((n + 1))
-    if [ "$got" = "$wanted" ]; then
-        echo "ok $n - weft $* exits $wanted"
-    else
-        echo "not ok $n - weft $* exits $wanted, not $got"
-        sed 's/^/# /' "$out/1" "$out/2"
-        bad=1
-    fi
+    cat "$tap/1" "$tap/2" >"$tap/log"
+    [ "$got" = "$wanted" ]
+    verdict $? "weft $* exits $wanted"
 }
 
 # says FILE PATTERN: what the last run wrote to standard output (1) or error (2) has a line like it.
 says() {
-    n=$((n + 1))
-    if grep -Eq -- "$2" "$out/$1"; then
-        echo "ok $n - it says $2"
-    else
-        echo "not ok $n - it says $2"
-        sed 's/^/# /' "$out/$1"
-        bad=1
-    fi
+    cp "$tap/$1" "$tap/log"
+    said "it says $2" "$2"
 }
 
 silent() { # silent FILE
-    n=$((n + 1))
-    if [ -s "$out/$1" ]; then echo "not ok $n - nothing on $1"; bad=1; else echo "ok $n - nothing on $1"; fi
+    ! [ -s "$tap/$1" ]
+    verdict $? "nothing on $1"
 }
 
 run 2
@@ -63,7 +50,7 @@ says 1 '^\{"name":"weft","version":"[0-9.]+"\}$'
 run 2 version --what
 says 2 "^weft version: does not take '--what'"
 
-run 0 doctor --store "$out"
+run 0 doctor --store "$tap"
 for library in yyjson libuv libcurl llhttp openssl sqlite libpq libfyaml libedit md4c; do
     says 1 "^ok    $library +([0-9]+\.|not in this build)"
 done
@@ -71,21 +58,15 @@ says 1 '^ok    store +.* is writable'
 says 1 '^ok    clock +20[0-9-]+T'
 says 1 '^(ok|warn)  +files +[0-9]+ open files'
 says 1 '^(ok|warn)  +maps +[0-9]+ maps'
-run 0 doctor --json --store "$out"
+run 0 doctor --json --store "$tap"
 says 1 '^\{"version":"[0-9.]+","state":"(ok|warn)","checks":\[\{"name":"yyjson","state":"ok",'
-run 1 doctor --store "$out/nowhere"
+run 1 doctor --store "$tap/nowhere"
 says 1 '^bad   store +cannot write in .*/nowhere: '
 run 2 doctor --what
 says 2 "^weft doctor: does not take '--what'"
 if [ -e /dev/full ]; then
-    n=$((n + 1))
-    if "$weft" version >/dev/full 2>"$out/2"; then
-        echo "not ok $n - a full disk is noticed"
-        bad=1
-    else
-        echo "ok $n - a full disk is noticed"
-    fi
+    ! "$weft" version >/dev/full 2>"$tap/2"
+    verdict $? "a full disk is noticed"
     says 2 '^weft: standard output: '
 fi
-echo "1..$n"
-exit $bad
+tap_end

@@ -6,22 +6,10 @@
 set -u
 root=$1
 shift
-n=0 bad=0
-
-report() { # report PROBLEM NAME: an empty problem is none
-    n=$((n + 1))
-    if [ -z "$1" ]; then
-        echo "ok $n - $2"
-    else
-        echo "not ok $n - $2: $1"
-        printf '%s\n' "$log" | sed 's/^/# /' | head -n 30
-        bad=1
-    fi
-}
+. "$root/tests/support/tap.sh"
 
 compile() { # compile FILE WRONG
-    log=$("$cc" -fsyntax-only -std=gnu17 -D_GNU_SOURCE -Wall -Werror -I"$root/src" -I"$root/include" -DWRONG="$2" \
-        "$1" 2>&1)
+    "$cc" -fsyntax-only -std=gnu17 -D_GNU_SOURCE -Wall -Werror -I"$root/src" -I"$root/include" -DWRONG="$2" "$1"
 }
 
 for cc in "$@"; do
@@ -31,15 +19,15 @@ for cc in "$@"; do
     fi
     for file in "$root"/tests/compile_fail/*.c; do
         name="$(basename "$file" .c), $cc"
-        if compile "$file" 0; then report '' "$name"; else report 'does not compile' "$name"; fi
+        check "$name" compile "$file" 0
         for wrong in $(sed -n 's/^#e*l*if WRONG == \([0-9]*\).*/\1/p' "$file"); do
             says=$(sed -n "s|^#e*l*if WRONG == $wrong */[*] says: \(.*\) [*]/\$|\1|p" "$file")
-            problem=
-            if compile "$file" "$wrong"; then problem='compiles'
-            elif ! printf '%s\n' "$log" | grep -qF -- "$says"; then problem="does not say '$says'"; fi
-            report "$problem" "$name $wrong${says:+: $says}"
+            refused "$name $wrong" compile "$file" "$wrong"
+            if [ -n "$says" ]; then
+                grep -qF -- "$says" "$tap/log"
+                verdict $? "and says: $says"
+            fi
         done
     done
 done
-echo "1..$n"
-exit $bad
+tap_end

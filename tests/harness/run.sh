@@ -2,35 +2,19 @@
 # The driver finds what was planted: failure, leak, crash, hang, half-made state. usage: run.sh PLANTED   (TAP)
 set -u
 planted=$1
-out=$(mktemp) || exit 1
-trap 'rm -f "$out"' EXIT
-n=0 bad=0
+. "$(dirname "$0")/../support/tap.sh"
 
-# finds PATTERN ARGUMENT...: the run fails and its report has the line.
-finds() {
+passes() { check "$* passes" "$planted" "$@"; }
+finds() { # finds PATTERN ARGUMENT...: the run fails and its report has the line
     pattern=$1
     shift
-    n=$((n + 1))
-    if "$planted" "$@" >"$out" 2>&1; then
-        echo "not ok $n - $* fails"
-        bad=1
-    elif ! grep -Eq -- "$pattern" "$out"; then
-        echo "not ok $n - $* reports $pattern"
-        sed 's/^/# /' "$out"
-        bad=1
-    else
-        echo "ok $n - $* reports $pattern"
-    fi
-}
-passes() {
-    n=$((n + 1))
-    if "$planted" "$@" >"$out" 2>&1; then echo "ok $n - $* passes"; else echo "not ok $n - $* passes"; sed 's/^/# /' "$out"; bad=1; fi
+    refused "$* fails" "$planted" "$@"
+    said "and reports $pattern" "$pattern"
 }
 
 passes clean
 passes --torture clean
-n=$((n + 1))
-if grep -q '^# 4 fault points' "$out"; then echo "ok $n - two allocations are four fault points"; else echo "not ok $n"; sed 's/^/# /' "$out"; bad=1; fi
+said "two allocations are four fault points" '^# 4 fault points'
 finds 'planted.c:[0-9]+: 1 \+ 1 is 2, not 3' fails_always
 finds 'allocation 1 of 77 bytes was not freed' leaks_always
 finds '1 descriptors were not closed' leaks_a_descriptor
@@ -43,8 +27,7 @@ finds 'n == 0 \|\| n == 6  \[torture: call 3 of file EIO\]' --torture hides_noth
 finds 'it hung' hangs
 finds 'golden/never/written.json' has_no_golden_file
 finds 'no test is called that' nothing_is_called_this
-if "$planted" --list | grep -q clean && [ -n "${PLANTED_ASAN:-}" ]; then
+if [ -n "${PLANTED_ASAN:-}" ]; then
     finds 'heap-buffer-overflow' runs_over_a_buffer
 fi
-echo "1..$n"
-exit $bad
+tap_end

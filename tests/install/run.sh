@@ -4,59 +4,43 @@
 set -u
 build=$1 cc=$2
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(mktemp -d) || exit 1
-trap 'rm -rf "$root"' EXIT
-n=0 bad=0
+. "$here/../support/tap.sh"
 
-check() { # check TITLE COMMAND...
-    title=$1
-    shift
-    n=$((n + 1))
-    if "$@" >"$root/log" 2>&1; then
-        echo "ok $n - $title"
-    else
-        echo "not ok $n - $title"
-        sed 's/^/# /' "$root/log"
-        bad=1
-    fi
-}
-said() { # said TITLE PATTERN: a line of what the last command wrote
-    mv "$root/log" "$root/last"
-    check "$1" grep -q -- "$2" "$root/last"
-}
-refuses() { ! "$@"; }
-
-check "installs into DESTDIR" env DESTDIR="$root/dest" meson install -C "$build" --no-rebuild --quiet
-prefix=$root/dest$(meson introspect "$build" --buildoptions |
+check "installs into DESTDIR" env DESTDIR="$tap/dest" meson install -C "$build" --no-rebuild --quiet
+prefix=$tap/dest$(meson introspect "$build" --buildoptions |
     python3 -c 'import json,sys; print([o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"][0])')
 pc=$(find "$prefix" -name weft.pc -exec dirname {} \;)
 lib=$(dirname "$pc")
-export PKG_CONFIG_PATH="$pc" PKG_CONFIG_SYSROOT_DIR="$root/dest" LD_LIBRARY_PATH="$lib"
+export PKG_CONFIG_PATH="$pc" PKG_CONFIG_SYSROOT_DIR="$tap/dest" LD_LIBRARY_PATH="$lib"
 for f in bin/weft include/upp/upp.h include/weft/weft.h share/man/man1/weft.1; do
     check "there is $f" test -f "$prefix/$f"
 done
 check "both have pkg-config files" pkg-config --exists upp weft
-check "a program builds against them" sh -c "'$cc' -o '$root/use' '$here/../headers/use.c' \$(pkg-config --cflags --libs weft upp)"
-check "and runs" "$root/use"
+
+compile() { "$cc" -std=gnu11 -Wall -Werror -o "$1" "$2" $(pkg-config --cflags --libs weft upp); }
+check "a program builds against them" compile "$tap/use" "$here/../headers/use.c"
+check "and runs" "$tap/use"
 said "and says so" '^weft 0.1.0: in: hello$'
-awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' "$here/../../README.md" >"$root/readme.c"
-check "the README's program builds" sh -c "'$cc' -std=gnu11 -o '$root/readme' '$root/readme.c' \$(pkg-config --cflags --libs weft upp)"
-check "and runs" "$root/readme"
+awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' "$here/../../README.md" >"$tap/readme.c"
+check "the README's program builds" compile "$tap/readme" "$tap/readme.c"
+check "and runs" "$tap/readme"
 said "and says what it should" '^fibers$'
 check "the installed command runs" "$prefix/bin/weft" version
+refused "and needs none of our libraries" sh -c "ldd '$prefix/bin/weft' | grep -E 'lib(upp|weft)'"
 
 # Private symbols carry the exact version: libweft must not load with another libupp.
-check "private symbols are versioned" sh -c "readelf --dyn-syms -W '$lib/libupp.so' | grep -q ' wb_alloc@@UPP_PRIVATE_0.1.0'"
-check "public symbols are versioned" sh -c "readelf --dyn-syms -W '$lib/libupp.so' | grep -q ' upp_fail@@UPP_0'"
-check "libweft keeps its insides" refuses sh -c "readelf --dyn-syms -W '$lib/libweft.so' | grep -q 'DEFAULT *[0-9]* weft__'"
-mkdir "$root/other"
-printf 'UPP_0 { global: upp_*; local: *; };\nUPP_PRIVATE_9.9.9 { global: wb_*; wj_*; upp__*; };\n' >"$root/other/map"
-# The same symbols under another version: taken from the list of the real one.
-readelf --dyn-syms -W "$lib/libupp.so" | awk '$4 == "FUNC" && $7 != "UND" { sub(/@.*/, "", $8); print "void " $8 "(void); void " $8 "(void) {}" }' \
-    >"$root/other/upp.c"
-check "another libupp can be made" "$cc" -w -shared -fPIC -fno-builtin -Wl,-soname,libupp.so.0 -Wl,--version-script="$root/other/map" \
-    -o "$root/other/libupp.so.0" "$root/other/upp.c"
-check "and is refused at load" refuses env LD_LIBRARY_PATH="$root/other:$lib" "$root/use"
+symbols() { readelf --dyn-syms -W "$lib/$1"; }
+check "libupp's symbols can be read" symbols libupp.so
+said "the private ones are versioned" ' wb_alloc@@UPP_PRIVATE_0.1.0$'
+said "the public ones too" ' upp_fail@@UPP_0$'
+check "libweft's can too" symbols libweft.so
+refused "it keeps its insides" grep -E 'DEFAULT +[0-9]+ weft__' "$tap/log"
+mkdir "$tap/other"
+printf 'UPP_0 { global: upp_*; local: *; };\nUPP_PRIVATE_9.9.9 { global: wb_*; wj_*; upp__*; };\n' >"$tap/other/map"
+symbols libupp.so | awk '$4 == "FUNC" && $7 != "UND" { sub(/@.*/, "", $8); print "void " $8 "(void); void " $8 "(void) {}" }' \
+    >"$tap/other/upp.c"
+check "another libupp can be made" "$cc" -w -shared -fPIC -fno-builtin -Wl,-soname,libupp.so.0 \
+    -Wl,--version-script="$tap/other/map" -o "$tap/other/libupp.so.0" "$tap/other/upp.c"
+refused "and is refused at load" env LD_LIBRARY_PATH="$tap/other:$lib" "$tap/use"
 said "with the version in the message" 'UPP_PRIVATE_0.1.0'
-echo "1..$n"
-exit $bad
+tap_end
