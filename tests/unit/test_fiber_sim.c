@@ -319,6 +319,51 @@ TEST(sim_one_world_at_a_time)
     CHECK(WB_CALL(random)(a, 8) == 8 && WB_CALL(random)(b, 8) == 8 && memcmp(a, b, 8) != 0);
 }
 
+/* ---- Limits hold here too ---- */
+
+static int spawns_two(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    struct weft_cond                                c = {0};
+    (void)arg;
+    TRY(weft_scope_spawn(&s, "one", waits_for_ever, &c, NULL, err));
+    return weft_scope_spawn(&s, "two", waits_for_ever, &c, NULL, err);
+}
+
+static int nothing(void *arg, struct upp_err *err)
+{
+    (void)arg, (void)err;
+    return 0;
+}
+
+static int works(void *arg, struct upp_err *err)
+{
+    (void)arg;
+    return weft_work(nothing, NULL, NULL, NULL, err);
+}
+
+static int works_twice(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    (void)arg;
+    for (int i = 0; i < 2; i++)
+        TRY(weft_scope_spawn(&s, "works", works, NULL, NULL, err));
+    return weft_scope_join(&s, err);
+}
+
+TEST(sim_limits)
+{
+    struct upp_err err;
+    for (int i = 0; i < 2; i++) {
+        UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+        CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .max_jobs = 1, .loop.max_fibers = i ? 2 : 0), &w, &err) == 0);
+        CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "test", i ? spawns_two : works_twice, NULL, &err), -UPP_ELIMIT);
+        CHECK(weft_loop_poll(weft__sim_loop(w, 0), &err) == 0);
+    }
+    struct weft__sim *w = NULL;
+    CHECK_INT(weft__sim_open(UPP_OPTS(weft__sim_opts, .loops = 5000), &w, &err), -UPP_ELIMIT);
+}
+
 /* ---- A thousand seeds of a program that has everything ---- */
 
 enum { ITEMS = 12 };
