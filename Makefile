@@ -16,6 +16,7 @@
 PREFIX ?= /usr/local
 NINJA  := ninja
 MESON  := meson
+BENCHES := fiber base json
 
 .PHONY: all run test test-unit check-ci check-long bench conformance coverage format install clean help
 .DEFAULT_GOAL := all
@@ -39,7 +40,7 @@ check-long:
 	@scripts/setup build clang valgrind
 	@scripts/check long
 bench: all
-	@$(MESON) test -C build --benchmark --verbose --no-rebuild --num-processes 1
+	@for b in $(BENCHES); do build/bench/bench_$$b || exit 1; done
 conformance:
 	@scripts/conformance
 coverage:

@@ -1,7 +1,10 @@
 /* bench/bench.h — a figure beside its floor.
  *
- * Floor and product run in turns, so that a slow moment of the machine meets both; the medians of their CPU time are
- * compared. One row a figure: name, value, floor, ratio, goal, ok or MISSED.
+ *     BENCH(.name = "uuid4 and its text", .product = uuid_new, .floor = bare_random, .times = 200000, .goal_ns = 100);
+ *
+ * Floor and product run in turns, so that a slow moment of the machine meets both. The figures are medians of CPU time;
+ * the ratio is the median of the ratios of neighbours. One row a figure: name, value, floor, ratio, goal, ok or MISSED.
+ * A missed goal is printed, and is no failure: time is no test.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -13,8 +16,14 @@
 
 enum { BENCH_ROUNDS = 31 };
 
-/* Runs the thing `times` times. */
-typedef void bench_fn(unsigned times);
+struct bench {
+    const char *name;
+    void (*product)(unsigned times); /* does the thing `times` times */
+    void (*floor)(unsigned times);   /* the least it could cost; NULL: none is known */
+    unsigned times;                  /* in one round */
+    double   bytes;                  /* that one time moves: the figure is GB/s. 0: it is nanoseconds for one */
+    double   goal_ns, goal_ratio;    /* 0: none; the ratio is to be at most that, of GB/s at least */
+};
 
 static inline double bench_cpu_ns(void)
 {
@@ -29,39 +38,56 @@ static inline int bench_by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static inline double bench_median(double *v)
-{
-    qsort(v, BENCH_ROUNDS, sizeof v[0], bench_by_value);
-    return v[BENCH_ROUNDS / 2];
-}
-
-static inline double bench_once(bench_fn *fn, unsigned times)
+static inline double bench_once(void (*fn)(unsigned), unsigned times)
 {
     double from = bench_cpu_ns();
     fn(times);
     return (bench_cpu_ns() - from) / times;
 }
 
-/* Nanoseconds for one. Goals of 0 are none; true when those given are met. */
-static inline bool bench_ns(const char *name, bench_fn *product, bench_fn *floor, unsigned times, double goal_ns,
-                            double goal_ratio)
+static inline void bench_row(const struct bench *b, double ns, double floor_ns, double ratio)
 {
-    double p[BENCH_ROUNDS], f[BENCH_ROUNDS] = {0};
-    product(times / 10 + 1); /* warm */
+    bool   speed = b->bytes > 0;
+    double value = speed ? b->bytes / ns : ns, low = floor_ns > 0 && speed ? b->bytes / floor_ns : floor_ns;
+    if (speed && ratio > 0)
+        ratio = 1 / ratio;
+    bool ok = (b->goal_ns <= 0 || ns <= b->goal_ns) &&
+              (b->goal_ratio <= 0 || (speed ? ratio >= b->goal_ratio : ratio <= b->goal_ratio));
+    (void)printf("%-28s %9.2f %-4s", b->name, value, speed ? "GB/s" : "ns");
+    (void)(low > 0 ? printf("  floor %9.2f  ratio %6.2f  goal", low, ratio) : printf("  %30s  goal", ""));
+    if (b->goal_ns > 0)
+        (void)printf(" <= %.0f ns", b->goal_ns);
+    if (b->goal_ratio > 0)
+        (void)printf(" %s %.2f", speed ? ">=" : "<=", b->goal_ratio);
+    (void)printf("%s\n", b->goal_ns <= 0 && b->goal_ratio <= 0 ? " none" : ok ? "  ok" : "  MISSED");
+}
+
+static inline double bench_median(double *v)
+{
+    qsort(v, BENCH_ROUNDS, sizeof v[0], bench_by_value);
+    return v[BENCH_ROUNDS / 2];
+}
+
+static inline void bench_run(const struct bench *b)
+{
+    double product[BENCH_ROUNDS], floor[BENCH_ROUNDS] = {0}, ratio[BENCH_ROUNDS] = {0};
+    b->product(b->times / 10 + 1); /* warm */
     for (int i = 0; i < BENCH_ROUNDS; i++) {
-        if (floor)
-            f[i] = bench_once(floor, times);
-        p[i] = bench_once(product, times);
+        if (b->floor)
+            floor[i] = bench_once(b->floor, b->times);
+        product[i] = bench_once(b->product, b->times);
+        if (floor[i] > 0)
+            ratio[i] = product[i] / floor[i];
     }
-    double value = bench_median(p), low = bench_median(f), ratio = floor ? value / low : 0;
-    bool   ok = (goal_ns <= 0 || value <= goal_ns) && (goal_ratio <= 0 || ratio <= goal_ratio);
-    (void)printf("%-28s %9.1f ns    floor %9.1f  ratio %6.2f  goal ", name, value, low, ratio);
-    if (goal_ns > 0)
-        (void)printf("<= %.0f ns ", goal_ns);
-    if (goal_ratio > 0)
-        (void)printf("<= %.2f ", goal_ratio);
-    (void)printf("%s\n", goal_ns <= 0 && goal_ratio <= 0 ? "none" : ok ? " ok" : " MISSED");
-    return ok;
+    bench_row(b, bench_median(product), bench_median(floor), bench_median(ratio));
+}
+
+#define BENCH(...) bench_run(&(struct bench){__VA_ARGS__})
+
+/* Keeps the compiler from dropping what is measured. */
+static inline void bench_keep(const void *p)
+{
+    __asm__ volatile("" : : "r"(p) : "memory");
 }
 
 #endif

@@ -1,34 +1,19 @@
 /* bench/bench_json.c — what shapes cost beside bare yyjson.
  *
  * A document of 1,000 messages: questions, answers with tool calls, results, each with about 300 bytes of text; and the
- * same with 40, which is nearly all structure. Floor and product run in turns, so that a slow moment of the machine
- * meets both; the medians of CPU time are compared. Both start without memory and end without. Exits with 1 when a goal
- * is missed.
+ * same with 40, which is nearly all structure. Both sides start without memory and end without.
  */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "json/read.h"
+#include "bench.h"
 #include "support/chat.h"
 
-enum { ROUNDS = 15, MESSAGES = 1000 };
-
-static double cpu_s(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
+enum { MESSAGES = 1000 };
 
 /* ---- Documents ------------------------------------------------------------------------------------ */
 
@@ -104,7 +89,7 @@ static void make(struct wb_buf *b, size_t prose)
 
 /* ---- Floor and product ------------------------------------------------------------------------------ */
 
-static void bare(struct upp_str text)
+static void bare_once(struct upp_str text)
 {
     size_t      n   = 0;
     yyjson_doc *doc = yyjson_read(text.p, text.n, 0);
@@ -115,7 +100,7 @@ static void bare(struct upp_str text)
     yyjson_doc_free(doc);
 }
 
-static void shapes(struct upp_str text)
+static void shapes_once(struct upp_str text)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(64u << 20);
@@ -126,12 +111,12 @@ static void shapes(struct upp_str text)
         abort();
 }
 
-static void bare_read(struct upp_str text)
+static void bare_read_once(struct upp_str text)
 {
     yyjson_doc_free(yyjson_read(text.p, text.n, 0));
 }
 
-static void shapes_read(struct upp_str text)
+static void shapes_read_once(struct upp_str text)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     struct chat                               c;
@@ -140,33 +125,18 @@ static void shapes_read(struct upp_str text)
         abort();
 }
 
-static double gb_per_s(void (*run)(struct upp_str), struct upp_str text, unsigned times)
-{
-    double from = cpu_s();
-    for (unsigned i = 0; i < times; i++)
-        run(text);
-    return (double)text.n * times / (cpu_s() - from) / 1e9;
-}
+static struct upp_str document; /* that is measured now */
 
-/* `name value unit floor ratio goal ok|MISSED`; a goal of 0 is none. */
-static bool compare(const char    *name, void (*floor)(struct upp_str), void (*product)(struct upp_str),
-                    struct upp_str text, double goal)
-{
-    double   low[ROUNDS], high[ROUNDS];
-    unsigned times = 60;
-    floor(text), product(text); /* warm */
-    for (int i = 0; i < ROUNDS; i++) {
-        low[i]  = gb_per_s(floor, text, times);
-        high[i] = gb_per_s(product, text, times);
+#define OFTEN(name)                                                                                                    \
+    static void name(unsigned times)                                                                                   \
+    {                                                                                                                  \
+        while (times--)                                                                                                \
+            name##_once(document);                                                                                     \
     }
-    qsort(low, ROUNDS, sizeof low[0], by_value);
-    qsort(high, ROUNDS, sizeof high[0], by_value);
-    double f = low[ROUNDS / 2], p = high[ROUNDS / 2], ratio = p / f;
-    bool   ok = goal <= 0 || ratio >= goal;
-    (void)printf("%-28s %9.2f GB/s  floor %9.2f  ratio %6.2f  goal ", name, p, f, ratio);
-    (void)(goal > 0 ? printf(">= %.2f  %s\n", goal, ok ? "ok" : "MISSED") : printf("none\n"));
-    return ok;
-}
+OFTEN(bare)
+OFTEN(shapes)
+OFTEN(bare_read)
+OFTEN(shapes_read)
 
 int main(void)
 {
@@ -177,9 +147,14 @@ int main(void)
     WB_CLEANUP(wb_buf_done) struct wb_buf talk = WB_BUF(64u << 20), terse = WB_BUF(64u << 20);
     make(&talk, 300);
     make(&terse, 40);
-    bool ok = compare("json shapes, chat", bare, shapes, wb_buf_str(&talk), 0.6);
-    (void)compare("json shapes, terse", bare, shapes, wb_buf_str(&terse), 0);
-    (void)compare("json decode only, chat", bare_read, shapes_read, wb_buf_str(&talk), 0);
-    (void)compare("json decode only, terse", bare_read, shapes_read, wb_buf_str(&terse), 0);
-    return ok ? 0 : 1;
+    document = wb_buf_str(&talk);
+    BENCH(.name = "json shapes, chat", .product = shapes, .floor = bare, .times = 30, .bytes = (double)document.n,
+          .goal_ratio = 0.6);
+    BENCH(.name = "json decode only, chat", .product = shapes_read, .floor = bare_read, .times = 30,
+          .bytes = (double)document.n);
+    document = wb_buf_str(&terse);
+    BENCH(.name = "json shapes, terse", .product = shapes, .floor = bare, .times = 30, .bytes = (double)document.n);
+    BENCH(.name = "json decode only, terse", .product = shapes_read, .floor = bare_read, .times = 30,
+          .bytes = (double)document.n);
+    return 0;
 }

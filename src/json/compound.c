@@ -149,10 +149,9 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     char       *at = arr.p;
     yyjson_val *x  = unsafe_yyjson_get_first(v);
     for (size_t i = 0; i < arr.n; i++, at += item->size, x = unsafe_yyjson_get_next(x)) {
-        unsigned used = 0;
         if (unsafe_yyjson_is_null(x) && (f->flags & F_NULL_ITEMS))
             continue;
-        int r = wj_get(d, item->alts, x, at, &used);
+        int r = wj_get(d, item->alts, x, at);
         if (r < 0) {
             bad = r;
             if (r != -UPP_EINVALID || !d->opts->problem)

@@ -53,16 +53,13 @@ __attribute__((noinline, cold)) static int wrong_type(struct wj_decoder *d, cons
 
 /* ---- One member ---------------------------------------------------------------------------------- */
 
-int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base, unsigned *used)
+int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base)
 {
     const struct wj_field *row  = f;
     unsigned               type = 1u << unsafe_yyjson_get_type(v);
-    while (WB_UNLIKELY(!(row->kind->takes & type))) {
+    for (; WB_UNLIKELY(!(row->kind->takes & type)); row++)
         if (!(row->flags & F_OR))
             return wrong_type(d, f, v);
-        row++;
-    }
-    *used = (unsigned)(row - f);
     return row->kind->get(d, row, v, base + row->off);
 }
 
@@ -83,7 +80,6 @@ struct reading {
     const struct wj_shape *s;
     struct wj_node        *node;
     size_t                 members;
-    unsigned               next; /* the first row after the last that was found: where to look first */
 };
 
 /* From now on what becomes of each member is written down. Up to here (i members) all were rows in table order. */
@@ -143,21 +139,26 @@ static inline int read_value(struct reading *r, const struct wj_field *f, unsign
         r->node->null |= (uint64_t)1 << row;
         return (int)row;
     }
-    unsigned used = 0;
-    int      x    = wj_get(r->d, f, v, (char *)r->node, &used);
+    const struct wj_field *one  = f;
+    unsigned               type = 1u << unsafe_yyjson_get_type(v);
+    while (!(one->kind->takes & type) && (one->flags & F_OR))
+        one++;
+    int x = WB_LIKELY(one->kind->takes & type) ? one->kind->get(r->d, one, v, (char *)r->node + one->off)
+                                               : wrong_type(r->d, f, v);
     if (WB_UNLIKELY(x < 0)) {
         if (x != -UPP_EINVALID || !r->d->opts->problem)
             return x;
         clear_slots(r, row, wj_group_end(r->s, row));
         return WJ_EXTRA;
     }
-    row += used;
+    row += (unsigned)(one - f);
     r->node->seen |= (uint64_t)1 << row;
     return x == WJ_SPELLED ? (int)(row | WJ_ROW_SPELLED) : (int)row;
 }
 
-/* A member that does not keep the table's order: unknown, out of order, a duplicate or an alias. */
-static int read_other(struct reading *r, size_t i, yyjson_val *name)
+/* A member that does not keep the table's order: out of order, a duplicate, an alias, or unknown. *next is set to the
+ * row after it, unless it is unknown. */
+static int read_other(struct reading *r, size_t i, yyjson_val *name, unsigned *next)
 {
     const struct wj_shape *s   = r->s;
     unsigned               row = find_row(s, name);
@@ -166,30 +167,10 @@ static int read_other(struct reading *r, size_t i, yyjson_val *name)
     unsigned first = wj_group_first(s, row), end = wj_group_end(s, row);
     if (!need_rows(r, i))
         return wb_arena_check(r->d->arena, r->d->err);
-    r->next = end;
+    *next = end;
     if ((r->node->seen & wj_bits(first, end)) && !replace(r, i, row))
         return WJ_EXTRA;
     return read_value(r, &s->fields[row], row, name + 1);
-}
-
-/* What goes into rows[i], or < 0. */
-static inline int read_member(struct reading *r, size_t i, yyjson_val *name)
-{
-    unsigned               row = r->next, n = r->s->n;
-    const struct wj_field *f = &r->s->fields[row];
-    int                    what;
-    for (; row < n && !wj_named(name, f->name); f++)
-        row++;
-    if (WB_LIKELY(row < n && !(f->flags & F_ALIAS) && !(r->node->seen >> row))) {
-        what    = read_value(r, f, row, name + 1);
-        r->next = row + 1; /* and past the group */
-        for (; r->next < n && ((f->flags & F_OR) || (f[1].flags & F_ALIAS)); f++)
-            r->next++;
-    } else
-        what = read_other(r, i, name);
-    if (WB_UNLIKELY(what & ~WJ_ROW) && what > 0 && !need_rows(r, i))
-        return wb_arena_check(r->d->arena, r->d->err);
-    return what;
 }
 
 static int missing(struct reading *r, yyjson_val *v)
@@ -211,7 +192,7 @@ static int missing(struct reading *r, yyjson_val *v)
 
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
 {
-    struct reading r = {d, s, node, unsafe_yyjson_get_len(v), 0};
+    struct reading r = {d, s, node, unsafe_yyjson_get_len(v)};
     if (d->depth == d->limit)
         return wj_too_deep(d, v);
     d->depth++;
@@ -219,10 +200,27 @@ int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val 
     node->from  = v;
 
     yyjson_val *name = unsafe_yyjson_get_first(v);
+    unsigned    next = 0, n = s->n; /* the first row after the last that was found: where to look first */
     for (size_t i = 0; i < r.members; i++) {
-        int what = read_member(&r, i, name);
-        if (WB_UNLIKELY(what < 0))
-            return what;
+        int                    what;
+        unsigned               row = next;
+        const struct wj_field *f   = &s->fields[row];
+        for (; row < n && !wj_named(name, f->name); f++)
+            row++;
+        if (WB_LIKELY(row < n && !(f->flags & F_ALIAS) && !(node->seen >> row))) {
+            what = read_value(&r, f, row, name + 1);
+            next = row + 1; /* and past the group */
+            for (; next < n && ((f->flags & F_OR) || (f[1].flags & F_ALIAS)); f++)
+                next++;
+        } else {
+            what = read_other(&r, i, name, &next);
+        }
+        if (WB_UNLIKELY(what & ~WJ_ROW)) {
+            if (what < 0)
+                return what;
+            if (!need_rows(&r, i))
+                return wb_arena_check(d->arena, d->err);
+        }
         if (node->rows)
             node->rows[i] = (uint8_t)what;
         name = unsafe_yyjson_get_next(name + 1);

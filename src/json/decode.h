@@ -56,9 +56,8 @@ int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...) U
 /* v, which is at the limit, is refused: -UPP_ELIMIT. Kinds that contain others count d->depth up and down. */
 int wj_too_deep(struct wj_decoder *d, const yyjson_val *v);
 
-/* Reads v by the row, or by a later one where F_OR says so, into base + row.off. Returns `get`'s result and which row
- * it was (*used: 0 is f itself). */
-int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base, unsigned *used);
+/* Reads v by the row, or by a later one where F_OR says so, into base + row.off. Returns `get`'s result. */
+int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base);
 
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node);
 

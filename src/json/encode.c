@@ -64,9 +64,8 @@ struct writing {
     struct wj_level        level;
 };
 
-static inline bool filled(const struct writing *w, unsigned i)
+static inline bool filled(const struct writing *w, const struct wj_field *f, unsigned i)
 {
-    const struct wj_field *f = &w->s->fields[i];
     if (f->kind->has == WJ_HAS_BIT)
         return ((w->seen & ~w->null) >> i & 1) || (w->fresh && (f->flags & F_REQUIRED));
     if (f->kind->has == WJ_HAS_CONST)
@@ -111,16 +110,16 @@ static inline void put_empty(struct writing *w, const struct wj_field *f, uint64
 
 /* Writes the member that a group of rows [first, end) speaks of, where it has one: by row i of it, or, where that one
  * is empty, by another of the canonical name. v: the member as it was read, when its spelling may matter. */
-static inline void put_member(struct writing *w, unsigned i, unsigned first, unsigned end, yyjson_val *v)
+static void put_member(struct writing *w, unsigned i, unsigned first, unsigned end, yyjson_val *v)
 {
-    const struct wj_field *f = &w->s->fields[i];
-    if (!filled(w, i)) {
-        for (v = NULL, i = first; !filled(w, i); i++)
-            if (!(w->s->fields[i].flags & F_OR)) {
-                put_empty(w, f, wj_bits(first, end));
+    const struct wj_field *f = &w->s->fields[i], *asked = f;
+    if (!filled(w, f, i)) {
+        for (v = NULL, i = first, f = &w->s->fields[i]; !filled(w, f, i); i++, f++)
+            if (!(f->flags & F_OR)) {
+                w->level.row = asked;
+                put_empty(w, asked, wj_bits(first, end));
                 return;
             }
-        f = &w->s->fields[i];
     }
     w->level.row = f;
     put_row(w, f, v);
@@ -163,13 +162,24 @@ void wj_encode_object(struct wj_encoder *e, const struct wj_shape *s, const stru
         if (node->rows)
             done = put_as_read(&w);
     }
-    for (unsigned i = 0, end; i < s->n && !e->w.failed; i = end) {
-        end = wj_group_end(s, i);
-        if (done >> i & 1)
+    const struct wj_field *f = s->fields;
+    for (unsigned i = 0; i < s->n; i++, f++) {
+        if ((done >> i & 1) || (f->flags & F_ALIAS))
             continue;
-        put_member(&w, i, i, end, NULL);
-        if (WB_UNLIKELY(e->w.failed))
+        w.level.row = f;
+        if (WB_UNLIKELY(f->flags & F_OR)) {
+            unsigned end = wj_group_end(s, i);
+            put_member(&w, i, i, end, NULL);
+            f += end - i - 1;
+            i = end - 1;
+        } else if (filled(&w, f, i))
+            put_row(&w, f, NULL);
+        else
+            put_empty(&w, f, (uint64_t)1 << i);
+        if (WB_UNLIKELY(e->w.failed)) {
             wj_encode_place(e);
+            break;
+        }
     }
     wj_write_close(&e->w, '}');
     e->at = w.level.up;

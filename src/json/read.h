@@ -25,7 +25,7 @@
 
 enum {
     WJ_UNIQUE   = 1 << 0, /* refuse an object that names a member twice: for requests */
-    WJ_SKIP_BOM = 1 << 1, /* step over a byte order mark at the beginning: for files */
+    WJ_SKIP_BOM = 1 << 1, /* step over a byte order mark at the beginning, and count bytes behind it: for files */
 };
 
 enum { WJ_MAX_BYTES = 16 << 20, WJ_MAX_DEPTH = 128 };

@@ -100,6 +100,8 @@ const char *wj_shape_wrong(const struct wj_shape *s)
             return "a row is of another struct";
         if ((f->flags & F_OR) && (i + 1 == s->n || !wb_str_eq(f->name, f[1].name)))
             return "F_OR without a next row of the same name";
+        if ((f->flags & (F_OR | F_ALIAS)) == (F_OR | F_ALIAS) && !(f[1].flags & F_ALIAS))
+            return "F_OR from an alias to what is none";
         if (i == 0 && (f->flags & F_ALIAS))
             return "F_ALIAS without a row before it";
         if ((f->flags & F_NULL_ITEMS) && f->kind != &wj_kind_arr)

@@ -312,7 +312,8 @@ static void write_scalar(struct wj_writer *w, yyjson_val *v)
         w->bad = v;
 }
 
-void wj_write_value(struct wj_writer *w, yyjson_val *v)
+/* Of any depth: calls itself only for what is deeper than its own stack. */
+__attribute__((noinline)) static void write_container(struct wj_writer *w, yyjson_val *v)
 {
     enum { LEVELS = 128 };
     struct level {
@@ -325,7 +326,7 @@ void wj_write_value(struct wj_writer *w, yyjson_val *v)
             write_scalar(w, v);
             v++;
         } else if (depth == LEVELS) { /* rarely: then one more frame for the next LEVELS of them */
-            wj_write_value(w, v);
+            write_container(w, v);
             v = unsafe_yyjson_get_next(v);
         } else {
             levels[depth] = (struct level){unsafe_yyjson_get_next(v), yyjson_is_obj(v)};
@@ -342,6 +343,14 @@ void wj_write_value(struct wj_writer *w, yyjson_val *v)
             v++;
         }
     } while (depth && !w->out->failed);
+}
+
+void wj_write_value(struct wj_writer *w, yyjson_val *v)
+{
+    if (unsafe_yyjson_is_ctn(v))
+        write_container(w, v);
+    else
+        write_scalar(w, v);
 }
 
 int wj_write(yyjson_val *v, struct wb_buf *out, struct upp_err *err)

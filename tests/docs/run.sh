@@ -1,5 +1,5 @@
 #!/bin/sh
-# The C in docs/*.md: a block that begins with #include is a whole file and must compile.
+# The C in README.md and docs/*.md: a block that begins with #include is a whole file and must compile.
 # usage: run.sh SOURCE-ROOT CC   (TAP)
 set -u
 root=$1 cc=$2
@@ -7,7 +7,7 @@ out=$(mktemp -d) || exit 1
 trap 'rm -rf "$out"' EXIT
 n=0 bad=0
 
-for page in "$root"/docs/*.md; do
+for page in "$root"/README.md "$root"/docs/*.md; do
     awk -v out="$out/$(basename "$page" .md)" '
         /^```/ { if (file) close(file); file = ""; first = $0 == "```c"; next }
         first && /^#include/ { file = sprintf("%s-%d.c", out, NR) }

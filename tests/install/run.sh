@@ -39,6 +39,10 @@ check "both have pkg-config files" pkg-config --exists upp weft
 check "a program builds against them" sh -c "'$cc' -o '$root/use' '$here/../headers/use.c' \$(pkg-config --cflags --libs weft upp)"
 check "and runs" "$root/use"
 said "and says so" '^weft 0.1.0: in: hello$'
+awk '/^```c$/ { on = 1; next } /^```/ { on = 0 } on' "$here/../../README.md" >"$root/readme.c"
+check "the README's program builds" sh -c "'$cc' -std=gnu11 -o '$root/readme' '$root/readme.c' \$(pkg-config --cflags --libs weft upp)"
+check "and runs" "$root/readme"
+said "and says what it should" '^fibers$'
 check "the installed command runs" "$prefix/bin/weft" version
 
 # Private symbols carry the exact version: libweft must not load with another libupp.

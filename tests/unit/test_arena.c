@@ -64,3 +64,48 @@ TEST(arena_serves_large_requests_and_resets)
         CHECK(a.used <= 2u << 20);
     }
 }
+
+TEST(arena_takes_over_blocks)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 10);
+    char                                     *kept = wb_arena_alloc(&a, 10, 1);
+    CHECK(kept);
+    memset(kept, 'k', 10);
+    for (int round = 0; round < 3; round++) {
+        char *p = wb_block_alloc(100);
+        CHECK(p && (uintptr_t)p % _Alignof(max_align_t) == 0);
+        memset(p, 'p', 100);
+        char *grown = wb_block_resize(p, 5000);
+        if (!grown)
+            wb_block_free(p);
+        CHECK(grown && grown[99] == 'p');
+        wb_arena_adopt(&a, grown);
+        CHECK(wb_arena_check(&a, NULL) == 0);
+        CHECK(wb_arena_alloc(&a, 8, 8)); /* the newest chunk is still in use */
+        CHECK(kept[9] == 'k' && grown[99] == 'p');
+    }
+    CHECK(!wb_block_alloc(SIZE_MAX - 8));
+    wb_block_free(NULL);
+
+    char *large = wb_block_alloc(60u << 10);
+    CHECK(large);
+    wb_arena_adopt(&a, large); /* too much: freed at once */
+    CHECK_INT(wb_arena_check(&a, NULL), -UPP_ELIMIT);
+
+    wb_arena_reset(&a);
+    large = wb_block_alloc(1000);
+    CHECK(large);
+    wb_arena_adopt(&a, large);
+    CHECK(wb_arena_check(&a, NULL) == 0 && wb_new(&a, long));
+}
+
+TEST(arena_takes_over_a_block_before_anything_else)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 10);
+    char                                     *p = wb_block_alloc(100);
+    CHECK(p);
+    memset(p, 'p', 100);
+    wb_arena_adopt(&a, p);
+    long *l = wb_new(&a, long);
+    CHECK(l && (char *)l != p && p[0] == 'p' && *l == 0);
+}

@@ -139,8 +139,8 @@ static void nothing(void *arg)
 
 TEST(call_to_a_full_inbox)
 {
+    struct shared                                   s = {.g = NULL}; /* outlives the loop */
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct shared                                   s = {.g = NULL};
     struct upp_err                                  err;
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .max_inbox = 1), &l, &err) == 0);
     CHECK(weft_loop_post(l, nothing, NULL, &err) == 0);
@@ -162,8 +162,8 @@ static int full_loop(void *arg, struct upp_err *err)
 
 TEST(call_to_a_loop_without_room_for_a_fiber)
 {
+    struct shared                                   s = {.g = NULL}; /* outlives the loop */
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
-    struct shared                                   s = {.g = NULL};
     struct upp_err                                  err;
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .max_fibers = 1), &l, &err) == 0);
     CHECK_INT(weft_loop_run(l, "full", full_loop, &s, &err), -UPP_ELIMIT);

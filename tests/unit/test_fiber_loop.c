@@ -109,9 +109,9 @@ static void note2(void *arg)
 
 TEST(loop_posts_run_in_order_within_limits)
 {
+    struct order                                    o = {.n = 0}; /* outlives the loop, which runs what was posted */
     UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
     struct upp_err                                  err;
-    struct order                                    o = {.n = 0};
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .max_inbox = 2), &l, &err) == 0);
     for (int i = 0; i < 2; i++) {
         CHECK(weft_loop_post(l, note1, &o, &err) == 0 && weft_loop_post(l, note2, &o, &err) == 0);

@@ -198,9 +198,9 @@ static int overfull(void *arg, struct upp_err *err)
 
 TEST(worker_queue_has_a_limit)
 {
+    struct shared                                         s = {0}; /* outlives the workers */
     UPP_CLEANUP(weft_workers_closep) struct weft_workers *w = NULL;
     UPP_CLEANUP(weft_loop_closep) struct weft_loop       *l = NULL;
-    struct shared                                         s = {0};
     struct upp_err                                        err;
     CHECK(weft_workers_open(UPP_OPTS(weft_workers_opts, .max_threads = 1, .max_jobs = 2), &w, &err) == 0);
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = w), &l, &err) == 0);

@@ -95,10 +95,10 @@ struct odd {
     WJ_ARR(struct message) list;
 };
 #define S(nm, fl) F_STR(struct odd, s, nm, fl)
-static const struct wj_field escape[] = {S("a\"b", 0)}, alone_or[] = {S("a", F_OR)},
-                             or_other[] = {S("a", F_OR), S("b", 0)}, alias[] = {S("a", F_ALIAS)},
-                             twice[] = {S("a", 0), S("b", 0), S("a", 0)}, open[] = {S("a", F_OPEN)},
-                             items[]    = {S("a", F_NULL_ITEMS)},
+static const struct wj_field alias_or[] = {S("a", 0), S("b", F_ALIAS | F_OR), S("b", 0)}, escape[] = {S("a\"b", 0)},
+                             alone_or[] = {S("a", F_OR)}, or_other[] = {S("a", F_OR), S("b", 0)},
+                             alias[] = {S("a", F_ALIAS)}, twice[] = {S("a", 0), S("b", 0), S("a", 0)},
+                             open[] = {S("a", F_OPEN)}, items[] = {S("a", F_NULL_ITEMS)},
                              no_empty[] = {F_LIST(struct odd, list, "a", F_NULL_ITEMS, message)},
                              foreign[]  = {F_STR(struct message, vendor_id, "a", 0)},
                              good[]     = {S("a", F_OR), F_I64(struct odd, i, "a", 0), S("b", F_ALIAS)};
@@ -113,6 +113,7 @@ static const struct {
     {{"s", alone_or, 1, sizeof(struct odd)}, "F_OR without a next row of the same name"},
     {{"s", or_other, 2, sizeof(struct odd)}, "F_OR without a next row of the same name"},
     {{"s", alias, 1, sizeof(struct odd)}, "F_ALIAS without a row before it"},
+    {{"s", alias_or, 3, sizeof(struct odd)}, "F_OR from an alias to what is none"},
     {{"s", twice, 3, sizeof(struct odd)}, "two rows of one name without F_OR"},
     {{"s", open, 1, sizeof(struct odd)}, "F_OPEN on what is no enum"},
     {{"s", items, 1, sizeof(struct odd)}, "F_NULL_ITEMS on what is no array"},
