@@ -106,7 +106,8 @@ enum {
     WEFT_SCOPE_ISOLATED = 1 << 0, /* the failure of a child neither cancels its siblings nor fails the join */
 };
 
-/* A child that is ready to run. With ret the caller gets a handle, to be given back with weft_fiber_unref.
+/* A child that is ready to run. With ret the caller gets a handle, to be given back with weft_fiber_unref before the
+ * loop is closed.
  * arg stays the caller's and must live until the child has ended (joining the scope is enough).
  * A child spawned into a scope that is cancelled, or in which a child has failed, never runs. */
 UPP_API int weft_scope_spawn(struct weft_scope *scope, const char *name, weft_fn *fn, void *arg,

@@ -314,14 +314,16 @@ void weft__sim_closep(struct weft__sim **w)
 
 static int open_loops(struct weft__sim *w, uint32_t n, const struct weft_loop_opts *opts, struct upp_err *err)
 {
-    w->loops = wb_calloc(n, sizeof w->loops[0]);
+    struct weft_loop_opts each = *opts; /* a member of our own options: its size need not be set */
+    each.size                  = sizeof each;
+    w->loops                   = wb_calloc(n, sizeof w->loops[0]);
     if (!w->loops)
         return upp_fail(err, UPP_ENOMEM, "no memory for %u loops", n);
     for (; w->n < n; w->n++) {
         struct sim_kind *k = wb_calloc(1, sizeof *k);
         if (!k)
             return upp_fail(err, UPP_ENOMEM, "no memory for a loop");
-        int r = weft__loop_init(&k->loop, &ops, opts, err);
+        int r = weft__loop_init(&k->loop, &ops, &each, err);
         if (r < 0) {
             wb_free(k);
             return r;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/hooks.h"
@@ -227,6 +228,37 @@ TEST(fiber_limit_is_said)
     CHECK_INT(weft_loop_run(l, "fill", fill, NULL, &err), 10);
     CHECK_INT(weft_loop_run(l, "again", fill, NULL, &err), 10); /* all were given back */
     CHECK(l->live == 0);
+}
+
+/* The system has no more memory for stacks: said, and everything is given back. */
+static int out_of_maps(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    int                                             r;
+    (void)arg;
+    struct rlimit limit = {400 << 20, 400 << 20};
+    (void)setrlimit(RLIMIT_AS, &limit);
+    while ((r = weft_scope_spawn(&s, "sleeper", sleeps, &(int){0}, NULL, err)) == 0)
+        ;
+    return r;
+}
+
+static void run_out_of_maps(void)
+{
+    struct upp_err err;
+    int            r = test_on_loop(out_of_maps, NULL, &err);
+    (void)fprintf(stderr, "%d %s\n", r, err.msg);
+}
+
+TEST_WITH(fiber_no_memory_for_a_stack, .no_torture = "it lives in a forked child")
+{
+    char text[2048];
+    if (WEFT__ANNOTATED || test_on_valgrind())
+        return; /* they need more memory than the limit */
+    int status = test_in_child(run_out_of_maps, text, sizeof text);
+    test_note("%s", text);
+    CHECK(status == 0);
+    CHECK(strncmp(text, "-17 no memory for the stack of a fiber: ", 40) == 0);
 }
 
 struct crowd {

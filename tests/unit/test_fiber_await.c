@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -204,6 +205,45 @@ TEST(await_connect_and_accept)
     test_closep(&listener);
     CHECK_INT(test_on_loop(refused, &s, &err), -UPP_ENET);
     CHECK(strcmp(err.msg, "connect: Connection refused") == 0);
+}
+
+/* ---- Pipes ---- */
+
+static int writes_pipe(void *arg, struct upp_err *err)
+{
+    struct ends *e          = arg;
+    char         part[2500] = {7};
+    int          r          = 0;
+    for (int i = 0; r == 0 && i < 80; i++) /* more than a pipe holds */
+        r = weft_write(e->fd[1], part, sizeof part, err);
+    test_closep(&e->fd[1]);
+    return r;
+}
+
+static int pipes(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    struct ends                                    *e = arg;
+    char                                            part[3000];
+    int64_t                                         r, total = 0;
+    TRY(weft_scope_spawn(&s, "writer", writes_pipe, e, NULL, err));
+    while ((r = weft_read(e->fd[0], part, sizeof part, err)) > 0)
+        total += r;
+    TRY((int)r);
+    TRY(weft_scope_join(&s, err));
+    FAIL_UNLESS(total == 80 * 2500);
+    return 0;
+}
+
+TEST(await_pipes_carry_everything)
+{
+    struct ends    e = {.fd = {-1, -1}};
+    struct upp_err err;
+    CHECK(pipe2(e.fd, O_NONBLOCK | O_CLOEXEC) == 0);
+    int r = test_on_loop(pipes, &e, &err);
+    test_closep(&e.fd[0]);
+    test_closep(&e.fd[1]);
+    CHECK_INT(r, 0);
 }
 
 static int bad_fds(void *arg, struct upp_err *err)

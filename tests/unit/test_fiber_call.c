@@ -144,8 +144,11 @@ TEST(call_to_a_full_inbox)
     struct upp_err                                  err;
     CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .max_inbox = 1), &l, &err) == 0);
     CHECK(weft_loop_post(l, nothing, NULL, &err) == 0);
+    struct box *b = box(&s, 1);
+    CHECK(b);
+    CHECK_INT(weft_loop_call(l, "there", there, b, drop, NULL, &err), -UPP_ELIMIT); /* does not block */
     CHECK_INT(weft_loop_run(l, "full", full_inbox, &s, &err), -UPP_ELIMIT);
-    CHECK_INT(s.dropped, 1);
+    CHECK_INT(s.dropped, 2);
 }
 
 static int full_loop(void *arg, struct upp_err *err)

@@ -305,6 +305,40 @@ TEST(sim_programs_end_when_they_should)
     CHECK(weft__sim_children(w) == 0 && weft__sim_open_fds(w) == 0);
 }
 
+/* A process that not even SIGKILL ends: close gives up after its 10 s and leaves it to a worker. */
+static void kills_nothing(struct weft_loop *l, int pid, bool group)
+{
+    (void)l, (void)pid, (void)group;
+}
+
+static int immortal(void *arg, struct upp_err *err)
+{
+    struct weft_loop            *l      = weft_loop_current();
+    const struct weft__loop_ops *before = l->ops;
+    struct weft__loop_ops        weak   = *before;
+    struct upp_spawn             what   = {.file = "tool"};
+    struct weft_process         *p      = NULL;
+    uint64_t                     start  = WB_CALL(mono_ns)();
+    (void)arg;
+    TRY(weft_process_open(&what, &p, err));
+    weak.child_kill = kills_nothing;
+    l->ops          = &weak;
+    weft_process_close(p);
+    l->ops = before;
+    FAIL_UNLESS(WB_CALL(mono_ns)() - start >= UINT64_C(10000000000));
+    return 0;
+}
+
+TEST(sim_process_that_does_not_end_is_left_to_a_worker)
+{
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    struct upp_err                                  err;
+    CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1), &w, &err) == 0);
+    CHECK(weft__sim_program(w, "tool", 1000000, 0, &err) == 0);
+    CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "test", immortal, NULL, &err), 0);
+    CHECK(weft__sim_open_fds(w) == 0);
+}
+
 TEST(sim_one_world_at_a_time)
 {
     UPP_CLEANUP(weft__sim_closep) struct weft__sim *w   = NULL;
@@ -317,6 +351,51 @@ TEST(sim_one_world_at_a_time)
     CHECK_INT(r, -UPP_EBUSY);
     CHECK(!weft__sim_loop(w, 1));
     CHECK(WB_CALL(random)(a, 8) == 8 && WB_CALL(random)(b, 8) == 8 && memcmp(a, b, 8) != 0);
+}
+
+/* ---- Limits hold here too ---- */
+
+static int spawns_two(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    struct weft_cond                                c = {0};
+    (void)arg;
+    TRY(weft_scope_spawn(&s, "one", waits_for_ever, &c, NULL, err));
+    return weft_scope_spawn(&s, "two", waits_for_ever, &c, NULL, err);
+}
+
+static int nothing(void *arg, struct upp_err *err)
+{
+    (void)arg, (void)err;
+    return 0;
+}
+
+static int works(void *arg, struct upp_err *err)
+{
+    (void)arg;
+    return weft_work(nothing, NULL, NULL, NULL, err);
+}
+
+static int works_twice(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    (void)arg;
+    for (int i = 0; i < 2; i++)
+        TRY(weft_scope_spawn(&s, "works", works, NULL, NULL, err));
+    return weft_scope_join(&s, err);
+}
+
+TEST(sim_limits)
+{
+    struct upp_err err;
+    for (int i = 0; i < 2; i++) {
+        UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+        CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .max_jobs = 1, .loop.max_fibers = i ? 2 : 0), &w, &err) == 0);
+        CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "test", i ? spawns_two : works_twice, NULL, &err), -UPP_ELIMIT);
+        CHECK(weft_loop_poll(weft__sim_loop(w, 0), &err) == 0);
+    }
+    struct weft__sim *w = NULL;
+    CHECK_INT(weft__sim_open(UPP_OPTS(weft__sim_opts, .loops = 5000), &w, &err), -UPP_ELIMIT);
 }
 
 /* ---- A thousand seeds of a program that has everything ---- */
@@ -534,4 +613,6 @@ TEST(sim_trace_can_be_read)
     CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "sleeper", naps, NULL, &err), 0);
     test_note("%s", words.text);
     CHECK(strncmp(words.text, "0 us sleeper 1 0\n", 17) == 0 && strstr(words.text, " us serves 0 0\n"));
+    CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "stuck", deadlocks, NULL, &err), -UPP_EBUG);
+    CHECK(strstr(words.text, "\ndeadlock\nstuck waits for the children of a scope, child waits for a condition\n"));
 }
