@@ -35,6 +35,10 @@ struct upp_hooks {
     void *(*resize)(void *p, size_t n);
     void (*release)(void *p);
 
+    /* Pages: n bytes, cleared, above `guard` bytes that nobody can touch; NULL when there are none. */
+    void *(*map)(size_t n, size_t guard);
+    void (*unmap)(void *p, size_t n, size_t guard);
+
     /* Time in nanoseconds: since some fixed moment, and since 1970. */
     uint64_t (*mono_ns)(void);
     int64_t (*wall_ns)(void);

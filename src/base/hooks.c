@@ -8,11 +8,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+static void *sys_map(size_t n, size_t guard)
+{
+    int   flags = MAP_PRIVATE | MAP_ANONYMOUS | (guard ? MAP_NORESERVE | MAP_STACK : 0);
+    char *p     = mmap(NULL, guard + n, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    if (guard && mprotect(p, guard, PROT_NONE) != 0) { /* ENOMEM: a guard is a map of its own, and those are counted */
+        (void)munmap(p, guard + n);
+        return NULL;
+    }
+    return p + guard;
+}
+
+static void sys_unmap(void *p, size_t n, size_t guard)
+{
+    (void)munmap((char *)p - guard, guard + n); /* fails only for what was never mapped */
+}
 
 static uint64_t sys_mono_ns(void)
 {
@@ -121,6 +140,7 @@ static int sys_spawn(const struct upp_spawn *what)
     {                                                                                               \
         .size = sizeof(struct upp_hooks),                                                           \
         .alloc = malloc, .resize = realloc, .release = free,                                        \
+        .map = sys_map, .unmap = sys_unmap,                                                         \
         .mono_ns = sys_mono_ns, .wall_ns = sys_wall_ns, .random = sys_random,                       \
         .open = sys_open, .close = sys_close, .read = sys_read, .write = sys_write,                 \
         .pread = sys_pread, .pwrite = sys_pwrite, .truncate = sys_truncate, .sync = sys_sync,       \
@@ -152,6 +172,8 @@ int upp_global_init(const struct upp_hooks *hooks, struct upp_err *err)
                         sizeof *hooks);
     if (!hooks->alloc != !hooks->resize || !hooks->alloc != !hooks->release)
         return upp_fail(err, UPP_EINVALID, "alloc, resize and release come together or not at all");
+    if (!hooks->map != !hooks->unmap)
+        return upp_fail(err, UPP_EINVALID, "map and unmap come together or not at all");
 
     /* Every member after `size` is a function pointer: a NULL one keeps the system's. */
     struct upp_hooks next = system;

@@ -22,8 +22,8 @@ struct wb_secret {
 static struct wb_secret *map(size_t n)
 {
     size_t mapped = (sizeof(struct wb_secret) + n + 1 + 4095) & ~(size_t)4095;
-    void  *p      = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
+    void  *p      = WB_CALL(map)(mapped, 0);
+    if (!p)
         return NULL;
     /* Best effort, both: an old kernel or a limit on locked memory is no reason to do without the secret. */
     (void)madvise(p, mapped, MADV_DONTDUMP);
@@ -52,7 +52,7 @@ struct wb_secret *wb_secret_free(struct wb_secret *s)
     if (s) {
         size_t mapped = s->mapped;
         explicit_bzero(s, mapped);
-        (void)munmap(s, mapped); /* unlocks it too */
+        WB_CALL(unmap)(s, mapped, 0); /* unlocks it too */
     }
     return NULL;
 }

@@ -10,9 +10,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/hooks.h"
 #include "fiber/loop.h"
 
 enum { SIZE = 64 * 1024 };
@@ -84,12 +84,12 @@ static void install(void)
 int weft_fiber_report_overflow(struct upp_err *err)
 {
     if (!alternate) {
-        void *map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (map == MAP_FAILED)
-            return upp_fail(err, UPP_ENOMEM, "no memory for an alternate stack: %s", strerror(errno));
+        void *map = WB_CALL(map)(SIZE, 0);
+        if (!map)
+            return upp_fail(err, UPP_ENOMEM, "no memory for an alternate stack");
         stack_t stack = {.ss_sp = map, .ss_size = SIZE};
         if (sigaltstack(&stack, NULL) != 0) {
-            (void)munmap(map, SIZE);
+            WB_CALL(unmap)(map, SIZE, 0);
             return upp_fail(err, UPP_EBUG, "sigaltstack: %s", strerror(errno));
         }
         alternate = map;
@@ -104,6 +104,6 @@ void weft__overflow_thread_ends(void)
         return;
     stack_t none = {.ss_flags = SS_DISABLE};
     (void)sigaltstack(&none, NULL);
-    (void)munmap(alternate, SIZE);
+    WB_CALL(unmap)(alternate, SIZE, 0);
     alternate = NULL;
 }

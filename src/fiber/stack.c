@@ -1,13 +1,12 @@
 /* fiber/stack.c — mapping, guarding and keeping stacks. */
 #include "fiber/stack.h"
 
-#include <errno.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/defs.h"
+#include "base/hooks.h"
 #include "fiber/switch.h"
 
 enum {
@@ -48,22 +47,16 @@ struct weft__stack *weft__stack_map(struct weft__stacks *p, struct upp_err *err)
         return s;
     }
 
-    size_t guard = guard_size(p), total = guard + p->size;
-    char  *map =
-        mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (map == MAP_FAILED) {
-        (void)upp_fail(err, UPP_ENOMEM, "no memory for the stack of a fiber: %s", strerror(errno));
-        return NULL;
-    }
-    if (mprotect(map, guard, PROT_NONE) != 0) { /* ENOMEM: vm.max_map_count is reached, two maps a stack */
-        (void)upp_fail(err, UPP_ENOMEM, "no guard for the stack of a fiber: %s", strerror(errno));
-        (void)munmap(map, total);
+    size_t guard = guard_size(p);
+    char  *low   = WB_CALL(map)(p->size, guard);
+    if (!low) { /* no memory, or vm.max_map_count is reached: two maps a stack */
+        (void)upp_fail(err, UPP_ENOMEM, "no memory or no map left for the stack of a fiber");
         return NULL;
     }
     size_t shift = p->n_mapped++ % COLORS * COLOR;
-    s            = weft__align_down(map + total - sizeof *s - shift, 64);
-    s->map       = map;
-    s->low       = map + guard;
+    s            = weft__align_down(low + p->size - sizeof *s - shift, 64);
+    s->low       = low;
+    s->guard     = guard;
     s->size      = (size_t)((char *)s - s->low);
     s->valgrind  = weft__stack_known(s->low, s);
     return s;
@@ -72,7 +65,7 @@ struct weft__stack *weft__stack_map(struct weft__stacks *p, struct upp_err *err)
 static void unmap(struct weft__stacks *p, struct weft__stack *s)
 {
     weft__stack_forget(s->valgrind);
-    (void)munmap(s->map, guard_size(p) + p->size);
+    WB_CALL(unmap)(s->low, p->size, s->guard);
 }
 
 static void cool_down(struct weft__stacks *p)
@@ -127,5 +120,5 @@ void weft__stacks_done(struct weft__stacks *p)
 
 bool weft__stack_guards(const struct weft__stack *s, const void *address)
 {
-    return (uintptr_t)address >= (uintptr_t)s->map && (uintptr_t)address < (uintptr_t)s->low;
+    return (uintptr_t)address < (uintptr_t)s->low && (uintptr_t)address >= (uintptr_t)s->low - s->guard;
 }

@@ -14,9 +14,9 @@
 #include <upp/base.h>
 
 struct weft__stack {
-    struct weft__stack *next; /* in a pool's list */
-    char               *map;
-    char               *low; /* first usable byte; the guard ends here */
+    struct weft__stack *next;  /* in a pool's list */
+    size_t              guard; /* bytes below `low` that nobody can touch */
+    char               *low;   /* first usable byte; the guard ends here */
     size_t              size;
     unsigned            valgrind;
 };

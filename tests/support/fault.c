@@ -145,6 +145,27 @@ static void f_release(void *p)
     F.below.release(p);
 }
 
+static void *f_map(size_t n, size_t guard)
+{
+    if (verdict(FAULT_MEMORY))
+        return NULL;
+    void *p = F.below.map(n, guard);
+    if (p) {
+        lock();
+        remember(p, n);
+        unlock();
+    }
+    return p;
+}
+
+static void f_unmap(void *p, size_t n, size_t guard)
+{
+    lock();
+    forget(p);
+    unlock();
+    F.below.unmap(p, n, guard);
+}
+
 static int opened(int fd)
 {
     if (fd >= 0 && fd < MAX_FDS) {
@@ -306,6 +327,8 @@ void fault_install(void)
         .alloc    = f_alloc,
         .resize   = f_resize,
         .release  = f_release,
+        .map      = f_map,
+        .unmap    = f_unmap,
         .random   = f_random,
         .open     = f_open,
         .close    = f_close,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/defs.h"
 #include "support/test.h"
 
 static size_t resident(const struct weft__stack *s, size_t page)
@@ -16,50 +17,65 @@ static size_t resident(const struct weft__stack *s, size_t page)
     return n;
 }
 
+/* A pool and what was taken from it, given back at the end of the test. */
+struct taken {
+    struct weft__stacks pool;
+    struct weft__stack *s[WEFT__STACKS_WARM + 1];
+    int                 n;
+};
+
+static void give_back(struct taken *t)
+{
+    while (t->n)
+        weft__stack_release(&t->pool, t->s[--t->n]);
+    weft__stacks_done(&t->pool);
+}
+
+static bool take(struct taken *t)
+{
+    struct weft__stack *s = weft__stack_take(&t->pool, NULL);
+    if (s)
+        t->s[t->n++] = s;
+    return s;
+}
+
 TEST(stack_is_reused_last_first)
 {
-    struct weft__stacks p;
-    weft__stacks_init(&p, 20000);
-    CHECK(p.size % p.page == 0 && p.size >= 20000);
-    struct weft__stack *a = weft__stack_take(&p, NULL), *b = weft__stack_take(&p, NULL);
-    CHECK(a && b && a != b);
-    memset(a->low, 1, a->size);
-    weft__stack_release(&p, a);
-    weft__stack_release(&p, b);
-    bool last = weft__stack_take(&p, NULL) == b && weft__stack_take(&p, NULL) == a;
-    bool kept = a->low[0] == 1; /* few are free: its pages stay */
-    weft__stack_release(&p, a);
-    weft__stack_release(&p, b);
-    weft__stacks_done(&p);
-    CHECK(last && kept);
+    WB_CLEANUP(give_back) struct taken t = {.n = 0};
+    weft__stacks_init(&t.pool, 20000);
+    CHECK(t.pool.size % t.pool.page == 0 && t.pool.size >= 20000);
+    CHECK(take(&t) && take(&t));
+    struct weft__stack *a = t.s[0], *b = t.s[1];
+    CHECK(a != b);
+    memset(b->low, 1, b->size);
+    t.n = 0;
+    weft__stack_release(&t.pool, b);
+    weft__stack_release(&t.pool, a);
+    CHECK(take(&t) && take(&t));
+    CHECK(t.s[0] == a && t.s[1] == b);
+    CHECK(b->low[0] == 1); /* few are free: its pages stay */
 }
 
 TEST(stack_gives_pages_back_beyond_the_warm_ones)
 {
     enum { N = WEFT__STACKS_WARM + 1 };
-    struct weft__stacks p;
-    struct weft__stack *s[N];
-    weft__stacks_init(&p, 64 * 1024);
-    for (int i = 0; i < N; i++) {
-        s[i] = weft__stack_take(&p, NULL);
-        CHECK(s[i]);
-        memset(s[i]->low, 1, s[i]->size);
+    WB_CLEANUP(give_back) struct taken t = {.n = 0};
+    weft__stacks_init(&t.pool, 64 * 1024);
+    while (t.n < N) {
+        CHECK(take(&t));
+        memset(t.s[t.n - 1]->low, 1, t.s[t.n - 1]->size);
     }
-    size_t full = resident(s[N - 1], p.page);
-    for (int i = 0; i < N; i++)
-        weft__stack_release(&p, s[i]);
+    struct weft__stack *first = t.s[N - 1], *last = t.s[0]; /* in the order in which they are given back */
+    CHECK_INT(resident(last, t.pool.page), 16);
+    while (t.n)
+        weft__stack_release(&t.pool, t.s[--t.n]);
     uint64_t never = UINT64_MAX, second = UINT64_C(1000000000);
-    bool     asked   = weft__stacks_trim(&p, 5) == 5 + second && weft__stacks_trim(&p, 6) == 5 + second;
-    size_t   early   = resident(s[N - 1], p.page);
-    bool     done    = weft__stacks_trim(&p, 5 + second) == never && weft__stacks_trim(&p, 6 + second) == never;
-    size_t   trimmed = resident(s[N - 1], p.page), warm = resident(s[0], p.page);
-    bool     counted = p.n_warm == WEFT__STACKS_WARM && p.n_cool == 1;
-    weft__stacks_done(&p);
-    CHECK(asked && done && counted);
-    CHECK_INT(full, 16);
-    CHECK_INT(early, 16);
-    CHECK_INT(warm, 16);
-    CHECK_INT(trimmed, 4);
+    CHECK(weft__stacks_trim(&t.pool, 5) == 5 + second && weft__stacks_trim(&t.pool, 6) == 5 + second);
+    CHECK_INT(resident(last, t.pool.page), 16);
+    CHECK(weft__stacks_trim(&t.pool, 5 + second) == never && weft__stacks_trim(&t.pool, 6 + second) == never);
+    CHECK(t.pool.n_warm == WEFT__STACKS_WARM && t.pool.n_cool == 1);
+    CHECK_INT(resident(first, t.pool.page), 16);
+    CHECK_INT(resident(last, t.pool.page), 4);
 }
 
 TEST(stack_guard_is_below)
@@ -68,8 +84,8 @@ TEST(stack_guard_is_below)
     weft__stacks_init(&p, 0);
     struct weft__stack *s = weft__stack_take(&p, NULL);
     CHECK(s);
-    bool at   = weft__stack_guards(s, s->low - 1) && weft__stack_guards(s, s->map);
-    bool over = weft__stack_guards(s, s->low) || weft__stack_guards(s, s->map - 1);
+    bool at   = weft__stack_guards(s, s->low - 1) && weft__stack_guards(s, s->low - s->guard);
+    bool over = weft__stack_guards(s, s->low) || weft__stack_guards(s, s->low - s->guard - 1);
     weft__stack_release(&p, s);
     weft__stacks_done(&p);
     CHECK(at && !over);
