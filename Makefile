@@ -14,7 +14,6 @@
 #   make clean
 
 PREFIX ?= /usr/local
-NINJA  := ninja
 MESON  := meson
 BENCHES := fiber base json
 
@@ -46,7 +45,7 @@ conformance:
 coverage:
 	@scripts/setup build coverage
 	@scripts/build build-coverage --buildtype=debug -Db_coverage=true
-	@$(NINJA) -C build-coverage --quiet test
+	@$(MESON) test -C build-coverage --no-rebuild --quiet --suite test
 	@gcovr --root . --filter src/ build-coverage --print-summary --html-details build-coverage/coverage.html
 format:
 	@scripts/setup format
