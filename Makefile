@@ -49,10 +49,9 @@ coverage:
 	@gcovr --root . --filter src/ build-coverage --print-summary --html-details build-coverage/coverage.html
 format:
 	@scripts/setup format
-	@git ls-files '*.c' '*.h' | xargs clang-format -i
+	@find src include tests bench -name '*.[ch]' -exec clang-format -i {} +
 install: all
-	@$(MESON) configure build -Dprefix=$(abspath $(PREFIX)) >/dev/null
-	@DESTDIR=$(DESTDIR) $(MESON) install -C build --quiet
+	@scripts/install '$(PREFIX)' '$(DESTDIR)'
 clean:
 	@rm -rf build build-*
 help:

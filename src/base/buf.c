@@ -26,7 +26,7 @@ bool wb_buf_reserve(struct wb_buf *b, size_t n)
         cap = b->n + n;
     if (cap > b->max)
         cap = b->max;
-    char *p = wb_realloc(b->p, cap);
+    char *p = cap < SIZE_MAX ? wb_realloc(b->p, cap + 1) : NULL; /* a byte to spare, for the NUL of vsnprintf */
     if (!p) {
         b->failed = -UPP_ENOMEM;
         return false;
@@ -53,12 +53,11 @@ void wb_buf_vaddf(struct wb_buf *b, const char *fmt, va_list args)
     if (n >= 0 && (size_t)n < sizeof small)
         wb_buf_add(b, wb_str(small, (size_t)n));
     else if (n < 0)
-        b->failed = b->failed ? b->failed : -UPP_ENOMEM;               /* vsnprintf fails so when it cannot allocate */
-    else if ((size_t)n < b->max && wb_buf_reserve(b, (size_t)n + 1)) { /* vsnprintf ends with a NUL */
-        (void)vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
+        b->failed = b->failed ? b->failed : -UPP_ENOMEM; /* vsnprintf fails so when it cannot allocate */
+    else if (wb_buf_reserve(b, (size_t)n)) {
+        (void)vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again); /* the NUL goes to the spare byte */
         b->n += (size_t)n;
-    } else if (!b->failed)
-        b->failed = -UPP_ELIMIT;
+    }
     va_end(again);
 }
 
@@ -87,6 +86,6 @@ int wb_buf_check(const struct wb_buf *b, struct upp_err *err)
     if (b->failed == -UPP_ELIMIT)
         return upp_fail(err, UPP_ELIMIT, "more than %zu bytes", b->max);
     if (b->failed)
-        return upp_fail(err, UPP_ENOMEM, "out of memory");
+        return upp_fail(err, (enum upp_code) - b->failed, "%s", upp_code_text(b->failed));
     return 0;
 }

@@ -15,7 +15,7 @@ struct wb_buf {
     char  *p; /* NULL while empty */
     size_t n, cap;
     size_t max;    /* n never passes it */
-    int    failed; /* 0, -UPP_ENOMEM or -UPP_ELIMIT */
+    int    failed; /* 0, -UPP_ENOMEM or -UPP_ELIMIT, or what a writer on top of it failed with */
 };
 
 /* A buffer of at most `max` bytes: `struct wb_buf b = WB_BUF(1u << 20);`. */

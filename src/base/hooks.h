@@ -1,6 +1,7 @@
 /* base/hooks.h — the calls through the hook table that the rest of the code makes.
  *
- * Nothing outside base calls malloc, clock_gettime, getrandom, open, socket or posix_spawn itself.
+ * Nothing outside base calls malloc, clock_gettime, getrandom, open, socket or posix_spawn itself (but libuv must have
+ * a realloc that does not fail: fiber/uv_memory.c).
  */
 #ifndef WB_HOOKS_H
 #define WB_HOOKS_H

@@ -3,9 +3,9 @@
  *     YYYY-MM-DD                                       midnight
  *     YYYY-MM-DD T HH:MM[:SS[.digits]] [Z | ±HH:MM]    T may be t or a blank, Z may be z
  *
- * The calendar is checked. Not taken: the form without dashes, weeks and days of the year, a comma before the
- * fraction, hour 24, second 60 (no one who would write it back has leap seconds), offsets beyond ±23:59, and the
- * year 0000 (Python's calendar begins with 0001). Text is never rewritten: it stays beside what it means.
+ * The calendar is checked. Not taken: numbers of seconds, the form without dashes, weeks and days of the year, a comma
+ * before the fraction, hour 24, second 60 (no one who would write it back has leap seconds), offsets beyond ±23:59, and
+ * the year 0000 (Python's calendar begins with 0001). Text is never rewritten: it stays beside what it means.
  *
  * A time without offset is naive: nobody knows where it was. It is ordered as if it were UTC.
  */

@@ -4,8 +4,8 @@
  * more than the id. Bytes handed out are wiped from the batch.
  *
  * After fork the child starts a batch of its own, so that it does not repeat its parent's numbers. Not seen are a
- * child made by the bare clone system call (it may only exec), and a machine that is resumed twice from one saved
- * image: there the rest of one batch comes twice.
+ * child made by _Fork or the bare clone system call (it may only exec), and a machine that is resumed twice from one
+ * saved image: there the rest of one batch comes twice.
  */
 #ifndef WB_RANDOM_H
 #define WB_RANDOM_H

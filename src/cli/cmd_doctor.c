@@ -18,6 +18,8 @@
 #include "base/hooks.h"
 #include "base/iso8601.h"
 #include "base/library.h"
+#include "base/utf8.h"
+#include "base/uuid.h"
 #include "cli/cli.h"
 #include "fiber/loop_uv.h"
 #include "json/read.h"
@@ -35,29 +37,41 @@ enum state { GOOD, WARN, BAD };
 static const char *const state_names[] = {[GOOD] = "ok", [WARN] = "warn", [BAD] = "bad"};
 
 struct finding {
-    const char *name;
-    enum state  state;
-    char        text[400];
+    const char    *name;
+    enum state     state;
+    struct upp_str text; /* UTF-8, one line */
 };
 
 enum { MAX_FINDINGS = 32 };
 
 struct report {
-    struct finding rows[MAX_FINDINGS];
-    size_t         n;
+    struct wb_arena arena;
+    struct finding  rows[MAX_FINDINGS];
+    size_t          n;
 };
+
+/* A folder's name may hold anything: what is shown is UTF-8 without control characters. */
+static struct upp_str printable(struct wb_arena *a, struct upp_str raw)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 10);
+    wb_utf8_add_clean(&b, raw);
+    for (size_t i = 0; i < b.n; i++)
+        if ((unsigned char)b.p[i] < 0x20 || b.p[i] == 0x7f)
+            b.p[i] = '?';
+    struct upp_str text = wb_buf_check(&b, NULL) < 0 ? (struct upp_str){0} : wb_arena_dup(a, wb_buf_str(&b));
+    return text.p ? text : UPP_STR("too long to show");
+}
 
 UPP_PRINTF(4, 5) static void add(struct report *r, const char *name, enum state state, const char *fmt, ...)
 {
+    WB_CLEANUP(wb_buf_done) struct wb_buf raw = WB_BUF(32u << 10);
+    va_list                               args;
     if (r->n == MAX_FINDINGS)
         return;
-    struct finding *f = &r->rows[r->n++];
-    va_list         args;
-    f->name  = name;
-    f->state = state;
     va_start(args, fmt);
-    (void)vsnprintf(f->text, sizeof f->text, fmt, args);
+    wb_buf_vaddf(&raw, fmt, args);
     va_end(args);
+    r->rows[r->n++] = (struct finding){name, state, printable(&r->arena, wb_buf_str(&raw))};
 }
 
 /* ---- Libraries ----------------------------------------------------------------------------------- */
@@ -95,13 +109,18 @@ static void check_libraries(struct report *r)
 
 /* ---- Store folder ---------------------------------------------------------------------------------- */
 
-/* Writes a file the way a store does, and takes it away again. */
+/* Writes a file the way a store does, under a name of its own, and takes it away again. */
 static void check_folder(struct report *r, const char *folder)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 10);
-    struct upp_err                            err  = {0};
-    const char                               *path = wb_arena_printf(&a, "%s/.weft-doctor", folder).p;
-    if (wb_arena_check(&a, &err) < 0) {
+    char           id[WB_UUID_HEX + 1];
+    struct wb_uuid unique;
+    struct upp_err err = {0};
+    if (wb_uuid_new(&unique, &err) < 0) {
+        add(r, "store", BAD, "%s", err.msg);
+        return;
+    }
+    const char *path = wb_arena_printf(&r->arena, "%s/.weft-doctor-%s", folder, wb_uuid_hex(unique, id).p).p;
+    if (wb_arena_check(&r->arena, &err) < 0) {
         add(r, "store", BAD, "the name of the folder: %s", err.msg);
         return;
     }
@@ -168,35 +187,40 @@ static void check_maps(struct report *r)
             (unsigned long long)(maps / 2));
 }
 
+static void report_done(struct report *r)
+{
+    wb_arena_done(&r->arena);
+}
+
 /* ---- The command ------------------------------------------------------------------------------------------- */
 
 static void print_text(const struct report *r)
 {
     for (size_t i = 0; i < r->n; i++)
-        (void)printf("%-4s  %-9s %s\n", state_names[r->rows[i].state], r->rows[i].name, r->rows[i].text);
+        (void)printf("%-4s  %-9s %.*s\n", state_names[r->rows[i].state], r->rows[i].name, UPP_FMT(r->rows[i].text));
 }
 
-static void member(struct wj_writer *w, const char *name, const char *text)
+static void member(struct wj_writer *w, const char *name, struct upp_str text)
 {
     wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, wb_cstr(text));
+    wj_write_str(w, text);
 }
 
 static int print_json(const struct cli_command *self, const struct report *r, enum state worst)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 10);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
     struct upp_err                        err;
     struct wj_writer                      w;
     wj_writer_init(&w, &b, &err);
     wj_write_open(&w, '{');
-    member(&w, "version", upp_version());
-    member(&w, "state", state_names[worst]);
+    member(&w, "version", wb_cstr(upp_version()));
+    member(&w, "state", wb_cstr(state_names[worst]));
     wj_write_name(&w, UPP_STR("checks"));
     wj_write_open(&w, '[');
     for (size_t i = 0; i < r->n; i++) {
         wj_write_open(&w, '{');
-        member(&w, "name", r->rows[i].name);
-        member(&w, "state", state_names[r->rows[i].state]);
+        member(&w, "name", wb_cstr(r->rows[i].name));
+        member(&w, "state", wb_cstr(state_names[r->rows[i].state]));
         member(&w, "text", r->rows[i].text);
         wj_write_close(&w, '}');
     }
@@ -210,16 +234,18 @@ static int print_json(const struct cli_command *self, const struct report *r, en
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    static struct report r; /* too large for a frame; a command runs once */
-    const char          *folder = ".";
-    bool                 json   = false;
+    WB_CLEANUP(report_done) struct report r      = {.arena = WB_ARENA(1u << 20)};
+    const char                           *folder = ".";
+    bool                                  json   = false;
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
             json = true;
-        else if (strcmp(argv[i], "--store") == 0 && i + 1 < argc)
-            folder = argv[++i];
-        else
+        else if (strcmp(argv[i], "--store") == 0) {
+            folder = argv[++i]; /* NULL at the end */
+            if (!folder || !folder[0])
+                return cli_misuse(self, "--store wants a folder");
+        } else
             return cli_misuse(self, "does not take '%s'", argv[i]);
     }
     check_libraries(&r);

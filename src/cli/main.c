@@ -73,6 +73,11 @@ static int flushed(int r)
     return CLI_FAILED;
 }
 
+static bool asks_for_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 int main(int argc, char **argv)
 {
     struct upp_err err = {0};
@@ -84,14 +89,20 @@ int main(int argc, char **argv)
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0)
         name = "version";
-    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+    if (strcmp(name, "help") == 0 || asks_for_help(name)) {
+        if (argc > 3) {
+            (void)fprintf(stderr, "weft help: takes one command, not '%s' too\n", argv[3]);
+            return CLI_USAGE;
+        }
         return flushed(help(argc > 2 ? argv[2] : NULL));
+    }
 
     const struct cli_command *c = find(name);
     if (!c)
         return unknown(name);
-    if (argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
-        return flushed(help(c->name));
+    for (int i = 2; i < argc; i++)
+        if (asks_for_help(argv[i]))
+            return flushed(help(c->name));
     if (weft_global_init(NULL, &err) < 0)
         return cli_fail(c, &err);
     return flushed(c->run(c, argc - 1, argv + 1));

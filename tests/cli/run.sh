@@ -62,6 +62,29 @@ run 0 doctor --json --store "$tap"
 says 1 '^\{"version":"[0-9.]+","state":"(ok|warn)","checks":\[\{"name":"yyjson","state":"ok",'
 run 1 doctor --store "$tap/nowhere"
 says 1 '^bad   store +cannot write in .*/nowhere: '
+run 2 doctor --store
+says 2 '^weft doctor: --store wants a folder'
+run 2 doctor --store ''
+says 2 '^weft doctor: --store wants a folder'
+run 0 doctor --json --help
+says 1 '^usage: weft doctor'
+run 2 help version doctor
+says 2 "^weft help: takes one command, not 'doctor' too"
+odd=$(printf '%s/a\nok    fake \033[1m\377' "$tap")
+mkdir -p "$odd"
+run 0 doctor --store "$odd"
+says 1 'a\?ok    fake \?\[1m.* is writable'
+run 0 doctor --json --store "$odd"
+says 1 '"name":"store","state":"ok"'
+for i in 1 2 3 4 5 6 7 8; do
+    "$weft" doctor --store "$tap" >"$tap/doctor.$i" &
+done
+wait
+! grep -h '^bad' "$tap"/doctor.* >"$tap/log"
+verdict $? "eight doctors at once find nothing"
+find "$tap" -name '.weft-doctor*' >"$tap/log"
+! [ -s "$tap/log" ]
+verdict $? "and leave nothing"
 run 2 doctor --what
 says 2 "^weft doctor: does not take '--what'"
 if [ -e /dev/full ]; then

@@ -99,6 +99,11 @@ ISO8601 = {
     "first": "0001-01-01T00:00:00+23:59", "last": "9999-12-31T23:59:59.999999999-23:59", "hour24": "2026-01-02T24:00:00Z",
     "second60": "2016-12-31T23:59:60Z", "week": "2026-W01-1", "basic": "20260102T030405Z", "zero": "0000-01-01", "minus0": "2026-01-02T03:04-00:00",
 }
+UUID = {
+    "v4": "01234567-89ab-4cde-8f01-23456789abcd", "upper": "01234567-89AB-4CDE-8F01-23456789ABCD",
+    "hex": "0123456789ab8cde8f0123456789abcd", "nil": "00000000-0000-0000-0000-000000000000", "short": "01234567-89ab",
+    "braces": "{01234567-89ab-4cde-8f01-23456789abcd}", "dashes": "0123-456789ab-4cde-8f01-23456789abcd", "g": "g" * 32,
+}
 
 
 def put(target, name, data):
@@ -124,3 +129,5 @@ for name, text in BASE64.items():
     put("base64", name, text.encode())
 for name, text in ISO8601.items():
     put("iso8601", name, text.encode())
+for name, text in UUID.items():
+    put("uuid", name, text.encode())

@@ -92,3 +92,13 @@ TEST(has_no_golden_file)
 {
     CHECK_GOLDEN("never/written.json", UPP_STR("x"));
 }
+
+TEST(differs_from_its_golden_file)
+{
+    CHECK_GOLDEN("harness/text", UPP_STR("golder\n"));
+}
+
+TEST(is_its_golden_file)
+{
+    CHECK_GOLDEN("harness/text", UPP_STR("golden\n"));
+}

@@ -26,6 +26,11 @@ passes hides_nothing_but_breaks_its_promise
 finds 'n == 0 \|\| n == 6  \[torture: call 3 of file EIO\]' --torture hides_nothing_but_breaks_its_promise
 finds 'it hung' hangs
 finds 'golden/never/written.json' has_no_golden_file
+finds 'golden/harness/text .*differs at byte 5' differs_from_its_golden_file
+passes is_its_golden_file
+mkdir -p "$tap/tests/golden"
+check "a golden file is written" env WEFT_TESTS="$tap/tests" WEFT_GOLDEN=write "$planted" has_no_golden_file
+check "and is there" env WEFT_TESTS="$tap/tests" "$planted" has_no_golden_file
 finds 'no test is called that' nothing_is_called_this
 if [ -n "${PLANTED_ASAN:-}" ]; then
     finds 'heap-buffer-overflow' runs_over_a_buffer

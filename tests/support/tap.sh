@@ -14,11 +14,12 @@ tap_n=0 tap_bad=0
 
 verdict() {
     tap_n=$((tap_n + 1))
+    tap_title=$(printf '%s' "$2" | LC_ALL=C tr -c '[:print:]' '?') # it may quote anything, and is one line
     if [ "$1" = 0 ]; then
-        echo "ok $tap_n - $2"
+        echo "ok $tap_n - $tap_title"
     else
-        echo "not ok $tap_n - $2"
-        sed 's/^/# /' "$tap/log" | head -n 40
+        echo "not ok $tap_n - $tap_title"
+        sed 's/^/# /' "$tap/log" | head -n 40 | LC_ALL=C tr -c '[:print:]\n' '?'
         tap_bad=1
     fi
 }

@@ -96,6 +96,12 @@ bool test_failed(void)
     return now.failed;
 }
 
+uint64_t test_number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && text[0] ? strtoull(text, NULL, 10) : otherwise;
+}
+
 const char *test_source(const char *path)
 {
     static char full[4096];
@@ -156,12 +162,26 @@ char *test_read(const char *path, size_t *n)
     return p;
 }
 
+/* The folders above a file that is going to be written; what is there already stays. */
+static void make_folders(const char *path)
+{
+    char *part = strdup(path);
+    for (size_t i = 1; part && part[i]; i++)
+        if (part[i] == '/') {
+            part[i] = 0;
+            (void)mkdir(part, 0777); /* fopen says it when it could not be made */
+            part[i] = '/';
+        }
+    free(part);
+}
+
 bool test_golden(const char *path, struct upp_str got)
 {
     char        name[512];
     const char *mode = getenv("WEFT_GOLDEN");
     (void)snprintf(name, sizeof name, "golden/%s", path);
     if (mode && strcmp(mode, "write") == 0 && !now.torture) {
+        make_folders(test_source(name));
         FILE *f = fopen(test_source(name), "wb");
         if (!f || fwrite(got.p, 1, got.n, f) != got.n || fclose(f) != 0)
             return test_expect(false, false, __FILE__, __LINE__, "the golden file can be written");

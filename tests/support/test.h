@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <upp/base.h>
 
 struct test {
@@ -78,6 +79,9 @@ void test_note(const char *fmt, ...) UPP_PRINTF(1, 2);
 
 /* True once something failed in the running test: for helpers that return nothing. */
 bool test_failed(void);
+
+/* A whole number from the environment, for sweeps that may be made longer; `otherwise` where it is not set. */
+uint64_t test_number(const char *name, uint64_t otherwise);
 
 /* A path below tests/ of the source tree, and a folder of the running test's own that is emptied before it. */
 const char *test_source(const char *path);

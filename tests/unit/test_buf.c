@@ -38,4 +38,12 @@ TEST(buf_stops_at_its_maximum_and_stays_failed)
     wb_buf_clear(&b);
     wb_buf_addf(&b, "%0300d", 1);
     CHECK_INT(wb_buf_check(&b, NULL), -UPP_ELIMIT);
+    for (int n = 0; n <= 300; n += 10) { /* both ways to add stop at the same byte */
+        WB_CLEANUP(wb_buf_done) struct wb_buf exact = WB_BUF(300);
+        wb_buf_addf(&exact, "%*s", n, "");
+        wb_buf_addf(&exact, "%*s", 300 - n, "");
+        CHECK(wb_buf_check(&exact, NULL) == 0 && exact.n == 300);
+        wb_buf_addf(&exact, "x");
+        CHECK_INT(wb_buf_check(&exact, NULL), -UPP_ELIMIT);
+    }
 }

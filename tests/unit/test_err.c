@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/defs.h"
+#include "base/buf.h"
 #include "base/str.h"
 #include "support/test.h"
 
@@ -49,6 +50,16 @@ TEST(err_messages_are_one_line_and_cut_at_a_character)
     }
     (void)upp_fail(&err, UPP_EPROTO, "a\nb\r\tc\x1b[0m");
     CHECK_STR(wb_cstr(err.msg), UPP_STR("a b  c [0m"));
+}
+
+/* The list is part of the interface: numbers are compiled into programs, names are in stored documents. */
+TEST(err_codes_stay_what_they_are)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(8192);
+    for (int code = 1; strcmp(upp_code_name(code), "UNKNOWN") != 0; code++)
+        wb_buf_addf(&b, "%d %s: %s\n", code, upp_code_name(code), upp_code_text(code));
+    CHECK(wb_buf_check(&b, NULL) == 0);
+    CHECK_GOLDEN("errors/codes.txt", wb_buf_str(&b));
 }
 
 TEST(err_codes_have_names)

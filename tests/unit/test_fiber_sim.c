@@ -548,12 +548,14 @@ static int one_seed(uint64_t seed, struct everything *e, uint64_t *trace, struct
     return r;
 }
 
-TEST_WITH(sim_thousand_seeds, .no_torture = "a thousand runs; sim_one_seed_of_everything is tortured", .seconds = 120)
+/* WEFT_SEEDS sets how many; the default is the thousand of its name. */
+TEST_WITH(sim_thousand_seeds, .no_torture = "a thousand runs; sim_one_seed_of_everything is tortured", .seconds = 1800)
 {
     struct everything all = {.w = NULL};
     struct upp_err    err;
-    uint64_t          last = 0;
-    for (uint64_t seed = 1; seed <= 1000; seed++) {
+    uint64_t          last  = 0;
+    uint64_t          seeds = test_number("WEFT_SEEDS", 1000);
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct everything e, again;
         uint64_t          trace = 0, trace_again = 0;
         test_note("seed %llu", (unsigned long long)seed);

@@ -1,4 +1,5 @@
 /* The libraries we stand on use our hook table: their allocations fail when ours do, and they take it well. */
+#include <curl/curl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 
@@ -28,6 +29,17 @@ TEST(libraries_sqlite_uses_our_memory_and_files)
     struct fault_account now = fault_account();
     CHECK(now.blocks > before.blocks && now.fds > before.fds);
     CHECK_INT(sqlite3_exec(db, "pragma integrity_check", NULL, NULL, NULL), SQLITE_OK);
+}
+
+TEST(libraries_curl_uses_our_memory)
+{
+    struct fault_account before = fault_account();
+    CURL                *easy   = curl_easy_init();
+    CHECK(easy);
+    CURLcode             r   = curl_easy_setopt(easy, CURLOPT_URL, "http://127.0.0.1:1/");
+    struct fault_account now = fault_account();
+    curl_easy_cleanup(easy);
+    CHECK(r == CURLE_OK && now.blocks > before.blocks);
 }
 
 TEST(libraries_say_their_versions)
