@@ -100,7 +100,7 @@ struct upp_err {
     uint8_t  modality;
     char     where[128]; /* JSON pointer, file, or request id; the front is cut when too long */
     char     cause[128]; /* what the layer below said */
-    char     msg[256];   /* one sentence, lower case, no newline; cut at a UTF-8 boundary */
+    char     msg[256];   /* one sentence, lower case, no newline; always UTF-8 */
 };
 
 /* "RATE_LIMITED" for UPP_ERATE or -UPP_ERATE; "UNKNOWN" for what is no code. Never NULL. */
@@ -109,7 +109,9 @@ UPP_API const char *upp_code_name(int code);
 /* The sentence of a code: "rate limited". Never NULL. */
 UPP_API const char *upp_code_text(int code);
 
-/* Fills *err (which may be NULL) and returns -code, so that `return upp_fail(err, ...)` reads well. */
+/* Fills *err (which may be NULL) and returns -code, so that `return upp_fail(err, ...)` reads well. Arguments may be
+ * any bytes: control characters become blanks and what is no UTF-8 is replaced. A long message is cut at a character
+ * and ends in "...". */
 UPP_API int upp_fail(struct upp_err *err, enum upp_code code, const char *fmt, ...) UPP_PRINTF(3, 4);
 
 /* Puts "context: " before the message on the way up and returns r. */

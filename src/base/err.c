@@ -41,38 +41,58 @@ const char *upp_code_text(int code)
     return "unknown error";
 }
 
-/* Control characters become blanks: a message is one line, whatever a provider or a file put into it. */
-static void one_line(char *s)
+/* A message is one line of UTF-8, whatever a provider or a file put into it: control characters become blanks, lone
+ * surrogates U+FFFD, which is as long, and each byte that belongs to nothing a question mark. */
+static void clean(char *s)
 {
-    for (; *s; s++)
-        if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            *s = ' ';
+    struct upp_str text = wb_cstr(s);
+    for (size_t i = 0; i < text.n;) {
+        uint32_t c = 0;
+        size_t   n = wb_wtf8_decode(text, i, &c);
+        if (n == 0)
+            s[i] = '?';
+        else if (c < 0x20 || c == 0x7f)
+            s[i] = ' ';
+        else if (c >= 0xd800 && c <= 0xdfff)
+            memcpy(s + i, "\xef\xbf\xbd", 3);
+        i += n ? n : 1;
+    }
 }
 
-/* Formats into buf; what does not fit is cut at a character and marked. */
+/* Ends text that is too long, at a character and marked: at most `max` bytes stay. */
+static void cut(char *s, size_t max)
+{
+    size_t room = max - (sizeof ellipsis - 1);
+    memcpy(s + wb_utf8_cut(wb_str(s, room), room), ellipsis, sizeof ellipsis);
+}
+
 UPP_PRINTF(3, 0) static void format(char *buf, size_t size, const char *fmt, va_list args)
 {
     int n = vsnprintf(buf, size, fmt, args);
     if (n < 0)
         buf[0] = 0;
-    else if ((size_t)n >= size) {
-        size_t keep = wb_utf8_cut((struct upp_str){buf, size - sizeof ellipsis}, size - sizeof ellipsis);
-        memcpy(buf + keep, ellipsis, sizeof ellipsis);
+    else if ((size_t)n >= size)
+        cut(buf, size - 1);
+    clean(buf);
+}
+
+int wb_vfail(struct upp_err *err, enum upp_code code, const char *fmt, va_list args)
+{
+    if (err) {
+        memset(err, 0, offsetof(struct upp_err, msg)); /* format() ends msg itself */
+        err->code = (int)code;
+        format(err->msg, sizeof err->msg, fmt, args);
     }
-    one_line(buf);
+    return -(int)code;
 }
 
 int upp_fail(struct upp_err *err, enum upp_code code, const char *fmt, ...)
 {
-    if (err) {
-        va_list args;
-        memset(err, 0, offsetof(struct upp_err, msg)); /* format() ends msg itself */
-        err->code = (int)code;
-        va_start(args, fmt);
-        format(err->msg, sizeof err->msg, fmt, args);
-        va_end(args);
-    }
-    return -(int)code;
+    va_list args;
+    va_start(args, fmt);
+    int r = wb_vfail(err, code, fmt, args);
+    va_end(args);
+    return r;
 }
 
 int upp_wrap(struct upp_err *err, int r, const char *fmt, ...)
@@ -87,16 +107,12 @@ int upp_wrap(struct upp_err *err, int r, const char *fmt, ...)
         if (r < 0)
             err->code = -r;
         /* Context may take half; the cause of it all keeps the rest. */
-        size_t n = strlen(context);
-        if (n > sizeof context / 2)
-            context[wb_utf8_cut((struct upp_str){context, n}, sizeof context / 2)] = 0;
+        if (strlen(context) > sizeof context / 2)
+            cut(context, sizeof context / 2);
         const char *why = old[0] ? old : upp_code_text(r);
-        n               = (size_t)snprintf(err->msg, sizeof err->msg, "%s: %s", context, why);
-        if (n >= sizeof err->msg) {
-            size_t keep = wb_utf8_cut((struct upp_str){err->msg, sizeof err->msg - sizeof ellipsis},
-                                      sizeof err->msg - sizeof ellipsis);
-            memcpy(err->msg + keep, ellipsis, sizeof ellipsis);
-        }
+        int         n   = snprintf(err->msg, sizeof err->msg, "%s: %s", context, why);
+        if (n >= (int)sizeof err->msg)
+            cut(err->msg, sizeof err->msg - 1);
     }
     return r;
 }
@@ -121,7 +137,7 @@ void wb_err_where(struct upp_err *err, struct upp_str where)
         if (err->where[i] == 0)
             err->where[i] = ' ';
     err->where[n] = 0;
-    one_line(err->where);
+    clean(err->where);
 }
 
 /* Where a caller does something different. The rest is the caller's "otherwise". */

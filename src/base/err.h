@@ -2,13 +2,18 @@
 #ifndef WB_ERR_H
 #define WB_ERR_H
 
+#include <stdarg.h>
 #include <upp/base.h>
 
 #include "base/export.h"
 
 WB_EXPORT_BEGIN
 
-/* Says where it went wrong: a file, a JSON pointer, a request. Of a long one the end is kept. err may be NULL. */
+/* upp_fail for those who have arguments of their own. */
+int wb_vfail(struct upp_err *err, enum upp_code code, const char *fmt, va_list args) UPP_PRINTF(3, 0);
+
+/* Says where it went wrong: a file, a JSON pointer, a request. Any bytes, made fit to be shown as those of a message
+ * are; of a long one the end is kept. err may be NULL. */
 void wb_err_where(struct upp_err *err, struct upp_str where);
 
 /* Fails with what the operating system said. `r` is a negative errno; the code comes from it where a caller would do

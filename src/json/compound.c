@@ -1,6 +1,4 @@
 /* json/compound.c — members with structure: objects, objects chosen by a tag, arrays. */
-#include <stdio.h>
-
 #include "json/decode.h"
 #include "json/encode.h"
 #include "json/value.h"
@@ -68,16 +66,15 @@ static yyjson_val *last_member(yyjson_val *obj, struct upp_str name)
 __attribute__((noinline, cold)) static int unknown_tag(struct wj_decoder *d, const struct wj_variants *vs,
                                                        yyjson_val *v, yyjson_val *tag)
 {
-    char   list[160], found[64];
-    size_t n = 0;
+    struct wj_list list = {0};
+    char           found[WJ_QUOTED];
     if (!tag)
         return wj_refuse(d, v, "member '%.*s' is missing", UPP_FMT(vs->member));
-    for (unsigned i = 0; i < vs->n && n < sizeof list; i++)
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s'%.*s'", n ? ", " : "", UPP_FMT(vs->list[i].name));
-    if (!yyjson_is_str(tag))
-        return wj_refuse(d, tag, "expected one of %s, found %s", list, wj_found(tag, found, sizeof found));
-    return wj_refuse(d, tag, "expected one of %s, found '%.*s'", list, (int)WB_MIN(wj_text(tag).n, (size_t)64),
-                     wj_text(tag).p);
+    for (unsigned i = 0; i < vs->n; i++)
+        wj_list_add(&list, ", ", "'", vs->list[i].name);
+    return wj_refuse(d, tag, "expected one of %s, found %s", list.p,
+                     yyjson_is_str(tag) ? wj_quote(wj_text(tag), found, sizeof found)
+                                        : wj_found(tag, found, sizeof found));
 }
 
 static int var_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, void *slot)

@@ -1,9 +1,7 @@
 /* json/decode.c — values to structs. */
 #include "json/decode.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
+#include "base/err.h"
 #include "json/pointer.h"
 #include "json/value.h"
 
@@ -11,23 +9,24 @@
 
 int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...)
 {
-    char    sentence[sizeof((struct upp_err){0}).msg];
+    struct upp_err  problem;
+    struct upp_err *err  = d->opts->problem ? &problem : d->err;
+    unsigned        most = d->opts->max_problems ? d->opts->max_problems : WJ_MAX_PROBLEMS;
+    if (d->problems++ >= most)
+        return -UPP_EINVALID;
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(sentence, sizeof sentence, fmt, args);
+    int r = wb_vfail(err, UPP_EINVALID, fmt, args);
     va_end(args);
-    d->problems++;
-    if (!d->opts->problem) {
-        (void)upp_fail(d->err, UPP_EINVALID, "%s", sentence);
-        wj_pointer_err(d->err, d->root, v);
-    } else if (d->problems <= (d->opts->max_problems ? d->opts->max_problems : WJ_MAX_PROBLEMS)) {
+    if (d->opts->problem) {
         char              text[512];
         struct wj_pointer pointer;
         wj_pointer_init(&pointer, text, sizeof text);
         wj_pointer_find(&pointer, d->root, v);
-        d->opts->problem(d->opts->ctx, pointer.p, sentence);
-    }
-    return -UPP_EINVALID;
+        d->opts->problem(d->opts->ctx, pointer.p, problem.msg);
+    } else
+        wj_pointer_err(err, d->root, v);
+    return r;
 }
 
 __attribute__((noinline, cold)) int wj_too_deep(struct wj_decoder *d, const yyjson_val *v)
@@ -40,15 +39,12 @@ __attribute__((noinline, cold)) int wj_too_deep(struct wj_decoder *d, const yyjs
 /* "expected a string or an array, found null". Not inlined: its buffers would be in every frame of the recursion. */
 __attribute__((noinline, cold)) static int wrong_type(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v)
 {
-    char   expects[128], found[64];
-    size_t n = 0;
-    for (;; f++) {
-        int k = snprintf(expects + n, sizeof expects - n, "%s%s", n ? " or " : "", f->kind->expects);
-        n     = WB_MIN(n + (size_t)k, sizeof expects - 1);
-        if (!(f->flags & F_OR))
-            break;
-    }
-    return wj_refuse(d, v, "expected %s, found %s", expects, wj_found(v, found, sizeof found));
+    struct wj_list expects = {0};
+    char           found[64];
+    do
+        wj_list_add(&expects, " or ", "", wb_cstr(f->kind->expects));
+    while (f++->flags & F_OR);
+    return wj_refuse(d, v, "expected %s, found %s", expects.p, wj_found(v, found, sizeof found));
 }
 
 /* ---- One member ---------------------------------------------------------------------------------- */
@@ -80,6 +76,7 @@ struct reading {
     const struct wj_shape *s;
     struct wj_node        *node;
     size_t                 members;
+    uint64_t               refused; /* rows whose member is there, but had a problem */
 };
 
 /* From now on what becomes of each member is written down. Up to here (i members) all were rows in table order. */
@@ -106,21 +103,21 @@ static void clear_slots(struct reading *r, unsigned first, unsigned end)
 }
 
 /* Member i names a row whose group was read before. False: the old one stays, this one is left over.
- * The search back is linear over all of an object: it passes each member once for each group. */
+ * Only one that replaces the old one looks for it: so the search is linear over all of an object, passing each member
+ * once for each group. */
 static bool replace(struct reading *r, size_t i, unsigned row)
 {
     unsigned first = wj_group_first(r->s, row), end = wj_group_end(r->s, row);
-    uint8_t *rows = r->node->rows;
-    size_t   k    = i;
-    while (k-- > 0)
-        if (rows[k] != WJ_EXTRA && (rows[k] & WJ_ROW) >= first && (rows[k] & WJ_ROW) < end)
-            break;
+    unsigned had = (unsigned)__builtin_ctzll(r->node->seen & wj_bits(first, end)), old = had;
     /* The better name wins; of equal names the later. An alternative (F_OR) has the name of its first row. */
-    unsigned old = rows[k] & WJ_ROW;
     while (old > first && (r->s->fields[old - 1].flags & F_OR))
         old--;
     if (row > old)
         return false;
+    uint8_t *rows = r->node->rows;
+    size_t   k    = i - 1;
+    while (rows[k] == WJ_EXTRA || (rows[k] & WJ_ROW) != had)
+        k--;
     rows[k] = WJ_EXTRA;
     clear_slots(r, first, end);
     return true;
@@ -148,7 +145,9 @@ static inline int read_value(struct reading *r, const struct wj_field *f, unsign
     if (WB_UNLIKELY(x < 0)) {
         if (x != -UPP_EINVALID || !r->d->opts->problem)
             return x;
-        clear_slots(r, row, wj_group_end(r->s, row));
+        unsigned end = wj_group_end(r->s, row);
+        clear_slots(r, row, end);
+        r->refused |= wj_bits(wj_group_first(r->s, row), end);
         return WJ_EXTRA;
     }
     row += (unsigned)(one - f);
@@ -181,7 +180,7 @@ static int missing(struct reading *r, yyjson_val *v)
         unsigned i = (unsigned)__builtin_ctzll(todo);
         if (WB_LIKELY(!(s->fields[i].flags & F_REQUIRED)) || wj_group_first(s, i) != i)
             continue;
-        if (r->node->seen & wj_bits(i, wj_group_end(s, i)))
+        if ((r->node->seen | r->refused) & wj_bits(i, wj_group_end(s, i)))
             continue;
         int x = wj_refuse(r->d, v, "member '%.*s' is missing", UPP_FMT(s->fields[i].name));
         if (!r->d->opts->problem)
@@ -192,7 +191,7 @@ static int missing(struct reading *r, yyjson_val *v)
 
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
 {
-    struct reading r = {d, s, node, unsafe_yyjson_get_len(v)};
+    struct reading r = {.d = d, .s = s, .node = node, .members = unsafe_yyjson_get_len(v)};
     if (d->depth == d->limit)
         return wj_too_deep(d, v);
     d->depth++;

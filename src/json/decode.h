@@ -3,9 +3,9 @@
  * Either the first problem ends it, or (opts.problem) every problem is reported, the member it is about is kept as if
  * the table did not know it, and decoding goes on: what comes out is whole enough to be written back unchanged.
  *
- * Time is linear in the value, whatever its members are called. It recurses once for each array and object that a row
- * describes, at most `depth` deep: 128 levels need less than 40 KiB of stack. Values that are kept as they are count as
- * one level.
+ * Time is linear in the value, whatever its members are called; each problem that is told costs one more walk through
+ * it, to find the pointer. It recurses once for each array and object that a row describes, at most `depth` deep: 128
+ * levels need less than 40 KiB of stack. Values that are kept as they are count as one level.
  */
 #ifndef WJ_DECODE_H
 #define WJ_DECODE_H
@@ -19,7 +19,7 @@ struct wj_decode_opts {
     unsigned depth; /* of nested arrays and objects; 0, and at most: WJ_SHAPE_DEPTH */
 
     /* NULL: the first problem is the error. Else called for each, up to max_problems (0: WJ_MAX_PROBLEMS): a JSON
-     * pointer and a sentence, both good for the call only. */
+     * pointer and a sentence, both UTF-8 and good for the call only. A member that had a problem is not missing too. */
     void (*problem)(void *ctx, const char *pointer, const char *sentence);
     void    *ctx;
     unsigned max_problems;

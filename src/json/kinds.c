@@ -1,6 +1,4 @@
 /* json/kinds.c — members without structure: text, numbers, words, values kept as they are. */
-#include <stdio.h>
-
 #include "json/decode.h"
 #include "json/encode.h"
 #include "json/number.h"
@@ -38,7 +36,8 @@ static int const_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val 
     (void)slot;
     if (wj_named(v, *text))
         return 0;
-    return wj_refuse(d, v, "expected '%.*s', found '%.*s'", UPP_FMT(*text), UPP_FMT(wj_text(v)));
+    char found[WJ_QUOTED];
+    return wj_refuse(d, v, "expected '%.*s', found %s", UPP_FMT(*text), wj_quote(wj_text(v), found, sizeof found));
 }
 
 static void const_put(struct wj_encoder *e, const struct wj_field *f, const void *slot)
@@ -193,14 +192,12 @@ static const struct wj_word *find_word(const struct wj_enum *words, const yyjson
 __attribute__((noinline, cold)) static int unknown_word(struct wj_decoder *d, const struct wj_enum *words,
                                                         yyjson_val *v)
 {
-    char   list[160];
-    size_t n = 0;
-    for (unsigned i = 0; i < words->n && n < sizeof list; i++) {
-        int k = snprintf(list + n, sizeof list - n, "%s'%.*s'", n ? ", " : "", UPP_FMT(words->words[i].text));
-        n += (size_t)k;
-    }
-    return wj_refuse(d, v, "expected %s%s, found '%.*s'", words->n > 1 ? "one of " : "", list,
-                     (int)WB_MIN(wj_text(v).n, (size_t)64), wj_text(v).p);
+    struct wj_list list = {0};
+    char           found[WJ_QUOTED];
+    for (unsigned i = 0; i < words->n; i++)
+        wj_list_add(&list, ", ", "'", words->words[i].text);
+    return wj_refuse(d, v, "expected %s%s, found %s", words->n > 1 ? "one of " : "", list.p,
+                     wj_quote(wj_text(v), found, sizeof found));
 }
 
 /* Enums are stored as int: every enum of ours fits, and gcc and clang give it that size. */

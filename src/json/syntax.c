@@ -4,10 +4,10 @@
  */
 #include "json/syntax.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/defs.h"
+#include "base/err.h"
 #include "base/utf8.h"
 
 struct scan {
@@ -50,12 +50,10 @@ int wj_hex4(const char *p)
 
 UPP_PRINTF(3, 4) static int refuse(struct scan *s, const char *at, const char *fmt, ...)
 {
-    char    msg[160];
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(msg, sizeof msg, fmt, args);
+    int r = wb_vfail(s->err, UPP_EINVALID, fmt, args);
     va_end(args);
-    int r = upp_fail(s->err, UPP_EINVALID, "%s", msg);
     wj_place(s->err, s->text, (size_t)(at - s->text.p));
     return r;
 }

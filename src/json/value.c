@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/utf8.h"
+
 const char *wj_found(yyjson_val *v, char *buf, size_t size)
 {
     switch (yyjson_get_type(v)) {
@@ -24,6 +26,58 @@ const char *wj_found(yyjson_val *v, char *buf, size_t size)
         return "a long number";
     (void)snprintf(buf, size, "the number %.*s", UPP_FMT(s));
     return buf;
+}
+
+/* One character of s at *at, made visible, in at most 6 bytes of `to`. How many. */
+static size_t show(struct upp_str s, size_t *at, char to[8])
+{
+    static const char letters[] = "btn\0fr"; /* U+0008 to U+000D */
+    uint32_t          c         = 0;
+    size_t            n         = wb_wtf8_decode(s, *at, &c);
+    const char       *from      = s.p + *at;
+    *at += n ? n : 1;
+    if (n == 0 || (c >= 0xd800 && c <= 0xdfff)) {
+        memcpy(to, "\xef\xbf\xbd", 3);
+        return 3;
+    }
+    if (c >= 0x20 && c != 0x7f && c != '\\') {
+        memcpy(to, from, n);
+        return n;
+    }
+    char letter = c == '\\' ? '\\' : c >= 8 && c <= 13 ? letters[c - 8] : 0;
+    return (size_t)(letter ? snprintf(to, 8, "\\%c", letter) : snprintf(to, 8, "\\u%04x", (unsigned)c & 0xff));
+}
+
+const char *wj_quote(struct upp_str s, char *buf, size_t size)
+{
+    size_t room = size - sizeof "'", n = 1, keep = 1; /* up to `keep` is shown when the rest does not fit */
+    buf[0] = '\'';
+    for (size_t at = 0; at < s.n;) {
+        char   one[8];
+        size_t k = show(s, &at, one);
+        if (n + k > room) {
+            memcpy(buf + keep, "...", 3);
+            n = keep + 3;
+            break;
+        }
+        memcpy(buf + n, one, k);
+        n += k;
+        if (n + 3 <= room)
+            keep = n;
+    }
+    memcpy(buf + n, "'", sizeof "'");
+    return buf;
+}
+
+void wj_list_add(struct wj_list *l, const char *between, const char *quote, struct upp_str item)
+{
+    size_t left = sizeof l->p - l->n, more = strlen(between) + sizeof "...";
+    if (l->cut)
+        return;
+    l->cut = item.n >= left || item.n + strlen(between) + 2 * strlen(quote) + more > left;
+    l->n +=
+        (size_t)(l->cut ? snprintf(l->p + l->n, left, "%s...", l->n ? between : "")
+                        : snprintf(l->p + l->n, left, "%s%s%.*s%s", l->n ? between : "", quote, UPP_FMT(item), quote));
 }
 
 static yyjson_val *new_value(struct wb_arena *a)

@@ -56,6 +56,20 @@ WB_EXPORT_BEGIN
 /* "a string", "the number 1.5", "null" ...: what v is, for messages; in buf where it needs one. */
 const char *wj_found(yyjson_val *v, char *buf, size_t size);
 
+/* 'text', for messages, in buf (of at least 16 bytes): control characters and backslashes as JSON escapes them, U+FFFD
+ * for what is no UTF-8, and a long one cut at a character, with "..." at its end. */
+enum { WJ_QUOTED = 72 };
+const char *wj_quote(struct upp_str s, char *buf, size_t size);
+
+/* "'user', 'tool'": alternatives, each between two of `quote`. Begins all zero. Where one does not fit, "..." stands
+ * for it and all that follow. */
+struct wj_list {
+    char   p[160];
+    size_t n;
+    bool   cut;
+};
+void wj_list_add(struct wj_list *l, const char *between, const char *quote, struct upp_str item);
+
 /* Values for F_ANY and F_MAP, in the arena; NULL when it failed. The text of a string is copied, and must be WTF-8: the
  * writer refuses it otherwise. */
 yyjson_val *wj_value_str(struct wb_arena *a, struct upp_str s);

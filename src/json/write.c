@@ -268,10 +268,11 @@ void wj_write_f64(struct wj_writer *w, double v)
 
 void wj_write_num(struct wj_writer *w, struct upp_str number)
 {
-    if (!wj_num_valid(number))
-        wj_writer_fail(
-            w, upp_fail(w->err, UPP_EINVALID, "expected a number as JSON writes it, found '%.*s'", UPP_FMT(number)));
-    else
+    if (!wj_num_valid(number)) {
+        char found[WJ_QUOTED];
+        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "expected a number as JSON writes it, found %s",
+                                   wj_quote(number, found, sizeof found)));
+    } else
         wj_write_raw(w, number.p, number.n);
 }
 

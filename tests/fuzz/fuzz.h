@@ -12,7 +12,7 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
-#include <upp/base.h>
+#include "base/utf8.h"
 
 struct fuzz_target {
     const char *name;
@@ -31,6 +31,9 @@ extern struct fuzz_target *fuzz_targets;
         fuzz_targets                = &t;                                                                              \
     }                                                                                                                  \
     static void fuzz_##name_(struct upp_str in)
+
+/* What an error says is UTF-8, whatever was read. */
+#define REQUIRE_SHOWN(text) REQUIRE(wb_utf8_valid(wb_cstr(text), NULL))
 
 #define REQUIRE(cond) ((cond) ? (void)0 : fuzz_broken(__FILE__, __LINE__, #cond))
 _Noreturn void fuzz_broken(const char *file, int line, const char *what);

@@ -22,6 +22,8 @@ FUZZ(json_read)
     if (r < 0) {
         REQUIRE(r == -UPP_EINVALID || r == -UPP_ELIMIT);
         REQUIRE(err.msg[0] && err.where[0] && err.code == -r);
+        REQUIRE_SHOWN(err.msg);
+        REQUIRE_SHOWN(err.where);
         return;
     }
     REQUIRE(wj_write(v, &b, &err) == 0);
@@ -32,6 +34,8 @@ FUZZ(json_read)
     REQUIRE(wb_str_eq(wb_buf_str(&b), wb_buf_str(&again)));
     r = wj_read(&a, in, UPP_OPTS(wj_read_opts, .flags = WJ_UNIQUE, .depth = 1 + seen.depth), &v, &err);
     REQUIRE(r == 0 || r == -UPP_EINVALID);
+    REQUIRE_SHOWN(err.msg);
+    REQUIRE_SHOWN(err.where);
     if (seen.depth > 1)
         REQUIRE(wj_read(&a, in, UPP_OPTS(wj_read_opts, .depth = seen.depth - 1), &v, &err) == -UPP_ELIMIT);
     REQUIRE(wj_read(&a, in, UPP_OPTS(wj_read_opts, .depth = seen.depth ? seen.depth : 1), &v, &err) == 0);

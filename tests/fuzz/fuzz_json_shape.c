@@ -18,6 +18,8 @@ static void count_problem(void *ctx, const char *pointer, const char *sentence)
 {
     struct told *told = ctx;
     REQUIRE(pointer && sentence && sentence[0]);
+    REQUIRE_SHOWN(pointer);
+    REQUIRE_SHOWN(sentence);
     told->n++;
 }
 
@@ -73,6 +75,8 @@ FUZZ(json_shape)
         round_trip(&a, &c, v);
     else
         REQUIRE(err.msg[0]);
+    REQUIRE_SHOWN(err.msg);
+    REQUIRE_SHOWN(err.where);
     int r = WJ_DECODE(&a, chat, v, &opts, &c, &err);
     if (!yyjson_is_obj(v)) {
         REQUIRE(r == -UPP_EINVALID && strict == r);

@@ -6,6 +6,7 @@
 #include "base/defs.h"
 #include "base/buf.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "support/test.h"
 
 TEST(err_fail_fills_everything_and_returns_the_code)
@@ -60,6 +61,59 @@ TEST(err_codes_stay_what_they_are)
         wb_buf_addf(&b, "%d %s: %s\n", code, upp_code_name(code), upp_code_text(code));
     CHECK(wb_buf_check(&b, NULL) == 0);
     CHECK_GOLDEN("errors/codes.txt", wb_buf_str(&b));
+}
+
+/* Context may take half of a message, and is marked too where it does not fit. */
+TEST(err_wrap_marks_context_that_was_cut)
+{
+    char text[300];
+    for (size_t n = 120; n < sizeof text; n++) {
+        struct upp_err err;
+        memset(text, 'x', n);
+        text[n] = 0;
+        int r   = upp_fail(&err, UPP_EPROTO, "the cause");
+        r       = upp_wrap(&err, r, "%s", text);
+        CHECK_INT(r, -UPP_EPROTO);
+        CHECK(wb_str_ends(wb_cstr(err.msg), n <= 128 ? UPP_STR("xx: the cause") : UPP_STR("xx...: the cause")));
+        CHECK_INT(strlen(err.msg), WB_MIN(n, (size_t)128) + sizeof ": the cause" - 1);
+    }
+}
+
+/* A file name or a provider's text may be any bytes; a message is UTF-8 and can be written as JSON. */
+TEST(err_messages_are_utf8_whatever_was_put_in)
+{
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"caf\xe9.txt", "caf?.txt"},          {"\x80\xff\xc0\xaf", "????"},
+        {"a\xed\xa0\xbdz", "a\xef\xbf\xbdz"}, {"\xf0\x9f\x98\x80 \xf0\x9f\x98", "\xf0\x9f\x98\x80 ???"},
+        {"\xf4\x90\x80\x80", "????"},
+    };
+    struct upp_err err;
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        (void)upp_fail(&err, UPP_EPROTO, "%s", cases[i].in);
+        CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].out));
+        wb_err_where(&err, wb_cstr(cases[i].in));
+        CHECK_STR(wb_cstr(err.where), wb_cstr(cases[i].out));
+    }
+    char     text[400];
+    unsigned x = 1;
+    for (int k = 0; k < 2000; k++) { /* bytes at random, most of them pieces of longer characters */
+        size_t n = (size_t)k % sizeof text;
+        for (size_t i = 0; i < n; i++) {
+            x       = x * 1103515245u + 12345u;
+            text[i] = "\xed\xa0\x80\xbd\xf0\x9f\x98\x80\xc3\xa9\xe2\xff\x01 ab"[x >> 16 & 15];
+        }
+        text[n] = 0;
+        (void)upp_fail(&err, UPP_EPROTO, "%s", text);
+        CHECK(wb_utf8_valid(wb_cstr(err.msg), NULL));
+        (void)upp_wrap(&err, -UPP_EPROTO, "%s", text);
+        CHECK(wb_utf8_valid(wb_cstr(err.msg), NULL));
+        (void)wb_fail_sys(&err, -ENOENT, UPP_ESTORE, "%s", text);
+        CHECK(wb_utf8_valid(wb_cstr(err.msg), NULL));
+        wb_err_where(&err, wb_str(text, n));
+        CHECK(wb_utf8_valid(wb_cstr(err.where), NULL));
+    }
 }
 
 TEST(err_codes_have_names)

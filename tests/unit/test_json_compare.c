@@ -1,7 +1,6 @@
 #include "json/compare.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/defs.h"
@@ -74,9 +73,7 @@ TEST_WITH(json_compare_hostile_values, .no_torture = "nothing but time")
     wb_buf_addc(&up, '}');
     wb_buf_addc(&down, '}');
     CHECK(wj_read(&a, wb_buf_str(&up), NULL, &x, NULL) == 0 && wj_read(&a, wb_buf_str(&down), NULL, &y, NULL) == 0);
-    clock_t began = clock();
     CHECK_INT(wj_equal(x, y, NULL), 1);
-    CHECK((double)(clock() - began) / CLOCKS_PER_SEC < 5);
 
     wb_buf_clear(&up);
     for (int i = 0; i < WJ_DEPTH_MAX; i++)
