@@ -65,9 +65,11 @@ UPP_API int weft_loop_run(struct weft_loop *loop, const char *name, weft_fn *fn,
                           struct upp_err *err) UPP_MUST_CHECK;
 
 /* One turn without blocking: the fibers that are ready run once. 1: fibers live; 0: none do. */
-UPP_API int weft_loop_poll(struct weft_loop *loop, struct upp_err *err);
+UPP_API int weft_loop_poll(struct weft_loop *loop, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A fiber in the loop's own scope: nobody joins it, weft_loop_close cancels it, its failure concerns nobody. */
+/* A fiber in the loop's own scope: nobody joins it, weft_loop_close cancels it, its failure concerns nobody.
+ * On the thread that drives the loop, or while none does; from elsewhere it aborts. -UPP_EREFUSED: the loop, or its
+ * group, is being closed. */
 UPP_API int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg,
                             struct upp_err *err) UPP_MUST_CHECK;
 
@@ -148,9 +150,9 @@ UPP_API void weft_fiber_unrefp(struct weft_fiber **f);
 /* ---- Waiting --------------------------------------------------------------------------------------- */
 
 /* Lets the others run once. */
-UPP_API WEFT_SUSPENDS int weft_yield(struct upp_err *err);
+UPP_API WEFT_SUSPENDS int weft_yield(struct upp_err *err) UPP_MUST_CHECK;
 
-UPP_API WEFT_SUSPENDS int weft_sleep_ms(uint64_t ms, struct upp_err *err);
+UPP_API WEFT_SUSPENDS int weft_sleep_ms(uint64_t ms, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Guards. They are values on the fiber's stack and end in reverse order; out of order aborts. Outside of a fiber they
  * do nothing. WEFT_DEADLINE(ms); and WEFT_SHIELD(ms); as statements hold to the end of the block.
@@ -300,7 +302,8 @@ UPP_API int               weft_group_open(const struct weft_group_opts *opts, st
 UPP_API uint32_t          weft_group_count(const struct weft_group *g);
 UPP_API struct weft_loop *weft_group_loop(const struct weft_group *g, uint32_t i);
 
-/* Cancels all fibers of all loops, lets them unwind (they may still call each other), ends the threads. */
+/* Cancels all fibers of all loops, lets them unwind (they may still call each other), ends the threads, and runs what
+ * was posted. Blocks until all that is over. Not from a fiber of the group. */
 UPP_API void weft_group_close(struct weft_group *g);
 UPP_API void weft_group_closep(struct weft_group **g);
 
@@ -325,7 +328,7 @@ UPP_API void weft_watchdog_stopp(struct weft_watchdog **w);
 
 /* For programs, on each thread that drives a loop: from now on a stack overflow of a fiber is named on standard error
  * before the process dies of it. Installs a SIGSEGV handler (others go to the one before) and an alternate stack. */
-UPP_API int weft_fiber_report_overflow(struct upp_err *err);
+UPP_API int weft_fiber_report_overflow(struct upp_err *err) UPP_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,10 @@ __attribute__((noinline)) struct weft_loop *weft__loop_enter(struct weft_loop *l
 {
     struct weft_loop *before = here;
     here                     = l;
+    if (before)
+        atomic_store_explicit(&before->driven, false, memory_order_relaxed);
+    if (l)
+        atomic_store_explicit(&l->driven, true, memory_order_relaxed);
     __asm__ volatile("" : : : "memory");
     return before;
 }
@@ -214,17 +218,35 @@ int weft_loop_run(struct weft_loop *loop, const char *name, weft_fn *fn, void *a
     return outer ? outer : r;
 }
 
-int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct upp_err *err)
+static int closing(struct upp_err *err)
 {
-    struct weft_fiber *f;
+    return upp_fail(err, UPP_EREFUSED, "the loop is being closed");
+}
+
+int weft__loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct weft_fiber **ret,
+                     struct upp_err *err)
+{
     if (loop->closing)
-        return upp_fail(err, UPP_EREFUSED, "the loop is being closed");
-    int r = weft__fiber_new(loop, &loop->background, name, fn, arg, &f, err);
+        return closing(err);
+    struct weft_fiber *f;
+    int                r = weft__fiber_new(loop, &loop->background, name, fn, arg, &f, err);
     if (r < 0)
         return r;
     wb_list_push(&loop->background.children, &f->sibling);
     loop->background.live++;
+    *ret = f;
     return 0;
+}
+
+int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct upp_err *err)
+{
+    struct weft_fiber      *f;
+    const struct weft_loop *mine = weft__loop();
+    if (mine != loop && (mine || atomic_load_explicit(&loop->driven, memory_order_relaxed)))
+        weft__die("fiber '%s' is spawned from outside of its loop", name ? name : "unnamed");
+    if (loop->background.canceled) /* nobody would cancel it any more, and it would be waited for */
+        return closing(err);
+    return weft__loop_spawn(loop, name, fn, arg, &f, err);
 }
 
 /* ---- Opening and closing --------------------------------------------------------------------------------- */

@@ -81,6 +81,7 @@ struct weft_loop {
     struct weft__scope  background; /* of weft_loop_spawn and weft_loop_call */
     struct weft_fiber  *root;       /* of weft_loop_run */
     bool                closing;
+    _Atomic bool        driven; /* some thread has it: to tell misuse */
 
     pthread_mutex_t lock; /* of the next four */
     struct wb_link  inbox;
@@ -106,6 +107,10 @@ int  weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, cons
                      struct upp_err *err) UPP_MUST_CHECK;
 void weft__loop_done(struct weft_loop *l);  /* nothing lives in it any more */
 void weft__loop_empty(struct weft_loop *l); /* cancels and joins the loop's own fibers, waits for what is owed */
+
+/* weft_loop_spawn that gives the fiber (borrowed). For calls: while a group winds down its fibers still make them. */
+int weft__loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct weft_fiber **ret,
+                     struct upp_err *err) UPP_MUST_CHECK;
 
 /* The libuv kind (loop_uv.c) is what weft_loop_open makes. */
 
