@@ -29,6 +29,11 @@ struct weft__msg {
 struct weft__job;
 enum weft__job_state { WEFT__JOB_QUEUED, WEFT__JOB_RUNNING, WEFT__JOB_GIVEN_UP, WEFT__JOB_SENT };
 
+struct weft__child {
+    int  pid, fd; /* fd < 0: the system has none */
+    bool group;   /* it leads one */
+};
+
 /* A kind of loop. All members are mandatory. */
 struct weft__loop_ops {
     const char *name;
@@ -51,11 +56,12 @@ struct weft__loop_ops {
     enum weft__job_state (*job_withdraw)(struct weft_loop *l, struct weft__job *job);
 
     /* Children. An fd that is readable once the process has ended, or a negative errno; what it ended with, without
-     * reaping it: 1 ended, 0 not yet, negative errno; a signal to the process or its group; reaping, which blocks. */
+     * reaping it: 1 ended, 0 not yet, negative errno (-ECHILD: somebody else has reaped it); SIGKILL to the process or
+     * its group, when it is still ours; reaping, which blocks. */
     int (*child_open)(struct weft_loop *l, int pid);
-    int (*child_status)(struct weft_loop *l, int pid, int *status);
-    void (*child_kill)(struct weft_loop *l, int pid, bool group);
-    void (*child_reap)(struct weft_loop *l, int pid);
+    int (*child_status)(struct weft_loop *l, const struct weft__child *c, int *status);
+    void (*child_kill)(struct weft_loop *l, const struct weft__child *c);
+    void (*child_reap)(struct weft_loop *l, const struct weft__child *c);
 
     void (*close)(struct weft_loop *l); /* frees the loop */
 };
