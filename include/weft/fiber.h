@@ -48,7 +48,7 @@ struct weft_loop_opts {
     uint32_t             size;
     uint32_t             max_fibers; /* 0: 16384; more fail with -UPP_ELIMIT (each stack takes two memory maps) */
     uint32_t             max_inbox;  /* 0: 16384 posts and calls not yet taken; more fail with -UPP_ELIMIT */
-    size_t               stack_size; /* 0: 64 KiB (256 KiB under a sanitizer); rounded up to pages */
+    size_t               stack_size; /* 0: 64 KiB (256 KiB under a sanitizer); rounded up to pages; at most 64 MiB */
     struct weft_workers *workers;    /* NULL: its own, opened when first needed; else it must outlive the loop */
 };
 
@@ -65,9 +65,11 @@ UPP_API int weft_loop_run(struct weft_loop *loop, const char *name, weft_fn *fn,
                           struct upp_err *err) UPP_MUST_CHECK;
 
 /* One turn without blocking: the fibers that are ready run once. 1: fibers live; 0: none do. */
-UPP_API int weft_loop_poll(struct weft_loop *loop, struct upp_err *err);
+UPP_API int weft_loop_poll(struct weft_loop *loop, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A fiber in the loop's own scope: nobody joins it, weft_loop_close cancels it, its failure concerns nobody. */
+/* A fiber in the loop's own scope: nobody joins it, weft_loop_close cancels it, its failure concerns nobody.
+ * On the thread that drives the loop, or while none does; from elsewhere it aborts. -UPP_EREFUSED: the loop, or its
+ * group, is being closed. */
 UPP_API int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg,
                             struct upp_err *err) UPP_MUST_CHECK;
 
@@ -148,9 +150,9 @@ UPP_API void weft_fiber_unrefp(struct weft_fiber **f);
 /* ---- Waiting --------------------------------------------------------------------------------------- */
 
 /* Lets the others run once. */
-UPP_API WEFT_SUSPENDS int weft_yield(struct upp_err *err);
+UPP_API WEFT_SUSPENDS int weft_yield(struct upp_err *err) UPP_MUST_CHECK;
 
-UPP_API WEFT_SUSPENDS int weft_sleep_ms(uint64_t ms, struct upp_err *err);
+UPP_API WEFT_SUSPENDS int weft_sleep_ms(uint64_t ms, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Guards. They are values on the fiber's stack and end in reverse order; out of order aborts. Outside of a fiber they
  * do nothing. WEFT_DEADLINE(ms); and WEFT_SHIELD(ms); as statements hold to the end of the block.
@@ -207,7 +209,7 @@ UPP_API void              weft_cond_broadcast(struct weft_cond *c);
 struct weft_channel;
 UPP_API int  weft_channel_new(size_t capacity, size_t item, struct weft_channel **ret,
                               struct upp_err *err) UPP_MUST_CHECK;
-UPP_API void weft_channel_free(struct weft_channel *c); /* nobody waits on it any more; what it holds is forgotten */
+UPP_API void weft_channel_free(struct weft_channel *c); /* no fiber is in a call on it; what it holds is lost */
 UPP_API void weft_channel_freep(struct weft_channel **c);
 
 /* 0: sent. -UPP_EREFUSED: it is closed. Waits while it is full; try: -UPP_EBUSY instead. */
@@ -257,7 +259,9 @@ UPP_API WEFT_SUSPENDS int weft_fd_wait(int fd, unsigned want, struct upp_err *er
 
 /* What the calls of the same name do, waiting instead of -EAGAIN, through the hook table. recv and send are for
  * sockets, read and write for pipes. Bytes that are there, 0 at the end; send and write move all n bytes, or fail
- * and may have moved some. Failures of the system are -UPP_ENET. */
+ * and may have moved some. Neither raises SIGPIPE, whatever the program does with it: -UPP_ENET.
+ * Failures of the system are -UPP_ENET, but for those a caller answers differently: -UPP_ELIMIT (accept: no descriptor
+ * left, wait a little), -UPP_ENOMEM, -UPP_ENOTFOUND and -UPP_EREFUSED (a local socket), -UPP_EINVALID. */
 UPP_API WEFT_SUSPENDS int64_t weft_recv(int fd, void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API WEFT_SUSPENDS int     weft_send(int fd, const void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API WEFT_SUSPENDS int64_t weft_read(int fd, void *p, size_t n, struct upp_err *err) UPP_MUST_CHECK;
@@ -270,16 +274,19 @@ UPP_API WEFT_SUSPENDS int     weft_accept(int fd, struct upp_err *err) UPP_MUST_
 
 struct weft_process;
 
-/* Starts a program. Does not suspend. -UPP_ENOTFOUND, -UPP_EREFUSED (no permission), -UPP_ELIMIT. */
+/* Starts a program. Does not suspend. -UPP_ENOTFOUND, -UPP_EREFUSED (no permission, no program), -UPP_EINVALID,
+ * -UPP_ELIMIT (descriptors), -UPP_EBUSY (processes), -UPP_ENOMEM. */
 UPP_API int weft_process_open(const struct upp_spawn *what, struct weft_process **ret,
                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* Waits for its end: *status is what waitpid says. May be called again. Cancel leaves the process running. */
+/* Waits for its end: *status is what waitpid says. May be called again. Cancel leaves the process running.
+ * -UPP_ENOTFOUND: the program around us ignores SIGCHLD or waits for any child, and so the status was lost. */
 UPP_API WEFT_SUSPENDS int weft_process_wait(struct weft_process *p, int *status, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API int               weft_process_pid(const struct weft_process *p);
 
 /* Kills what is left of it, its whole group when it has a session of its own, and reaps it: shielded, at most 10 s,
- * after which a worker goes on waiting. Outside of a fiber it blocks. NULL is fine. */
+ * after which a worker goes on waiting. Outside of a fiber it blocks. A process that somebody else has reaped is not
+ * killed, nor its group: the number may be a stranger's. NULL is fine. */
 UPP_API WEFT_SUSPENDS void weft_process_close(struct weft_process *p);
 UPP_API WEFT_SUSPENDS void weft_process_closep(struct weft_process **p);
 
@@ -300,7 +307,8 @@ UPP_API int               weft_group_open(const struct weft_group_opts *opts, st
 UPP_API uint32_t          weft_group_count(const struct weft_group *g);
 UPP_API struct weft_loop *weft_group_loop(const struct weft_group *g, uint32_t i);
 
-/* Cancels all fibers of all loops, lets them unwind (they may still call each other), ends the threads. */
+/* Cancels all fibers of all loops, lets them unwind (they may still call each other), ends the threads, and runs what
+ * was posted. Blocks until all that is over. Not from a fiber of the group. */
 UPP_API void weft_group_close(struct weft_group *g);
 UPP_API void weft_group_closep(struct weft_group **g);
 
@@ -325,7 +333,7 @@ UPP_API void weft_watchdog_stopp(struct weft_watchdog **w);
 
 /* For programs, on each thread that drives a loop: from now on a stack overflow of a fiber is named on standard error
  * before the process dies of it. Installs a SIGSEGV handler (others go to the one before) and an alternate stack. */
-UPP_API int weft_fiber_report_overflow(struct upp_err *err);
+UPP_API int weft_fiber_report_overflow(struct upp_err *err) UPP_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -149,7 +149,7 @@ static const struct {
     {EROFS, UPP_EREFUSED},     {ENOMEM, UPP_ENOMEM},       {EMFILE, UPP_ELIMIT},   {ENFILE, UPP_ELIMIT},
     {EFBIG, UPP_ELIMIT},       {EBUSY, UPP_EBUSY},         {EAGAIN, UPP_EBUSY},    {ETXTBSY, UPP_EBUSY},
     {ETIMEDOUT, UPP_ETIMEOUT}, {ECANCELED, UPP_ECANCELED}, {EISDIR, UPP_EINVALID}, {ENAMETOOLONG, UPP_EINVALID},
-    {ELOOP, UPP_EINVALID},     {EINVAL, UPP_EINVALID},
+    {ELOOP, UPP_EINVALID},     {EINVAL, UPP_EINVALID},     {E2BIG, UPP_EINVALID},
 };
 
 int wb_fail_sys(struct upp_err *err, int r, enum upp_code otherwise, const char *fmt, ...)

@@ -137,6 +137,7 @@ static int write_new(const char *temp, const char *path, struct upp_str bytes, u
     }
     if (r == 0) {
         r    = WB_CALL(close)(fd);
+        r    = r == -EINTR ? 0 : r; /* it is closed, and synced before */
         fd   = -1;
         what = "close"; /* where network file systems admit what went wrong */
     }

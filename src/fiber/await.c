@@ -1,8 +1,11 @@
 /* fiber/await.c — waiting for time and for descriptors. */
 #include <errno.h>
-#include <string.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
 
 #include "base/defs.h"
+#include "base/err.h"
 #include "base/hooks.h"
 #include "fiber/loop.h"
 
@@ -45,7 +48,7 @@ WEFT_SUSPENDS static int again(int64_t r, int fd, unsigned want, const char *cal
     if (r == -EINTR)
         return 0;
     if (r != -EAGAIN && r != -EWOULDBLOCK)
-        return upp_fail(err, r == -ENOMEM ? UPP_ENOMEM : UPP_ENET, "%s: %s", call, strerror((int)-r));
+        return wb_fail_sys(err, (int)r, UPP_ENET, "%s", call);
     int waited = weft_fd_wait(fd, want, err);
     return waited < 0 ? waited : 0;
 }
@@ -80,7 +83,9 @@ WEFT_SUSPENDS static int put(int64_t (*hook)(int fd, const void *p, size_t n), c
         return r;
     for (const char *at = p; n;) {
         int64_t moved = hook(fd, at, n);
-        if (moved >= 0) {
+        if (moved == 0)
+            return wb_fail_sys(err, -EIO, UPP_ENET, "%s", call); /* nothing moved and nothing wrong: not for ever */
+        if (moved > 0) {
             at += moved;
             n -= (size_t)moved;
             continue;
@@ -107,9 +112,30 @@ WEFT_SUSPENDS int weft_send(int fd, const void *p, size_t n, struct upp_err *err
     return put(WB_CALL(send), "send", fd, p, n, err);
 }
 
+/* What MSG_NOSIGNAL is for send: the SIGPIPE of a pipe without a reader stays blocked on this thread and is taken
+ * away again. One that was pending before can only be where it was blocked before, and stays. */
+static int64_t write_without_signal(int fd, const void *p, size_t n)
+{
+    sigset_t                     sigpipe, before, pending;
+    static const struct timespec now = {0, 0};
+    (void)sigemptyset(&sigpipe);
+    (void)sigaddset(&sigpipe, SIGPIPE);
+    int  masked  = pthread_sigmask(SIG_BLOCK, &sigpipe, &before); /* fails only for nonsense */
+    bool blocked = masked == 0 && sigismember(&before, SIGPIPE) == 1;
+    bool theirs  = blocked && sigpending(&pending) == 0 && sigismember(&pending, SIGPIPE) == 1;
+
+    int64_t r = WB_CALL(write)(fd, p, n);
+    if (r == -EPIPE && !theirs)
+        while (sigtimedwait(&sigpipe, NULL, &now) < 0 && errno == EINTR)
+            ;
+    if (!blocked)
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return r;
+}
+
 WEFT_SUSPENDS int weft_write(int fd, const void *p, size_t n, struct upp_err *err)
 {
-    return put(WB_CALL(write), "write", fd, p, n, err);
+    return put(write_without_signal, "write", fd, p, n, err);
 }
 
 WEFT_SUSPENDS int weft_connect(int fd, const struct sockaddr *addr, unsigned len, struct upp_err *err)
@@ -122,9 +148,10 @@ WEFT_SUSPENDS int weft_connect(int fd, const struct sockaddr *addr, unsigned len
         r = WB_CALL(connect)(fd, addr, len);
         if (r == 0 || r == -EISCONN)
             return 0;
-        if (r == -EINPROGRESS || r == -EALREADY)
-            r = -EAGAIN;
-        r = again(r, fd, WEFT_WRITABLE, "connect", err);
+        if (r == -EAGAIN) /* not begun: the backlog of a local socket is full, and nothing tells when it is not */
+            r = weft_sleep_ms(10, err);
+        else
+            r = again(r == -EINPROGRESS || r == -EALREADY ? -EAGAIN : r, fd, WEFT_WRITABLE, "connect", err);
         if (r < 0)
             return r;
     }

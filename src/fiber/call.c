@@ -83,12 +83,11 @@ static void take_start(struct weft__msg *m)
     struct call   *c = WB_OUTER(m, struct call, start);
     struct upp_err err;
     weft__loop_request_taken(c->to);
-    int r = weft_loop_spawn(c->to, c->name, callee, c, &err);
+    int r = weft__loop_spawn(c->to, c->name, callee, c, &c->callee, &err);
     if (r < 0) {
         send_home(c, r, &err);
         return;
     }
-    c->callee         = wb_item(c->to->background.children.prev, struct weft_fiber, sibling); /* the newest */
     c->callee->on_end = callee_ended;
 }
 

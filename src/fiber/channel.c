@@ -13,6 +13,7 @@ enum { MAX_BYTES = 64 << 20 };
 
 struct weft_channel {
     size_t           capacity, item, first, n;
+    size_t           inside; /* fibers that wait, or were woken and have not looked yet */
     bool             closed;
     struct weft_cond senders, receivers;
     char             ring[];
@@ -35,9 +36,10 @@ int weft_channel_new(size_t capacity, size_t item, struct weft_channel **ret, st
 
 void weft_channel_free(struct weft_channel *c)
 {
-    if (c && (c->senders.first || c->receivers.first))
-        weft__die("a channel is freed while fiber '%s' waits on it",
-                  (c->senders.first ? c->senders.first : c->receivers.first)->name);
+    if (c && c->inside) {
+        const struct weft_fiber *f = c->senders.first ? c->senders.first : c->receivers.first;
+        weft__die("a channel is freed while fiber '%s' waits on it", f ? f->name : "(woken, has not run yet)");
+    }
     wb_free(c);
 }
 
@@ -75,8 +77,10 @@ WEFT_SUSPENDS int weft_channel_send(struct weft_channel *c, const void *item, st
     struct weft_fiber *f      = weft__self("weft_channel_send");
     int                r      = weft__pending(f);
     while (r == 0 && !c->closed && c->n == c->capacity) {
+        c->inside++;
         weft__queue_push(&c->senders, f);
         r = weft__park(f, what, WEFT__NEVER, 0);
+        c->inside--;
     }
     if (r < 0)
         return weft__cut_short(err, r, what);
@@ -89,8 +93,10 @@ WEFT_SUSPENDS int weft_channel_recv(struct weft_channel *c, void *item, struct u
     struct weft_fiber *f      = weft__self("weft_channel_recv");
     int                r      = weft__pending(f);
     while (r == 0 && !c->closed && c->n == 0) {
+        c->inside++;
         weft__queue_push(&c->receivers, f);
         r = weft__park(f, what, WEFT__NEVER, 0);
+        c->inside--;
     }
     if (r < 0)
         return weft__cut_short(err, r, what);

@@ -27,28 +27,49 @@ static int status_of(const siginfo_t *info)
     return (info->si_status & 0x7f) | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-int weft__child_status(struct weft_loop *l, int pid, int *status)
+/* By the descriptor where there is one: a number may be another child's by now, if somebody else reaps. */
+static int wait_for(const struct weft__child *c, siginfo_t *info, int flags)
 {
-    siginfo_t info = {0};
+    enum { BY_PIDFD = 3 }; /* P_PIDFD, which older headers lack */
+    int r;
+    do {
+        *info = (siginfo_t){0};
+        r     = waitid(c->fd >= 0 ? (idtype_t)BY_PIDFD : P_PID, (id_t)(c->fd >= 0 ? c->fd : c->pid), info, flags);
+        /* Linux before 5.4 does not know it; and libuv makes descriptors non-blocking, so that it says EAGAIN for one
+         * that is still ours instead of waiting. */
+        if (r != 0 && (errno == EINVAL || errno == EAGAIN) && c->fd >= 0)
+            r = waitid(P_PID, (id_t)c->pid, info, flags);
+    } while (r != 0 && errno == EINTR);
+    return r == 0 ? 0 : -errno;
+}
+
+int weft__child_status(struct weft_loop *l, const struct weft__child *c, int *status)
+{
+    siginfo_t info;
     (void)l;
-    while (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
-        if (errno != EINTR)
-            return -errno;
-    if (info.si_pid == 0)
-        return 0;
+    int r = wait_for(c, &info, WEXITED | WNOHANG | WNOWAIT);
+    if (r < 0 || info.si_pid == 0)
+        return r;
     *status = status_of(&info);
     return 1;
 }
 
-void weft__child_kill(struct weft_loop *l, int pid, bool group)
+/* While it is not reaped its number is nobody else's. Once somebody else has reaped it nobody can say whose it is. */
+void weft__child_kill(struct weft_loop *l, const struct weft__child *c)
 {
-    (void)l;
-    (void)kill(group ? -pid : pid, SIGKILL); /* ESRCH: all gone already */
+    int status;
+    if (weft__child_status(l, c, &status) < 0)
+        return;
+#ifdef SYS_pidfd_send_signal
+    if (!c->group && c->fd >= 0 && syscall(SYS_pidfd_send_signal, c->fd, SIGKILL, NULL, 0) == 0)
+        return;
+#endif
+    (void)kill(c->group ? -c->pid : c->pid, SIGKILL); /* ESRCH: all gone already */
 }
 
-void weft__child_reap(struct weft_loop *l, int pid)
+void weft__child_reap(struct weft_loop *l, const struct weft__child *c)
 {
+    siginfo_t info;
     (void)l;
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    (void)wait_for(c, &info, WEXITED); /* ECHILD: somebody was quicker */
 }

@@ -1,7 +1,11 @@
 /* fiber/group.c — N loops, one thread each.
  *
  * Stopping: every loop cancels its fibers and goes on turning until all loops are idle at the same time, because a
- * fiber that unwinds on one may still call another. A loop that waits for an answer is not idle, so no call is lost.
+ * fiber that unwinds on one may still call another.
+ *
+ * Invariant: what is under way between loops is a call, which `owed` counts, so that a loop which waits for an answer
+ * is not idle; or a post, which nobody counts. A post that came when all were idle is run after the threads have
+ * ended. It may post again, to any loop: none is freed before all are drained.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -61,7 +65,7 @@ static void *thread(void *arg)
     struct weft_group *g = m->group;
     struct weft_loop  *l = m->loop;
     if (g->report_overflow)
-        (void)weft_fiber_report_overflow(NULL); /* best effort: without it an overflow is only not named */
+        (void)!weft_fiber_report_overflow(NULL); /* best effort: without it an overflow is only not named */
     (void)weft__loop_enter(l);
     (void)weft__loop_clock(l);
     while (!atomic_load(&g->over)) {
@@ -88,13 +92,32 @@ static void stop(struct weft_group *g)
             (void)pthread_join(g->members[i].thread, NULL);
 }
 
+/* Runs what was posted: true when there was something. */
+static bool drain(struct weft_group *g)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct weft_loop *l = g->members[i].loop;
+        if (!l || (!l->live && !weft__loop_has_mail(l)))
+            continue;
+        struct weft_loop *before = weft__loop_enter(l); /* a fiber of another loop may be closing the group */
+        weft__loop_empty(l);
+        (void)weft__loop_enter(before);
+        some = true;
+    }
+    return some;
+}
+
 void weft_group_close(struct weft_group *g)
 {
     if (!g)
         return;
     stop(g);
+    while (drain(g))
+        ;
     for (uint32_t i = 0; i < g->n; i++)
-        weft_loop_close(g->members[i].loop);
+        if (g->members[i].loop)
+            g->members[i].loop->ops->close(g->members[i].loop);
     weft_workers_close(g->workers);
     wb_free(g);
 }

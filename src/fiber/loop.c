@@ -7,7 +7,7 @@
 #include "base/hooks.h"
 #include "fiber/worker.h"
 
-enum { MAX_FIBERS = 16384, MAX_INBOX = 16384 };
+enum { MAX_FIBERS = 16384, MAX_INBOX = 16384, MAX_STACK = 64 << 20 };
 
 /* ---- The loop of a thread ------------------------------------------------------------------------------ */
 
@@ -25,6 +25,10 @@ __attribute__((noinline)) struct weft_loop *weft__loop_enter(struct weft_loop *l
 {
     struct weft_loop *before = here;
     here                     = l;
+    if (before)
+        atomic_store_explicit(&before->driven, false, memory_order_relaxed);
+    if (l)
+        atomic_store_explicit(&l->driven, true, memory_order_relaxed);
     __asm__ volatile("" : : : "memory");
     return before;
 }
@@ -63,11 +67,20 @@ static void unlock(struct weft_loop *l)
         abort();
 }
 
+/* Sets what a turn looks at after it was woken, and wakes. A wake may do nothing because another is pending (libuv
+ * looks at its flag first, in no order): either we see that flag cleared, or the turn that cleared it sees ours. The
+ * fence stands against the sequentially consistent loads in weft__loop_has_mail and weft__loop_serve. */
+static void set_and_order(_Atomic bool *flag)
+{
+    atomic_store_explicit(flag, true, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
 static void put(struct weft_loop *l, struct weft__msg *m)
 {
     bool first = wb_list_empty(&l->inbox);
     wb_list_push(&l->inbox, &m->link);
-    atomic_store_explicit(&l->mail, true, memory_order_relaxed);
+    set_and_order(&l->mail);
     if (first)
         l->ops->wake(l); /* under the lock: once the message can be taken, the loop is not touched any more */
 }
@@ -100,7 +113,7 @@ void weft__loop_request_taken(struct weft_loop *l)
 
 bool weft__loop_has_mail(struct weft_loop *l)
 {
-    return atomic_load_explicit(&l->mail, memory_order_relaxed);
+    return atomic_load_explicit(&l->mail, memory_order_seq_cst);
 }
 
 void weft__loop_take_mail(struct weft_loop *l)
@@ -151,7 +164,7 @@ void weft__loop_serve(struct weft_loop *l)
     (void)weft__timers_fire(&l->timers, l->now);
     if (weft__loop_has_mail(l))
         weft__loop_take_mail(l);
-    if (atomic_load_explicit(&l->cancel, memory_order_relaxed)) {
+    if (atomic_load_explicit(&l->cancel, memory_order_seq_cst)) {
         atomic_store_explicit(&l->cancel, false, memory_order_relaxed);
         if (l->root)
             weft_fiber_cancel(l->root);
@@ -162,7 +175,7 @@ void weft__loop_serve(struct weft_loop *l)
 
 void weft_loop_cancel(struct weft_loop *loop)
 {
-    atomic_store_explicit(&loop->cancel, true, memory_order_relaxed);
+    set_and_order(&loop->cancel);
     loop->ops->wake(loop);
 }
 
@@ -214,17 +227,35 @@ int weft_loop_run(struct weft_loop *loop, const char *name, weft_fn *fn, void *a
     return outer ? outer : r;
 }
 
-int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct upp_err *err)
+static int closing(struct upp_err *err)
 {
-    struct weft_fiber *f;
+    return upp_fail(err, UPP_EREFUSED, "the loop is being closed");
+}
+
+int weft__loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct weft_fiber **ret,
+                     struct upp_err *err)
+{
     if (loop->closing)
-        return upp_fail(err, UPP_EREFUSED, "the loop is being closed");
-    int r = weft__fiber_new(loop, &loop->background, name, fn, arg, &f, err);
+        return closing(err);
+    struct weft_fiber *f;
+    int                r = weft__fiber_new(loop, &loop->background, name, fn, arg, &f, err);
     if (r < 0)
         return r;
     wb_list_push(&loop->background.children, &f->sibling);
     loop->background.live++;
+    *ret = f;
     return 0;
+}
+
+int weft_loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct upp_err *err)
+{
+    struct weft_fiber      *f;
+    const struct weft_loop *mine = weft__loop();
+    if (mine != loop && (mine || atomic_load_explicit(&loop->driven, memory_order_relaxed)))
+        weft__die("fiber '%s' is spawned from outside of its loop", name ? name : "unnamed");
+    if (loop->background.canceled) /* nobody would cancel it any more, and it would be waited for */
+        return closing(err);
+    return weft__loop_spawn(loop, name, fn, arg, &f, err);
 }
 
 /* ---- Opening and closing --------------------------------------------------------------------------------- */
@@ -234,6 +265,8 @@ int weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const
 {
     struct weft_loop_opts o;
     weft__opts(&o, sizeof o, opts);
+    if (o.stack_size > MAX_STACK)
+        return upp_fail(err, UPP_EINVALID, "a stack of %zu bytes is over %d MiB", o.stack_size, MAX_STACK >> 20);
     *l = (struct weft_loop){
         .ops        = ops,
         .max_fibers = o.max_fibers ? o.max_fibers : MAX_FIBERS,

@@ -29,6 +29,11 @@ struct weft__msg {
 struct weft__job;
 enum weft__job_state { WEFT__JOB_QUEUED, WEFT__JOB_RUNNING, WEFT__JOB_GIVEN_UP, WEFT__JOB_SENT };
 
+struct weft__child {
+    int  pid, fd; /* fd < 0: the system has none */
+    bool group;   /* it leads one */
+};
+
 /* A kind of loop. All members are mandatory. */
 struct weft__loop_ops {
     const char *name;
@@ -51,11 +56,12 @@ struct weft__loop_ops {
     enum weft__job_state (*job_withdraw)(struct weft_loop *l, struct weft__job *job);
 
     /* Children. An fd that is readable once the process has ended, or a negative errno; what it ended with, without
-     * reaping it: 1 ended, 0 not yet, negative errno; a signal to the process or its group; reaping, which blocks. */
+     * reaping it: 1 ended, 0 not yet, negative errno (-ECHILD: somebody else has reaped it); SIGKILL to the process or
+     * its group, when it is still ours; reaping, which blocks. */
     int (*child_open)(struct weft_loop *l, int pid);
-    int (*child_status)(struct weft_loop *l, int pid, int *status);
-    void (*child_kill)(struct weft_loop *l, int pid, bool group);
-    void (*child_reap)(struct weft_loop *l, int pid);
+    int (*child_status)(struct weft_loop *l, const struct weft__child *c, int *status);
+    void (*child_kill)(struct weft_loop *l, const struct weft__child *c);
+    void (*child_reap)(struct weft_loop *l, const struct weft__child *c);
 
     void (*close)(struct weft_loop *l); /* frees the loop */
 };
@@ -81,6 +87,7 @@ struct weft_loop {
     struct weft__scope  background; /* of weft_loop_spawn and weft_loop_call */
     struct weft_fiber  *root;       /* of weft_loop_run */
     bool                closing;
+    _Atomic bool        driven; /* some thread has it: to tell misuse */
 
     pthread_mutex_t lock; /* of the next four */
     struct wb_link  inbox;
@@ -106,6 +113,10 @@ int  weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, cons
                      struct upp_err *err) UPP_MUST_CHECK;
 void weft__loop_done(struct weft_loop *l);  /* nothing lives in it any more */
 void weft__loop_empty(struct weft_loop *l); /* cancels and joins the loop's own fibers, waits for what is owed */
+
+/* weft_loop_spawn that gives the fiber (borrowed). For calls: while a group winds down its fibers still make them. */
+int weft__loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void *arg, struct weft_fiber **ret,
+                     struct upp_err *err) UPP_MUST_CHECK;
 
 /* The libuv kind (loop_uv.c) is what weft_loop_open makes. */
 

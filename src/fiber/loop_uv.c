@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "base/defs.h"
+#include "base/err.h"
 #include "base/hooks.h"
 #include "fiber/child.h"
 #include "fiber/loop.h"
@@ -37,11 +38,7 @@ static struct uv_kind *kind(struct weft_loop *l)
 
 static int uv_failed(struct upp_err *err, int r, const char *what)
 {
-    return upp_fail(err,
-                    r == UV_ENOMEM   ? UPP_ENOMEM
-                    : r == UV_EMFILE ? UPP_ELIMIT
-                                     : UPP_EBUG,
-                    "%s: %s", what, uv_strerror(r));
+    return wb_fail_sys(err, r, UPP_EBUG, "%s", what); /* its errors are the system's */
 }
 
 /* ---- Descriptors ----------------------------------------------------------------------------------------- */

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/hooks.h"
 #include "fiber/loop.h"
 
@@ -47,19 +47,23 @@ static void add_number(struct line *l, size_t n)
 
 static void pass_on(int sig, siginfo_t *info, void *context)
 {
+    bool sent = info->si_code <= 0; /* by raise or kill: nothing faults again when we return */
     if (before.sa_flags & SA_SIGINFO)
         before.sa_sigaction(sig, info, context);
-    else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN)
-        (void)signal(sig, SIG_DFL); /* the instruction faults again, and that ends the process */
-    else
+    else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
         before.sa_handler(sig);
+    else if (!sent || before.sa_handler == SIG_DFL) {
+        (void)signal(sig, SIG_DFL); /* a fault cannot be ignored: it comes again, and that ends the process */
+        if (sent)
+            (void)raise(sig);
+    }
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
     const struct weft_loop  *l = weft__loop();
     const struct weft_fiber *f = l ? l->current : NULL;
-    if (!f || !f->stack || !weft__stack_guards(f->stack, info->si_addr)) {
+    if (info->si_code <= 0 || !f || !f->stack || !weft__stack_guards(f->stack, info->si_addr)) {
         pass_on(sig, info, context);
         return;
     }
@@ -90,12 +94,12 @@ int weft_fiber_report_overflow(struct upp_err *err)
         stack_t stack = {.ss_sp = map, .ss_size = SIZE};
         if (sigaltstack(&stack, NULL) != 0) {
             WB_CALL(unmap)(map, SIZE, 0);
-            return upp_fail(err, UPP_EBUG, "sigaltstack: %s", strerror(errno));
+            return wb_fail_sys(err, -errno, UPP_EBUG, "sigaltstack");
         }
         alternate = map;
     }
     (void)pthread_once(&once, install);
-    return install_errno ? upp_fail(err, UPP_EBUG, "sigaction: %s", strerror(install_errno)) : 0;
+    return install_errno ? wb_fail_sys(err, -install_errno, UPP_EBUG, "sigaction") : 0;
 }
 
 void weft__overflow_thread_ends(void)

@@ -1,22 +1,23 @@
 /* fiber/process.c — waiting for programs, and leaving none behind.
  *
  * The end of a process is seen without reaping it, so that its number stays taken until close has killed what is
- * left of its group: a stranger that got the same number cannot be hit.
+ * left of its group: a stranger that got the same number cannot be hit. A program that ignores SIGCHLD, or waits for
+ * any child, takes the number away from us: then the status is lost and nothing is killed.
  */
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 
+#include "base/err.h"
 #include "base/hooks.h"
 #include "fiber/loop.h"
 #include "fiber/worker.h"
 
 struct weft_process {
-    struct weft_loop *loop;
-    int               pid, fd; /* fd -1: the system has none, a worker waits */
-    bool              group, ended;
-    int               status;
+    struct weft_loop  *loop;
+    struct weft__child child; /* without an fd a worker waits */
+    bool               ended;
+    int                status;
 };
 
 int weft_process_open(const struct upp_spawn *what, struct weft_process **ret, struct upp_err *err)
@@ -31,20 +32,16 @@ int weft_process_open(const struct upp_spawn *what, struct weft_process **ret, s
     while (pid == -EINTR);
     if (pid < 0) {
         wb_free(p);
-        return upp_fail(err,
-                        pid == -ENOENT                                       ? UPP_ENOTFOUND
-                        : pid == -EACCES || pid == -EPERM || pid == -ENOEXEC ? UPP_EREFUSED
-                                                                             : UPP_ELIMIT,
-                        "cannot start '%s': %s", what->file, strerror(-pid));
+        return wb_fail_sys(err, pid, UPP_EREFUSED, "cannot start '%s'", what->file);
     }
-    *p   = (struct weft_process){.loop = l, .pid = pid, .group = what->own_session, .fd = l->ops->child_open(l, pid)};
+    *p   = (struct weft_process){.loop = l, .child = {pid, l->ops->child_open(l, pid), what->own_session}};
     *ret = p;
     return 0;
 }
 
 int weft_process_pid(const struct weft_process *p)
 {
-    return p->pid;
+    return p->child.pid;
 }
 
 /* For systems without pidfd, and when descriptors have run out: a thread waits. */
@@ -52,9 +49,10 @@ static int wait_blocking(void *arg, struct upp_err *err)
 {
     const int *pid = arg;
     siginfo_t  info;
+    (void)err;
     while (waitid(P_PID, (id_t)*pid, &info, WEXITED | WNOWAIT) != 0)
         if (errno != EINTR)
-            return upp_fail(err, UPP_EBUG, "waitid: %s", strerror(errno));
+            return 0; /* who looks at the status next finds out */
     return 0;
 }
 
@@ -88,14 +86,20 @@ WEFT_SUSPENDS int weft_process_wait(struct weft_process *p, int *status, struct 
     if (r < 0)
         return weft__cut_short(err, r, "a process");
     while (!p->ended) {
-        r = l->ops->child_status(l, p->pid, &p->status);
+        r = l->ops->child_status(l, &p->child, &p->status);
+        if (r == -ECHILD)
+            return upp_fail(
+                err, UPP_ENOTFOUND,
+                "process %d is gone and its status lost: the program ignores SIGCHLD or waits for any child",
+                p->child.pid);
         if (r < 0)
-            return upp_fail(err, UPP_EBUG, "process %d cannot be waited for: %s", p->pid, strerror(-r));
+            return wb_fail_sys(err, r, UPP_EBUG, "process %d cannot be waited for", p->child.pid);
         if (r == 1) {
             p->ended = true;
             break;
         }
-        r = p->fd >= 0 ? weft_fd_wait(p->fd, WEFT_READABLE, err) : on_worker(wait_blocking, p->pid, err);
+        r = p->child.fd >= 0 ? weft_fd_wait(p->child.fd, WEFT_READABLE, err)
+                             : on_worker(wait_blocking, p->child.pid, err);
         if (r < 0)
             return r;
     }
@@ -110,7 +114,7 @@ static int reap_later(struct weft_process *p)
     int *arg = wb_alloc(sizeof *arg);
     if (!arg)
         return -UPP_ENOMEM;
-    *arg  = p->pid;
+    *arg  = p->child.pid;
     int r = weft__work_alone(p->loop, reap_blocking, arg, wb_free, NULL);
     if (r < 0)
         wb_free(arg);
@@ -123,15 +127,17 @@ WEFT_SUSPENDS void weft_process_close(struct weft_process *p)
         return;
     struct weft_loop *l = p->loop;
     int               r = 0;
-    l->ops->child_kill(l, p->pid, p->group);
+    l->ops->child_kill(l, &p->child);
     if (weft_fiber_self()) {
         WEFT_SHIELD(0);
         r = weft_process_wait(p, NULL, NULL);
     }
-    if (r != -UPP_ETIMEOUT || reap_later(p) < 0)
-        l->ops->child_reap(l, p->pid); /* has ended, or was killed: at most a short wait */
-    if (p->fd >= 0)
-        (void)WB_CALL(close)(p->fd);
+    if (r != -UPP_ETIMEOUT)
+        l->ops->child_reap(l, &p->child); /* has ended, or was killed just now: at most a short wait */
+    else
+        (void)reap_later(p); /* without a worker it stays a zombie: better than a loop that stands still */
+    if (p->child.fd >= 0)
+        (void)WB_CALL(close)(p->child.fd);
     wb_free(p);
 }
 

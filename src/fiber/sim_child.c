@@ -86,9 +86,9 @@ int weft__sim_child_open(struct weft_loop *l, int pid)
     return fd;
 }
 
-int weft__sim_child_status(struct weft_loop *l, int pid, int *status)
+int weft__sim_child_status(struct weft_loop *l, const struct weft__child *child, int *status)
 {
-    const struct child *c = find(weft__sim_now(), pid);
+    const struct child *c = find(weft__sim_now(), child->pid);
     (void)l;
     if (!c)
         return -ECHILD;
@@ -97,10 +97,10 @@ int weft__sim_child_status(struct weft_loop *l, int pid, int *status)
     return c->ended;
 }
 
-void weft__sim_child_kill(struct weft_loop *l, int pid, bool group)
+void weft__sim_child_kill(struct weft_loop *l, const struct weft__child *child)
 {
-    struct child *c = find(weft__sim_now(), pid);
-    (void)l, (void)group;
+    struct child *c = find(weft__sim_now(), child->pid);
+    (void)l;
     if (!c || c->ended)
         return;
     c->status = SIGKILL;
@@ -116,9 +116,9 @@ static void forget(struct child *c)
     wb_free(c);
 }
 
-void weft__sim_child_reap(struct weft_loop *l, int pid)
+void weft__sim_child_reap(struct weft_loop *l, const struct weft__child *child)
 {
-    struct child *c = find(weft__sim_now(), pid);
+    struct child *c = find(weft__sim_now(), child->pid);
     (void)l;
     if (c)
         forget(c);

@@ -196,8 +196,8 @@ int weft__sim_close_fd(struct weft__sim *w, int fd)
         weft__sim_soon(w, &f->peer->event, DELAY_NS);
         poke(f->peer);
     }
-    for (size_t i = 0; i < f->n_waiting; i++)
-        (void)weft__sim_close_fd(w, f->waiting[i]->fd);
+    while (f->n_waiting) /* closing one takes it out of the backlog, below */
+        (void)weft__sim_close_fd(w, f->waiting[f->n_waiting - 1]->fd);
     for (size_t i = 0; i < w->n_fds; i++) /* nobody's backlog holds it */
         if (w->fds[i] && w->fds[i] != f)
             for (size_t k = 0; k < w->fds[i]->n_waiting; k++)

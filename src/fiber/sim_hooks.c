@@ -8,6 +8,7 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "base/random.h"
 #include "fiber/sim_world.h"
 
 static struct weft__sim *in_force;
@@ -117,8 +118,10 @@ int weft__sim_hooks_install(struct weft__sim *w, struct upp_err *err)
     table.send             = sim_send;
     table.spawn            = sim_spawn;
     int r                  = upp_global_init(&table, err);
-    if (r >= 0)
+    if (r >= 0) {
         in_force = w;
+        wb_random_forget(); /* what is left of the real batch is not the seed's */
+    }
     return r;
 }
 
@@ -127,4 +130,5 @@ void weft__sim_hooks_remove(struct weft__sim *w)
     if (upp_global_init(&w->before, NULL) < 0)
         weft__die("the hook table cannot be put back");
     in_force = NULL;
+    wb_random_forget(); /* and the seed's is not random */
 }

@@ -63,9 +63,9 @@ void weft__sim_signal(struct weft__sim *w, int fd);
 /* sim_child.c */
 int  weft__sim_spawn(struct weft__sim *w, const struct upp_spawn *what);
 int  weft__sim_child_open(struct weft_loop *l, int pid);
-int  weft__sim_child_status(struct weft_loop *l, int pid, int *status);
-void weft__sim_child_kill(struct weft_loop *l, int pid, bool group);
-void weft__sim_child_reap(struct weft_loop *l, int pid);
+int  weft__sim_child_status(struct weft_loop *l, const struct weft__child *child, int *status);
+void weft__sim_child_kill(struct weft_loop *l, const struct weft__child *child);
+void weft__sim_child_reap(struct weft_loop *l, const struct weft__child *child);
 void weft__sim_children_done(struct weft__sim *w);
 
 #endif

@@ -365,6 +365,13 @@ static int unpins(void *arg, struct upp_err *err)
     return 0;
 }
 
+static int spawns_elsewhere(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *other = NULL;
+    TRY(weft_loop_open(NULL, &other, err));
+    return weft_loop_spawn(other, "stray", joins_itself, arg, err);
+}
+
 static weft_fn *misuse;
 
 static void run_misuse(void)
@@ -372,7 +379,7 @@ static void run_misuse(void)
     if (misuse)
         (void)test_on_loop(misuse, NULL, NULL);
     else
-        (void)weft_sleep_ms(1, NULL);
+        (void)!weft_sleep_ms(1, NULL);
 }
 
 TEST_WITH(fiber_misuse_aborts_with_its_name, .no_torture = "it aborts in a forked child")
@@ -386,6 +393,7 @@ TEST_WITH(fiber_misuse_aborts_with_its_name, .no_torture = "it aborts in a forke
         {resumes_itself, "weft: fiber 'test' is resumed while it is not ready\n"},
         {ends_pinned, "weft: fiber 'test' ended with 1 pins and 0 guards open\n"},
         {unpins, "weft: fiber 'test' is unpinned more often than pinned\n"},
+        {spawns_elsewhere, "weft: fiber 'stray' is spawned from outside of its loop\n"},
         {NULL, "weft: weft_sleep_ms is called outside of a fiber\n"},
     };
     char text[2048];

@@ -129,3 +129,37 @@ TEST_WITH(channel_freed_under_a_waiter_aborts, .no_torture = "it aborts in a for
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     CHECK(strstr(text, "a channel is freed while fiber 'consumer' waits on it"));
 }
+
+static int waits_on(void *arg, struct upp_err *err)
+{
+    int item;
+    return weft_channel_recv(arg, &item, err);
+}
+
+/* Closing has woken the waiter, but it is still inside. */
+static int frees_too_soon(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    struct weft_channel                            *c = NULL;
+    (void)arg;
+    TRY(weft_channel_new(1, sizeof(int), &c, err));
+    TRY(weft_scope_spawn(&s, "waiter", waits_on, c, NULL, err));
+    TRY(weft_yield(err));
+    weft_channel_close(c);
+    weft_channel_free(c);
+    return 0;
+}
+
+static void free_too_soon(void)
+{
+    (void)test_on_loop(frees_too_soon, NULL, NULL);
+}
+
+TEST_WITH(channel_freed_before_the_woken_have_left_aborts, .no_torture = "it aborts in a forked child")
+{
+    char text[2048];
+    int  status = test_in_child(free_too_soon, text, sizeof text);
+    test_note("%s", text);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    CHECK(strncmp(text, "weft: a channel is freed while", 30) == 0);
+}

@@ -125,3 +125,111 @@ TEST(group_opens_and_closes)
     int ret = -1, r = weft_loop_call(weft_group_loop(g, 2), "hit", hit, &b, NULL, &ret, &err);
     CHECK(r == 0 && ret == 0 && b.n == 1);
 }
+
+/* ---- Closing while somebody starts something new ---- */
+
+static int sleeps(void *arg, struct upp_err *err)
+{
+    (void)arg;
+    return weft_sleep_ms(3600000, err);
+}
+
+static int nothing(void *arg, struct upp_err *err)
+{
+    (void)arg;
+    return weft_yield(err);
+}
+
+struct late {
+    struct weft_group *g;
+    _Atomic int        spawned, posts;
+};
+
+/* Cancelled, it spawns one that nobody has cancelled. */
+static int spawns_late(void *arg, struct upp_err *err)
+{
+    struct late *late = arg;
+    int          r    = weft_sleep_ms(3600000, err);
+    late->spawned     = weft_loop_spawn(weft_loop_current(), "late", sleeps, NULL, err);
+    return r;
+}
+
+static int start_late(void *arg, struct upp_err *err)
+{
+    return weft_loop_spawn(weft_loop_current(), "spawns late", spawns_late, arg, err);
+}
+
+TEST(group_close_refuses_new_fibers)
+{
+    UPP_CLEANUP(weft_group_closep) struct weft_group *g    = NULL;
+    struct late                                       late = {.spawned = 1};
+    struct upp_err                                    err;
+    int                                               ret = -1;
+    CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 1), &g, &err) == 0);
+    int r       = weft_loop_call(weft_group_loop(g, 0), "start", start_late, &late, NULL, &ret, &err);
+    int has_run = weft_loop_call(weft_group_loop(g, 0), "nothing", nothing, NULL, NULL, NULL, &err);
+    weft_group_close(g); /* here and not by the cleanup: late must live */
+    g = NULL;
+    CHECK(r == 0 && ret == 0 && has_run == 0);
+    CHECK_INT(late.spawned, -UPP_EREFUSED);
+}
+
+enum { POSTS = 1000 };
+
+static void posts_back(void *arg)
+{
+    struct late *late = arg;
+    uint32_t     to   = weft_loop_current() == weft_group_loop(late->g, 0);
+    if (atomic_fetch_add(&late->posts, 1) < POSTS)
+        if (weft_loop_post(weft_group_loop(late->g, to), posts_back, late, NULL) < 0)
+            late->posts = POSTS; /* torture */
+}
+
+/* The other loop has long been idle when its last words come. */
+static int has_last_words(void *arg, struct upp_err *err)
+{
+    struct late *late = arg;
+    int          r    = weft_sleep_ms(3600000, err);
+    WEFT_SHIELD(0);
+    TRY(weft_sleep_ms(20, err));
+    TRY(weft_loop_post(weft_group_loop(late->g, 1), posts_back, late, err));
+    return r;
+}
+
+static int start_last_words(void *arg, struct upp_err *err)
+{
+    return weft_loop_spawn(weft_loop_current(), "has last words", has_last_words, arg, err);
+}
+
+TEST_WITH(group_close_runs_posts_before_it_frees_any_loop, .no_torture = "a thousand messages between threads")
+{
+    for (int i = 0; i < 5; i++) {
+        UPP_CLEANUP(weft_group_closep) struct weft_group *g    = NULL;
+        struct late                                       late = {.g = NULL};
+        struct upp_err                                    err;
+        int                                               ret = -1;
+        CHECK(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 2), &g, &err) == 0);
+        late.g      = g;
+        int r       = weft_loop_call(weft_group_loop(g, 0), "start", start_last_words, &late, NULL, &ret, &err);
+        int has_run = weft_loop_call(weft_group_loop(g, 0), "nothing", nothing, NULL, NULL, NULL, &err);
+        weft_group_close(g);
+        g = NULL;
+        CHECK(r == 0 && ret == 0 && has_run == 0);
+        CHECK_INT(late.posts, POSTS + 1);
+    }
+}
+
+/* ---- In a fiber ---- */
+
+static int opens_a_group(void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_group_closep) struct weft_group *g = NULL;
+    TRY(weft_group_open(UPP_OPTS(weft_group_opts, .loops = 2), &g, err));
+    return weft_loop_call(weft_group_loop(g, 1), "nothing", nothing, arg, NULL, NULL, err);
+}
+
+TEST(group_opens_and_closes_in_a_fiber) /* under torture: fails with some of its loops open */
+{
+    struct upp_err err;
+    CHECK_INT(test_on_loop(opens_a_group, NULL, &err), 0);
+}

@@ -200,3 +200,12 @@ TEST(loop_uv_says_its_version)
     struct wb_library uv = weft__uv_library();
     CHECK(strcmp(uv.name, "libuv") == 0 && uv.built[0] == '1' && uv.running[0] == '1');
 }
+
+TEST(loop_refuses_stacks_beyond_reason)
+{
+    struct weft_loop *l = NULL;
+    struct upp_err    err;
+    ALWAYS(weft_loop_open(UPP_OPTS(weft_loop_opts, .stack_size = SIZE_MAX - 100), &l, &err) < 0 && !l);
+    int r = weft_loop_open(UPP_OPTS(weft_loop_opts, .stack_size = (64u << 20) + 1), &l, &err);
+    CHECK_INT(r, -UPP_EINVALID);
+}

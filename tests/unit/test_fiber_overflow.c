@@ -110,3 +110,23 @@ TEST_WITH(overflow_handler_lets_other_faults_kill, .no_torture = "it dies in a f
     int status = test_in_child(fault_by_default, text, sizeof text);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV && text[0] == 0);
 }
+
+static void sent_by_somebody(void)
+{
+    (void)signal(SIGSEGV, SIG_DFL);
+    if (weft_fiber_report_overflow(NULL) < 0)
+        _exit(1);
+    (void)raise(SIGSEGV);
+}
+
+TEST_WITH(overflow_handler_lets_a_sent_signal_kill, .no_torture = "it dies in a forked child")
+{
+    char text[2048];
+    if (test_on_valgrind())
+        return;
+    int status = test_in_child(sent_by_somebody, text, sizeof text);
+    if (WEFT__ANNOTATED)
+        CHECK(status != 0); /* a sanitizer reports and exits */
+    else
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}

@@ -1,11 +1,13 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hooks.h"
-#include "fiber/loop.h"
+#include "fiber/child.h"
 #include "support/fibers.h"
 
 struct run {
@@ -149,4 +151,71 @@ TEST(process_without_pidfd)
     run.script = "sleep 1000";
     CHECK_INT(test_on_loop(without_pidfd_timed, &run, &err), -UPP_ETIMEOUT);
     ALWAYS(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+}
+
+/* ---- What cannot be started, and what others reap ---- */
+
+static int wrong_ways(void *arg, struct upp_err *err)
+{
+    char *const          argv[] = {(char[]){"true"}, NULL};
+    struct upp_spawn     what   = {.file = "true", .argv = argv, .in = 1, .out = -1, .error = -1};
+    struct weft_process *p      = NULL;
+    (void)arg;
+    FAIL_UNLESS(weft_process_open(&what, &p, err) == -UPP_EINVALID && !p);
+    what.in  = -1;
+    what.dir = "/etc/passwd";
+    FAIL_UNLESS(weft_process_open(&what, &p, err) == -UPP_ENOTFOUND && !p);
+    FAIL_UNLESS(strcmp(err->cause, "ENOTDIR") == 0);
+    return 0;
+}
+
+TEST_WITH(process_says_why_it_cannot_start, .no_torture = "process_that_cannot_start is tortured")
+{
+    if (test_on_valgrind())
+        return;
+    struct upp_err err;
+    CHECK_INT(test_on_loop(wrong_ways, NULL, &err), 0);
+}
+
+TEST_WITH(process_reaped_by_others_is_said, .no_torture = "process_exit_is_seen is tortured")
+{
+    struct run     run = {.script = "exit 7", .session = true};
+    struct upp_err err;
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    int r               = test_on_loop(runs, &run, &err);
+    (void)signal(SIGCHLD, before);
+    CHECK_INT(r, -UPP_ENOTFOUND);
+    CHECK(strstr(err.msg, "SIGCHLD"));
+}
+
+/* A number that is not our child's (any more) is not killed. */
+TEST_WITH(process_kill_spares_strangers, .no_torture = "nothing is called that can fail")
+{
+    int  fds[2];
+    char c;
+    CHECK(pipe(fds) == 0);
+    pid_t child = fork();
+    if (child == 0) { /* a grandchild is no child of ours */
+        pid_t stranger = fork();
+        if (stranger == 0) {
+            (void)pause();
+            _exit(0);
+        }
+        (void)!write(fds[1], &stranger, sizeof stranger);
+        _exit(0);
+    }
+    pid_t stranger = -1;
+    bool  told     = read(fds[0], &stranger, sizeof stranger) == (ssize_t)sizeof stranger;
+    (void)waitpid(child, NULL, 0);
+    (void)close(fds[1]);
+    if (told)
+        weft__child_kill(NULL, &(struct weft__child){.pid = stranger, .fd = -1});
+    struct timespec moment = {0, 20000000};
+    (void)nanosleep(&moment, NULL);
+    int  flags = fcntl(fds[0], F_SETFL, O_NONBLOCK);
+    bool lives = read(fds[0], &c, 1) == -1 && errno == EAGAIN; /* it holds the other end */
+    (void)close(fds[0]);
+    if (told)
+        (void)kill(stranger, SIGKILL);
+    CHECK(told && flags == 0 && lives);
 }

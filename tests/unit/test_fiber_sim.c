@@ -8,6 +8,7 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "base/random.h"
 #include "fiber/loop.h"
 #include "support/fibers.h"
 
@@ -306,9 +307,9 @@ TEST(sim_programs_end_when_they_should)
 }
 
 /* A process that not even SIGKILL ends: close gives up after its 10 s and leaves it to a worker. */
-static void kills_nothing(struct weft_loop *l, int pid, bool group)
+static void kills_nothing(struct weft_loop *l, const struct weft__child *c)
 {
-    (void)l, (void)pid, (void)group;
+    (void)l, (void)c;
 }
 
 static int immortal(void *arg, struct upp_err *err)
@@ -617,4 +618,46 @@ TEST(sim_trace_can_be_read)
     CHECK(strncmp(words.text, "0 us sleeper 1 0\n", 17) == 0 && strstr(words.text, " us serves 0 0\n"));
     CHECK_INT(weft_loop_run(weft__sim_loop(w, 0), "stuck", deadlocks, NULL, &err), -UPP_EBUG);
     CHECK(strstr(words.text, "\ndeadlock\nstuck waits for the children of a scope, child waits for a condition\n"));
+}
+
+/* ---- Nothing comes in from outside, and nothing gets out ---- */
+
+TEST(sim_random_is_the_seeds)
+{
+    struct upp_err err;
+    uint64_t       n[2] = {0, 1}, outside;
+    CHECK(wb_random(&outside, sizeof outside, &err) == 0); /* leaves a batch behind */
+    for (int i = 0; i < 2; i++) {
+        UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+        CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 42), &w, &err) == 0);
+        CHECK(wb_random(&n[i], sizeof n[i], &err) == 0);
+    }
+    CHECK(n[0] == n[1]);
+    CHECK(wb_random(&n[1], sizeof n[1], &err) == 0);
+    uint64_t next;
+    {
+        UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+        CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 42), &w, &err) == 0);
+        CHECK(wb_random(&next, sizeof next, &err) == 0 && wb_random(&next, sizeof next, &err) == 0);
+    }
+    CHECK(n[1] != next); /* what came after the world was not the rest of its batch */
+}
+
+TEST(sim_listener_closes_its_whole_backlog)
+{
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w = NULL;
+    struct upp_err                                  err;
+    struct sockaddr_in                              at = {.sin_family = AF_INET, .sin_port = 7};
+    CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1), &w, &err) == 0);
+    int listener = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0), clients[3];
+    CHECK(listener >= 0 && WB_CALL(bind)(listener, (struct sockaddr *)&at, sizeof at) == 0);
+    CHECK(WB_CALL(listen)(listener, 5) == 0);
+    for (int i = 0; i < 3; i++) {
+        clients[i] = WB_CALL(socket)(AF_INET, SOCK_STREAM, 0);
+        CHECK(clients[i] >= 0 && WB_CALL(connect)(clients[i], (struct sockaddr *)&at, sizeof at) < 0);
+    }
+    CHECK(WB_CALL(close)(listener) == 0);
+    for (int i = 0; i < 3; i++)
+        CHECK(WB_CALL(close)(clients[i]) == 0);
+    CHECK_INT(weft__sim_open_fds(w), 0);
 }

@@ -184,3 +184,26 @@ TEST_WITH(file_does_not_notice_interruptions, .no_torture = "it injects its own 
                 break;
         }
 }
+
+static int (*close_below)(int fd);
+
+static int interrupted_close(int fd)
+{
+    int r = close_below(fd);
+    return r < 0 ? r : -EINTR;
+}
+
+TEST_WITH(file_is_written_though_close_is_interrupted, .no_torture = "it replaces the table that injects the faults")
+{
+    struct upp_hooks before = *wb_hooks(), mine = before;
+    struct upp_err   err;
+    char             path[512];
+    (void)snprintf(path, sizeof path, "%s/file", test_folder());
+    close_below = before.close;
+    mine.close  = interrupted_close;
+    int set     = upp_global_init(&mine, &err);
+    int r       = wb_file_write(path, UPP_STR("x"), 0600, &err);
+    int back    = upp_global_init(&before, &err);
+    CHECK(set == 0 && back == 0);
+    CHECK_INT(r, 0);
+}
