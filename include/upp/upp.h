@@ -4,5 +4,8 @@
 
 #include <upp/base.h>
 #include <upp/hooks.h>
+#include <upp/message.h>
+#include <upp/model.h>
+#include <upp/wait.h>
 
 #endif

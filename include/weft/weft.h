@@ -5,5 +5,6 @@
 #include <upp/upp.h>
 #include <weft/fiber.h>
 #include <weft/runtime.h>
+#include <weft/strategy.h>
 
 #endif

@@ -1,0 +1,106 @@
+/* log/log.h — trees of entries: threads, branches, paths, read lazily.
+ *
+ * A history is the path from the root of a tree to (node, length): each node on it gives its entries up to where the
+ * next one branched off. Nothing here reads more than it gives out.
+ */
+#ifndef WL_LOG_H
+#define WL_LOG_H
+
+#include "log/store.h"
+#include "model/entry.h"
+#include "model/id.h"
+#include "model/row.h"
+
+enum { WL_PATH_NODES = 4096 /* on one path, at most */ };
+
+/* ---- Where the log of a node ends ------------------------------------------------------------------- */
+
+struct wl_end {
+    uint64_t pos;     /* of the next row */
+    uint32_t length;  /* entries */
+    int64_t  time_ms; /* of its newest row: no later one is earlier */
+};
+WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint64_t node, struct wl_end *ret,
+                              struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Threads ---------------------------------------------------------------------------------------- */
+
+struct wl_thread_opts {
+    uint32_t       size;
+    struct upp_str title, metadata;
+    struct upp_str alias;  /* a foreign id that leads to it; no text: none */
+    struct wb_uuid parent; /* makes it a sub thread */
+};
+
+/* A thread with a tree and an empty root node of its own, not yet stored: the changes go into the caller's commit. */
+struct wl_new_thread {
+    struct wl_thread thread;
+    struct wl_node   root;
+    struct wl_alias  alias;
+    struct wl_change changes[3];
+    size_t           n;
+};
+int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, struct wl_new_thread *ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Makes and commits one. */
+WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* By any spelling of its id (UUID, thread_HEX), else by alias. -UPP_ENOTFOUND also where it is somebody else's. */
+WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
+                                 struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A new thread in the same tree that shares everything up to `length` entries of the given node: O(1). */
+WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
+                          struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A new node under (node, length), not yet stored. */
+int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Appends entries that no run says (a client's message). Retries when somebody else was first. The ids of the new
+ * entries lie behind each other from *index on. -UPP_EBUSY: a run holds the node. */
+WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                            struct wm_entry *entries, size_t n, uint32_t *index, struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Paths ------------------------------------------------------------------------------------------ */
+
+struct wl_span {
+    uint64_t node;
+    uint32_t length; /* entries of it on the path */
+    uint32_t before; /* entries of the path before its first */
+};
+
+/* From the root to (node, length). */
+struct wl_path {
+    struct wl_span *spans;
+    size_t          n;
+    uint32_t        length; /* entries on it */
+};
+WEFT_SUSPENDS int wl_path_open(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,
+                               struct wb_arena *a, struct wl_path *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* An entry with its place. */
+struct wl_line {
+    uint64_t        node;
+    uint32_t        index; /* in the node */
+    struct wb_uuid  id;    /* model/id.h */
+    struct wb_uuid  run;   /* that wrote it; all zero: none */
+    struct wm_entry entry; /* results joined in */
+};
+
+/* At most `max` entries of the path that end before `end` (counted from the path's beginning), in path order: the tail
+ * of a long thread without the rest. */
+WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, const struct wl_path *p, uint32_t end,
+                               uint32_t max, struct wb_arena *a, struct wl_line **ret, size_t *n,
+                               struct upp_err *err) UPP_MUST_CHECK;
+
+/* One entry by its id: -UPP_ENOTFOUND when there is none, or its attempt is another, or it is another tenant's. */
+WEFT_SUSPENDS int wl_entry_find(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
+                                struct wl_line *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Spellings of ids: a UUID with or without dashes, perhaps behind a prefix such as "thread_". */
+bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret);
+
+#endif

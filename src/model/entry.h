@@ -1,0 +1,43 @@
+/* model/entry.h — one immutable line of the log.
+ *
+ * An entry says who, when, from where, for whom, and what: a message, a system event, a repair. Entries are stored
+ * inside rows (model/row.h). Plain data; texts live in the arena or the row they came from.
+ */
+#ifndef WM_ENTRY_H
+#define WM_ENTRY_H
+
+#include <upp/message.h>
+
+#include "base/defs.h"
+
+enum wm_entry_kind {
+    WM_ENTRY_MESSAGE = 1,
+    WM_ENTRY_EVENT,  /* a system event: `data` */
+    WM_ENTRY_REPAIR, /* a message of results that closes what a crash or a cancel left open */
+    WM_ENTRY_TURN,   /* a boundary between turns */
+};
+
+enum wm_origin { WM_ORIGIN_RUN = 1, WM_ORIGIN_CLIENT, WM_ORIGIN_IMPORT };
+
+enum wm_audience {
+    WM_AUDIENCE_ALL = 1, /* history, every dialect */
+    WM_AUDIENCE_RUN,     /* on the path for its run only */
+    WM_AUDIENCE_MODEL,   /* stands for the entries before it when a model is asked */
+};
+
+struct wm_entry {
+    uint8_t            kind, origin, audience;
+    uint8_t            attempt; /* at its index, modulo 64 (model/id.h) */
+    uint32_t           step;    /* of its run; 0: none */
+    struct upp_str     who;     /* agent or user by name; no text: not said */
+    struct upp_str     phase;   /* of its step: which call of the model said it; no text: none */
+    struct upp_message message; /* MESSAGE, REPAIR; its time is the entry's time */
+    struct upp_str     data;    /* JSON; EVENT, TURN */
+
+    /* MESSAGE of the tool role: its results are not in it but in TOOL_ENDED records of rows before (or of the same
+     * row), by call id, in this order. wm_entry_join puts them in. */
+    struct upp_str *refs;
+    size_t          n_refs;
+};
+
+#endif
