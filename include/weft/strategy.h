@@ -180,8 +180,8 @@ struct weft_loop_strategy {
 };
 UPP_API extern const struct weft_strategy weft_strategy_loop; /* with the defaults */
 
-/* The loop with other numbers: `struct weft_strategy s = weft_loop(&opts)`; opts must outlive it. */
-UPP_API struct weft_strategy weft_loop(const struct weft_loop_strategy *opts);
+/* The loop with other numbers: `struct weft_strategy s = weft_loop_with(&opts)`; opts must outlive it. */
+UPP_API struct weft_strategy weft_loop_with(const struct weft_loop_strategy *opts);
 
 #ifdef __cplusplus
 }
