@@ -80,7 +80,7 @@ static bool open_part(struct grown *w, struct rows *g)
 /* A message as a model might stream it: parts overlap, deltas of few sizes. */
 static bool stream(struct grown *w, struct rows *g)
 {
-    bool   open[PARTS] = {0};
+    bool open[PARTS] = {0};
     wm_tape_mark(&w->tape, WM_MARK_STEP, 0);
     if (!drain(w))
         return false;
