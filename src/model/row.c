@@ -188,6 +188,7 @@ static void put_media(struct put *p, const struct upp_media *m)
 static void put_part(struct put *p, const struct upp_part *part)
 {
     wj_write_open(&p->w, '{');
+    p->member = 'k';
     if (part->kind == 0)
         refuse(p, upp_fail(p->err, UPP_EINVALID, "expected a part with a kind"));
     put_enum(p, 'k', part->kind, UPP_PART_TEXT, UPP_PART_RESULT);
