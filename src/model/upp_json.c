@@ -221,30 +221,41 @@ static void put_extra(struct wj_writer *w, const struct upp_message *m, struct e
     }
 }
 
-/* All members of an object but some. */
-static void put_others(struct wj_writer *w, yyjson_val *object, bool (*skip)(struct upp_str name))
+/* The object "weft" with what others have in it, and ours. */
+static void put_weft(struct wj_writer *w, yyjson_val *others, const struct upp_message *m, struct extra x)
 {
-    if (!yyjson_is_obj(object))
-        return;
-    yyjson_val *key = unsafe_yyjson_get_first(object);
-    for (size_t n = unsafe_yyjson_get_len(object); n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (!skip(wj_text(key))) {
+    wj_write_name(w, UPP_STR("weft"));
+    wj_write_open(w, '{');
+    if (others)
+        wm_weft_put_others(w, others);
+    put_extra(w, m, x);
+    wj_write_close(w, '}');
+}
+
+/* The message's own map, with our members put into its first "weft". */
+static void put_merged(struct wj_writer *w, yyjson_val *map, const struct upp_message *m, struct extra x)
+{
+    bool merged = false;
+    wj_write_open(w, '{');
+    yyjson_val *key = map ? unsafe_yyjson_get_first(map) : NULL;
+    for (size_t n = map ? unsafe_yyjson_get_len(map) : 0; n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (!merged && wm_weft_is_weft(key)) {
+            put_weft(w, key + 1, m, x);
+            merged = true;
+        } else {
             wj_write_name(w, wj_text(key));
             wj_write_value(w, key + 1);
         }
+    if (!merged)
+        put_weft(w, NULL, m, x);
+    wj_write_close(w, '}');
 }
 
-static bool is_weft(struct upp_str name)
-{
-    return wb_str_eq(name, UPP_STR("weft"));
-}
-
-/* The message's own map, with our members put into its "weft". */
 static void put_metadata(struct wj_writer *w, const struct upp_message *m)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
-    yyjson_val                               *map = NULL, *weft = NULL;
-    struct extra                              x = extra_of(m);
+    yyjson_val                               *map = NULL;
+    struct extra                              x   = extra_of(m);
     if (!x.order && !x.arguments && !x.cut && !m->interrupted) {
         put_json(w, UPP_STR("metadata"), m->metadata, true);
         return;
@@ -257,19 +268,9 @@ static void put_metadata(struct wj_writer *w, const struct upp_message *m)
             wj_writer_fail(w, r);
             return;
         }
-        weft = yyjson_obj_getn(map, "weft", 4);
     }
     wj_write_name(w, UPP_STR("metadata"));
-    wj_write_open(w, '{');
-    if (map)
-        put_others(w, map, is_weft);
-    wj_write_name(w, UPP_STR("weft"));
-    wj_write_open(w, '{');
-    if (weft)
-        put_others(w, weft, wm_weft_is_ours);
-    put_extra(w, m, x);
-    wj_write_close(w, '}');
-    wj_write_close(w, '}');
+    put_merged(w, map, m, x);
 }
 
 /* ---- Messages and threads --------------------------------------------------------------------------- */

@@ -319,24 +319,23 @@ static void get_result(struct get *g, yyjson_val *v, struct upp_part *p)
 
 /* ---- metadata.weft -------------------------------------------------------------------------------- */
 
-/* Puts the parts, which stand content first, into the order they were said in; false where it is not one of them. */
-static bool reorder(struct get *g, yyjson_val *order, struct upp_message *m, size_t n_content)
+/* Puts the parts, which stand content first, into the order they were said in, where it is one of them. */
+static void reorder(struct get *g, yyjson_val *order, struct upp_message *m, size_t n_content)
 {
     struct upp_part *to = m->n_parts ? wb_new_n(g->a, struct upp_part, m->n_parts) : NULL;
     if (!to || !yyjson_is_arr(order) || unsafe_yyjson_get_len(order) != m->n_parts)
-        return false;
+        return;
     yyjson_val *item    = unsafe_yyjson_get_first(order);
     size_t      next[2] = {0, n_content}, end[2] = {n_content, m->n_parts};
     for (size_t i = 0; i < m->n_parts; i++, item = unsafe_yyjson_get_next(item)) {
         size_t list = !yyjson_is_str(item) || !wb_str_eq(wj_text(item), UPP_STR("content"));
         if (next[list] == end[list])
-            return false;
+            return;
         to[i] = m->parts[next[list]++];
         if (!yyjson_is_str(item) || !wb_str_eq(wj_text(item), wm_weft_word(to[i].kind)))
-            return false;
+            return;
     }
     m->parts = to;
-    return true;
 }
 
 /* Arguments that are no object, by the number of the call. */
@@ -370,28 +369,8 @@ static void get_cut(yyjson_val *list, struct upp_message *m)
     }
 }
 
-/* Members of an object that are not ours. */
-static void put_foreign(struct wj_writer *w, yyjson_val *object)
-{
-    yyjson_val *key = unsafe_yyjson_get_first(object);
-    for (size_t n = unsafe_yyjson_get_len(object); n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (!wm_weft_is_ours(wj_text(key))) {
-            wj_write_name(w, wj_text(key));
-            wj_write_value(w, key + 1);
-        }
-}
-
-static bool has_foreign(yyjson_val *object)
-{
-    yyjson_val *key = unsafe_yyjson_get_first(object);
-    for (size_t n = unsafe_yyjson_get_len(object); n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (!wm_weft_is_ours(wj_text(key)))
-            return true;
-    return unsafe_yyjson_get_len(object) == 0;
-}
-
-/* The map without what is ours in its "weft". No text: nothing else was in it. */
-static struct upp_str foreign_metadata(struct get *g, yyjson_val *map, yyjson_val *weft)
+/* The map without what is ours. No text: nothing else was in it. */
+static struct upp_str foreign_metadata(struct get *g, yyjson_val *map)
 {
     struct wj_writer w;
     size_t           kept = 0;
@@ -400,12 +379,13 @@ static struct upp_str foreign_metadata(struct get *g, yyjson_val *map, yyjson_va
     wj_write_open(&w, '{');
     yyjson_val *key = unsafe_yyjson_get_first(map);
     for (size_t n = unsafe_yyjson_get_len(map); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        if (key + 1 == weft && !has_foreign(weft))
+        bool weft = wm_weft_is_weft(key);
+        if (weft && !wm_weft_has_others(key + 1))
             continue;
         wj_write_name(&w, wj_text(key));
-        if (key + 1 == weft) {
+        if (weft) {
             wj_write_open(&w, '{');
-            put_foreign(&w, weft);
+            wm_weft_put_others(&w, key + 1);
             wj_write_close(&w, '}');
         } else
             wj_write_value(&w, key + 1);
@@ -418,23 +398,32 @@ static struct upp_str foreign_metadata(struct get *g, yyjson_val *map, yyjson_va
     return r < 0 || kept == 0 ? (struct upp_str){0} : wb_arena_dup(g->a, wb_buf_str(g->scratch));
 }
 
+static yyjson_val *find_weft(yyjson_val *map)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(map);
+    for (size_t n = unsafe_yyjson_get_len(map); n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (wm_weft_is_weft(key))
+            return key + 1;
+    return NULL;
+}
+
 static void get_metadata(struct get *g, yyjson_val *v, struct upp_message *m, size_t n_content)
 {
     yyjson_val *map = member(v, UPP_STR("metadata"));
     if (!map || !need_object(g, map))
         return;
-    yyjson_val *weft = member(map, UPP_STR("weft"));
-    if (!weft || !yyjson_is_obj(weft)) {
+    yyjson_val *weft = find_weft(map);
+    if (!weft) {
         m->metadata = as_text(g, map);
         return;
     }
     yyjson_val *order = member(weft, wm_weft_order), *interrupted = member(weft, wm_weft_interrupted);
     if (order)
-        (void)reorder(g, order, m, n_content); /* else they stay as UPP has them */
+        reorder(g, order, m, n_content); /* else they stay as UPP has them */
     get_arguments(g, member(weft, wm_weft_arguments), m);
     get_cut(member(weft, wm_weft_cut), m);
     m->interrupted = interrupted && yyjson_is_true(interrupted);
-    m->metadata    = foreign_metadata(g, map, weft);
+    m->metadata    = foreign_metadata(g, map);
 }
 
 /* ---- Messages and threads --------------------------------------------------------------------------- */

@@ -5,7 +5,8 @@
 
 #include <upp/message.h>
 
-#include "base/str.h"
+#include "json/value.h"
+#include "json/write.h"
 
 static const struct upp_str wm_weft_order = UPP_STR_INIT("order"), wm_weft_arguments = UPP_STR_INIT("arguments"),
                                                                        wm_weft_interrupted = UPP_STR_INIT("interrupted"),
@@ -21,6 +22,32 @@ static inline bool wm_weft_is_ours(struct upp_str name)
 static inline struct upp_str wm_weft_word(uint8_t kind)
 {
     return kind == UPP_PART_CALL ? UPP_STR("call") : kind == UPP_PART_RESULT ? UPP_STR("result") : UPP_STR("content");
+}
+
+/* Is it our member of a metadata map? Ours is an object; what is none is somebody else's. */
+static inline bool wm_weft_is_weft(yyjson_val *name)
+{
+    return wj_named(name, UPP_STR("weft")) && yyjson_is_obj(name + 1);
+}
+
+/* The members of the object that are not ours. */
+static inline void wm_weft_put_others(struct wj_writer *w, yyjson_val *weft)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(weft);
+    for (size_t n = unsafe_yyjson_get_len(weft); n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (!wm_weft_is_ours(wj_text(key))) {
+            wj_write_name(w, wj_text(key));
+            wj_write_value(w, key + 1);
+        }
+}
+
+static inline bool wm_weft_has_others(yyjson_val *weft)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(weft);
+    for (size_t n = unsafe_yyjson_get_len(weft); n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (!wm_weft_is_ours(wj_text(key)))
+            return true;
+    return false;
 }
 
 #endif
