@@ -1,0 +1,100 @@
+/* log/append.c — entries that no run says: what clients put into a thread.
+ *
+ * Compare and swap: the row names the position that was the end when it was read. Whoever was first wins, and the other
+ * looks again. In the same commit the thread's time is set, which also sees that its head has not moved, and the node
+ * is asked whether a run holds it.
+ */
+#include "base/clock.h"
+#include "log/log.h"
+
+enum { TRIES = 16 };
+
+struct append {
+    struct wl_store       *store;
+    const struct wl_owner *owner;
+    struct wm_entry       *entries;
+    size_t                 n;
+    struct wb_buf          body;
+    struct wb_arena        scratch;
+};
+
+static void append_done(struct append *p)
+{
+    wb_buf_done(&p->body);
+    wb_arena_done(&p->scratch);
+}
+
+/* Imported times are never corrected. */
+static void set_times(struct append *p, int64_t now)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->entries[i].origin != WM_ORIGIN_IMPORT || !p->entries[i].message.time_ms)
+            p->entries[i].message.time_ms = now;
+}
+
+static int write_row(struct append *p, uint64_t node, const struct wl_end *end, int64_t now, struct wl_row *ret,
+                     struct upp_err *err)
+{
+    const struct wm_row row = {.time_ms = now, .entries = p->entries, .n_entries = p->n};
+    if (p->n > UINT32_MAX - end->length)
+        return upp_fail(err, UPP_ELIMIT, "a node holds at most %u entries", UINT32_MAX);
+    set_times(p, now);
+    wb_buf_clear(&p->body);
+    int r = wm_row_write(&row, &p->body, err);
+    if (r < 0)
+        return r;
+    *ret = (struct wl_row){
+        .node = node, .pos = end->pos, .n_entries = (uint32_t)p->n, .format = WM_FORMAT, .body = wb_buf_str(&p->body)};
+    return 0;
+}
+
+/* 0: done. 1: somebody else was first. */
+WEFT_SUSPENDS static int try_once(struct append *p, struct wb_uuid thread, uint32_t *index, struct upp_err *err)
+{
+    struct wl_store *s = p->store;
+    struct wl_thread t;
+    struct wl_end    end;
+    struct wl_row    row;
+    wb_arena_reset(&p->scratch);
+    int r = s->ops->thread(s, p->owner, thread, &p->scratch, &t, err);
+    if (r >= 0)
+        r = wl_node_end(s, p->owner, t.head, &end, err);
+    if (r < 0)
+        return r;
+    int64_t now  = WB_MAX(wb_wall_ms(), end.time_ms);
+    t.updated_ms = WB_MAX(now, t.updated_ms);
+    r            = write_row(p, t.head, &end, now, &row, err);
+    if (r < 0)
+        return r;
+    const struct wl_change changes[] = {
+        {.kind = WL_HOLD_NODE, .hold = {.node = t.head}},
+        {.kind = WL_SET_THREAD, .thread = &t},
+        {.kind = WL_ADD_ROW, .row = &row},
+    };
+    struct wl_commit c = {.owner = *p->owner, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
+    r                  = s->ops->commit(s, &c, err);
+    if (r == -UPP_EBUSY && c.conflict == 0)
+        return upp_fail(err, UPP_EBUSY, "a run is under way on this thread");
+    if (r == -UPP_EBUSY)
+        return 1;
+    if (r < 0)
+        return r;
+    *index = end.length;
+    return 0;
+}
+
+WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                            struct wm_entry *entries, size_t n, uint32_t *index, struct upp_err *err)
+{
+    WB_CLEANUP(append_done)
+    struct append p = {
+        .store = s, .owner = o, .entries = entries, .n = n, .body = WB_BUF(WM_ROW_MAX), .scratch = WB_ARENA(32u << 20)};
+    if (n == 0)
+        return upp_fail(err, UPP_EINVALID, "there is nothing to append");
+    for (unsigned i = 0; i < TRIES; i++) {
+        int r = try_once(&p, t->id, index, err);
+        if (r <= 0)
+            return r;
+    }
+    return upp_fail(err, UPP_EBUSY, "somebody else was first, %d times", TRIES);
+}

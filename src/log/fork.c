@@ -1,0 +1,57 @@
+/* log/fork.c — a second thread in the same tree: one node and one pointer, however long the history. */
+#include "base/clock.h"
+#include "log/lines.h"
+
+/* Is there such a place in the tree of the thread? */
+WEFT_SUSPENDS static int check_place(struct wl_store *s, const struct wl_thread *from, uint64_t key, uint32_t length,
+                                     struct wl_node *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WL__SCRATCH);
+    struct wl_row                             row;
+    int                                       r = s->ops->node(s, &from->owner, key, ret, err);
+    if (r < 0)
+        return r;
+    if (!wb_uuid_eq(ret->tree, from->tree))
+        return upp_fail(err, UPP_EINVALID, "node %016llx is not in the thread's tree", (unsigned long long)key);
+    if (length == 0)
+        return 0;
+    r = wl__last_row(s, &from->owner, key, wl__pos_end(length), &scratch, &row, err);
+    if (r < 0)
+        return r;
+    if (r == 0 || (uint64_t)wl_pos_index(row.pos) + row.n_entries < length)
+        return upp_fail(err, UPP_EINVALID, "node %016llx has fewer than %u entries", (unsigned long long)key, length);
+    return 0;
+}
+
+WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
+                          struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+{
+    struct wl_node under, branch;
+    struct wb_uuid id;
+    int            r = check_place(s, from, node, length, &under, err);
+    if (r >= 0)
+        r = wl_branch_make(&under, length, &branch, err);
+    if (r >= 0)
+        r = wb_uuid_new(&id, err);
+    if (r < 0)
+        return r;
+    struct wl_thread t = {
+        .id         = id,
+        .tree       = from->tree,
+        .owner      = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
+        .head       = branch.key,
+        .kind       = WL_MAIN,
+        .version    = 1,
+        .created_ms = branch.created_ms,
+        .updated_ms = branch.created_ms,
+    };
+    if ((r = wb_arena_check(a, err)) < 0)
+        return r;
+    const struct wl_change changes[] = {{.kind = WL_ADD_NODE, .node = &branch}, {.kind = WL_ADD_THREAD, .thread = &t}};
+    struct wl_commit       c         = {.owner = t.owner, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
+    r                                = s->ops->commit(s, &c, err);
+    if (r < 0)
+        return r;
+    *ret = t;
+    return 0;
+}

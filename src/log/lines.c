@@ -1,0 +1,227 @@
+/* log/lines.c — entries from rows, the last ones first.
+ *
+ * A tool message does not hold its results: they stand in the TOOL_ENDED records of its own row and of rows before it,
+ * of the same run. So reading goes on past the first entry that is wanted until every such message has its results;
+ * what it passes on the way is not given out.
+ */
+#include "log/lines.h"
+
+#include <stdlib.h>
+
+#include "base/hooks.h"
+#include "base/vec.h"
+
+enum { BATCH_ROWS = 64, BATCH_BYTES = 256 << 10 };
+
+/* A result that is looked for. */
+struct want {
+    struct upp_str         call;
+    const struct wm_event *found;
+};
+
+/* A tool message that lacks results. */
+struct open_message {
+    struct wl_line *line;
+    struct want    *wants; /* sorted by call */
+    size_t          n, left;
+    size_t          rows; /* looked at so far */
+};
+
+struct reading {
+    struct wb_arena *a;
+    uint64_t         node;
+    uint32_t         first, end; /* wanted */
+    uint32_t         at;         /* the entry after those that were passed: goes down */
+    struct wl_line  *lines;
+    WB_VEC(struct open_message) open;
+    struct upp_err *err;
+};
+
+static void reading_done(struct reading *in)
+{
+    wb_vec_done(&in->open);
+}
+
+static int broken(const struct reading *in, uint32_t index, const char *sentence)
+{
+    return upp_fail(in->err, UPP_ESTORE, "node %016llx, entry %u: %s", (unsigned long long)in->node, index, sentence);
+}
+
+/* ---- Results ------------------------------------------------------------------------------------------------- */
+
+static int by_call(const void *a, const void *b)
+{
+    const struct want *x = a, *y = b;
+    return wb_str_cmp(x->call, y->call);
+}
+
+/* Shell's sort: few as a rule, never more than the parts of a message, and nothing is allocated. */
+static void sort(struct want *p, size_t n)
+{
+    size_t gap = 1;
+    while (gap < n / 3)
+        gap = 3 * gap + 1;
+    for (; gap > 0; gap /= 3)
+        for (size_t i = gap; i < n; i++) {
+            struct want one = p[i];
+            size_t      k   = i;
+            for (; k >= gap && by_call(&p[k - gap], &one) > 0; k -= gap)
+                p[k] = p[k - gap];
+            p[k] = one;
+        }
+}
+
+/* Remembers what a tool message lacks. */
+static int look_for(struct reading *in, struct wl_line *line)
+{
+    const struct wm_entry *e = &line->entry;
+    struct open_message    m = {.line = line, .wants = wb_new_n(in->a, struct want, e->n_refs)};
+    if (!m.wants)
+        return wb_arena_check(in->a, in->err);
+    for (size_t i = 0; i < e->n_refs; i++)
+        m.wants[i].call = e->refs[i];
+    sort(m.wants, e->n_refs);
+    for (size_t i = 0; i < e->n_refs; i++) /* a call that is named twice has one result */
+        if (i == 0 || by_call(&m.wants[m.n - 1], &m.wants[i]) != 0)
+            m.wants[m.n++] = m.wants[i];
+    m.left = m.n;
+    if (!wb_vec_push(&in->open, m, in->end - in->first))
+        return upp_fail(in->err, UPP_ENOMEM, "no memory for the results of a message");
+    return 0;
+}
+
+/* Rows come backwards: of two results for one call the one that is found first is the later one, and counts. */
+static void offer(struct open_message *m, const struct wm_event *ended)
+{
+    struct want  key  = {.call = ended->call};
+    struct want *want = bsearch(&key, m->wants, m->n, sizeof key, by_call);
+    if (want && !want->found) {
+        want->found = ended;
+        m->left--;
+    }
+}
+
+static int join(struct reading *in, struct open_message *m)
+{
+    const struct wm_event **ended = wb_new_n(in->a, const struct wm_event *, m->n);
+    if (!ended)
+        return wb_arena_check(in->a, in->err);
+    for (size_t i = 0; i < m->n; i++)
+        ended[i] = m->wants[i].found;
+    return wm_entry_join(in->a, &m->line->entry, ended, m->n, in->err);
+}
+
+/* Gives the records of a row to the messages that wait for them; those that have all are done. */
+static int take_results(struct reading *in, const struct wl_row *row, const struct wm_row *parsed)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < in->open.n; i++) {
+        struct open_message *m = &in->open.p[i];
+        int                  r = 0;
+        if (!wb_uuid_eq(m->line->run, row->run) || m->rows++ > WL_JOIN_ROWS)
+            return broken(in, m->line->index, "a result that it shows is not in the rows of its run");
+        for (size_t k = parsed->n_records; k-- > 0 && m->left;)
+            if (parsed->records[k].kind == WM_TOOL_ENDED)
+                offer(m, &parsed->records[k]);
+        if (!m->left)
+            r = join(in, m);
+        else
+            in->open.p[kept++] = *m;
+        if (r < 0)
+            return r;
+    }
+    in->open.n = kept;
+    return 0;
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------------------ */
+
+static int take_entries(struct reading *in, const struct wl_row *row, struct wm_row *parsed)
+{
+    uint32_t from = wl_pos_index(row->pos);
+    for (size_t i = parsed->n_entries; i-- > 0;) {
+        uint32_t index = from + (uint32_t)i;
+        if (index >= in->end || index < in->first)
+            continue;
+        struct wl_line *line = &in->lines[index - in->first];
+        *line    = (struct wl_line){.node = in->node, .index = index, .run = row->run, .entry = parsed->entries[i]};
+        line->id = wm_id_uuid(
+            (struct wm_id){.node = in->node, .index = index, .noun = WM_NOUN_ENTRY, .attempt = line->entry.attempt});
+        int r = line->entry.n_refs ? look_for(in, line) : 0;
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* One row, going down. Those that are only passed are not looked into. */
+static int take_row(struct reading *in, const struct wl_row *row)
+{
+    uint32_t      from   = wl_pos_index(row->pos);
+    uint64_t      to     = (uint64_t)from + row->n_entries;
+    bool          wanted = row->n_entries && to > in->first && from < in->end;
+    struct wm_row parsed;
+    if (to < in->at || (to > in->at && in->at != in->end)) /* the first one may reach beyond the end */
+        return broken(in, in->at, "its rows have a gap");
+    in->at = from;
+    if (!wanted && !in->open.n)
+        return 0;
+    int r = wm_row_read_entries(in->a, row->format, row->body, &parsed, in->err);
+    if (r < 0)
+        return upp_wrap(in->err, r, "node %016llx, row %u.%u", (unsigned long long)in->node, from,
+                        (unsigned)(row->pos & (WL_SUBS - 1)));
+    if (parsed.n_entries != row->n_entries)
+        return broken(in, from, "its row does not hold as many entries as it says");
+    r = wanted ? take_entries(in, row, &parsed) : 0;
+    return r < 0 || !in->open.n ? r : take_results(in, row, &parsed);
+}
+
+static int missing(const struct reading *in)
+{
+    if (in->open.n)
+        return broken(in, in->open.p[0].line->index, "a result that it shows is not in the rows of its run");
+    return upp_fail(in->err, UPP_ENOTFOUND, "node %016llx has no entry %u", (unsigned long long)in->node, in->end - 1);
+}
+
+WEFT_SUSPENDS int wl__lines(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first, uint32_t end,
+                            struct wb_arena *a, struct wl_line *lines, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WL__SCRATCH);
+    WB_CLEANUP(reading_done)
+    struct reading  in    = {.a = a, .node = node, .first = first, .end = end, .at = end, .lines = lines, .err = err};
+    struct wl_range range = {.node = node, .to = wl__pos_end(end), .backwards = true, .max_bytes = BATCH_BYTES};
+    struct wl_rows  rows  = {.more = true};
+    while (in.at > first || in.open.n) {
+        if (!rows.more)
+            return missing(&in);
+        wb_arena_reset(&scratch);
+        range.max_rows = in.at > first ? WB_MIN(in.at - first, (uint32_t)BATCH_ROWS) : BATCH_ROWS;
+        int r          = s->ops->rows(s, o, &range, &scratch, &rows, err);
+        if (r < 0)
+            return r;
+        if (rows.n == 0)
+            return missing(&in);
+        for (size_t i = 0; i < rows.n && (in.at > first || in.open.n); i++) {
+            /* The very last row may end before what is wanted: then it is not there. */
+            if (in.at == end && (uint64_t)wl_pos_index(rows.p[i].pos) + rows.p[i].n_entries < end)
+                return missing(&in);
+            r = take_row(&in, &rows.p[i]);
+            if (r < 0)
+                return r;
+        }
+        range.to = rows.p[rows.n - 1].pos;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS int wl__last_row(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint64_t to,
+                               struct wb_arena *scratch, struct wl_row *ret, struct upp_err *err)
+{
+    struct wl_range range = {.node = node, .to = to, .backwards = true, .max_rows = 1};
+    struct wl_rows  rows  = {0};
+    int             r     = s->ops->rows(s, o, &range, scratch, &rows, err);
+    if (r < 0 || rows.n == 0)
+        return r < 0 ? r : 0;
+    *ret = rows.p[0];
+    return 1;
+}

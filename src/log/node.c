@@ -1,0 +1,73 @@
+/* log/node.c — where the log of a node ends, and new branches of it. */
+#include "base/clock.h"
+#include "log/lines.h"
+
+/* The time of a row that was read. */
+static int row_time(const struct wl_row *row, struct wb_arena *a, int64_t *ret, struct upp_err *err)
+{
+    struct wm_row parsed;
+    int           r = wm_row_read_entries(a, row->format, row->body, &parsed, err);
+    if (r < 0)
+        return upp_wrap(err, r, "node %016llx, its last row", (unsigned long long)row->node);
+    *ret = parsed.time_ms;
+    return 0;
+}
+
+/* The time of the entry before an empty node: it stands where the node, or one above it, branched off. */
+WEFT_SUSPENDS static int time_before(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wb_arena *a,
+                                     int64_t *ret, struct upp_err *err)
+{
+    for (unsigned i = 0; i < WL_PATH_NODES; i++) {
+        struct wl_node node;
+        struct wl_row  row;
+        int            r = s->ops->node(s, o, key, &node, err);
+        if (r < 0)
+            return r;
+        if (!node.parent)
+            return 0; /* the root of a tree: no entry stands before it */
+        wb_arena_reset(a);
+        if (node.parent_length) {
+            r = wl__last_row(s, o, node.parent, wl__pos_end(node.parent_length), a, &row, err);
+            return r > 0 ? row_time(&row, a, ret, err) : r;
+        }
+        key = node.parent;
+    }
+    return upp_fail(err, UPP_ESTORE, "node %016llx has no root within %d nodes", (unsigned long long)key,
+                    WL_PATH_NODES);
+}
+
+WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint64_t node, struct wl_end *ret,
+                              struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WL__LARGE);
+    struct wl_end                             end     = {0};
+    struct wl_row                             row;
+    int                                       r = wl__last_row(s, o, node, UINT64_MAX, &scratch, &row, err);
+    if (r > 0) {
+        end.pos    = wl_pos_next(row.pos, row.n_entries);
+        end.length = wl_pos_index(end.pos);
+        r          = row_time(&row, &scratch, &end.time_ms, err);
+    } else if (r == 0)
+        r = time_before(s, o, node, &scratch, &end.time_ms, err); /* also: is there such a node? */
+    if (r < 0)
+        return r;
+    *ret = end;
+    return 0;
+}
+
+int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret, struct upp_err *err)
+{
+    struct wl_node x = {.tree = under->tree, .parent = under->key, .parent_length = length, .created_ms = wb_wall_ms()};
+    int            r = wb_uuid_new(&x.id, err);
+    if (r < 0)
+        return r;
+    /* Nothing of it would be on the path: beside it, not below it. Else branches of branches grew into chains. (Of the
+     * parent something is, or it is a root: this was done for it too.) */
+    if (length == 0 && under->parent) {
+        x.parent        = under->parent;
+        x.parent_length = under->parent_length;
+    }
+    x.key = wm_key(x.id);
+    *ret  = x;
+    return 0;
+}

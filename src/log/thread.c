@@ -1,0 +1,105 @@
+/* log/thread.c — threads: pointers into trees, with names. */
+#include "base/clock.h"
+#include "json/read.h"
+#include "log/log.h"
+
+static int check_metadata(struct upp_str metadata, struct upp_err *err)
+{
+    struct wj_syntax seen;
+    if (!metadata.p)
+        return 0;
+    int r = wj_syntax(metadata, WJ_MAX_DEPTH, &seen, err);
+    if (r == 0 && wb_str_trim(metadata).p[0] != '{')
+        r = upp_fail(err, UPP_EINVALID, "expected an object");
+    return r < 0 ? upp_wrap(err, r, "metadata of a thread") : 0;
+}
+
+int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, struct wl_new_thread *ret,
+                   struct upp_err *err)
+{
+    static const struct wl_thread_opts none = {.size = sizeof none};
+    struct wb_uuid                     ids[3]; /* thread, tree, node */
+    int                                r = 0;
+    if (!opts)
+        opts = &none;
+    r = check_metadata(opts->metadata, err);
+    for (size_t i = 0; r >= 0 && i < WB_LEN(ids); i++)
+        r = wb_uuid_new(&ids[i], err);
+    if (r < 0)
+        return r;
+    int64_t now   = wb_wall_ms();
+    bool    below = !wb_uuid_eq(opts->parent, none.parent);
+    *ret          = (struct wl_new_thread){
+                 .thread = {.id         = ids[0],
+                            .tree       = ids[1],
+                            .parent     = opts->parent,
+                            .owner      = *o,
+                            .head       = wm_key(ids[2]),
+                            .kind       = below ? WL_SUB : WL_MAIN,
+                            .version    = 1,
+                            .title      = opts->title,
+                            .metadata   = opts->metadata,
+                            .created_ms = now,
+                            .updated_ms = now},
+                 .root   = {.key = wm_key(ids[2]), .id = ids[2], .tree = ids[1], .created_ms = now},
+                 .alias  = {.kind = WL_ALIAS_THREAD, .text = opts->alias, .object = ids[0]},
+    };
+    ret->changes[ret->n++] = (struct wl_change){.kind = WL_ADD_NODE, .node = &ret->root};
+    ret->changes[ret->n++] = (struct wl_change){.kind = WL_ADD_THREAD, .thread = &ret->thread};
+    if (opts->alias.p)
+        ret->changes[ret->n++] = (struct wl_change){.kind = WL_ADD_ALIAS, .alias = &ret->alias};
+    return 0;
+}
+
+WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+{
+    struct wl_new_thread made;
+    int                  r = wl_thread_make(o, opts, &made, err);
+    if (r < 0)
+        return r;
+    struct wl_thread t = made.thread; /* the caller's texts may end before the thread does */
+    t.title            = wb_arena_dup(a, t.title);
+    t.metadata         = wb_arena_dup(a, t.metadata);
+    t.owner            = (struct wl_owner){wb_arena_dup(a, o->tenant), wb_arena_dup(a, o->user)};
+    if ((r = wb_arena_check(a, err)) < 0) /* before the commit: what is stored is also given out */
+        return r;
+    struct wl_commit c = {.owner = *o, .changes = made.changes, .n = made.n, .flags = WL_SYNCED};
+    r                  = s->ops->commit(s, &c, err);
+    if (r == -UPP_EBUSY && made.changes[c.conflict].kind == WL_ADD_ALIAS)
+        r = upp_fail(err, UPP_EBUSY, "thread '%.*s' exists already", UPP_FMT(made.alias.text));
+    if (r < 0)
+        return r;
+    *ret = t;
+    return 0;
+}
+
+/* Of the tenant and of the user. */
+WEFT_SUSPENDS static int get(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
+                             struct wl_thread *ret, struct upp_err *err)
+{
+    struct wl_thread t;
+    int              r = s->ops->thread(s, o, id, a, &t, err);
+    if (r < 0)
+        return r;
+    if (!wb_str_eq(t.owner.user, o->user))
+        return -UPP_ENOTFOUND;
+    *ret = t;
+    return 0;
+}
+
+WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
+                                 struct wl_thread *ret, struct upp_err *err)
+{
+    struct wb_uuid u;
+    int            r = -UPP_ENOTFOUND;
+    if (wl_id_parse(id, UPP_STR("thread_"), &u))
+        r = get(s, o, u, a, ret, err);
+    if (r == -UPP_ENOTFOUND) {
+        r = s->ops->alias(s, o, WL_ALIAS_THREAD, id, &u, err);
+        if (r >= 0)
+            r = get(s, o, u, a, ret, err);
+    }
+    /* One sentence for all: somebody else's is as unknown as none. */
+    return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no thread '%.*s'", UPP_FMT(id)) : r;
+}

@@ -1,0 +1,94 @@
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "log/log.h"
+#include "support/tree.h"
+
+static const struct wl_owner other_tenant          = {UPP_STR_INIT("other"), UPP_STR_INIT("")},
+                                             alice = {UPP_STR_INIT("acme"), UPP_STR_INIT("alice")};
+
+TEST(log_thread_is_found_by_every_spelling)
+{
+    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread                          t, found;
+    struct upp_err                            err = {0};
+    char                                      text[WB_UUID_TEXT + 1], hex[WB_UUID_HEX + 1], prefixed[48], upper[48];
+    CHECK(ws_memory_open(&s, &err) == 0);
+    CHECK(wl_thread_new(
+        s, &tree_owner,
+        UPP_OPTS(wl_thread_opts, .title = UPP_STR("A talk"),
+                                                  .metadata = UPP_STR("{\"a\":1}"), .alias = UPP_STR("chat 7")), &a, &t,
+                                                              &err) == 0);
+    (void)snprintf(prefixed, sizeof prefixed, "thread_%s", wb_uuid_hex(t.id, hex).p);
+    (void)snprintf(upper, sizeof upper, "thread_%s", wb_uuid_text(t.id, text).p);
+    const struct upp_str names[] = {wb_uuid_text(t.id, text), wb_uuid_hex(t.id, hex), wb_cstr(prefixed), wb_cstr(upper),
+                                    UPP_STR("chat 7")};
+    for (size_t i = 0; i < WB_LEN(names); i++) {
+        test_note("name %zu", i);
+        CHECK(wl_thread_find(s, &tree_owner, names[i], &a, &found, &err) == 0);
+        CHECK(wb_uuid_eq(found.id, t.id) && wb_uuid_eq(found.tree, t.tree) && found.head == t.head);
+        CHECK(found.kind == WL_MAIN && found.version == t.version && found.created_ms == t.created_ms);
+        CHECK_STR(found.title, UPP_STR("A talk"));
+        CHECK_STR(found.metadata, UPP_STR("{\"a\":1}"));
+        /* Somebody else's is as unknown as none, by any name. */
+        CHECK_INT(wl_thread_find(s, &other_tenant, names[i], &a, &found, &err), -UPP_ENOTFOUND);
+        CHECK_INT(wl_thread_find(s, &alice, names[i], &a, &found, &err), -UPP_ENOTFOUND);
+    }
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("there is no thread 'chat 7'"));
+    static const char *const none[] = {"", "thread_", "chat 8", "run_00000000000040008000000000000000",
+                                       "00000000-0000-4000-8000-000000000000"};
+    for (size_t i = 0; i < WB_LEN(none); i++)
+        CHECK_INT(wl_thread_find(s, &tree_owner, wb_cstr(none[i]), &a, &found, &err), -UPP_ENOTFOUND);
+}
+
+TEST(log_thread_alias_is_of_one_user_and_taken_once)
+{
+    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread                          t, u, found;
+    struct upp_err                            err   = {0};
+    const struct wl_thread_opts              *named = UPP_OPTS(wl_thread_opts, .alias = UPP_STR("chat"));
+    CHECK(ws_memory_open(&s, &err) == 0);
+    CHECK(wl_thread_new(s, &tree_owner, named, &a, &t, &err) == 0);
+    CHECK(wl_thread_new(s, &alice, named, &a, &u, &err) == 0); /* her own */
+    CHECK_INT(wl_thread_new(s, &tree_owner, named, &a, &found, &err), -UPP_EBUSY);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("thread 'chat' exists already"));
+    CHECK(wl_thread_find(s, &alice, UPP_STR("chat"), &a, &found, &err) == 0 && wb_uuid_eq(found.id, u.id));
+    CHECK(wl_thread_find(s, &tree_owner, UPP_STR("chat"), &a, &found, &err) == 0 && wb_uuid_eq(found.id, t.id));
+    CHECK_INT(wl_thread_new(s, &tree_owner, UPP_OPTS(wl_thread_opts, .metadata = UPP_STR("[1]")), &a, &found, &err),
+                            -UPP_EINVALID);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("metadata of a thread: expected an object"));
+    CHECK_INT(wl_thread_new(s, &tree_owner, UPP_OPTS(wl_thread_opts, .metadata = UPP_STR("{")), &a, &found, &err),
+                            -UPP_EINVALID);
+}
+
+/* An alias may look like an id of ours: our own forms come first. */
+TEST(log_thread_own_ids_come_before_aliases)
+{
+    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread                          t, u, found;
+    struct upp_err                            err = {0};
+    char                                      text[WB_UUID_TEXT + 1];
+    CHECK(ws_memory_open(&s, &err) == 0);
+    CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
+    CHECK(wl_thread_new(s, &tree_owner, UPP_OPTS(wl_thread_opts, .alias = wb_uuid_text(t.id, text)), &a, &u, &err) ==
+          0);
+    CHECK(wl_thread_find(s, &tree_owner, wb_cstr(text), &a, &found, &err) == 0 && wb_uuid_eq(found.id, t.id));
+    struct upp_str foreign = UPP_STR("0b0b0b0b-0b0b-4b0b-8b0b-0b0b0b0b0b0b");
+    CHECK(wl_thread_new(s, &tree_owner, UPP_OPTS(wl_thread_opts, .alias = foreign, .parent = t.id), &a, &u, &err) == 0);
+    CHECK(u.kind == WL_SUB && wb_uuid_eq(u.parent, t.id));
+    CHECK(wl_thread_find(s, &tree_owner, foreign, &a, &found, &err) == 0 && wb_uuid_eq(found.id, u.id));
+}
+
+TEST(log_id_takes_uuids_with_and_without_prefix)
+{
+    struct wb_uuid u, v;
+    CHECK(wl_id_parse(UPP_STR("01234567-89ab-4cde-8f01-23456789abcd"), UPP_STR("msg_"), &u));
+    CHECK(wl_id_parse(UPP_STR("msg_0123456789AB4CDE8F0123456789ABCD"), UPP_STR("msg_"), &v) && wb_uuid_eq(u, v));
+    CHECK(wl_id_parse(UPP_STR("0123456789ab4cde8f0123456789abcd"), (struct upp_str){0}, &v) && wb_uuid_eq(u, v));
+    CHECK(!wl_id_parse(UPP_STR("msg_0123456789ab4cde8f0123456789abcd"), UPP_STR("run_"), &v));
+    CHECK(!wl_id_parse(UPP_STR("msg_msg_0123456789ab4cde8f0123456789abcd"), UPP_STR("msg_"), &v));
+    CHECK(!wl_id_parse(UPP_STR(""), UPP_STR("msg_"), &v) && !wl_id_parse((struct upp_str){0}, UPP_STR("msg_"), &v));
+}
