@@ -17,6 +17,8 @@ struct wj_syntax {
     unsigned depth;  /* the deepest nesting; 0 for a text without arrays and objects */
 };
 
+WB_EXPORT_BEGIN
+
 /* 0: the text is JSON (RFC 8259, UTF-8) of at most `depth` levels, and *ret is set. -UPP_EINVALID: it is not.
  * -UPP_ELIMIT: it is deeper. err: what was expected and found, and in `where` the line, the column (in characters,
  * both from 1) and the byte (from 0). Lone surrogate escapes are JSON; raw surrogates are not UTF-8. No allocation,
@@ -28,5 +30,7 @@ void wj_place(struct upp_err *err, struct upp_str text, size_t at);
 
 /* The value of four hexadecimal digits, or -1. */
 int wj_hex4(const char *p);
+
+WB_EXPORT_END
 
 #endif

@@ -48,17 +48,18 @@ struct wl_store *wr_engine_store(const struct wr_engine *e);
 enum wr_busy { WR_REJECT = 1, WR_ENQUEUE, WR_INTERRUPT, WR_ROLLBACK };
 
 struct wr_start {
-    struct wl_owner           owner;
-    struct wb_uuid            thread; /* all zero: a new one */
-    struct upp_str            agent;
-    const struct upp_message *input;      /* NULL: the path ends with what shall be answered */
-    struct upp_str            who;        /* the user by name; no text: not said */
-    struct upp_str            options;    /* JSON, kept with the run */
-    uint8_t                   on_busy;    /* enum wr_busy; 0: WR_REJECT */
-    uint8_t                   durability; /* 0: the engine's */
-    struct upp_str            route, key; /* Idempotency-Key; no text: none */
-    const unsigned char      *body;       /* SHA-256 of the request's body, with a key */
-    uint64_t                  delay_ms;   /* for tests: 0 */
+    struct wl_owner                  owner;
+    struct wb_uuid                   thread; /* all zero: a new one */
+    struct upp_str                   agent;
+    const struct upp_message        *input;      /* NULL: the path ends with what shall be answered */
+    struct upp_str                   who;        /* the user by name; no text: not said */
+    struct upp_str                   options;    /* JSON, kept with the run */
+    uint8_t                          on_busy;    /* enum wr_busy; 0: WR_REJECT */
+    uint8_t                          durability; /* 0: the engine's */
+    struct upp_str                   route, key; /* Idempotency-Key; no text: none */
+    const unsigned char             *body;       /* SHA-256 of the request's body, with a key */
+    const struct upp_message *const *history;    /* before the input, where there is no store; borrowed until it ends */
+    size_t                           n_history;
 };
 
 struct wr_started {

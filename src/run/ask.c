@@ -1,0 +1,391 @@
+/* run/ask.c — asking the model: attempts, the open message, voids.
+ *
+ * What the model says is on the air at once. It becomes part of the draft when it is finished, and is committed with
+ * the start of its tools (C2) or the end of its step (C4).
+ */
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/hooks.h"
+#include "base/uuid.h"
+#include "model/upp_json.h"
+#include "run/internal.h"
+
+/* ---- Waiting through fibers ---------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int sleep_fiber(void *arg, uint64_t ms, struct upp_err *err)
+{
+    (void)arg;
+    return weft_sleep_ms(ms, err);
+}
+
+static const struct upp_wait fiber_wait = {.size = sizeof fiber_wait, .sleep_ms = sleep_fiber};
+
+/* ---- The open message ------------------------------------------------------------------------------------ */
+
+/* One call of the model. */
+struct asking {
+    struct wr_run              *run;
+    const struct weft_ask_opts *opts;
+    struct upp_str              phase;
+    struct wr_open             *open;
+    struct upp_request          request;
+    struct upp_tool_spec       *tools;
+    struct upp_step_event       end;   /* usage, stop, metadata, data */
+    bool                        said;  /* something was said in this attempt */
+    unsigned                    since; /* deltas since readers had a turn */
+    size_t                      bytes;
+};
+
+/* The message goes on the air with the first thing that is said: a call that fails before that leaves no trace. */
+static void go_on_air(struct asking *a)
+{
+    struct wr_tree *t = a->run->tree;
+    if (a->said)
+        return;
+    a->said = true;
+    if (a->run->row.depth)
+        return; /* a child's message is delivered when it is whole */
+    a->open->number = t->next;
+    t->open         = a->open;
+}
+
+static void on_air(struct asking *a)
+{
+    if (a->run->row.depth == 0)
+        wr_tree_wake(a->run->tree);
+}
+
+static int open_message(struct asking *a, struct upp_err *err)
+{
+    struct wr_run *run = a->run;
+    int            r   = wr_open_new(run->engine->opts.max_message, &run->memory, &a->open, err);
+    if (r < 0)
+        return r;
+    struct wr_open *o = a->open;
+    o->face           = run->face;
+    o->index          = run->end.length + (uint32_t)run->draft.entries.n;
+    o->step           = run->pub.state.step + 1;
+    o->entry.step     = o->step;
+    o->entry.phase    = a->phase;
+    o->entry.who      = run->row.agent;
+    o->entry.attempt  = (uint8_t)(run->attempt % WM_ATTEMPTS);
+    if (a->opts && a->opts->scaffolding)
+        o->entry.audience = WM_AUDIENCE_RUN;
+    o->entry.message.time_ms = wr_now(run);
+    if (!run->step_open)
+        wm_tape_mark(&o->tape, WM_MARK_STEP, 0);
+    wm_tape_mark(&o->tape, WM_MARK_OPEN, 0);
+    return wb_buf_check(&o->tape.out, err);
+}
+
+static void drop_message(struct asking *a)
+{
+    wr_readers_leave(a->run->tree, a->open, true);
+    if (a->run->tree->open == a->open)
+        a->run->tree->open = NULL;
+    wr_open_free(a->open);
+    a->open = NULL;
+}
+
+/* A call id that is empty or taken in the run tree is replaced; the vendor's own stays in the part's metadata. */
+static bool id_taken(const struct wr_run *run, struct upp_str id)
+{
+    for (const struct wr_run *up = run; up; up = up->parent)
+        if (wr_ids_have(&up->ids, id))
+            return true;
+    return false;
+}
+
+static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err *err)
+{
+    char id[5 + WB_UUID_HEX + 1] = "call_";
+    if (ev->part_kind == UPP_PART_CALL && (!ev->id.n || id_taken(a->run, ev->id))) {
+        struct wb_uuid u;
+        int            r = wb_uuid_new(&u, err);
+        if (r < 0)
+            return r;
+        wb_uuid_hex(u, id + 5);
+        ev->id = wb_str(id, 5 + WB_UUID_HEX);
+    }
+    if (ev->part_kind == UPP_PART_CALL) {
+        int bad = wr_ids_add(&a->run->ids, ev->id, err);
+        if (bad < 0)
+            return bad;
+    }
+    int r = wr_open_part(a->open, ev, err);
+    if (r >= 0)
+        go_on_air(a);
+    return r;
+}
+
+static int ended(struct asking *a, const struct upp_step_event *ev, struct upp_err *err)
+{
+    struct wb_arena *m              = &a->run->memory;
+    a->end                          = *ev;
+    a->end.metadata                 = wb_arena_dup(m, ev->metadata);
+    a->end.data                     = wb_arena_dup(m, ev->data);
+    a->open->entry.message.metadata = a->end.metadata;
+    go_on_air(a);
+    return wb_arena_check(m, err);
+}
+
+static int take(struct asking *a, struct upp_step_event *ev, struct upp_err *err)
+{
+    switch (ev->kind) {
+    case UPP_STEP_OPEN:
+        a->open->entry.message.id = wb_arena_dup(&a->run->memory, ev->text);
+        return wb_arena_check(&a->run->memory, err);
+    case UPP_STEP_PART_OPEN:
+        return part_open(a, ev, err);
+    case UPP_STEP_DELTA:
+        a->bytes += ev->text.n;
+        a->since++;
+        return wr_open_delta(a->open, ev->part, ev->text, err);
+    case UPP_STEP_PART_CLOSE:
+        return wr_open_close(a->open, ev->part, ev->metadata, err);
+    default:
+        return ended(a, ev, err);
+    }
+}
+
+/* One attempt: 0, or what failed it. */
+static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+    struct upp_step_event                         ev;
+    int r = upp_step_open(a->run->pub.agent->model, &a->request, &fiber_wait, &step, err);
+    while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
+        r = take(a, &ev, err);
+        if (r < 0)
+            break;
+        if (!wb_list_empty(&a->run->tree->readers)) {
+            on_air(a);
+            if (a->since >= WR_YIELD_PARTS || a->bytes >= WR_YIELD_BYTES) {
+                a->since = 0;
+                a->bytes = 0;
+                r        = weft_yield(err);
+            }
+        } else if (weft_fiber_canceled())
+            r = upp_fail(err, UPP_ECANCELED, "cancelled");
+    }
+    return r;
+}
+
+/* ---- Attempts ---------------------------------------------------------------------------------------------- */
+
+static bool worth_again(int r)
+{
+    return r == -UPP_ERATE || r == -UPP_EPROVIDER || r == -UPP_ENET || r == -UPP_ETIMEOUT || r == -UPP_EPROTO;
+}
+
+static uint64_t delay_ms(const struct weft_retry *retry, unsigned tried, const struct upp_err *why)
+{
+    if (why->retry_after_ms)
+        return WB_MIN(why->retry_after_ms, 60000u);
+    uint64_t ms = retry->base_delay_ms ? retry->base_delay_ms : 500;
+    for (unsigned i = 1; i < tried && ms < 30000; i++)
+        ms *= 2;
+    return WB_MIN(ms, 30000u);
+}
+
+/* C5: what was said since the last record is void, and the epoch rises. */
+static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
+{
+    struct wr_run  *run = a->run;
+    struct wr_tree *t   = run->tree;
+    drop_message(a);
+    run->attempt++;
+    run->voids++;
+    run->engine->counts.voids++;
+    if (run->row.depth) /* nobody has seen it: a child's message is delivered when it is whole */
+        return 0;
+    struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
+    if (!ev)
+        return -UPP_ENOMEM;
+    ev->last = t->next - 1;
+    t->epoch++;
+    wb_crashpoint("void.before");
+    return wr_flush(run, NULL, err);
+}
+
+static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
+{
+    const struct weft_retry *retry = &a->run->pub.agent->retry;
+    unsigned                 max   = retry->max_attempts ? retry->max_attempts : 3;
+    for (unsigned n = a->run->voids + 1;; n++) {
+        int r = a->open ? 0 : open_message(a, err);
+        if (r < 0)
+            return r;
+        a->request.attempt = n;
+        struct upp_err why = {0};
+        wb_crashpoint("ask.open");
+        r = attempt(a, &why);
+        wb_crashpoint("ask.said");
+        if (r >= 0)
+            return 0;
+        bool again = n < max && worth_again(r);
+        if (!again) {
+            if (err)
+                *err = why;
+            return r;
+        }
+        if (a->said) {
+            r       = void_attempt(a, err);
+            a->said = false;
+        } else
+            r = 0;
+        if (r >= 0)
+            r = weft_sleep_ms(delay_ms(retry, n, &why), err);
+        if (r < 0)
+            return r;
+    }
+}
+
+/* ---- Into the draft ------------------------------------------------------------------------------------------ */
+
+static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *err)
+{
+    struct wr_run      *run   = a->run;
+    struct wr_said     *said  = wb_new(&run->memory, struct wr_said);
+    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
+    struct wm_entry    *entry = said && m ? wr_draft_entry(run, err) : NULL;
+    struct wm_event    *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
+    int                 r     = ev ? wr_open_take(a->open, &run->memory, entry, err) : -UPP_ENOMEM;
+    if (r < 0) {
+        run->draft.entries.n -= entry != NULL;
+        run->draft.records.n -= ev != NULL;
+        return upp_fail(err, UPP_ENOMEM, "no memory for a message");
+    }
+    *m              = entry->message;
+    ev->usage       = a->end.usage;
+    ev->stop        = a->end.stop;
+    ev->part        = (uint32_t)(run->draft.entries.n - 1);
+    run->draft.open = a->open;
+    a->open         = NULL;
+    run->step_open = run->step_dirty = true;
+    run->voids                       = 0;
+    *said                            = (struct wr_said){.phase = a->phase,
+                                                        .reply = {.message = m, .usage = a->end.usage, .stop = a->end.stop, .data = a->end.data}};
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
+        said->reply.n_calls += !p->cut;
+    *ret = said;
+    return wr_path_add(run, m, err);
+}
+
+static void add_usage(struct upp_usage *to, const struct upp_usage *u)
+{
+    to->input += u->input;
+    to->output += u->output;
+    to->cache_read += u->cache_read;
+    to->cache_write += u->cache_write;
+}
+
+static int make_request(struct asking *a, struct upp_err *err)
+{
+    struct wr_run               *run   = a->run;
+    const struct weft_agent_def *agent = run->pub.agent;
+    size_t                       n     = a->opts && a->opts->no_tools ? 0 : agent->n_tools;
+    a->request                         = (struct upp_request){.system = agent->system, .params = agent->params};
+    if (a->opts)
+        a->request.structure = a->opts->structure;
+    struct upp_tool_spec *specs = n ? wb_new_n(&run->memory, struct upp_tool_spec, n) : NULL;
+    if (n && !specs)
+        return wb_arena_check(&run->memory, err);
+    for (size_t i = 0; i < n; i++)
+        specs[i] = agent->tools[i].spec;
+    a->request.tools      = specs;
+    a->request.n_tools    = n;
+    a->request.messages   = run->path.p;
+    a->request.n_messages = run->path.n;
+    return 0;
+}
+
+/* A prompt of the strategy: on the path for this run alone. It is written once, whoever asks again. */
+static int add_prompt(struct asking *a, struct upp_err *err)
+{
+    struct wr_run *run = a->run;
+    if (!a->opts || !a->opts->prompt)
+        return 0;
+    for (size_t i = 0; i < run->prompted.n; i++)
+        if (wb_str_eq(run->prompted.p[i], a->phase))
+            return 0;
+    if (!wb_vec_push(&run->prompted, a->phase, WR_CALLS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    struct wm_entry *e = wr_draft_entry(run, err);
+    if (!e)
+        return -UPP_ENOMEM;
+    e->audience = WM_AUDIENCE_RUN;
+    e->phase    = a->phase;
+    int r       = wm_message_copy(&run->memory, a->opts->prompt, &e->message, err);
+    if (r < 0) {
+        run->draft.entries.n--;
+        return r;
+    }
+    e->message.time_ms    = wr_now(run);
+    struct upp_message *m = wb_new(&run->memory, struct upp_message);
+    if (!m)
+        return wb_arena_check(&run->memory, err);
+    *m = e->message;
+    return wr_path_add(run, m, err);
+}
+
+static int step_start(struct wr_run *run, struct upp_err *err)
+{
+    const struct weft_hooks *h = run->pub.agent->hooks;
+    if (run->step_dirty || !h || !h->on_step_start)
+        return 0;
+    return h->on_step_start(h->arg, &run->pub, run->pub.state.step + 1, err);
+}
+
+static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
+{
+    struct wr_run *run = a->run;
+    int            r   = step_start(run, err);
+    /* What was done before must be committed before anything new is said. */
+    if (r >= 0 && !wr_draft_empty(run))
+        r = wr_flush(run, NULL, err);
+    if (r >= 0)
+        r = add_prompt(a, err);
+    if (r >= 0)
+        r = make_request(a, err);
+    if (r >= 0)
+        r = attempts(a, err);
+    run->pub.state.cycles++;
+    struct wr_said *said = NULL;
+    if (r >= 0)
+        r = into_draft(a, &said, err);
+    else if (a->open && a->said && !run->engine->closing) {
+        /* The last attempt allowed, or a cancel: what was said so far is kept, and the run ends. */
+        struct upp_err second = {0};
+        if (wr_open_cut(a->open, &second) >= 0 && into_draft(a, &said, &second) >= 0)
+            return r;
+    }
+    if (a->open)
+        drop_message(a);
+    if (r < 0)
+        return r;
+    add_usage(&run->step_usage, &said->reply.usage);
+    add_usage(&run->pub.state.usage, &said->reply.usage);
+    if (!wb_vec_push(&run->said, said, WR_CALLS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    return 0;
+}
+
+int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_opts *opts,
+                 const struct weft_reply **ret, struct upp_err *err)
+{
+    struct wr_run *run = wr_of(pub);
+    struct asking  a   = {.run = run, .opts = opts, .phase = wb_cstr(phase)};
+    for (size_t i = 0; i < run->said.n; i++)
+        if (wb_str_eq(run->said.p[i]->phase, a.phase)) {
+            *ret = &run->said.p[i]->reply;
+            return 0;
+        }
+    if (!pub->agent->model)
+        return upp_fail(err, UPP_EINVALID, "agent %.*s has no model", UPP_FMT(pub->agent->name));
+    int r = ask(&a, err);
+    if (r < 0)
+        return r;
+    *ret = &run->said.p[run->said.n - 1]->reply;
+    return 0;
+}

@@ -1,0 +1,258 @@
+/* run/draft.c — from what a run did to one committed row.
+ *
+ * Everything a commit point says is gathered in the run's draft and written as one row. The lane makes commits of a
+ * tree one after the other, and gives events their numbers in that order.
+ */
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/hooks.h"
+#include "run/internal.h"
+
+enum { MAX_RECORDS = 1024, MAX_ENTRIES = 256 };
+
+struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_err *err)
+{
+    struct wr_draft *d = &run->draft;
+    if (!wb_vec_push(&d->records, ((struct wm_event){.kind = kind, .step = run->pub.state.step + 1}), MAX_RECORDS)) {
+        upp_fail(err, d->records.n >= MAX_RECORDS ? UPP_ELIMIT : UPP_ENOMEM, "no room for a record");
+        return NULL;
+    }
+    struct wm_event *ev = &d->records.p[d->records.n - 1];
+    ev->time_ms         = wr_now(run);
+    return ev;
+}
+
+struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err)
+{
+    struct wr_draft *d = &run->draft;
+    struct wm_entry  e = {.kind     = WM_ENTRY_MESSAGE,
+                          .origin   = WM_ORIGIN_RUN,
+                          .audience = WM_AUDIENCE_ALL,
+                          .step     = run->pub.state.step + 1};
+    e.message.time_ms  = wr_now(run);
+    if (!wb_vec_push(&d->entries, e, MAX_ENTRIES)) {
+        upp_fail(err, d->entries.n >= MAX_ENTRIES ? UPP_ELIMIT : UPP_ENOMEM, "no room for an entry");
+        return NULL;
+    }
+    return &d->entries.p[d->entries.n - 1];
+}
+
+bool wr_draft_empty(const struct wr_run *run)
+{
+    const struct wr_draft *d = &run->draft;
+    return !d->entries.n && !d->records.n && !d->open && !d->state;
+}
+
+int64_t wr_now(struct wr_run *run)
+{
+    run->time_ms = WB_MAX(run->time_ms, wb_wall_ms());
+    return run->time_ms;
+}
+
+int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+{
+    if (!wb_vec_push(&run->path, m, UINT32_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the path");
+    return 0;
+}
+
+/* ---- Flushing -------------------------------------------------------------------------------------------- */
+
+/* What a flush works with. */
+struct flush {
+    struct wr_run  *run;
+    struct wr_draft draft; /* taken: what comes meanwhile goes into the next row */
+    struct wm_row   row;
+    struct wb_buf   state, body;
+    struct upp_str  tape;
+    uint64_t        events;
+};
+
+static void take_draft(struct flush *f)
+{
+    struct wr_run *run = f->run;
+    f->draft           = run->draft;
+    run->draft         = (struct wr_draft){.turn = f->draft.turn + 1};
+}
+
+/* Nothing was written: all of it is still to be said, before what came since. False: no memory even for that. */
+static bool give_back(struct flush *f)
+{
+    struct wr_draft *now = &f->run->draft;
+    bool             ok  = true;
+    for (size_t i = 0; i < now->entries.n; i++)
+        ok &= wb_vec_push(&f->draft.entries, now->entries.p[i], 2 * MAX_ENTRIES);
+    for (size_t i = 0; i < now->records.n; i++)
+        ok &= wb_vec_push(&f->draft.records, now->records.p[i], 2 * MAX_RECORDS);
+    wb_vec_done(&now->entries);
+    wb_vec_done(&now->records);
+    *now = f->draft;
+    return ok;
+}
+
+static int make_row(struct flush *f, struct upp_err *err)
+{
+    struct wr_run  *run = f->run;
+    struct wr_tree *t   = run->tree;
+    f->row              = (struct wm_row){.epoch     = t->epoch,
+                                          .event     = t->next,
+                                          .step      = run->pub.state.step,
+                                          .time_ms   = run->time_ms,
+                                          .entries   = f->draft.entries.p,
+                                          .n_entries = f->draft.entries.n,
+                                          .records   = f->draft.records.p,
+                                          .n_records = f->draft.records.n};
+    for (size_t i = 0; i < f->row.n_records; i++) /* the entries have come to rest */
+        if (f->row.records[i].kind == WM_MESSAGE)
+            f->row.records[i].entry = &f->row.entries[f->row.records[i].part];
+    if (f->draft.open)
+        f->row.tape = wm_tape_end(&f->draft.open->tape);
+    f->events = f->row.n_records + (f->draft.open ? f->draft.open->tape.events : 0);
+    if (!f->events)
+        f->row.event = 0;
+    if (!f->draft.state)
+        return 0;
+    int r        = wr_state_write(run, &f->state, err);
+    f->row.state = wb_buf_str(&f->state);
+    return r;
+}
+
+static int keep_row(struct flush *f, struct upp_err *err)
+{
+    struct wr_tree *t = f->run->tree;
+    struct wr_kept *k = wb_alloc(sizeof *k + f->body.n + f->row.tape.n);
+    if (!k)
+        return upp_fail(err, UPP_ENOMEM, "no memory to keep a row");
+    char *bytes = (char *)(k + 1);
+    *k          = (struct wr_kept){.body   = wb_str(bytes, f->body.n),
+                                   .tape   = wb_str(bytes + f->body.n, f->row.tape.n),
+                                   .at     = {t->epoch, f->row.event},
+                                   .events = f->events,
+                                   .index  = f->run->end.length,
+                                   .face   = f->run->face};
+    memcpy(bytes, f->body.p, f->body.n);
+    if (f->row.tape.n)
+        memcpy(bytes + f->body.n, f->row.tape.p, f->row.tape.n);
+    wb_list_push(&t->kept, &k->link);
+    t->n_kept++;
+    t->kept_bytes += k->body.n + k->tape.n;
+    return 0;
+}
+
+static unsigned sync_flag(const struct wr_run *run, const struct wr_draft *d, bool ends)
+{
+    switch (run->row.durability) {
+    case WM_ASYNC:
+        return d->must_sync ? WL_SYNCED : 0;
+    case WM_EXIT:
+        return d->must_sync || ends ? WL_SYNCED : 0;
+    default:
+        return WL_SYNCED;
+    }
+}
+
+static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, struct upp_err *err)
+{
+    struct wr_run   *run = f->run;
+    struct wl_row    row = {.node      = run->row.node,
+                            .pos       = run->end.pos,
+                            .n_entries = (uint32_t)f->row.n_entries,
+                            .format    = WM_FORMAT,
+                            .run       = run->row.id,
+                            .body      = wb_buf_str(&f->body),
+                            .tape      = f->row.tape};
+    struct wl_change changes[WB_LEN(more->changes) + 1];
+    size_t           n    = 0;
+    bool             ends = false;
+    for (size_t i = 0; more && i < more->n; i++) { /* the node comes before what stands in it */
+        changes[n++] = more->changes[i];
+        ends |= more->changes[i].kind == WL_SET_RUN;
+    }
+    changes[n++]       = (struct wl_change){.kind = WL_ADD_ROW, .row = &row};
+    struct wl_commit c = {
+        .owner = run->tree->owner, .changes = changes, .n = n, .flags = sync_flag(run, &f->draft, ends)};
+    struct wl_store *s = run->engine->store;
+    wb_crashpoint("commit.before");
+    int r = s->ops->commit(s, &c, err);
+    wb_crashpoint("commit.after");
+    return r;
+}
+
+/* The row is committed: what follows from it in memory. */
+static void settle(struct flush *f)
+{
+    struct wr_run  *run = f->run;
+    struct wr_tree *t   = run->tree;
+    run->end.pos        = wl_pos_next(run->end.pos, (uint32_t)f->row.n_entries);
+    run->end.length += (uint32_t)f->row.n_entries;
+    run->end.time_ms = f->row.time_ms;
+    if (f->row.n_entries)
+        run->attempt = 0;
+    t->next += f->events;
+    if (f->draft.open) {
+        wr_readers_leave(t, f->draft.open, false);
+        if (t->open == f->draft.open)
+            t->open = NULL;
+        wr_open_free(f->draft.open);
+    }
+    for (size_t i = 0; i < f->draft.records.n && run->row.depth == 0; i++)
+        if (f->draft.records.p[i].kind == WM_RUN)
+            t->status = f->draft.records.p[i].status;
+}
+
+static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, struct upp_err *err)
+{
+    struct wr_tree  *t     = f->run->tree;
+    struct wl_store *store = f->run->engine->store;
+    int              r     = make_row(f, err);
+    if (r < 0)
+        return r;
+    bool watched = !wb_list_empty(&t->readers);
+    if (store || watched) {
+        r = wm_row_write(&f->row, &f->body, err);
+        if (r >= 0 && watched)
+            r = keep_row(f, err); /* before the commit: what is committed must not fail any more */
+        if (r < 0)
+            return r;
+    }
+    if (store)
+        r = commit(f, more, err);
+    if (r < 0 && watched) {
+        struct wr_kept *k = wb_item(t->kept.prev, struct wr_kept, link);
+        wb_unlink(&k->link);
+        t->n_kept--;
+        t->kept_bytes -= k->body.n + k->tape.n;
+        wb_free(k);
+    }
+    return r;
+}
+
+int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err)
+{
+    struct wr_tree *t    = run->tree;
+    struct flush    f    = {.run = run, .state = WB_BUF(WR_RUN_MEMORY), .body = WB_BUF(WR_RUN_MEMORY)};
+    uint64_t        turn = run->draft.turn;
+    wr_lane_take(t);
+    if (turn != run->draft.turn && !more && wr_draft_empty(run)) { /* somebody took it along */
+        wr_lane_leave(t);
+        return 0;
+    }
+    take_draft(&f);
+    int r = t->failed ? upp_fail(err, (enum upp_code) - t->failed, "the store failed this run before") : 0;
+    if (r >= 0)
+        r = flush(&f, more, err);
+    if (r >= 0) {
+        settle(&f);
+        wb_vec_done(&f.draft.entries);
+        wb_vec_done(&f.draft.records);
+        wr_kept_trim(t);
+        wr_tree_wake(t);
+    } else {
+        if (!give_back(&f) || r == -UPP_ESTORE)
+            t->failed = r; /* the store has what was committed: a later recovery goes on from there */
+    }
+    wb_buf_done(&f.state);
+    wb_buf_done(&f.body);
+    wr_lane_leave(t);
+    return r;
+}

@@ -1,0 +1,265 @@
+/* run/finish.c — working on a run, and its end: completed, failed, cancelled; with what a thread needs to stay whole.
+ */
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/log.h"
+#include "model/upp_json.h"
+#include "run/internal.h"
+
+int wr_execute(struct wr_run *run, struct upp_err *err)
+{
+    const struct weft_agent_def *agent = run->pub.agent;
+    if (!agent)
+        return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(run->row.agent));
+    if (run->row.cancel)
+        return upp_fail(err, UPP_ECANCELED, "cancelled");
+    return agent->strategy->execute(&run->pub, err);
+}
+
+/* ---- Repairs ---------------------------------------------------------------------------------------------- */
+
+/* The result that stands for one that will never come. */
+static struct upp_str stand_in(const struct wr_call *c, bool canceled, uint8_t *outcome)
+{
+    if (c && c->state == WR_CALL_STARTED) {
+        *outcome = WM_UNKNOWN;
+        return canceled ? UPP_STR("outcome unknown: the run was cancelled while this ran")
+                        : UPP_STR("outcome unknown: the run ended while this ran");
+    }
+    *outcome = WM_STOPPED;
+    return canceled ? UPP_STR("not run: the run was cancelled") : UPP_STR("not run: the run ended before");
+}
+
+static int repair_call(struct wr_run *run, const struct upp_part *p, bool canceled, struct upp_err *err)
+{
+    struct wr_call *c = wr_call_add(run, p->id, err);
+    if (!c)
+        return -UPP_ENOMEM;
+    if (c->state == WR_CALL_ENDED)
+        return 0;
+    uint8_t          outcome;
+    struct upp_str   json = wr_json_text(run, stand_in(c, canceled, &outcome));
+    struct wm_event *ev   = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
+    if (!ev)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a repair");
+    ev->call    = p->id;
+    ev->name    = p->name;
+    ev->text    = json;
+    ev->outcome = outcome;
+    c->state    = WR_CALL_ENDED;
+    return 0;
+}
+
+/* Every call of a message that was said has one result after it. */
+static int repair_message(struct wr_run *run, const struct wr_said *said, bool canceled, struct upp_err *err)
+{
+    size_t          n    = 0;
+    struct upp_str *refs = wb_new_n(&run->memory, struct upp_str, said->reply.n_calls);
+    if (!refs)
+        return wb_arena_check(&run->memory, err);
+    for (const struct upp_part *p = NULL; (p = upp_part_next(said->reply.message, p, UPP_PARTS_CALLS));) {
+        const struct wr_call *c = p->cut ? NULL : wr_call_find(run, p->id);
+        if (p->cut || (c && c->shown))
+            continue;
+        int r = repair_call(run, p, canceled, err);
+        if (r < 0)
+            return r;
+        refs[n++] = p->id;
+    }
+    struct wm_entry *e = n ? wr_draft_entry(run, err) : NULL;
+    if (!n)
+        return 0;
+    if (!e)
+        return -UPP_ENOMEM;
+    e->kind         = WM_ENTRY_REPAIR;
+    e->message.role = UPP_ROLE_TOOL;
+    e->refs         = refs;
+    e->n_refs       = n;
+    return 0;
+}
+
+static int repair(struct wr_run *run, bool canceled, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < run->said.n; i++)
+        r = run->said.p[i]->reply.n_calls ? repair_message(run, run->said.p[i], canceled, err) : 0;
+    return r;
+}
+
+/* ---- The end ---------------------------------------------------------------------------------------------- */
+
+static struct upp_str error_json(struct wr_run *run, const struct upp_err *why)
+{
+    struct wb_buf    b = WB_BUF(8192);
+    struct wj_writer w;
+    wj_writer_init(&w, &b, NULL);
+    wm_err_write(&w, why);
+    struct upp_str s = wj_writer_check(&w) < 0 ? (struct upp_str){0} : wb_arena_dup(&run->memory, wb_buf_str(&b));
+    wb_buf_done(&b);
+    return s;
+}
+
+static int last_records(struct wr_run *run, uint8_t status, const struct upp_err *why, struct upp_err *err)
+{
+    bool canceled = status == WM_CANCELED;
+    int  r        = status == WM_COMPLETED ? 0 : repair(run, canceled, err);
+    if (r >= 0 && status == WM_COMPLETED && run->step_dirty)
+        r = wr_step_close(run, err);
+    struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
+    if (!ev)
+        return r < 0 ? r : -UPP_ENOMEM;
+    ev->status = status;
+    ev->step   = run->pub.state.step;
+    ev->usage  = run->pub.state.usage;
+    if (status == WM_FAILED || status == WM_EXPIRED) {
+        ev->text = error_json(run, why);
+        if (!ev->text.p)
+            return upp_fail(err, UPP_ENOMEM, "no memory for an error");
+        run->row.error = ev->text;
+    }
+    return 0;
+}
+
+static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struct upp_err *why, struct upp_err *err)
+{
+    int r = last_records(run, status, why, err);
+    if (r < 0)
+        return r;
+    struct wm_run row   = run->row;
+    row.status          = status;
+    row.epoch           = run->tree->epoch;
+    row.usage           = run->pub.state.usage;
+    row.ended_ms        = wr_now(run);
+    row.expires_ms      = 0;
+    struct wr_more more = {.changes = {{.kind = WL_SET_RUN, .run = &row},
+                                       {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}}},
+                           .n       = 2};
+    wb_crashpoint("end.before");
+    r = wr_flush(run, &more, err);
+    wb_crashpoint("end.after");
+    run->changing = false;
+    if (r >= 0) {
+        run->row = row;
+        run->row.version++;
+        run->engine->counts.ended++;
+    }
+    return r;
+}
+
+static uint8_t status_of(const struct wr_run *run, int result)
+{
+    if (run->row.cancel || result == -UPP_ECANCELED)
+        return WM_CANCELED;
+    if (result == -UPP_ETIMEOUT && run->row.status == WM_WAITING)
+        return WM_EXPIRED;
+    return result >= 0 ? WM_COMPLETED : WM_FAILED;
+}
+
+int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
+{
+    /* Waiting is committed. When the engine closes, or the store failed, the log says where to go on. */
+    if (result == -UPP_EWAIT || run->tree->failed || (run->engine->closing && result < 0))
+        return 0;
+    WEFT_SHIELD(WR_END_MS);
+    const struct weft_hooks *h      = run->pub.agent ? run->pub.agent->hooks : NULL;
+    struct upp_err           hook   = {0};
+    int                      r      = 0;
+    uint8_t                  status = status_of(run, result);
+    if (status == WM_COMPLETED && h && h->on_complete && (r = h->on_complete(h->arg, &run->pub, &hook)) < 0) {
+        status = WM_FAILED;
+        why    = &hook;
+    }
+    if (status == WM_FAILED && h && h->on_error)
+        r = h->on_error(h->arg, &run->pub, why, &hook);
+    if (status != WM_COMPLETED && (r = wr_children_end(run, result, why, err)) < 0)
+        return r;
+    return end_run(run, status, why, err);
+}
+
+/* ---- Fibers of roots ----------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int work(struct wr_run *run, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    int            r   = run->loaded ? 0 : wr_load(run, &why);
+    run->loaded        = r >= 0;
+    if (r >= 0)
+        r = wr_execute(run, &why);
+    return wr_finish(run, r, &why, err);
+}
+
+static void run_gone(struct wr_run *run)
+{
+    struct wr_tree *t = run->tree;
+    t->run            = NULL;
+    run->engine->working--;
+    wr_run_free(run);
+}
+
+void wr_tree_disown(struct wr_run *run)
+{
+    struct wr_tree *t = run->tree;
+    t->refs++;
+    t->run = NULL;
+    wr_run_free(run);
+    wr_tree_wake(t);
+    wr_tree_unref(t);
+}
+
+static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
+{
+    struct wr_run    *run = arg;
+    struct wr_tree   *t   = run->tree;
+    struct wr_engine *e   = run->engine;
+    t->refs++;
+    t->fiber = weft_fiber_self();
+    while (run->gate == WR_SHUT) {
+        struct weft_shield shield = weft__shield_forever();
+        int                r      = weft_cond_wait(&run->at_gate, NULL);
+        weft_shield_end(&shield);
+        (void)r; /* shielded: whoever launched it opens the gate */
+    }
+    int            r      = 0;
+    struct wb_uuid thread = run->row.thread;
+    bool           go     = run->gate == WR_GO;
+    if (go) {
+        struct upp_err why = {0};
+        r                  = work(run, &why);
+        if (r < 0) {
+            t->failed = r;
+            wb_log(WB_WARN, "a run could not be ended", WB_LERR(&why));
+        }
+    }
+    bool ended = go && !t->failed && wm_status_ended(t->status);
+    run_gone(run);
+    if (ended && e->store && !e->closing) {
+        WEFT_SHIELD(WR_END_MS);
+        r = wr_start_next(e, &t->owner, thread, err);
+    }
+    t->fiber = NULL;
+    wr_tree_wake(t);
+    weft_cond_broadcast(&e->moved);
+    wr_tree_unref(t);
+    return r;
+}
+
+int wr_launch(struct wr_run *run, struct upp_err *err)
+{
+    struct wr_engine *e = run->engine;
+    if (e->closing)
+        return upp_fail(err, UPP_EREFUSED, "the engine is closing");
+    if (e->working >= e->opts.max_runs)
+        return upp_fail(err, UPP_ELIMIT, "%u runs work already", e->opts.max_runs);
+    int r = weft_scope_spawn(&e->scope, "run", root_main, run, NULL, err);
+    if (r < 0)
+        return r;
+    e->working++;
+    run->tree->run = run;
+    return 0;
+}
+
+void wr_go(struct wr_run *run, bool committed)
+{
+    run->gate = committed ? WR_GO : WR_STOP;
+    weft_cond_signal(&run->at_gate);
+}

@@ -1,0 +1,346 @@
+/* run/internal.h — what the files of the engine share.
+ *
+ * A *tree* is a root run with its children: one event sequence, one commit at a time (its lane), the readers. A *run*
+ * is one execution of a strategy; it exists while a fiber works on it. A *draft* is the row that a run has not
+ * committed yet. An *open message* is what a model is saying right now: readers see it grow before it is committed.
+ *
+ * Invariants
+ *  1. Events are numbered in the order of commits. A root's open message has the numbers that follow the last commit,
+ * and while it is open nothing else of its tree is committed with events. A child's message is numbered when it is
+ *     committed: children may speak at the same time, and the sequence has no gaps.
+ *  2. What is delivered as a record is in the store. What is not committed is lost with the process, and only that.
+ *  3. Everything of an engine happens on its one loop; only the lane is held across a wait.
+ */
+#ifndef WR_INTERNAL_H
+#define WR_INTERNAL_H
+
+#include "base/list.h"
+#include "base/vec.h"
+#include "fiber/fiber.h"
+#include "run/engine.h"
+
+enum {
+    WR_KEPT_ROWS   = 64,        /* committed rows a tree keeps for readers that follow, while there is a store */
+    WR_KEPT_BYTES  = 1 << 20,   /* and at most so much of them */
+    WR_KEPT_ALONE  = 64 << 20,  /* without a store: what the slowest reader may be behind */
+    WR_RUN_MEMORY  = 512 << 20, /* of one run: history and what was said */
+    WR_CALLS       = 128,       /* tool calls of one message */
+    WR_PARTS       = 1024,      /* parts of one message */
+    WR_RETRIES     = 16,        /* when somebody else was first */
+    WR_END_MS      = 10000,     /* the end of a run is shielded for so long */
+    WR_YIELD_BYTES = 16 << 10,  /* readers get a turn after so much was said without a wait */
+    WR_YIELD_PARTS = 64,        /* and after so many deltas */
+};
+
+/* ---- Trees ------------------------------------------------------------------------------------------- */
+
+/* A committed row as it was written, for readers. */
+struct wr_kept {
+    struct wb_link   link;
+    struct upp_str   body, tape;
+    struct wr_from   at;     /* epoch and number of its first event */
+    uint64_t         events; /* how many it has */
+    uint32_t         index;  /* of its first entry in its node */
+    struct wr_faces *face;
+};
+
+/* Who speaks: shared by the events of one run. Lives as long as the tree. */
+struct wr_faces {
+    struct wr_faces *next;
+    struct wm_source from; /* epoch is not used: each row has its own */
+};
+
+struct wr_open;
+
+struct wr_tree {
+    struct wr_engine *engine;
+    struct wb_link    link; /* in the engine's table */
+    unsigned          refs;
+    struct wb_uuid    root;
+    struct wl_owner   owner; /* texts in memory */
+    struct wb_arena   memory;
+    struct wr_faces  *faces;
+
+    uint32_t epoch;
+    uint64_t next;   /* number of the next event to be committed: all before are */
+    uint8_t  status; /* of the root, as committed */
+    int      failed; /* the store failed it: it goes on when an engine recovers it */
+
+    bool             locked; /* the lane */
+    struct weft_cond lane;
+
+    struct wb_link   kept; /* the newest committed rows, without a gap, up to `next` */
+    size_t           n_kept, kept_bytes;
+    struct wr_open  *open; /* on the air; NULL: nothing */
+    struct wb_link   readers;
+    struct weft_cond changed; /* for wr_wait */
+
+    struct wr_run     *run; /* the root's, while a fiber works on it */
+    struct weft_fiber *fiber;
+};
+
+struct wr_tree *wr_tree_find(struct wr_engine *e, struct wb_uuid root); /* live; borrowed; NULL: none */
+int             wr_tree_new(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid root, struct wr_tree **ret,
+                            struct upp_err *err) UPP_MUST_CHECK;
+/* The live tree or one made from the store. Referenced. */
+WEFT_SUSPENDS int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *root,
+                              struct wr_tree **ret, struct upp_err *err) UPP_MUST_CHECK;
+void              wr_tree_unref(struct wr_tree *t);
+void              wr_tree_unrefp(struct wr_tree **t);
+
+/* Waits until nobody works on the tree, and makes the root's run for the caller, who gives it to wr_launch or frees it.
+ */
+WEFT_SUSPENDS int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret,
+                              struct upp_err *err) UPP_MUST_CHECK;
+void              wr_tree_disown(struct wr_run *run); /* frees it and lets the next one in */
+
+WEFT_SUSPENDS void wr_lane_take(struct wr_tree *t); /* shielded: a commit is never cancelled */
+void               wr_lane_leave(struct wr_tree *t);
+
+/* The face of a run, made when first needed. NULL: no memory. */
+struct wr_faces *wr_tree_face(struct wr_tree *t, const struct wm_run *run, struct upp_str agent_id);
+
+void wr_tree_wake(struct wr_tree *t); /* readers and waiters: there is something new */
+
+/* ---- Runs ---------------------------------------------------------------------------------------------- */
+
+/* The text of a part that may grow. */
+struct wr_text {
+    size_t cap; /* 0: it has no block yet */
+    bool   closed;
+};
+
+/* A message that a model is saying. */
+struct wr_open {
+    struct wr_faces *face;
+    struct wb_arena *memory;
+    struct wm_entry  entry;
+    struct wm_tape   tape;
+    struct wr_text  *texts; /* of each part: a block of its own */
+    size_t           n, room;
+    uint32_t         index, step;
+    uint64_t         number; /* of its first event, when it is on the air */
+    size_t           bytes;
+};
+/* Media are copied into the arena, which outlives it. */
+int  wr_open_new(size_t max, struct wb_arena *a, struct wr_open **ret, struct upp_err *err) UPP_MUST_CHECK;
+void wr_open_free(struct wr_open *o); /* with all texts; NULL is fine */
+int  wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, struct upp_err *err) UPP_MUST_CHECK;
+/* Closes what is open and marks calls as cut: nothing more will be said. */
+int wr_open_cut(struct wr_open *o, struct upp_err *err) UPP_MUST_CHECK;
+/* Gives the message with all its texts to the arena. */
+int wr_open_take(struct wr_open *o, struct wb_arena *a, struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Hashes of the call ids on a path. One that is not in it is free; one that is may be. */
+struct wr_ids {
+    uint64_t *slots;
+    size_t    n, size; /* a power of two, or 0 */
+};
+bool wr_ids_have(const struct wr_ids *ids, struct upp_str id);
+int  wr_ids_add(struct wr_ids *ids, struct upp_str id, struct upp_err *err) UPP_MUST_CHECK;
+void wr_ids_done(struct wr_ids *ids);
+
+/* What the journal of the current step holds. */
+struct wr_said {
+    struct upp_str    phase;
+    struct weft_reply reply;
+};
+enum wr_call_state { WR_CALL_STARTED = 1, WR_CALL_ENDED };
+struct wr_call {
+    struct upp_str id, name;
+    uint8_t        state;
+    uint8_t        outcome;
+    bool           here;  /* started by this execution: its end is on the way, not unknown */
+    bool           shown; /* its result is on the path */
+    struct upp_str result;
+    struct wb_uuid child;
+    uint64_t       child_node;
+};
+
+/* The row that is not committed yet. Texts live in the run's memory. */
+struct wr_draft {
+    WB_VEC(struct wm_entry) entries;
+    WB_VEC(struct wm_event) records;
+    struct wr_open *open;  /* whose message is the first entry: its tape goes with the row */
+    bool            state; /* write the run's state */
+    bool            must_sync;
+    uint64_t        turn; /* counts flushes: whose content went with which */
+};
+
+/* Changes beside the row, for one flush. */
+struct wr_more {
+    struct wl_change changes[8];
+    size_t           n;
+};
+
+struct wr_run {
+    struct weft_run   pub; /* first: strategies hold a pointer to it */
+    struct wr_engine *engine;
+    struct wr_tree   *tree;
+    struct wr_run    *parent;
+    struct wm_run     row;
+    struct wr_faces  *face;
+    struct wl_end     end; /* of its node */
+    struct wb_arena   memory;
+    WB_VEC(const struct upp_message *) path;
+    WB_VEC(struct wr_said *) said;
+    WB_VEC(struct upp_str) prompted; /* phases of this step whose prompt is on the path */
+    WB_VEC(struct wr_call *) calls;
+    struct wr_ids ids;
+    WB_VEC(struct upp_str) approved;
+    WB_VEC(struct wm_pending) pending; /* of this run and its children, when it comes to wait */
+    struct wr_draft  draft;
+    bool             step_open;  /* its start is on a tape that was committed or is on the air */
+    bool             step_dirty; /* something was said or done in it */
+    unsigned         voids;      /* since the last message: attempts that were lost */
+    uint32_t         attempt;    /* at the current index */
+    struct upp_usage step_usage;
+    int64_t          time_ms;  /* of the newest entry on the path */
+    bool             loaded;   /* history and journal are there */
+    bool             changing; /* its row is about to change with its next commit: a cancel comes after that */
+    uint8_t          gate;     /* enum wr_gate */
+    struct weft_cond at_gate;
+};
+enum wr_gate { WR_SHUT = 0, WR_GO, WR_STOP };
+
+static inline struct wr_run *wr_of(struct weft_run *run)
+{
+    return (struct wr_run *)(void *)run;
+}
+
+int  wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
+                struct wr_run **ret, struct upp_err *err) UPP_MUST_CHECK;
+void wr_run_free(struct wr_run *run);
+void wr_run_freep(struct wr_run **run);
+
+/* Fills in history and journal from the store. `fresh`: it has just begun, and its input is at hand. */
+WEFT_SUSPENDS int wr_load(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The state as JSON, and back. */
+int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
+int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Works on a run until it ends or waits; its result is that of the strategy. */
+WEFT_SUSPENDS int wr_execute(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* From here to the end of the next flush nobody else changes the run's row. */
+WEFT_SUSPENDS void wr_row_claim(struct wr_run *run);
+
+/* Records and state of the end of a step, into the draft. */
+int wr_step_close(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The run comes to wait for what is in run->pending: C5, or with the last C3. Returns -UPP_EWAIT when it is committed.
+ */
+WEFT_SUSPENDS int wr_wait_for(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A text as a JSON string in the run's memory; no text: no memory. */
+struct upp_str wr_json_text(struct wr_run *run, struct upp_str text);
+
+/* The end of a run that did not end well, or its completion. Takes the result of wr_execute and its error. */
+WEFT_SUSPENDS int wr_finish(struct wr_run *run, int result, const struct upp_err *why,
+                            struct upp_err *err) UPP_MUST_CHECK;
+
+/* Makes the fiber of a root. It waits at its gate until the run is committed: wr_go lets it work, or end at once.
+ * Whoever launched must call wr_go; with false the run is freed. */
+int  wr_launch(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+void wr_go(struct wr_run *run, bool committed);
+
+/* After the end of a run: the next one that waits in the queue of its thread. */
+WEFT_SUSPENDS int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Drafts --------------------------------------------------------------------------------------------- */
+
+struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_err *err); /* NULL: failed */
+struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err);
+bool             wr_draft_empty(const struct wr_run *run);
+
+/* Commits the draft as one row, with these other changes. Takes the lane. */
+WEFT_SUSPENDS int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A path grows by one message. */
+int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+
+int64_t wr_now(struct wr_run *run); /* max(now, the time of the entry before) */
+
+/* The journal. */
+struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id);
+struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_err *err);
+
+/* ---- Tools and children ------------------------------------------------------------------------------------ */
+
+struct weft_result {
+    struct wb_buf json;
+    size_t        max;
+    bool          is_error, cut;
+};
+
+/* Runs the child of a call, new or begun before; its last words are the result. -UPP_EWAIT: it waits. */
+WEFT_SUSPENDS int wr_child(struct wr_run *parent, struct wr_call *call, const struct weft_tool *tool,
+                           struct upp_str arguments, struct weft_result *ret, struct upp_err *err) UPP_MUST_CHECK;
+int               wr_child_mint(struct wr_call *call, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Ends the children of open calls, before their parent is ended by a cancel. */
+WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct upp_err *why,
+                                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Engine -------------------------------------------------------------------------------------------------- */
+
+enum { WR_BUCKETS = 1024 };
+
+struct wr_engine {
+    struct weft_loop     *loop;
+    struct wr_engine_opts opts;
+    struct wl_store      *store;
+    struct weft_scope     scope;
+    bool                  closing;
+    size_t                working;
+    struct wb_link        trees[WR_BUCKETS];
+    struct wr_counts      counts;
+    struct weft_cond      moved;      /* a run has ended, begun to wait, or left the queue */
+    int64_t               expires_ms; /* when the next waiting run may expire; INT64_MAX: none */
+    struct weft_cond      expire;
+    bool                  expiring; /* the fiber that looks after them lives */
+};
+
+const struct weft_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
+void                         wr_expire_at(struct wr_engine *e, int64_t ms);
+
+/* Frees rows that no reader and no limit asks for any more. */
+void wr_kept_trim(struct wr_tree *t);
+
+/* Ids of steps that have begun, by run: a step ends in another row than the one that began it. */
+struct wr_begun {
+    struct wb_uuid run, step;
+};
+
+struct wr_reader {
+    struct wr_tree *tree;
+    struct wb_link  link;
+    struct wr_from  from;
+    uint64_t        next; /* number of the next event to be given out */
+    void (*wake)(void *arg);
+    void             *arg;
+    struct weft_cond  cond;
+    struct wr_stored *stored; /* the way through the store, when it reads there */
+
+    struct wm_row    row; /* whose events are given out, from `memory` */
+    struct wm_expand expand;
+    struct wm_source from_row;
+    struct wb_arena  memory;
+    struct wr_open  *open; /* or those of this open message */
+    bool             has_row;
+    bool             ended, waiting;
+    struct wm_run    run;
+
+    WB_VEC(struct wm_event *) results; /* of the current step of the root, for the message that refers to them */
+    struct wb_arena kept_results;
+    WB_VEC(struct wr_begun) begun;
+};
+
+/* The open message that readers may be reading is gone: committed, or void, and then its numbers come again. */
+void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void);
+
+#endif

@@ -1,0 +1,306 @@
+/* run/load.c — a run as it stands in the log: history for the model, journal of the current step, state. */
+#include "base/hooks.h"
+#include "run/internal.h"
+
+int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
+               struct wr_run **ret, struct upp_err *err)
+{
+    struct wr_run *run = wb_calloc(1, sizeof *run);
+    if (!run)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a run");
+    t->refs++;
+    run->engine      = e;
+    run->tree        = t;
+    run->parent      = parent;
+    run->memory      = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
+    run->row         = *row;
+    run->row.agent   = wb_arena_dup(&run->memory, row->agent);
+    run->row.call    = wb_arena_dup(&run->memory, row->call);
+    run->row.options = wb_arena_dup(&run->memory, row->options);
+    run->row.error   = wb_arena_dup(&run->memory, row->error);
+    run->pub.depth   = row->depth;
+    run->pub.agent   = wr_agent(e, row->agent);
+    run->face        = wr_tree_face(t, row, run->pub.agent ? run->pub.agent->id : UPP_STR(""));
+    int r            = wb_arena_check(&run->memory, err);
+    if (r >= 0 && !run->face)
+        r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
+    if (r < 0) {
+        wr_run_free(run);
+        return r;
+    }
+    *ret = run;
+    return 0;
+}
+
+void wr_run_free(struct wr_run *run)
+{
+    if (!run)
+        return;
+    if (run->draft.open) {
+        wr_readers_leave(run->tree, run->draft.open, true);
+        if (run->tree->open == run->draft.open)
+            run->tree->open = NULL;
+    }
+    wr_open_free(run->draft.open);
+    wb_vec_done(&run->draft.entries);
+    wb_vec_done(&run->draft.records);
+    wb_vec_done(&run->path);
+    wb_vec_done(&run->said);
+    wb_vec_done(&run->prompted);
+    wb_vec_done(&run->calls);
+    wr_ids_done(&run->ids);
+    wb_vec_done(&run->approved);
+    wb_vec_done(&run->pending);
+    wb_arena_done(&run->memory);
+    wr_tree_unref(run->tree);
+    wb_free(run);
+}
+
+void wr_run_freep(struct wr_run **run)
+{
+    wr_run_free(*run);
+}
+
+/* ---- The journal --------------------------------------------------------------------------------------- */
+
+struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id)
+{
+    for (size_t i = 0; i < run->calls.n; i++)
+        if (wb_str_eq(run->calls.p[i]->id, id))
+            return run->calls.p[i];
+    return NULL;
+}
+
+struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_err *err)
+{
+    struct wr_call *c = wr_call_find(run, id);
+    if (c)
+        return c;
+    c = wb_new(&run->memory, struct wr_call);
+    if (!c || !wb_vec_push(&run->calls, c, 8 * WR_CALLS)) {
+        upp_fail(err, run->calls.n >= 8 * WR_CALLS ? UPP_ELIMIT : UPP_ENOMEM, "too many calls in one step");
+        return NULL;
+    }
+    c->id = id;
+    return c;
+}
+
+static int journal_record(struct wr_run *run, const struct wm_event *ev, struct upp_err *err)
+{
+    struct wr_call *c;
+    switch (ev->kind) {
+    case WM_TOOL_STARTED:
+    case WM_TOOL_ENDED:
+        c = wr_call_add(run, ev->call, err);
+        if (!c)
+            return -(err && err->code ? err->code : UPP_ENOMEM);
+        c->name = ev->name;
+        if (ev->kind == WM_TOOL_STARTED) {
+            c->state      = WR_CALL_STARTED;
+            c->child      = ev->child;
+            c->child_node = ev->child_node;
+        } else {
+            c->state   = WR_CALL_ENDED;
+            c->outcome = ev->outcome;
+            c->result  = ev->text;
+        }
+        return 0;
+    case WM_VOID:
+        run->voids++;
+        return 0;
+    case WM_RUN:
+        run->pending.n = 0;
+        for (size_t i = 0; i < ev->n_pending; i++)
+            if (!wb_vec_push(&run->pending, ev->pending[i], 8 * WR_CALLS))
+                return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static size_t count_calls(const struct upp_message *m)
+{
+    size_t n = 0;
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
+        n += !p->cut;
+    return n;
+}
+
+static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_row *row, struct upp_err *err)
+{
+    struct wr_said *said = wb_new(&run->memory, struct wr_said);
+    if (!said || !wb_vec_push(&run->said, said, WR_CALLS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    *said = (struct wr_said){.phase = e->phase, .reply = {.message = &e->message, .n_calls = count_calls(&e->message)}};
+    for (size_t i = 0; i < row->n_records; i++)
+        if (row->records[i].kind == WM_MESSAGE) {
+            said->reply.usage = row->records[i].usage;
+            said->reply.stop  = row->records[i].stop;
+        }
+    run->step_usage.input += said->reply.usage.input;
+    run->step_usage.output += said->reply.usage.output;
+    run->step_usage.cache_read += said->reply.usage.cache_read;
+    run->step_usage.cache_write += said->reply.usage.cache_write;
+    run->voids = 0;
+    return 0;
+}
+
+/* One row of the current step. Records first: a message of results refers to them. */
+static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm_entry *e, struct upp_err *err)
+{
+    if (e->kind != WM_ENTRY_MESSAGE || e->origin != WM_ORIGIN_RUN)
+        return 0;
+    if (e->audience == WM_AUDIENCE_RUN && e->message.role == UPP_ROLE_USER &&
+        !wb_vec_push(&run->prompted, e->phase, WR_CALLS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    for (size_t i = 0; i < e->n_refs; i++) {
+        struct wr_call *c = wr_call_find(run, e->refs[i]);
+        if (c)
+            c->shown = true;
+    }
+    if (e->message.role != UPP_ROLE_ASSISTANT)
+        return 0;
+    run->step_open = run->step_dirty = true;
+    return journal_said(run, e, row, err);
+}
+
+static int journal_row(struct wr_run *run, const struct wm_row *row, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < row->n_records; i++)
+        r = journal_record(run, &row->records[i], err);
+    for (size_t i = 0; r >= 0 && i < row->n_entries; i++)
+        r = journal_entry(run, row, &row->entries[i], err);
+    return r;
+}
+
+static bool ends_step(const struct wm_row *row)
+{
+    for (size_t i = 0; i < row->n_records; i++)
+        if (row->records[i].kind == WM_STEP_END)
+            return true;
+    return false;
+}
+
+/* Rows of the run from its last step end on, newest first, and the newest state. */
+struct journal {
+    WB_VEC(struct wm_row) rows;
+    struct upp_str state;
+    bool           newest; /* the newest row was seen */
+};
+
+static int journal_take(struct wr_run *run, struct journal *j, const struct wl_row *stored, bool *stop,
+                        struct upp_err *err)
+{
+    struct wm_row row;
+    int           r = wm_row_read(&run->memory, stored->format, stored->body, stored->tape, &row, err);
+    if (r < 0)
+        return r;
+    if (!j->newest) {
+        j->newest        = true;
+        run->end.pos     = wl_pos_next(stored->pos, stored->n_entries);
+        run->end.length  = wl_pos_index(stored->pos) + stored->n_entries;
+        run->end.time_ms = row.time_ms;
+    }
+    if (row.state.p && !j->state.p)
+        j->state = row.state;
+    *stop = ends_step(&row) || stored->pos == run->row.first;
+    if (ends_step(&row) && j->state.p)
+        return 0;
+    if (!wb_vec_push(&j->rows, row, 65536))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    return 0;
+}
+
+static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, struct upp_err *err)
+{
+    struct wl_store *s  = run->engine->store;
+    uint64_t         to = UINT64_MAX >> 1;
+    for (bool stop = false; !stop;) {
+        struct wl_range range = {
+            .node = run->row.node, .from = run->row.first, .to = to, .backwards = true, .max_rows = 16};
+        struct wl_rows rows;
+        int            r = s->ops->rows(s, &run->tree->owner, &range, &run->memory, &rows, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < rows.n && !stop; i++) {
+            r = journal_take(run, j, &rows.p[i], &stop, err);
+            if (r < 0)
+                return r;
+            to = rows.p[i].pos;
+        }
+        if (!rows.n || !rows.more)
+            break;
+    }
+    return 0;
+}
+
+static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
+{
+    struct journal j = {0};
+    int            r = read_journal(run, &j, err);
+    if (r >= 0 && !j.newest)
+        r = upp_fail(err, UPP_ESTORE, "the run has no rows");
+    if (r >= 0 && j.state.p)
+        r = wr_state_read(run, j.state, err);
+    for (size_t i = j.rows.n; r >= 0 && i-- > 0;)
+        r = journal_row(run, &j.rows.p[i], err);
+    wb_vec_done(&j.rows);
+    return r;
+}
+
+/* ---- The path -------------------------------------------------------------------------------------------- */
+
+/* Does an entry go to the model of this run? */
+static bool on_path(const struct wr_run *run, const struct wl_line *line)
+{
+    if (line->entry.kind != WM_ENTRY_MESSAGE && line->entry.kind != WM_ENTRY_REPAIR)
+        return false;
+    return line->entry.audience != WM_AUDIENCE_RUN || wb_uuid_eq(line->run, run->row.id);
+}
+
+/* A summary stands for all entries before it: where the model's path begins. */
+static size_t path_begin(const struct wl_line *lines, size_t n)
+{
+    for (size_t i = n; i-- > 0;)
+        if (lines[i].entry.audience == WM_AUDIENCE_MODEL)
+            return i;
+    return 0;
+}
+
+static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
+{
+    struct wl_store *s = run->engine->store;
+    struct wl_path   path;
+    struct wl_line  *lines;
+    size_t           n;
+    int              r = wl_path_open(s, &run->tree->owner, run->row.node, run->end.length, &run->memory, &path, err);
+    if (r >= 0)
+        r = wl_path_tail(s, &run->tree->owner, &path, path.length, path.length, &run->memory, &lines, &n, err);
+    if (r < 0)
+        return r;
+    for (size_t i = path_begin(lines, n); i < n; i++) {
+        struct wl_line *line = &lines[i];
+        run->time_ms         = WB_MAX(run->time_ms, line->entry.message.time_ms);
+        if (line->node == run->row.node && line->index == run->row.input && line->entry.message.role == UPP_ROLE_USER)
+            run->pub.input = &line->entry.message;
+        if (!on_path(run, line))
+            continue;
+        const struct upp_message *m = &line->entry.message;
+        r                           = wr_path_add(run, m, err);
+        for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
+            r = wr_ids_add(&run->ids, p->id, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int wr_load(struct wr_run *run, struct upp_err *err)
+{
+    if (!run->engine->store)
+        return 0;
+    int r = load_journal(run, err);
+    return r < 0 ? r : load_path(run, err);
+}

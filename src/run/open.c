@@ -1,0 +1,209 @@
+/* run/open.c — a message that is being said: parts whose texts grow, and the tape of how.
+ *
+ * Each text is a block of its own, so that it can grow without moving the others, and belongs to the run's arena in the
+ * end without a copy. Readers keep offsets, never pointers.
+ */
+#include "base/hooks.h"
+#include "run/internal.h"
+
+int wr_open_new(size_t max, struct wb_arena *a, struct wr_open **ret, struct upp_err *err)
+{
+    struct wr_open *o = wb_calloc(1, sizeof *o);
+    if (!o)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a message");
+    wm_tape_init(&o->tape, max);
+    o->memory             = a;
+    o->entry.kind         = WM_ENTRY_MESSAGE;
+    o->entry.origin       = WM_ORIGIN_RUN;
+    o->entry.audience     = WM_AUDIENCE_ALL;
+    o->entry.message.role = UPP_ROLE_ASSISTANT;
+    *ret                  = o;
+    return 0;
+}
+
+/* The memory behind a text of an open message is ours to change. */
+static void *ours(struct upp_str s)
+{
+    return (void *)(uintptr_t)s.p;
+}
+
+static void drop_texts(struct wr_open *o)
+{
+    for (size_t i = 0; i < o->n; i++) {
+        struct upp_part *p = &o->entry.message.parts[i];
+        if (o->texts[i].cap)
+            wb_block_free(ours(p->text));
+        wb_free(ours(p->id));
+        wb_free(ours(p->metadata));
+    }
+}
+
+void wr_open_free(struct wr_open *o)
+{
+    if (!o)
+        return;
+    drop_texts(o);
+    wb_free(o->entry.message.parts);
+    wb_free(o->texts);
+    wm_tape_done(&o->tape);
+    wb_free(o);
+}
+
+static bool grow_parts(struct wr_open *o)
+{
+    if (o->n < o->room)
+        return true;
+    size_t           n     = o->room ? o->room * 2 : 4;
+    struct upp_part *parts = wb_realloc(o->entry.message.parts, n * sizeof *parts);
+    if (!parts)
+        return false;
+    o->entry.message.parts = parts;
+    struct wr_text *texts  = wb_realloc(o->texts, n * sizeof *texts);
+    if (!texts)
+        return false;
+    o->texts = texts;
+    o->room  = n;
+    return true;
+}
+
+/* Id and name of a call in one piece. */
+static bool copy_names(struct upp_part *p, struct upp_str id, struct upp_str name)
+{
+    char *both = wb_alloc(id.n + name.n + 1);
+    if (!both)
+        return false;
+    if (id.n)
+        memcpy(both, id.p, id.n);
+    if (name.n)
+        memcpy(both + id.n, name.p, name.n);
+    p->id   = wb_str(both, id.n);
+    p->name = wb_str(both + id.n, name.n);
+    return true;
+}
+
+/* A medium comes whole, and borrowed. */
+static const struct upp_media *copy_media(struct wb_arena *a, const struct upp_media *m)
+{
+    struct upp_media *to = wb_new(a, struct upp_media);
+    if (!to)
+        return NULL;
+    *to          = *m;
+    to->data     = wb_arena_dup(a, m->data);
+    to->mime     = wb_arena_dup(a, m->mime);
+    to->title    = wb_arena_dup(a, m->title);
+    to->duration = wb_arena_dup(a, m->duration);
+    to->width    = wb_arena_dup(a, m->width);
+    to->height   = wb_arena_dup(a, m->height);
+    return a->failed ? NULL : to;
+}
+
+int wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_err *err)
+{
+    if (o->n == WR_PARTS)
+        return upp_fail(err, UPP_ELIMIT, "the message has more than %d parts", WR_PARTS);
+    if (!grow_parts(o))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a part");
+    struct upp_part *p = &o->entry.message.parts[o->n];
+    *p                 = (struct upp_part){.kind = ev->part_kind, .text = UPP_STR("")};
+    if (ev->media)
+        p->media = copy_media(o->memory, ev->media);
+    if ((ev->media && !p->media) || (ev->part_kind == UPP_PART_CALL && !copy_names(p, ev->id, ev->name)))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a part");
+    o->texts[o->n++]         = (struct wr_text){0};
+    o->entry.message.n_parts = o->n;
+    wm_tape_mark(&o->tape, WM_MARK_PART, ev->part);
+    return wb_buf_check(&o->tape.out, err);
+}
+
+static int grow_text(struct wr_open *o, uint32_t part, size_t need, struct upp_err *err)
+{
+    struct upp_part *p   = &o->entry.message.parts[part];
+    size_t           cap = need < 96 ? 128 : need + need / 2;
+    char            *now = o->texts[part].cap ? wb_block_resize(ours(p->text), cap) : wb_block_alloc(cap);
+    if (!now)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a message");
+    p->text.p          = now;
+    o->texts[part].cap = cap;
+    return 0;
+}
+
+int wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct upp_err *err)
+{
+    struct upp_part *p = &o->entry.message.parts[part];
+    if (WB_UNLIKELY(text.n > o->tape.out.max - o->bytes))
+        return upp_fail(err, UPP_ELIMIT, "the message is longer than %zu bytes", o->tape.out.max);
+    size_t need = p->text.n + text.n;
+    if (WB_UNLIKELY(need > o->texts[part].cap)) {
+        int r = grow_text(o, part, need, err);
+        if (r < 0)
+            return r;
+    }
+    if (text.n)
+        memcpy((char *)ours(p->text) + p->text.n, text.p, text.n);
+    p->text.n = need;
+    o->bytes += text.n;
+    wm_tape_delta(&o->tape, part, text.n);
+    return WB_UNLIKELY(o->tape.out.failed) ? wb_buf_check(&o->tape.out, err) : 0;
+}
+
+int wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, struct upp_err *err)
+{
+    struct upp_part *p = &o->entry.message.parts[part];
+    if (metadata.n) {
+        char *copy = wb_alloc(metadata.n);
+        if (!copy)
+            return upp_fail(err, UPP_ENOMEM, "no memory for a part");
+        memcpy(copy, metadata.p, metadata.n);
+        wb_free(ours(p->metadata));
+        p->metadata = wb_str(copy, metadata.n);
+    }
+    o->texts[part].closed = true;
+    wm_tape_mark(&o->tape, WM_MARK_CLOSE, part);
+    return wb_buf_check(&o->tape.out, err);
+}
+
+int wr_open_cut(struct wr_open *o, struct upp_err *err)
+{
+    o->entry.message.interrupted = true;
+    for (uint32_t i = 0; i < o->n; i++) {
+        struct upp_part *p = &o->entry.message.parts[i];
+        p->cut             = p->kind == UPP_PART_CALL || !o->texts[i].closed;
+        if (!o->texts[i].closed)
+            wm_tape_mark(&o->tape, WM_MARK_CLOSE, i);
+        o->texts[i].closed = true;
+    }
+    return wb_buf_check(&o->tape.out, err);
+}
+
+/* Below this many bytes a copy into the arena is cheaper than a block of its own. */
+enum { COPY_BYTES = 4096 };
+
+/* From here on the arena has the texts; what is left of the open message is its tape. */
+int wr_open_take(struct wr_open *o, struct wb_arena *a, struct wm_entry *ret, struct upp_err *err)
+{
+    bool             copy  = o->bytes < COPY_BYTES;
+    struct upp_part *parts = wb_new_n(a, struct upp_part, o->n ? o->n : 1);
+    for (size_t i = 0; parts && i < o->n; i++) {
+        struct upp_part *p = &parts[i];
+        *p                 = o->entry.message.parts[i];
+        p->id              = wb_arena_dup(a, p->id);
+        p->name            = wb_arena_dup(a, p->name);
+        p->metadata        = wb_arena_dup(a, p->metadata);
+        if (copy)
+            p->text = wb_arena_dup(a, p->text);
+    }
+    int r = wb_arena_check(a, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; !copy && i < o->n; i++)
+        if (o->texts[i].cap) {
+            wb_arena_adopt(a, ours(parts[i].text));
+            o->texts[i].cap = 0;
+        }
+    r = wb_arena_check(a, err);
+    if (r < 0)
+        return r;
+    *ret               = o->entry;
+    ret->message.parts = parts;
+    return 0;
+}

@@ -1,0 +1,443 @@
+/* run/reader.c — a cursor over the events of a run tree: stored rows, rows still in memory, the open message.
+ *
+ * All three are expanded by the same code (model/row.h), so what a live reader saw is what every later one sees. A
+ * reader that falls behind what the tree keeps reads the store; it never slows the run.
+ */
+#include "base/hooks.h"
+#include "run/internal.h"
+
+enum { MAX_WAYS = 1024, BATCH_ROWS = 16 };
+
+/* ---- Through the store ---------------------------------------------------------------------------------------- */
+
+/* The rows of one node, in order. Events of a tree are spread over the nodes of its runs: the next number is in exactly
+ * one of them. */
+struct way {
+    uint64_t        node, from; /* position of the next row to be read */
+    struct wb_uuid  run;
+    struct wb_arena memory;
+    struct wl_rows  rows;
+    size_t          i;
+    bool            over; /* a row of another run: this one has ended */
+};
+
+struct wr_stored {
+    WB_VEC(struct way *) ways;
+};
+
+static void stored_free(struct wr_stored *s)
+{
+    for (size_t i = 0; s && i < s->ways.n; i++) {
+        wb_arena_done(&s->ways.p[i]->memory);
+        wb_free(s->ways.p[i]);
+    }
+    if (s)
+        wb_vec_done(&s->ways);
+    wb_free(s);
+}
+
+static int add_way(struct wr_stored *s, uint64_t node, uint64_t from, struct wb_uuid run, struct upp_err *err)
+{
+    struct way *w = wb_calloc(1, sizeof *w);
+    if (!w || !wb_vec_push(&s->ways, w, MAX_WAYS)) {
+        wb_free(w);
+        return upp_fail(err, w ? UPP_ELIMIT : UPP_ENOMEM, "no room to read a child run");
+    }
+    *w = (struct way){.node = node, .from = from, .run = run, .memory = WB_ARENA(WR_RUN_MEMORY)};
+    return 0;
+}
+
+static WEFT_SUSPENDS int refill(struct wr_reader *rd, struct way *w, struct upp_err *err)
+{
+    struct wl_store *s = rd->tree->engine->store;
+    if (w->i < w->rows.n)
+        return 1;
+    if (w->over)
+        return 0;
+    wb_arena_done(&w->memory);
+    w->i                  = 0;
+    w->rows               = (struct wl_rows){0};
+    struct wl_range range = {.node = w->node, .from = w->from, .to = UINT64_MAX >> 1, .max_rows = BATCH_ROWS};
+    int             r     = s->ops->rows(s, &rd->tree->owner, &range, &w->memory, &w->rows, err);
+    if (r < 0)
+        return r;
+    if (w->rows.n)
+        w->from = w->rows.p[w->rows.n - 1].pos + 1;
+    return w->rows.n > 0;
+}
+
+static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t epoch);
+
+/* Does this row begin with, or hold, the wanted number? Rows before it are passed. 1: it is in rd->row. */
+static WEFT_SUSPENDS int look(struct wr_reader *rd, struct way *w, struct upp_err *err)
+{
+    for (int r; (r = refill(rd, w, err)) != 0;) {
+        if (r < 0)
+            return r;
+        const struct wl_row *stored = &w->rows.p[w->i];
+        uint64_t             n      = 0;
+        if (!wb_uuid_eq(stored->run, w->run)) {
+            w->over = true;
+            w->i    = w->rows.n;
+            continue;
+        }
+        wb_arena_reset(&rd->memory);
+        r = wm_row_read(&rd->memory, stored->format, stored->body, stored->tape, &rd->row, err);
+        if (r >= 0)
+            r = wm_row_events(&rd->row, &n, err);
+        if (r < 0)
+            return r;
+        if (rd->row.event && rd->next < rd->row.event)
+            return 0; /* another way has it */
+        w->i++;
+        if (rd->row.event && rd->next < rd->row.event + n) {
+            rd->expand = (struct wm_expand){.row = &rd->row, .index = wl_pos_index(stored->pos)};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static int follow_children(struct wr_reader *rd, struct upp_err *err)
+{
+    for (size_t i = 0; i < rd->row.n_records; i++) {
+        const struct wm_event *ev = &rd->row.records[i];
+        if (ev->kind != WM_TOOL_STARTED || !ev->child_node)
+            continue;
+        int r = add_way(rd->stored, ev->child_node, 0, ev->child, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* The row that holds the wanted number, out of the store. 1: rd->row is set. 0: there is none. */
+static WEFT_SUSPENDS int from_store(struct wr_reader *rd, struct upp_err *err)
+{
+    if (!rd->stored) {
+        rd->stored = wb_calloc(1, sizeof *rd->stored);
+        if (!rd->stored)
+            return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
+        int r = add_way(rd->stored, rd->run.node, rd->run.first, rd->run.id, err);
+        if (r < 0)
+            return r;
+    }
+    for (size_t i = rd->stored->ways.n; i-- > 0;) {
+        struct way *w = rd->stored->ways.p[i];
+        int         r = look(rd, w, err);
+        if (r < 0)
+            return r;
+        if (r == 0)
+            continue;
+        struct wm_run run = rd->run;
+        if (i) {
+            struct wl_store *s = rd->tree->engine->store;
+            r                  = s->ops->run(s, &rd->tree->owner, w->run, &rd->memory, &run, err);
+            if (r < 0)
+                return r;
+        }
+        source_of(rd, &run, rd->row.epoch);
+        r = follow_children(rd, err);
+        return r < 0 ? r : 1;
+    }
+    return 0;
+}
+
+/* ---- The reader ------------------------------------------------------------------------------------------------- */
+
+static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t epoch)
+{
+    const struct weft_agent_def *agent = wr_agent(rd->tree->engine, run->agent);
+    rd->from_row                       = (struct wm_source){.run   = run->id,
+                                                            .root  = rd->tree->root,
+                                                            .agent = run->agent,
+                                                            .node  = run->node,
+                                                            .epoch = epoch,
+                                                            .depth = run->depth,
+                                                            .input = run->input};
+    if (!agent || !wb_uuid_parse(agent->id, &rd->from_row.agent_id))
+        rd->from_row.agent_id = (struct wb_uuid){{0}};
+}
+
+/* ---- Results ------------------------------------------------------------------------------------------------------
+ */
+
+static int keep_result(struct wr_reader *rd, const struct wm_event *ev, struct upp_err *err)
+{
+    struct wb_arena *a    = &rd->kept_results;
+    struct wm_event *copy = wb_new(a, struct wm_event);
+    if (!copy)
+        return wb_arena_check(a, err);
+    *copy      = (struct wm_event){.kind = ev->kind, .outcome = ev->outcome};
+    copy->call = wb_arena_dup(a, ev->call);
+    copy->name = wb_arena_dup(a, ev->name);
+    copy->text = wb_arena_dup(a, ev->text);
+    int r      = wb_arena_check(a, err);
+    if (r >= 0 && !wb_vec_push(&rd->results, copy, 64 * WR_CALLS))
+        r = upp_fail(err, UPP_ELIMIT, "too many results in one step");
+    return r;
+}
+
+/* A message of results refers to records of this row and of those before it. */
+static int join_results(struct wr_reader *rd, struct upp_err *err)
+{
+    for (size_t i = 0; i < rd->row.n_records; i++)
+        if (rd->row.records[i].kind == WM_TOOL_ENDED) {
+            int r = keep_result(rd, &rd->row.records[i], err);
+            if (r < 0)
+                return r;
+        }
+    for (size_t i = 0; i < rd->row.n_entries; i++) {
+        const struct wm_event *const *ended = (const struct wm_event *const *)rd->results.p;
+        int                           r = wm_entry_join(&rd->memory, &rd->row.entries[i], ended, rd->results.n, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void forget_results(struct wr_reader *rd)
+{
+    for (size_t i = 0; i < rd->row.n_records; i++)
+        if (rd->row.records[i].kind == WM_STEP_END && !rd->from_row.depth) {
+            rd->results.n = 0;
+            wb_arena_reset(&rd->kept_results);
+            rd->begun.n = 0;
+        }
+}
+
+static struct wr_begun *begun(struct wr_reader *rd, struct wb_uuid run)
+{
+    for (size_t i = 0; i < rd->begun.n; i++)
+        if (wb_uuid_eq(rd->begun.p[i].run, run))
+            return &rd->begun.p[i];
+    return NULL;
+}
+
+static int note_begun(struct wr_reader *rd, const struct wm_event *ev, struct upp_err *err)
+{
+    struct wr_begun *b = begun(rd, ev->from->run);
+    if (b)
+        b->step = ev->id;
+    else if (!wb_vec_push(&rd->begun, ((struct wr_begun){ev->from->run, ev->id}), MAX_WAYS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
+    return 0;
+}
+
+static int begin_row(struct wr_reader *rd, struct upp_err *err)
+{
+    const struct wr_begun *b = begun(rd, rd->from_row.run);
+    rd->expand.from          = &rd->from_row;
+    rd->expand.number        = rd->row.event;
+    rd->expand.memory        = &rd->memory;
+    if (b)
+        rd->expand.step_id = b->step;
+    rd->open    = NULL;
+    int r       = join_results(rd, err);
+    rd->has_row = r >= 0;
+    return r;
+}
+
+static int from_kept(struct wr_reader *rd, struct upp_err *err)
+{
+    struct wr_tree *t = rd->tree;
+    for (struct wb_link *l = t->kept.prev; l != &t->kept; l = l->prev) {
+        struct wr_kept *k = wb_item(l, struct wr_kept, link);
+        if (rd->next < k->at.number || !k->at.number)
+            continue;
+        if (rd->next >= k->at.number + k->events)
+            return 0;
+        wb_arena_reset(&rd->memory);
+        int r = wm_row_read(&rd->memory, WM_FORMAT, k->body, k->tape, &rd->row, err);
+        if (r < 0)
+            return r;
+        rd->expand         = (struct wm_expand){.row = &rd->row, .index = k->index};
+        rd->from_row       = k->face->from;
+        rd->from_row.epoch = k->at.epoch;
+        return 1;
+    }
+    return 0;
+}
+
+static void begin_open(struct wr_reader *rd, struct wr_open *o)
+{
+    wb_arena_reset(&rd->memory);
+    rd->from_row       = o->face->from;
+    rd->from_row.epoch = rd->tree->epoch;
+    rd->expand         = (struct wm_expand){.from   = &rd->from_row,
+                                            .tape   = &o->tape,
+                                            .open   = &o->entry,
+                                            .index  = o->index,
+                                            .step   = o->step,
+                                            .number = o->number,
+                                            .memory = &rd->memory};
+    rd->open           = o;
+    rd->has_row        = true;
+}
+
+void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void)
+{
+    wb_list_each (l, &t->readers) {
+        struct wr_reader *rd = wb_item(l, struct wr_reader, link);
+        if (rd->open != o)
+            continue;
+        rd->open    = NULL;
+        rd->has_row = false;
+        if (is_void)
+            rd->next = o->number;
+    }
+}
+
+/* Where the next event is. 1: expanding has begun. 0: it has not happened yet. */
+static WEFT_SUSPENDS int find_next(struct wr_reader *rd, struct upp_err *err)
+{
+    struct wr_tree *t    = rd->tree;
+    bool            live = t->run || t->open || t->n_kept;
+    int             r    = 0;
+    if (live && t->open && rd->next >= t->open->number) {
+        begin_open(rd, t->open);
+        return 1;
+    }
+    if (!live || rd->next < t->next || wm_status_ended(t->status)) {
+        r = from_kept(rd, err);
+        if (r == 0 && t->engine->store)
+            r = from_store(rd, err);
+        if (r > 0) {
+            r = begin_row(rd, err);
+            r = r < 0 ? r : 1;
+        }
+    }
+    return r;
+}
+
+static void note(struct wr_reader *rd, const struct wm_event *ev)
+{
+    rd->next = ev->number + 1;
+    if (ev->kind != WM_RUN || ev->from->depth)
+        return;
+    rd->ended   = wm_status_ended(ev->status);
+    rd->waiting = ev->status == WM_WAITING;
+}
+
+/* One step: 1 an event, 0 nothing now, <0 failed. */
+static WEFT_SUSPENDS int step(struct wr_reader *rd, struct wm_event *ev, struct upp_err *err)
+{
+    for (;;) {
+        if (!rd->has_row) {
+            int r = find_next(rd, err);
+            if (r <= 0)
+                return r;
+            continue;
+        }
+        int r = wm_expand_next(&rd->expand, ev, err);
+        if (r < 0)
+            return r;
+        if (r > 0) {
+            if (ev->number < rd->next)
+                continue; /* had, when it was on the air */
+            note(rd, ev);
+            return ev->kind != WM_STEP_START || (r = note_begun(rd, ev, err)) >= 0 ? 1 : r;
+        }
+        if (rd->open)
+            return 0;
+        rd->has_row = false;
+        forget_results(rd);
+        wr_kept_trim(rd->tree);
+    }
+}
+
+int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, const struct wr_from *from,
+                   struct wr_reader **ret, struct upp_err *err)
+{
+    struct wr_reader *rd = wb_calloc(1, sizeof *rd);
+    if (!rd)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
+    rd->memory        = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
+    rd->kept_results  = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
+    rd->next          = 1;
+    rd->from          = from ? *from : (struct wr_from){0};
+    struct wr_tree *t = wr_tree_find(e, id);
+    int             r = 0;
+    if (e->store) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+        r                                           = e->store->ops->run(e->store, o, id, &a, &rd->run, err);
+        if (r >= 0 && rd->run.depth)
+            r = upp_fail(err, UPP_EINVALID, "a child run is read through its root");
+        if (r >= 0)
+            r = wr_tree_get(e, o, &rd->run, &t, err);
+        if (r >= 0) {
+            rd->run.agent = wb_arena_dup(&t->memory, rd->run.agent);
+            r             = wb_arena_check(&t->memory, err);
+            rd->run.call = rd->run.options = rd->run.error = (struct upp_str){0};
+        }
+    } else if (t)
+        t->refs++;
+    else
+        r = upp_fail(err, UPP_ENOTFOUND, "no such run works");
+    if (r < 0) {
+        wb_free(rd);
+        return r;
+    }
+    rd->tree = t;
+    wb_list_push(&t->readers, &rd->link);
+    e->counts.waiting_readers++;
+    *ret = rd;
+    return 0;
+}
+
+void wr_reader_close(struct wr_reader *rd)
+{
+    if (!rd)
+        return;
+    wb_unlink(&rd->link);
+    rd->tree->engine->counts.waiting_readers--;
+    wr_kept_trim(rd->tree);
+    stored_free(rd->stored);
+    wb_arena_done(&rd->memory);
+    wb_arena_done(&rd->kept_results);
+    wb_vec_done(&rd->results);
+    wb_vec_done(&rd->begun);
+    wr_tree_unref(rd->tree);
+    wb_free(rd);
+}
+
+void wr_reader_closep(struct wr_reader **rd)
+{
+    wr_reader_close(*rd);
+}
+
+int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void (*wake)(void *arg), void *arg,
+                  struct upp_err *err)
+{
+    if (rd->ended)
+        return 0;
+    int r = step(rd, ev, err);
+    if (r != 0)
+        return r;
+    if (to_wait && rd->waiting)
+        return 0; /* nothing came after it: it waits still */
+    if (rd->tree->failed && !rd->tree->run)
+        return upp_fail(err, UPP_ESTORE, "the store failed while this run worked");
+    rd->wake = wake;
+    rd->arg  = arg;
+    return -UPP_EBUSY;
+}
+
+int wr_reader_next(struct wr_reader *rd, bool to_wait, struct wm_event *ev, struct upp_err *err)
+{
+    for (;;) {
+        int r = wr_reader_try(rd, to_wait, ev, NULL, NULL, err);
+        if (r != -UPP_EBUSY)
+            return r;
+        r = weft_cond_wait(&rd->cond, err);
+        if (r < 0)
+            return r;
+    }
+}
+
+bool wr_reader_skips(const struct wr_reader *rd, const struct wm_event *ev)
+{
+    if (rd->from.epoch && ev->from->epoch > rd->from.epoch)
+        return false;
+    return ev->number <= rd->from.number;
+}

@@ -1,0 +1,95 @@
+/* run/recover.c — after a crash: every run that has not ended goes on from what the log holds. */
+#include "base/crash.h"
+#include "base/log.h"
+#include "run/internal.h"
+
+/* C5: what the dead process said since the last record is void. The epoch rises, whatever was on the air. */
+static WEFT_SUSPENDS int take_up(struct wr_run *run, struct upp_err *err)
+{
+    struct wr_tree *t = run->tree;
+    int             r = wr_load(run, err);
+    if (r < 0)
+        return r;
+    run->loaded         = true;
+    struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
+    if (!ev)
+        return -UPP_ENOMEM;
+    ev->last = t->next - 1;
+    t->epoch++;
+    run->voids++;
+    run->attempt = run->voids;
+    return 0;
+}
+
+static WEFT_SUSPENDS int recover_run(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                     struct upp_err *err)
+{
+    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
+    struct wr_run                             *run;
+    int                                        r = wr_tree_get(e, o, row, &t, err);
+    if (r >= 0)
+        r = wr_tree_own(t, row, &run, err);
+    if (r < 0)
+        return r;
+    r = take_up(run, err);
+    if (r >= 0)
+        r = wr_launch(run, err);
+    if (r < 0) {
+        wr_tree_disown(run);
+        return r;
+    }
+    wb_crashpoint("recover.before");
+    r = wr_flush(run, NULL, err);
+    wb_crashpoint("recover.after");
+    wr_go(run, r >= 0);
+    if (r >= 0)
+        e->counts.recovered++;
+    return r;
+}
+
+static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                     struct upp_err *err)
+{
+    if (row->depth)
+        return 0; /* its parent takes it up */
+    switch (row->status) {
+    case WM_QUEUED:
+        return wr_start_next(e, o, row->thread, err);
+    case WM_WAITING:
+        wr_expire_at(e, row->expires_ms);
+        return 0;
+    default:
+        return recover_run(e, o, row, err);
+    }
+}
+
+int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
+{
+    struct wb_uuid after = {{0}};
+    *ret                 = 0;
+    for (size_t n = 1; n && e->store;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+        struct wm_run                            *runs;
+        struct wl_owner                          *owners;
+        int r = e->store->ops->live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n; i++) {
+            struct upp_err why = {0};
+            after              = runs[i].id;
+            r                  = recover_one(e, &owners[i], &runs[i], &why);
+            if (r == -UPP_ENOMEM || r == -UPP_ECANCELED || r == -UPP_ELIMIT) {
+                if (err)
+                    *err = why;
+                return r;
+            }
+            if (r < 0) { /* one that cannot be read must not keep the others down */
+                char id[WB_UUID_TEXT + 1];
+                wb_log(WB_ERROR, "a run could not be recovered", WB_LS("run", wb_uuid_text(runs[i].id, id)),
+                       WB_LERR(&why));
+            } else
+                ++*ret;
+        }
+    }
+    return 0;
+}

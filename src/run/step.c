@@ -1,0 +1,87 @@
+/* run/step.c — the end of a step (C4), and a run that comes to wait. */
+#include "base/clock.h"
+#include "base/crash.h"
+#include "run/internal.h"
+
+int wr_step_close(struct wr_run *run, struct upp_err *err)
+{
+    struct wm_event *end = wr_draft_record(run, WM_STEP_END, err);
+    if (!end)
+        return -UPP_ENOMEM;
+    end->usage          = run->step_usage;
+    struct wm_event *cp = wr_draft_record(run, WM_CHECKPOINT, err);
+    int              r  = cp ? wb_uuid_new(&cp->id, err) : -UPP_ENOMEM;
+    if (r < 0) {
+        run->draft.records.n -= cp ? 2 : 1;
+        return r;
+    }
+    run->pub.state.step++;
+    run->draft.state = true;
+    run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
+    run->step_open = run->step_dirty = false;
+    run->step_usage                  = (struct upp_usage){0};
+    return 0;
+}
+
+int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
+{
+    struct wr_run           *run  = wr_of(pub);
+    const struct weft_hooks *h    = pub->agent->hooks;
+    uint32_t                 step = pub->state.step + 1;
+    int                      r    = wr_step_close(run, err);
+    if (r < 0)
+        return r;
+    wb_crashpoint("c4.before");
+    r = wr_flush(run, NULL, err);
+    wb_crashpoint("c4.after");
+    if (r >= 0 && h && h->on_step_end)
+        r = h->on_step_end(h->arg, pub, step, err);
+    if (r >= 0 && weft_fiber_canceled())
+        return upp_fail(err, UPP_ECANCELED, "cancelled");
+    return r < 0 ? r : h && h->stop && h->stop(h->arg, pub);
+}
+
+void wr_row_claim(struct wr_run *run)
+{
+    wr_lane_take(run->tree); /* a cancel that is being written is over then */
+    run->changing = true;
+    wr_lane_leave(run->tree);
+}
+
+/* ---- Waiting ------------------------------------------------------------------------------------------- */
+
+static int64_t expires(const struct wr_engine *e)
+{
+    uint64_t ms = e->opts.wait_ms;
+    return ms == UINT64_MAX ? 0 : wb_wall_ms() + (int64_t)WB_MIN(ms, (uint64_t)INT64_MAX / 4);
+}
+
+int wr_wait_for(struct wr_run *run, struct upp_err *err)
+{
+    wr_row_claim(run);
+    struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, run->pending.n ? run->pending.n : 1);
+    struct wm_event   *ev   = copy ? wr_draft_record(run, WM_RUN, err) : NULL;
+    if (!ev)
+        return run->changing = false, upp_fail(err, UPP_ENOMEM, "no memory for a run that waits");
+    for (size_t i = 0; i < run->pending.n; i++)
+        copy[i] = run->pending.p[i];
+    ev->status          = WM_WAITING;
+    ev->pending         = copy;
+    ev->n_pending       = run->pending.n;
+    run->draft.state    = true;
+    struct wm_run row   = run->row;
+    row.status          = WM_WAITING;
+    row.epoch           = run->tree->epoch;
+    row.expires_ms      = run->row.depth ? 0 : expires(run->engine);
+    struct wr_more more = {.changes = {{.kind = WL_SET_RUN, .run = &row}}, .n = 1};
+    wb_crashpoint("wait.before");
+    int r = wr_flush(run, &more, err);
+    wb_crashpoint("wait.after");
+    run->changing = false;
+    if (r < 0)
+        return r;
+    run->row = row;
+    run->row.version++;
+    wr_expire_at(run->engine, row.expires_ms);
+    return upp_fail(err, UPP_EWAIT, "%zu calls wait for an answer", run->pending.n);
+}
