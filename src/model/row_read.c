@@ -35,6 +35,17 @@ static void refuse(struct get *g, yyjson_val *v, const char *expected)
     wj_pointer_err(g->err, g->root, v);
 }
 
+/* The same for the name of a member. */
+static void refuse_name(struct get *g, yyjson_val *name, const char *expected)
+{
+    char found[WJ_QUOTED];
+    if (g->failed)
+        return;
+    g->failed =
+        upp_fail(g->err, UPP_ESTORE, "expected %s, found %s", expected, wj_quote(wj_text(name), found, sizeof found));
+    wj_pointer_err(g->err, g->root, name);
+}
+
 static void fail(struct get *g, int r)
 {
     if (!g->failed)
@@ -150,9 +161,9 @@ static void each_member(struct get *g, yyjson_val *v, void *into,
         struct upp_str name = wj_text(key);
         uint32_t       bit  = name.n == 1 && name.p[0] >= 'a' && name.p[0] <= 'z' ? 1u << (name.p[0] - 'a') : 0;
         if (!bit)
-            refuse(g, key, "a member that this version knows");
+            refuse_name(g, key, "a member that this version knows");
         else if (seen & bit)
-            refuse(g, key, "a member once");
+            refuse_name(g, key, "a member once");
         else
             member(g, name.p[0], key + 1, into);
         seen |= bit;
@@ -162,7 +173,7 @@ static void each_member(struct get *g, yyjson_val *v, void *into,
 
 static void unknown(struct get *g, yyjson_val *v)
 {
-    refuse(g, v - 1, "a member that this version knows");
+    refuse_name(g, v - 1, "a member that this version knows");
 }
 
 static void media_member(struct get *g, char name, yyjson_val *v, void *into)
@@ -202,7 +213,7 @@ static void part_member(struct get *g, char name, yyjson_val *v, void *into)
     switch (name) {
     case 'k':
         if (p->text.p)
-            refuse(g, v - 1, "the kind of the part before its text");
+            refuse_name(g, v - 1, "the kind of the part before its text");
         p->kind = get_enum(g, v, UPP_PART_RESULT);
         break;
     case 'i':
@@ -406,7 +417,7 @@ static void record_member(struct get *g, char name, yyjson_val *v, void *into)
 {
     struct wm_event *ev = into;
     if (!ev->kind && name != 'k') {
-        refuse(g, v - 1, "the kind of the record before all else");
+        refuse_name(g, v - 1, "the kind of the record before all else");
         return;
     }
     switch (name) {
@@ -516,7 +527,7 @@ static void row_member(struct get *g, char name, yyjson_val *v, void *into)
 {
     struct wm_row *row = into;
     if (strchr("vcst", name) && (row->n_entries || row->n_records)) {
-        refuse(g, v - 1, "entries and records behind step and time");
+        refuse_name(g, v - 1, "entries and records behind step and time");
         return;
     }
     switch (name) {
@@ -534,7 +545,7 @@ static void row_member(struct get *g, char name, yyjson_val *v, void *into)
         break;
     case 'e':
         if (row->n_records)
-            refuse(g, v - 1, "entries before records");
+            refuse_name(g, v - 1, "entries before records");
         get_entries(g, v);
         break;
     case 'r':

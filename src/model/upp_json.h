@@ -1,8 +1,19 @@
-/* model/upp_json.h — UPP 1.2 JSON: messages, threads, usage, turns, errors.
+/* model/upp_json.h — UPP 1.2 JSON: messages, threads, usage, errors.
  *
- * Written with the reference's key order; what is not set is left out, never null. The order of parts is carried under
- * metadata.weft.order only where it is not "content, then calls". Read: unknown keys survive in metadata maps, bytes
- * may be base64, an array of numbers or an index-keyed object; an unknown type is an error that names it.
+ * Written with the reference's key order; what is not set is left out, never null. Read: metadata maps are kept token
+ * for token, bytes may be base64 (either alphabet, padded or not), an array of numbers or an index-keyed object; an
+ * unknown type is an error that names it, with its JSON pointer.
+ *
+ * What UPP's shape cannot say stands under metadata.weft of the message, only where it is needed, and is taken out
+ * again when it is read: order        ["content","call",...]: the order of parts where it is not "content, then calls"
+ * ("then results") arguments    {"INDEX":"text"}: of toolCalls whose arguments are text that is no JSON object; UPP's
+ * say {} there. (Empty text is {} alone.) What is a JSON object is written as such: its tokens survive, its blanks do
+ * not. interrupted  true;  cut  [INDEX...]: parts, counted in message order One that does not fit the message (it was
+ * edited since) is dropped.
+ *
+ * Not in UPP's JSON, and lost in it: metadata of parts other than binary, the name in a result, the title of what is no
+ * document. Other members of messages, blocks, calls and results than UPP's are not kept when reading (residue is the
+ * dialect's work).
  */
 #ifndef WM_UPP_JSON_H
 #define WM_UPP_JSON_H
@@ -20,18 +31,23 @@ struct wm_thread_json {
 
 WB_EXPORT_BEGIN
 
+/* -UPP_EINVALID, by wj_writer_check: a part that UPP has no form for in such a message, or JSON inside that is none. */
 void wm_message_write(struct wj_writer *w, const struct upp_message *m);
-int  wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* v comes from wj_read. Pointers in err begin at v. The texts of ret lie in `a` and in v's arena. A time that is not
+ * spelled as UPP spells it is kept as text too. */
+int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 void wm_part_write(struct wj_writer *w, const struct upp_part *p); /* as content block, ToolCall or ToolResult */
 void wm_usage_write(struct wj_writer *w, const struct upp_usage *u);
-void wm_err_write(struct wj_writer *w, const struct upp_err *e); /* UPPError */
+void wm_err_write(struct wj_writer *w, const struct upp_err *e); /* UPPError; without a provider where none is known */
 void wm_time_write(struct wj_writer *w, int64_t ms);             /* "2026-02-03T04:05:06.007Z" */
 
 void wm_thread_write(struct wj_writer *w, const struct wm_thread_json *t);
 int  wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* UPP's `text`: text parts joined by a blank line; results as UPP renders them. */
+/* UPP's `text`: text parts joined by a blank line; results as UPP renders them: strings as they are, all else as JSON.
+ * No text: the arena failed. */
 struct upp_str wm_message_text(struct wb_arena *a, const struct upp_message *m);
 
 /* A copy with all it points to. */

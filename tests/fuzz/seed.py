@@ -104,6 +104,45 @@ UUID = {
     "hex": "0123456789ab8cde8f0123456789abcd", "nil": "00000000-0000-0000-0000-000000000000", "short": "01234567-89ab",
     "braces": "{01234567-89ab-4cde-8f01-23456789abcd}", "dashes": "0123-456789ab-4cde-8f01-23456789abcd", "g": "g" * 32,
 }
+ROW = {
+    "empty": ("{}", None),
+    "message": ('{"v":40,"c":1,"s":3,"t":1770091506007,"e":[{"k":2,"j":{}},{"n":5,"r":2,"i":"msg_1","p":[{"x":"one two"},'
+                '{"k":8,"i":"c","n":"calc","x":"{ }","c":1}]},{"r":3,"f":["c","d"]}],"r":[{"k":2,"e":1,"y":3,"g":[1,2,3,4]},'
+                '{"k":3,"c":"c","n":"calc","x":"{ }"},{"k":4,"t":5,"c":"c","o":1,"j":[1.0,null],"m":7},{"k":5}],"x":{"a":1}}',
+                bytes([0, 1, 2, 3, 3, 1, 10, 11, 1, 2, 3, 1, 0, 4, 12])),
+    "media": ('{"e":[{"o":2,"r":1,"w":"me","z":"now","t":-7,"b":1,"d":{"p":{}},"p":[{"k":3,"m":{"s":3,"u":"https://x","m":"image/png",'
+              '"w":2,"h":1}},{"k":9,"i":"c","j":"x","e":1},{"k":2,"x":"","d":{"a":{}}}]}]}', None),
+    "run": ('{"r":[{"k":1,"u":3,"j":{"name":"UPPError"},"p":[{"c":"c","n":"ask","a":"{}","r":"01020000000000000000000000000000",'
+            '"y":1}]},{"k":6,"i":"ff000000000000000000000000000000"},{"k":7,"l":9},{"k":3,"h":"ab000000000000000000000000000000",'
+            '"q":18446744073709551615}]}', None),
+    "wtf8": (r'{"e":[{"r":2,"p":[{"x":"\u0000\ud83d"}]}]}', bytes([1, 2, 3, 1, 3, 4])),
+    "tape-too-long": ('{"e":[{"r":2,"p":[{"x":"abc"}]}]}', bytes([1, 2, 3, 4, 0])),
+    "tape-huge": ('{"e":[{"r":2,"p":[{"x":"abc"}]}]}', bytes([2, 3, 1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1])),
+    "tape-order": ('{"e":[{"r":2,"p":[{"x":"abc"}]}]}', bytes([3, 1, 0, 2, 4, 4])),
+    "unknown": ('{"e":[{"r":2,"q":1}]}', None),
+    "deep": ('{"x":' + "[" * 130 + "]" * 130 + "}", None),
+}
+STAMP = '"timestamp":"2026-02-03T04:05:06.007Z"'
+MESSAGE = {
+    "user": '{"id":"a","type":"user","content":[{"type":"text","text":"hi"}],' + STAMP + "}",
+    "assistant": '{"id":"msg_77","type":"assistant","content":[{"type":"reasoning","text":""}],"metadata":{"anthropic":{"n":1.0}},'
+    + STAMP + ',"toolCalls":[{"toolCallId":"c","toolName":"calc","arguments":{"e":"2+2"}}]}',
+    "results": '{"id":"b","type":"tool_result","content":[],' + STAMP + ',"results":[{"toolCallId":"c","result":4,"isError":false},'
+    '{"toolCallId":"d","result":"x"},{"toolCallId":"e"}]}',
+    "media": '{"id":"m","type":"user","content":[{"type":"image","source":{"type":"base64","data":"iVBORw0KGgo="},"mimeType":"image/png",'
+    '"width":2},{"type":"image","source":{"type":"url","url":"x"}},{"type":"audio","data":[1,2,255],"duration":0.5},'
+    '{"type":"video","data":{"0":1,"1":2}},{"type":"document","source":{"type":"text","data":"t"},"title":"n"},'
+    '{"type":"binary","data":"AQ","metadata":{}}],"timestamp":"2026-02-03"}',
+    "weft": '{"id":"m","type":"assistant","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"metadata":{"x":1,"weft":'
+    '{"y":2,"order":["content","call","content"],"arguments":{"0":"[1] "},"interrupted":true,"cut":[1]}},' + STAMP
+    + ',"toolCalls":[{"toolCallId":"c","toolName":"t","arguments":{}}]}',
+    "weft-odd": '{"id":"m","type":"assistant","content":[],"metadata":{"weft":{"order":[],"arguments":{"0":"{}","1":2},"cut":[9]},"weft":1},'
+    + STAMP + ',"toolCalls":[{"toolCallId":"c","toolName":"t","arguments":{}}]}',
+    "thread": '{"id":"t","messages":[{"id":"a","type":"user","content":[],' + STAMP + '}],"createdAt":"2026-02-03T04:05:06Z",'
+    '"updatedAt":"2026-02-03"}',
+    "unknown": '{"id":"a","type":"bard","content":[],' + STAMP + "}",
+    "surrogates": r'{"id":"\ud800","type":"user","content":[{"type":"text","text":"\udc00\u0000"}],' + STAMP + "}",
+}
 
 
 def put(target, name, data):
@@ -131,3 +170,7 @@ for name, text in ISO8601.items():
     put("iso8601", name, text.encode())
 for name, text in UUID.items():
     put("uuid", name, text.encode())
+for name, (body, tape) in ROW.items():
+    put("row", name, body.encode() + (b"" if tape is None else b"\xff" + tape))
+for name, text in MESSAGE.items():
+    put("message", name, text.encode())

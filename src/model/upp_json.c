@@ -1,0 +1,367 @@
+/* model/upp_json.c — messages, threads, usage and errors as UPP writes them. */
+#include "model/upp_json.h"
+
+#include <stdio.h>
+
+#include "base/iso8601.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "model/upp_weft.h"
+
+/* ---- Members -------------------------------------------------------------------------------------- */
+
+static void put_str(struct wj_writer *w, struct upp_str name, struct upp_str s)
+{
+    if (s.p) {
+        wj_write_name(w, name);
+        wj_write_str(w, s);
+    }
+}
+
+static void put_num(struct wj_writer *w, struct upp_str name, struct upp_str s)
+{
+    if (s.p) {
+        wj_write_name(w, name);
+        wj_write_num(w, s);
+    }
+}
+
+static void put_u64(struct wj_writer *w, struct upp_str name, uint64_t v)
+{
+    wj_write_name(w, name);
+    wj_write_u64(w, v);
+}
+
+static bool is_object(struct upp_str s, struct upp_err *err)
+{
+    struct wj_syntax seen;
+    return wj_syntax(s.p ? s : UPP_STR(""), WJ_MAX_DEPTH, &seen, err) == 0 && wb_str_trim(s).p[0] == '{';
+}
+
+/* JSON of ours that goes out as it is: what was not looked at would break all around it. */
+static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str s, bool object)
+{
+    struct wj_syntax seen;
+    struct upp_err   err = {0};
+    if (!s.p)
+        return;
+    int r = wj_syntax(s, WJ_MAX_DEPTH, &seen, &err);
+    if (r < 0)
+        wj_writer_fail(w, upp_fail(w->err, (enum upp_code) - r, "%.*s: %s", UPP_FMT(name), err.msg));
+    else if (object && wb_str_trim(s).p[0] != '{')
+        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "%.*s: expected an object", UPP_FMT(name)));
+    wj_write_name(w, name);
+    wj_write_raw(w, s.p, s.n);
+}
+
+/* ---- Parts ---------------------------------------------------------------------------------------- */
+
+static const struct upp_str types[] = {
+    [UPP_PART_TEXT] = UPP_STR_INIT("text"),     [UPP_PART_REASONING] = UPP_STR_INIT("reasoning"),
+                                                                                    [UPP_PART_IMAGE] = UPP_STR_INIT("image"),   [UPP_PART_DOCUMENT] = UPP_STR_INIT("document"),
+                                                                                                                                                               [UPP_PART_AUDIO] = UPP_STR_INIT("audio"),   [UPP_PART_VIDEO] = UPP_STR_INIT("video"),
+                                                                                                                                                                                                                                           [UPP_PART_BINARY] = UPP_STR_INIT("binary"),
+};
+
+static void refuse_source(struct wj_writer *w, const struct upp_part *p)
+{
+    wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "UPP has no %.*s with a source of kind %u",
+                               UPP_FMT(types[p->kind]), p->media ? p->media->source : 0u));
+}
+
+/* Images and documents say where their bytes are. */
+static void put_source(struct wj_writer *w, const struct upp_part *p)
+{
+    static const struct upp_str names[] = {
+        [UPP_SOURCE_BASE64] = UPP_STR_INIT("base64"), [UPP_SOURCE_BYTES] =
+                                                          UPP_STR_INIT("bytes"), [UPP_SOURCE_URL] = UPP_STR_INIT("url"), [UPP_SOURCE_TEXT] =
+                                                                                                 UPP_STR_INIT("text"),
+                                                                                             };
+    const struct upp_media *m     = p->media;
+    uint8_t                 other = p->kind == UPP_PART_IMAGE ? UPP_SOURCE_TEXT : UPP_SOURCE_BYTES; /* it cannot have */
+    if (m->source == 0 || m->source >= WB_LEN(names) || m->source == other) {
+        refuse_source(w, p);
+        return;
+    }
+    wj_write_name(w, UPP_STR("source"));
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("type"), names[m->source]);
+    put_str(w, m->source == UPP_SOURCE_URL ? UPP_STR("url") : UPP_STR("data"), m->data.p ? m->data : UPP_STR(""));
+    wj_write_close(w, '}');
+}
+
+static void put_media(struct wj_writer *w, const struct upp_part *p)
+{
+    const struct upp_media *m = p->media;
+    if (!m) {
+        refuse_source(w, p);
+        return;
+    }
+    if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_DOCUMENT)
+        put_source(w, p);
+    else if (m->source == UPP_SOURCE_BASE64 || m->source == UPP_SOURCE_BYTES)
+        put_str(w, UPP_STR("data"), m->data.p ? m->data : UPP_STR(""));
+    else
+        refuse_source(w, p);
+    put_str(w, UPP_STR("mimeType"), m->mime);
+    if (p->kind == UPP_PART_DOCUMENT)
+        put_str(w, UPP_STR("title"), m->title);
+    if (p->kind == UPP_PART_AUDIO || p->kind == UPP_PART_VIDEO)
+        put_num(w, UPP_STR("duration"), m->duration);
+    if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_VIDEO) {
+        put_num(w, UPP_STR("width"), m->width);
+        put_num(w, UPP_STR("height"), m->height);
+    }
+    if (p->kind == UPP_PART_BINARY)
+        put_json(w, UPP_STR("metadata"), p->metadata, true);
+}
+
+static void put_call(struct wj_writer *w, const struct upp_part *p)
+{
+    put_str(w, UPP_STR("toolCallId"), p->id.p ? p->id : UPP_STR(""));
+    put_str(w, UPP_STR("toolName"), p->name.p ? p->name : UPP_STR(""));
+    wj_write_name(w, UPP_STR("arguments"));
+    struct upp_str text = is_object(p->text, NULL) ? wb_str_trim(p->text) : UPP_STR("{}");
+    wj_write_raw(w, text.p, text.n);
+}
+
+void wm_part_write(struct wj_writer *w, const struct upp_part *p)
+{
+    wj_write_open(w, '{');
+    if (p->kind == UPP_PART_CALL)
+        put_call(w, p);
+    else if (p->kind == UPP_PART_RESULT) {
+        put_str(w, UPP_STR("toolCallId"), p->id.p ? p->id : UPP_STR(""));
+        put_json(w, UPP_STR("result"), p->text, false);
+        wj_write_name(w, UPP_STR("isError"));
+        wj_write_bool(w, p->is_error);
+    } else if (p->kind == 0 || p->kind > UPP_PART_RESULT)
+        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "a part of the unknown kind %u", p->kind));
+    else {
+        put_str(w, UPP_STR("type"), types[p->kind]);
+        if (p->kind <= UPP_PART_REASONING)
+            put_str(w, UPP_STR("text"), p->text.p ? p->text : UPP_STR(""));
+        else
+            put_media(w, p);
+    }
+    wj_write_close(w, '}');
+}
+
+static void put_parts(struct wj_writer *w, struct upp_str name, const struct upp_message *m, unsigned kinds)
+{
+    wj_write_name(w, name);
+    wj_write_open(w, '[');
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, kinds)) && !w->out->failed;)
+        wm_part_write(w, p);
+    wj_write_close(w, ']');
+}
+
+/* ---- metadata.weft -------------------------------------------------------------------------------- */
+
+/* What of it a message needs. */
+struct extra {
+    bool order, arguments, cut;
+};
+
+static bool is_lost(const struct upp_part *p)
+{
+    return p->kind == UPP_PART_CALL && p->text.n && !is_object(p->text, NULL);
+}
+
+static struct extra extra_of(const struct upp_message *m)
+{
+    struct extra x      = {0};
+    bool         called = false;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        bool content = m->parts[i].kind < UPP_PART_CALL;
+        x.order |= content && called;
+        called |= !content;
+        x.cut |= m->parts[i].cut;
+        x.arguments |= is_lost(&m->parts[i]);
+    }
+    return x;
+}
+
+static void put_index(struct wj_writer *w, size_t i, struct upp_str text)
+{
+    char name[24];
+    int  n = snprintf(name, sizeof name, "%zu", i);
+    put_str(w, wb_str(name, (size_t)n), text);
+}
+
+static void put_extra(struct wj_writer *w, const struct upp_message *m, struct extra x)
+{
+    if (x.order) {
+        wj_write_name(w, wm_weft_order);
+        wj_write_open(w, '[');
+        for (size_t i = 0; i < m->n_parts; i++)
+            wj_write_str(w, wm_weft_word(m->parts[i].kind));
+        wj_write_close(w, ']');
+    }
+    if (x.arguments) {
+        size_t call = 0;
+        wj_write_name(w, wm_weft_arguments);
+        wj_write_open(w, '{');
+        for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS)); call++)
+            if (is_lost(p))
+                put_index(w, call, p->text);
+        wj_write_close(w, '}');
+    }
+    if (m->interrupted) {
+        wj_write_name(w, wm_weft_interrupted);
+        wj_write_bool(w, true);
+    }
+    if (x.cut) {
+        wj_write_name(w, wm_weft_cut);
+        wj_write_open(w, '[');
+        for (size_t i = 0; i < m->n_parts; i++)
+            if (m->parts[i].cut)
+                wj_write_u64(w, i);
+        wj_write_close(w, ']');
+    }
+}
+
+/* The object "weft" with what others have in it, and ours. */
+static void put_weft(struct wj_writer *w, yyjson_val *others, const struct upp_message *m, struct extra x)
+{
+    wj_write_name(w, UPP_STR("weft"));
+    wj_write_open(w, '{');
+    if (others)
+        wm_weft_put_others(w, others);
+    put_extra(w, m, x);
+    wj_write_close(w, '}');
+}
+
+/* The message's own map, with our members put into its first "weft". */
+static void put_merged(struct wj_writer *w, yyjson_val *map, const struct upp_message *m, struct extra x)
+{
+    bool merged = false;
+    wj_write_open(w, '{');
+    yyjson_val *key = map ? unsafe_yyjson_get_first(map) : NULL;
+    for (size_t n = map ? unsafe_yyjson_get_len(map) : 0; n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (!merged && wm_weft_is_weft(key)) {
+            put_weft(w, key + 1, m, x);
+            merged = true;
+        } else {
+            wj_write_name(w, wj_text(key));
+            wj_write_value(w, key + 1);
+        }
+    if (!merged)
+        put_weft(w, NULL, m, x);
+    wj_write_close(w, '}');
+}
+
+static void put_metadata(struct wj_writer *w, const struct upp_message *m)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
+    yyjson_val                               *map = NULL;
+    struct extra                              x   = extra_of(m);
+    if (!x.order && !x.arguments && !x.cut && !m->interrupted) {
+        put_json(w, UPP_STR("metadata"), m->metadata, true);
+        return;
+    }
+    if (m->metadata.p) {
+        int r = wj_read(&a, m->metadata, NULL, &map, w->err);
+        if (r == 0 && !yyjson_is_obj(map))
+            r = upp_fail(w->err, UPP_EINVALID, "metadata: expected an object");
+        if (r < 0) {
+            wj_writer_fail(w, r);
+            return;
+        }
+    }
+    wj_write_name(w, UPP_STR("metadata"));
+    put_merged(w, map, m, x);
+}
+
+/* ---- Messages and threads --------------------------------------------------------------------------- */
+
+void wm_time_write(struct wj_writer *w, int64_t ms)
+{
+    char           text[WB_TIME_TEXT];
+    struct wb_time t = wb_time_from_ms(ms);
+    struct upp_str s = wb_time_upp(&t, text);
+    if (s.p)
+        wj_write_str(w, s);
+    else
+        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "%lld ms is in no year from 1 to 9999", (long long)ms));
+}
+
+void wm_message_write(struct wj_writer *w, const struct upp_message *m)
+{
+    static const struct {
+        struct upp_str type, list;
+        unsigned       kinds;
+    } roles[] = {
+        [UPP_ROLE_USER] = {
+            UPP_STR_INIT("user"), {0}, 0},
+            [UPP_ROLE_ASSISTANT] = {UPP_STR_INIT("assistant"), UPP_STR_INIT("toolCalls"), UPP_PARTS_CALLS},
+                                    [UPP_ROLE_TOOL] = {UPP_STR_INIT("tool_result"),
+                                                                    UPP_STR_INIT("results"), UPP_PARTS_RESULTS},
+                                    };
+    if (m->role == 0 || m->role >= WB_LEN(roles)) {
+        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "a message of the unknown role %u", m->role));
+        return;
+    }
+    unsigned kinds = roles[m->role].kinds;
+    if (upp_part_next(m, NULL, (UPP_PARTS_CALLS | UPP_PARTS_RESULTS) & ~kinds))
+        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID,
+                                   "UPP has no calls or results of this kind in a message of type '%.*s'",
+                                   UPP_FMT(roles[m->role].type)));
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("id"), m->id.p ? m->id : UPP_STR(""));
+    put_str(w, UPP_STR("type"), roles[m->role].type);
+    put_parts(w, UPP_STR("content"), m, UPP_PARTS_CONTENT);
+    put_metadata(w, m);
+    wj_write_name(w, UPP_STR("timestamp"));
+    if (m->time_text.p)
+        wj_write_str(w, m->time_text);
+    else
+        wm_time_write(w, m->time_ms);
+    if (m->role == UPP_ROLE_TOOL || (kinds && upp_part_next(m, NULL, kinds)))
+        put_parts(w, roles[m->role].list, m, kinds);
+    wj_write_close(w, '}');
+}
+
+void wm_thread_write(struct wj_writer *w, const struct wm_thread_json *t)
+{
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("id"), t->id);
+    wj_write_name(w, UPP_STR("messages"));
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < t->n && !w->out->failed; i++)
+        wm_message_write(w, &t->messages[i]);
+    wj_write_close(w, ']');
+    put_str(w, UPP_STR("createdAt"), t->created);
+    put_str(w, UPP_STR("updatedAt"), t->updated);
+    wj_write_close(w, '}');
+}
+
+/* ---- The rest --------------------------------------------------------------------------------------- */
+
+void wm_usage_write(struct wj_writer *w, const struct upp_usage *u)
+{
+    wj_write_open(w, '{');
+    put_u64(w, UPP_STR("inputTokens"), u->input);
+    put_u64(w, UPP_STR("outputTokens"), u->output);
+    put_u64(w, UPP_STR("totalTokens"), u->input + u->output);
+    put_u64(w, UPP_STR("cacheReadTokens"), u->cache_read);
+    put_u64(w, UPP_STR("cacheWriteTokens"), u->cache_write);
+    wj_write_close(w, '}');
+}
+
+void wm_err_write(struct wj_writer *w, const struct upp_err *e)
+{
+    static const struct upp_str modalities[] = {UPP_STR_INIT("llm"), UPP_STR_INIT("embedding"), UPP_STR_INIT("image"), UPP_STR_INIT("audio"), UPP_STR_INIT("video")};
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("name"), UPP_STR("UPPError"));
+    put_str(w, UPP_STR("message"), wb_cstr(e->msg[0] ? e->msg : upp_code_text(e->code)));
+    put_str(w, UPP_STR("code"), wb_cstr(upp_code_name(e->code)));
+    if (e->provider[0])
+        put_str(w, UPP_STR("provider"), wb_cstr(e->provider));
+    put_str(w, UPP_STR("modality"), modalities[e->modality < WB_LEN(modalities) ? e->modality : 0]);
+    if (e->http > 0)
+        put_u64(w, UPP_STR("statusCode"), (uint64_t)e->http);
+    if (e->cause[0])
+        put_str(w, UPP_STR("cause"), wb_cstr(e->cause));
+    wj_write_close(w, '}');
+}

@@ -1,0 +1,519 @@
+/* model/upp_json_read.c — messages and threads as UPP writes them, and as its reference does. */
+#include "base/base64.h"
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "json/pointer.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "model/id.h"
+#include "model/upp_json.h"
+#include "model/upp_weft.h"
+
+struct get {
+    struct wb_arena *a;
+    yyjson_val      *root;
+    struct wb_buf   *scratch;
+    struct upp_err  *err;
+    int              failed;
+};
+
+/* ---- Values --------------------------------------------------------------------------------------- */
+
+/* After the first failure nothing more is looked at. */
+static void refuse(struct get *g, yyjson_val *v, const char *expected)
+{
+    char found[WJ_QUOTED];
+    if (g->failed)
+        return;
+    g->failed = upp_fail(g->err, UPP_EINVALID, "expected %s, found %s", expected, wj_found(v, found, sizeof found));
+    wj_pointer_err(g->err, g->root, v);
+}
+
+static void refuse_missing(struct get *g, yyjson_val *object, struct upp_str name)
+{
+    if (g->failed)
+        return;
+    g->failed = upp_fail(g->err, UPP_EINVALID, "expected the member '%.*s'", UPP_FMT(name));
+    wj_pointer_err(g->err, g->root, object);
+}
+
+/* A failure of something below, at v. */
+static void fail_at(struct get *g, yyjson_val *v, int r)
+{
+    if (g->failed)
+        return;
+    g->failed = r;
+    wj_pointer_err(g->err, g->root, v);
+}
+
+static yyjson_val *member(yyjson_val *object, struct upp_str name)
+{
+    return yyjson_obj_getn(object, name.p, name.n);
+}
+
+static bool need_object(struct get *g, yyjson_val *v)
+{
+    if (!yyjson_is_obj(v))
+        refuse(g, v, "an object");
+    return !g->failed;
+}
+
+/* A string that may be missing. */
+static struct upp_str get_str(struct get *g, yyjson_val *object, struct upp_str name)
+{
+    yyjson_val *v = member(object, name);
+    if (v && !yyjson_is_str(v))
+        refuse(g, v, "a string");
+    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+/* One that must be there. */
+static struct upp_str need_str(struct get *g, yyjson_val *object, struct upp_str name)
+{
+    if (!member(object, name))
+        refuse_missing(g, object, name);
+    return get_str(g, object, name);
+}
+
+static struct upp_str get_num(struct get *g, yyjson_val *object, struct upp_str name)
+{
+    yyjson_val *v = member(object, name);
+    if (v && !yyjson_is_raw(v))
+        refuse(g, v, "a number");
+    return v && yyjson_is_raw(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+static struct upp_str as_text(struct get *g, yyjson_val *v)
+{
+    wb_buf_clear(g->scratch);
+    int r = wj_write(v, g->scratch, g->err);
+    if (r < 0)
+        fail_at(g, v, r);
+    return r < 0 ? (struct upp_str){0} : wb_arena_dup(g->a, wb_buf_str(g->scratch));
+}
+
+static struct upp_str get_object(struct get *g, yyjson_val *object, struct upp_str name)
+{
+    yyjson_val *v = member(object, name);
+    return v && need_object(g, v) ? as_text(g, v) : (struct upp_str){0};
+}
+
+/* An array that may be missing. */
+static size_t get_items(struct get *g, yyjson_val *object, struct upp_str name, yyjson_val **first)
+{
+    yyjson_val *v = member(object, name);
+    if (v && !yyjson_is_arr(v))
+        refuse(g, v, "an array");
+    if (!v || g->failed)
+        return 0;
+    *first = unsafe_yyjson_get_first(v);
+    return unsafe_yyjson_get_len(v);
+}
+
+/* Time as text, which is kept; *ms may be NULL. */
+static struct upp_str need_time(struct get *g, yyjson_val *object, struct upp_str name, int64_t *ms, bool *usual)
+{
+    char           upp[WB_TIME_TEXT];
+    struct wb_time t;
+    struct upp_str text = need_str(g, object, name);
+    if (g->failed)
+        return text;
+    int r = wb_time_parse(text, &t, g->err);
+    if (r < 0) {
+        fail_at(g, member(object, name), r);
+        return text;
+    }
+    if (ms) {
+        *ms              = wb_time_ms(&t);
+        struct wb_time m = wb_time_from_ms(*ms);
+        *usual           = wb_str_eq(wb_time_upp(&m, upp), text);
+    }
+    return text;
+}
+
+/* ---- Bytes ---------------------------------------------------------------------------------------- */
+
+static bool add_byte(struct get *g, yyjson_val *v, struct wb_buf *bytes)
+{
+    uint64_t n;
+    if (!yyjson_is_raw(v) || !wb_str_u64(wj_text(v), &n) || n > 255) {
+        refuse(g, v, "a byte (0 to 255)");
+        return false;
+    }
+    wb_buf_addc(bytes, (char)n);
+    return true;
+}
+
+/* {"0":1,"1":2}: what JSON.stringify makes of a Uint8Array. */
+static void add_indexed(struct get *g, yyjson_val *v, struct wb_buf *bytes)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(v);
+    size_t      n   = unsafe_yyjson_get_len(v);
+    for (size_t i = 0; i < n; i++, key += 2) {
+        uint64_t at;
+        if (!wb_str_u64(wj_text(key), &at) || at != i) {
+            refuse(g, key, "bytes by their index, from 0 on");
+            return;
+        }
+        if (!add_byte(g, key + 1, bytes))
+            return;
+    }
+}
+
+/* As padded base64, in whichever of the three forms they came. */
+static struct upp_str as_base64(struct get *g, yyjson_val *v)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(WJ_MAX_BYTES);
+    int                                   r     = 0;
+    if (yyjson_is_str(v))
+        r = wb_base64_decode(wj_text(v), &bytes, g->err);
+    else if (yyjson_is_obj(v))
+        add_indexed(g, v, &bytes);
+    else if (yyjson_is_arr(v)) {
+        yyjson_val *item = unsafe_yyjson_get_first(v);
+        for (size_t n = unsafe_yyjson_get_len(v); n && add_byte(g, item, &bytes); n--)
+            item++;
+    } else
+        refuse(g, v, "bytes: base64, an array or an object of numbers");
+    if (r == 0 && !g->failed)
+        r = wb_buf_check(&bytes, g->err);
+    if (r < 0)
+        fail_at(g, v, r);
+    if (g->failed)
+        return (struct upp_str){0};
+    wb_buf_clear(g->scratch);
+    wb_base64_add(g->scratch, wb_buf_str(&bytes), WB_BASE64);
+    r = wb_buf_check(g->scratch, g->err);
+    if (r < 0)
+        fail_at(g, v, r);
+    return r < 0 ? (struct upp_str){0} : wb_arena_dup(g->a, wb_buf_str(g->scratch));
+}
+
+static struct upp_str need_bytes(struct get *g, yyjson_val *object, struct upp_str name)
+{
+    yyjson_val *v = member(object, name);
+    if (!v)
+        refuse_missing(g, object, name);
+    return v ? as_base64(g, v) : (struct upp_str){0};
+}
+
+/* ---- Content -------------------------------------------------------------------------------------- */
+
+struct word {
+    struct upp_str text;
+    uint8_t        value;
+};
+
+/* The value of a word, or 0 and an error that names it. */
+static uint8_t need_word(struct get *g, yyjson_val *object, const struct word *words, size_t n, const char *what)
+{
+    char           found[WJ_QUOTED];
+    struct upp_str text = need_str(g, object, UPP_STR("type"));
+    if (g->failed)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (wb_str_eq(words[i].text, text))
+            return words[i].value;
+    fail_at(g, member(object, UPP_STR("type")),
+                      upp_fail(g->err, UPP_EINVALID, "unknown %s type %s", what, wj_quote(text, found, sizeof found)));
+    return 0;
+}
+
+static void get_source(struct get *g, yyjson_val *block, uint8_t kind, struct upp_media *m)
+{
+    static const struct word image[]    = {{UPP_STR_INIT("base64"), UPP_SOURCE_BASE64},
+                                            {UPP_STR_INIT("url"), UPP_SOURCE_URL},
+                                             {UPP_STR_INIT("bytes"), UPP_SOURCE_BYTES}};
+    static const struct word document[] = {{UPP_STR_INIT("base64"), UPP_SOURCE_BASE64},
+                                            {UPP_STR_INIT("url"), UPP_SOURCE_URL},
+                                             {UPP_STR_INIT("text"), UPP_SOURCE_TEXT}};
+    yyjson_val              *v          = member(block, UPP_STR("source"));
+    if (!v) {
+        refuse_missing(g, block, UPP_STR("source"));
+        return;
+    }
+    if (!need_object(g, v))
+        return;
+    m->source = kind == UPP_PART_IMAGE ? need_word(g, v, image, WB_LEN(image), "image source")
+                                       : need_word(g, v, document, WB_LEN(document), "document source");
+    if (g->failed)
+        return;
+    if (m->source == UPP_SOURCE_URL)
+        m->data = need_str(g, v, UPP_STR("url"));
+    else if (m->source == UPP_SOURCE_TEXT)
+        m->data = need_str(g, v, UPP_STR("data"));
+    else
+        m->data = need_bytes(g, v, UPP_STR("data"));
+}
+
+static void get_media(struct get *g, yyjson_val *block, struct upp_part *p)
+{
+    struct upp_media *m = wb_new(g->a, struct upp_media);
+    p->media            = m;
+    if (!m)
+        return;
+    if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_DOCUMENT)
+        get_source(g, block, p->kind, m);
+    else {
+        m->source = UPP_SOURCE_BASE64;
+        m->data   = need_bytes(g, block, UPP_STR("data"));
+    }
+    m->mime = get_str(g, block, UPP_STR("mimeType"));
+    if (p->kind == UPP_PART_DOCUMENT)
+        m->title = get_str(g, block, UPP_STR("title"));
+    if (p->kind == UPP_PART_AUDIO || p->kind == UPP_PART_VIDEO)
+        m->duration = get_num(g, block, UPP_STR("duration"));
+    if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_VIDEO) {
+        m->width  = get_num(g, block, UPP_STR("width"));
+        m->height = get_num(g, block, UPP_STR("height"));
+    }
+    if (p->kind == UPP_PART_BINARY)
+        p->metadata = get_object(g, block, UPP_STR("metadata"));
+}
+
+static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
+{
+    static const struct word types[] = {
+        {UPP_STR_INIT("text"), UPP_PART_TEXT},     {UPP_STR_INIT("reasoning"), UPP_PART_REASONING},
+                                                    {UPP_STR_INIT("image"), UPP_PART_IMAGE},   {UPP_STR_INIT("document"), UPP_PART_DOCUMENT},
+                                                                                                {UPP_STR_INIT("audio"), UPP_PART_AUDIO},   {UPP_STR_INIT("video"), UPP_PART_VIDEO},
+                                                                                                                                            {UPP_STR_INIT("binary"), UPP_PART_BINARY},
+                                                                                                                                           };
+    if (!need_object(g, v))
+        return;
+    p->kind = need_word(g, v, types, WB_LEN(types), "content block");
+    if (g->failed)
+        return;
+    if (p->kind <= UPP_PART_REASONING)
+        p->text = need_str(g, v, UPP_STR("text"));
+    else
+        get_media(g, v, p);
+}
+
+static void get_call(struct get *g, yyjson_val *v, struct upp_part *p)
+{
+    p->kind = UPP_PART_CALL;
+    if (!need_object(g, v))
+        return;
+    p->id   = need_str(g, v, UPP_STR("toolCallId"));
+    p->name = need_str(g, v, UPP_STR("toolName"));
+    if (!member(v, UPP_STR("arguments")))
+        refuse_missing(g, v, UPP_STR("arguments"));
+    if (!g->failed)
+        p->text = get_object(g, v, UPP_STR("arguments"));
+}
+
+static void get_result(struct get *g, yyjson_val *v, struct upp_part *p)
+{
+    p->kind = UPP_PART_RESULT;
+    if (!need_object(g, v))
+        return;
+    p->id             = need_str(g, v, UPP_STR("toolCallId"));
+    yyjson_val *value = member(v, UPP_STR("result")), *error = member(v, UPP_STR("isError"));
+    if (error && !yyjson_is_bool(error))
+        refuse(g, error, "true or false");
+    p->is_error = error && yyjson_is_true(error);
+    if (value && !g->failed)
+        p->text = as_text(g, value);
+}
+
+/* ---- metadata.weft -------------------------------------------------------------------------------- */
+
+/* Puts the parts, which stand content first, into the order they were said in, where it is one of them. */
+static void reorder(struct get *g, yyjson_val *order, struct upp_message *m, size_t n_content)
+{
+    struct upp_part *to = m->n_parts ? wb_new_n(g->a, struct upp_part, m->n_parts) : NULL;
+    if (!to || !yyjson_is_arr(order) || unsafe_yyjson_get_len(order) != m->n_parts)
+        return;
+    yyjson_val *item    = unsafe_yyjson_get_first(order);
+    size_t      next[2] = {0, n_content}, end[2] = {n_content, m->n_parts};
+    for (size_t i = 0; i < m->n_parts; i++, item = unsafe_yyjson_get_next(item)) {
+        size_t list = !yyjson_is_str(item) || !wb_str_eq(wj_text(item), UPP_STR("content"));
+        if (next[list] == end[list])
+            return;
+        to[i] = m->parts[next[list]++];
+        if (!yyjson_is_str(item) || !wb_str_eq(wj_text(item), wm_weft_word(to[i].kind)))
+            return;
+    }
+    m->parts = to;
+}
+
+/* Arguments that are no object, by the number of the call. */
+static void get_arguments(struct get *g, yyjson_val *map, struct upp_message *m)
+{
+    if (!map || !yyjson_is_obj(map) || !m->n_parts)
+        return;
+    struct upp_part **calls = wb_new_n(g->a, struct upp_part *, m->n_parts);
+    size_t            n     = 0;
+    for (size_t i = 0; calls && i < m->n_parts; i++)
+        if (m->parts[i].kind == UPP_PART_CALL)
+            calls[n++] = &m->parts[i];
+    yyjson_val *key = unsafe_yyjson_get_first(map);
+    for (size_t k = unsafe_yyjson_get_len(map); k; k--, key = unsafe_yyjson_get_next(key + 1)) {
+        uint64_t at;
+        if (yyjson_is_str(key + 1) && wb_str_u64(wj_text(key), &at) && at < n &&
+            wb_str_eq(calls[at]->text, UPP_STR("{}")))
+            calls[at]->text = wj_text(key + 1);
+    }
+}
+
+static void get_cut(yyjson_val *list, struct upp_message *m)
+{
+    if (!yyjson_is_arr(list))
+        return;
+    yyjson_val *item = unsafe_yyjson_get_first(list);
+    for (size_t n = unsafe_yyjson_get_len(list); n; n--, item = unsafe_yyjson_get_next(item)) {
+        uint64_t at;
+        if (yyjson_is_raw(item) && wb_str_u64(wj_text(item), &at) && at < m->n_parts)
+            m->parts[at].cut = true;
+    }
+}
+
+/* The map without what is ours. No text: nothing else was in it. */
+static struct upp_str foreign_metadata(struct get *g, yyjson_val *map)
+{
+    struct wj_writer w;
+    size_t           kept = 0;
+    wb_buf_clear(g->scratch);
+    wj_writer_init(&w, g->scratch, g->err);
+    wj_write_open(&w, '{');
+    yyjson_val *key = unsafe_yyjson_get_first(map);
+    for (size_t n = unsafe_yyjson_get_len(map); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        bool weft = wm_weft_is_weft(key);
+        if (weft && !wm_weft_has_others(key + 1))
+            continue;
+        wj_write_name(&w, wj_text(key));
+        if (weft) {
+            wj_write_open(&w, '{');
+            wm_weft_put_others(&w, key + 1);
+            wj_write_close(&w, '}');
+        } else
+            wj_write_value(&w, key + 1);
+        kept++;
+    }
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        fail_at(g, map, r);
+    return r < 0 || kept == 0 ? (struct upp_str){0} : wb_arena_dup(g->a, wb_buf_str(g->scratch));
+}
+
+static yyjson_val *find_weft(yyjson_val *map)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(map);
+    for (size_t n = unsafe_yyjson_get_len(map); n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (wm_weft_is_weft(key))
+            return key + 1;
+    return NULL;
+}
+
+static void get_metadata(struct get *g, yyjson_val *v, struct upp_message *m, size_t n_content)
+{
+    yyjson_val *map = member(v, UPP_STR("metadata"));
+    if (!map || !need_object(g, map))
+        return;
+    yyjson_val *weft = find_weft(map);
+    if (!weft) {
+        m->metadata = as_text(g, map);
+        return;
+    }
+    yyjson_val *order = member(weft, wm_weft_order), *interrupted = member(weft, wm_weft_interrupted);
+    if (order)
+        reorder(g, order, m, n_content); /* else they stay as UPP has them */
+    get_arguments(g, member(weft, wm_weft_arguments), m);
+    get_cut(member(weft, wm_weft_cut), m);
+    m->interrupted = interrupted && yyjson_is_true(interrupted);
+    m->metadata    = foreign_metadata(g, map);
+}
+
+/* ---- Messages and threads --------------------------------------------------------------------------- */
+
+static void get_parts(struct get *g, yyjson_val *v, struct upp_message *m, size_t *n_content)
+{
+    yyjson_val *block = NULL, *item = NULL;
+    bool        tool = m->role == UPP_ROLE_TOOL;
+    if (!tool && !member(v, UPP_STR("content")))
+        refuse_missing(g, v, UPP_STR("content"));
+    size_t n = get_items(g, v, UPP_STR("content"), &block);
+    size_t more =
+        m->role == UPP_ROLE_USER ? 0 : get_items(g, v, tool ? UPP_STR("results") : UPP_STR("toolCalls"), &item);
+    *n_content = n;
+    if (n > WM_PARTS || more > WM_PARTS - n)
+        fail_at(g, v, upp_fail(g->err, UPP_ELIMIT, "expected at most %d parts, found %zu", WM_PARTS, n + more));
+    if (g->failed || n + more == 0)
+        return;
+    m->parts   = wb_new_n(g->a, struct upp_part, n + more);
+    m->n_parts = m->parts ? n + more : 0;
+    for (size_t i = 0; i < m->n_parts && !g->failed; i++) {
+        yyjson_val *at = i < n ? block : item;
+        if (i < n) {
+            get_block(g, at, &m->parts[i]);
+            block = unsafe_yyjson_get_next(block);
+        } else {
+            (tool ? get_result : get_call)(g, at, &m->parts[i]);
+            item = unsafe_yyjson_get_next(item);
+        }
+    }
+}
+
+static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
+{
+    static const struct word types[] = {{UPP_STR_INIT("user"), UPP_ROLE_USER},
+                                         {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
+                                          {UPP_STR_INIT("tool_result"), UPP_ROLE_TOOL}};
+    size_t n_content;
+    bool   usual = true;
+    if (!need_object(g, v))
+        return;
+    m->id   = need_str(g, v, UPP_STR("id"));
+    m->role = need_word(g, v, types, WB_LEN(types), "message");
+    if (g->failed)
+        return;
+    get_parts(g, v, m, &n_content);
+    struct upp_str time = need_time(g, v, UPP_STR("timestamp"), &m->time_ms, &usual);
+    if (!usual)
+        m->time_text = time;
+    if (!g->failed)
+        get_metadata(g, v, m, n_content);
+}
+
+static int finish(struct get *g)
+{
+    int r = wb_arena_check(g->a, g->failed ? NULL : g->err);
+    return g->failed ? g->failed : r;
+}
+
+int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
+    struct get                            g       = {.a = a, .root = v, .scratch = &scratch, .err = err};
+    struct upp_message                    m       = {0};
+    get_message(&g, v, &m);
+    int r = finish(&g);
+    if (r == 0)
+        *ret = m;
+    return r;
+}
+
+int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
+    struct get                            g       = {.a = a, .root = v, .scratch = &scratch, .err = err};
+    struct wm_thread_json                 t       = {0};
+    yyjson_val                           *item    = NULL;
+    if (!need_object(&g, v))
+        return g.failed;
+    t.id = need_str(&g, v, UPP_STR("id"));
+    if (!member(v, UPP_STR("messages")))
+        refuse_missing(&g, v, UPP_STR("messages"));
+    t.n        = get_items(&g, v, UPP_STR("messages"), &item);
+    t.messages = t.n ? wb_new_n(a, struct upp_message, t.n) : NULL;
+    for (size_t i = 0; t.messages && i < t.n && !g.failed; i++, item = unsafe_yyjson_get_next(item))
+        get_message(&g, item, &t.messages[i]);
+    t.created = need_time(&g, v, UPP_STR("createdAt"), NULL, NULL);
+    t.updated = need_time(&g, v, UPP_STR("updatedAt"), NULL, NULL);
+    int r     = finish(&g);
+    if (r == 0)
+        *ret = t;
+    return r;
+}
