@@ -91,8 +91,8 @@ int ws_check_commit(const struct wl_commit *c, struct upp_err *err)
 struct wl_range ws_range(const struct wl_range *r)
 {
     struct wl_range x = *r;
-    x.max_rows        = WB_MIN(x.max_rows ? x.max_rows : WS_ROWS, (size_t)WS_ROWS_MAX);
-    x.max_bytes       = WB_MIN(x.max_bytes ? x.max_bytes : WS_BYTES, (size_t)WS_BYTES_MAX);
+    x.max_rows        = WB_MIN(x.max_rows ? x.max_rows : WS_RANGE, (size_t)WS_ROWS_MAX);
+    x.max_bytes       = WB_MIN(x.max_bytes ? x.max_bytes : WS_RANGE_BYTES, (size_t)WS_BYTES_MAX);
     x.from            = WB_MIN(x.from, (uint64_t)INT64_MAX);
     x.to              = WB_MIN(x.to, (uint64_t)INT64_MAX);
     return x;

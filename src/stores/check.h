@@ -9,14 +9,14 @@
 #include "log/store.h"
 
 enum {
-    WS_NAME_MAX  = 1024,      /* tenant, user, route, key, text of an alias, agent, call */
-    WS_TEXT_MAX  = 4 << 20,   /* title, metadata, options, error */
-    WS_ROW_MAX   = 256 << 20, /* body and tape of a row together */
-    WS_LIST_MAX  = 10000,     /* things in one list, whatever was asked for */
-    WS_ROWS_MAX  = 65536,     /* rows in one range, likewise */
-    WS_ROWS      = 256,       /* where nothing was asked for */
-    WS_BYTES     = 1 << 20,
-    WS_BYTES_MAX = 256 << 20,
+    WS_NAME_MAX    = 1024,      /* tenant, user, route, key, text of an alias, agent, call */
+    WS_TEXT_MAX    = 4 << 20,   /* title, metadata, options, error */
+    WS_ROW_MAX     = 256 << 20, /* body and tape of a row together */
+    WS_LIST_MAX    = 10000,     /* things in one list, whatever was asked for */
+    WS_ROWS_MAX    = 65536,     /* rows in one range, likewise */
+    WS_RANGE       = 256,       /* where nothing was asked for */
+    WS_RANGE_BYTES = 1 << 20,
+    WS_BYTES_MAX   = 256 << 20,
 };
 
 #define WS_KEY_MS INT64_C(86400000) /* how long an Idempotency-Key counts */

@@ -1,7 +1,8 @@
 /* stores/sqlite_hooks.c — SQLite's memory and file calls through the hook table.
  *
  * SQLite asks the size of a block, so each is preceded by it. File calls are replaced in SQLite's own table of
- * system calls, which covers opening, reading, writing, truncating and unlinking; it has no row for fsync.
+ * system calls, which covers opening, reading, writing, truncating and unlinking; it has no row for fsync, which
+ * sqlite_vfs.c sees to.
  */
 #include "stores/sqlite_hooks.h"
 
@@ -88,9 +89,19 @@ static ssize_t counted(int64_t r)
     return -1;
 }
 
+static _Thread_local int last_opened = -1; /* a call of SQLite's begins and ends on one thread */
+
 static int file_open(const char *path, int flags, int mode)
 {
-    return said(WB_CALL(open)(path, flags, (unsigned)mode));
+    last_opened = WB_CALL(open)(path, flags, (unsigned)mode);
+    return said(last_opened);
+}
+
+int weft__sqlite_opened(void)
+{
+    int fd      = last_opened;
+    last_opened = -1;
+    return fd;
 }
 
 static int file_close(int fd)

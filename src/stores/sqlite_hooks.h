@@ -12,4 +12,8 @@ struct wb_library weft__sqlite_library(void);
  * libraries never do. */
 int weft__sqlite_use_hooks(struct upp_err *err) UPP_MUST_CHECK;
 
+/* The descriptor that the open hook gave SQLite last on this thread, once; -1: none since it was asked. SQLite's table
+ * of system calls has no row for fsync, so whoever syncs must know the descriptor. */
+int weft__sqlite_opened(void);
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "stores/memory.h"
+#include "stores/sqlite.h"
 
 struct kind {
     const char *name;
@@ -18,8 +19,14 @@ static int open_memory(const char *path, struct wl_store **ret, struct upp_err *
     return ws_memory_open(ret, err);
 }
 
+WEFT_SUSPENDS static int open_sqlite(const char *path, struct wl_store **ret, struct upp_err *err)
+{
+    return ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path), ret, err);
+}
+
 static const struct kind kinds[] = {
     {"memory", false, open_memory},
+    {"sqlite", true, open_sqlite},
 };
 
 struct running {

@@ -56,7 +56,7 @@ static int tail(struct talk *k, uint32_t end, uint32_t max, struct wl_line **ret
 static const struct wb_uuid run_1 = {{1}}, run_2 = {{2}};
 
 /* Rows of 1 to 8 entries with empty ones between them: every tail, straddling rows at both ends. */
-TEST(log_path_gives_every_tail)
+TEST_WITH(log_path_gives_every_tail, .no_torture = "1,500 tails: the next test takes the same ways once")
 {
     WB_CLEANUP(talk_done) struct talk k;
     CHECK(talk_open(&k) == 0);
@@ -88,8 +88,8 @@ TEST(log_path_gives_every_tail)
 TEST(log_path_joins_results_that_stand_before)
 {
     WB_CLEANUP(talk_done) struct talk k;
-    struct upp_str                    refs[] = {UPP_STR("c2"), UPP_STR("c1"), UPP_STR("c3")};
-    struct wm_event                   one[]  = {tree_ended(UPP_STR("c1"), UPP_STR("\"one\""))};
+    struct upp_str                    refs[] = {UPP_STR("c2"), UPP_STR("c1"), UPP_STR("c3"), UPP_STR("c0")};
+    struct wm_event one[]   = {tree_ended(UPP_STR("c0"), UPP_STR("0")), tree_ended(UPP_STR("c1"), UPP_STR("\"one\""))};
     struct wm_event again[] = {tree_ended(UPP_STR("c1"), UPP_STR("\"late\"")), tree_ended(UPP_STR("c9"), UPP_STR("9"))};
     struct wm_event rest[]  = {tree_ended(UPP_STR("c2"), UPP_STR("[2]")), tree_ended(UPP_STR("c3"), UPP_STR("null"))};
     struct wm_entry shows   = tree_shows(refs, WB_LEN(refs));
@@ -97,8 +97,8 @@ TEST(log_path_joins_results_that_stand_before)
     size_t          n;
     rest[1].outcome = WM_ERROR;
     CHECK(talk_open(&k) == 0 && add_messages(&k, 2) == 0);
-    CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1, .records = one, .n_records = 1}) == 0);
-    for (size_t i = 0; i < 200; i++) /* more than a batch */
+    CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1, .records = one, .n_records = 2}) == 0);
+    for (size_t i = 0; i < 70; i++) /* more than a batch */
         CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1}) == 0);
     CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1, .records = again, .n_records = 2}) == 0);
     CHECK(add(&k, run_1,
@@ -109,16 +109,17 @@ TEST(log_path_joins_results_that_stand_before)
         CHECK(tail(&k, 3, max, &lines, &n) == 0);
         CHECK_INT(n, max < 3 ? max : 3);
         const struct upp_message *m = &lines[n - 1].entry.message;
-        CHECK(m->n_parts == 3 && wb_uuid_eq(lines[n - 1].run, run_1));
+        CHECK(m->n_parts == 4 && wb_uuid_eq(lines[n - 1].run, run_1));
         CHECK_STR(m->parts[0].id, UPP_STR("c2"));
         CHECK_STR(m->parts[0].text, UPP_STR("[2]"));
         CHECK_STR(m->parts[1].text, UPP_STR("\"late\""));
         CHECK_STR(m->parts[2].text, UPP_STR("null"));
+        CHECK_STR(m->parts[3].text, UPP_STR("0"));
         CHECK(!m->parts[0].is_error && m->parts[2].is_error);
         CHECK_STR(m->parts[1].name, UPP_STR("t"));
     }
     CHECK(wl_entry_find(k.s, &tree_owner, lines[n - 1].id, &k.a, &found, &k.err) == 0);
-    CHECK(found.entry.message.n_parts == 3 && found.index == 2);
+    CHECK(found.entry.message.n_parts == 4 && found.index == 2);
 }
 
 TEST(log_path_says_when_a_result_is_missing)

@@ -1,0 +1,136 @@
+/* stores/sqlite_conn.c — a connection, its statements, and what SQLite's results mean. */
+#include "base/err.h"
+#include "stores/sqlite_store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err)
+{
+    int r;
+    switch (rc & 0xff) {
+    case SQLITE_NOMEM:
+        r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
+        break;
+    case SQLITE_FULL:
+        r = upp_fail(err, UPP_ESTORE, "the disk is full: %s", what);
+        break;
+    case SQLITE_CORRUPT:
+        r = upp_fail(err, UPP_ESTORE, "the database is damaged: %s", what);
+        break;
+    case SQLITE_NOTADB:
+        r = upp_fail(err, UPP_EREFUSED, "the file is no database: %s", what);
+        break;
+    case SQLITE_IOERR:
+        if (rc == SQLITE_IOERR_NOMEM) {
+            r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
+            break;
+        }
+        r = upp_fail(err, UPP_ESTORE,
+                     rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC ? "a sync failed: %s"
+                                                                              : "the disk failed: %s",
+                     what);
+        break;
+    default:
+        r = upp_fail(err, UPP_ESTORE, "%s: %s", what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+        break;
+    }
+    wb_err_where(err, wb_cstr(s->path));
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "SQLite %d, errno %d", rc, db ? sqlite3_system_errno(db) : 0);
+    return r;
+}
+
+int ws_conn_exec(struct ws_sqlite *s, struct ws_conn *c, const char *sql, struct upp_err *err)
+{
+    int rc = sqlite3_exec(c->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : ws_sqlite_fail(s, c->db, rc, "it does not take a statement of ours", err);
+}
+
+int ws_conn_number(struct ws_sqlite *s, struct ws_conn *c, const char *sql, int64_t *ret, struct upp_err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int           rc = sqlite3_prepare_v2(c->db, sql, -1, &st, NULL);
+    *ret             = 0;
+    if (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        *ret = sqlite3_column_int64(st, 0);
+        rc   = SQLITE_OK;
+    }
+    int end = sqlite3_finalize(st);
+    if (rc == SQLITE_DONE || rc == SQLITE_OK)
+        rc = end;
+    return rc == SQLITE_OK ? 0 : ws_sqlite_fail(s, c->db, rc, "it cannot be read", err);
+}
+
+int ws_step(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err)
+{
+    int rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        return 1;
+    int r = rc == SQLITE_DONE                  ? 0
+            : (rc & 0xff) == SQLITE_CONSTRAINT ? WS_CONSTRAINT
+                                               : ws_sqlite_fail(s, sqlite3_db_handle(st), rc, "a statement", err);
+    (void)sqlite3_reset(st);
+    return r;
+}
+
+void ws_resetp(sqlite3_stmt **st)
+{
+    (void)sqlite3_reset(*st);
+}
+
+struct wb_uuid ws_column_id(sqlite3_stmt *st, int i)
+{
+    struct wb_uuid u = {{0}};
+    const void    *p = sqlite3_column_blob(st, i);
+    if (p && sqlite3_column_bytes(st, i) == (int)sizeof u.b)
+        memcpy(u.b, p, sizeof u.b);
+    return u;
+}
+
+int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c, struct upp_err *err)
+{
+    int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
+    flags |= s->opts.read_only   ? SQLITE_OPEN_READONLY
+             : kind == WS_WRITER ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                 : SQLITE_OPEN_READWRITE;
+    int rc = sqlite3_open_v2(s->path, &c->db, flags, s->vfs.name);
+    if (rc != SQLITE_OK) {
+        int r = ws_sqlite_fail(s, c->db, rc, "it cannot be opened", err);
+        ws_conn_close(c);
+        return r;
+    }
+    (void)sqlite3_busy_timeout(c->db, WS_BUSY_MS);
+    char sql[512];
+    (void)sqlite3_snprintf(sizeof sql, sql,
+                           "PRAGMA cache_size = -%d; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;"
+                           "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA wal_autocheckpoint = 0;"
+                           "PRAGMA synchronous = %s; PRAGMA query_only = %d; PRAGMA journal_size_limit = 67108864;",
+                           kind == WS_WRITER ? WS_CACHE_KIB : WS_READ_CACHE_KIB, kind == WS_WRITER ? "FULL" : "NORMAL",
+                           kind == WS_READER);
+    int r = ws_conn_exec(s, c, sql, err);
+    if (r < 0)
+        ws_conn_close(c);
+    return r;
+}
+
+int ws_conn_prepare(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c, struct upp_err *err)
+{
+    int from = kind == WS_WRITER ? 0 : WS_WRITER_END, to = kind == WS_WRITER ? WS_WRITER_END : WS_STATEMENTS;
+    for (int i = from; i < to; i++) {
+        int rc = sqlite3_prepare_v3(c->db, ws_statements[i], -1, SQLITE_PREPARE_PERSISTENT, &c->st[i], NULL);
+        if (rc != SQLITE_OK)
+            return ws_sqlite_fail(s, c->db, rc, "the tables are not as they should be", err);
+    }
+    return 0;
+}
+
+void ws_conn_close(struct ws_conn *c)
+{
+    for (int i = 0; i < WS_STATEMENTS; i++) {
+        (void)sqlite3_finalize(c->st[i]);
+        c->st[i] = NULL;
+    }
+    (void)sqlite3_close_v2(c->db);
+    c->db = NULL;
+}

@@ -1,0 +1,228 @@
+/* stores/sqlite_store.h — the SQLite store as its files see it.
+ *
+ *   sqlite.c         opening, closing, the life of the struct
+ *   sqlite_schema.c  the tables, their version, the file we will not touch
+ *   sqlite_conn.c    a connection, its statements, what SQLite's results mean
+ *   sqlite_writer.c  the queue, sharing a transaction, syncing, checkpoints
+ *   sqlite_change.c  one commit inside the writer's transaction
+ *   sqlite_read.c    reading, on workers, each with a connection of the pool
+ */
+#ifndef WS_SQLITE_STORE_H
+#define WS_SQLITE_STORE_H
+
+#include <pthread.h>
+#include <sqlite3.h>
+
+#include "base/list.h"
+#include "stores/check.h"
+#include "stores/sqlite.h"
+#include "stores/sqlite_vfs.h"
+
+/* ---- Statements, prepared once a connection -------------------------------------------------------- */
+
+enum ws_statement {
+    /* The writer's. */
+    WS_BEGIN,
+    WS_COMMIT,
+    WS_ROLLBACK,
+    WS_SAVE,
+    WS_SAVE_END,
+    WS_SAVE_UNDO,
+    WS_TENANT,
+    WS_ADD_TENANT,
+    WS_NODE_END,
+    WS_NODE_IS,
+    WS_ADD_ROW,
+    WS_ADD_NODE,
+    WS_HOLD_NODE,
+    WS_ADD_THREAD,
+    WS_SET_THREAD,
+    WS_THREAD_VERSION,
+    WS_ADD_RUN,
+    WS_SET_RUN,
+    WS_RUN_VERSION,
+    WS_ADD_ALIAS,
+    WS_ALIAS_OBJECT,
+    WS_DROP_KEY,
+    WS_ADD_KEY,
+    WS_SWEEP_KEYS,
+    WS_WRITER_END,
+    /* The readers'. */
+    WS_ROWS = WS_WRITER_END,
+    WS_ROWS_BACK,
+    WS_NODE,
+    WS_THREAD,
+    WS_THREAD_UPDATED,
+    WS_THREADS,
+    WS_RUN,
+    WS_RUNS,
+    WS_RUNS_LIVE,
+    WS_LIVE,
+    WS_ALIAS,
+    WS_KEY,
+    WS_STATEMENTS,
+};
+
+struct ws_conn {
+    struct wb_link link; /* in the pool of readers */
+    sqlite3       *db;
+    sqlite3_stmt  *st[WS_STATEMENTS]; /* those of its kind */
+};
+
+struct ws_sqlite;
+
+enum ws_conn_kind { WS_WRITER, WS_READER, WS_CHECKPOINTER };
+int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+int ws_conn_prepare(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+void ws_conn_close(struct ws_conn *c);
+
+/* SQL without parameters. */
+int ws_conn_exec(struct ws_sqlite *s, struct ws_conn *c, const char *sql, struct upp_err *err) UPP_MUST_CHECK;
+/* The first column of the first row of a query, as a number; 0 where there is no row. */
+int ws_conn_number(struct ws_sqlite *s, struct ws_conn *c, const char *sql, int64_t *ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* 1: a row. 0: over. WS_CONSTRAINT: it must be unique and is not. <0: failed. All but a row reset the statement. */
+enum { WS_CONSTRAINT = 2 };
+int  ws_step(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err) UPP_MUST_CHECK;
+void ws_resetp(sqlite3_stmt **st);
+
+/* What SQLite says, as an error of ours that names the file. */
+int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err);
+
+/* Binding. Texts and ids are borrowed until the statement is reset. */
+static inline void ws_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
+{
+    (void)sqlite3_bind_int64(st, i, (sqlite3_int64)v);
+}
+static inline void ws_bind_str(sqlite3_stmt *st, int i, struct upp_str s) /* no text: NULL */
+{
+    (void)sqlite3_bind_blob64(st, i, s.p, s.n, SQLITE_STATIC);
+}
+static inline void ws_bind_name(sqlite3_stmt *st, int i, struct upp_str s) /* never NULL: for keys */
+{
+    (void)sqlite3_bind_blob64(st, i, s.p ? s.p : "", s.n, SQLITE_STATIC);
+}
+static inline void ws_bind_id(sqlite3_stmt *st, int i, const struct wb_uuid *u)
+{
+    (void)sqlite3_bind_blob64(st, i, u->b, sizeof u->b, SQLITE_STATIC);
+}
+static inline void ws_bind_id_or_null(sqlite3_stmt *st, int i, const struct wb_uuid *u)
+{
+    if (ws_none(*u))
+        (void)sqlite3_bind_null(st, i);
+    else
+        ws_bind_id(st, i, u);
+}
+
+struct wb_uuid ws_column_id(sqlite3_stmt *st, int i); /* NULL: all zero */
+
+/* ---- The store ------------------------------------------------------------------------------------- */
+
+enum {
+    WS_READERS        = 8,    /* connections that read at the same time */
+    WS_ENDS           = 8192, /* nodes whose end the writer remembers */
+    WS_TENANTS        = 256,  /* tenants whose number it remembers */
+    WS_QUEUE_MAX      = 16384,
+    WS_BATCH_COMMITS  = 1024,
+    WS_BATCH_BYTES    = 8 << 20,
+    WS_BATCHES_A_JOB  = 16, /* then somebody else's worker goes on */
+    WS_FLUSH_MS       = 1000,
+    WS_WAL_PAGES      = 4096,
+    WS_CACHE_KIB      = 64 << 10,
+    WS_READ_CACHE_KIB = 8 << 10,
+    WS_BUSY_MS        = 10000,
+};
+
+/* Where the log of a node ends. */
+struct ws_end {
+    uint64_t node, next;
+    int64_t  tenant; /* 0: an empty place */
+};
+
+struct ws_tenant {
+    struct upp_str name;      /* in `bytes` */
+    int64_t        id;        /* 0: an empty place */
+    char           bytes[64]; /* longer names are looked up each time */
+};
+
+struct ws_waiter;
+
+struct ws_sqlite {
+    struct wl_store       store;
+    _Atomic unsigned      refs; /* the owner's, those of background fibers and jobs */
+    struct ws_sqlite_opts opts;
+    char                 *path;
+    struct ws_vfs         vfs;
+    struct ws_lock        lock_file;
+
+    pthread_mutex_t   lock; /* of all to the next line */
+    pthread_cond_t    idle; /* a reader was given back; the writer, or a checkpoint, has ended */
+    struct wb_link    queue;
+    size_t            queued;
+    bool              writing; /* a leader has been chosen: it, or its job, will look at the queue */
+    bool              closing;
+    bool              checkpoint_asked, checkpointing;
+    bool              flush_asked; /* a fiber will see to it */
+    struct wb_link    readers;
+    unsigned          n_readers;
+    struct ws_waiter *closer;
+    /* ---- */
+
+    /* Of whoever writes: one at a time. */
+    struct ws_conn   writer;
+    bool             unsynced;  /* transactions are in the log that no sync has followed */
+    bool             full;      /* synchronous is FULL now, else NORMAL */
+    bool             appended;  /* the commit that just ended put something into the log */
+    bool             broken;    /* a transaction could not be rolled back */
+    int              wal_pages; /* in the log after the last commit */
+    int64_t          now_ms;    /* of this transaction */
+    struct ws_end    ends[WS_ENDS];
+    struct ws_tenant tenants[WS_TENANTS];
+
+    struct ws_conn checkpointer; /* of whoever checkpoints: one at a time; opened when first needed */
+};
+
+static inline struct ws_sqlite *ws_sqlite(struct wl_store *s)
+{
+    return WB_OUTER(s, struct ws_sqlite, store);
+}
+
+void ws_sqlite_lock(struct ws_sqlite *s);
+void ws_sqlite_unlock(struct ws_sqlite *s);
+void ws_sqlite_unref(struct ws_sqlite *s);
+
+/* ---- sqlite_schema.c ---- */
+
+/* Makes the tables in an empty file, looks at those of any other. */
+int                      ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+extern const char *const ws_statements[WS_STATEMENTS];
+
+/* ---- sqlite_writer.c ---- */
+
+WEFT_SUSPENDS int ws_writer_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err) UPP_MUST_CHECK;
+
+/* No commit comes any more: waits until those that are under way, and a checkpoint, are over. */
+WEFT_SUSPENDS void ws_writer_stop(struct ws_sqlite *s);
+
+/* Syncs what no sync has followed. On a worker, when nobody writes. */
+int ws_writer_sync(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
+int ws_writer_hook(void *arg, sqlite3 *db, const char *name, int pages); /* SQLite's after each commit */
+
+/* ---- sqlite_change.c ---- */
+
+/* Applies the changes one after the other; *done says how many. */
+int  ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err) UPP_MUST_CHECK;
+void ws_change_forget(struct ws_sqlite *s, const struct wl_commit *c); /* it was rolled back */
+void ws_change_forget_all(struct ws_sqlite *s);
+
+/* ---- sqlite_read.c ---- */
+
+extern const struct wl_store_ops ws_sqlite_ops;
+void                             ws_readers_close(struct ws_sqlite *s);
+
+/* ---- sqlite.c ---- */
+
+WEFT_SUSPENDS void ws_sqlite_close(struct wl_store *store);
+
+#endif

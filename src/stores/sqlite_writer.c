@@ -1,0 +1,495 @@
+/* stores/sqlite_writer.c — many commits in one transaction, and one sync for all of them.
+ *
+ * There is no writer thread. A fiber that commits puts itself into the queue; when nobody writes it becomes the leader
+ * and starts a job on a worker, which takes the whole queue, writes it as one transaction, syncs once, and wakes
+ * everybody with its own result. What came meanwhile is the next transaction of the same job; after some of those the
+ * job ends and the first in the queue is the next leader. Nobody can be cancelled while it waits, so the job works on
+ * the callers' own memory and needs none to wake them.
+ *
+ * Nearly all commits succeed, so a transaction is first tried without savepoints. When a commit fails that has already
+ * changed something, all is rolled back and done again with a savepoint each.
+ *
+ * Invariants
+ *  1. `writing` is set from the choice of a leader until the queue was seen empty.
+ *  2. A waiter is woken once for each `owed` of its loop: to lead, or because it is done.
+ *  3. Nobody is told of success after any sync has failed, at whatever file.
+ */
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/hooks.h"
+#include "fiber/worker.h"
+#include "stores/sqlite_store.h"
+
+#include <stdlib.h>
+
+struct ws_waiter {
+    struct wb_link     link;
+    struct weft__msg   msg;
+    struct weft_fiber *fiber;
+    struct weft_loop  *loop;
+    struct wl_commit  *c;
+    size_t             bytes;
+    bool               woken; /* the message has come: only its own loop looks at this */
+    bool               done;  /* what it says; else: lead */
+    int                pages; /* in the write-ahead log when it was done */
+    int                result;
+    struct upp_err     err;
+};
+
+/* ---- Waiting and waking ---------------------------------------------------------------------------- */
+
+static void take_wake(struct weft__msg *m)
+{
+    struct ws_waiter *w = WB_OUTER(m, struct ws_waiter, msg);
+    w->loop->owed--;
+    w->woken = true;
+    weft__wake(w->fiber, 0);
+}
+
+static struct ws_waiter waiter(struct wl_commit *c)
+{
+    struct weft_fiber *f = weft__self("commit");
+    return (struct ws_waiter){.msg.take = take_wake, .fiber = f, .loop = f->loop, .c = c};
+}
+
+/* Until its message has come, not only until it was sent: the waiter lies on this stack. */
+WEFT_SUSPENDS static void wait_for(struct ws_waiter *w, const char *what)
+{
+    while (!w->woken)
+        (void)weft__park(w->fiber, what, WEFT__NEVER, 0);
+    w->woken = false;
+}
+
+/* From any thread; w is gone once its fiber runs. */
+static void wake(struct ws_waiter *w)
+{
+    weft__loop_send(w->loop, &w->msg);
+}
+
+/* ---- A transaction, on a worker -------------------------------------------------------------------- */
+
+int ws_writer_hook(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    struct ws_sqlite *s = arg;
+    (void)db, (void)name;
+    s->appended  = true;
+    s->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+static int poisoned(struct ws_sqlite *s, struct upp_err *err)
+{
+    if (!atomic_load(&s->vfs.sync_failed) && !s->broken)
+        return 0;
+    int r = upp_fail(err, UPP_ESTORE, "%s: nothing is written any more until the store is opened again",
+                     s->broken ? "a transaction could not be ended" : "a sync failed");
+    wb_err_where(err, wb_cstr(s->path));
+    return r;
+}
+
+static int statement(struct ws_sqlite *s, enum ws_statement i, struct upp_err *err)
+{
+    int r = ws_step(s, s->writer.st[i], err);
+    return r == WS_CONSTRAINT ? ws_sqlite_fail(s, s->writer.db, SQLITE_CONSTRAINT, "a transaction", err) : r;
+}
+
+static void roll_back(struct ws_sqlite *s)
+{
+    if (!sqlite3_get_autocommit(s->writer.db)) /* else SQLite has done it itself */
+        (void)statement(s, WS_ROLLBACK, NULL);
+    s->broken = s->broken || !sqlite3_get_autocommit(s->writer.db);
+    ws_change_forget_all(s);
+}
+
+/* A failure of the caller's making, which the neighbours need not know of. */
+static bool own_fault(int r)
+{
+    return r == -UPP_EBUSY || r == -UPP_ENOTFOUND || r == -UPP_EINVALID || r == -UPP_ELIMIT;
+}
+
+/* One commit behind a savepoint of its own. */
+static int apply_saved(struct ws_sqlite *s, struct ws_waiter *w, struct upp_err *err)
+{
+    size_t done;
+    int    r = statement(s, WS_SAVE, err);
+    if (r < 0)
+        return r;
+    w->result = ws_change_apply(s, w->c, &done, &w->err);
+    if (w->result < 0 && !own_fault(w->result)) {
+        if (err)
+            *err = w->err;
+        return w->result;
+    }
+    if (w->result < 0) {
+        ws_change_forget(s, w->c);
+        r = statement(s, WS_SAVE_UNDO, err);
+    }
+    return r < 0 ? r : statement(s, WS_SAVE_END, err);
+}
+
+enum { AGAIN = 1 };
+
+/* 0: each has its result. AGAIN: one failed half-way. <0: the transaction failed. */
+static int apply_all(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
+{
+    wb_list_each (l, batch) {
+        struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
+        size_t            done;
+        if (saved) {
+            int r = apply_saved(s, w, err);
+            if (r < 0)
+                return r;
+            continue;
+        }
+        w->result = ws_change_apply(s, w->c, &done, &w->err);
+        if (w->result < 0 && !own_fault(w->result)) {
+            if (err)
+                *err = w->err;
+            return w->result;
+        }
+        if (w->result < 0 && done)
+            return AGAIN;
+    }
+    return 0;
+}
+
+/* The promise of the transaction to come: FULL syncs before anybody can read it, NORMAL does not sync. */
+static int set_promise(struct ws_sqlite *s, bool full, struct upp_err *err)
+{
+    if (s->full == full)
+        return 0;
+    int r = ws_conn_exec(s, &s->writer, full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err);
+    if (r >= 0)
+        s->full = full;
+    return r;
+}
+
+static bool wants_sync(struct wb_link *batch)
+{
+    bool sync = false;
+    wb_list_each (l, batch)
+        sync = sync || wb_item(l, struct ws_waiter, link)->c->flags & WL_SYNCED;
+    return sync;
+}
+
+int ws_writer_sync(struct ws_sqlite *s, struct upp_err *err)
+{
+    sqlite3_file *wal = NULL;
+    int           rc;
+    if (!s->unsynced)
+        return 0;
+    rc = sqlite3_file_control(s->writer.db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
+    if (rc == SQLITE_OK && wal && wal->pMethods)
+        rc = wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL);
+    if (rc != SQLITE_OK)
+        return ws_sqlite_fail(s, s->writer.db, rc, "the log", err);
+    s->unsynced = false;
+    return 0;
+}
+
+static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
+{
+    bool sync = wants_sync(batch);
+    int  r    = set_promise(s, sync, err);
+    if (r >= 0)
+        r = statement(s, WS_BEGIN, err);
+    if (r >= 0)
+        r = apply_all(s, batch, saved, err);
+    s->appended = false;
+    if (r == 0)
+        r = statement(s, WS_COMMIT, err);
+    if (r != 0) {
+        roll_back(s);
+        return r;
+    }
+    if (s->appended)
+        s->unsynced = !sync; /* a sync is of all that was written before it */
+    else if (sync)
+        r = ws_writer_sync(s, err); /* what is acknowledged may stand in a transaction before */
+    return r < 0 ? r : poisoned(s, err);
+}
+
+static void write_batch(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
+{
+    s->now_ms = wb_wall_ms();
+    int r     = poisoned(s, err);
+    if (r >= 0)
+        r = try_batch(s, batch, false, err);
+    if (r == AGAIN)
+        r = try_batch(s, batch, true, err);
+    wb_list_each (l, batch) {
+        struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
+        if (r < 0) {
+            w->result = r;
+            w->err    = *err;
+        } else if (w->result >= 0) {
+            s->store.count.commits++;
+            s->store.count.bytes += w->bytes;
+            for (size_t i = 0; i < w->c->n; i++)
+                s->store.count.rows += w->c->changes[i].kind == WL_ADD_ROW;
+        }
+    }
+    s->store.count.transactions += r >= 0;
+    s->store.count.syncs = atomic_load(&s->vfs.wal_syncs);
+}
+
+/* ---- The job --------------------------------------------------------------------------------------- */
+
+/* As much of the queue as fits one transaction; under the lock. */
+static void take_batch(struct ws_sqlite *s, struct wb_link *batch)
+{
+    size_t n = 0, bytes = 0;
+    wb_list_init(batch);
+    while (!wb_list_empty(&s->queue) && n < WS_BATCH_COMMITS && (!n || bytes < WS_BATCH_BYTES)) {
+        struct ws_waiter *w = wb_item(wb_list_pop(&s->queue), struct ws_waiter, link);
+        bytes += w->bytes;
+        n++;
+        s->queued--;
+        wb_list_push(batch, &w->link);
+    }
+}
+
+/* Tells whoever waits to close that nothing goes on any more; under the lock. */
+static void tell_idle(struct ws_sqlite *s)
+{
+    (void)pthread_cond_broadcast(&s->idle);
+    if (!s->closer || s->writing || s->checkpointing)
+        return;
+    struct ws_waiter *w = WB_TAKE(s->closer);
+    wake(w);
+}
+
+static void pass_lead(struct ws_sqlite *s)
+{
+    if (wb_list_empty(&s->queue)) {
+        s->writing = false;
+        tell_idle(s);
+        return;
+    }
+    struct ws_waiter *next = wb_item(s->queue.next, struct ws_waiter, link);
+    wake(next); /* not done: it leads */
+}
+
+static int write_job(void *arg, struct upp_err *err)
+{
+    struct ws_sqlite *s = arg;
+    for (int i = 0;; i++) {
+        struct wb_link batch;
+        ws_sqlite_lock(s);
+        if (i == WS_BATCHES_A_JOB || wb_list_empty(&s->queue)) {
+            pass_lead(s);
+            ws_sqlite_unlock(s); /* from here on the store may be closed */
+            return 0;
+        }
+        take_batch(s, &batch);
+        ws_sqlite_unlock(s);
+        struct upp_err e = {0};
+        write_batch(s, &batch, &e);
+        wb_list_each (l, &batch) {
+            struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
+            w->pages            = s->wal_pages;
+            w->done             = true;
+            wake(w);
+        }
+    }
+    (void)err;
+}
+
+static void drop_store(void *arg)
+{
+    ws_sqlite_unref(arg);
+}
+
+/* Starts a job that nobody waits for; it holds the store. */
+static int start_job(struct ws_sqlite *s, struct weft_loop *l, weft_fn *fn, struct upp_err *err)
+{
+    (void)atomic_fetch_add(&s->refs, 1);
+    int r = weft__work_alone(l, fn, s, drop_store, err);
+    if (r < 0)
+        ws_sqlite_unref(s);
+    return r;
+}
+
+/* ---- Checkpoints ----------------------------------------------------------------------------------- */
+
+static int checkpoint_job(void *arg, struct upp_err *err)
+{
+    struct ws_sqlite *s = arg;
+    int               r = 0;
+    ws_sqlite_lock(s);
+    bool go          = !s->closing;
+    s->checkpointing = go;
+    ws_sqlite_unlock(s);
+    if (!go)
+        return 0;
+    if (!s->checkpointer.db)
+        r = ws_conn_open(s, WS_CHECKPOINTER, &s->checkpointer, err);
+    if (r >= 0) /* a failed one is tried again when the next commit finds the log long; a failed sync is remembered */
+        (void)sqlite3_wal_checkpoint_v2(s->checkpointer.db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    ws_sqlite_lock(s);
+    s->checkpointing = s->checkpoint_asked = false;
+    tell_idle(s);
+    ws_sqlite_unlock(s);
+    return r;
+}
+
+static void ask_checkpoint(struct ws_sqlite *s, struct weft_loop *l, int pages)
+{
+    uint32_t limit = s->opts.wal_pages ? s->opts.wal_pages : WS_WAL_PAGES;
+    if (pages < 0 || (uint32_t)pages < limit)
+        return;
+    ws_sqlite_lock(s);
+    bool mine = !s->checkpoint_asked && !s->closing;
+    if (mine)
+        s->checkpoint_asked = true;
+    ws_sqlite_unlock(s);
+    if (!mine || start_job(s, l, checkpoint_job, NULL) >= 0)
+        return;
+    ws_sqlite_lock(s);
+    s->checkpoint_asked = false; /* later, then */
+    ws_sqlite_unlock(s);
+}
+
+/* ---- Commits that do not wait for a sync ----------------------------------------------------------- */
+
+WEFT_SUSPENDS static int flush(struct ws_sqlite *s, struct upp_err *err)
+{
+    struct wl_commit c = {.owner.tenant = UPP_STR("-"), .flags = WL_SYNCED};
+    return ws_writer_commit(&s->store, &c, err);
+}
+
+WEFT_SUSPENDS static int flusher(void *arg, struct upp_err *err)
+{
+    struct ws_sqlite *s = arg;
+    int               r = weft_sleep_ms(s->opts.flush_ms ? s->opts.flush_ms : WS_FLUSH_MS, err);
+    (void)r; /* cancelled: at once, then */
+    ws_sqlite_lock(s);
+    s->flush_asked = false;
+    ws_sqlite_unlock(s);
+    return flush(s, err); /* a store that is being closed refuses: it flushes itself */
+}
+
+static void flusher_ended(struct weft_fiber *f)
+{
+    ws_sqlite_unref(f->arg);
+}
+
+/* Sees to it that what was just written is on disk in a while. Where that cannot be, it is at once. */
+WEFT_SUSPENDS static int ask_flush(struct ws_sqlite *s, struct weft_loop *l, struct upp_err *err)
+{
+    struct weft_fiber *f;
+    ws_sqlite_lock(s);
+    bool mine = !s->flush_asked && !s->closing;
+    if (mine)
+        s->flush_asked = true;
+    ws_sqlite_unlock(s);
+    if (!mine)
+        return 0;
+    (void)atomic_fetch_add(&s->refs, 1);
+    if (weft__loop_spawn(l, "store flush", flusher, s, &f, NULL) >= 0) {
+        f->on_end = flusher_ended;
+        return 0;
+    }
+    ws_sqlite_unref(s);
+    ws_sqlite_lock(s);
+    s->flush_asked = false;
+    ws_sqlite_unlock(s);
+    return flush(s, err);
+}
+
+/* ---- Committing ------------------------------------------------------------------------------------ */
+
+/* Into the queue; *lead: there was no leader. */
+static int enter(struct ws_sqlite *s, struct ws_waiter *w, bool *lead, struct upp_err *err)
+{
+    int r = 0;
+    ws_sqlite_lock(s);
+    if (s->closing)
+        r = upp_fail(err, UPP_EREFUSED, "the store is being closed");
+    else if (s->queued >= WS_QUEUE_MAX)
+        r = upp_fail(err, UPP_ELIMIT, "%zu commits wait, the limit", s->queued);
+    else {
+        wb_list_push(&s->queue, &w->link);
+        s->queued++;
+        *lead      = !s->writing;
+        s->writing = true;
+    }
+    ws_sqlite_unlock(s);
+    return r;
+}
+
+/* Starts the job. Without one the commit fails, and the next in the queue may try. */
+WEFT_SUSPENDS static int lead(struct ws_sqlite *s, struct ws_waiter *w, struct upp_err *err)
+{
+    int r = s->opts.group_ms ? weft_sleep_ms(s->opts.group_ms, NULL) : 0; /* company comes; shielded, nothing cuts it */
+    w->loop->owed++;
+    r = start_job(s, w->loop, write_job, err);
+    if (r >= 0)
+        return r;
+    w->loop->owed--;
+    ws_sqlite_lock(s);
+    wb_unlink(&w->link);
+    s->queued--;
+    pass_lead(s);
+    ws_sqlite_unlock(s);
+    return r;
+}
+
+WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, struct upp_err *err)
+{
+    struct ws_sqlite *s = ws_sqlite(store);
+    int               r = ws_check_commit(c, err);
+    if (r >= 0 && s->opts.read_only)
+        r = upp_fail(err, UPP_EREFUSED, "the store is open for reading only");
+    if (r < 0)
+        return r;
+    WEFT__SHIELD_FOREVER;
+    struct ws_waiter w    = waiter(c);
+    bool             mine = false;
+    w.bytes               = ws_commit_bytes(c);
+    (void)atomic_fetch_add(&s->refs, 1); /* until we have left: a close may come between our wake and our return */
+    r = enter(s, &w, &mine, err);
+    if (r >= 0 && mine)
+        r = lead(s, &w, err);
+    else if (r >= 0)
+        w.loop->owed++;
+    for (bool over = false; r >= 0 && !over;) {
+        wait_for(&w, "a commit");
+        over = w.done;
+        if (!over)
+            r = lead(s, &w, err);
+    }
+    if (r >= 0) {
+        r = w.result;
+        if (r < 0 && err)
+            *err = w.err;
+        ask_checkpoint(s, w.loop, w.pages);
+    }
+    if (r >= 0 && !(c->flags & WL_SYNCED) && c->n)
+        r = ask_flush(s, w.loop, err);
+    ws_sqlite_unref(s);
+    return r;
+}
+
+/* ---- Stopping -------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS void ws_writer_stop(struct ws_sqlite *s)
+{
+    struct weft_fiber *f = weft_fiber_self();
+    ws_sqlite_lock(s);
+    s->closing = true;
+    if (!f)
+        while (s->writing || s->checkpointing)
+            (void)pthread_cond_wait(&s->idle, &s->lock);
+    bool wait = s->writing || s->checkpointing;
+    if (!wait) {
+        ws_sqlite_unlock(s);
+        return;
+    }
+    struct ws_waiter w = waiter(NULL);
+    w.loop->owed++;
+    s->closer = &w;
+    ws_sqlite_unlock(s);
+    WEFT__SHIELD_FOREVER;
+    wait_for(&w, "the store's writer");
+}
