@@ -77,6 +77,9 @@ static inline void wd_end(struct wd_out *o, char bracket)
     wj_write_close(&o->w, bracket);
 }
 
+/* "running": enum wm_status as these dialects spell it. */
+const char *wd_status_word(uint8_t status);
+
 /* A text that should be JSON, as one value on one line. False when it is not JSON (or too deep to read): then nothing
  * was written. `scratch` is used and left empty. */
 bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct upp_str text);

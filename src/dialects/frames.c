@@ -39,7 +39,7 @@ void wd_frame_push(struct wd_out *o)
         wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_ENOMEM, "out of memory"));
 }
 
-/* ---- Members -------------------------------------------------------------------------------------------- */
+/* ---- Members --------------------------------------------------------------------------------------------- */
 
 void wd_str(struct wd_out *o, const char *name, struct upp_str value)
 {
@@ -77,7 +77,17 @@ void wd_array(struct wd_out *o, const char *name)
     wj_write_open(&o->w, '[');
 }
 
-/* ---- JSON inside ------------------------------------------------------------------------------------------ */
+const char *wd_status_word(uint8_t status)
+{
+    static const char *const words[] = {
+        [WM_QUEUED] = "queued",        [WM_RUNNING] = "running",     [WM_WAITING] = "waiting",
+        [WM_CANCELING] = "cancelling", [WM_COMPLETED] = "completed", [WM_FAILED] = "failed",
+        [WM_CANCELED] = "cancelled",   [WM_EXPIRED] = "expired",
+    };
+    return status < WB_LEN(words) && words[status] ? words[status] : "unknown";
+}
+
+/* ---- JSON inside ----------------------------------------------------------------------------------------- */
 
 /* It is read and written, not copied: it may be of several lines, and a frame is one. */
 bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct upp_str text)

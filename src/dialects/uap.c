@@ -31,7 +31,7 @@ struct uap {
     struct wb_arena scratch;
 };
 
-/* ---- Voices --------------------------------------------------------------------------------------------------- */
+/* ---- Voices ---------------------------------------------------------------------------------------------- */
 
 static void voice_init(struct voice *v, struct wb_uuid run)
 {
@@ -101,7 +101,7 @@ static size_t call_index(const struct voice *v, struct upp_str id)
     return 0;
 }
 
-/* ---- The two sorts of frames ------------------------------------------------------------------------------------ */
+/* ---- The two sorts of frames ----------------------------------------------------------------------------- */
 
 /* {"source":"uap","uap":{...,"data":{ ; ended by uap_end. */
 static void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bool whose)
@@ -334,8 +334,7 @@ static int message(struct uap *u, struct voice *v, const struct wm_event *ev, st
     return action(u, v, ev, o, err);
 }
 
-/* ---- Tools, steps, the run
- * -------------------------------------------------------------------------------------------- */
+/* ---- Tools, steps, the run ------------------------------------------------------------------------------- */
 
 static void tool_started(struct voice *v, const struct wm_event *ev, struct wd_out *o)
 {
@@ -397,20 +396,10 @@ static void step_end(struct uap *u, const struct wm_event *ev, struct wd_out *o)
     uap_end(o);
 }
 
-static const char *status_word(uint8_t status)
-{
-    static const char *const words[] = {
-        [WM_QUEUED] = "queued",        [WM_RUNNING] = "running",     [WM_WAITING] = "waiting",
-        [WM_CANCELING] = "cancelling", [WM_COMPLETED] = "completed", [WM_FAILED] = "failed",
-        [WM_CANCELED] = "cancelled",   [WM_EXPIRED] = "expired",
-    };
-    return status < WB_LEN(words) && words[status] ? words[status] : "unknown";
-}
-
 static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 {
     uap_begin(o, ev, "run", true);
-    wd_str(o, "status", wb_cstr(status_word(ev->status)));
+    wd_str(o, "status", wb_cstr(wd_status_word(ev->status)));
     if (ev->text.p) {
         wj_write_name(&o->w, UPP_STR("error"));
         wd_json_or_str(o, &u->scratch, ev->text);
@@ -444,8 +433,7 @@ static void attempt_void(struct uap *u, const struct wm_event *ev, struct wd_out
     uap_end(o);
 }
 
-/* ---- The table
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- The table ------------------------------------------------------------------------------------------- */
 
 static int uap_start(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {

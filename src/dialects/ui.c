@@ -38,7 +38,7 @@ static void bug(struct wd_out *o, const struct wm_event *ev, const char *what, s
                    upp_fail(o->w.err, UPP_EBUG, "event %" PRIu64 ": %s: call '%.*s'", ev->number, what, UPP_FMT(call)));
 }
 
-/* ---- Stages ------------------------------------------------------------------------------------------------------ */
+/* ---- Stages ---------------------------------------------------------------------------------------------- */
 
 static void to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
@@ -88,10 +88,9 @@ static void done(struct ui *u, struct wd_out *o, uint8_t stage)
  */
 
 /* Ids of blocks are those of the parts. */
-static struct upp_str part_id(const struct ui *u, struct wb_uuid entry, size_t index, char out[64])
+static struct upp_str part_id(struct wb_uuid entry, size_t index, char out[64])
 {
     struct wm_id id;
-    (void)u;
     if (wm_id_parse(entry, &id)) {
         id.noun = WM_NOUN_PART;
         id.part = (uint16_t)index;
@@ -103,13 +102,12 @@ static struct upp_str part_id(const struct ui *u, struct wb_uuid entry, size_t i
 }
 
 /* "text-start" and its like. */
-static void block(const struct ui *u, struct wd_out *o, struct wb_uuid entry, size_t index, uint8_t kind,
-                  const char *what)
+static void block(struct wd_out *o, struct wb_uuid entry, size_t index, uint8_t kind, const char *what)
 {
     char id[64], type[32];
     (void)snprintf(type, sizeof type, "%s-%s", kind == UPP_PART_TEXT ? "text" : "reasoning", what);
     ui_chunk(o, type);
-    wd_str(o, "id", part_id(u, entry, index, id));
+    wd_str(o, "id", part_id(entry, index, id));
 }
 
 static bool is_block(uint8_t kind)
@@ -122,7 +120,7 @@ static void end_block(struct ui *u, struct wd_out *o, size_t index)
     struct wd_part *p = &u->open.parts.p[index];
     p->state          = WD_CLOSED;
     if (is_block(p->kind) && p->shown) {
-        block(u, o, u->open.entry, index, p->kind, "end");
+        block(o, u->open.entry, index, p->kind, "end");
         wd_frame_close(o, UPP_STR("}"));
     }
 }
@@ -137,13 +135,12 @@ static int keep_head(struct ui *u, struct wd_out *o, struct wd_part *p, struct u
     return r;
 }
 
-/* ---- Calls
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------------------- */
 
 static struct wd_call *add_call(struct ui *u, struct wd_out *o, struct upp_str id, struct upp_str name)
 {
     struct wd_call *c = wd_calls_add(&u->calls, id, name, o->w.err);
-    if (!c) /* which of the two it was: there is memory for a number of them */
+    if (!c)
         wj_writer_fail(&o->w, u->calls.list.n == WD_CALLS_MAX ? -UPP_ELIMIT : -UPP_ENOMEM);
     return c;
 }
@@ -266,8 +263,7 @@ static void end_blocks(struct ui *u, struct wd_out *o, const char *why)
             call_bad(u, o, u->calls.list.p[i], UPP_STR(""), why);
 }
 
-/* ---- What a model says
- * --------------------------------------------------------------------------------------------------- */
+/* ---- What a model says ----------------------------------------------------------------------------------- */
 
 static int part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
@@ -277,9 +273,9 @@ static int part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, 
     if (r < 0)
         return r;
     if (is_block(ev->part_kind)) {
-        block(u, o, u->open.entry, ev->part, ev->part_kind, "start");
+        block(o, u->open.entry, ev->part, ev->part_kind, "start");
         wd_frame_close(o, UPP_STR("}"));
-        block(u, o, u->open.entry, ev->part, ev->part_kind, "delta");
+        block(o, u->open.entry, ev->part, ev->part_kind, "delta");
         wj_write_name(&o->w, UPP_STR("delta"));
     } else if (ev->part_kind == UPP_PART_CALL && (c = add_call(u, o, ev->call, ev->name))) {
         if (c->state != CALL_NEW)
@@ -324,12 +320,12 @@ static void whole_part(struct ui *u, const struct wm_event *ev, struct wd_out *o
                        const struct upp_part *p)
 {
     if (is_block(p->kind)) {
-        block(u, o, ev->id, index, p->kind, "start");
+        block(o, ev->id, index, p->kind, "start");
         wd_frame_close(o, UPP_STR("}"));
-        block(u, o, ev->id, index, p->kind, "delta");
+        block(o, ev->id, index, p->kind, "delta");
         wd_str(o, "delta", p->text);
         wd_frame_close(o, UPP_STR("}"));
-        block(u, o, ev->id, index, p->kind, "end");
+        block(o, ev->id, index, p->kind, "end");
         wd_frame_close(o, UPP_STR("}"));
     } else if (p->media)
         ui_file(u, o, p->media);
@@ -382,8 +378,7 @@ static void attempt_void(struct ui *u, struct wd_out *o)
             wd_calls_drop(&u->calls, u->calls.list.p[i]);
 }
 
-/* ---- The run
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- The run --------------------------------------------------------------------------------------------- */
 
 static const char *finish_reason(uint8_t stop)
 {
@@ -520,8 +515,7 @@ static void tool_started(struct ui *u, const struct wm_event *ev, struct wd_out 
     u->settled = true;
 }
 
-/* ---- The table
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- The table ------------------------------------------------------------------------------------------- */
 
 static int ui_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
 {
@@ -590,7 +584,7 @@ static int ui_event(void *state, const struct wm_event *ev, struct wd_frames *ou
         else if (ev->kind == WM_TOOL_STARTED && wd_calls_find(&u->calls, ev->call))
             tool_started(u, ev, &o);
         if (u->children && (u->stage == UI_STARTED || u->stage == UI_STEP))
-            ui_child(u, &o, ev);
+            ui_child(&o, ev);
     } else
         r = WB_LIKELY(ev->kind == WM_DELTA) ? delta(u, ev, &o, err) : rare_event(u, ev, &o, err);
     return r < 0 ? r : wd_out_check(&o);

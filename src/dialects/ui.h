@@ -43,6 +43,6 @@ void ui_error_text(struct ui *u, struct wd_out *o, struct upp_str json, const ch
 void ui_error_message(struct ui *u, struct wd_out *o, struct upp_str json, const char *otherwise);
 
 void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media);
-void ui_child(struct ui *u, struct wd_out *o, const struct wm_event *ev); /* data-child */
+void ui_child(struct wd_out *o, const struct wm_event *ev); /* data-child */
 
 #endif

@@ -10,7 +10,7 @@ void ui_chunk(struct wd_out *o, const char *type)
     wd_str(o, "type", wb_cstr(type));
 }
 
-/* ---- Values ------------------------------------------------------------------------------------------------ */
+/* ---- Values ---------------------------------------------------------------------------------------------- */
 
 /* Our writer escapes no letter of a name, and every quote inside a string: where these bytes do not stand, no such
  * member is. They may stand where none is, at worst. */
@@ -60,10 +60,12 @@ static void error_text(struct ui *u, struct wd_out *o, struct upp_str json, cons
 {
     yyjson_val *v = NULL, *inner;
     wj_write_name(&o->w, UPP_STR("errorText"));
-    int r = json.p ? wj_read(&u->scratch, json, NULL, &v, NULL) : -UPP_EINVALID;
+    int r = json.p ? wj_read(&u->scratch, json, NULL, &v, o->w.err) : -UPP_EINVALID;
     if (r == 0 && member && yyjson_is_obj(v) && (inner = yyjson_obj_get(v, member)) && yyjson_is_str(inner))
         v = inner;
-    if (r < 0)
+    if (r == -UPP_ENOMEM)
+        wj_writer_fail(&o->w, r);
+    else if (r < 0)
         wj_write_str(&o->w, json.p ? json : wb_cstr(otherwise));
     else if (yyjson_is_str(v))
         wj_write_str(&o->w, wj_text(v));
@@ -88,7 +90,7 @@ void ui_error_message(struct ui *u, struct wd_out *o, struct upp_str json, const
     error_text(u, o, json, "message", otherwise);
 }
 
-/* ---- Files --------------------------------------------------------------------------------------------------- */
+/* ---- Files ----------------------------------------------------------------------------------------------- */
 
 void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
 {
@@ -115,7 +117,7 @@ void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
     wd_frame_close(o, UPP_STR("}"));
 }
 
-/* ---- Child runs ------------------------------------------------------------------------------------------------ */
+/* ---- Child runs ------------------------------------------------------------------------------------------ */
 
 /* What a child's event is called; NULL: it is not shown. */
 static const char *child_word(const struct wm_event *ev)
@@ -134,17 +136,11 @@ static const char *child_word(const struct wm_event *ev)
     }
 }
 
-void ui_child(struct ui *u, struct wd_out *o, const struct wm_event *ev)
+void ui_child(struct wd_out *o, const struct wm_event *ev)
 {
-    static const char *const states[] = {
-        [WM_QUEUED] = "queued",        [WM_RUNNING] = "running",     [WM_WAITING] = "waiting",
-        [WM_CANCELING] = "cancelling", [WM_COMPLETED] = "completed", [WM_FAILED] = "failed",
-        [WM_CANCELED] = "cancelled",   [WM_EXPIRED] = "expired",
-    };
     const char *word = child_word(ev);
     if (!word)
         return;
-    (void)u;
     ui_chunk(o, "data-child");
     wd_bool(o, "transient", true);
     wd_object(o, "data");
@@ -153,7 +149,7 @@ void ui_child(struct ui *u, struct wd_out *o, const struct wm_event *ev)
     wd_u64(o, "depth", ev->from->depth);
     wd_str(o, "event", wb_cstr(word));
     if (ev->kind == WM_RUN)
-        wd_str(o, "status", wb_cstr(ev->status < WB_LEN(states) ? states[ev->status] : NULL));
+        wd_str(o, "status", wb_cstr(wd_status_word(ev->status)));
     else if (ev->kind == WM_DELTA)
         wd_str(o, "text", ev->text);
     else {

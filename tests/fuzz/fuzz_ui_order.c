@@ -6,6 +6,7 @@
 #include "support/ui_order.h"
 
 #include "dialects/dialect.h"
+#include "json/read.h"
 
 struct bytes {
     struct upp_str left;
@@ -52,6 +53,36 @@ static void encode(const struct events *e, unsigned target, bool valid)
     ui_order_done(&c);
 }
 
+/* uap has no order of its own to break: every frame is one line of JSON. */
+static void encode_uap(const struct events *e, bool valid)
+{
+    struct wd_frames f;
+    struct wb_arena  a     = WB_ARENA(64u << 20);
+    struct upp_err   err   = {0};
+    yyjson_val      *v     = NULL;
+    int              r     = 0;
+    void            *state = wb_alloc(wd_stream_uap.state_size);
+    REQUIRE(state);
+    memset(state, 0, wd_stream_uap.state_size);
+    wd_frames_init(&f);
+    REQUIRE(wd_stream_uap.begin(state, UPP_OPTS(wd_stream_opts, .children = true), &err) == 0);
+    for (size_t i = 0; r == 0 && i < e->list.n; i++) {
+        wd_frames_clear(&f);
+        r = wd_stream_uap.event(state, &e->list.p[i], &f, &err);
+        REQUIRE(r == 0 || (!valid && (r == -UPP_EBUG || r == -UPP_EINVALID || r == -UPP_ELIMIT)));
+        for (size_t k = 0; r == 0 && k < f.list.n; k++) {
+            struct upp_str frame = wb_str(f.text.p + f.list.p[k].from, f.list.p[k].n);
+            REQUIRE(!memchr(frame.p, '\n', frame.n));
+            REQUIRE(wj_read(&a, frame, UPP_OPTS(wj_read_opts, .depth = WJ_DEPTH_MAX), &v, &err) == 0);
+            wb_arena_reset(&a);
+        }
+    }
+    wd_stream_uap.done(state);
+    wb_free(state);
+    wd_frames_done(&f);
+    wb_arena_done(&a);
+}
+
 FUZZ(ui_order)
 {
     struct bytes   b      = {in};
@@ -68,6 +99,7 @@ FUZZ(ui_order)
         REQUIRE(r == 0 || !valid);
         for (unsigned target = 5; target <= 7; target++)
             encode(&e, target, valid);
+        encode_uap(&e, valid);
         events_done(&e);
         wb_buf_done(&script);
     }

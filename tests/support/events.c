@@ -30,7 +30,7 @@ void events_done(struct events *e)
     wb_arena_done(&e->memory);
 }
 
-/* ---- Words ------------------------------------------------------------------------------------------------- */
+/* ---- Words ----------------------------------------------------------------------------------------------- */
 
 struct word {
     const char *word;
@@ -104,7 +104,7 @@ static struct upp_part find_call(const struct events *e, struct upp_str id)
     return (struct upp_part){.name = UPP_STR("tool"), .text = UPP_STR("{}")};
 }
 
-/* ---- Lines -------------------------------------------------------------------------------------------------- */
+/* ---- Lines ----------------------------------------------------------------------------------------------- */
 
 static struct wb_uuid id_of(const struct events_run *r, enum wm_noun noun)
 {
@@ -133,7 +133,7 @@ static bool run_line(struct events *e, struct wm_event *ev, struct upp_str rest)
     return ev->status != 0;
 }
 
-static bool part_line(struct events *e, struct events_run *r, struct wm_event *ev, struct upp_str rest)
+static bool part_line(struct events_run *r, struct wm_event *ev, struct upp_str rest)
 {
     if (r->n_parts == EVENTS_PARTS)
         return false;
@@ -147,7 +147,6 @@ static bool part_line(struct events *e, struct events_run *r, struct wm_event *e
     ev->call              = p->id;
     ev->name              = p->name;
     r->open[r->n_parts++] = true;
-    (void)e;
     return p->kind != 0;
 }
 
@@ -303,7 +302,7 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
         r->n_parts = 0;
         return true;
     case WM_PART_OPEN:
-        return wb_str_eq(verb, UPP_STR("part")) ? part_line(e, r, ev, rest) : media_line(e, r, ev, rest);
+        return wb_str_eq(verb, UPP_STR("part")) ? part_line(r, ev, rest) : media_line(e, r, ev, rest);
     case WM_DELTA:
         return delta_line(e, r, ev, rest);
     case WM_PART_CLOSE:

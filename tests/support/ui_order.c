@@ -25,7 +25,7 @@ static bool wrong(struct ui_order *c, const char *why, struct upp_str what)
     return false;
 }
 
-/* ---- Shapes -------------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------------------- */
 
 /* Members: "name:T", T being s string, a any value (may be null), b boolean, o object; '?' before: may be absent. */
 static const struct shape {
@@ -109,7 +109,7 @@ static bool poisoned(yyjson_val *v)
     return false;
 }
 
-/* ---- Blocks and calls ------------------------------------------------------------------------------------- */
+/* ---- Blocks and calls ------------------------------------------------------------------------------------ */
 
 static struct ui_order_item *find(struct ui_order *c, const char *what, struct upp_str id)
 {
@@ -188,7 +188,7 @@ static bool check_call(struct ui_order *c, struct upp_str verb, struct upp_str i
     return true;
 }
 
-/* ---- Stages ------------------------------------------------------------------------------------------------- */
+/* ---- Stages ---------------------------------------------------------------------------------------------- */
 
 static bool check_start(struct ui_order *c, struct upp_str id, struct upp_str data)
 {
