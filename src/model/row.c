@@ -249,8 +249,10 @@ static void put_entry(struct put *p, const struct wm_entry *e)
     put_message(p, &e->message);
     if (e->n_refs && !failed(p)) {
         name(p, 'f');
+        if (e->n_refs > WM_PARTS)
+            refuse(p, upp_fail(p->err, UPP_ELIMIT, "expected at most %d refs, found %zu", WM_PARTS, e->n_refs));
         wj_write_open(&p->w, '[');
-        for (size_t i = 0; i < e->n_refs; i++)
+        for (size_t i = 0; i < e->n_refs && !failed(p); i++)
             wj_write_str(&p->w, e->refs[i].p ? e->refs[i] : UPP_STR(""));
         wj_write_close(&p->w, ']');
     }

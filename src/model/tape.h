@@ -5,8 +5,9 @@
  * again, one mark one event. It is written while the message grows and read by any number of cursors at the same time.
  *
  * Bytes: one mark is a varint (kind in the lower 3 bits, part above) and, for deltas, a varint of bytes and one of how
- * often minus one. The open run of equal deltas is not in the bytes yet but in the struct. Varints are little groups of
- * seven bits first, in their one shortest spelling. The part of STEP and OPEN is 0, a delta has at least one byte.
+ * often minus one. The open run of equal deltas is not in the bytes yet but in the struct. Varints: seven
+ * bits a byte, the lowest first, in their one shortest spelling. The part of STEP and OPEN is 0, a delta has at least
+ * one byte.
  *
  * Sticky as its buffer is: once `out` has failed, marks are lost, and who follows the tape gets the failure.
  */

@@ -19,7 +19,7 @@ struct grown {
     struct wb_arena *a;
     struct wm_tape   tape;
     struct wm_entry  entry;
-    struct wm_event  seen[EVENTS];
+    struct wm_event *seen;
     size_t           n;
     struct wm_expand x;
 };
@@ -127,6 +127,9 @@ static bool live_is_stored(uint64_t seed)
     struct wm_event                           ev;
     test_note("seed %llu", (unsigned long long)seed);
     wm_tape_init(&w.tape, 1u << 16);
+    w.seen = wb_new_n(&a, struct wm_event, EVENTS);
+    if (!EXPECT(w.seen))
+        return false;
     w.entry = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = 1, .audience = 1, .attempt = 5, .step = 3};
     w.entry.message.role = UPP_ROLE_ASSISTANT;
     w.x                  = (struct wm_expand){

@@ -317,6 +317,13 @@ TEST(model_row_has_limits)
     CHECK_INT(wm_row_write(&row, &b, &err), -UPP_ELIMIT);
     CHECK_STR(wb_cstr(err.where), UPP_STR("/e/0/p"));
 
+    entry.message.n_parts = 0;
+    entry.n_refs          = WM_PARTS + 1;
+    wb_buf_clear(&b);
+    CHECK_INT(wm_row_write(&row, &b, &err), -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.where), UPP_STR("/e/0/f"));
+    entry.n_refs = 0;
+
     /* JSON as deep as JSON may be is read again at the deepest place of a row; deeper is not written. */
     for (int i = 0; i < WJ_MAX_DEPTH; i++)
         wb_buf_addc(&deep, '[');
@@ -341,6 +348,26 @@ TEST(model_row_has_limits)
     CHECK_INT(wm_row_write(&row, &small, &err), -UPP_ELIMIT);
     WB_CLEANUP(wb_arena_done) struct wb_arena tiny = WB_ARENA(64);
     CHECK_INT(wm_row_read(&tiny, WM_FORMAT, UPP_STR("{}"), UPP_STR(""), &back, &err), -UPP_ELIMIT);
+}
+
+TEST_WITH(model_row_is_at_most_64_mib, .no_torture = "128 MiB a run, and two allocations")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(WM_ROW_MAX), b = WB_BUF(2u * WM_ROW_MAX);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+    struct upp_err                            err = {0};
+    struct wm_row                             row;
+    CHECK(wb_buf_reserve(&text, WM_ROW_MAX));
+    memset(text.p, 'x', WM_ROW_MAX);
+    text.n                = WM_ROW_MAX;
+    struct upp_part part  = {.kind = UPP_PART_TEXT, .text = wb_buf_str(&text)};
+    struct wm_entry entry = {.kind     = WM_ENTRY_MESSAGE,
+                             .origin   = WM_ORIGIN_RUN,
+                             .audience = WM_AUDIENCE_ALL,
+                             .message  = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
+    row                   = (struct wm_row){.entries = &entry, .n_entries = 1};
+    CHECK_INT(wm_row_write(&row, &b, &err), -UPP_ELIMIT);
+    CHECK(b.n > WM_ROW_MAX);
+    CHECK_INT(wm_row_read(&a, WM_FORMAT, wb_buf_str(&b), UPP_STR(""), &row, &err), -UPP_ELIMIT);
 }
 
 /* ---- Reading what is no row ------------------------------------------------------------------------------ */

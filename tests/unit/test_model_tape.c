@@ -50,7 +50,8 @@ TEST_WITH(model_tape_is_read_while_it_grows, .no_torture = "many seeds; the next
     for (uint64_t s = 0; s < 200; s++) {
         WB_CLEANUP(wm_tape_done) struct wm_tape t;
         struct wm_tape_at                       eager = {0}, lazy = {0}, end = {0};
-        struct seen                             all[400], now;
+        static struct seen                      all[400];
+        struct seen                             now;
         size_t                                  n = 0, n_lazy = 0;
         uint64_t                                seed = s;
         test_note("seed %llu", (unsigned long long)s);

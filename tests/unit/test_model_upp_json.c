@@ -66,8 +66,7 @@ TEST(model_upp_messages_keep_their_bytes)
         "{\"id\":\"m\",\"type\":\"user\",\"content\":[],\"metadata\":{\"weft\":7,\"weft\":{\"y\":2,\"interrupted\":"
         "true},\"weft\":{\"z\":3}},\"timestamp\":\"2026-02-03T04:05:06."
         "007Z\"}",
-        "{\"id\":\"m\",\"type\":\"user\",\"content\":[],\"metadata\":{\"weft\":7},\"timestamp\":\"2026-02-03T04:05:06."
-        "007Z\"}",
+        "{\"id\":\"m\",\"type\":\"user\",\"content\":[],\"metadata\":{\"weft\":7},\"timestamp\":\"2026-02-03\"}",
     };
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
     for (size_t i = 0; i < WB_LEN(texts); i++) {
