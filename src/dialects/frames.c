@@ -92,12 +92,11 @@ const char *wd_status_word(uint8_t status)
 /* It is read and written, not copied: it may be of several lines, and a frame is one. */
 bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct upp_str text)
 {
-    struct upp_err err;
-    yyjson_val    *v;
-    int            r = wj_read(
-                   scratch, text.p ? text
-                                   : UPP_STR("null"), UPP_OPTS(wj_read_opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX),
-                                  &v, &err);
+    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX};
+    struct upp_err            err;
+    yyjson_val               *v;
+
+    int r = wj_read(scratch, text.p ? text : UPP_STR("null"), &opts, &v, &err);
     if (r == 0)
         wj_write_value(&o->w, v);
     else if (r == -UPP_ENOMEM) {

@@ -1,4 +1,7 @@
 /* dialects/uap.c: golden streams, purity, what UAP 12.5 asks of every frame. */
+#include <string.h>
+
+#include "base/hooks.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/dialect.h"
@@ -92,4 +95,84 @@ TEST(dialect_uap_names_events_that_make_no_sense)
         CHECK_INT(dialect_encode(&d, &wd_stream_uap, NULL), -UPP_EBUG);
         CHECK(strstr(d.err.msg, "event ") != NULL);
     }
+}
+
+/* Events that no script makes: one encoder, given them one by one. */
+struct bare {
+    struct wd_frames frames;
+    struct upp_err   err;
+    void            *state;
+};
+
+static bool bare_init(struct bare *b, const struct wd_stream_ops *ops)
+{
+    wd_frames_init(&b->frames);
+    b->state = wb_alloc(ops->state_size);
+    if (b->state)
+        memset(b->state, 0, ops->state_size);
+    return b->state && ops->begin(b->state, UPP_OPTS(wd_stream_opts, .children = true), &b->err) == 0;
+}
+
+static int bare_event(struct bare *b, const struct wd_stream_ops *ops, const struct wm_event *ev)
+{
+    wd_frames_clear(&b->frames);
+    return ops->event(b->state, ev, &b->frames, &b->err);
+}
+
+static void bare_done(struct bare *b, const struct wd_stream_ops *ops)
+{
+    if (b->state)
+        ops->done(b->state);
+    wb_free(b->state);
+    wd_frames_done(&b->frames);
+}
+
+TEST_WITH(dialect_uap_has_a_limit_of_child_runs, .no_torture = "256 allocations of one kind")
+{
+    struct bare      b    = {0};
+    struct wm_source from = {.depth = 1};
+    struct wm_event  ev   = {.kind = WM_RUN, .status = WM_RUNNING, .from = &from, .number = 9};
+    int              r    = bare_init(&b, &wd_stream_uap) ? 0 : -1;
+    for (unsigned i = 0; r == 0 && i < 256; i++) {
+        from.run = wb_uuid_v8(1, i);
+        r        = bare_event(&b, &wd_stream_uap, &ev);
+    }
+    from.run  = wb_uuid_v8(1, 256);
+    int over  = r == 0 ? bare_event(&b, &wd_stream_uap, &ev) : 0;
+    from.run  = wb_uuid_v8(1, 7);
+    ev.status = WM_COMPLETED; /* makes room for another */
+    int room  = over ? bare_event(&b, &wd_stream_uap, &ev) : -1;
+    from.run  = wb_uuid_v8(1, 256);
+    int other = room == 0 ? bare_event(&b, &wd_stream_uap, &ev) : -1;
+    bare_done(&b, &wd_stream_uap);
+    CHECK_INT(r, 0);
+    CHECK_INT(over, -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(b.err.msg), UPP_STR("event 9: more than 256 child runs speak at once"));
+    CHECK_INT(room, 0);
+    CHECK_INT(other, 0);
+}
+
+/* One message with too many calls: both dialects say so. */
+TEST_WITH(dialect_streams_have_a_limit_of_calls, .no_torture = "thousands of allocations of one kind")
+{
+    enum { MANY = 4097 };
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16u << 20);
+    struct upp_part                          *parts = wb_new_n(&a, struct upp_part, MANY);
+    struct wm_source                          from  = {.node = 1};
+    struct wm_entry                           entry = {.message = {.role = UPP_ROLE_ASSISTANT, .parts = parts}};
+    struct wm_event                           ev    = {.kind = WM_MESSAGE, .from = &from, .entry = &entry};
+    const struct wd_stream_ops *const         ops[] = {&wd_stream_uap, &wd_stream_ui};
+    CHECK(parts);
+    for (unsigned i = 0; i < MANY; i++)
+        parts[i] = (struct upp_part){
+            .kind = UPP_PART_CALL, .id = wb_arena_printf(&a, "c%u", i), .name = UPP_STR("t"), .text = UPP_STR("{}")};
+    for (size_t i = 0; i < WB_LEN(ops); i++)
+        for (size_t n = MANY / 3 - 200; n <= MANY; n += MANY - (MANY / 3 - 200)) {
+            struct bare b         = {0};
+            entry.message.n_parts = n;
+            int r                 = bare_init(&b, ops[i]) ? bare_event(&b, ops[i], &ev) : -1;
+            bare_done(&b, ops[i]);
+            test_note("%s with %zu calls: %s", ops[i]->name, n, b.err.msg);
+            CHECK_INT(r, n == MANY ? -UPP_ELIMIT : 0);
+        }
 }
