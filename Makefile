@@ -4,7 +4,7 @@
 #   make run          builds and runs it
 #   make test         installs what is missing, builds with ASan and UBSan, runs every test (10 minutes at most)
 #   make test-unit    the unit tests alone, in seconds; `make test-unit T=name` runs those whose name holds it
-#   make check-ci     clang, TSan, fallback switch, full torture, fuzzing: what CI runs after `make test`
+#   make check-ci     clang, TSan, fallback switch, full torture, fuzzing, real clients: what CI runs after `make test`
 #   make check-long   valgrind, long sweeps and fuzzing
 #   make bench        figures, each beside its floor
 #   make conformance  docs/conformance.md from the `covers:` marks of the tests
@@ -15,7 +15,7 @@
 
 PREFIX ?= /usr/local
 MESON  := meson
-BENCHES := fiber base json
+BENCHES := fiber base json dialects
 
 .PHONY: all run test test-unit check-ci check-long bench conformance coverage format install clean help
 .DEFAULT_GOAL := all
@@ -33,7 +33,7 @@ test-unit:
 	@scripts/build build-asan --buildtype=debugoptimized -Db_sanitize=address,undefined
 	@build-asan/tests/unit $(T)
 check-ci:
-	@scripts/setup build clang
+	@scripts/setup build clang node
 	@scripts/check ci
 check-long:
 	@scripts/setup build clang valgrind

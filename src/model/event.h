@@ -93,6 +93,7 @@ struct wm_event {
     struct upp_str           text;    /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
     uint64_t                 ms;      /* TOOL_ENDED: how long it took */
     struct upp_usage         usage;   /* MESSAGE, STEP_END; RUN that has ended: of the whole run */
+    const struct upp_media  *media;   /* PART_OPEN of a medium, whole; NULL: it is seen only in its MESSAGE */
     const struct wm_entry   *entry;   /* MESSAGE; and TOOL message of a STEP_END: the results as shown, or NULL */
     const struct wm_pending *pending; /* RUN, waiting */
     size_t                   n_pending;

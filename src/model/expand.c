@@ -74,10 +74,11 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     if (mark == WM_MARK_PART) {
         if (*at != UNOPENED)
             return does_not_fit(err, ev->part, "is opened twice");
-        *at      = 1;
-        ev->kind = WM_PART_OPEN;
-        ev->call = p->id;
-        ev->name = p->name;
+        *at       = 1;
+        ev->kind  = WM_PART_OPEN;
+        ev->call  = p->id;
+        ev->name  = p->name;
+        ev->media = p->media;
         return 1;
     }
     if (*at == UNOPENED || *at == CLOSED)

@@ -144,6 +144,18 @@ MESSAGE = {
     "surrogates": r'{"id":"\ud800","type":"user","content":[{"type":"text","text":"\udc00\u0000"}],' + STAMP + "}",
 }
 
+UI_ORDER = {
+    "text": "run running\nstep\nopen\npart text\n+ 0 Hello\nclose 0\nmessage\nendstep\nrun completed",
+    "tools": "run running\nstep\nopen\npart call c1 a\npart call c2 b\n+ 0 {}\n+ 1 {\nmessage tools\nstart c1 a {}\n"
+             "end c1 done 1\nend c2 error \"x\"\nendstep\nrun completed",
+    "wait": "run running\nstep\nopen\npart call c1 a\n+ 0 {}\nclose 0\nmessage tools\nrun waiting ?c1\nrun running\n"
+            "end c1 denied \"no\"\nendstep\nrun completed",
+    "void": "run running\nstep\nopen\npart reasoning\n+ 0 x\nvoid\nstep\nopen\npart text\nmessage cut\nrun failed x",
+    "child": "run running\nstep\nchild 1 run running\nchild 1 open\nchild 1 part text\nchild 1 + 0 x\nrun waiting d1\n"
+             "run running\nchild 1 end d1 done 1\nrun cancelled",
+    "wrong": "run running\nopen\nopen\npart text\n+ 0 x\nclose 0\n+ 0 y",
+}
+
 
 def put(target, name, data):
     folder = HERE / target
@@ -174,3 +186,7 @@ for name, (body, tape) in ROW.items():
     put("row", name, body.encode() + (b"" if tape is None else b"\xff" + tape))
 for name, text in MESSAGE.items():
     put("message", name, text.encode())
+for name, text in UI_ORDER.items():
+    put("ui_order", name, text.encode())
+for n in range(1, 9):
+    put("ui_order", f"chosen{n}", bytes((n * 37 + i * i * n) % 251 for i in range(60 * n)))

@@ -1,0 +1,12 @@
+/* dialects/table.c — the dialects by name. */
+#include "dialects/dialect.h"
+
+static const struct wd_stream_ops *const streams[] = {&wd_stream_uap, &wd_stream_ui};
+
+const struct wd_stream_ops *wd_stream_find(struct upp_str name)
+{
+    for (size_t i = 0; i < WB_LEN(streams); i++)
+        if (wb_str_eq(name, wb_cstr(streams[i]->name)))
+            return streams[i];
+    return NULL;
+}

@@ -1,0 +1,131 @@
+/* support/dialect.c — scripts of events through a stream encoder. */
+#include "support/dialect.h"
+
+#include <inttypes.h>
+
+#include "base/hooks.h"
+#include "support/test.h"
+
+void dialect_init(struct dialect *d)
+{
+    *d = (struct dialect){0};
+    events_init(&d->events);
+    wd_frames_init(&d->frames);
+}
+
+void dialect_done(struct dialect *d)
+{
+    events_done(&d->events);
+    wd_frames_done(&d->frames);
+    wb_vec_done(&d->upto);
+}
+
+int dialect_play(struct dialect *d, const char *script)
+{
+    return events_play(&d->events, wb_cstr(script), &d->err);
+}
+
+static unsigned pick_seeded(void *arg, unsigned n) /* splitmix64 */
+{
+    uint64_t *s = arg, z = (*s += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (unsigned)((z ^ (z >> 31)) % n);
+}
+
+int dialect_invent(struct dialect *d, uint64_t seed)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf script = WB_BUF(1 << 20);
+    events_invent(&script, pick_seeded, &seed);
+    int r = wb_buf_check(&script, &d->err);
+    return r < 0 ? r : events_play(&d->events, wb_buf_str(&script), &d->err);
+}
+
+int dialect_encode(struct dialect *d, const struct wd_stream_ops *ops, const struct wd_stream_opts *opts)
+{
+    wd_frames_clear(&d->frames);
+    d->upto.n   = 0;
+    void *state = wb_alloc(ops->state_size);
+    if (!state)
+        return upp_fail(&d->err, UPP_ENOMEM, "out of memory");
+    memset(state, 0, ops->state_size);
+    int r = ops->begin(state, opts, &d->err);
+    for (size_t i = 0; r == 0 && i < d->events.list.n; i++) {
+        size_t before = d->frames.list.n;
+        r             = ops->event(state, &d->events.list.p[i], &d->frames, &d->err);
+        if (r < 0)
+            d->frames.list.n = before; /* the frames of a failed event are none */
+        else if (!wb_vec_push(&d->upto, d->frames.list.n, EVENTS_MAX))
+            r = upp_fail(&d->err, UPP_ENOMEM, "out of memory");
+    }
+    if (ops->done)
+        ops->done(state);
+    wb_free(state);
+    return r;
+}
+
+static struct upp_str frame_at(const struct dialect *d, size_t i)
+{
+    return wb_str(d->frames.text.p + d->frames.list.p[i].from, d->frames.list.p[i].n);
+}
+
+bool dialect_golden(const struct wd_stream_ops *ops, const char *script, const struct wd_stream_opts *opts,
+                    const char *path)
+{
+    WB_CLEANUP(dialect_done) struct dialect d;
+    WB_CLEANUP(wb_buf_done) struct wb_buf   b    = WB_BUF(1 << 20);
+    size_t                                  from = 0, at = 0;
+    dialect_init(&d);
+    while (at < events_n_scripts && !wb_str_eq(wb_cstr(events_scripts[at].name), wb_cstr(script)))
+        at++;
+    if (!EXPECT(at < events_n_scripts) || !EXPECT(dialect_play(&d, events_scripts[at].text) == 0) ||
+        !EXPECT(dialect_encode(&d, ops, opts) == 0))
+        return false;
+    for (size_t i = 0; i < d.upto.n; from = d.upto.p[i++])
+        for (size_t k = from; k < d.upto.p[i]; k++) {
+            wb_buf_addf(&b, "%" PRIu64 " ", d.events.list.p[i].number);
+            wb_buf_add(&b, frame_at(&d, k));
+            wb_buf_addc(&b, '\n');
+        }
+    return EXPECT(wb_buf_check(&b, NULL) == 0) && test_golden(path, wb_buf_str(&b));
+}
+
+/* A reader that joins after k events: an encoder from the start, whose frames of those are dropped one by one. */
+static bool joins(const struct dialect *d, const struct wd_stream_ops *ops, const struct wd_stream_opts *opts, size_t k)
+{
+    struct wd_frames f;
+    struct upp_err   err;
+    bool             same  = true;
+    size_t           seen  = k ? d->upto.p[k - 1] : 0;
+    void            *state = wb_alloc(ops->state_size);
+    if (!EXPECT(state))
+        return false;
+    memset(state, 0, ops->state_size);
+    wd_frames_init(&f);
+    int r = ops->begin(state, opts, &err);
+    for (size_t i = 0; r == 0 && i < d->events.list.n; i++) {
+        wd_frames_clear(&f);
+        r = ops->event(state, &d->events.list.p[i], &f, &err);
+        for (size_t j = 0; r == 0 && i >= k && j < f.list.n; j++, seen++)
+            same = same && seen < d->frames.list.n &&
+                   wb_str_eq(frame_at(d, seen), wb_str(f.text.p + f.list.p[j].from, f.list.p[j].n));
+    }
+    ops->done(state);
+    wb_free(state);
+    wd_frames_done(&f);
+    return EXPECT(r == 0) && EXPECT(same && seen == d->frames.list.n);
+}
+
+bool dialect_pure(const struct wd_stream_ops *ops, const char *script, const struct wd_stream_opts *opts)
+{
+    WB_CLEANUP(dialect_done) struct dialect d;
+    dialect_init(&d);
+    if (!EXPECT(dialect_play(&d, script) == 0) || !EXPECT(dialect_encode(&d, ops, opts) == 0))
+        return false;
+    for (size_t k = 0; k <= d.events.list.n; k++) {
+        test_note("joins after %zu", k);
+        if (!joins(&d, ops, opts, k))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,55 @@
+/* support/dialect.h — scripts of events through a stream encoder. */
+#ifndef DIALECT_H
+#define DIALECT_H
+
+#include "dialects/dialect.h"
+#include "support/events.h"
+
+struct dialect {
+    struct events    events;
+    struct wd_frames frames;
+    WB_VEC(size_t) upto; /* after each event: how many frames there are */
+    struct upp_err err;
+};
+
+void dialect_init(struct dialect *d);
+void dialect_done(struct dialect *d);
+
+int dialect_play(struct dialect *d, const char *script) UPP_MUST_CHECK;
+int dialect_invent(struct dialect *d, uint64_t seed) UPP_MUST_CHECK;
+
+/* All events through an encoder of its own; frames and upto are made anew. */
+int dialect_encode(struct dialect *d, const struct wd_stream_ops *ops,
+                   const struct wd_stream_opts *opts) UPP_MUST_CHECK;
+
+/* The frames of a named script, one a line with the event's number before it, against a golden file. */
+bool dialect_golden(const struct wd_stream_ops *ops, const char *script, const struct wd_stream_opts *opts,
+                    const char *path) UPP_MUST_CHECK;
+
+/* Twice the same; and for every k, a reader that drops the first k events has exactly the rest. */
+bool dialect_pure(const struct wd_stream_ops *ops, const char *script,
+                  const struct wd_stream_opts *opts) UPP_MUST_CHECK;
+
+/* The names in events_scripts. */
+#define EVENTS_SCRIPTS(X)                                                                                              \
+    X(text)                                                                                                            \
+    X(reasoning)                                                                                                       \
+    X(parallel)                                                                                                        \
+    X(failing)                                                                                                         \
+    X(denied)                                                                                                          \
+    X(approved)                                                                                                        \
+    X(client)                                                                                                          \
+    X(cancel_text)                                                                                                     \
+    X(cancel_input)                                                                                                    \
+    X(cancel_tool)                                                                                                     \
+    X(provider_error)                                                                                                  \
+    X(void)                                                                                                            \
+    X(void_input)                                                                                                      \
+    X(media)                                                                                                           \
+    X(three_steps)                                                                                                     \
+    X(bad_arguments)                                                                                                   \
+    X(phases)                                                                                                          \
+    X(no_tape)                                                                                                         \
+    X(child)
+
+#endif

@@ -1,0 +1,106 @@
+/* dialects/frames.c, open.c, calls.c, table.c: their limits. */
+#include <stdio.h>
+#include <string.h>
+
+#include "dialects/calls.h"
+#include "dialects/frame.h"
+#include "dialects/open.h"
+#include "model/id.h"
+#include "support/test.h"
+
+TEST(dialect_streams_by_name)
+{
+    CHECK(wd_stream_find(UPP_STR("uap")) == &wd_stream_uap);
+    CHECK(wd_stream_find(UPP_STR("ui")) == &wd_stream_ui);
+    CHECK(!wd_stream_find(UPP_STR("u")));
+    CHECK(!wd_stream_find((struct upp_str){0}));
+    CHECK(strstr(wd_stream_ui.headers, "x-vercel-ai-ui-message-stream: v1\r\n"));
+    CHECK_STR(wb_cstr(wd_stream_uap.headers), UPP_STR(""));
+}
+
+TEST(dialect_frames_stop_at_their_maximum)
+{
+    WB_CLEANUP(wd_frames_done) struct wd_frames f;
+    struct upp_err                              err = {0};
+    struct wd_out                               o;
+    wd_frames_init(&f);
+    wd_out_init(&o, &f, &err);
+    for (int i = 0; i < WD_FRAMES_MAX; i++) {
+        wd_frame_open(&o, UPP_STR("{"));
+        wd_frame_close(&o, UPP_STR("}"));
+    }
+    CHECK_INT(wd_out_check(&o), 0);
+    CHECK_INT(f.list.n, WD_FRAMES_MAX);
+    wd_frame_open(&o, UPP_STR("{"));
+    wd_frame_close(&o, UPP_STR("}"));
+    CHECK_INT(wd_out_check(&o), -UPP_ELIMIT);
+    CHECK(strstr(err.msg, "4096"));
+    CHECK_INT(f.list.n, WD_FRAMES_MAX);
+    wd_frames_clear(&f);
+    wd_out_init(&o, &f, &err);
+    wd_frame_open(&o, UPP_STR("{"));
+    wd_frame_close(&o, UPP_STR("}"));
+    CHECK_INT(wd_out_check(&o), 0);
+    CHECK_INT(f.list.n, 1);
+}
+
+TEST(dialect_json_is_put_on_one_line)
+{
+    static const struct {
+        const char *text, *want;
+        bool        json;
+    } cases[] = {
+        {"{\n \"a\" : [1.0, -0 ]\r\n}", "{\"a\":[1.0,-0]}", true},
+        {"\"x\"", "\"x\"", true},
+        {"{", "", false},
+        {"", "", false},
+        {"{} {}", "", false},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wd_frames_done) struct wd_frames f;
+        WB_CLEANUP(wb_arena_done) struct wb_arena   a = WB_ARENA(1u << 20);
+        struct wd_out                               o;
+        wd_frames_init(&f);
+        wd_out_init(&o, &f, NULL);
+        bool json = wd_json(&o, &a, wb_cstr(cases[i].text));
+        CHECK(wd_out_check(&o) == 0);
+        CHECK_INT(json, cases[i].json);
+        CHECK_STR(wb_buf_str(&f.text), wb_cstr(cases[i].want));
+    }
+}
+
+TEST(dialect_open_message_has_a_limit_of_parts)
+{
+    WB_CLEANUP(wd_open_done) struct wd_open m;
+    struct upp_err                          err = {0};
+    struct wd_part                         *p;
+    struct wm_event                         ev = {.kind = WM_PART_OPEN, .number = 7, .part = WM_PARTS - 1};
+    wd_open_init(&m);
+    CHECK_INT(wd_open_part(&m, &ev, &p, &err), -UPP_EBUG);
+    CHECK(wd_open_begin(&m, &ev, &err) == 0);
+    CHECK(wd_open_part(&m, &ev, &p, &err) == 0);
+    ev.part = WM_PARTS;
+    CHECK_INT(wd_open_part(&m, &ev, &p, &err), -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("event 7: a message has at most 16384 parts"));
+    ev.part = WM_PARTS - 1;
+    CHECK_INT(wd_open_part(&m, &ev, &p, &err), -UPP_EBUG);
+}
+
+TEST_WITH(dialect_calls_have_a_limit, .no_torture = "4096 allocations of one kind")
+{
+    WB_CLEANUP(wd_calls_done) struct wd_calls c   = {0};
+    struct upp_err                            err = {0};
+    char                                      id[16];
+    for (int i = 0; i < WD_CALLS_MAX; i++) {
+        (void)snprintf(id, sizeof id, "c%d", i);
+        CHECK(wd_calls_add(&c, wb_cstr(id), UPP_STR("t"), &err));
+    }
+    CHECK(!wd_calls_add(&c, UPP_STR("more"), UPP_STR("t"), &err));
+    CHECK_INT(err.code, UPP_ELIMIT);
+    struct wd_call *first = wd_calls_find(&c, UPP_STR("c0"));
+    CHECK(first && first == wd_calls_add(&c, UPP_STR("c0"), UPP_STR("other"), &err));
+    CHECK_STR(first->name, UPP_STR("t"));
+    wd_calls_drop(&c, first);
+    CHECK(!wd_calls_find(&c, UPP_STR("c0")));
+    CHECK(wd_calls_add(&c, UPP_STR("more"), UPP_STR("t"), &err));
+}

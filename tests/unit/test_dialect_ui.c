@@ -1,0 +1,207 @@
+/* dialects/ui.c: golden streams, order, purity. */
+#include <stdio.h>
+#include <string.h>
+
+#include "dialects/dialect.h"
+#include "support/dialect.h"
+#include "support/test.h"
+#include "support/ui_order.h"
+
+/* Feeds the frames of an encoding to the checker; false with a note when it says no. */
+static bool in_order(const struct wd_frames *f, unsigned target, bool ended)
+{
+    struct ui_order c;
+    ui_order_init(&c, target);
+    bool ok = true;
+    for (size_t i = 0; ok && i < f->list.n; i++)
+        ok = ui_order_frame(&c, wb_str(f->text.p + f->list.p[i].from, f->list.p[i].n));
+    ok = ok && ui_order_end(&c, ended);
+    if (!ok)
+        test_note("ui %u: %s", target, c.wrong);
+    ui_order_done(&c);
+    return EXPECT(ok);
+}
+
+static void golden(const char *name)
+{
+    for (unsigned target = 5; target <= 7; target++) {
+        char path[100];
+        (void)snprintf(path, sizeof path, "ui/%s.%u", name, target);
+        test_note("%s", path);
+        CHECK(dialect_golden(&wd_stream_ui, name, UPP_OPTS(wd_stream_opts, .target = target), path));
+    }
+}
+
+#define GOLDEN(name_)                                                                                                  \
+    TEST(dialect_ui_golden_##name_)                                                                                    \
+    {                                                                                                                  \
+        golden(#name_);                                                                                                \
+    }
+EVENTS_SCRIPTS(GOLDEN)
+
+TEST(dialect_ui_golden_children)
+{
+    CHECK(dialect_golden(&wd_stream_ui, "child", UPP_OPTS(wd_stream_opts, .children = true), "ui/children.6"));
+}
+
+TEST(dialect_ui_scripts_are_in_order)
+{
+    for (size_t i = 0; i < events_n_scripts; i++)
+        for (unsigned target = 5; target <= 7; target++) {
+            WB_CLEANUP(dialect_done) struct dialect d;
+            dialect_init(&d);
+            test_note("%s", events_scripts[i].name);
+            CHECK(dialect_play(&d, events_scripts[i].text) == 0);
+            CHECK(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .target = target, .children = true)) == 0);
+            CHECK(in_order(&d.frames, target, true));
+        }
+}
+
+/* A run that is cut at any event and ends there: cancelled, failed, expired, waiting. */
+TEST(dialect_ui_ends_in_order_anywhere)
+{
+    static const char *const ends[] = {"run cancelled", "run failed broken", "run expired", "run completed"};
+    for (size_t i = 0; i < events_n_scripts; i++) {
+        const char *text = events_scripts[i].text;
+        for (const char *at = text; (at = strchr(at, '\n')); at++)
+            for (size_t k = 0; k < WB_LEN(ends); k++) {
+                WB_CLEANUP(dialect_done) struct dialect d;
+                WB_CLEANUP(wb_buf_done) struct wb_buf   b = WB_BUF(1 << 16);
+                wb_buf_addf(&b, "%.*s\n%s", (int)(at - text), text, ends[k]);
+                wb_buf_addc(&b, 0);
+                dialect_init(&d);
+                CHECK(wb_buf_check(&b, NULL) == 0);
+                test_note("%s", b.p);
+                CHECK(dialect_play(&d, b.p) == 0);
+                unsigned target = 5 + (unsigned)(i + k) % 3;
+                CHECK(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .target = target)) == 0);
+                CHECK(in_order(&d.frames, target, true));
+            }
+    }
+}
+
+TEST_WITH(dialect_ui_invented_runs_are_in_order, .no_torture = "thousands of runs; the golden ones are tortured")
+{
+    uint64_t seeds = test_number("WEFT_SEEDS", 2000);
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        WB_CLEANUP(dialect_done) struct dialect d;
+        dialect_init(&d);
+        test_note("seed %llu", (unsigned long long)seed);
+        CHECK(dialect_invent(&d, seed) == 0);
+        for (unsigned target = 5; target <= 7; target++) {
+            CHECK(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .target = target, .children = seed & 1)) ==
+                  0);
+            CHECK(in_order(&d.frames, target, true));
+        }
+    }
+}
+
+TEST(dialect_ui_is_pure)
+{
+    for (size_t i = 0; i < events_n_scripts; i++)
+        CHECK(dialect_pure(&wd_stream_ui, events_scripts[i].text,
+                           UPP_OPTS(wd_stream_opts, .target = 5 + (unsigned)i % 3)));
+}
+
+TEST(dialect_ui_refuses_other_targets)
+{
+    WB_CLEANUP(dialect_done) struct dialect d;
+    dialect_init(&d);
+    CHECK_INT(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .target = 4)), -UPP_EINVALID);
+    CHECK_INT(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .target = 8)), -UPP_EINVALID);
+}
+
+/* What breaks the contract of events is a bug that is named, and never a frame. */
+TEST(dialect_ui_names_events_that_make_no_sense)
+{
+    static const char *const bad[] = {
+        "run running\nopen\nopen",
+        "run running\nopen\npart text\nclose 0\n+ 0 late",
+        "run running\nopen\npart text\nclose 0\nclose 0",
+        "run running\npart text",
+        "run completed\nstep",
+    };
+    for (size_t i = 0; i < WB_LEN(bad); i++) {
+        WB_CLEANUP(dialect_done) struct dialect d;
+        dialect_init(&d);
+        test_note("%s", bad[i]);
+        CHECK(dialect_play(&d, bad[i]) == 0);
+        CHECK_INT(dialect_encode(&d, &wd_stream_ui, NULL), -UPP_EBUG);
+        CHECK(strstr(d.err.msg, "event ") != NULL);
+        CHECK(in_order(&d.frames, 6, false));
+    }
+}
+
+TEST(dialect_ui_values_the_client_refuses_become_strings)
+{
+    static const struct {
+        const char *result, *want;
+    } cases[] = {
+        {"{\"__proto__\":1}", "\"output\":\"{\\\"__proto__\\\":1}\""},
+        {"[{\"a\":{\"\\u005f_proto__\":null}}]", "\"output\":\"[{"},
+        {"{\"constructor\":{\"prototype\":0}}", "\"output\":\"{"},
+        {"{\"constructor\":1}", "\"output\":{\"constructor\":1}"},
+        {"\"\\\"__proto__\\\":\"", "\"output\":\"\\\"__proto__\\\":\""},
+        {"null", "\"output\":null"},
+        {"[1.50,\t1e400]", "\"output\":[1.50,1e400]"},
+        {"no json", "\"output\":\"no json\""},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(dialect_done) struct dialect d;
+        char                                    script[300];
+        dialect_init(&d);
+        test_note("%s", cases[i].result);
+        (void)snprintf(script, sizeof script, "run running\nstart c t {}\nend c done %s\nrun completed",
+                       cases[i].result);
+        CHECK(dialect_play(&d, script) == 0);
+        CHECK(dialect_encode(&d, &wd_stream_ui, NULL) == 0);
+        CHECK(wb_str_find(wb_buf_str(&d.frames.text), wb_cstr(cases[i].want), 0) != SIZE_MAX);
+        CHECK(in_order(&d.frames, 6, true));
+    }
+}
+
+/* The checker itself: it can say no. */
+TEST(dialect_ui_order_is_checked)
+{
+    static const struct {
+        const char *frames, *wrong;
+    } cases[] = {
+        {"{\"type\":\"start-step\"}", "before start"},
+        {"S\n{\"type\":\"text-delta\",\"id\":\"a\",\"delta\":\"x\"}", "outside of a step"},
+        {"S\nP\n{\"type\":\"text-delta\",\"id\":\"a\",\"delta\":\"x\"}", "rule 1"},
+        {"S\nP\n{\"type\":\"text-end\",\"id\":\"a\"}", "rule 1"},
+        {"S\nP\n{\"type\":\"text-start\",\"id\":\"a\"}\n{\"type\":\"text-start\",\"id\":\"a\"}", "rule 5"},
+        {"S\nP\n{\"type\":\"text-start\",\"id\":\"a\"}\n{\"type\":\"finish-step\"}", "rule 4"},
+        {"S\nP\n{\"type\":\"tool-output-error\",\"toolCallId\":\"a\",\"errorText\":\"x\"}", "rule 2"},
+        {"S\nP\n{\"type\":\"tool-input-delta\",\"toolCallId\":\"a\",\"inputTextDelta\":\"x\"}", "rule 1"},
+        {"S\n{\"type\":\"tool-approval-response\",\"approvalId\":\"a\",\"approved\":true}", "no such type"},
+        {"S\nS", "rule 9"},
+        {"S\nP\nP", "a step inside"},
+        {"S\n[DONE]", "[DONE] before"},
+        {"S\n{\"type\":\"finish\",\"finishReason\":\"tool_call\"}", "no such finish reason"},
+        {"S\n{\"type\":\"finish\",\"finishReason\":null}", "wrong type"},
+        {"S\n{\"type\":\"thinking-delta\"}", "no such type"},
+        {"S\n{\"type\":\"reset-step\"}", "no such type"},
+        {"S\n{\"type\":\"error\",\"errorText\":\"x\"}\n{\"type\":\"abort\"}", "after an error"},
+        {"S\nP\n{\"type\":\"tool-input-available\",\"toolCallId\":\"a\",\"toolName\":\"t\"}", "missing"},
+        {"S\nP\n{\"type\":\"file\",\"url\":\"x\",\"mediaType\":\"y\",\"z\":1}", "unknown member"},
+        {"S\nP\n{\"type\":\"tool-input-available\",\"toolCallId\":\"a\",\"toolName\":\"t\",\"input\":{\"__proto__\":1}"
+         "}",
+         "refuses this JSON"},
+        {"{\"type\":", "expected"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        struct ui_order c;
+        struct upp_str  rest = wb_cstr(cases[i].frames), line;
+        ui_order_init(&c, 6);
+        while (wb_str_split(&rest, '\n', &line))
+            (void)ui_order_frame(&c, wb_str_eq(line, UPP_STR("S"))
+                                               ? UPP_STR("{\"type\":\"start\",\"messageId\":\"m\"}")
+                                               : wb_str_eq(line, UPP_STR("P")) ? UPP_STR("{\"type\":\"start-step\"}")
+                                                                               : line);
+        bool ok = strstr(c.wrong, cases[i].wrong) != NULL;
+        test_note("%s: '%s'", cases[i].frames, c.wrong);
+        ui_order_done(&c);
+        CHECK(ok);
+    }
+}
