@@ -345,29 +345,24 @@ WEFT_SUSPENDS static int read_out(struct call *c, struct upp_err *err)
     return n < 0 ? (int)n : 0;
 }
 
-/* Goes on waiting for a reaper whose processes do not die: they hang in the system, or are born as fast as they are
- * killed. Killing it instead would set them free. */
-WEFT_SUSPENDS static int outlast(void *arg, struct upp_err *err)
-{
-    (void)!weft_process_wait(arg, NULL, err);
-    weft_process_close(arg);
-    return 0;
-}
-
-/* Closing standard output tells the reaper to end all; its own end says that this is done. */
+/* Closing standard output tells the reaper to end all; its own end says that this is done. After 10 s it is left alone:
+ * processes that hang in the system, or are born as fast as they are killed, keep its inner half busy, which outlives
+ * the closing here. */
 WEFT_SUSPENDS static void finish(struct call *c)
 {
     close_all(c->ours);
     close_all(c->theirs);
     if (!c->process)
         return;
-    int r;
     {
         WEFT_SHIELD(0);
-        r = weft_process_wait(c->process, NULL, NULL);
+        int r = weft_process_wait(c->process, NULL, NULL);
+        while (r < 0 && r != -UPP_ETIMEOUT && r != -UPP_ENOTFOUND) { /* no memory to wait with: look again and again */
+            if (weft_sleep_ms(1, NULL) < 0)
+                break;
+            r = weft_process_wait(c->process, NULL, NULL);
+        }
     }
-    if (r == -UPP_ETIMEOUT && weft_loop_spawn(weft_loop_current(), "reaper", outlast, c->process, NULL) == 0)
-        return;
     weft_process_close(c->process);
 }
 

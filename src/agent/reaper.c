@@ -79,6 +79,16 @@ static int open_process(int proc, int pid)
     return openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+static bool sees_itself(DIR *proc)
+{
+    struct process me;
+    int            folder = open_process(dirfd(proc), getpid());
+    bool           ok     = folder >= 0 && read_stat(folder, &me) && me.parent == getppid();
+    if (folder >= 0)
+        (void)close(folder);
+    return ok;
+}
+
 static int by_pid(const void *a, const void *b)
 {
     const struct process *x = a, *y = b;
@@ -224,7 +234,6 @@ _Noreturn static void become(char **argv, pid_t reaper)
     sigset_t           none;
     unsigned long long memory = strtoull(argv[WA_REAPER_MEMORY], NULL, 10);
     unsigned long long cpu    = strtoull(argv[WA_REAPER_CPU], NULL, 10);
-    (void)setsid();
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* lost by a further fork: help, not the means */
     if (getppid() != reaper)
         _exit(WA_REAPER_FAILED);
@@ -267,51 +276,67 @@ static void close_others(void)
         (void)close(fd);
 }
 
-static int fail(const char *what)
+static bool say_why(const char *what)
 {
     say(WA_REAPER_SAYS "%s: %s\n", what, strerror(errno));
-    return WA_REAPER_FAILED;
+    return false;
+}
+
+/* The calling process becomes a reaper below `parent`. */
+static bool prepare(struct reaper *r, pid_t parent)
+{
+    sigset_t all;
+    (void)sigfillset(&all);
+    *r = (struct reaper){.parent = parent};
+    if ((r->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
+        return say_why("signalfd");
+    if (!(r->proc = opendir("/proc")) || !sees_itself(r->proc))
+        return say_why("/proc, by which descendants are found, cannot be read");
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        return say_why("prctl");
+    (void)prctl(PR_SET_PDEATHSIG, DEATH);
+    return getppid() == parent; /* else it died before we could ask to be told */
+}
+
+/* Until no descendant is left. */
+static void watch(struct reaper *r)
+{
+    (void)close(0); /* so that writing to a program that has closed its input fails */
+    while (!r->end)
+        look(r, -1);
+    /* No limit: there is nothing else to do until then. */
+    for (reap(r); !r->empty; look(r, PASS_MS))
+        end_all_once(r->proc);
 }
 
 int main(int argc, char **argv)
 {
-    struct reaper r = {0};
+    struct reaper r;
     sigset_t      all;
-
     if (argc <= WA_REAPER_PROGRAM) {
         say(WA_REAPER_SAYS "started by weft, not by hand: PARENT MEMORY CPU PROGRAM [ARGUMENT...]\n");
         return WA_REAPER_FAILED;
     }
-    /* Signals wait until they are asked for; a dump of the core is nobody's business. */
     (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, NULL);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL); /* signals wait until they are asked for */
     limit(RLIMIT_CORE, 0);
-    close_others();
-    if ((r.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
-        return fail("signalfd");
-    if (!(r.proc = opendir("/proc")) || list_all(r.proc) == 0)
-        return fail("/proc, by which descendants are found, cannot be read");
-    /* A program that gains privileges could not be ended by us. */
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        return fail("prctl");
-    (void)prctl(PR_SET_PDEATHSIG, DEATH);
-    r.parent = (pid_t)strtol(argv[WA_REAPER_PARENT], NULL, 10);
-    if (getppid() != r.parent)
-        return WA_REAPER_FAILED; /* it died before we could ask to be told */
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 && !say_why("prctl")) /* what gains privileges could not be ended */
+        return WA_REAPER_FAILED;
 
-    pid_t self = getpid();
-    r.program  = fork();
-    if (r.program < 0)
-        return fail("fork");
-    if (r.program == 0)
-        become(argv, self);
-    (void)close(0); /* so that writing to a program that has closed its input fails */
-    while (!r.end)
-        look(&r, -1);
-    /* No limit: this is over when nothing is left, and there is nothing else to do until then. */
-    while (!r.empty) {
-        end_all_once(r.proc);
-        look(&r, PASS_MS);
+    pid_t parent = (pid_t)strtol(argv[WA_REAPER_PARENT], NULL, 10);
+    for (int inner = 0; inner < 2; inner++) {
+        close_others();
+        if (!prepare(&r, parent))
+            return WA_REAPER_FAILED;
+        parent    = getpid();
+        r.program = fork();
+        if (r.program < 0 && !say_why("fork"))
+            return WA_REAPER_FAILED;
+        if (r.program > 0) {
+            watch(&r);
+            end_as(r.status);
+        }
+        (void)setsid(); /* what kills the group above does not reach below */
     }
-    end_as(r.status);
+    become(argv, parent);
 }

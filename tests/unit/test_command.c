@@ -168,9 +168,10 @@ WEFT_SUSPENDS static int soon_over(void *arg, struct upp_err *err)
 TEST_WITH(command_is_ended_when_time_is_up, .seconds = 120)
 {
     struct upp_err      err;
-    struct command_case c = {.script = "trap '' TERM; sleep 1000; sleep 1000"};
+    char                key[80];
+    struct command_case c = {.script = "trap '' TERM; sleep 1000 & sleep 1000", .key = test_key(key, sizeof key)};
     int                 r = test_on_loop(soon_over, &c, &err);
-    ALWAYS(nothing_left());
+    ALWAYS(nothing_left() && test_processes(key) == 0);
     CHECK_INT(r, -UPP_ETIMEOUT);
 }
 

@@ -164,22 +164,58 @@ TEST_WITH(orphans_none_when_we_are_killed, .no_torture = "the process that is to
     CHECK(nothing_left(key));
 }
 
-TEST_WITH(orphans_not_the_program_when_its_reaper_is_killed, .no_torture = "nothing is left to fail")
+/* The inner and the outer one; the other does the work. */
+TEST_WITH(orphans_none_when_a_reaper_is_killed, .no_torture = "nothing is left to fail")
 {
-    char                key[80];
-    struct upp_err      err;
-    struct command_case c = {.script = "kill -9 $PPID; while :; do :; done", .key = test_key(key, sizeof key)};
-    CHECK_INT(test_on_loop(one, &c, &err), 0);
-    CHECK(WIFSIGNALED(c.end.status) && WTERMSIG(c.end.status) == SIGKILL);
-    test_until_gone(key);
+    static const char *const scripts[] = {
+        "(setsid sleep 1000 &) ; kill -9 $PPID; while :; do :; done",
+        "(setsid sleep 1000 &) ; kill -9 $(ps -o ppid= -p $PPID); while :; do :; done",
+    };
+    for (size_t i = 0; i < WB_LEN(scripts); i++) {
+        char                key[80];
+        struct upp_err      err;
+        struct command_case c = {.script = scripts[i], .key = test_key(key, sizeof key)};
+        CHECK_INT(test_on_loop(one, &c, &err), 0);
+        CHECK(WIFSIGNALED(c.end.status) && WTERMSIG(c.end.status) == SIGKILL);
+        CHECK(nothing_left(key));
+    }
 }
 
-TEST_WITH(orphans_none_when_the_reaper_is_told_to_end, .no_torture = "nothing is left to fail")
+TEST_WITH(orphans_none_when_a_reaper_is_told_to_end, .no_torture = "nothing is left to fail")
 {
     char                key[80];
     struct upp_err      err;
     struct command_case c = {.script = "(setsid sleep 1000 &) ; kill -TERM $PPID; sleep 1000",
                              .key    = test_key(key, sizeof key)};
     CHECK_INT(test_on_loop(one, &c, &err), 0);
+    CHECK(nothing_left(key));
+}
+
+/* Closing a process kills it; the inner reaper lives on for as long as it must. */
+WEFT_SUSPENDS static int start_and_close(void *arg, struct upp_err *err)
+{
+    char parent[24], variable[120];
+    (void)snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    (void)snprintf(variable, sizeof variable, "WEFT_CALL_KEY=%s", (const char *)arg);
+    char script[sizeof tree];
+    memcpy(script, tree, sizeof tree);
+    char *const      argv[] = {(char[]){"x"},       parent,         (char[]){"0"}, (char[]){"0"},
+                               (char[]){"/bin/sh"}, (char[]){"-c"}, script,        NULL};
+    char *const      envp[] = {variable, (char[]){"PATH=/usr/bin:/bin"}, NULL};
+    struct upp_spawn what   = {
+          .file = WEFT_TEST_REAPER, .argv = argv, .envp = envp, .in = -1, .out = -1, .error = -1, .own_session = true};
+    UPP_CLEANUP(weft_process_closep) struct weft_process *p = NULL;
+    TRY(weft_process_open(&what, &p, err));
+    while (test_processes(arg) < TREE)
+        TRY(weft_sleep_ms(2, err));
+    return 0;
+}
+
+TEST_WITH(orphans_none_when_the_process_is_closed, .no_torture = "it waits for a number of processes")
+{
+    char           key[80];
+    struct upp_err err;
+    CHECK_INT(test_on_loop(start_and_close, (void *)(uintptr_t)test_key(key, sizeof key), &err), 0);
+    test_until_gone(key);
     CHECK(nothing_left(key));
 }
