@@ -84,8 +84,8 @@ struct upp_model_ops {
 
     /* Begins a call. May wait. The request and all it points to live until close. */
     int (*open)(struct upp_step *s, struct upp_err *err);
-    int (*next)(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err);
-    void (*close)(struct upp_step *s); /* NULL: nothing to do. Never waits */
+    int (*next)(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err); /* *ret is cleared */
+    void (*close)(struct upp_step *s); /* NULL: nothing to do. Never waits. Also after an open that failed */
 
     void (*free)(void *state); /* NULL: nothing to do */
 };

@@ -5,7 +5,7 @@
  *
  * Order of its events: those of the tape, then the records. They are numbered from `event` on, without a gap.
  *
- * Format 1 is compact JSON with one-letter names (docs/storage.md lists them) and, beside it, the tape. Readers for
+ * Format 1 is compact JSON with one-letter names (model/row.c lists them) and, beside it, the tape. Readers for
  * every released number stay.
  */
 #ifndef WM_ROW_H
@@ -17,6 +17,7 @@
 #include "model/tape.h"
 
 enum { WM_FORMAT = 1 };
+enum { WM_ROW_MAX = 64 << 20 /* bytes of a body, at most */ };
 
 struct wm_row {
     uint64_t         event; /* number of its first event; 0: it has none */
@@ -33,10 +34,13 @@ struct wm_row {
 
 WB_EXPORT_BEGIN
 
-/* The body; the tape is stored beside it. */
+/* The body; the tape is stored beside it. Where a row holds JSON (metadata, results, data, error, state) it is checked
+ * and written as it is, at most WJ_MAX_DEPTH deep. -UPP_EINVALID: something in it cannot be stored, see err->where.
+ * A MESSAGE record's entry is one of row->entries. */
 int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Texts point into the arena. -UPP_ESTORE: these bytes are no row of this format. */
+/* Texts point into the arena. -UPP_ESTORE: these bytes are no row of this format, or the tape is not one of its
+ * message; err has the pointer. JSON inside comes out token for token, compact. */
 int wm_row_read(struct wb_arena *a, unsigned format, struct upp_str body, struct upp_str tape, struct wm_row *ret,
                 struct upp_err *err) UPP_MUST_CHECK;
 
@@ -44,6 +48,13 @@ int wm_row_read(struct wb_arena *a, unsigned format, struct upp_str body, struct
  * which are read as well. */
 int wm_row_read_entries(struct wb_arena *a, unsigned format, struct upp_str body, struct wm_row *ret,
                         struct upp_err *err) UPP_MUST_CHECK;
+
+/* Puts the results that e->refs name into e->message, in that order, as parts with call id, name, JSON and is_error
+ * (every outcome but WM_DONE). `ended`: TOOL_ENDED records of the same row and of rows before; of two for one call the
+ * later in the list counts. What was joined before is made anew. Returns how many refs are in none of them: those have
+ * no part. */
+int wm_entry_join(struct wb_arena *a, struct wm_entry *e, const struct wm_event *const *ended, size_t n,
+                  struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Events of a row ------------------------------------------------------------------------------- */
 
@@ -53,22 +64,28 @@ struct wm_expand {
     const struct wm_row    *row;  /* a stored one; or NULL: */
     const struct wm_tape   *tape; /* the open message, which may grow between two calls */
     const struct wm_entry  *open;
-    uint32_t                index; /* in the node, of the row's first entry / of the open message */
-    uint32_t                step;
-    uint64_t                number; /* of the next event */
+    uint32_t                index;  /* in the node, of the row's first entry / of the open message */
+    uint32_t                step;   /* of the open message; a stored row knows its own */
+    uint64_t                number; /* of the next event; 0: begin with the row's */
     struct wm_tape_at       at;
     size_t                  record;
     size_t                  entry; /* the entry the tape is about */
     size_t                  n_offset;
     size_t                 *offset; /* by part: how far its text was given out. In `memory` */
     struct wb_arena        *memory;
+    struct wb_uuid          step_id; /* of the step that began last: carry it over to the expansion of the next row, so
+                                      * that STEP_END has the id of its STEP_START. All zero: that of the row's first
+                                      * entry */
 };
 
 /* 1: *ev is set. 0: no more (for an open message: now). Texts in it are borrowed from the row or the open message and
- * stay good until it grows. */
+ * stay good until it grows. The tape is about the row's first entry that is a message of the assistant; the entry of a
+ * STEP_END is the row's message of the tool role, as it is: the caller has joined its results. -UPP_ESTORE: the tape
+ * does not fit the message (a part that it has not, opened twice or not open; a delta beyond its text). Where
+ * row->event is 0 the events of a row are numbered from x->number, which is then to be set. */
 int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
 
-/* How many events a row has. */
+/* How many events a row has. -UPP_ESTORE: its tape is broken, or is about nothing. */
 int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END

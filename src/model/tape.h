@@ -5,7 +5,10 @@
  * again, one mark one event. It is written while the message grows and read by any number of cursors at the same time.
  *
  * Bytes: one mark is a varint (kind in the lower 3 bits, part above) and, for deltas, a varint of bytes and one of how
- * often minus one. The open run of equal deltas is not in the bytes yet but in `run`.
+ * often minus one. The open run of equal deltas is not in the bytes yet but in the struct. Varints are little groups of
+ * seven bits first, in their one shortest spelling. The part of STEP and OPEN is 0, a delta has at least one byte.
+ *
+ * Sticky as its buffer is: once `out` has failed, marks are lost, and who follows the tape gets the failure.
  */
 #ifndef WM_TAPE_H
 #define WM_TAPE_H
@@ -34,7 +37,7 @@ WB_EXPORT_BEGIN
 void wm_tape_init(struct wm_tape *t, size_t max);
 void wm_tape_done(struct wm_tape *t);
 void wm_tape_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part);
-void wm_tape_delta(struct wm_tape *t, uint32_t part, uint64_t bytes);
+void wm_tape_delta(struct wm_tape *t, uint32_t part, uint64_t bytes); /* of no bytes: no delta, no event */
 
 /* Closes the open run: from here on the bytes are whole. */
 struct upp_str wm_tape_end(struct wm_tape *t);
@@ -46,6 +49,10 @@ int wm_tape_next(struct upp_str tape, struct wm_tape_at *at, enum wm_mark *mark,
 /* The same of one that is being written. A cursor that has come to its end goes on when more was written. */
 int wm_tape_follow(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* How many marks a stored tape has, deltas counted one by one, and how many bytes of text they are about. Takes as long
+ * as its own bytes are many. */
+int wm_tape_count(struct upp_str tape, uint64_t *events, uint64_t *text, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
 

@@ -1,0 +1,215 @@
+/* model/expand.c — message and tape to events, of a stored row and of a message that is still open. */
+#include "json/number.h"
+#include "model/id.h"
+#include "model/row.h"
+
+/* x->offset, by part: not opened yet; how many bytes of an open one were given out, plus one; closed. */
+enum { UNOPENED = 0, FIRST_OFFSETS = 8 };
+#define CLOSED SIZE_MAX
+
+/* ---- What the tape is about ----------------------------------------------------------------------------- */
+
+static size_t said_entry(const struct wm_row *row)
+{
+    size_t i = 0;
+    while (i < row->n_entries &&
+           !(row->entries[i].kind == WM_ENTRY_MESSAGE && row->entries[i].message.role == UPP_ROLE_ASSISTANT))
+        i++;
+    return i;
+}
+
+static const struct wm_entry *tool_entry(const struct wm_row *row)
+{
+    for (size_t i = 0; i < row->n_entries; i++)
+        if (row->entries[i].message.role == UPP_ROLE_TOOL)
+            return &row->entries[i];
+    return NULL;
+}
+
+static const struct wm_entry *subject(const struct wm_expand *x)
+{
+    return !x->row ? x->open : x->entry < x->row->n_entries ? &x->row->entries[x->entry] : NULL;
+}
+
+static struct wb_uuid id_of(const struct wm_expand *x, enum wm_noun noun, size_t entry, uint8_t attempt)
+{
+    return wm_id_uuid((struct wm_id){
+        .node = x->from->node, .index = x->index + (uint32_t)entry, .noun = (uint8_t)noun, .attempt = attempt});
+}
+
+/* ---- Marks ------------------------------------------------------------------------------------------ */
+
+static int does_not_fit(struct upp_err *err, uint32_t part, const char *why)
+{
+    return upp_fail(err, UPP_ESTORE, "the tape does not fit its message: part %u %s", part, why);
+}
+
+/* Room for the offsets of all parts that there are now. */
+static int grow(struct wm_expand *x, size_t n, struct upp_err *err)
+{
+    if (n <= x->n_offset)
+        return 0;
+    size_t  more = WB_MAX(WB_MAX(n, 2 * x->n_offset), (size_t)FIRST_OFFSETS);
+    size_t *p    = wb_new_n(x->memory, size_t, more);
+    if (!p)
+        return wb_arena_check(x->memory, err);
+    if (x->n_offset)
+        memcpy(p, x->offset, x->n_offset * sizeof *p);
+    x->offset   = p;
+    x->n_offset = more;
+    return 0;
+}
+
+static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark mark, uint64_t bytes,
+                     struct wm_event *ev, struct upp_err *err)
+{
+    if (ev->part >= e->message.n_parts)
+        return does_not_fit(err, ev->part, "is not in it");
+    const struct upp_part *p = &e->message.parts[ev->part];
+    int                    r = grow(x, e->message.n_parts, err);
+    if (r < 0)
+        return r;
+    size_t *at    = &x->offset[ev->part];
+    ev->part_kind = p->kind;
+    if (mark == WM_MARK_PART) {
+        if (*at != UNOPENED)
+            return does_not_fit(err, ev->part, "is opened twice");
+        *at      = 1;
+        ev->kind = WM_PART_OPEN;
+        ev->call = p->id;
+        ev->name = p->name;
+        return 1;
+    }
+    if (*at == UNOPENED || *at == CLOSED)
+        return does_not_fit(err, ev->part, "is not open");
+    if (mark == WM_MARK_CLOSE) {
+        *at      = CLOSED;
+        ev->kind = WM_PART_CLOSE;
+        return 1;
+    }
+    if (p->kind == UPP_PART_RESULT || *at - 1 > p->text.n || bytes > p->text.n - (*at - 1))
+        return does_not_fit(err, ev->part, "has less text");
+    ev->kind = WM_DELTA;
+    ev->text = wb_str(p->text.p + (*at - 1), (size_t)bytes);
+    *at += (size_t)bytes;
+    return 1;
+}
+
+/* The next event of the tape: 1, or 0 at its end. */
+static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *err)
+{
+    enum wm_mark mark  = WM_MARK_STEP;
+    uint64_t     bytes = 0;
+    int          r     = x->row ? wm_tape_next(x->row->tape, &x->at, &mark, &ev->part, &bytes, err)
+                                : wm_tape_follow(x->tape, &x->at, &mark, &ev->part, &bytes, err);
+    if (r <= 0)
+        return r;
+    const struct wm_entry *e = subject(x);
+    if (!e)
+        return upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
+    size_t index = x->row ? x->entry : 0;
+    ev->step     = x->row ? e->step : x->step;
+    if (mark == WM_MARK_STEP) {
+        ev->kind   = WM_STEP_START;
+        x->step_id = ev->id = id_of(x, WM_NOUN_STEP, index, e->attempt);
+        return 1;
+    }
+    if (mark == WM_MARK_OPEN) {
+        ev->kind = WM_MESSAGE_OPEN;
+        ev->id   = id_of(x, WM_NOUN_ENTRY, index, e->attempt);
+        return 1;
+    }
+    return part_mark(x, e, mark, bytes, ev, err);
+}
+
+/* ---- Records ---------------------------------------------------------------------------------------- */
+
+static void next_record(struct wm_expand *x, struct wm_event *ev)
+{
+    static const struct wb_uuid none;
+    const struct wm_row        *row = x->row;
+    *ev                             = row->records[x->record++];
+    if (ev->kind == WM_MESSAGE && ev->entry)
+        ev->id = id_of(x, WM_NOUN_ENTRY, (size_t)(ev->entry - row->entries), ev->entry->attempt);
+    if (ev->kind == WM_STEP_END) {
+        ev->entry = tool_entry(row);
+        ev->id    = x->step_id;
+        if (wb_uuid_eq(ev->id, none))
+            ev->id = id_of(x, WM_NOUN_STEP, 0, row->n_entries ? row->entries[0].attempt : 0);
+    }
+}
+
+int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err)
+{
+    bool first = x->row && x->at.at == 0 && x->at.left == 0 && x->record == 0;
+    if (first) {
+        x->entry = said_entry(x->row);
+        if (x->row->event)
+            x->number = x->row->event;
+    }
+    *ev   = (struct wm_event){0};
+    int r = next_mark(x, ev, err);
+    if (r < 0)
+        return r;
+    if (r == 0 && x->row && x->record < x->row->n_records) {
+        next_record(x, ev);
+        r = 1;
+    }
+    if (r > 0) {
+        ev->from   = x->from;
+        ev->number = x->number++;
+    }
+    return r;
+}
+
+int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
+{
+    uint64_t n = 0, deltas = 0, text = 0;
+    size_t   said = said_entry(row);
+    int      r    = wm_tape_count(row->tape, &n, &deltas, err);
+    if (r < 0)
+        return r;
+    if (n && said == row->n_entries)
+        return upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
+    for (size_t i = 0; n && i < row->entries[said].message.n_parts; i++)
+        text += row->entries[said].message.parts[i].text.n;
+    if (deltas > text)
+        return upp_fail(err, UPP_ESTORE, "the tape does not fit its message: it is about more text");
+    *ret = n + row->n_records;
+    return 0;
+}
+
+/* ---- Results ---------------------------------------------------------------------------------------- */
+
+static const struct wm_event *ended_call(struct upp_str call, const struct wm_event *const *ended, size_t n)
+{
+    while (n-- > 0)
+        if (ended[n]->kind == WM_TOOL_ENDED && wb_str_eq(ended[n]->call, call))
+            return ended[n];
+    return NULL;
+}
+
+int wm_entry_join(struct wb_arena *a, struct wm_entry *e, const struct wm_event *const *ended, size_t n,
+                  struct upp_err *err)
+{
+    if (e->n_refs > WM_PARTS)
+        return upp_fail(err, UPP_ELIMIT, "expected at most %d results in a message, found %zu", WM_PARTS, e->n_refs);
+    if (e->n_refs == 0)
+        return 0;
+    struct upp_part *parts = wb_new_n(a, struct upp_part, e->n_refs);
+    size_t           found = 0;
+    if (!parts)
+        return wb_arena_check(a, err);
+    for (size_t i = 0; i < e->n_refs; i++) {
+        const struct wm_event *ev = ended_call(e->refs[i], ended, n);
+        if (ev)
+            parts[found++] = (struct upp_part){.kind     = UPP_PART_RESULT,
+                                               .is_error = ev->outcome != WM_DONE,
+                                               .id       = ev->call,
+                                               .name     = ev->name,
+                                               .text     = ev->text};
+    }
+    e->message.parts   = parts;
+    e->message.n_parts = found;
+    return (int)(e->n_refs - found);
+}

@@ -1,0 +1,63 @@
+/* model/id.c — ids that lead back to the log without an index.
+ *
+ * The 122 free bits, from the front: node 64, index 32, noun 6, attempt 6, part 14. They begin with the node's key, so
+ * that ids of one node stand together and sort by index.
+ */
+#include "model/id.h"
+
+#include <endian.h>
+
+enum {
+    PART_BITS    = 14,
+    ATTEMPT_BITS = 6,
+    NOUN_BITS    = 6,
+    INDEX_BITS   = 32,
+    NODE_LOW     = 4 /* bits of it in the lower half */
+};
+enum {
+    ATTEMPT_AT = PART_BITS,
+    NOUN_AT    = ATTEMPT_AT + ATTEMPT_BITS,
+    INDEX_AT   = NOUN_AT + NOUN_BITS,
+    NODE_AT    = INDEX_AT + INDEX_BITS,
+};
+_Static_assert(NODE_AT + NODE_LOW == 62, "the lower half of a UUID of version 8");
+
+#define LOW_BITS(n) (((uint64_t)1 << (n)) - 1)
+
+struct wb_uuid wm_id_uuid(struct wm_id id)
+{
+    uint64_t low = (id.node & LOW_BITS(NODE_LOW)) << NODE_AT | (uint64_t)id.index << INDEX_AT |
+                   (id.noun & LOW_BITS(NOUN_BITS)) << NOUN_AT | (id.attempt & LOW_BITS(ATTEMPT_BITS)) << ATTEMPT_AT |
+                   (id.part & LOW_BITS(PART_BITS));
+    return wb_uuid_v8(id.node >> NODE_LOW, low);
+}
+
+bool wm_id_parse(struct wb_uuid u, struct wm_id *ret)
+{
+    uint64_t high, low;
+    if (!wb_uuid_v8_bits(u, &high, &low))
+        return false;
+    struct wm_id id = {
+        .node    = high << NODE_LOW | low >> NODE_AT,
+        .index   = (uint32_t)(low >> INDEX_AT),
+        .noun    = (uint8_t)(low >> NOUN_AT & LOW_BITS(NOUN_BITS)),
+        .attempt = (uint8_t)(low >> ATTEMPT_AT & LOW_BITS(ATTEMPT_BITS)),
+        .part    = (uint16_t)(low & LOW_BITS(PART_BITS)),
+    };
+    if (id.node == 0 || id.noun < WM_NOUN_ENTRY || id.noun > WM_NOUN_STEP)
+        return false;
+    *ret = id;
+    return true;
+}
+
+/* The first 64 bits that are neither version nor variant: the ids of a node begin as its UUID does. */
+uint64_t wm_key(struct wb_uuid u)
+{
+    uint64_t high, low;
+    memcpy(&high, u.b, sizeof high);
+    memcpy(&low, u.b + sizeof high, sizeof low);
+    high         = be64toh(high);
+    low          = be64toh(low);
+    uint64_t key = high >> 16 << 16 | (high & LOW_BITS(12)) << 4 | (low >> 58 & LOW_BITS(NODE_LOW));
+    return key ? key : 1;
+}

@@ -1,0 +1,384 @@
+/* model/row.c — a row to bytes: format 1.
+ *
+ * Compact JSON, members in the order of this table, one letter each. What has its usual value is left out: the value in
+ * parentheses. Texts are strings (WTF-8; a lone surrogate is an escape); "JSON" is a value that stands as it is.
+ *
+ * row      v number of its first event (0)    c epoch (0)          s step (0)        t time, ms since 1970 (0)
+ *          e entries (none)                   r records (none)     x state: JSON (none)
+ * entry    k kind (1 message) 2 event 3 repair 4 turn              o origin (1 run) 2 client 3 import
+ *          a audience (1 all) 2 run 3 model   n attempt (0)        s step (the row's)
+ *          w who (none)                       h phase (none)       j data: JSON (none)
+ *          r role (none) 1 user 2 assistant 3 tool                 i id of the message (none)
+ *          t time, minus the row's (0)        z time as text (none)
+ *          b 1: interrupted                   d metadata: JSON object (none)
+ *          p parts (none)                     f refs: ids of calls (none)
+ * part     k kind (1 text) 2 reasoning 3 image 4 document 5 audio 6 video 7 binary 8 call 9 result
+ *          i id of the call (none)            n name (none)        x text; arguments of a call (none)
+ *          j result: JSON (none)              e 1: error           c 1: cut
+ *          d metadata: JSON object (none)     m medium (none)
+ * medium   s source (0) 1 base64 2 bytes 3 url 4 text              u data (none)     m MIME type (none)
+ *          l title (none)                     t duration           w width           h height: numbers (none)
+ * record   k kind: 1 run 2 message 3 tool started 4 tool ended 5 step end 6 checkpoint 7 void
+ *          t time, minus the row's (0)        s step (the row's)
+ *          u status of a run (0) 1 queued 2 running 3 waiting 4 canceling 5 completed 6 failed 7 canceled 8 expired
+ *          o outcome of a tool (0) 1 done 2 error 3 unknown 4 denied 5 stopped
+ *          y stop of a message (0) 1 end 2 length 3 tools 4 filter 5 error
+ *          e which entry of the row a message is (0)               c call (none)     n name (none)
+ *          x arguments of a call (none)       j result of a tool, error of a run: JSON (none)
+ *          m how long, ms (0)                 g usage: [input, output, cache read, cache write] (all 0)
+ *          p what a run waits for (none)      i id of a checkpoint: 32 hex digits (all zero)
+ *          l last record of a void (0)        h child run: 32 hex digits (all zero)   q its node (0)
+ * pending  c call  n name  a arguments: texts (none)               r run: 32 hex digits (all zero)
+ *          y 1: an approval
+ */
+#include <upp/model.h>
+
+#include "base/err.h"
+#include "json/number.h"
+#include "json/read.h"
+#include "json/write.h"
+#include "model/id.h"
+#include "model/row.h"
+
+/* A writer that knows where it is, for errors. */
+struct put {
+    struct wj_writer     w;
+    const struct wm_row *row;
+    struct upp_err      *err;
+    char                 list; /* 'e', 'r', or 0: the row itself */
+    size_t               i;    /* in the list */
+    size_t               part; /* of the entry; SIZE_MAX: the entry itself */
+    char                 member;
+    bool                 placed;
+};
+
+static bool failed(struct put *p)
+{
+    return p->w.out->failed;
+}
+
+/* The first failure, with the place of it. */
+static void refuse(struct put *p, int r)
+{
+    if (failed(p))
+        return;
+    wj_writer_fail(&p->w, r);
+}
+
+static void place(struct put *p)
+{
+    char text[96];
+    int  n = 0;
+    if (p->list && p->part != SIZE_MAX)
+        n = snprintf(text, sizeof text, "/%c/%zu/p/%zu/%c", p->list, p->i, p->part, p->member);
+    else if (p->list)
+        n = snprintf(text, sizeof text, "/%c/%zu/%c", p->list, p->i, p->member);
+    else
+        n = snprintf(text, sizeof text, "/%c", p->member);
+    wb_err_where(p->err, wb_str(text, (size_t)n));
+}
+
+/* ---- Members -------------------------------------------------------------------------------------- */
+
+static inline void name(struct put *p, char c)
+{
+    struct wb_buf *b = p->w.out;
+    if (!wj_room(&p->w, 5))
+        return;
+    char *to = b->p + b->n;
+    if (p->w.comma)
+        *to++ = ',';
+    to[0]      = '"';
+    to[1]      = c;
+    to[2]      = '"';
+    to[3]      = ':';
+    b->n       = (size_t)(to + 4 - b->p);
+    p->w.comma = false;
+    p->member  = c;
+}
+
+static inline void put_u64(struct put *p, char c, uint64_t v, uint64_t usual)
+{
+    if (v != usual) {
+        name(p, c);
+        wj_write_u64(&p->w, v);
+    }
+}
+
+/* Of two moments only the difference, and that only where there is one. Any two: it wraps around. */
+static inline void put_time(struct put *p, int64_t ms, int64_t usual)
+{
+    if (ms != usual) {
+        name(p, 't');
+        wj_write_i64(&p->w, (int64_t)((uint64_t)ms - (uint64_t)usual));
+    }
+}
+
+static inline void put_flag(struct put *p, char c, bool v)
+{
+    put_u64(p, c, v, 0);
+}
+
+static void put_enum(struct put *p, char c, uint8_t v, uint8_t usual, uint8_t last)
+{
+    if (v > last)
+        p->member = c, refuse(p, upp_fail(p->err, UPP_EINVALID, "expected at most %u, found %u", last, v));
+    else
+        put_u64(p, c, v, usual);
+}
+
+static inline void put_str(struct put *p, char c, struct upp_str s)
+{
+    if (s.p) {
+        name(p, c);
+        wj_write_str(&p->w, s);
+    }
+}
+
+static void put_num(struct put *p, char c, struct upp_str s)
+{
+    if (s.p) {
+        name(p, c);
+        wj_write_num(&p->w, s);
+    }
+}
+
+/* As it is. A row that could not be read again would be lost: so it is looked at. */
+static void put_json(struct put *p, char c, struct upp_str s, bool object)
+{
+    struct wj_syntax seen;
+    if (!s.p)
+        return;
+    name(p, c);
+    int r = wj_syntax(s, WJ_MAX_DEPTH, &seen, p->err);
+    if (r == 0 && object && wb_str_trim(s).p[0] != '{')
+        r = upp_fail(p->err, UPP_EINVALID, "expected an object");
+    if (r < 0)
+        refuse(p, r);
+    else
+        wj_write_raw(&p->w, s.p, s.n);
+}
+
+static void put_uuid(struct put *p, char c, struct wb_uuid u)
+{
+    static const struct wb_uuid none;
+    char                        text[WB_UUID_HEX + 1];
+    if (!wb_uuid_eq(u, none)) {
+        name(p, c);
+        wj_write_str(&p->w, wb_uuid_hex(u, text));
+    }
+}
+
+/* ---- Entries -------------------------------------------------------------------------------------- */
+
+static void put_media(struct put *p, const struct upp_media *m)
+{
+    name(p, 'm');
+    wj_write_open(&p->w, '{');
+    put_enum(p, 's', m->source, 0, UPP_SOURCE_TEXT);
+    put_str(p, 'u', m->data);
+    put_str(p, 'm', m->mime);
+    put_str(p, 'l', m->title);
+    put_num(p, 't', m->duration);
+    put_num(p, 'w', m->width);
+    put_num(p, 'h', m->height);
+    wj_write_close(&p->w, '}');
+}
+
+static void put_part(struct put *p, const struct upp_part *part)
+{
+    wj_write_open(&p->w, '{');
+    if (part->kind == 0)
+        refuse(p, upp_fail(p->err, UPP_EINVALID, "expected a part with a kind"));
+    put_enum(p, 'k', part->kind, UPP_PART_TEXT, UPP_PART_RESULT);
+    put_str(p, 'i', part->id);
+    put_str(p, 'n', part->name);
+    if (part->kind == UPP_PART_RESULT)
+        put_json(p, 'j', part->text, false);
+    else
+        put_str(p, 'x', part->text);
+    put_flag(p, 'e', part->is_error);
+    put_flag(p, 'c', part->cut);
+    put_json(p, 'd', part->metadata, true);
+    if (part->media)
+        put_media(p, part->media);
+    wj_write_close(&p->w, '}');
+}
+
+static void put_message(struct put *p, const struct upp_message *m)
+{
+    put_enum(p, 'r', m->role, 0, UPP_ROLE_TOOL);
+    put_str(p, 'i', m->id);
+    put_time(p, m->time_ms, p->row->time_ms);
+    put_str(p, 'z', m->time_text);
+    put_flag(p, 'b', m->interrupted);
+    put_json(p, 'd', m->metadata, true);
+    if (m->n_parts == 0)
+        return;
+    name(p, 'p');
+    if (m->n_parts > WM_PARTS)
+        refuse(p, upp_fail(p->err, UPP_ELIMIT, "expected at most %d parts, found %zu", WM_PARTS, m->n_parts));
+    wj_write_open(&p->w, '[');
+    for (p->part = 0; p->part < m->n_parts && !failed(p); p->part++)
+        put_part(p, &m->parts[p->part]);
+    if (!failed(p))
+        p->part = SIZE_MAX;
+    else
+        p->part--;
+    wj_write_close(&p->w, ']');
+}
+
+static void put_entry(struct put *p, const struct wm_entry *e)
+{
+    bool says = e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR;
+    wj_write_open(&p->w, '{');
+    p->member = 'k';
+    if (e->kind == 0 || e->origin == 0 || e->audience == 0 || (says && e->message.role == 0))
+        refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an entry with kind, origin, audience and role"));
+    if (e->attempt >= WM_ATTEMPTS)
+        refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an attempt below %d, found %u", WM_ATTEMPTS, e->attempt));
+    put_enum(p, 'k', e->kind, WM_ENTRY_MESSAGE, WM_ENTRY_TURN);
+    put_enum(p, 'o', e->origin, WM_ORIGIN_RUN, WM_ORIGIN_IMPORT);
+    put_enum(p, 'a', e->audience, WM_AUDIENCE_ALL, WM_AUDIENCE_MODEL);
+    put_u64(p, 'n', e->attempt, 0);
+    put_u64(p, 's', e->step, p->row->step);
+    put_str(p, 'w', e->who);
+    put_str(p, 'h', e->phase);
+    put_json(p, 'j', e->data, false);
+    put_message(p, &e->message);
+    if (e->n_refs && !failed(p)) {
+        name(p, 'f');
+        wj_write_open(&p->w, '[');
+        for (size_t i = 0; i < e->n_refs; i++)
+            wj_write_str(&p->w, e->refs[i].p ? e->refs[i] : UPP_STR(""));
+        wj_write_close(&p->w, ']');
+    }
+    wj_write_close(&p->w, '}');
+}
+
+/* ---- Records -------------------------------------------------------------------------------------- */
+
+static void put_usage(struct put *p, const struct upp_usage *u)
+{
+    if (!u->input && !u->output && !u->cache_read && !u->cache_write)
+        return;
+    name(p, 'g');
+    wj_write_open(&p->w, '[');
+    wj_write_u64(&p->w, u->input);
+    wj_write_u64(&p->w, u->output);
+    wj_write_u64(&p->w, u->cache_read);
+    wj_write_u64(&p->w, u->cache_write);
+    wj_write_close(&p->w, ']');
+}
+
+static void put_pending(struct put *p, const struct wm_event *ev)
+{
+    if (ev->n_pending == 0)
+        return;
+    name(p, 'p');
+    wj_write_open(&p->w, '[');
+    for (size_t i = 0; i < ev->n_pending && !failed(p); i++) {
+        const struct wm_pending *at = &ev->pending[i];
+        wj_write_open(&p->w, '{');
+        put_str(p, 'c', at->call);
+        put_str(p, 'n', at->name);
+        put_str(p, 'a', at->arguments);
+        put_uuid(p, 'r', at->run);
+        put_flag(p, 'y', at->approval);
+        wj_write_close(&p->w, '}');
+    }
+    wj_write_close(&p->w, ']');
+}
+
+/* Which entry of the row a message record closes. */
+static size_t entry_index(const struct wm_row *row, const struct wm_event *ev)
+{
+    for (size_t i = 0; i < row->n_entries; i++)
+        if (ev->entry == &row->entries[i])
+            return i;
+    return SIZE_MAX;
+}
+
+static void put_record(struct put *p, const struct wm_event *ev)
+{
+    wj_write_open(&p->w, '{');
+    p->member = 'k';
+    if (ev->kind == 0 || !wm_is_record(ev->kind))
+        refuse(p, upp_fail(p->err, UPP_EINVALID, "expected a record, found an event of kind %u", ev->kind));
+    put_u64(p, 'k', ev->kind, 0);
+    put_time(p, ev->time_ms, p->row->time_ms);
+    put_u64(p, 's', ev->step, p->row->step);
+    put_enum(p, 'u', ev->status, 0, WM_EXPIRED);
+    put_enum(p, 'o', ev->outcome, 0, WM_STOPPED);
+    put_enum(p, 'y', ev->stop, 0, UPP_STOP_ERROR);
+    if (ev->kind == WM_MESSAGE) {
+        size_t i  = entry_index(p->row, ev);
+        p->member = 'e';
+        if (i == SIZE_MAX)
+            refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an entry of the same row"));
+        put_u64(p, 'e', i, 0);
+    }
+    put_str(p, 'c', ev->call);
+    put_str(p, 'n', ev->name);
+    if (ev->kind == WM_RUN || ev->kind == WM_TOOL_ENDED)
+        put_json(p, 'j', ev->text, false);
+    else
+        put_str(p, 'x', ev->text);
+    put_u64(p, 'm', ev->ms, 0);
+    put_usage(p, &ev->usage);
+    put_pending(p, ev);
+    if (ev->kind == WM_CHECKPOINT)
+        put_uuid(p, 'i', ev->id);
+    put_u64(p, 'l', ev->last, 0);
+    put_uuid(p, 'h', ev->child);
+    put_u64(p, 'q', ev->child_node, 0);
+    wj_write_close(&p->w, '}');
+}
+
+/* ---- The row -------------------------------------------------------------------------------------- */
+
+static void put_lists(struct put *p, const struct wm_row *row)
+{
+    if (row->n_entries && !failed(p)) {
+        name(p, 'e');
+        wj_write_open(&p->w, '[');
+        p->list = 'e';
+        for (p->i = 0; p->i < row->n_entries && !failed(p); p->i++)
+            put_entry(p, &row->entries[p->i]);
+        wj_write_close(&p->w, ']');
+    }
+    if (row->n_records && !failed(p)) {
+        name(p, 'r');
+        wj_write_open(&p->w, '[');
+        p->list = 'r';
+        for (p->i = 0; p->i < row->n_records && !failed(p); p->i++)
+            put_record(p, &row->records[p->i]);
+        wj_write_close(&p->w, ']');
+    }
+    if (!failed(p))
+        p->list = 0;
+    else
+        p->i--; /* counted on after the failure */
+}
+
+int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *err)
+{
+    struct put p    = {.row = row, .err = err, .part = SIZE_MAX};
+    size_t     from = out->n;
+    wj_writer_init(&p.w, out, err);
+    wj_write_open(&p.w, '{');
+    put_u64(&p, 'v', row->event, 0);
+    put_u64(&p, 'c', row->epoch, 0);
+    put_u64(&p, 's', row->step, 0);
+    put_time(&p, row->time_ms, 0);
+    put_lists(&p, row);
+    if (!failed(&p))
+        put_json(&p, 'x', row->state, false);
+    wj_write_close(&p.w, '}');
+    int r = wj_writer_check(&p.w);
+    if (r < 0)
+        place(&p);
+    else if (out->n - from > WM_ROW_MAX)
+        r = upp_fail(err, UPP_ELIMIT, "expected a row of at most %d bytes, found %zu", WM_ROW_MAX, out->n - from);
+    return r;
+}

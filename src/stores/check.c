@@ -1,0 +1,140 @@
+/* stores/check.c — see check.h. */
+#include "stores/check.h"
+
+#include "base/defs.h"
+#include "base/str.h"
+
+static int too_long(struct upp_err *err, const char *what, struct upp_str s, size_t max)
+{
+    if (s.n <= max)
+        return 0;
+    return upp_fail(err, UPP_ELIMIT, "%s of %zu bytes, at most %zu are allowed", what, s.n, max);
+}
+
+int ws_check_owner(const struct wl_owner *o, struct upp_err *err)
+{
+    if (!o->tenant.n)
+        return upp_fail(err, UPP_EINVALID, "no tenant is named");
+    int r = too_long(err, "a tenant's name", o->tenant, WS_NAME_MAX);
+    return r < 0 ? r : too_long(err, "a user's name", o->user, WS_NAME_MAX);
+}
+
+static int check_row(const struct wl_row *row, struct upp_err *err)
+{
+    if (row->body.n > WS_ROW_MAX || row->tape.n > WS_ROW_MAX - row->body.n)
+        return upp_fail(err, UPP_ELIMIT, "a row of %zu bytes, at most %d are allowed", row->body.n + row->tape.n,
+                        WS_ROW_MAX);
+    uint32_t index = wl_pos_index(row->pos);
+    if (row->pos >> 48)
+        return upp_fail(err, UPP_EINVALID, "no position: %llu", (unsigned long long)row->pos);
+    if (row->n_entries > UINT32_MAX - index)
+        return upp_fail(err, UPP_ELIMIT, "a node holds at most %u entries", UINT32_MAX);
+    if (!row->n_entries && (row->pos & (WL_SUBS - 1)) == WL_SUBS - 1)
+        return upp_fail(err, UPP_ELIMIT, "%d rows in a row that add no entry, the limit", WL_SUBS);
+    return 0;
+}
+
+static int check_thread(const struct wl_thread *t, struct upp_err *err)
+{
+    int r = too_long(err, "a title", t->title, WS_TEXT_MAX);
+    return r < 0 ? r : too_long(err, "the metadata of a thread", t->metadata, WS_TEXT_MAX);
+}
+
+static int check_run(const struct wm_run *run, struct upp_err *err)
+{
+    int r = too_long(err, "an agent's name", run->agent, WS_NAME_MAX);
+    if (r >= 0)
+        r = too_long(err, "the id of a call", run->call, WS_NAME_MAX);
+    if (r >= 0)
+        r = too_long(err, "the options of a run", run->options, WS_TEXT_MAX);
+    return r < 0 ? r : too_long(err, "the error of a run", run->error, WS_TEXT_MAX);
+}
+
+static int check_change(const struct wl_change *c, struct upp_err *err)
+{
+    switch (c->kind) {
+    case WL_ADD_ROW:
+        return check_row(c->row, err);
+    case WL_ADD_NODE:
+        return c->node->key ? 0 : upp_fail(err, UPP_EINVALID, "a node without a key");
+    case WL_ADD_THREAD:
+    case WL_SET_THREAD:
+        return check_thread(c->thread, err);
+    case WL_HOLD_NODE:
+        return 0;
+    case WL_ADD_RUN:
+    case WL_SET_RUN:
+        return check_run(c->run, err);
+    case WL_ADD_ALIAS:
+        return too_long(err, "an alias", c->alias->text, WS_NAME_MAX);
+    case WL_ADD_KEY: {
+        int r = too_long(err, "a route", c->key->route, WS_NAME_MAX);
+        return r < 0 ? r : too_long(err, "an idempotency key", c->key->key, WS_NAME_MAX);
+    }
+    }
+    return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
+}
+
+int ws_check_commit(const struct wl_commit *c, struct upp_err *err)
+{
+    int r = ws_check_owner(&c->owner, err);
+    if (r >= 0 && c->n > WL_CHANGES)
+        r = upp_fail(err, UPP_ELIMIT, "%zu changes in one commit, at most %d are allowed", c->n, WL_CHANGES);
+    for (size_t i = 0; r >= 0 && i < c->n; i++) {
+        r = check_change(&c->changes[i], err);
+        if (r < 0)
+            r = upp_wrap(err, r, "change %zu", i);
+    }
+    return r;
+}
+
+struct wl_range ws_range(const struct wl_range *r)
+{
+    struct wl_range x = *r;
+    x.max_rows        = WB_MIN(x.max_rows ? x.max_rows : WS_ROWS, (size_t)WS_ROWS_MAX);
+    x.max_bytes       = WB_MIN(x.max_bytes ? x.max_bytes : WS_BYTES, (size_t)WS_BYTES_MAX);
+    x.from            = WB_MIN(x.from, (uint64_t)INT64_MAX);
+    x.to              = WB_MIN(x.to, (uint64_t)INT64_MAX);
+    return x;
+}
+
+size_t ws_commit_bytes(const struct wl_commit *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->changes[i].kind == WL_ADD_ROW)
+            n += c->changes[i].row->body.n + c->changes[i].row->tape.n;
+    return n;
+}
+
+/* ---- Sentences ---------------------------------------------------------------------------------- */
+
+int ws_no_node(struct upp_err *err, uint64_t node)
+{
+    return upp_fail(err, UPP_ENOTFOUND, "there is no node %016llx", (unsigned long long)node);
+}
+
+int ws_no_thing(struct upp_err *err, const char *what, struct wb_uuid id)
+{
+    char text[WB_UUID_TEXT + 1];
+    return upp_fail(err, UPP_ENOTFOUND, "there is no %s %s", what, wb_uuid_text(id, text).p);
+}
+
+int ws_row_misplaced(struct upp_err *err, const struct wl_row *row, uint64_t end)
+{
+    return upp_fail(err, UPP_EBUSY, "node %016llx: a row at %u.%u, but the next one stands at %u.%u",
+                    (unsigned long long)row->node, wl_pos_index(row->pos), (unsigned)(row->pos & (WL_SUBS - 1)),
+                    wl_pos_index(end), (unsigned)(end & (WL_SUBS - 1)));
+}
+
+int ws_version_differs(struct upp_err *err, const char *what, struct wb_uuid id, uint32_t stored, uint32_t given)
+{
+    char text[WB_UUID_TEXT + 1];
+    return upp_fail(err, UPP_EBUSY, "%s %s has changed: it is at version %u, not %u", what, wb_uuid_text(id, text).p,
+                    stored, given);
+}
+
+int ws_taken(struct upp_err *err, const char *what)
+{
+    return upp_fail(err, UPP_EBUSY, "%s is taken", what);
+}

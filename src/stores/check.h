@@ -1,0 +1,52 @@
+/* stores/check.h — what every store asks of a commit before it looks at anything stored, and the rules they share.
+ *
+ * What cannot change: WL_SET_THREAD leaves id, tree, parent, owner, kind and the time of creation as they are stored;
+ * WL_SET_RUN leaves id, root, parent, thread, depth, call and the time of creation.
+ */
+#ifndef WS_CHECK_H
+#define WS_CHECK_H
+
+#include "log/store.h"
+
+enum {
+    WS_NAME_MAX  = 1024,      /* tenant, user, route, key, text of an alias, agent, call */
+    WS_TEXT_MAX  = 4 << 20,   /* title, metadata, options, error */
+    WS_ROW_MAX   = 256 << 20, /* body and tape of a row together */
+    WS_LIST_MAX  = 10000,     /* things in one list, whatever was asked for */
+    WS_ROWS_MAX  = 65536,     /* rows in one range, likewise */
+    WS_ROWS      = 256,       /* where nothing was asked for */
+    WS_BYTES     = 1 << 20,
+    WS_BYTES_MAX = 256 << 20,
+};
+
+#define WS_KEY_MS INT64_C(86400000) /* how long an Idempotency-Key counts */
+
+/* -UPP_EINVALID: no tenant, an unknown kind, a missing thing; -UPP_ELIMIT: too many, too long, too large. */
+int ws_check_commit(const struct wl_commit *c, struct upp_err *err) UPP_MUST_CHECK;
+int ws_check_owner(const struct wl_owner *o, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The range with its defaults filled in. */
+struct wl_range ws_range(const struct wl_range *r);
+
+/* Bytes of rows in it. */
+size_t ws_commit_bytes(const struct wl_commit *c);
+
+static inline bool ws_key_expired(int64_t created_ms, int64_t now_ms)
+{
+    return now_ms - created_ms >= WS_KEY_MS;
+}
+
+static inline bool ws_none(struct wb_uuid u)
+{
+    return wb_uuid_eq(u, (struct wb_uuid){{0}});
+}
+
+/* ---- Sentences that all stores say alike ---- */
+
+int ws_no_node(struct upp_err *err, uint64_t node);
+int ws_no_thing(struct upp_err *err, const char *what, struct wb_uuid id);
+int ws_row_misplaced(struct upp_err *err, const struct wl_row *row, uint64_t end);
+int ws_version_differs(struct upp_err *err, const char *what, struct wb_uuid id, uint32_t stored, uint32_t given);
+int ws_taken(struct upp_err *err, const char *what);
+
+#endif

@@ -1,0 +1,98 @@
+/* support/stores.c — see stores.h. */
+#include "support/stores.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "stores/memory.h"
+
+struct kind {
+    const char *name;
+    bool        file;
+    WEFT_SUSPENDS int (*open)(const char *path, struct wl_store **ret, struct upp_err *err);
+};
+
+static int open_memory(const char *path, struct wl_store **ret, struct upp_err *err)
+{
+    (void)path;
+    return ws_memory_open(ret, err);
+}
+
+static const struct kind kinds[] = {
+    {"memory", false, open_memory},
+};
+
+struct running {
+    const struct kind *kind;
+    struct test_store  t;
+    WEFT_SUSPENDS int (*fn)(struct test_store *t, struct upp_err *err);
+};
+
+WEFT_SUSPENDS static int run_one(void *arg, struct upp_err *err)
+{
+    struct running *x = arg;
+    TRY(x->kind->open(x->t.path, &x->t.s, err));
+    int r = x->fn(&x->t, err);
+    x->t.s->ops->close(x->t.s);
+    return r;
+}
+
+bool test_each_store(WEFT_SUSPENDS int (*fn)(struct test_store *t, struct upp_err *err), void *arg)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        char           path[512];
+        struct upp_err err = {0};
+        (void)snprintf(path, sizeof path, "%s/%s.db", test_folder(), kinds[i].name);
+        struct running x = {&kinds[i], {NULL, kinds[i].name, kinds[i].file ? path : NULL, arg}, fn};
+        test_note("store %s", kinds[i].name);
+        int r = test_on_loop(run_one, &x, &err);
+        if (r < 0)
+            test_note("%d: %s", r, err.msg);
+        if (!EXPECT(r >= 0))
+            return false;
+    }
+    return true;
+}
+
+struct wb_uuid test_uuid(uint64_t n)
+{
+    struct wb_uuid u = {{0}};
+    for (int i = 0; i < 8; i++)
+        u.b[8 + i] = (unsigned char)(n >> (56 - 8 * i));
+    u.b[6] = 0x40;
+    u.b[0] = (unsigned char)(n * 151); /* so that the order of ids is not that of the numbers */
+    return u;
+}
+
+WEFT_SUSPENDS int test_commit(struct wl_store *s, struct wl_owner o, const struct wl_change *c, size_t n,
+                              size_t *conflict, struct upp_err *err)
+{
+    struct wl_commit x = {.owner = o, .changes = c, .n = n, .flags = WL_SYNCED, .conflict = SIZE_MAX};
+    int              r = s->ops->commit(s, &x, err);
+    if (conflict)
+        *conflict = x.conflict;
+    return r;
+}
+
+struct wl_node test_node(uint64_t key)
+{
+    return (struct wl_node){.key = key, .id = test_uuid(key), .tree = test_uuid(1), .created_ms = 1};
+}
+
+struct wl_row test_row(uint64_t node, uint64_t pos, uint32_t n_entries, const char *body)
+{
+    return (struct wl_row){.node = node, .pos = pos, .n_entries = n_entries, .format = 1, .body = {body, strlen(body)}};
+}
+
+WEFT_SUSPENDS int test_fill(struct wl_store *s, struct wl_owner o, uint64_t node, uint32_t n, struct upp_err *err)
+{
+    struct wl_node x = test_node(node);
+    TRY(COMMIT(s, o, NULL, err, ADD_NODE(&x)));
+    for (uint32_t i = 0; i < n; i++) {
+        char body[32];
+        (void)snprintf(body, sizeof body, "row %u", i);
+        struct wl_row row = test_row(node, wl_pos(i, 0), 1, body);
+        TRY(COMMIT(s, o, NULL, err, ADD_ROW(&row)));
+    }
+    return 0;
+}
