@@ -26,7 +26,11 @@ static void read_script(struct wc_reader *r, const struct wc_node *n, void *into
 {
     struct reading *m = into;
     struct upp_str  path;
-    if (wc_text(r, n, "a script", &path))
+    if (!wc_text(r, n, "a script", &path))
+        return;
+    if (memchr(path.p, 0, path.n))
+        wc_mistake(r, n, "a path holds no NUL");
+    else
         m->model->script = wc_path(r, path);
 }
 

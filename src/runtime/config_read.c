@@ -10,6 +10,7 @@
 
 /* ---- Mistakes ------------------------------------------------------------------------------------------------ */
 
+UPP_PRINTF(4, 0)
 static void report(struct wc_reader *r, struct wc_place at, bool warning, const char *fmt, va_list args)
 {
     struct wc_report *p = r->report;

@@ -29,6 +29,7 @@ static int parse(const char *text, struct wc_config **ret, struct upp_err *err)
     return wc_config_parse("/etc/weft/weft.yaml", wb_cstr(text), &opts, NULL, ret, err);
 }
 
+UPP_PRINTF(1, 2)
 static struct upp_str written(const char *fmt, ...)
 {
     static char text[1000];
