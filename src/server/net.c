@@ -159,8 +159,7 @@ int sv_listen(struct upp_str where, struct sv_listener *ret, struct upp_err *err
         r = WB_CALL(listen)(l.fd, BACKLOG);
     if (r < 0) {
         (void)WB_CALL(close)(l.fd);
-        (void)wb_fail_sys(err, r, UPP_ENET, "cannot listen on %.*s", UPP_FMT(where));
-        return err ? -err->code : -UPP_ENET;
+        return wb_fail_sys(err, r, r == -EADDRINUSE ? UPP_EBUSY : UPP_ENET, "cannot listen on %.*s", UPP_FMT(where));
     }
     socklen_t n = sizeof bound;
     bound       = a;

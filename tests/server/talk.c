@@ -55,7 +55,8 @@ static int fails(struct sv_exchange *x, struct upp_err *err)
 
 static int slow(struct sv_exchange *x, struct upp_err *err)
 {
-    int r = weft_sleep_ms(1000, err);
+    struct talk *t = x->server->opts.app;
+    int          r = weft_sleep_ms(t->simulated ? 1000 : 10, err);
     return r < 0 ? r : says(x, UPP_STR("slow"));
 }
 
@@ -128,6 +129,8 @@ static int serves(void *arg, struct upp_err *err)
 {
     struct talk *t = arg;
     t->served      = sv_server_run(t->server, err);
+    for (size_t i = 0; i < t->server->n_listeners; i++) /* nobody shall wait for one who failed */
+        sv_listener_close(&t->server->listeners[i]);
     return t->served;
 }
 
