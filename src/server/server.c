@@ -14,7 +14,10 @@
 #include "server/conn.h"
 #include "server/stream.h"
 
-enum { FULL_WAIT_MS = 100 }; /* when there is no descriptor or memory for one more connection */
+enum {
+    FULL_WAIT_MS = 100, /* when there is no descriptor or memory for one more connection */
+    BROKEN       = 10,  /* failures in a row of a socket to listen on */
+};
 
 /* ---- Signs of life ------------------------------------------------------------------------------------------------
  */
@@ -199,17 +202,24 @@ WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)
     struct sv_acceptor *a = arg;
     struct sv_server   *s = a->server;
     struct sv_listener *l = a->listener;
-    for (;;) {
+    for (unsigned failures = 0;;) {
         int fd = weft_accept(l->fd, err);
         int r  = fd < 0 ? fd : welcome(s, fd, l->local, err);
+        if (r >= 0) {
+            failures = 0;
+            continue;
+        }
         if (r == -UPP_ECANCELED)
             return r;
-        if (r < 0) { /* no descriptor, no memory: wait until somebody has left */
-            wb_log(WB_WARN, "cannot take a connection", WB_LERR(err));
-            r = weft_sleep_ms(FULL_WAIT_MS, err);
-            if (r < 0)
-                return r;
+        wb_log(WB_WARN, "cannot take a connection", WB_LERR(err));
+        if (r == -UPP_ENET && ++failures == BROKEN) { /* this socket will never bring anybody again */
+            s->failed = *err;
+            sv_server_stop(s);
+            return r;
         }
+        r = weft_sleep_ms(FULL_WAIT_MS, err); /* no descriptor, no memory: until somebody has left */
+        if (r < 0)
+            return r;
     }
 }
 
@@ -261,5 +271,10 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
     weft_scope_close(&s->fibers);
     wb_list_each (l, &s->conns) /* their fibers were cancelled before they began */
         sv_conn_free(wb_item(l, struct sv_conn, link));
+    if (r >= 0 && s->failed.code) {
+        if (err)
+            *err = s->failed;
+        return -s->failed.code;
+    }
     return r < 0 ? r : 0;
 }

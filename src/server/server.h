@@ -75,6 +75,7 @@ struct sv_server {
     struct wb_link        conns, streams;
     size_t                n_conns, n_refusers, busy;
     bool                  stopping;
+    struct upp_err        failed; /* why it stopped by itself; code 0: it did not */
     int                   signal_fd;
     struct sv_counts      count;
     struct sv_date        date;
@@ -87,7 +88,7 @@ int  sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, s
 void sv_server_close(struct sv_server *s); /* not while it runs. NULL is fine */
 void sv_server_closep(struct sv_server **s);
 
-/* Serves until it was stopped: 0; or cancelled. */
+/* Serves until it was stopped: 0; or cancelled; or a socket to listen on broke: -UPP_ENET. */
 WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Begins to stop. */

@@ -150,8 +150,10 @@ static int both(void *arg, struct upp_err *err)
         r                                                 = weft_scope_spawn(&s, "server", serves, t, NULL, err);
         if (r >= 0)
             r = weft_yield(err);
-        if (r >= 0)
+        if (r >= 0) {
+            WEFT_DEADLINE(t->simulated ? 3600000 : t->patience_ms ? t->patience_ms : 5000);
             r = t->client(t, err);
+        }
         sv_server_stop(t->server);
         int joined = weft_scope_join(&s, r < 0 ? NULL : err);
         if (r >= 0)

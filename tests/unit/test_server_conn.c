@@ -267,7 +267,7 @@ static int uploads(struct talk *t, struct upp_err *err)
 
 TEST_WITH(conn_large_bodies, .no_torture = "megabytes; the small ones go the same way")
 {
-    struct talk    t   = {.client = uploads};
+    struct talk    t   = {.client = uploads, .patience_ms = 60000};
     struct upp_err err = {0};
     int            r   = talk_run(&t, &err);
     test_note("%s", err.msg);
