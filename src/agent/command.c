@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,12 +58,12 @@ static bool exists(const char *path)
 /* Appends the folder of the running program and a slash. */
 static void add_own_folder(struct wb_buf *b)
 {
-    char    path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    while (n > 0 && path[n - 1] != '/')
+    if (!wb_buf_reserve(b, PATH_MAX))
+        return;
+    ssize_t n = readlink("/proc/self/exe", b->p + b->n, PATH_MAX);
+    while (n > 0 && b->p[b->n + (size_t)n - 1] != '/')
         n--;
-    if (n > 0)
-        wb_buf_add(b, wb_str(path, (size_t)n));
+    b->n += n > 0 ? (size_t)n : 0;
 }
 
 int wa_reaper_find(struct wb_buf *ret, struct upp_err *err)
