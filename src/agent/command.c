@@ -274,7 +274,7 @@ static int start(struct call *c, struct upp_str key, struct upp_err *err)
     char **lists = wb_calloc(command->n_words + WA_REAPER_PROGRAM + 1 + command->n_env + 2, sizeof *lists);
     if (!lists || !wb_buf_reserve(&block, size)) {
         wb_free(lists);
-        return upp_fail(err, UPP_ENOMEM, "no memory to start '%s'", command->words[0]);
+        return upp_fail(err, UPP_ENOMEM, "no memory to start a program");
     }
     char **argv = lists, **envp = lists + WA_REAPER_PROGRAM + command->n_words + 1;
     (void)snprintf(parent, sizeof parent, "%ld", (long)getpid());
@@ -399,8 +399,7 @@ WEFT_SUSPENDS int wa_command_run(const struct wa_command *command, struct upp_st
         r = converse(&c, err);
     finish(&c);
     if (r == -UPP_ETIMEOUT)
-        r = upp_fail(err, UPP_ETIMEOUT, "'%s' did not end within %u seconds and was ended", command->words[0],
-                     command->seconds);
+        r = upp_fail(err, UPP_ETIMEOUT, "the program did not end within %u seconds and was ended", command->seconds);
     if (r < 0)
         wa_command_end_done(&end);
     else
