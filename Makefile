@@ -15,7 +15,7 @@
 
 PREFIX ?= /usr/local
 MESON  := meson
-BENCHES := fiber base json upp dialects store log
+BENCHES := fiber base json upp dialects store log run
 
 .PHONY: all run test test-unit check-ci check-long bench conformance coverage format install clean help
 .DEFAULT_GOAL := all
