@@ -5,7 +5,9 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/hooks.h"
+#include "base/uuid.h"
 #include "bench.h"
 #include "dialects/dialect.h"
 #include "json/read.h"
@@ -142,6 +144,17 @@ static void run_talks(unsigned times)
 /* ---- The same without an engine
  * ----------------------------------------------------------------------------------------- */
 
+/* A message of ours has an id and a time, as UPP wants it. */
+static void stamp(struct wb_arena *a, struct upp_message *m)
+{
+    struct upp_err err = {0};
+    struct wb_uuid id;
+    char           text[WB_UUID_TEXT + 1];
+    must(wb_uuid_new(&id, &err), &err);
+    m->id      = wb_arena_dup(a, wb_uuid_text(id, text));
+    m->time_ms = wb_wall_ms();
+}
+
 /* One answer of a model, kept. */
 static void ask(const struct upp_model *model, const struct upp_message *const *messages, size_t n, struct wb_arena *a,
                 struct upp_message *ret)
@@ -174,14 +187,16 @@ static void ask(const struct upp_model *model, const struct upp_message *const *
         }
     must(r, &err);
     upp_step_close(step);
+    stamp(a, ret);
 }
 
 static void plain_says(unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
-        struct wb_arena           a    = WB_ARENA(1u << 20);
-        const struct upp_message *path = &hello;
-        struct upp_message        answer;
+        struct wb_arena           a     = WB_ARENA(1u << 20);
+        struct upp_message        input = hello, answer;
+        const struct upp_message *path  = &input;
+        stamp(&a, &input);
         ask(says, &path, 1, &a, &answer);
         bench_keep(&answer);
         wb_arena_done(&a);
@@ -191,9 +206,10 @@ static void plain_says(unsigned times)
 static void plain_calls(unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
-        struct wb_arena           a = WB_ARENA(1u << 20);
-        struct upp_message        first, results, last;
-        const struct upp_message *path[3] = {&hello, &first, &results};
+        struct wb_arena           a       = WB_ARENA(1u << 20);
+        struct upp_message        input   = hello, first, results, last;
+        const struct upp_message *path[3] = {&input, &first, &results};
+        stamp(&a, &input);
         ask(calls, path, 1, &a, &first);
         struct upp_part *parts = wb_new_n(&a, struct upp_part, first.n_parts);
         results                = (struct upp_message){.role = UPP_ROLE_TOOL, .parts = parts, .n_parts = first.n_parts};
@@ -208,6 +224,7 @@ static void plain_calls(unsigned times)
                                          .name = first.parts[k].name,
                                          .text = wb_arena_dup(&a, UPP_STR("\"ok\""))};
         }
+        stamp(&a, &results);
         ask(calls, path, 3, &a, &last);
         bench_keep(&last);
         wb_arena_done(&a);

@@ -98,8 +98,9 @@ static const struct weft_tool *find_tool(const struct weft_agent_def *agent, str
 /* The result is known: into the journal and the draft. */
 static int end_call(struct job *j, uint8_t outcome, struct upp_str json, uint64_t ms, struct upp_err *err)
 {
-    struct wr_run   *run = j->round->run;
-    struct wm_event *ev  = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
+    struct wr_run *run = j->round->run;
+    (void)wr_now(run);
+    struct wm_event *ev = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return upp_fail(err, UPP_ENOMEM, "no memory for the result of a tool");
     ev->call         = j->call->id;
