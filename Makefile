@@ -15,7 +15,7 @@
 
 PREFIX ?= /usr/local
 MESON  := meson
-BENCHES := fiber base json upp dialects store log run
+BENCHES := fiber base json upp dialects store log run step
 
 .PHONY: all run test test-unit check-ci check-long bench conformance coverage format install clean help
 .DEFAULT_GOAL := all
@@ -40,6 +40,7 @@ check-long:
 	@scripts/check long
 bench: all
 	@for b in $(BENCHES); do build/bench/bench_$$b || exit 1; done
+	@if command -v valgrind >/dev/null; then bench/instructions build/bench; else echo 'instructions: needs valgrind'; fi
 conformance:
 	@scripts/conformance
 coverage:
