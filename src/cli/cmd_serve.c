@@ -43,6 +43,10 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
                                 .routes = &sv_routes_v1, .engine = rt->engine, .store = rt->store,
                                 .on_busy = s->config->on_busy, .signals = true),
                        &server, err);
+    if (r == -UPP_EBUSY) {
+        struct upp_err why = *err;
+        return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
+    }
     if (r >= 0)
         r = wrt_runtime_recover(rt, &recovered, err);
     if (r < 0)

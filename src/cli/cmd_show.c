@@ -115,19 +115,23 @@ static int write_line(const struct wl_line *line, struct upp_err *err)
     static const struct wb_uuid           none;
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(256u << 20);
     const struct wm_entry                *e   = &line->entry;
+    struct upp_message                    m   = e->message;
     struct wj_writer                      w;
-    char                                  id[64];
+    char                                  id[64], run[64];
+    if (!m.id.n)
+        m.id = wb_cstr(cli_id("msg_", line->id, id));
     wj_writer_init(&w, &out, err);
     wj_write_open(&w, '{');
     member(&w, "id", wb_cstr(cli_id("msg_", line->id, id)));
     member(&w, "kind", wb_cstr(kind_name(e->kind)));
     member(&w, "who", e->who);
-    member(&w, "run", wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, id)));
+    member(&w, "run",
+           wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
     wj_write_name(&w, UPP_STR("step"));
     wj_write_u64(&w, e->step);
     wj_write_name(&w, UPP_STR("message"));
     if (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR)
-        wm_message_write(&w, &e->message);
+        wm_message_write(&w, &m);
     else
         wj_write_null(&w);
     wj_write_name(&w, UPP_STR("data"));

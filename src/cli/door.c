@@ -74,7 +74,7 @@ WEFT_SUSPENDS static int open_own(struct cli_door *d, bool recover, struct upp_e
     return r;
 }
 
-/* Who owns it, and does it answer? -UPP_ENOTFOUND, -UPP_EREFUSED: not (any more, or not yet). */
+/* Who owns it, and does it answer? -UPP_ENOTFOUND, -UPP_ENET: not (any more, or not yet). */
 WEFT_SUSPENDS static int find_owner(struct cli_door *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
@@ -98,7 +98,7 @@ WEFT_SUSPENDS int cli_door_open(struct cli_door *d, bool recover, struct upp_err
         if (r != -UPP_EBUSY || d->place->kind != WC_STORE_SQLITE || d->runtime)
             return r;
         r = find_owner(d, err);
-        if (r != -UPP_ENOTFOUND && r != -UPP_EREFUSED)
+        if (r != -UPP_ENOTFOUND && r != -UPP_ENET)
             return r;
         if (wb_mono_ms() - since > CLI_DOOR_MS)
             return r;
@@ -113,16 +113,16 @@ WEFT_SUSPENDS void cli_door_close(struct cli_door *d)
     while (d->runtime && d->runtime->engine && wr_engine_counts(d->runtime->engine).working &&
            weft_sleep_ms(POLL_MS, NULL) >= 0)
         ;
-    if (d->server) {
-        sv_server_stop(d->server);
+    struct sv_server   *server  = WB_TAKE(d->server); /* another fiber may ask meanwhile, and finds nobody */
+    struct wrt_runtime *runtime = WB_TAKE(d->runtime);
+    d->socket[0]                = 0;
+    if (server) {
+        sv_server_stop(server);
         (void)!weft_scope_join(&d->serving, NULL); /* what is being answered is finished; unless we were cancelled */
     }
     weft_scope_close(&d->serving);
-    sv_server_close(d->server);
-    wrt_runtime_close(d->runtime);
-    d->server    = NULL;
-    d->runtime   = NULL;
-    d->socket[0] = 0;
+    sv_server_close(server);
+    wrt_runtime_close(runtime);
 }
 
 /* ---- Asking --------------------------------------------------------------------------------------------------- */

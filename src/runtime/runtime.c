@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/hooks.h"
 #include "stores/memory.h"
@@ -9,12 +10,16 @@
 
 /* ---- The store ------------------------------------------------------------------------------------------ */
 
+/* The owner's socket is named in the lock file, for whoever reads that from wherever: the path is absolute. */
 static int put_path(struct upp_str path, struct wrt_place *ret, struct upp_err *err)
 {
+    char here[WRT_PATH_MAX] = "";
     if (!path.n || path.n >= sizeof ret->path || memchr(path.p, 0, path.n))
         return upp_fail(err, UPP_EINVALID, "the path of a database has 1 to %d bytes", WRT_PATH_MAX - 1);
-    (void)snprintf(ret->path, sizeof ret->path, "%.*s", UPP_FMT(path));
-    return 0;
+    if (path.p[0] != '/' && !getcwd(here, sizeof here - 1))
+        return upp_fail(err, UPP_ENOTFOUND, "the current folder has no name");
+    int n = snprintf(ret->path, sizeof ret->path, "%s%s%.*s", here, here[0] ? "/" : "", UPP_FMT(path));
+    return (size_t)n < sizeof ret->path ? 0 : upp_fail(err, UPP_EINVALID, "the path of the database is too long");
 }
 
 int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err)

@@ -26,7 +26,8 @@ struct wrt_place {
     char    path[WRT_PATH_MAX]; /* SQLite: the file */
 };
 
-/* What `url` says ("memory:", "sqlite:PATH"), or where that is NULL the configuration. -UPP_EINVALID. */
+/* What `url` says ("memory:", "sqlite:PATH" from the current folder), or where that is NULL the configuration.
+ * -UPP_EINVALID. */
 int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 struct wrt_runtime {

@@ -18,7 +18,8 @@ struct list {
 
 static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *err)
 {
-    struct upp_str text;
+    static const struct wb_uuid none;
+    struct upp_str              text;
     *ret  = (struct list){.limit = LIMIT};
     int r = sv_query(x, UPP_STR("limit"), &text, err);
     if (r > 0 && (!wb_str_u64(text, &ret->limit) || ret->limit < 1 || ret->limit > LIMIT_MAX))
@@ -33,7 +34,7 @@ static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *er
         return upp_fail(err, UPP_EINVALID, "threads are listed from the newest on: there is after, and no before");
     if (r >= 0)
         r = sv_query(x, UPP_STR("after"), &text, err);
-    if (r > 0 && !wl_id_parse(text, UPP_STR("thread_"), &ret->after))
+    if (r > 0 && (!wl_id_parse(text, UPP_STR("thread_"), &ret->after) || wb_uuid_eq(ret->after, none)))
         return upp_fail(err, UPP_EINVALID, "'after' names no thread: '%.*s'", UPP_FMT(text));
     return r < 0 ? r : 0;
 }
