@@ -18,7 +18,7 @@
 /* Whose aliases the ids of the configuration's agents are: a tenant that no key has. */
 #define WRT_TENANT "weft"
 
-enum { WRT_PATH_MAX = 4096 };
+enum { WRT_PATH_MAX = 1024 };
 
 /* Where a store is. */
 struct wrt_place {

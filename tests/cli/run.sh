@@ -192,6 +192,14 @@ until_says() {
     return 1
 }
 
+# begin_slow FILE: a run in the background, $slow, that is in the middle of what it says; its standard error in FILE.
+begin_slow() {
+    : >"$tap/slow" # the shell in the background empties it too late
+    "$weft" run slow hello >"$tap/slow" 2>"$tap/$1" &
+    slow=$!
+    until_says "$tap/slow" 1005
+}
+
 commands() {
     run 0 run echo "hello there"
     says 1 '^hello there$'
@@ -245,9 +253,7 @@ commands() {
     says 2 '"call_id":"c1","output"'
     run 0 cancel "$(field "$tap/1" run)" --json
     says 1 '"status":"cancelled"'
-    "$weft" run slow hello >"$tap/slow" 2>"$tap/2" &
-    slow=$!
-    until_says "$tap/slow" 1005
+    begin_slow 2
     kill -INT $slow
     wait $slow
     [ $? = 130 ]
@@ -258,9 +264,7 @@ commands() {
 commands
 
 # While a command owns the store, others work through it.
-"$weft" run slow hello >"$tap/slow" 2>"$tap/log" &
-slow=$!
-until_says "$tap/slow" 1005
+begin_slow log
 run 0 run echo beside
 says 1 '^beside$'
 kill -0 $slow
@@ -281,9 +285,7 @@ commands
 run 1 serve
 says 2 "^weft serve: .*cli.db: the database is in use by process $server "
 
-"$weft" run slow hello >"$tap/slow" 2>"$tap/2" &
-slow=$!
-until_says "$tap/slow" 1005
+begin_slow 2
 id=$("$weft" show "$("$weft" threads | head -n 1 | cut -d' ' -f1)" --json | sed -n 's/.*"run":"\([^"]*\)".*/\1/p' | head -n 1)
 run 0 cancel "$id"
 wait $slow
@@ -292,9 +294,7 @@ verdict $? "a run that another cancels ends with 1"
 
 # Whoever owns the store dies, or stops: the command goes on with the run itself.
 for signal in KILL TERM; do
-    "$weft" run slow hello >"$tap/slow" 2>"$tap/log" &
-    slow=$!
-    until_says "$tap/slow" 1005
+    begin_slow log
     kill -$signal $server
     wait $server 2>/dev/null
     code=$?
