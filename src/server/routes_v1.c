@@ -147,7 +147,7 @@ WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thr
 
 WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
 {
-    struct wr_start   start  = {.owner = x->owner};
+    struct wr_start   start  = {.owner = x->owner, .on_busy = x->server->opts.on_busy};
     struct wr_started run    = {0};
     bool              stream = false;
     unsigned char     hash[32];
@@ -333,6 +333,7 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads", sv_create_thread, 0, 0},
+    {SV_GET, "/v1/threads", sv_list_threads, 0, 0},
     {SV_POST, "/v1/threads/{t}/messages", sv_create_message, 0, 0},
     {SV_GET, "/v1/threads/{t}/messages", sv_list_messages, 0, 0},
     {SV_POST, "/v1/threads/{t}/runs", create_run, 0, 0},

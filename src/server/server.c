@@ -117,7 +117,7 @@ int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, st
         r = add_listener(s, s->opts.listen, err);
     if (r >= 0 && s->opts.listen_local)
         r = add_listener(s, s->opts.listen_local, err);
-    if (r >= 0 && !s->n_listeners)
+    if (r >= 0 && !s->n_listeners && !s->opts.takes)
         r = upp_fail(err, UPP_EINVALID, "a server needs an address to listen on");
     if (r >= 0 && s->opts.signals)
         r = open_signals(s, err);
@@ -195,6 +195,11 @@ static int welcome(struct sv_server *s, int fd, bool local, struct upp_err *err)
     if (r < 0)
         sv_conn_free(c);
     return r;
+}
+
+int sv_server_take(struct sv_server *s, int fd, struct upp_err *err)
+{
+    return welcome(s, fd, true, err);
 }
 
 WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)

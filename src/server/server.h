@@ -34,6 +34,7 @@ struct sv_server_opts {
     struct wr_engine *engine;
     struct wl_store  *store;
     void             *app;
+    uint8_t           on_busy; /* enum wr_busy, of runs that do not say; 0: WR_REJECT */
 
     /* Who is it? `key` is what stands behind "Bearer "; no text: nothing. Fills the owner, or fails: 401. NULL:
      * everybody is the tenant `local`, and only loopback addresses and Unix sockets are listened on. */
@@ -47,6 +48,7 @@ struct sv_server_opts {
     uint64_t ping_ms;   /* 0: 15000 without an event on a stream */
     uint64_t drain_ms;  /* 0: 8000 */
     uint64_t linger_ms; /* 0: 10000 */
+    bool     takes;     /* connections come by sv_server_take: it needs no address */
     bool     signals;   /* SIGTERM and SIGINT stop it (a second one at once). Blocks them on this thread: open it
                          * before other threads are started */
 };
@@ -90,6 +92,10 @@ void sv_server_closep(struct sv_server **s);
 
 /* Serves until it was stopped: 0; or cancelled; or a socket to listen on broke: -UPP_ENET. */
 WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A connection that came another way than by listening (socketpair, a test), taken for one of a Unix socket. While it
+ * runs; fd is the server's from now on, also when it fails. */
+int sv_server_take(struct sv_server *s, int fd, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Begins to stop. */
 void sv_server_stop(struct sv_server *s);
