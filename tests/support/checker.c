@@ -115,9 +115,9 @@ static void message_text(struct wb_buf *out, const struct upp_message *m)
 
 void checker_event_text(struct wb_buf *out, const struct wm_event *ev)
 {
-    static const char *const kinds[] = {"?",          "RUN",  "MESSAGE",    "TOOL_STARTED", "TOOL_ENDED",
-                                        "STEP_END",   "CHECKPOINT", "VOID", "step",         "open",
-                                        "part",       "delta",      "close"};
+    static const char *const kinds[] = {"?",        "RUN",        "MESSAGE", "TOOL_STARTED", "TOOL_ENDED",
+                                        "STEP_END", "CHECKPOINT", "VOID",    "step",         "open",
+                                        "part",     "delta",      "close"};
     wb_buf_addf(out, "%u-%llu d%u s%u %s status=%u outcome=%u part=%u/%u stop=%u time=%lld ms=%llu last=%llu",
                 ev->from->epoch, (unsigned long long)ev->number, ev->from->depth, ev->step,
                 ev->kind < WB_LEN(kinds) ? kinds[ev->kind] : "?", ev->status, ev->outcome, ev->part, ev->part_kind,
@@ -171,8 +171,7 @@ static int follows(const struct checker_view *v, const struct wm_event *ev, stru
     bool same = ev->from->epoch == v->epoch || !v->epoch;
     if (same && ev->number == v->number + 1)
         return 0;
-    if (ev->from->epoch > v->epoch && ev->kind == WM_VOID && ev->number <= v->number + 1 &&
-        ev->last + 1 == ev->number)
+    if (ev->from->epoch > v->epoch && ev->kind == WM_VOID && ev->number <= v->number + 1 && ev->last + 1 == ev->number)
         return 0;
     /* A recovery that found nothing on the air, of a run that was read from the store: the void comes in its place. */
     return upp_fail(err, UPP_EBUG, "a reader had %u-%llu and then got %u-%llu (kind %u, last %llu)", v->epoch,
@@ -202,7 +201,8 @@ int checker_saw(struct checker *c, struct checker_view *v, const struct wm_event
     return wb_arena_check(&c->memory, err);
 }
 
-/* ---- Trees against what was seen ---------------------------------------------------------------------------------- */
+/* ---- Trees against what was seen ----------------------------------------------------------------------------------
+ */
 
 struct checking {
     struct checker  *c;
@@ -331,7 +331,8 @@ static WEFT_SUSPENDS int check_holder(struct checking *k, const struct tree_run 
     return 0;
 }
 
-/* ---- Calls ---------------------------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------------------------------
+ */
 
 static const struct wm_event *call_event(struct checking *k, struct wb_uuid run, struct upp_str call, uint8_t kind,
                                          size_t *n)
@@ -376,7 +377,8 @@ static int check_calls(struct checking *k, struct upp_err *err)
         (void)call_event(k, ev->from->run, ev->call, WM_TOOL_STARTED, &started);
         (void)call_event(k, ev->from->run, ev->call, WM_TOOL_ENDED, &ended);
         if (started > 1 || ended > 1)
-            return wrong(k, err, "call '%.*s' started %zu times and ended %zu times", UPP_FMT(ev->call), started, ended);
+            return wrong(k, err, "call '%.*s' started %zu times and ended %zu times", UPP_FMT(ev->call), started,
+                         ended);
         if (wm_status_ended(k->t->runs.p[0]->run.status) && !ended)
             return wrong(k, err, "call '%.*s' never ended", UPP_FMT(ev->call));
         if (ev->kind == WM_TOOL_ENDED && k->durable)
@@ -397,7 +399,8 @@ static int check_ledger(struct checking *k, struct upp_err *err)
         a->found = true;
         (void)call_event(k, a->run, a->call, WM_TOOL_STARTED, &n);
         if (!n && (k->durable || a->delivery == WEFT_AT_MOST_ONCE))
-            return wrong(k, err, "'%.*s' ran and its start is not stored (key %.*s)", UPP_FMT(a->tool), UPP_FMT(a->key));
+            return wrong(k, err, "'%.*s' ran and its start is not stored (key %.*s)", UPP_FMT(a->tool),
+                         UPP_FMT(a->key));
         for (size_t j = 0; j < i; j++) {
             const struct checker_ran *b = &c->ran.p[j];
             if (!wb_uuid_eq(a->run, b->run) || !wb_str_eq(a->call, b->call))
@@ -414,7 +417,8 @@ static int check_ledger(struct checking *k, struct upp_err *err)
     return 0;
 }
 
-/* ---- Paths ------------------------------------------------------------------------------------------------------------ */
+/* ---- Paths
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* The results of one message of calls: the next message, all of them, each once. */
 static int check_pairs(struct checking *k, const struct upp_message *calls, const struct upp_message *next, bool open,
@@ -501,7 +505,8 @@ static WEFT_SUSPENDS int check_ids(struct checking *k, struct upp_err *err)
     return 0;
 }
 
-/* ---- Acknowledgements ----------------------------------------------------------------------------------------------- */
+/* ---- Acknowledgements -----------------------------------------------------------------------------------------------
+ */
 
 /* 1: the input in its place in the log, or still in the row of a run that waits in the queue. */
 static WEFT_SUSPENDS int check_input(struct checking *k, const struct checker_start *s, struct upp_err *err)
@@ -564,7 +569,8 @@ static int check_keys(struct checker *c, struct upp_err *err)
     return 0;
 }
 
-/* ---- All of it ----------------------------------------------------------------------------------------------------------- */
+/* ---- All of it
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int check_tree(struct checking *k, struct upp_err *err)
 {
@@ -642,6 +648,24 @@ static WEFT_SUSPENDS int check_starts(struct checking *k, struct upp_err *err)
     return check_keys(k->c, err);
 }
 
+/* What was seen of runs that are not durable holds until the next crash alone. */
+static WEFT_SUSPENDS int forget_unsure(struct checking *k, struct upp_err *err)
+{
+    for (size_t i = 0; i < k->c->runs.n; i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
+        struct checker_run                       *seen = k->c->runs.p[i];
+        struct wm_run                             run;
+        int                                       r = k->s->ops->run(k->s, &k->c->owner, seen->id, &a, &run, err);
+        if (r < 0 && r != -UPP_ENOTFOUND)
+            return r;
+        if (r >= 0 && (run.durability == WM_SYNC || run.durability == WM_GROUP))
+            continue;
+        for (size_t e = 0; e < seen->epochs.n; e++)
+            seen->epochs.p[e]->by_number.n = 0;
+    }
+    return 0;
+}
+
 int checker_check(struct checker *c, struct wl_store *s, bool last, struct upp_err *err)
 {
     struct checking k     = {.c = c, .s = s, .last = last};
@@ -650,6 +674,8 @@ int checker_check(struct checker *c, struct wl_store *s, bool last, struct upp_e
     if (c->wrong[0])
         return upp_fail(err, UPP_EBUG, "%s", c->wrong);
     TRY(check_starts(&k, err));
+    if (!last)
+        TRY(forget_unsure(&k, err));
     TRY(check_threads(&k, &roots, err));
     for (size_t i = 0; i < c->ran.n; i++) /* a start is synced in every durability */
         if (!c->ran.p[i].found && c->ran.p[i].delivery == WEFT_AT_MOST_ONCE)

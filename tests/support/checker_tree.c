@@ -95,7 +95,7 @@ static int by_event(const void *a, const void *b)
 /* Results that a message of this row refers to, from all rows of its run before. */
 static int join_row(struct tree *t, size_t upto, struct upp_err *err)
 {
-    struct tree_row *row = t->rows.p[upto];
+    struct tree_row *row                  = t->rows.p[upto];
     WB_VEC(const struct wm_event *) ended = {0};
     bool ok = true, wanted = false;
     for (size_t i = 0; i < row->row.n_entries; i++)

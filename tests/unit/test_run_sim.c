@@ -36,6 +36,7 @@ struct world {
     struct frail      frail;
     struct rig        rig;
     struct checker    check;
+    struct wb_arena   memory;
     struct wb_buf     scripts[4];
     struct told       runs[RUNS]; /* acknowledged */
     size_t            n_runs, n_inputs;
@@ -89,7 +90,8 @@ static int blame(struct world *w, const char *what, int r, const struct upp_err 
     return -UPP_EBUG;
 }
 
-/* ---- Scripts ------------------------------------------------------------------------------------------------------ */
+/* ---- Scripts ------------------------------------------------------------------------------------------------------
+ */
 
 static void invent_text(struct world *w, struct wb_buf *out, const char *kind)
 {
@@ -122,10 +124,11 @@ static void invent_reply(struct world *w, struct wb_buf *out, const char *const 
         wb_buf_addc(out, ',');
         invent_call(w, out, tools, n);
     }
-    wb_buf_addf(out, "],\"usage\":{\"input_tokens\":%d,\"output_tokens\":%d},\"delta_bytes\":%d,\"delay_ms\":%d",
-                (int)below(w, 20), (int)below(w, 9), 3 + (int)below(w, 9), (int)below(w, 4));
+    wb_buf_addf(out, "],\"delta_bytes\":%d,\"delay_ms\":%d", 3 + (int)below(w, 9), (int)below(w, 4));
     if (!last && chance(w, 6)) /* breaks after output */
         wb_buf_addf(out, ",\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":%d}", (int)below(w, 4));
+    else
+        wb_buf_addf(out, ",\"usage\":{\"input_tokens\":%d,\"output_tokens\":%d}", (int)below(w, 20), (int)below(w, 9));
     wb_buf_addf(out, "},");
     if (chance(w, 8))
         wb_buf_addf(out, "{\"error\":{\"code\":\"RATE_LIMITED\",\"status\":429,\"retry_after_ms\":5}},");
@@ -166,7 +169,8 @@ static int invent_agents(struct world *w, struct upp_err *err)
     return 0;
 }
 
-/* ---- Clients -------------------------------------------------------------------------------------------------------- */
+/* ---- Clients --------------------------------------------------------------------------------------------------------
+ */
 
 struct reading {
     struct world  *w;
@@ -179,7 +183,7 @@ static WEFT_SUSPENDS int read_some(struct world *w, struct wb_uuid run, struct w
     WB_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
     struct checker_view                            view = {0};
     uint64_t                                       left = chance(w, 4) ? UINT64_MAX : 1 + below(w, 30);
-    int                                            r    = wr_reader_open(w->rig.engine, &rig_owner, run, from, &rd, err);
+    int                                            r = wr_reader_open(w->rig.engine, &rig_owner, run, from, &rd, err);
     if (r < 0)
         return r;
     for (struct wm_event ev; left;) {
@@ -206,11 +210,10 @@ static WEFT_SUSPENDS int reader_main(void *arg, struct upp_err *err)
     struct reading r    = *(struct reading *)arg;
     struct world  *w    = r.w;
     struct wr_from from = {0};
-    free(arg);
     for (;;) {
         struct upp_err why = {0};
         int            n   = read_some(w, r.run, &from, &why);
-        if (n > 0)
+        if (n > 0 || (n == -UPP_ENOTFOUND && w->disk)) /* one that was not durable */
             return 0;
         if (n < 0)
             return blame(w, "reading", n, &why);
@@ -221,14 +224,11 @@ static WEFT_SUSPENDS int reader_main(void *arg, struct upp_err *err)
 
 static int watch(struct world *w, struct wb_uuid run, struct upp_err *err)
 {
-    struct reading *r = malloc(sizeof *r);
+    struct reading *r = wb_new(&w->memory, struct reading);
     if (!r)
         return -UPP_ENOMEM;
-    *r      = (struct reading){w, run};
-    int bad = weft_scope_spawn(&w->clients, "reader", reader_main, r, NULL, err);
-    if (bad < 0)
-        free(r);
-    return bad;
+    *r = (struct reading){w, run};
+    return weft_scope_spawn(&w->clients, "reader", reader_main, r, NULL, err);
 }
 
 static void body_of(const char *text, unsigned char body[32])
@@ -275,8 +275,8 @@ static WEFT_SUSPENDS int start_one(struct world *w, struct upp_err *err)
     if (r < 0)
         return blame(w, "starting", r, &why);
     w->joined += started.joined;
-    TRY(checker_acked_start(&w->check, &(struct checker_start){started.run, started.thread, wb_cstr(text), what.key,
-                                                               durable}));
+    TRY(checker_acked_start(&w->check,
+                            &(struct checker_start){started.run, started.thread, wb_cstr(text), what.key, durable}));
     if (w->n_runs < RUNS)
         w->runs[w->n_runs++] = (struct told){started.run, started.thread};
     return chance(w, 5) ? 0 : watch(w, started.run, err);
@@ -326,10 +326,10 @@ static WEFT_SUSPENDS int answer_one(struct world *w, struct wb_uuid run, bool al
         const struct wm_pending *p = &look.pending[i];
         if (!all && chance(w, 3))
             continue;
-        answers[n++] =
-            p->approval ? (struct wr_answer){.call = p->call, .approved = mix(p->call) % 4 != 0}
-                        : (struct wr_answer){.call   = p->call,
-                                             .result = wb_arena_printf(&a, "\"picked %.*s\"", UPP_FMT(p->call))};
+        answers[n++] = p->approval
+                           ? (struct wr_answer){.call = p->call, .approved = mix(p->call) % 4 != 0}
+                           : (struct wr_answer){.call   = p->call,
+                                                .result = wb_arena_printf(&a, "\"picked %.*s\"", UPP_FMT(p->call))};
     }
     if (!n)
         return 0;
@@ -354,7 +354,7 @@ static WEFT_SUSPENDS int client_main(void *arg, struct upp_err *err)
     struct world *w = arg;
     for (uint64_t n = 1 + below(w, 4); n--;) {
         TRY(weft_sleep_ms(below(w, 60), err));
-        uint64_t what = w->n_runs ? below(w, 8) : 0;
+        uint64_t what = w->n_runs ? below(w, 10) : 0;
         if (what < 4)
             TRY(start_one(w, err));
         else if (what == 4)
@@ -367,7 +367,8 @@ static WEFT_SUSPENDS int client_main(void *arg, struct upp_err *err)
     return 0;
 }
 
-/* ---- Lives ------------------------------------------------------------------------------------------------------------ */
+/* ---- Lives
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int open_store(struct world *w, struct upp_err *err)
 {
@@ -382,8 +383,7 @@ static WEFT_SUSPENDS int open_store(struct world *w, struct upp_err *err)
 
 static WEFT_SUSPENDS int open_engine(struct world *w, struct upp_err *err)
 {
-    w->rig = (struct rig){
-        .store = &w->frail.store, .checker = &w->check, .dead = &w->frail.dead, .slow_ms = 20};
+    w->rig = (struct rig){.store = &w->frail.store, .checker = &w->check, .dead = &w->frail.dead, .slow_ms = 20};
     TRY(invent_agents(w, err));
     return rig_open(&w->rig, weft_loop_current(), UPP_OPTS(wr_engine_opts, .wait_ms = 3000, .max_queue = 3), err);
 }
@@ -531,7 +531,8 @@ static WEFT_SUSPENDS int world_main(void *arg, struct upp_err *err)
     return r;
 }
 
-/* ---- Seeds ------------------------------------------------------------------------------------------------------------- */
+/* ---- Seeds
+ * ------------------------------------------------------------------------------------------------------------- */
 
 struct sums {
     uint64_t crashes, reconnects, refused, answered, canceled, joined, events, stored, voids, ran, runs;
@@ -546,12 +547,11 @@ static void loud_line(void *arg, const char *line)
 
 static int one_seed(uint64_t seed, bool loud, struct sums *sums, uint64_t *hash, struct upp_err *err)
 {
-    struct world w = {.seed = seed, .loud = loud};
+    struct world w = {.seed = seed, .loud = loud, .memory = WB_ARENA(1u << 20)};
     int          r = 0;
     checker_init(&w.check, rig_owner);
     w.disk = seed % 4 == 0 ? disk_new(seed) : NULL;
-    r      = weft__sim_open(
-             UPP_OPTS(weft__sim_opts, .seed = seed, .trace = loud ? loud_line : NULL), &w.sim, err);
+    r      = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed, .trace = loud ? loud_line : NULL), &w.sim, err);
     if (r >= 0) {
         r     = weft_loop_run(weft__sim_loop(w.sim, 0), "world", world_main, &w, err);
         *hash = weft__sim_trace(w.sim) ^ w.check.hash;
@@ -571,6 +571,7 @@ static int one_seed(uint64_t seed, bool loud, struct sums *sums, uint64_t *hash,
     for (size_t i = 0; i < WB_LEN(w.scripts); i++)
         wb_buf_done(&w.scripts[i]);
     checker_done(&w.check);
+    wb_arena_done(&w.memory);
     disk_free(w.disk);
     return r;
 }
