@@ -113,7 +113,7 @@ static void invent_call(struct world *w, struct wb_buf *out, const char *const *
 
 static void invent_reply(struct world *w, struct wb_buf *out, const char *const *tools, size_t n, bool last)
 {
-    size_t calls = n && !last ? below(w, 4) : 0;
+    size_t calls = n && !last && !chance(w, 5) ? 1 + below(w, 3) : 0;
     wb_buf_addf(out, "{\"parts\":[");
     if (chance(w, 3)) {
         invent_text(w, out, "reasoning");
