@@ -73,28 +73,57 @@ static WEFT_SUSPENDS int tail_of(struct tail *t, uint64_t node, uint64_t first, 
     return r;
 }
 
+/* Whoever else wants the tree meanwhile waits for us, so what is read here stays true: all that is written of a tree
+ * goes through it. */
+static WEFT_SUSPENDS int tree_fill(struct wr_tree *t, struct upp_err *err)
+{
+    struct wl_store                          *s    = t->engine->store;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
+    struct tail                               tail = {.store = s, .owner = &t->owner, .next = 1, .epoch = 1};
+    struct wm_run                             root;
+    int                                       r = s->ops->run(s, &t->owner, t->root, &a, &root, err);
+    if (r >= 0 && !wm_status_ended(root.status) && root.status != WM_QUEUED)
+        r = tail_of(&tail, root.node, root.first, err);
+    if (r < 0)
+        return r;
+    t->next   = tail.next;
+    t->epoch  = tail.epoch;
+    t->status = root.status;
+    return 0;
+}
+
+/* A tree that somebody else reads from the store. */
+static WEFT_SUSPENDS int tree_await(struct wr_tree *t, struct upp_err *err)
+{
+    int r = 0;
+    while (r >= 0 && t->loading)
+        r = weft_cond_wait(&t->changed, err);
+    return r >= 0 && t->unread ? upp_fail(err, (enum upp_code) - t->unread, "the run could not be read") : r;
+}
+
 int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *root, struct wr_tree **ret,
                 struct upp_err *err)
 {
-    struct tail tail = {.store = e->store, .owner = o, .next = 1, .epoch = 1};
-    int         r    = 0;
-    if (!wr_tree_find(e, root->id) && !wm_status_ended(root->status) && root->status != WM_QUEUED)
-        r = tail_of(&tail, root->node, root->first, err);
-    if (r < 0)
-        return r;
-    struct wr_tree *t = wr_tree_find(e, root->id); /* somebody may have made it meanwhile */
-    if (t)
+    struct wr_tree *t = wr_tree_find(e, root->id);
+    int             r = 0;
+    if (t) {
         t->refs++;
-    else {
+        r = tree_await(t, err);
+    } else {
         r = wr_tree_new(e, o, root->id, &t, err);
         if (r < 0)
             return r;
-        t->next   = tail.next;
-        t->epoch  = tail.epoch;
-        t->status = root->status;
+        t->loading = true;
+        r          = tree_fill(t, err);
+        t->loading = false;
+        t->unread  = r < 0 ? r : 0;
+        wr_tree_wake(t);
     }
-    *ret = t;
-    return 0;
+    if (r < 0)
+        wr_tree_unref(t);
+    else
+        *ret = t;
+    return r;
 }
 
 int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret, struct upp_err *err)
@@ -172,14 +201,20 @@ static WEFT_SUSPENDS int end_idle(struct wr_tree *t, const struct wm_run *row, i
     int            r = wr_tree_own(t, row, &run, err);
     if (r < 0)
         return r;
-    r = wr_load(run, err);
-    if (r >= 0)
-        r = wr_finish(run, result, why, err);
     struct wr_engine *e      = run->engine;
     struct wb_uuid    thread = run->row.thread;
+    struct wm_run     now;
+    run->changing = true;
+    r             = e->store->ops->run(e->store, &t->owner, row->id, &run->memory, &now, err);
+    if (r >= 0 && now.version != row->version)
+        r = upp_fail(err, UPP_EBUSY, "somebody else was first");
+    if (r >= 0)
+        r = wr_load(run, err);
+    if (r >= 0)
+        r = wr_finish(run, result, why, err);
     wr_tree_disown(run);
     weft_cond_broadcast(&e->moved);
-    return r < 0 ? r : wr_start_next(e, &t->owner, thread, err);
+    return r < 0 || t->heirs ? r : wr_start_next(e, &t->owner, thread, err);
 }
 
 static WEFT_SUSPENDS int set_row(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
@@ -223,6 +258,13 @@ static WEFT_SUSPENDS int cancel_queued(struct wr_engine *e, const struct wl_owne
     row->ended_ms = wb_wall_ms();
     row->queue    = 0;
     int r         = set_row(e, o, row, err);
+    if (r < 0)
+        return r;
+    struct wr_tree *t = wr_tree_find(e, row->id);
+    if (t) { /* somebody waits for it */
+        t->status = row->status;
+        wr_tree_wake(t);
+    }
     weft_cond_broadcast(&e->moved);
     return r;
 }
@@ -444,6 +486,7 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         run->row         = row;
         run->row.version = version + 1;
     }
+    run->changing = false;
     if (*launched)
         wr_go(run, r >= 0);
     return r;
@@ -465,8 +508,9 @@ int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
         r = wr_tree_own(t, &row, &an.root, err);
     if (r < 0)
         return r;
-    bool launched = false;
-    r             = e->store->ops->run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
+    bool launched     = false;
+    an.root->changing = true; /* a cancel waits until it goes on, or waits again */
+    r = e->store->ops->run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
     if (r >= 0 && an.root->row.status != WM_WAITING)
         r = upp_fail(err, UPP_EINVALID, "the run does not wait for answers");
     if (r >= 0)
@@ -487,6 +531,18 @@ int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
 
 /* ---- Waiting ------------------------------------------------------------------------------------------------------
  */
+
+/* Until something changes in a tree that works, or is queued. */
+static WEFT_SUSPENDS int wait_tree(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                   struct upp_err *err)
+{
+    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t    = NULL;
+    struct wm_run                              root = {.id = row->root};
+    int                                        r    = wr_tree_get(e, o, &root, &t, err);
+    if (r >= 0 && (t->run || t->status == WM_QUEUED))
+        r = weft_cond_wait(&t->changed, err);
+    return r;
+}
 
 int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, uint8_t *status, struct upp_err *err)
 {
@@ -518,7 +574,8 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
             *status = row.status;
             return 0;
         }
-        if (row.status == WM_QUEUED && (r = weft_cond_wait(&e->moved, err)) < 0)
+        r = wait_tree(e, o, &row, err);
+        if (r < 0)
             return r;
     }
 }
@@ -534,7 +591,8 @@ static WEFT_SUSPENDS int expire_one(struct wr_engine *e, const struct wl_owner *
     if (r < 0 || t->run)
         return r;
     struct upp_err why = {0};
-    return end_idle(t, row, upp_fail(&why, UPP_ETIMEOUT, "nobody answered in time"), &why, err);
+    r                  = end_idle(t, row, upp_fail(&why, UPP_ETIMEOUT, "nobody answered in time"), &why, err);
+    return r == -UPP_EBUSY ? 0 : r; /* somebody answered after all */
 }
 
 /* Ends what is over its time; says when the next one is. */

@@ -162,10 +162,11 @@ int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct 
     if (result == -UPP_EWAIT || run->tree->failed || (run->engine->closing && result < 0))
         return 0;
     WEFT_SHIELD(WR_END_MS);
-    const struct weft_hooks *h      = run->pub.agent ? run->pub.agent->hooks : NULL;
-    struct upp_err           hook   = {0};
-    int                      r      = 0;
-    uint8_t                  status = status_of(run, result);
+    const struct weft_hooks *h    = run->pub.agent ? run->pub.agent->hooks : NULL;
+    struct upp_err           hook = {0};
+    int                      r    = 0;
+    wr_row_claim(run); /* a cancel that came before counts; one that comes now finds a run that has ended */
+    uint8_t status = status_of(run, result);
     if (status == WM_COMPLETED && h && h->on_complete && (r = h->on_complete(h->arg, &run->pub, &hook)) < 0) {
         status = WM_FAILED;
         why    = &hook;
@@ -214,6 +215,7 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     struct wr_engine *e   = run->engine;
     t->refs++;
     t->fiber = weft_fiber_self();
+    weft_cond_broadcast(&t->changed); /* now it can be cancelled */
     while (run->gate == WR_SHUT) {
         struct weft_shield shield = weft__shield_forever();
         int                r      = weft_cond_wait(&run->at_gate, NULL);
@@ -233,7 +235,7 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     }
     bool ended = go && !t->failed && wm_status_ended(t->status);
     run_gone(run);
-    if (ended && e->store && !e->closing) {
+    if (ended && !t->heirs && e->store && !e->closing) {
         WEFT_SHIELD(WR_END_MS);
         r = wr_start_next(e, &t->owner, thread, err);
     }

@@ -26,7 +26,7 @@ enum {
     WR_RUN_MEMORY  = 512 << 20, /* of one run: history and what was said */
     WR_CALLS       = 128,       /* tool calls of one message */
     WR_PARTS       = 1024,      /* parts of one message */
-    WR_RETRIES     = 16,        /* when somebody else was first */
+    WR_RETRIES     = 64,        /* when somebody else was first */
     WR_END_MS      = 10000,     /* the end of a run is shielded for so long */
     WR_YIELD_BYTES = 16 << 10,  /* readers get a turn after so much was said without a wait */
     WR_YIELD_PARTS = 64,        /* and after so many deltas */
@@ -66,6 +66,10 @@ struct wr_tree {
     uint64_t next;   /* number of the next event to be committed: all before are */
     uint8_t  status; /* of the root, as committed */
     int      failed; /* the store failed it: it goes on when an engine recovers it */
+
+    bool     loading; /* somebody reads epoch and next from the store: wait for `changed` */
+    int      unread;  /* and that failed */
+    unsigned heirs;   /* inputs that wait for its end to take its place: the queue comes after them */
 
     bool             locked; /* the lane */
     struct weft_cond lane;
@@ -204,7 +208,8 @@ struct wr_run {
     struct upp_usage step_usage;
     int64_t          time_ms;  /* of the newest entry on the path */
     bool             loaded;   /* history and journal are there */
-    bool             changing; /* its row is about to change with its next commit: a cancel comes after that */
+    bool             changing; /* its row is about to change with its next commit: a cancel comes after that. It is
+                                * set with the lane held, or before anybody can find the run */
     uint8_t          gate;     /* enum wr_gate */
     struct weft_cond at_gate;
 };

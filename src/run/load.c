@@ -247,6 +247,7 @@ static bool ends_step(const struct wm_row *row)
 struct journal {
     WB_VEC(struct wm_row) rows;
     struct upp_str state;
+    size_t         newer;  /* of the rows, those that came after the state */
     bool           newest; /* the newest row was seen */
 };
 
@@ -263,8 +264,10 @@ static int journal_take(struct wr_run *run, struct journal *j, const struct wl_r
         run->end.length  = wl_pos_index(stored->pos) + stored->n_entries;
         run->end.time_ms = row.time_ms;
     }
-    if (row.state.p && !j->state.p)
+    if (row.state.p && !j->state.p) {
         j->state = row.state;
+        j->newer = j->rows.n;
+    }
     *stop = ends_step(&row) || stored->pos == run->row.first;
     if (ends_step(&row) && j->state.p)
         return 0;
@@ -296,16 +299,35 @@ static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, str
     return 0;
 }
 
+/* What was said after the state was written is not counted in it. */
+static void count_said(struct wr_run *run, const struct wm_row *row)
+{
+    struct upp_usage *u = &run->pub.state.usage;
+    for (size_t i = 0; i < row->n_records; i++) {
+        const struct wm_event *ev = &row->records[i];
+        if (ev->kind != WM_MESSAGE)
+            continue;
+        u->input += ev->usage.input;
+        u->output += ev->usage.output;
+        u->cache_read += ev->usage.cache_read;
+        u->cache_write += ev->usage.cache_write;
+        run->pub.state.cycles++;
+    }
+}
+
 static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 {
-    struct journal j = {0};
+    struct journal j = {.newer = SIZE_MAX};
     int            r = read_journal(run, &j, err);
     if (r >= 0 && !j.newest)
         r = upp_fail(err, UPP_ESTORE, "the run has no rows");
     if (r >= 0 && j.state.p)
         r = wr_state_read(run, j.state, err);
-    for (size_t i = j.rows.n; r >= 0 && i-- > 0;)
+    for (size_t i = j.rows.n; r >= 0 && i-- > 0;) {
+        if (i < j.newer)
+            count_said(run, &j.rows.p[i]);
         r = journal_row(run, &j.rows.p[i], err);
+    }
     wb_vec_done(&j.rows);
     return r;
 }

@@ -68,6 +68,19 @@ static WEFT_SUSPENDS int refill(struct wr_reader *rd, struct way *w, struct upp_
 
 static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t epoch);
 
+static int follow_children(struct wr_reader *rd, struct upp_err *err)
+{
+    for (size_t i = 0; i < rd->row.n_records; i++) {
+        const struct wm_event *ev = &rd->row.records[i];
+        if (ev->kind != WM_TOOL_STARTED || !ev->child_node)
+            continue;
+        int r = add_way(rd->stored, ev->child_node, 0, ev->child, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 /* Does this row begin with, or hold, the wanted number? Rows before it are passed. 1: it is in rd->row. */
 static WEFT_SUSPENDS int look(struct wr_reader *rd, struct way *w, struct upp_err *err)
 {
@@ -90,6 +103,9 @@ static WEFT_SUSPENDS int look(struct wr_reader *rd, struct way *w, struct upp_er
         if (rd->row.event && rd->next < rd->row.event)
             return 0; /* another way has it */
         w->i++;
+        r = follow_children(rd, err); /* also where the row itself was had from memory */
+        if (r < 0)
+            return r;
         if (rd->row.event && rd->next < rd->row.event + n) {
             rd->expand = (struct wm_expand){.row = &rd->row, .index = wl_pos_index(stored->pos)};
             return 1;
@@ -98,17 +114,16 @@ static WEFT_SUSPENDS int look(struct wr_reader *rd, struct way *w, struct upp_er
     return 0;
 }
 
-static int follow_children(struct wr_reader *rd, struct upp_err *err)
+/* Whose row it is. */
+static WEFT_SUSPENDS int found(struct wr_reader *rd, size_t way, struct upp_err *err)
 {
-    for (size_t i = 0; i < rd->row.n_records; i++) {
-        const struct wm_event *ev = &rd->row.records[i];
-        if (ev->kind != WM_TOOL_STARTED || !ev->child_node)
-            continue;
-        int r = add_way(rd->stored, ev->child_node, 0, ev->child, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    struct wm_run    run = rd->run;
+    struct wl_store *s   = rd->tree->engine->store;
+    int r = way ? s->ops->run(s, &rd->tree->owner, rd->stored->ways.p[way]->run, &rd->memory, &run, err) : 0;
+    if (r < 0)
+        return r;
+    source_of(rd, &run, rd->row.epoch);
+    return 1;
 }
 
 /* The row that holds the wanted number, out of the store. 1: rd->row is set. 0: there is none. */
@@ -122,23 +137,13 @@ static WEFT_SUSPENDS int from_store(struct wr_reader *rd, struct upp_err *err)
         if (r < 0)
             return r;
     }
-    for (size_t i = rd->stored->ways.n; i-- > 0;) {
-        struct way *w = rd->stored->ways.p[i];
-        int         r = look(rd, w, err);
-        if (r < 0)
-            return r;
-        if (r == 0)
-            continue;
-        struct wm_run run = rd->run;
-        if (i) {
-            struct wl_store *s = rd->tree->engine->store;
-            r                  = s->ops->run(s, &rd->tree->owner, w->run, &rd->memory, &run, err);
-            if (r < 0)
-                return r;
+    for (size_t had = 0; had != rd->stored->ways.n;) { /* a row that was passed may lead to more of them */
+        had = rd->stored->ways.n;
+        for (size_t i = had; i-- > 0;) {
+            int r = look(rd, rd->stored->ways.p[i], err);
+            if (r != 0)
+                return r < 0 ? r : found(rd, i, err);
         }
-        source_of(rd, &run, rd->row.epoch);
-        r = follow_children(rd, err);
-        return r < 0 ? r : 1;
     }
     return 0;
 }
@@ -288,12 +293,48 @@ void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void)
     }
 }
 
+/* Texts of a run that outlive what they were read from. */
+static int keep_run(struct wr_reader *rd, struct upp_err *err)
+{
+    const struct weft_agent_def *agent = wr_agent(rd->tree->engine, rd->run.agent);
+    const struct wr_faces       *face  = wr_tree_face(rd->tree, &rd->run, agent ? agent->id : UPP_STR(""));
+    if (!face)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
+    rd->run.agent = face->from.agent;
+    rd->run.call = rd->run.options = rd->run.error = (struct upp_str){0};
+    return 0;
+}
+
+/* A run that was queued when the reader came: where it stands is known when it starts. 0: not yet. */
+static WEFT_SUSPENDS int has_begun(struct wr_reader *rd, struct upp_err *err)
+{
+    struct wr_tree  *t = rd->tree;
+    struct wl_store *s = t->engine->store;
+    if (!s || rd->run.status != WM_QUEUED)
+        return 1;
+    if (t->status == WM_QUEUED)
+        return 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    int                                       r = s->ops->run(s, &t->owner, t->root, &a, &rd->run, err);
+    if (r < 0 || rd->run.status == WM_QUEUED)
+        return r;
+    if (!rd->run.started_ms) {
+        rd->ended = true; /* cancelled before it began: nothing was ever said */
+        return 0;
+    }
+    r = keep_run(rd, err);
+    return r < 0 ? r : 1;
+}
+
 /* Where the next event is. 1: expanding has begun. 0: it has not happened yet. */
 static WEFT_SUSPENDS int find_next(struct wr_reader *rd, struct upp_err *err)
 {
     struct wr_tree *t    = rd->tree;
     bool            live = t->run || t->open || t->n_kept;
-    int             r    = 0;
+    int             r    = has_begun(rd, err);
+    if (r <= 0)
+        return r;
+    r = 0;
     if (live && t->open && rd->next >= t->open->number) {
         begin_open(rd, t->open);
         return 1;
@@ -366,9 +407,14 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
         if (r >= 0)
             r = wr_tree_get(e, o, &rd->run, &t, err);
         if (r >= 0) {
-            rd->run.agent = wb_arena_dup(&t->memory, rd->run.agent);
-            r             = wb_arena_check(&t->memory, err);
-            rd->run.call = rd->run.options = rd->run.error = (struct upp_str){0};
+            rd->tree = t;
+            if (rd->run.status == WM_QUEUED)
+                rd->run = (struct wm_run){.status = WM_QUEUED};
+            else if (!rd->run.started_ms)
+                rd->ended = true; /* cancelled in the queue */
+            r = rd->ended || rd->run.status == WM_QUEUED ? 0 : keep_run(rd, err);
+            if (r < 0)
+                wr_tree_unref(t);
         }
     } else if (t)
         t->refs++;
@@ -413,7 +459,7 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
     if (rd->ended)
         return 0;
     int r = step(rd, ev, err);
-    if (r != 0)
+    if (r != 0 || rd->ended)
         return r;
     if (to_wait && rd->waiting)
         return 0; /* nothing came after it: it waits still */

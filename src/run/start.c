@@ -23,8 +23,10 @@ struct starting {
     struct wm_run          row;
     struct wl_key          key;
     struct wb_uuid         busy;   /* the run that holds the node; all zero: none */
+    struct wr_tree        *holder; /* of the run whose place is taken, until that is done; NULL: none */
     struct upp_str         notice; /* JSON of a system event before the input; no text: none */
     bool                   branched;
+    bool                   again; /* somebody else was first: look again */
 };
 
 static bool is_zero(struct wb_uuid u)
@@ -82,12 +84,17 @@ static int fill_row(struct starting *s, struct upp_err *err)
 }
 
 /* The run in memory, with its first row as draft. */
-static int make_run(struct starting *s, struct wr_run **ret, struct upp_err *err)
+static WEFT_SUSPENDS int make_run(struct starting *s, bool queued, struct wr_run **ret, struct upp_err *err)
 {
     struct wr_tree *t;
-    int             r = wr_tree_new(s->engine, &s->what->owner, s->row.id, &t, err);
+    int             r = queued ? wr_tree_get(s->engine, &s->what->owner, &s->row, &t, err)
+                               : wr_tree_new(s->engine, &s->what->owner, s->row.id, &t, err);
     if (r < 0)
         return r;
+    if (t->run) {
+        wr_tree_unref(t);
+        return upp_fail(err, UPP_EBUSY, "somebody else starts the run");
+    }
     struct wr_run *run;
     r = wr_run_new(s->engine, t, NULL, &s->row, &run, err);
     wr_tree_unref(t);
@@ -173,7 +180,7 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
     struct wr_run *run;
     int            r = fill_row(s, err);
     if (r >= 0)
-        r = make_run(s, &run, err);
+        r = make_run(s, false, &run, err);
     if (r < 0)
         return r;
     r = draft_start(s, run, err);
@@ -197,6 +204,7 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
     wb_crashpoint("c1.after");
     if (r >= 0)
         s->engine->counts.started++;
+    s->again = r == -UPP_EBUSY;
     wr_go(run, r >= 0);
     return r < 0 ? r : 0;
 }
@@ -291,6 +299,7 @@ static WEFT_SUSPENDS int enqueue(struct starting *s, struct wr_started *ret, str
     wb_crashpoint("queue.before");
     r = store->ops->commit(store, &c, err);
     wb_crashpoint("queue.after");
+    s->again = r == -UPP_EBUSY;
     if (r < 0)
         return r;
     s->engine->counts.started++;
@@ -299,16 +308,34 @@ static WEFT_SUSPENDS int enqueue(struct starting *s, struct wr_started *ret, str
     return wr_start_next(s->engine, &s->what->owner, s->thread.id, err);
 }
 
+/* Its place is ours when it has ended, not that of the first in the queue. */
 static WEFT_SUSPENDS int stop_holder(struct starting *s, struct wm_run *holder, struct upp_err *err)
 {
     struct wl_store *store = s->engine->store;
     uint8_t          status;
     int              r = store->ops->run(store, &s->what->owner, s->busy, &s->memory, holder, err);
     if (r >= 0)
-        r = wr_cancel(s->engine, &s->what->owner, s->busy, err);
-    if (r == -UPP_EREFUSED) /* it has just ended */
-        return 0;
-    return r < 0 ? r : wr_wait(s->engine, &s->what->owner, s->busy, &status, err);
+        r = wr_tree_get(s->engine, &s->what->owner, holder, &s->holder, err);
+    if (r < 0)
+        return r;
+    s->holder->heirs++;
+    r = wr_cancel(s->engine, &s->what->owner, s->busy, err);
+    if (r >= 0)
+        r = wr_wait(s->engine, &s->what->owner, s->busy, &status, err);
+    s->again = r == -UPP_EREFUSED || r == -UPP_EBUSY; /* it has just ended by itself */
+    return s->again ? upp_fail(err, UPP_EBUSY, "the run has just ended") : r;
+}
+
+/* Where nothing took the place of a run that was stopped, the queue goes on. */
+static WEFT_SUSPENDS int leave_holder(struct starting *s, int result, struct upp_err *err)
+{
+    if (!s->holder)
+        return result;
+    struct wr_tree *t = WB_TAKE(s->holder);
+    t->heirs--;
+    wr_tree_unref(t);
+    int r = result < 0 && !s->again ? wr_start_next(s->engine, &s->what->owner, s->what->thread, err) : 0;
+    return result < 0 ? result : r;
 }
 
 /* Which tools ran in what is rolled back: nothing is deleted, and nothing is hidden. */
@@ -359,11 +386,17 @@ static WEFT_SUSPENDS int rollback_notice(struct starting *s, const struct wm_run
 static WEFT_SUSPENDS int take_over(struct starting *s, struct upp_err *err)
 {
     struct wm_run holder;
-    int           r = stop_holder(s, &holder, err);
+    uint32_t      version = s->thread.version;
+    int           r       = stop_holder(s, &holder, err);
     if (r >= 0)
         r = find_thread(s, err);
-    if (r < 0 || !is_zero(s->busy) || s->what->on_busy != WR_ROLLBACK)
+    if (r < 0)
         return r;
+    s->again = !is_zero(s->busy) || s->thread.version != version;
+    if (s->again)
+        return upp_fail(err, UPP_EBUSY, "somebody else was first");
+    if (s->what->on_busy != WR_ROLLBACK)
+        return 0;
     r = rollback_notice(s, &holder, err);
     if (r >= 0)
         r = wl_branch_make(&s->node, holder.input, &s->branch, err);
@@ -376,36 +409,59 @@ static WEFT_SUSPENDS int take_over(struct starting *s, struct upp_err *err)
     return 0;
 }
 
+/* Is a run queued on a thread that nobody holds? It is about to start, and no later input comes before it. */
+static WEFT_SUSPENDS int find_queued(struct starting *s, bool *ret, struct upp_err *err)
+{
+    struct wl_store *store = s->engine->store;
+    struct wm_run   *live;
+    size_t           n = 0;
+    int              r = 0;
+    if (s->fresh.n == 0 && s->thread.queued)
+        r = store->ops->runs(store, &s->what->owner, s->thread.id, true, 1, &s->memory, &live, &n, err);
+    *ret = r >= 0 && n && live[0].status == WM_QUEUED;
+    if (*ret)
+        s->busy = live[0].id;
+    return r;
+}
+
+static WEFT_SUSPENDS int try_busy(struct starting *s, struct wr_started *ret, struct upp_err *err)
+{
+    bool queued;
+    int  r;
+    switch (s->what->on_busy) {
+    case WR_ENQUEUE:
+        r = is_zero(s->busy) ? find_queued(s, &queued, err) : 0;
+        return r < 0 || is_zero(s->busy) ? r : (r = enqueue(s, ret, err)) < 0 ? r : 1;
+    case WR_INTERRUPT:
+    case WR_ROLLBACK:
+        return is_zero(s->busy) ? 0 : take_over(s, err);
+    default:
+        if (!is_zero(s->busy))
+            return refuse(s, err);
+        r = find_queued(s, &queued, err);
+        if (r >= 0 && queued) /* whoever should start it may have failed to */
+            r = wr_start_next(s->engine, &s->what->owner, s->thread.id, err);
+        return r < 0 || !queued ? r : refuse(s, err);
+    }
+}
+
+/* The key is looked for after the thread: who is refused because of a run knows whether the run is its own. */
 static WEFT_SUSPENDS int try_start(struct starting *s, struct wr_started *ret, struct upp_err *err)
 {
-    int r = join_key(s, ret, err);
-    if (r > 0)
-        return 0;
+    int r = find_thread(s, err);
     if (r >= 0)
-        r = find_thread(s, err);
-    if (r < 0)
-        return r;
-    if (!is_zero(s->busy))
-        switch (s->what->on_busy) {
-        case WR_ENQUEUE:
-            return enqueue(s, ret, err);
-        case WR_INTERRUPT:
-        case WR_ROLLBACK:
-            r = take_over(s, err);
-            if (r < 0)
-                return r;
-            if (!is_zero(s->busy))
-                return upp_fail(err, UPP_EBUSY, "somebody else was first"); /* look again */
-            break;
-        default:
-            return refuse(s, err);
-        }
-    return commit_start(s, ret, err);
+        r = join_key(s, ret, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    r = try_busy(s, ret, err);
+    if (r == 0)
+        r = commit_start(s, ret, err);
+    return r < 0 ? r : 0;
 }
 
 /* ---- Without a store ------------------------------------------------------------------------------------------ */
 
-static int start_alone(struct starting *s, struct wr_started *ret, struct upp_err *err)
+static WEFT_SUSPENDS int start_alone(struct starting *s, struct wr_started *ret, struct upp_err *err)
 {
     const struct wr_start *w = s->what;
     struct wr_run         *run;
@@ -413,7 +469,7 @@ static int start_alone(struct starting *s, struct wr_started *ret, struct upp_er
     s->row.thread = s->thread.id = s->row.id; /* one id is enough where nothing is stored */
     s->row.node                  = wm_key(s->row.id);
     if (r >= 0)
-        r = make_run(s, &run, err);
+        r = make_run(s, false, &run, err);
     if (r < 0)
         return r;
     run->loaded = true;
@@ -449,11 +505,11 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
         struct starting s   = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
         struct upp_err  why = {0};
         int             r   = e->store ? try_start(&s, ret, &why) : start_alone(&s, ret, &why);
+        r                   = leave_holder(&s, r, &why);
         wb_arena_done(&s.memory);
-        bool again = r == -UPP_EBUSY && is_zero(s.busy) && tries < WR_RETRIES;
         if (r >= 0)
             return 0;
-        if (!again) {
+        if (!s.again || tries >= WR_RETRIES) {
             if (err)
                 *err = why;
             return r;
@@ -500,14 +556,15 @@ static WEFT_SUSPENDS int start_queued(struct starting *s, const struct wm_run *r
     s->row.options    = s->what->options;
     s->row.queue      = 0;
     s->row.started_ms = WB_MAX(wb_wall_ms(), s->end.time_ms);
-    int r             = make_run(s, &run, err);
+    int r             = make_run(s, true, &run, err);
     if (r < 0)
         return r;
-    r = draft_start(s, run, err);
+    run->tree->run = run;
+    r              = draft_start(s, run, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
-        wr_run_free(run);
+        wr_tree_disown(run);
         return r;
     }
     struct wr_more more = {.changes = {{.kind = WL_SET_RUN, .run = &s->row},

@@ -59,6 +59,8 @@ static int64_t expires(const struct wr_engine *e)
 int wr_wait_for(struct wr_run *run, struct upp_err *err)
 {
     wr_row_claim(run);
+    if (run->tree->run && run->tree->run->row.cancel) /* it came first, and nobody would end a run that waits */
+        return run->changing = false, upp_fail(err, UPP_ECANCELED, "cancelled");
     struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, run->pending.n ? run->pending.n : 1);
     struct wm_event   *ev   = copy ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)

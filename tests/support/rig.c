@@ -16,8 +16,20 @@ const struct wl_owner rig_owner = {.tenant = UPP_STR_INIT("local"), .user = UPP_
 /* arg of a tool is a pointer to the rig in use: tests run one at a time. */
 static struct rig *rig_now;
 
+static uint8_t delivery_of(struct upp_str name)
+{
+    for (size_t i = 0; i < rig_n_tools; i++)
+        if (wb_str_eq(rig_tools[i].spec.name, name))
+            return rig_tools[i].delivery;
+    return WEFT_AT_MOST_ONCE;
+}
+
 static struct rig_ran *ledger_begin(const struct weft_call *call)
 {
+    if (rig_now && rig_now->dead && *rig_now->dead)
+        return NULL;
+    if (rig_now && rig_now->checker)
+        checker_ran(rig_now->checker, call, delivery_of(call->name));
     struct rig_ledger *l = rig_now ? rig_now->ledger : NULL;
     if (!l || l->n == RIG_LEDGER)
         return NULL;
@@ -42,7 +54,8 @@ static int64_t number_of(const struct weft_call *call, const char *name)
 static WEFT_SUSPENDS int add(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
 {
     char text[32];
-    int  n = snprintf(text, sizeof text, "%lld", (long long)(number_of(call, "a") + number_of(call, "b")));
+    (void)ledger_begin(call);
+    int n = snprintf(text, sizeof text, "%lld", (long long)(number_of(call, "a") + number_of(call, "b")));
     return weft_result_json(ret, wb_str(text, (size_t)n), err);
 }
 
@@ -57,7 +70,7 @@ static WEFT_SUSPENDS int note(const struct weft_call *call, struct weft_result *
 
 static WEFT_SUSPENDS int fails(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
 {
-    (void)call;
+    (void)ledger_begin(call);
     (void)ret;
     return upp_fail(err, UPP_EREFUSED, "this tool always fails");
 }
@@ -73,7 +86,7 @@ static WEFT_SUSPENDS int slow(const struct weft_call *call, struct weft_result *
 
 static WEFT_SUSPENDS int big(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
 {
-    (void)call;
+    (void)ledger_begin(call);
     static char text[4096];
     memset(text, 'x', sizeof text);
     return weft_result_text(ret, wb_str(text, sizeof text), err);

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "run/engine.h"
+#include "support/checker.h"
 
 enum { RIG_AGENTS = 16, RIG_LEDGER = 4096 };
 
@@ -29,7 +30,9 @@ struct rig {
     struct weft_agent_def agents[RIG_AGENTS];
     struct upp_model     *models[RIG_AGENTS];
     size_t                n;
-    struct rig_ledger    *ledger; /* outside of the world that crashes; may be NULL */
+    struct rig_ledger    *ledger;  /* outside of the world that crashes; may be NULL */
+    struct checker       *checker; /* told of everything that runs; may be NULL */
+    const bool           *dead;    /* the process has "died": nothing runs any more; may be NULL */
     unsigned              slow_ms;
 };
 
