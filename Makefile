@@ -16,7 +16,7 @@
 PREFIX ?= /usr/local
 PORT   ?= 8787
 MESON  := meson
-BENCHES := fiber base json dialects
+BENCHES := fiber base json upp dialects store log run step
 
 .PHONY: all run test test-unit check-ci check-long bench conformance coverage format install clean help
 .DEFAULT_GOAL := all
@@ -41,6 +41,7 @@ check-long:
 	@scripts/check long
 bench: all
 	@for b in $(BENCHES); do build/bench/bench_$$b || exit 1; done
+	@if command -v valgrind >/dev/null; then bench/instructions build/bench; else echo 'instructions: needs valgrind'; fi
 conformance:
 	@scripts/conformance
 coverage:

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,12 +58,12 @@ static bool exists(const char *path)
 /* Appends the folder of the running program and a slash. */
 static void add_own_folder(struct wb_buf *b)
 {
-    char    path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    while (n > 0 && path[n - 1] != '/')
+    if (!wb_buf_reserve(b, PATH_MAX))
+        return;
+    ssize_t n = readlink("/proc/self/exe", b->p + b->n, PATH_MAX);
+    while (n > 0 && b->p[b->n + (size_t)n - 1] != '/')
         n--;
-    if (n > 0)
-        wb_buf_add(b, wb_str(path, (size_t)n));
+    b->n += n > 0 ? (size_t)n : 0;
 }
 
 int wa_reaper_find(struct wb_buf *ret, struct upp_err *err)
@@ -273,7 +274,7 @@ static int start(struct call *c, struct upp_str key, struct upp_err *err)
     char **lists = wb_calloc(command->n_words + WA_REAPER_PROGRAM + 1 + command->n_env + 2, sizeof *lists);
     if (!lists || !wb_buf_reserve(&block, size)) {
         wb_free(lists);
-        return upp_fail(err, UPP_ENOMEM, "no memory to start '%s'", command->words[0]);
+        return upp_fail(err, UPP_ENOMEM, "no memory to start a program");
     }
     char **argv = lists, **envp = lists + WA_REAPER_PROGRAM + command->n_words + 1;
     (void)snprintf(parent, sizeof parent, "%ld", (long)getpid());
@@ -398,8 +399,7 @@ WEFT_SUSPENDS int wa_command_run(const struct wa_command *command, struct upp_st
         r = converse(&c, err);
     finish(&c);
     if (r == -UPP_ETIMEOUT)
-        r = upp_fail(err, UPP_ETIMEOUT, "'%s' did not end within %u seconds and was ended", command->words[0],
-                     command->seconds);
+        r = upp_fail(err, UPP_ETIMEOUT, "the program did not end within %u seconds and was ended", command->seconds);
     if (r < 0)
         wa_command_end_done(&end);
     else

@@ -7,11 +7,6 @@
 #include "base/utf8.h"
 #include "json/read.h"
 
-/* Defined by the run engine, which a program with tools has. */
-extern __typeof__(weft_result_text)     weft_result_text __attribute__((weak));
-extern __typeof__(weft_result_json)     weft_result_json __attribute__((weak));
-extern __typeof__(weft_result_is_error) weft_result_is_error __attribute__((weak));
-
 /* Is it one JSON value? The arena is for this question alone: such a text is handed on as it is. */
 static int is_json(struct upp_str text, bool *ret, struct upp_err *err)
 {

@@ -94,7 +94,7 @@ static int make_run(struct starting *s, struct wr_run **ret, struct upp_err *err
     if (r < 0)
         return r;
     run->end     = s->end;
-    run->time_ms = s->end.time_ms;
+    run->time_ms = WB_MAX(s->end.time_ms, s->row.started_ms);
     *ret         = run;
     return 0;
 }
@@ -409,9 +409,9 @@ static int start_alone(struct starting *s, struct wr_started *ret, struct upp_er
 {
     const struct wr_start *w = s->what;
     struct wr_run         *run;
-    int                    r = new_thread(s, err);
-    if (r >= 0)
-        r = fill_row(s, err);
+    int                    r = fill_row(s, err);
+    s->row.thread = s->thread.id = s->row.id; /* one id is enough where nothing is stored */
+    s->row.node                  = wm_key(s->row.id);
     if (r >= 0)
         r = make_run(s, &run, err);
     if (r < 0)

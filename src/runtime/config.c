@@ -1,6 +1,7 @@
 /* runtime/config.c — see config.h: the file as a whole, and the sections that are one line long. */
 #include "runtime/config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -204,14 +205,16 @@ static int first_mistake(const struct wc_reader *r, struct upp_err *err)
 /* The folder of the file, as an absolute path: tools run in it. */
 static int find_folder(struct wc_config *c, struct upp_err *err)
 {
-    char   here[4096];
-    size_t n = c->file.n;
+    char  *here = wb_arena_alloc(&c->arena, PATH_MAX, 1);
+    size_t n    = c->file.n;
+    if (!here)
+        return wb_arena_check(&c->arena, err);
     while (n > 0 && c->file.p[n - 1] != '/')
         n--;
     struct upp_str folder = wb_str_sub(c->file, 0, n > 1 ? n - 1 : n);
     if (folder.n && folder.p[0] == '/')
         c->folder = wb_arena_dup(&c->arena, folder);
-    else if (!getcwd(here, sizeof here))
+    else if (!getcwd(here, PATH_MAX))
         return upp_fail(err, UPP_ENOTFOUND, "the current folder has no name");
     else
         c->folder = wb_arena_printf(&c->arena, "%s%s%.*s", here, folder.n ? "/" : "", UPP_FMT(folder));

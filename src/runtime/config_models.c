@@ -12,6 +12,7 @@ struct reading {
     const struct wc_node *key;
     unsigned              provider;
     bool                  has_provider, echo;
+    bool                  hidden; /* the path of the script has a variable in it */
 };
 
 static void read_provider(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -32,6 +33,7 @@ static void read_script(struct wc_reader *r, const struct wc_node *n, void *into
         wc_mistake(r, n, "a path holds no NUL");
     else
         m->model->script = wc_path(r, path);
+    m->hidden = wb_str_find(n->text, UPP_STR("${"), 0) != SIZE_MAX;
 }
 
 static void read_echo(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -115,8 +117,8 @@ static void make_scripted(struct wc_reader *r, struct reading *m)
     if (code == -UPP_ENOMEM)
         wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a model"));
     else if (code < 0)
-        wc_mistake(r, m->key, "the script of this model cannot be used: %s%s%s", err.where, err.where[0] ? ": " : "",
-                   err.msg);
+        wc_mistake(r, m->key, "the script of this model cannot be used: %s%s%s", m->hidden ? "" : err.where,
+                   !m->hidden && err.where[0] ? ": " : "", err.msg);
 }
 
 static void read_model(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)

@@ -1,7 +1,7 @@
 /* runtime/config_node.h — a configuration file as a tree of nodes that know their place in it.
  *
  * Made from YAML (JSON is YAML). An alias is a second pointer to the node of its anchor, so nothing is copied; what a
- * reader of the whole tree would meet is counted and limited (wc_limits), so that no tree is larger than it looks.
+ * reader of the whole tree would meet is counted and limited (WC_MAX_WEIGHT), so that no tree is larger than it looks.
  * Scalars are the text of the file: nothing is replaced or converted here.
  */
 #ifndef WC_CONFIG_NODE_H

@@ -230,12 +230,16 @@ struct upp_str talk_header(const struct talk_reply *r, struct upp_str name)
 /* More bytes: > 0; 0 at the end. */
 WEFT_SUSPENDS static int64_t more(int fd, struct talk_reply *r, struct upp_err *err)
 {
-    char    part[16384];
-    int64_t n = weft_recv(fd, part, sizeof part, err);
+    enum { PART = 16384 };
+    if (!wb_buf_reserve(&r->raw, PART)) { /* the maximum is near */
+        int failed = wb_buf_check(&r->raw, err);
+        if (failed < 0)
+            return failed;
+    }
+    int64_t n = weft_recv(fd, r->raw.p + r->raw.n, PART, err);
     if (n > 0)
-        wb_buf_add(&r->raw, wb_str(part, (size_t)n));
-    int failed = wb_buf_check(&r->raw, err);
-    return n >= 0 && failed < 0 ? failed : n;
+        r->raw.n += (size_t)n;
+    return n;
 }
 
 /* Until `what` is there: where it ends. */

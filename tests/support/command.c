@@ -32,9 +32,10 @@ WEFT_SUSPENDS int test_command(struct command_case *c, struct upp_err *err)
 
 static bool has_key(const char *pid, const char *key)
 {
-    char   path[300], text[8192], want[200];
-    bool   found = false;
-    size_t n;
+    static char text[8192];
+    char        path[300], want[200];
+    bool        found = false;
+    size_t      n;
     (void)snprintf(path, sizeof path, "/proc/%.200s/environ", pid);
     (void)snprintf(want, sizeof want, "WEFT_CALL_KEY=%s", key);
     int fd = open(path, O_RDONLY | O_CLOEXEC);

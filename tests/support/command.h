@@ -9,9 +9,8 @@
 struct command_case {
     const char            *script;
     struct upp_str         arguments;
-    struct wa_command_opts opts;              /* words are filled in unless there are some */
-    const char            *key;               /* NULL: "key" */
-    bool                   cancel_when_ready; /* cancelled once it has made the file `ready` in its folder */
+    struct wa_command_opts opts; /* words are filled in unless there are some */
+    const char            *key;  /* NULL: "key" */
 
     int                   result; /* of wa_command_run */
     struct wa_command_end end;    /* freed by the caller when result is 0 */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "fiber/sim.h"
 #include "support/command.h"
 
 WEFT_SUSPENDS static int one(void *arg, struct upp_err *err)
@@ -180,7 +181,7 @@ TEST_WITH(command_has_a_limit_of_its_own, .no_torture = "command_is_ended_when_t
     struct upp_err      err;
     struct command_case c = {.script = "sleep 1000", .opts = {.seconds = 1}};
     CHECK_INT(test_on_loop(one, &c, &err), -UPP_ETIMEOUT);
-    CHECK_STR(wb_cstr(err.msg), UPP_STR("'/bin/sh' did not end within 1 seconds and was ended"));
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("the program did not end within 1 seconds and was ended"));
     CHECK(nothing_left());
 }
 
@@ -199,6 +200,32 @@ TEST_WITH(command_has_limits_of_memory_and_time, .no_torture = "command_gives_js
     c.opts.memory_mb = UINT32_MAX;
     CHECK_INT(told(&c, &text, &err), 0);
     CHECK(wb_str_starts(wb_buf_str(&text), UPP_STR("text: 1+0")));
+}
+
+/* In a simulated world programs say nothing and end when they should. */
+WEFT_SUSPENDS static int simulated(void *arg, struct upp_err *err)
+{
+    struct upp_str         word = UPP_STR("tool");
+    struct wa_command_opts opts = {.size = sizeof opts, .words = &word, .n_words = 1, .reaper = "reaper"};
+    WB_CLEANUP(wa_command_freep) struct wa_command *command = NULL;
+    TRY(wa_command_new(&opts, &command, err));
+    return wa_command_run(command, UPP_STR("{}"), UPP_STR("key"), arg, err);
+}
+
+TEST(command_in_a_simulated_world)
+{
+    static const uint64_t ms[] = {5, 3600000};
+    for (size_t i = 0; i < WB_LEN(ms); i++) {
+        UPP_CLEANUP(weft__sim_closep) struct weft__sim       *w   = NULL;
+        WB_CLEANUP(wa_command_end_done) struct wa_command_end end = {0};
+        struct upp_err                                        err;
+        CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 1 + i), &w, &err) == 0);
+        CHECK(weft__sim_program(w, "reaper", ms[i], 3 << 8, &err) == 0);
+        int r = weft_loop_run(weft__sim_loop(w, 0), "test", simulated, &end, &err);
+        ALWAYS(weft__sim_children(w) == 0 && weft__sim_open_fds(w) == 0);
+        CHECK_INT(r, i == 0 ? 0 : -UPP_ETIMEOUT);
+        CHECK(r < 0 || (end.status == 3 << 8 && end.out.n == 0));
+    }
 }
 
 /* ---- What it gets ---- */

@@ -106,6 +106,31 @@ TEST_WITH(orphans_none_after_a_timeout_or_a_flood, .no_torture = "command_is_end
     CHECK(nothing_left(key));
 }
 
+/* Time is up at any moment: before it is started, while it starts, while it forks. */
+struct moment {
+    struct command_case *c;
+    uint64_t             ms;
+};
+
+WEFT_SUSPENDS static int until_then(void *arg, struct upp_err *err)
+{
+    struct moment *m = arg;
+    WEFT_DEADLINE(m->ms);
+    return one(m->c, err);
+}
+
+TEST_WITH(orphans_none_whenever_it_is_ended, .no_torture = "command_is_ended_when_time_is_up is tortured")
+{
+    char key[80];
+    for (uint64_t ms = 0; ms <= 40; ms++) {
+        struct upp_err      err;
+        struct command_case c = {.script = tree, .key = test_key(key, sizeof key)};
+        struct moment       m = {&c, ms};
+        CHECK_INT(test_on_loop(until_then, &m, &err), -UPP_ETIMEOUT);
+        CHECK(nothing_left(key));
+    }
+}
+
 /* It is never the same process for long: each forks and exits at once. */
 TEST_WITH(orphans_none_of_a_process_that_runs_away, .no_torture = "command_is_ended_when_time_is_up is tortured")
 {

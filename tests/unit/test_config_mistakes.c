@@ -251,3 +251,27 @@ TEST_WITH(config_must_be_utf8, .no_torture = "config_finds_all_mistakes is tortu
     CHECK_INT(mistakes(UPP_STR("a: b\nc: \xff\n"), &got), -UPP_EINVALID);
     CHECK_STR(wb_buf_str(&got), UPP_STR("2:4: the file is not UTF-8 here\n"));
 }
+
+/* A script that is not there is named, unless its path came from a variable. */
+TEST_WITH(config_scripts_are_read, .no_torture = "config_of_the_demo_is_right is tortured")
+{
+    static const struct {
+        const char *script, *want;
+    } cases[] = {
+        {"nope.json", "/etc/nope.json: "},
+        {"'${KEY}.json'", "the script of this model cannot be used: "},
+        {"passwd", "the script of this model cannot be used: "},
+    };
+    struct wc_opts with_files = opts;
+    with_files.no_files       = false;
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wc_config_freep) struct wc_config *c    = NULL;
+        WB_CLEANUP(wb_buf_done) struct wb_buf         text = WB_BUF(4096);
+        struct upp_err                                err  = {0};
+        wb_buf_addf(&text, "models: {e: {provider: scripted, script: %s}}\nagents: {a: {model: e}}\n", cases[i].script);
+        CHECK_INT(wc_config_parse("/etc/w.yaml", wb_buf_str(&text), &with_files, NULL, &c, &err), -UPP_EINVALID);
+        CHECK_STR(wb_cstr(err.where), UPP_STR("/etc/w.yaml:1:10"));
+        test_note("%s", err.msg);
+        CHECK(strstr(err.msg, cases[i].want) && !strstr(err.msg, "s3cret"));
+    }
+}

@@ -223,7 +223,8 @@ struct upload {
 
 WEFT_SUSPENDS static int send_body(int fd, const struct upload *u, struct upp_err *err)
 {
-    char part[16384], size[16];
+    static char part[16384]; /* too large for a frame */
+    char        size[16];
     memset(part, 'x', sizeof part);
     for (size_t left = u->n; left;) {
         size_t n = WB_MIN(left, sizeof part);

@@ -3,11 +3,13 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hooks.h"
 #include "fiber/sim.h"
 #include "stores/sqlite.h"
 #include "support/disk.h"
@@ -227,6 +229,55 @@ TEST_WITH(store_sqlite_async_is_on_disk_after_a_second, .no_torture = "the disk 
     }
 }
 
+/* ---- Syncs are the hook table's --------------------------------------------------------------------- */
+
+static struct {
+    struct upp_hooks before;
+    _Atomic unsigned n;
+} synced;
+
+static int counting_sync(int fd)
+{
+    synced.n++;
+    return synced.before.sync(fd);
+}
+
+static void hooks_back(int *unused)
+{
+    (void)unused;
+    if (upp_global_init(&synced.before, NULL) < 0)
+        abort();
+}
+
+WEFT_SUSPENDS static int count_syncs(void *arg, struct upp_err *err)
+{
+    struct wl_store *s;
+    (void)arg;
+    TRY(open_db(&s, err));
+    int r = test_fill(s, ALICE, 7, 1, err);
+    for (uint32_t i = 1; r >= 0 && i < 6; i++) {
+        unsigned      before  = synced.n;
+        uint64_t      counted = s->count.syncs;
+        struct wl_row row     = test_row(7, wl_pos(i, 0), 1, "x");
+        r                     = COMMIT(s, ALICE, NULL, err, ADD_ROW(&row));
+        EXPECT(r < 0 || (synced.n == before + 1 && s->count.syncs == counted + 1)); /* one commit, one sync */
+    }
+    s->ops->close(s);
+    return r;
+}
+
+TEST(store_sqlite_syncs_through_the_hook_table)
+{
+    struct upp_err err               = {0};
+    synced.before                    = *wb_hooks();
+    struct upp_hooks table           = synced.before;
+    table.sync                       = counting_sync;
+    UPP_CLEANUP(hooks_back) int undo = 0;
+    CHECK(upp_global_init(&table, NULL) == 0);
+    CHECK_INT(test_on_loop(count_syncs, NULL, &err), 0);
+    (void)undo;
+}
+
 /* ---- Failing disks --------------------------------------------------------------------------------- */
 
 struct failing {
@@ -236,7 +287,7 @@ struct failing {
     bool         failed;
 };
 
-/* covers: RELIABILITY F5. Appends until a sync fails; after that nothing is acknowledged. */
+/* Appends until a sync fails; after that nothing is acknowledged. */
 WEFT_SUSPENDS static int write_until_sync_fails(void *arg, struct upp_err *err)
 {
     struct failing  *x = arg;
