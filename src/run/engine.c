@@ -126,6 +126,7 @@ void wr_tree_unref(struct wr_tree *t)
     while (!wb_list_empty(&t->kept))
         kept_free(t, wb_item(t->kept.next, struct wr_kept, link));
     wb_unlink(&t->link);
+    wr_ids_done(&t->ids);
     wb_arena_done(&t->memory);
     wb_free(t);
 }
