@@ -1,7 +1,7 @@
 # Weft's front door: everything below is meson, ninja and the scripts in scripts/.
 #
 #   make              the release build: build/weft
-#   make run          builds and runs it
+#   make run          builds and starts the demo's server (PORT=8787), and says how to talk to it
 #   make test         installs what is missing, builds with ASan and UBSan, runs every test (10 minutes at most)
 #   make test-unit    the unit tests alone, in seconds; `make test-unit T=name` runs those whose name holds it
 #   make check-ci     clang, TSan, fallback switch, full torture, fuzzing, real clients: what CI runs after `make test`
@@ -14,8 +14,9 @@
 #   make clean
 
 PREFIX ?= /usr/local
+PORT   ?= 8787
 MESON  := meson
-BENCHES := fiber base json dialects
+BENCHES := fiber base json upp dialects store log run step
 
 .PHONY: all run test test-unit check-ci check-long bench conformance coverage format install clean help
 .DEFAULT_GOAL := all
@@ -24,7 +25,7 @@ all:
 	@scripts/setup
 	@scripts/build build --buildtype=release
 run: all
-	@scripts/run
+	@PORT='$(PORT)' scripts/run
 test:
 	@scripts/setup
 	@scripts/check test
@@ -40,6 +41,7 @@ check-long:
 	@scripts/check long
 bench: all
 	@for b in $(BENCHES); do build/bench/bench_$$b || exit 1; done
+	@if command -v valgrind >/dev/null; then bench/instructions build/bench; else echo 'instructions: needs valgrind'; fi
 conformance:
 	@scripts/conformance
 coverage:

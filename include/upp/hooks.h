@@ -70,6 +70,10 @@ struct upp_hooks {
 
     /* Processes: the child's pid, or a negative errno. */
     int (*spawn)(const struct upp_spawn *what);
+
+    /* A pipe for one of them: fds[0] to read, fds[1] to write; above 2 and close-on-exec. The end `ours` (0 or 1) is
+     * non-blocking, the other is not: it is for the child. */
+    int (*pipe)(int fds[2], int ours);
 };
 
 /* Installs a table (copied; NULL members are filled with the system's), or with NULL the system's own.

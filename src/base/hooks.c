@@ -83,6 +83,36 @@ static int sys_accept(int fd)
     return done(accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
+/* Moves a descriptor above 2: a program may have been started without some of those. */
+static int above_2(int fd)
+{
+    if (fd > 2)
+        return fd;
+    int moved_to = fcntl(fd, F_DUPFD_CLOEXEC, 3), r = done(moved_to);
+    (void)close(fd);
+    return r;
+}
+
+static int sys_pipe(int fds[2], int ours)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -errno;
+    int r   = 0;
+    ends[0] = above_2(ends[0]);
+    ends[1] = above_2(ends[1]);
+    if (ends[0] < 0 || ends[1] < 0)
+        r = ends[0] < 0 ? ends[0] : ends[1];
+    else if (fcntl(ends[ours], F_SETFL, O_NONBLOCK) != 0) /* its other flags say only which end it is */
+        r = -errno;
+    for (int i = 0; i < 2; i++)
+        if (r == 0)
+            fds[i] = ends[i];
+        else if (ends[i] >= 0)
+            (void)close(ends[i]);
+    return r;
+}
+
 static int put_fd(posix_spawn_file_actions_t *acts, int fd, int as)
 {
     if (fd >= 0 && fd <= 2 && fd != as)
@@ -147,7 +177,7 @@ static int sys_spawn(const struct upp_spawn *what)
         .rename = sys_rename, .unlink = sys_unlink, .mkdir = sys_mkdir,                             \
         .socket = sys_socket, .connect = sys_connect, .bind = sys_bind, .listen = sys_listen,       \
         .accept = sys_accept, .recv = sys_recv, .send = sys_send,                                   \
-        .spawn = sys_spawn,                                                                         \
+        .spawn = sys_spawn, .pipe = sys_pipe,                                                       \
     }
 /* clang-format on */
 

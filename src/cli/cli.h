@@ -5,7 +5,7 @@
 #include <upp/base.h>
 
 /* Exit codes of every command. */
-enum { CLI_GOOD = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+enum { CLI_GOOD = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
 struct cli_command {
     const char *name;
@@ -15,7 +15,8 @@ struct cli_command {
     int (*run)(const struct cli_command *self, int argc, char **argv); /* argv[0] is the command's name */
 };
 
-extern const struct cli_command cli_version, cli_doctor;
+extern const struct cli_command cli_cancel, cli_config, cli_doctor, cli_run, cli_serve, cli_show, cli_threads,
+    cli_version;
 
 /* "weft NAME: sentence", a hint at the usage, CLI_USAGE. */
 int cli_misuse(const struct cli_command *self, const char *fmt, ...) UPP_PRINTF(2, 3);

@@ -1,16 +1,21 @@
 /* cli/main.c — weft: finds the command and runs it.
  *
- * Output is for standard output, everything else for standard error; exit 0 good, 1 the thing failed, 2 wrong usage.
+ * Output is for standard output, everything else for standard error; exit 0 good, 1 the thing failed, 2 wrong usage,
+ * 130 interrupted.
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/crash.h"
 #include "base/defs.h"
 #include "cli/cli.h"
 #include "runtime/global.h"
 
-static const struct cli_command *const commands[] = {&cli_doctor, &cli_version};
+static const struct cli_command *const commands[] = {
+    &cli_serve, &cli_run, &cli_threads, &cli_show, &cli_cancel, &cli_config, &cli_doctor, &cli_version,
+};
 
 static void usage(FILE *out)
 {
@@ -100,10 +105,10 @@ int main(int argc, char **argv)
     const struct cli_command *c = find(name);
     if (!c)
         return unknown(name);
-    for (int i = 2; i < argc; i++)
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (asks_for_help(argv[i]))
             return flushed(help(c->name));
-    if (weft_global_init(NULL, &err) < 0)
+    if (weft_global_init(NULL, &err) < 0 || wb_crash_arm(getenv("WEFT_CRASHPOINT"), &err) < 0)
         return cli_fail(c, &err);
     return flushed(c->run(c, argc - 1, argv + 1));
 }

@@ -97,6 +97,12 @@ static int sim_spawn(const struct upp_spawn *what)
     return weft__sim_spawn(in_force, what);
 }
 
+static int sim_pipe(int fds[2], int ours)
+{
+    (void)ours; /* nobody blocks here */
+    return weft__sim_pair(in_force, fds, NULL) < 0 ? -ENOMEM : 0;
+}
+
 int weft__sim_hooks_install(struct weft__sim *w, struct upp_err *err)
 {
     if (in_force)
@@ -117,6 +123,7 @@ int weft__sim_hooks_install(struct weft__sim *w, struct upp_err *err)
     table.recv             = sim_recv;
     table.send             = sim_send;
     table.spawn            = sim_spawn;
+    table.pipe             = sim_pipe;
     int r                  = upp_global_init(&table, err);
     if (r >= 0) {
         in_force = w;

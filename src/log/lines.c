@@ -11,7 +11,7 @@
 #include "base/hooks.h"
 #include "base/vec.h"
 
-enum { BATCH_ROWS = 64, BATCH_BYTES = 256 << 10 };
+enum { BATCH_ROWS = 64, BATCH_AGAIN = 16, BATCH_BYTES = 256 << 10 };
 
 /* A result that is looked for. */
 struct want {
@@ -183,6 +183,14 @@ static int missing(const struct reading *in)
     return upp_fail(in->err, UPP_ENOTFOUND, "node %016llx has no entry %u", (unsigned long long)in->node, in->end - 1);
 }
 
+/* As many rows as entries are wanted, first; where that was not enough there are rows without entries among them, and
+ * asking for one at a time would be slow. */
+static size_t batch_rows(const struct reading *in)
+{
+    size_t n = in->at > in->first ? in->at - in->first : BATCH_ROWS;
+    return WB_MIN(in->at < in->end ? WB_MAX(n, (size_t)BATCH_AGAIN) : n, (size_t)BATCH_ROWS);
+}
+
 WEFT_SUSPENDS int wl__lines(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first, uint32_t end,
                             struct wb_arena *a, struct wl_line *lines, struct upp_err *err)
 {
@@ -195,7 +203,7 @@ WEFT_SUSPENDS int wl__lines(struct wl_store *s, const struct wl_owner *o, uint64
         if (!rows.more)
             return missing(&in);
         wb_arena_reset(&scratch);
-        range.max_rows = in.at > first ? WB_MIN(in.at - first, (uint32_t)BATCH_ROWS) : BATCH_ROWS;
+        range.max_rows = batch_rows(&in);
         int r          = s->ops->rows(s, o, &range, &scratch, &rows, err);
         if (r < 0)
             return r;

@@ -3,13 +3,16 @@
 #include "json/read.h"
 #include "log/log.h"
 
+enum { METADATA_MAX = 1 << 20, METADATA_ARENA = 16 << 20 };
+
 static int check_metadata(struct upp_str metadata, struct upp_err *err)
 {
-    struct wj_syntax seen;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(METADATA_ARENA);
+    yyjson_val                               *v;
     if (!metadata.p)
         return 0;
-    int r = wj_syntax(metadata, WJ_MAX_DEPTH, &seen, err);
-    if (r == 0 && wb_str_trim(metadata).p[0] != '{')
+    int r = wj_read(&a, metadata, UPP_OPTS(wj_read_opts, .max_bytes = METADATA_MAX), &v, err);
+    if (r == 0 && !yyjson_is_obj(v))
         r = upp_fail(err, UPP_EINVALID, "expected an object");
     return r < 0 ? upp_wrap(err, r, "metadata of a thread") : 0;
 }

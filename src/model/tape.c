@@ -19,6 +19,10 @@ static size_t varint(char *to, uint64_t v)
 /* A whole mark or, where the buffer fails, nothing of it. */
 static void add_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part, uint64_t bytes, uint64_t times)
 {
+    if (mark != WM_MARK_DELTA && part < 1 << (7 - KIND_BITS)) { /* nearly all marks: one byte */
+        wb_buf_addc(&t->out, (char)(part << KIND_BITS | mark));
+        return;
+    }
     char   text[3 * VARINT_MAX];
     size_t n = varint(text, (uint64_t)part << KIND_BITS | mark);
     if (part >= WM_PARTS && !t->out.failed)

@@ -52,13 +52,13 @@ static void go_on_air(struct asking *a)
 static void on_air(struct asking *a)
 {
     if (a->run->row.depth == 0)
-        wr_tree_wake(a->run->tree);
+        wr_readers_wake(a->run->tree);
 }
 
 static int open_message(struct asking *a, struct upp_err *err)
 {
     struct wr_run *run = a->run;
-    int            r   = wr_open_new(run->engine->opts.max_message, &run->memory, &a->open, err);
+    int            r   = wr_open_new(run->engine, &run->memory, &a->open, err);
     if (r < 0)
         return r;
     struct wr_open *o = a->open;
@@ -83,7 +83,7 @@ static void drop_message(struct asking *a)
     wr_readers_leave(a->run->tree, a->open, true);
     if (a->run->tree->open == a->open)
         a->run->tree->open = NULL;
-    wr_open_free(a->open);
+    wr_open_free(a->run->engine, a->open);
     a->open = NULL;
 }
 
@@ -196,6 +196,7 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     struct wr_run  *run = a->run;
     struct wr_tree *t   = run->tree;
     drop_message(a);
+    (void)wr_now(run);
     run->attempt++;
     run->voids++;
     run->engine->counts.voids++;
@@ -247,7 +248,8 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
 
 static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *err)
 {
-    struct wr_run      *run   = a->run;
+    struct wr_run *run = a->run;
+    (void)wr_now(run);
     struct wr_said     *said  = wb_new(&run->memory, struct wr_said);
     struct upp_message *m     = wb_new(&run->memory, struct upp_message);
     struct wm_entry    *entry = said && m ? wr_draft_entry(run, err) : NULL;

@@ -394,6 +394,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
             return upp_fail(err, UPP_ENOMEM, "no memory for an answer");
         return 0;
     }
+    (void)wr_now(run);
     struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
     if (!ev)
         return -UPP_ENOMEM;

@@ -18,7 +18,7 @@ struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_er
         return NULL;
     }
     struct wm_event *ev = &d->records.p[d->records.n - 1];
-    ev->time_ms         = wr_now(run);
+    ev->time_ms         = run->time_ms ? run->time_ms : wr_now(run);
     return ev;
 }
 
@@ -29,7 +29,7 @@ struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err)
                           .origin   = WM_ORIGIN_RUN,
                           .audience = WM_AUDIENCE_ALL,
                           .step     = run->pub.state.step + 1};
-    e.message.time_ms  = wr_now(run);
+    e.message.time_ms  = run->time_ms ? run->time_ms : wr_now(run);
     if (!wb_vec_push(&d->entries, e, MAX_ENTRIES)) {
         upp_fail(err, d->entries.n >= MAX_ENTRIES ? UPP_ELIMIT : UPP_ENOMEM, "no room for an entry");
         return NULL;
@@ -107,7 +107,6 @@ static int make_row(struct flush *f, struct upp_err *err)
             f->row.records[i].entry = &f->row.entries[f->row.records[i].part];
     if (f->draft.open)
         f->row.tape = wm_tape_end(&f->draft.open->tape);
-    f->events = f->row.n_records + (f->draft.open ? f->draft.open->tape.events : 0);
     if (!f->events)
         f->row.event = 0;
     if (!f->draft.state)
@@ -193,7 +192,7 @@ static void settle(struct flush *f)
         wr_readers_leave(t, f->draft.open, false);
         if (t->open == f->draft.open)
             t->open = NULL;
-        wr_open_free(f->draft.open);
+        wr_open_free(run->engine, f->draft.open);
     }
     for (size_t i = 0; i < f->draft.records.n && run->row.depth == 0; i++)
         if (f->draft.records.p[i].kind == WM_RUN)
@@ -202,12 +201,17 @@ static void settle(struct flush *f)
 
 static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, struct upp_err *err)
 {
-    struct wr_tree  *t     = f->run->tree;
-    struct wl_store *store = f->run->engine->store;
-    int              r     = make_row(f, err);
+    struct wr_tree  *t       = f->run->tree;
+    struct wl_store *store   = f->run->engine->store;
+    bool             watched = !wb_list_empty(&t->readers);
+    f->events                = f->draft.records.n + (f->draft.open ? f->draft.open->tape.events : 0);
+    f->row.n_entries         = f->draft.entries.n;
+    f->row.time_ms           = f->run->time_ms;
+    if (!store && !watched)
+        return 0;
+    int r = make_row(f, err);
     if (r < 0)
         return r;
-    bool watched = !wb_list_empty(&t->readers);
     if (store || watched) {
         r = wm_row_write(&f->row, &f->body, err);
         if (r >= 0 && watched)
@@ -227,6 +231,22 @@ static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, stru
     return r;
 }
 
+/* The lists are used again for the next row. */
+static void keep_room(struct wr_run *run, struct wr_draft *old)
+{
+    struct wr_draft *now = &run->draft;
+    if (!now->entries.cap) {
+        now->entries.p   = old->entries.p;
+        now->entries.cap = old->entries.cap;
+    } else
+        wb_vec_done(&old->entries);
+    if (!now->records.cap) {
+        now->records.p   = old->records.p;
+        now->records.cap = old->records.cap;
+    } else
+        wb_vec_done(&old->records);
+}
+
 int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err)
 {
     struct wr_tree *t    = run->tree;
@@ -243,8 +263,7 @@ int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err
         r = flush(&f, more, err);
     if (r >= 0) {
         settle(&f);
-        wb_vec_done(&f.draft.entries);
-        wb_vec_done(&f.draft.records);
+        keep_room(run, &f.draft);
         wr_kept_trim(t);
         wr_tree_wake(t);
     } else {

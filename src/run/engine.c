@@ -46,6 +46,7 @@ void wr_engine_close(struct wr_engine *e)
             if (t->run)
                 wr_run_free(WB_TAKE(t->run));
         }
+    wr_spares_done(&e->spares);
     wb_free(e);
 }
 
@@ -84,26 +85,51 @@ struct wr_tree *wr_tree_find(struct wr_engine *e, struct wb_uuid root)
     return NULL;
 }
 
+static struct wr_tree *take_tree(struct wr_engine *e)
+{
+    struct wr_tree *t = e->spares.trees;
+    if (!t)
+        return wb_calloc(1, sizeof *t);
+    struct wb_arena memory = t->memory;
+    e->spares.trees        = t->spare;
+    e->spares.n_trees--;
+    *t = (struct wr_tree){.memory = memory};
+    return t;
+}
+
+static void tree_free(struct wr_tree *t)
+{
+    struct wr_spares *s = &t->engine->spares;
+    if (s->n_trees == WR_SPARES || t->memory.used > WR_SPARE_BYTES) {
+        wb_arena_done(&t->memory);
+        wb_free(t);
+        return;
+    }
+    wb_arena_reset(&t->memory);
+    t->spare = s->trees;
+    s->trees = t;
+    s->n_trees++;
+}
+
 int wr_tree_new(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid root, struct wr_tree **ret,
                 struct upp_err *err)
 {
-    struct wr_tree *t = wb_calloc(1, sizeof *t);
+    struct wr_tree *t = take_tree(e);
     if (!t)
         return upp_fail(err, UPP_ENOMEM, "no memory for a run");
-    t->engine = e;
-    t->refs   = 1;
-    t->root   = root;
-    t->epoch  = 1;
-    t->next   = 1;
-    t->memory = (struct wb_arena)WB_ARENA(1u << 20);
+    t->engine     = e;
+    t->refs       = 1;
+    t->root       = root;
+    t->epoch      = 1;
+    t->next       = 1;
+    t->memory.max = 1u << 20;
     wb_list_init(&t->kept);
     wb_list_init(&t->readers);
     t->owner.tenant = wb_arena_dup(&t->memory, o->tenant);
     t->owner.user   = wb_arena_dup(&t->memory, o->user);
     int r           = wb_arena_check(&t->memory, err);
     if (r < 0) {
-        wb_arena_done(&t->memory);
-        wb_free(t);
+        tree_free(t);
         return r;
     }
     wb_list_push(bucket(e, root), &t->link);
@@ -127,8 +153,7 @@ void wr_tree_unref(struct wr_tree *t)
         kept_free(t, wb_item(t->kept.next, struct wr_kept, link));
     wb_unlink(&t->link);
     wr_ids_done(&t->ids);
-    wb_arena_done(&t->memory);
-    wb_free(t);
+    tree_free(t);
 }
 
 void wr_tree_unrefp(struct wr_tree **t)
@@ -171,6 +196,20 @@ void wr_lane_leave(struct wr_tree *t)
     weft_cond_signal(&t->lane);
 }
 
+static struct wb_uuid agent_uuid(struct wr_engine *e, struct upp_str text)
+{
+    struct wb_uuid u;
+    if (text.n == WB_UUID_TEXT && memcmp(text.p, e->last_id_text, WB_UUID_TEXT) == 0)
+        return e->last_id;
+    if (!wb_uuid_parse(text, &u))
+        return (struct wb_uuid){{0}};
+    if (text.n == WB_UUID_TEXT) {
+        memcpy(e->last_id_text, text.p, WB_UUID_TEXT);
+        e->last_id = u;
+    }
+    return u;
+}
+
 struct wr_faces *wr_tree_face(struct wr_tree *t, const struct wm_run *run, struct upp_str agent_id)
 {
     for (struct wr_faces *f = t->faces; f; f = f->next)
@@ -179,28 +218,38 @@ struct wr_faces *wr_tree_face(struct wr_tree *t, const struct wm_run *run, struc
     struct wr_faces *f = wb_new(&t->memory, struct wr_faces);
     if (!f)
         return NULL;
-    f->from.run   = run->id;
-    f->from.root  = t->root;
-    f->from.node  = run->node;
-    f->from.input = run->input;
-    f->from.depth = run->depth;
-    f->from.agent = wb_arena_dup(&t->memory, run->agent);
-    if (!wb_uuid_parse(agent_id, &f->from.agent_id))
-        f->from.agent_id = (struct wb_uuid){{0}};
-    f->next  = t->faces;
-    t->faces = f;
+    f->from.run      = run->id;
+    f->from.root     = t->root;
+    f->from.node     = run->node;
+    f->from.input    = run->input;
+    f->from.depth    = run->depth;
+    f->from.agent    = wb_arena_dup(&t->memory, run->agent);
+    f->from.agent_id = agent_uuid(t->engine, agent_id);
+    f->next          = t->faces;
+    t->faces         = f;
     return f->from.agent.p || !run->agent.p ? f : NULL;
+}
+
+void wr_readers_wake(struct wr_tree *t)
+{
+    if (!t->asleep)
+        return;
+    wb_list_each (l, &t->readers) {
+        struct wr_reader *rd = wb_item(l, struct wr_reader, link);
+        if (!rd->asleep)
+            continue;
+        void (*wake)(void *) = rd->wake;
+        rd->wake             = NULL;
+        rd->asleep           = false;
+        t->asleep--;
+        weft_cond_broadcast(&rd->cond);
+        if (wake)
+            wake(rd->arg);
+    }
 }
 
 void wr_tree_wake(struct wr_tree *t)
 {
     weft_cond_broadcast(&t->changed);
-    wb_list_each (l, &t->readers) {
-        struct wr_reader *rd = wb_item(l, struct wr_reader, link);
-        void (*wake)(void *) = rd->wake;
-        rd->wake             = NULL;
-        weft_cond_broadcast(&rd->cond);
-        if (wake)
-            wake(rd->arg);
-    }
+    wr_readers_wake(t);
 }

@@ -122,6 +122,7 @@ static int last_records(struct wr_run *run, uint8_t status, const struct upp_err
 
 static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struct upp_err *why, struct upp_err *err)
 {
+    (void)wr_now(run);
     int r = last_records(run, status, why, err);
     if (r < 0)
         return r;

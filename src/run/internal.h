@@ -62,6 +62,7 @@ int  wr_ids_add(struct wr_ids *ids, struct upp_str id, struct upp_err *err) UPP_
 void wr_ids_done(struct wr_ids *ids);
 
 struct wr_tree {
+    struct wr_tree   *spare; /* the next one of the engine's spare ones */
     struct wr_engine *engine;
     struct wb_link    link; /* in the engine's table */
     unsigned          refs;
@@ -87,6 +88,7 @@ struct wr_tree {
     size_t           n_kept, kept_bytes;
     struct wr_open  *open; /* on the air; NULL: nothing */
     struct wb_link   readers;
+    size_t           asleep;  /* readers that have had everything and want to be told of more */
     struct weft_cond changed; /* for wr_wait */
 
     struct wr_run     *run; /* the root's, while a fiber works on it */
@@ -114,7 +116,8 @@ void               wr_lane_leave(struct wr_tree *t);
 /* The face of a run, made when first needed. NULL: no memory. */
 struct wr_faces *wr_tree_face(struct wr_tree *t, const struct wm_run *run, struct upp_str agent_id);
 
-void wr_tree_wake(struct wr_tree *t); /* readers and waiters: there is something new */
+void wr_tree_wake(struct wr_tree *t);    /* readers and waiters: there is something new */
+void wr_readers_wake(struct wr_tree *t); /* readers alone: more was said */
 
 /* ---- Runs ---------------------------------------------------------------------------------------------- */
 
@@ -126,6 +129,7 @@ struct wr_text {
 
 /* A message that a model is saying. */
 struct wr_open {
+    struct wr_open  *spare;
     struct wr_faces *face;
     struct wb_arena *memory;
     struct wm_entry  entry;
@@ -137,8 +141,8 @@ struct wr_open {
     size_t           bytes;
 };
 /* Media are copied into the arena, which outlives it. */
-int  wr_open_new(size_t max, struct wb_arena *a, struct wr_open **ret, struct upp_err *err) UPP_MUST_CHECK;
-void wr_open_free(struct wr_open *o); /* with all texts; NULL is fine */
+int  wr_open_new(struct wr_engine *e, struct wb_arena *a, struct wr_open **ret, struct upp_err *err) UPP_MUST_CHECK;
+void wr_open_free(struct wr_engine *e, struct wr_open *o); /* with all texts; NULL is fine */
 int  wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_err *err) UPP_MUST_CHECK;
 int  wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
 int  wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, struct upp_err *err) UPP_MUST_CHECK;
@@ -182,6 +186,7 @@ struct wr_more {
 
 struct wr_run {
     struct weft_run   pub; /* first: strategies hold a pointer to it */
+    struct wr_run    *spare;
     struct wr_engine *engine;
     struct wr_tree   *tree;
     struct wr_run    *parent;
@@ -296,6 +301,17 @@ WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct u
 
 enum { WR_BUCKETS = 1024 };
 
+/* What runs are made of is used again, with the memory it has: at most so many of each, none of them large. */
+enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10 };
+struct wr_spares {
+    struct wr_tree *trees;
+    struct wr_run  *runs;
+    struct wr_open *opens;
+    unsigned        n_trees, n_runs, n_opens;
+};
+void wr_spares_done(struct wr_spares *s);
+void wr_open_done(struct wr_open *o); /* a spare one */
+
 struct wr_engine {
     struct weft_loop     *loop;
     struct wr_engine_opts opts;
@@ -309,6 +325,9 @@ struct wr_engine {
     int64_t               expires_ms; /* when the next waiting run may expire; INT64_MAX: none */
     struct weft_cond      expire;
     bool                  expiring; /* the fiber that looks after them lives */
+    struct wr_spares      spares;
+    struct wb_uuid        last_id; /* of the agent whose text stands here: most runs have the same one */
+    char                  last_id_text[WB_UUID_TEXT];
 };
 
 const struct weft_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
@@ -339,6 +358,7 @@ struct wr_reader {
     struct wr_open  *open; /* or those of this open message */
     bool             has_row;
     bool             ended, waiting;
+    bool             asleep; /* counted in the tree */
     struct wm_run    run;
 
     WB_VEC(struct wm_event *) results; /* of the current step of the root, for the message that refers to them */

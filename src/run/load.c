@@ -2,17 +2,38 @@
 #include "base/hooks.h"
 #include "run/internal.h"
 
+/* A spare one keeps its memory and the room of its lists. */
+static struct wr_run *take_run(struct wr_engine *e)
+{
+    struct wr_run *run = e->spares.runs;
+    if (!run)
+        return wb_calloc(1, sizeof *run);
+    struct wr_run fresh = {.memory   = run->memory,
+                           .path     = {run->path.p, 0, run->path.cap},
+                           .said     = {run->said.p, 0, run->said.cap},
+                           .prompted = {run->prompted.p, 0, run->prompted.cap},
+                           .calls    = {run->calls.p, 0, run->calls.cap},
+                           .approved = {run->approved.p, 0, run->approved.cap},
+                           .pending  = {run->pending.p, 0, run->pending.cap},
+                           .draft    = {.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
+                                        .records = {run->draft.records.p, 0, run->draft.records.cap}}};
+    e->spares.runs      = run->spare;
+    e->spares.n_runs--;
+    *run = fresh;
+    return run;
+}
+
 int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
                struct wr_run **ret, struct upp_err *err)
 {
-    struct wr_run *run = wb_calloc(1, sizeof *run);
+    struct wr_run *run = take_run(e);
     if (!run)
         return upp_fail(err, UPP_ENOMEM, "no memory for a run");
     t->refs++;
     run->engine      = e;
     run->tree        = t;
     run->parent      = parent;
-    run->memory      = (struct wb_arena)WB_ARENA(WR_RUN_MEMORY);
+    run->memory.max  = WR_RUN_MEMORY;
     run->row         = *row;
     run->row.agent   = wb_arena_dup(&run->memory, row->agent);
     run->row.call    = wb_arena_dup(&run->memory, row->call);
@@ -32,28 +53,67 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     return 0;
 }
 
-void wr_run_free(struct wr_run *run)
+static void run_done(struct wr_run *run)
 {
-    if (!run)
-        return;
-    if (run->draft.open) {
-        wr_readers_leave(run->tree, run->draft.open, true);
-        if (run->tree->open == run->draft.open)
-            run->tree->open = NULL;
-    }
-    wr_open_free(run->draft.open);
     wb_vec_done(&run->draft.entries);
     wb_vec_done(&run->draft.records);
     wb_vec_done(&run->path);
     wb_vec_done(&run->said);
     wb_vec_done(&run->prompted);
     wb_vec_done(&run->calls);
-    wr_ids_done(&run->ids);
     wb_vec_done(&run->approved);
     wb_vec_done(&run->pending);
     wb_arena_done(&run->memory);
-    wr_tree_unref(run->tree);
     wb_free(run);
+}
+
+enum { SPARE_ITEMS = 64 };
+
+static bool worth_keeping(const struct wr_run *run)
+{
+    return run->engine->spares.n_runs < WR_SPARES && run->memory.used <= WR_SPARE_BYTES &&
+           run->path.cap <= SPARE_ITEMS && run->calls.cap <= SPARE_ITEMS && run->pending.cap <= SPARE_ITEMS &&
+           run->draft.entries.cap <= SPARE_ITEMS && run->draft.records.cap <= SPARE_ITEMS;
+}
+
+void wr_run_free(struct wr_run *run)
+{
+    if (!run)
+        return;
+    struct wr_tree *t = run->tree;
+    if (run->draft.open) {
+        wr_readers_leave(t, run->draft.open, true);
+        if (t->open == run->draft.open)
+            t->open = NULL;
+    }
+    wr_open_free(run->engine, run->draft.open);
+    wr_ids_done(&run->ids);
+    if (worth_keeping(run)) {
+        struct wr_spares *s = &run->engine->spares;
+        wb_arena_reset(&run->memory);
+        run->spare = s->runs;
+        s->runs    = run;
+        s->n_runs++;
+    } else
+        run_done(run);
+    wr_tree_unref(t);
+}
+
+void wr_spares_done(struct wr_spares *s)
+{
+    for (struct wr_run *run; (run = s->runs);) {
+        s->runs = run->spare;
+        run_done(run);
+    }
+    for (struct wr_tree *t; (t = s->trees);) {
+        s->trees = t->spare;
+        wb_arena_done(&t->memory);
+        wb_free(t);
+    }
+    for (struct wr_open *o; (o = s->opens);) {
+        s->opens = o->spare;
+        wr_open_done(o);
+    }
 }
 
 void wr_run_freep(struct wr_run **run)

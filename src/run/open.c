@@ -6,12 +6,27 @@
 #include "base/hooks.h"
 #include "run/internal.h"
 
-int wr_open_new(size_t max, struct wb_arena *a, struct wr_open **ret, struct upp_err *err)
+static struct wr_open *take_open(struct wr_engine *e)
 {
-    struct wr_open *o = wb_calloc(1, sizeof *o);
+    struct wr_open *o = e->spares.opens;
+    if (!o)
+        return wb_calloc(1, sizeof *o);
+    e->spares.opens = o->spare;
+    e->spares.n_opens--;
+    struct wr_open fresh      = {.texts = o->texts, .room = o->room};
+    fresh.entry.message.parts = o->entry.message.parts;
+    fresh.tape.out            = o->tape.out;
+    wb_buf_clear(&fresh.tape.out);
+    *o = fresh;
+    return o;
+}
+
+int wr_open_new(struct wr_engine *e, struct wb_arena *a, struct wr_open **ret, struct upp_err *err)
+{
+    struct wr_open *o = take_open(e);
     if (!o)
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
-    wm_tape_init(&o->tape, max);
+    o->tape.out.max       = e->opts.max_message;
     o->memory             = a;
     o->entry.kind         = WM_ENTRY_MESSAGE;
     o->entry.origin       = WM_ORIGIN_RUN;
@@ -38,15 +53,27 @@ static void drop_texts(struct wr_open *o)
     }
 }
 
-void wr_open_free(struct wr_open *o)
+void wr_open_done(struct wr_open *o)
 {
-    if (!o)
-        return;
-    drop_texts(o);
     wb_free(o->entry.message.parts);
     wb_free(o->texts);
     wm_tape_done(&o->tape);
     wb_free(o);
+}
+
+void wr_open_free(struct wr_engine *e, struct wr_open *o)
+{
+    if (!o)
+        return;
+    drop_texts(o);
+    o->n = 0;
+    if (e->spares.n_opens == WR_SPARES || o->room > 16 || o->tape.out.cap > 4096) {
+        wr_open_done(o);
+        return;
+    }
+    o->spare        = e->spares.opens;
+    e->spares.opens = o;
+    e->spares.n_opens++;
 }
 
 static bool grow_parts(struct wr_open *o)

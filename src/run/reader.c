@@ -436,6 +436,7 @@ void wr_reader_close(struct wr_reader *rd)
     if (!rd)
         return;
     wb_unlink(&rd->link);
+    rd->tree->asleep -= rd->asleep;
     rd->tree->engine->counts.waiting_readers--;
     wr_kept_trim(rd->tree);
     stored_free(rd->stored);
@@ -466,6 +467,8 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
         return upp_fail(err, UPP_ESTORE, "the store failed while this run worked");
     rd->wake = wake;
     rd->arg  = arg;
+    rd->tree->asleep += !rd->asleep;
+    rd->asleep = true;
     return -UPP_EBUSY;
 }
 

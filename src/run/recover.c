@@ -10,7 +10,8 @@ static WEFT_SUSPENDS int take_up(struct wr_run *run, struct upp_err *err)
     int             r = wr_load(run, err);
     if (r < 0)
         return r;
-    run->loaded         = true;
+    run->loaded = true;
+    (void)wr_now(run);
     struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
     if (!ev)
         return -UPP_ENOMEM;

@@ -101,7 +101,7 @@ static WEFT_SUSPENDS int make_run(struct starting *s, bool queued, struct wr_run
     if (r < 0)
         return r;
     run->end     = s->end;
-    run->time_ms = s->end.time_ms;
+    run->time_ms = WB_MAX(s->end.time_ms, s->row.started_ms);
     *ret         = run;
     return 0;
 }
@@ -465,9 +465,9 @@ static WEFT_SUSPENDS int start_alone(struct starting *s, struct wr_started *ret,
 {
     const struct wr_start *w = s->what;
     struct wr_run         *run;
-    int                    r = new_thread(s, err);
-    if (r >= 0)
-        r = fill_row(s, err);
+    int                    r = fill_row(s, err);
+    s->row.thread = s->thread.id = s->row.id; /* one id is enough where nothing is stored */
+    s->row.node                  = wm_key(s->row.id);
     if (r >= 0)
         r = make_run(s, false, &run, err);
     if (r < 0)

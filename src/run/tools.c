@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "json/read.h"
+#include "json/syntax.h"
 #include "json/write.h"
 #include "run/internal.h"
 
@@ -98,8 +99,9 @@ static const struct weft_tool *find_tool(const struct weft_agent_def *agent, str
 /* The result is known: into the journal and the draft. */
 static int end_call(struct job *j, uint8_t outcome, struct upp_str json, uint64_t ms, struct upp_err *err)
 {
-    struct wr_run   *run = j->round->run;
-    struct wm_event *ev  = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
+    struct wr_run *run = j->round->run;
+    (void)wr_now(run);
+    struct wm_event *ev = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return upp_fail(err, UPP_ENOMEM, "no memory for the result of a tool");
     ev->call         = j->call->id;
@@ -120,22 +122,39 @@ static int end_text(struct job *j, uint8_t outcome, struct upp_str text, struct 
 }
 
 /* Is the text of the arguments a JSON object? An empty text is taken as one without members. */
-static bool arguments_ok(struct wr_run *run, struct upp_str text)
+static bool arguments_ok(struct upp_str text)
 {
-    if (!wb_str_trim(text).n)
-        return true;
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 * text.n + (64u << 10));
-    yyjson_val                               *v;
-    (void)run;
-    return wj_read(&a, text, NULL, &v, NULL) >= 0 && yyjson_is_obj(v);
+    struct wj_syntax found;
+    struct upp_str   bare = wb_str_trim(text);
+    return !bare.n || (bare.p[0] == '{' && wj_syntax(text, WJ_MAX_DEPTH, &found, NULL) >= 0);
+}
+
+/* RUN/STEP/CALL: the same when the call is run again. */
+static struct upp_str key_of(struct wr_run *run, struct upp_str call)
+{
+    char  *key = wb_arena_alloc(&run->memory, WB_UUID_TEXT + 12 + call.n + 1, 1);
+    size_t n   = WB_UUID_TEXT;
+    if (!key)
+        return (struct upp_str){0};
+    wb_uuid_text(run->row.id, key);
+    key[n++] = '/';
+    char     digits[10];
+    size_t   d = 0;
+    uint32_t v = run->pub.state.step + 1;
+    do
+        digits[d++] = (char)('0' + v % 10);
+    while (v /= 10);
+    while (d)
+        key[n++] = digits[--d];
+    key[n++] = '/';
+    memcpy(key + n, call.p, call.n);
+    return wb_str(key, n + call.n);
 }
 
 static WEFT_SUSPENDS int call_function(struct job *j, struct weft_result *res, struct upp_err *err)
 {
-    struct wr_run *run = j->round->run;
-    char           key[2 * (WB_UUID_TEXT + 1) + 16], id[WB_UUID_TEXT + 1];
-    int            n    = snprintf(key, sizeof key, "%s/%u/", wb_uuid_text(run->row.id, id).p, run->pub.state.step + 1);
-    struct upp_str full = wb_arena_printf(&run->memory, "%.*s%.*s", n, key, UPP_FMT(j->call->id));
+    struct wr_run *run  = j->round->run;
+    struct upp_str full = key_of(run, j->call->id);
     if (!full.p)
         return wb_arena_check(&run->memory, err);
     struct weft_call call = {
@@ -282,7 +301,7 @@ static int plan(struct job *j, struct upp_err *err)
         struct upp_str text = wb_arena_printf(&run->memory, "Tool '%.*s' not found", UPP_FMT(j->part->name));
         return text.p ? end_text(j, WM_ERROR, text, err) : wb_arena_check(&run->memory, err);
     }
-    if (!arguments_ok(run, j->part->text))
+    if (!arguments_ok(j->part->text))
         return end_text(j, WM_ERROR, UPP_STR("the arguments are not a JSON object"), err);
     if (j->call->state == WR_CALL_STARTED)
         return take_up(j, err);

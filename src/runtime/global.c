@@ -8,7 +8,7 @@
 #include "stores/sqlite_hooks.h"
 #include "upp/http_curl.h"
 
-#include "config.h"
+#include <config.h> /* the one meson makes: "config.h" would be our neighbour */
 
 int weft__libraries_use_hooks(struct upp_err *err)
 {

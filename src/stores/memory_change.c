@@ -113,8 +113,8 @@ static int add_row(struct applying *a, const struct wl_row *row, struct done *d,
     uint64_t             end  = last ? wl_pos_next(last->pos, last->n_entries) : 0;
     if (row->pos != end)
         return ws_row_misplaced(err, row, end);
-    struct ws_mem_row *new;
-    size_t size = sizeof *new + row->body.n + row->tape.n;
+    struct ws_mem_row *new = NULL;
+    size_t size            = sizeof *new + row->body.n + row->tape.n;
     if (!wb_vec_room(&n->rows, MANY))
         return no_memory(err);
     int r = take(a->m, size, &new, err);
@@ -194,7 +194,7 @@ static void unlist_thread(struct ws_mem_thread *t)
 static int copy_thread(struct applying *a, const struct wl_thread *thread, struct ws_mem_owner *o,
                        struct ws_mem_thread **ret, struct upp_err *err)
 {
-    struct ws_mem_thread *t;
+    struct ws_mem_thread *t    = NULL;
     size_t                size = sizeof *t + thread->title.n + thread->metadata.n;
     int                   r    = take(a->m, size, &t, err);
     if (r < 0)
@@ -228,7 +228,7 @@ static int add_thread(struct applying *a, const struct wl_thread *thread, struct
 
 static int set_thread(struct applying *a, const struct wl_thread *thread, struct done *d, struct upp_err *err)
 {
-    struct ws_mem_thread *old = ws_mem_thread(a->m, a->tenant, thread->id), *t;
+    struct ws_mem_thread *old = ws_mem_thread(a->m, a->tenant, thread->id), *t = NULL;
     if (!old)
         return ws_no_thing(err, "thread", thread->id);
     if (old->v.version != thread->version)
@@ -301,7 +301,7 @@ static size_t run_at(const struct ws_mem_runs *of, uint64_t number)
 
 static int copy_run(struct applying *a, const struct wm_run *run, struct ws_mem_run **ret, struct upp_err *err)
 {
-    struct ws_mem_run *x;
+    struct ws_mem_run *x    = NULL;
     size_t             size = sizeof *x + run->agent.n + run->call.n + run->options.n + run->error.n;
     int                r    = take(a->m, size, &x, err);
     if (r < 0)
@@ -337,9 +337,9 @@ static int need_runs(struct applying *a, struct wb_uuid thread, struct ws_mem_ru
 
 static int add_run(struct applying *a, const struct wm_run *run, struct done *d, struct upp_err *err)
 {
-    struct ws_memory   *m = a->m;
-    struct ws_mem_run  *x = ws_mem_run(m, a->tenant, run->id);
-    struct ws_mem_runs *of;
+    struct ws_memory   *m  = a->m;
+    struct ws_mem_run  *x  = ws_mem_run(m, a->tenant, run->id);
+    struct ws_mem_runs *of = NULL;
     if (x)
         return ws_taken(err, "the id of a run");
     int r = need_runs(a, run->thread, &of, err);
@@ -362,7 +362,7 @@ static int add_run(struct applying *a, const struct wm_run *run, struct done *d,
 static int set_run(struct applying *a, const struct wm_run *run, struct done *d, struct upp_err *err)
 {
     struct ws_memory  *m   = a->m;
-    struct ws_mem_run *old = ws_mem_run(m, a->tenant, run->id), *x;
+    struct ws_mem_run *old = ws_mem_run(m, a->tenant, run->id), *x = NULL;
     if (!old)
         return ws_no_thing(err, "run", run->id);
     if (old->v.version != run->version)
@@ -441,7 +441,7 @@ static void undo_alias(struct applying *a, struct done *d)
 
 static int add_key(struct applying *a, const struct wl_key *key, struct done *d, struct upp_err *err)
 {
-    struct ws_mem_key *old = ws_mem_key(a->m, a->tenant, key->route, key->key), *x;
+    struct ws_mem_key *old = ws_mem_key(a->m, a->tenant, key->route, key->key), *x = NULL;
     if (old && !ws_key_expired(old->v.created_ms, a->now_ms))
         return ws_taken(err, "the idempotency key");
     size_t size = sizeof *x + key->route.n + key->key.n;

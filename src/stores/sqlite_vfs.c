@@ -82,27 +82,27 @@ static int f_sync(sqlite3_file *s, int flags)
 
 /* ---- All else passes through ----------------------------------------------------------------------- */
 
-#define PASS(name, params, ...)                                                                                        \
+#define PASS(name, params, args)                                                                                       \
     static int f_##name params                                                                                         \
     {                                                                                                                  \
-        return below(f)->pMethods->x##name(below(f), ##__VA_ARGS__);                                                   \
+        return below(f)->pMethods->x##name args;                                                                       \
     }
 
-PASS(Read, (sqlite3_file * f, void *p, int n, sqlite3_int64 at), p, n, at)
-PASS(Write, (sqlite3_file * f, const void *p, int n, sqlite3_int64 at), p, n, at)
-PASS(Truncate, (sqlite3_file * f, sqlite3_int64 n), n)
-PASS(FileSize, (sqlite3_file * f, sqlite3_int64 *n), n)
-PASS(Lock, (sqlite3_file * f, int level), level)
-PASS(Unlock, (sqlite3_file * f, int level), level)
-PASS(CheckReservedLock, (sqlite3_file * f, int *held), held)
-PASS(FileControl, (sqlite3_file * f, int op, void *arg), op, arg)
-PASS(SectorSize, (sqlite3_file * f))
-PASS(DeviceCharacteristics, (sqlite3_file * f))
-PASS(ShmMap, (sqlite3_file * f, int page, int size, int extend, void volatile **p), page, size, extend, p)
-PASS(ShmLock, (sqlite3_file * f, int at, int n, int flags), at, n, flags)
-PASS(ShmUnmap, (sqlite3_file * f, int unlink_too), unlink_too)
-PASS(Fetch, (sqlite3_file * f, sqlite3_int64 at, int n, void **p), at, n, p)
-PASS(Unfetch, (sqlite3_file * f, sqlite3_int64 at, void *p), at, p)
+PASS(Read, (sqlite3_file * f, void *p, int n, sqlite3_int64 at), (below(f), p, n, at))
+PASS(Write, (sqlite3_file * f, const void *p, int n, sqlite3_int64 at), (below(f), p, n, at))
+PASS(Truncate, (sqlite3_file * f, sqlite3_int64 n), (below(f), n))
+PASS(FileSize, (sqlite3_file * f, sqlite3_int64 *n), (below(f), n))
+PASS(Lock, (sqlite3_file * f, int level), (below(f), level))
+PASS(Unlock, (sqlite3_file * f, int level), (below(f), level))
+PASS(CheckReservedLock, (sqlite3_file * f, int *held), (below(f), held))
+PASS(FileControl, (sqlite3_file * f, int op, void *arg), (below(f), op, arg))
+PASS(SectorSize, (sqlite3_file * f), (below(f)))
+PASS(DeviceCharacteristics, (sqlite3_file * f), (below(f)))
+PASS(ShmMap, (sqlite3_file * f, int page, int size, int extend, void volatile **p), (below(f), page, size, extend, p))
+PASS(ShmLock, (sqlite3_file * f, int at, int n, int flags), (below(f), at, n, flags))
+PASS(ShmUnmap, (sqlite3_file * f, int unlink_too), (below(f), unlink_too))
+PASS(Fetch, (sqlite3_file * f, sqlite3_int64 at, int n, void **p), (below(f), at, n, p))
+PASS(Unfetch, (sqlite3_file * f, sqlite3_int64 at, void *p), (below(f), at, p))
 
 static void f_ShmBarrier(sqlite3_file *f)
 {

@@ -320,6 +320,18 @@ static int f_spawn(const struct upp_spawn *what)
     return r ? r : F.below.spawn(what);
 }
 
+static int f_pipe(int fds[2], int ours)
+{
+    int r = plain(FAULT_FILE);
+    if (r == 0)
+        r = F.below.pipe(fds, ours);
+    if (r == 0) {
+        (void)opened(fds[0]);
+        (void)opened(fds[1]);
+    }
+    return r;
+}
+
 void fault_install(void)
 {
     static const struct upp_hooks table = {
@@ -349,6 +361,7 @@ void fault_install(void)
         .recv     = f_recv,
         .send     = f_send,
         .spawn    = f_spawn,
+        .pipe     = f_pipe,
     };
     F.below = *wb_hooks();
     if (upp_global_init(&table, NULL) < 0)

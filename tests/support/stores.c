@@ -47,9 +47,10 @@ WEFT_SUSPENDS static int run_one(void *arg, struct upp_err *err)
 bool test_each_store(WEFT_SUSPENDS int (*fn)(struct test_store *t, struct upp_err *err), void *arg)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        char           path[512];
-        struct upp_err err = {0};
-        (void)snprintf(path, sizeof path, "%s/%s.db", test_folder(), kinds[i].name);
+        static unsigned serial; /* new and empty, however often a test asks */
+        char            path[512];
+        struct upp_err  err = {0};
+        (void)snprintf(path, sizeof path, "%s/%s-%u.db", test_folder(), kinds[i].name, serial++);
         struct running x = {&kinds[i], {NULL, kinds[i].name, kinds[i].file ? path : NULL, arg}, fn};
         test_note("store %s", kinds[i].name);
         int r = test_on_loop(run_one, &x, &err);

@@ -5,8 +5,8 @@
 #include "log/store.h"
 #include "support/fibers.h"
 
-/* Runs fn, as a fiber on a loop of its own, once with each kind of store, new and empty. `covers` is the fiber's
- * argument: struct test_store. The first failure ends it. */
+/* Runs fn, as a fiber on a loop of its own, once with each kind of store, new and empty. The first failure
+ * ends it. */
 struct test_store {
     struct wl_store *s;
     const char      *kind;

@@ -19,7 +19,7 @@ TEST(dialect_uap_golden_children)
     CHECK(dialect_golden(&wd_stream_uap, "child", UPP_OPTS(wd_stream_opts, .children = true), "uap/children"));
 }
 
-TEST(dialect_uap_is_pure)
+TEST_WITH(dialect_uap_is_pure, .no_torture = "hundreds of encoders; the golden ones are tortured")
 {
     for (size_t i = 0; i < events_n_scripts; i++)
         CHECK(dialect_pure(&wd_stream_uap, events_scripts[i].text, UPP_OPTS(wd_stream_opts, .children = i & 1)));
@@ -49,7 +49,7 @@ static bool frame_is_right(struct wb_arena *a, struct upp_str frame)
                   yyjson_is_obj(yyjson_obj_get(upp, "delta")));
 }
 
-TEST(dialect_uap_frames_are_agent_stream_events)
+TEST_WITH(dialect_uap_frames_are_agent_stream_events, .no_torture = "the golden tests torture the same scripts")
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
     for (size_t i = 0; i < events_n_scripts; i++) {

@@ -44,7 +44,7 @@ TEST(dialect_ui_golden_children)
     CHECK(dialect_golden(&wd_stream_ui, "child", UPP_OPTS(wd_stream_opts, .children = true), "ui/children.6"));
 }
 
-TEST(dialect_ui_scripts_are_in_order)
+TEST_WITH(dialect_ui_scripts_are_in_order, .no_torture = "the golden tests torture the same scripts")
 {
     for (size_t i = 0; i < events_n_scripts; i++)
         for (unsigned target = 5; target <= 7; target++) {
@@ -58,7 +58,7 @@ TEST(dialect_ui_scripts_are_in_order)
 }
 
 /* A run that is cut at any event and ends there: cancelled, failed, expired, waiting. */
-TEST(dialect_ui_ends_in_order_anywhere)
+TEST_WITH(dialect_ui_ends_in_order_anywhere, .no_torture = "a thousand runs; the golden ones are tortured")
 {
     static const char *const ends[] = {"run cancelled", "run failed broken", "run expired", "run completed"};
     for (size_t i = 0; i < events_n_scripts; i++) {
@@ -96,7 +96,7 @@ TEST_WITH(dialect_ui_invented_runs_are_in_order, .no_torture = "thousands of run
     }
 }
 
-TEST(dialect_ui_is_pure)
+TEST_WITH(dialect_ui_is_pure, .no_torture = "hundreds of encoders; the golden ones are tortured")
 {
     for (size_t i = 0; i < events_n_scripts; i++)
         CHECK(dialect_pure(&wd_stream_ui, events_scripts[i].text,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/fibers.h"
 #include "support/test.h"
@@ -78,6 +79,22 @@ TEST(hooks_files_return_negative_errno)
     bool read  = WB_CALL(pread)(fd, text, 8, 0) == 4;
     (void)WB_CALL(close)(fd);
     CHECK(wrote && cut && read && memcmp(text, "hell", 4) == 0);
+}
+
+TEST(hooks_pipe_has_one_end_that_does_not_block)
+{
+    for (int ours = 0; ours < 2; ours++) {
+        int  fds[2];
+        char c = 'x', got = 0;
+        CHECK_INT(WB_CALL(pipe)(fds, ours), 0);
+        bool right = fds[0] > 2 && fds[1] > 2;
+        for (int i = 0; i < 2; i++)
+            right &= !(fcntl(fds[i], F_GETFL) & O_NONBLOCK) == (i != ours) && (fcntl(fds[i], F_GETFD) & FD_CLOEXEC);
+        bool moves = write(fds[1], &c, 1) == 1 && read(fds[0], &got, 1) == 1 && got == c;
+        (void)WB_CALL(close)(fds[0]);
+        (void)WB_CALL(close)(fds[1]);
+        CHECK(right && moves);
+    }
 }
 
 TEST(hooks_spawn_runs_a_program)

@@ -89,12 +89,16 @@ TEST(log_path_joins_results_that_stand_before)
 {
     WB_CLEANUP(talk_done) struct talk k;
     struct upp_str                    refs[] = {UPP_STR("c2"), UPP_STR("c1"), UPP_STR("c3"), UPP_STR("c0")};
-    struct wm_event one[]   = {tree_ended(UPP_STR("c0"), UPP_STR("0")), tree_ended(UPP_STR("c1"), UPP_STR("\"one\""))};
-    struct wm_event again[] = {tree_ended(UPP_STR("c1"), UPP_STR("\"late\"")), tree_ended(UPP_STR("c9"), UPP_STR("9"))};
-    struct wm_event rest[]  = {tree_ended(UPP_STR("c2"), UPP_STR("[2]")), tree_ended(UPP_STR("c3"), UPP_STR("null"))};
-    struct wm_entry shows   = tree_shows(refs, WB_LEN(refs));
-    struct wl_line *lines, found;
-    size_t          n;
+    static struct wm_event            one[2], again[2], rest[2]; /* too large for a frame */
+    struct wm_entry                   shows = tree_shows(refs, WB_LEN(refs));
+    struct wl_line                   *lines, found;
+    size_t                            n;
+    one[0]          = tree_ended(UPP_STR("c0"), UPP_STR("0"));
+    one[1]          = tree_ended(UPP_STR("c1"), UPP_STR("\"one\""));
+    again[0]        = tree_ended(UPP_STR("c1"), UPP_STR("\"late\""));
+    again[1]        = tree_ended(UPP_STR("c9"), UPP_STR("9"));
+    rest[0]         = tree_ended(UPP_STR("c2"), UPP_STR("[2]"));
+    rest[1]         = tree_ended(UPP_STR("c3"), UPP_STR("null"));
     rest[1].outcome = WM_ERROR;
     CHECK(talk_open(&k) == 0 && add_messages(&k, 2) == 0);
     CHECK(add(&k, run_1, (struct wm_row){.time_ms = 1, .records = one, .n_records = 2}) == 0);

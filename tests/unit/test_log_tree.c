@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "log/lines.h"
+#include "stores/sqlite.h"
 #include "support/fibers.h"
 #include "support/tree.h"
 
@@ -285,9 +286,9 @@ static int same_history(struct world *w, int thread)
     return 0;
 }
 
-static int grow(struct world *w, unsigned steps)
+static int grow(struct world *w, const char *file, unsigned steps)
 {
-    TRY(ws_memory_open(&w->s, &w->err));
+    TRY(file ? ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = file), &w->s, &w->err) : ws_memory_open(&w->s, &w->err));
     for (unsigned i = 0; i < steps; i++) {
         TRY(step(w));
         wb_arena_reset(&w->a);
@@ -299,12 +300,12 @@ static int grow(struct world *w, unsigned steps)
     return 0;
 }
 
-static int try_seed(uint64_t seed, unsigned steps)
+static int try_seed(const char *file, uint64_t seed, unsigned steps)
 {
     static struct world memory; /* too large for a stack */
     memory =
         (struct world){.keep = WB_ARENA(16u << 20), .a = WB_ARENA(256u << 20), .seed = (seed + 1) * 0x9e3779b97f4a7c15};
-    int r = grow(&memory, steps);
+    int r = grow(&memory, file, steps);
     world_done(&memory);
     return r;
 }
@@ -314,11 +315,30 @@ TEST_WITH(log_trees_are_what_a_plain_model_says, .no_torture = "the small one be
     uint64_t seeds = test_number("WEFT_SEEDS", 40);
     for (uint64_t seed = 0; seed < seeds; seed++) {
         test_note("seed %llu", (unsigned long long)seed);
-        CHECK(try_seed(seed, 150) == 0);
+        CHECK(try_seed(NULL, seed, 150) == 0);
     }
 }
 
 TEST(log_small_tree_is_what_a_plain_model_says)
 {
-    CHECK(try_seed(7, 14) == 0);
+    CHECK(try_seed(NULL, 7, 14) == 0);
+}
+
+static int on_sqlite(void *arg, struct upp_err *err)
+{
+    char           path[512];
+    const uint64_t seeds = test_number("WEFT_SEEDS", 6);
+    (void)arg, (void)err;
+    for (uint64_t seed = 0; seed < seeds; seed++) {
+        test_note("seed %llu", (unsigned long long)seed);
+        (void)snprintf(path, sizeof path, "%s/%llu.db", test_folder(), (unsigned long long)seed);
+        TRY(try_seed(path, 1000 + seed, 80));
+    }
+    return 0;
+}
+
+TEST_WITH(log_trees_on_sqlite_are_what_a_plain_model_says, .no_torture = "the store's own tests have that")
+{
+    struct upp_err err = {0};
+    CHECK_INT(test_on_loop(on_sqlite, NULL, &err), 0);
 }

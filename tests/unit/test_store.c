@@ -533,7 +533,7 @@ WEFT_SUSPENDS static int keys(struct test_store *t, struct upp_err *err)
     TRY(O->key(S, &ALICE, in.route, in.key, &x, err));
     FAIL_UNLESS(wb_uuid_eq(x.object, test_uuid(2)));
 
-    /* Expired ones are swept by those that come: what is left of 100 after 200 more are the 200. */
+    /* Expired ones are swept by those that come; what has not expired is not. */
     for (int i = 0; i < 300; i++) {
         char          name[16];
         struct wl_key k = again;
@@ -541,6 +541,9 @@ WEFT_SUSPENDS static int keys(struct test_store *t, struct upp_err *err)
         k.created_ms    = clock_now.wall_ms += i == 100 ? 86400000 : 0;
         TRY(COMMIT(S, ALICE, NULL, err, ADD_KEY(&k)));
     }
+    TRY(O->key(S, &ALICE, in.route, UPP_STR("k100"), &x, err));
+    TRY(O->key(S, &ALICE, in.route, UPP_STR("k299"), &x, err));
+    FAIL_UNLESS(O->key(S, &ALICE, in.route, UPP_STR("k99"), &x, err) == -UPP_ENOTFOUND);
     return 0;
 }
 

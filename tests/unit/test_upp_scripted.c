@@ -11,10 +11,10 @@
 
 /* A request whose messages are given one after the other. */
 struct talk {
-    struct upp_message        messages[32];
-    struct upp_part           parts[32];
-    const struct upp_message *list[32];
-    char                      metadata[32][64];
+    struct upp_message        messages[12];
+    struct upp_part           parts[12];
+    const struct upp_message *list[12];
+    char                      metadata[12][64];
     struct upp_request        req;
 };
 
@@ -151,7 +151,8 @@ TEST(scripted_takes_the_first_reply_that_holds)
                      "{\"when\":{\"contains\":\"\"},\"parts\":[{\"text\":\"any\"}]}],\"at_end\":\"fail\"}");
     UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
     struct upp_err                                 err;
-    struct talk                                    t = {0}, u = {0};
+    static struct talk                             t, u; /* too large for a frame */
+    t = u = (struct talk){0};
     CHECK(upp_scripted_new(script, &m, &err) == 0);
     CHECK_STR(m->name, UPP_STR("scripted"));
     CHECK_ANSWER(m, &t,

@@ -1,0 +1,316 @@
+/* A run through the engine beside a plain loop over the step interface, and a delta on its way to a reader: all without
+ * a store, on one thread. */
+#include <stdint.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/hooks.h"
+#include "base/uuid.h"
+#include "bench.h"
+#include "dialects/dialect.h"
+#include "json/read.h"
+#include "run/engine.h"
+
+static const struct wl_owner owner = {.tenant = UPP_STR_INIT("local"), .user = UPP_STR_INIT("")};
+
+static struct weft_loop *loop;
+static struct wr_engine *engine;
+static struct upp_model *says, *calls, *talks;
+
+enum { DELTAS = 20000, DELTA_BYTES = 5 };
+
+static void must(int r, const struct upp_err *err)
+{
+    if (r >= 0)
+        return;
+    (void)fprintf(stderr, "bench_run: %s\n", err->msg);
+    exit(1);
+}
+
+/* ---- Agents ------------------------------------------------------------------------------------------------------ */
+
+static WEFT_SUSPENDS int no_op(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
+{
+    (void)call;
+    return weft_result_text(ret, UPP_STR("ok"), err);
+}
+
+#define SPEC(name_)                                                                                                    \
+    {                                                                                                                  \
+        .name = UPP_STR_INIT(name_), .description = UPP_STR_INIT("does nothing"),                                      \
+                                                                 .parameters = UPP_STR_INIT("{\"type\":\"object\"}")   \
+    }
+static const struct weft_tool tools[] = {{.spec = SPEC("noop_a"), .run = no_op},
+                                         {.spec = SPEC("noop_b"), .run = no_op}};
+
+static struct weft_agent_def agents[3];
+
+static const struct weft_agent_def *find_agent(void *arg, struct upp_str name)
+{
+    (void)arg;
+    for (size_t i = 0; i < WB_LEN(agents); i++)
+        if (wb_str_eq(agents[i].name, name))
+            return &agents[i];
+    return NULL;
+}
+
+static void make_agent(size_t i, struct upp_str name, const struct upp_model *model)
+{
+    agents[i] = (struct weft_agent_def){.name = name,
+                                        .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = model,
+                                                      .strategy = &weft_strategy_loop, .tools = tools,
+                                                      .n_tools = WB_LEN(tools)};
+}
+
+/* ---- Runs
+ * ------------------------------------------------------------------------------------------------------------ */
+
+struct load {
+    struct upp_str agent;
+    unsigned       times;
+    bool           read;
+};
+
+static struct upp_part    hello_part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("hello there")};
+static struct upp_message hello      = {.role = UPP_ROLE_USER, .parts = &hello_part, .n_parts = 1};
+
+static size_t frames_bytes;
+
+static WEFT_SUSPENDS int read_run(struct wb_uuid run, struct upp_err *err)
+{
+    UPP_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    struct wd_frames                                frames;
+    struct wm_event                                 ev;
+    static char                                     state[4096] __attribute__((aligned(16)));
+    int                                             r = wr_reader_open(engine, &owner, run, NULL, &rd, err);
+    if (r < 0)
+        return r;
+    if (sizeof state < wd_stream_uap.state_size)
+        return upp_fail(err, UPP_EBUG, "the state of an encoder does not fit");
+    memset(state, 0, sizeof state);
+    wd_frames_init(&frames);
+    r = wd_stream_uap.begin(state, NULL, err);
+    while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0) {
+        wd_frames_clear(&frames);
+        r = wd_stream_uap.event(state, &ev, &frames, err);
+        frames_bytes += frames.text.n;
+    }
+    if (wd_stream_uap.done)
+        wd_stream_uap.done(state);
+    wd_frames_done(&frames);
+    return r;
+}
+
+static WEFT_SUSPENDS int runs(void *arg, struct upp_err *err)
+{
+    const struct load *l = arg;
+    for (unsigned i = 0; i < l->times; i++) {
+        struct wr_started s;
+        uint8_t           status;
+        struct wr_start   what = {.owner = owner, .agent = l->agent, .input = &hello};
+        int               r    = wr_start(engine, &what, &s, err);
+        if (r >= 0)
+            r = l->read ? read_run(s.run, err) : wr_wait(engine, &owner, s.run, &status, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void load(struct upp_str agent, unsigned times, bool read)
+{
+    struct upp_err err = {0};
+    struct load    l   = {agent, times, read};
+    must(weft_loop_run(loop, "bench", runs, &l, &err), &err);
+}
+
+static void run_says(unsigned times)
+{
+    load(UPP_STR("says"), times, false);
+}
+
+static void run_calls(unsigned times)
+{
+    load(UPP_STR("calls"), times, false);
+}
+
+static void run_talks(unsigned times)
+{
+    load(UPP_STR("talks"), times / DELTAS, true);
+}
+
+/* ---- The same without an engine
+ * ----------------------------------------------------------------------------------------- */
+
+/* A message of ours has an id and a time, as UPP wants it. */
+static void stamp(struct wb_arena *a, struct upp_message *m)
+{
+    struct upp_err err = {0};
+    struct wb_uuid id;
+    char           text[WB_UUID_TEXT + 1];
+    must(wb_uuid_new(&id, &err), &err);
+    m->id      = wb_arena_dup(a, wb_uuid_text(id, text));
+    m->time_ms = wb_wall_ms();
+}
+
+/* One answer of a model, kept. */
+static void ask(const struct upp_model *model, const struct upp_message *const *messages, size_t n, struct wb_arena *a,
+                struct upp_message *ret)
+{
+    struct upp_err        err = {0};
+    struct upp_step      *step;
+    struct upp_step_event ev;
+    struct upp_tool_spec  specs[] = {tools[0].spec, tools[1].spec};
+    struct upp_request    req     = {
+               .messages = messages, .n_messages = n, .tools = specs, .n_tools = WB_LEN(specs), .attempt = 1};
+    struct upp_part *parts = wb_new_n(a, struct upp_part, 8);
+    int              r     = upp_step_open(model, &req, NULL, &step, &err);
+    *ret                   = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .parts = parts};
+    must(r, &err);
+    while ((r = upp_step_next(step, &ev, &err)) > 0)
+        switch (ev.kind) {
+        case UPP_STEP_PART_OPEN:
+            parts[ret->n_parts++] =
+                (struct upp_part){.kind = ev.part_kind, .id = wb_arena_dup(a, ev.id), .name = wb_arena_dup(a, ev.name)};
+            break;
+        case UPP_STEP_DELTA: { /* the scripts say each part in one delta */
+            parts[ev.part].text = wb_arena_dup(a, ev.text);
+            break;
+        }
+        case UPP_STEP_END:
+            ret->metadata = wb_arena_dup(a, ev.metadata);
+            break;
+        default:
+            break;
+        }
+    must(r, &err);
+    upp_step_close(step);
+    stamp(a, ret);
+}
+
+static void plain_says(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        struct wb_arena           a     = WB_ARENA(1u << 20);
+        struct upp_message        input = hello, answer;
+        const struct upp_message *path  = &input;
+        stamp(&a, &input);
+        ask(says, &path, 1, &a, &answer);
+        bench_keep(&answer);
+        wb_arena_done(&a);
+    }
+}
+
+static void plain_calls(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        struct wb_arena           a       = WB_ARENA(1u << 20);
+        struct upp_message        input   = hello, first, results, last;
+        const struct upp_message *path[3] = {&input, &first, &results};
+        stamp(&a, &input);
+        ask(calls, path, 1, &a, &first);
+        struct upp_part *parts = wb_new_n(&a, struct upp_part, first.n_parts);
+        results                = (struct upp_message){.role = UPP_ROLE_TOOL, .parts = parts, .n_parts = first.n_parts};
+        for (size_t k = 0; k < first.n_parts; k++) {
+            struct wb_arena scratch = WB_ARENA(1u << 16);
+            yyjson_val     *v;
+            if (wj_read(&scratch, first.parts[k].text, NULL, &v, NULL) < 0)
+                exit(1);
+            wb_arena_done(&scratch);
+            parts[k] = (struct upp_part){.kind = UPP_PART_RESULT,
+                                         .id   = first.parts[k].id,
+                                         .name = first.parts[k].name,
+                                         .text = wb_arena_dup(&a, UPP_STR("\"ok\""))};
+        }
+        stamp(&a, &results);
+        ask(calls, path, 3, &a, &last);
+        bench_keep(&last);
+        wb_arena_done(&a);
+    }
+}
+
+/* The least a delta costs: escaped into a line of a buffer. */
+static void plain_frames(unsigned times)
+{
+    static char       out[1 << 16];
+    size_t            n = 0;
+    static const char head[] =
+        "data: {\"source\":\"upp\",\"upp\":{\"type\":\"text_delta\",\"index\":0,\"delta\":{\"text\":\"";
+    for (unsigned i = 0; i < times; i++) {
+        if (n > sizeof out - 256)
+            n = 0;
+        memcpy(out + n, head, sizeof head - 1);
+        n += sizeof head - 1;
+        for (const char *p = "word "; *p; p++) {
+            if ((unsigned char)*p < 32 || *p == '"' || *p == '\\')
+                out[n++] = '\\';
+            out[n++] = *p;
+        }
+        memcpy(out + n, "\"}}}\n\n", 6);
+        n += 6;
+        bench_keep(out);
+    }
+}
+
+/* ----
+ * --------------------------------------------------------------------------------------------------------------------
+ */
+
+static void make_models(struct upp_err *err)
+{
+    static const char calls_script[] =
+        "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"call_aaaaaaaa\",\"name\":\"noop_a\",\"arguments\":{\"x\":1}"
+        "}},"
+        "{\"tool_call\":{\"id\":\"call_bbbbbbbb\",\"name\":\"noop_b\",\"arguments\":{\"x\":1}}}]},"
+        "{\"parts\":[{\"text\":\"done\"}]}]}";
+    struct wb_buf b = WB_BUF(1u << 20);
+    must(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"hello to you\"}]}]}"), &says, err), err);
+    must(upp_scripted_new(wb_cstr(calls_script), &calls, err), err);
+    wb_buf_addf(&b, "{\"replies\":[{\"delta_bytes\":%d,\"parts\":[{\"text\":\"", DELTA_BYTES);
+    for (unsigned i = 0; i < DELTAS; i++)
+        wb_buf_add(&b, UPP_STR("word "));
+    wb_buf_addf(&b, "\"}]}]}");
+    must(upp_scripted_new(wb_buf_str(&b), &talks, err), err);
+    wb_buf_done(&b);
+}
+
+/* For a profiler: one thing, so many times. */
+static void only(const char *what, unsigned times)
+{
+    static const struct {
+        const char *name;
+        void (*fn)(unsigned);
+    } things[] = {{"run", run_says},
+                  {"plain-run", plain_says},
+                  {"round", run_calls},
+                  {"plain-round", plain_calls},
+                  {"delta", run_talks}};
+    for (size_t i = 0; i < WB_LEN(things); i++)
+        if (strcmp(things[i].name, what) == 0)
+            things[i].fn(times);
+}
+
+int main(int argc, char **argv)
+{
+    struct upp_err err = {0};
+    make_models(&err);
+    make_agent(0, UPP_STR("says"), says);
+    make_agent(1, UPP_STR("calls"), calls);
+    make_agent(2, UPP_STR("talks"), talks);
+    must(weft_loop_open(NULL, &loop, &err), &err);
+    must(wr_engine_open(loop, UPP_OPTS(wr_engine_opts, .agent = find_agent), &engine, &err), &err);
+    if (argc == 3)
+        return only(argv[1], (unsigned)atoi(argv[2])), 0;
+    BENCH(.name = "run without tools", .product = run_says, .floor = plain_says, .times = 20000, .goal_ratio = 2);
+    BENCH(.name = "run with a round of 2 tools", .product = run_calls, .floor = plain_calls, .times = 10000,
+          .goal_ratio = 2);
+    BENCH(.name = "delta to one uap reader", .product = run_talks, .floor = plain_frames, .times = 5 * DELTAS,
+          .goal_ns = 150);
+    weft_loop_close(loop);
+    upp_model_free(says);
+    upp_model_free(calls);
+    upp_model_free(talks);
+    return frames_bytes == 0;
+}

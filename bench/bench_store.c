@@ -1,0 +1,359 @@
+/* bench_store — the SQLite store beside bare SQLite with the same rows: one after the other, 64 at once, tails, forks.
+ *
+ * The floor is what nobody can beat with this library: prepared inserts of the same bytes into a table with one unique
+ * index, 64 rows to a transaction where 64 sessions share one. Both sides sync; time is real time, because waiting for
+ * the disk is the cost. Files lie in the folder that is named (default: the one it runs in).
+ */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <weft/fiber.h>
+
+#include "base/clock.h"
+#include "stores/sqlite.h"
+
+enum { BODY = 1500, TAPE = 100, SESSIONS = 64, ROUNDS = 9, STEPS = 40 };
+
+static char        body[BODY], tape[TAPE];
+static const char *folder = ".";
+
+static const struct wl_owner owner = {{"bench", 5}, {"u", 1}};
+
+static struct wb_uuid id_of(uint64_t n)
+{
+    struct wb_uuid u;
+    uint64_t       h = n * 0x9e3779b97f4a7c15u, g = (n ^ h) * 0xbf58476d1ce4e5b9u;
+    memcpy(u.b, &h, 8);
+    memcpy(u.b + 8, &g, 8);
+    return u;
+}
+
+static uint64_t key_of(uint64_t n)
+{
+    return (n + 1) * 0x9e3779b97f4a7c15u;
+}
+
+static void must(int r, const struct upp_err *err)
+{
+    if (r >= 0)
+        return;
+    (void)fprintf(stderr, "bench_store: %s (%s)\n", err->msg, err->where);
+    exit(1);
+}
+
+static const char *path_of(const char *name)
+{
+    static char path[600];
+    (void)snprintf(path, sizeof path, "%s/bench-%s.db", folder, name);
+    return path;
+}
+
+static void remove_all(const char *name)
+{
+    static const char *const ends[] = {"", "-wal", "-shm", ".lock", ".sock"};
+    for (size_t i = 0; i < 5; i++) {
+        char path[700];
+        (void)snprintf(path, sizeof path, "%s%s", path_of(name), ends[i]);
+        (void)unlink(path);
+    }
+}
+
+static double size_of(const char *name)
+{
+    struct stat st;
+    return stat(path_of(name), &st) == 0 ? (double)st.st_size : 0;
+}
+
+/* ---- The floor ------------------------------------------------------------------------------------- */
+
+static sqlite3      *floor_db;
+static sqlite3_stmt *floor_st[3];
+static uint64_t      floor_n;
+
+static void floor_sql(const char *text)
+{
+    if (sqlite3_exec(floor_db, text, NULL, NULL, NULL) != SQLITE_OK) {
+        (void)fprintf(stderr, "bench_store: %s\n", sqlite3_errmsg(floor_db));
+        exit(1);
+    }
+}
+
+static void floor_open(void)
+{
+    static const char *const text[] = {"BEGIN IMMEDIATE", "COMMIT",
+                                       "INSERT INTO log(node, pos, body, tape) VALUES(?,?,?,?)"};
+    remove_all("floor");
+    (void)sqlite3_open_v2(path_of("floor"), &floor_db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+                          NULL);
+    floor_sql("PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-65536;"
+              "PRAGMA wal_autocheckpoint=4096; CREATE TABLE log(id INTEGER PRIMARY KEY, node, pos, body, tape);"
+              "CREATE UNIQUE INDEX log_at ON log(node, pos)");
+    for (int i = 0; i < 3; i++)
+        (void)sqlite3_prepare_v3(floor_db, text[i], -1, SQLITE_PREPARE_PERSISTENT, &floor_st[i], NULL);
+}
+
+static void floor_close(void)
+{
+    for (int i = 0; i < 3; i++)
+        (void)sqlite3_finalize(floor_st[i]);
+    (void)sqlite3_close(floor_db);
+}
+
+static void floor_run(int i)
+{
+    (void)sqlite3_step(floor_st[i]);
+    (void)sqlite3_reset(floor_st[i]);
+}
+
+static void floor_append(unsigned rows, unsigned together)
+{
+    for (unsigned i = 0; i < rows; i += together) {
+        floor_run(0);
+        for (unsigned k = 0; k < together; k++, floor_n++) {
+            (void)sqlite3_bind_int64(floor_st[2], 1, (sqlite3_int64)key_of(k));
+            (void)sqlite3_bind_int64(floor_st[2], 2, (sqlite3_int64)(floor_n << 16));
+            (void)sqlite3_bind_blob(floor_st[2], 3, body, BODY, SQLITE_STATIC);
+            (void)sqlite3_bind_blob(floor_st[2], 4, tape, TAPE, SQLITE_STATIC);
+            floor_run(2);
+        }
+        floor_run(1);
+    }
+}
+
+/* ---- The product ----------------------------------------------------------------------------------- */
+
+static struct wl_store *store;
+static uint32_t         next[SESSIONS];
+
+struct session {
+    unsigned k, rows;
+};
+
+WEFT_SUSPENDS static int append(unsigned k, struct upp_err *err)
+{
+    struct wl_row    row = {.node      = key_of(k),
+                            .pos       = wl_pos(next[k]++, 0),
+                            .n_entries = 1,
+                            .format    = 1,
+                            .run       = id_of(k),
+                            .body      = {body, BODY},
+                            .tape      = {tape, TAPE}};
+    struct wl_change c   = {.kind = WL_ADD_ROW, .row = &row};
+    return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = WL_SYNCED},
+                              err);
+}
+
+WEFT_SUSPENDS static int session(void *arg, struct upp_err *err)
+{
+    const struct session *x = arg;
+    int                   r = 0;
+    for (unsigned i = 0; i < x->rows && r >= 0; i++)
+        r = append(x->k, err);
+    return r;
+}
+
+WEFT_SUSPENDS static int sessions(unsigned n, unsigned rows, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    struct session                                  x[SESSIONS];
+    int                                             r = 0;
+    for (unsigned k = 0; k < n && r >= 0; k++) {
+        x[k] = (struct session){k, rows};
+        r    = weft_scope_spawn(&all, "session", session, &x[k], NULL, err);
+    }
+    return r < 0 ? r : weft_scope_join(&all, err);
+}
+
+WEFT_SUSPENDS static int add_nodes(struct upp_err *err)
+{
+    int r = 0;
+    for (unsigned k = 0; k < SESSIONS && r >= 0; k++) {
+        struct wl_node   n = {.key = key_of(k), .id = id_of(k), .tree = id_of(k), .created_ms = wb_wall_ms()};
+        struct wl_change c = {.kind = WL_ADD_NODE, .node = &n};
+        r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = WL_SYNCED},
+                               err);
+    }
+    return r;
+}
+
+/* ---- Rows of the table ----------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *v)
+{
+    qsort(v, ROUNDS, sizeof v[0], by_value);
+    return v[ROUNDS / 2];
+}
+
+static void print(const char *name, double *product, double *floor, double *ratio, double goal)
+{
+    double r = median(ratio);
+    (void)printf("%-28s %9.0f /s   floor %9.0f /s   ratio %5.2f  goal >= %.2f  %s\n", name, 1e9 / median(product),
+                 1e9 / median(floor), r, goal, r >= goal ? "ok" : "MISSED");
+}
+
+WEFT_SUSPENDS static int appends(const char *name, unsigned n, unsigned rows, double goal, struct upp_err *err)
+{
+    double product[ROUNDS], floor[ROUNDS], ratio[ROUNDS];
+    int    r = sessions(n, rows, err); /* warm */
+    floor_append(n * rows, n);
+    for (int i = 0; i < ROUNDS && r >= 0; i++) {
+        uint64_t a = wb_mono_ns();
+        floor_append(n * rows, n);
+        uint64_t b = wb_mono_ns();
+        r          = sessions(n, rows, err);
+        product[i] = (double)(wb_mono_ns() - b) / (n * rows);
+        floor[i]   = (double)(b - a) / (n * rows);
+        ratio[i]   = floor[i] / product[i];
+    }
+    if (r >= 0)
+        print(name, product, floor, ratio, goal);
+    return r;
+}
+
+/* The last 50 rows of a short and of a long node. */
+WEFT_SUSPENDS static int tails(struct upp_err *err)
+{
+    static const uint32_t sizes[] = {100, 100000};
+    double                took[2][ROUNDS], ratio[ROUNDS];
+    int                   r = 0;
+    for (int which = 0; which < 2 && r >= 0; which++) {
+        struct wl_node   n    = {.key = key_of(1000u + (unsigned)which), .id = id_of(1), .tree = id_of(1)};
+        struct wl_change made = {.kind = WL_ADD_NODE, .node = &n};
+        r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &made, .n = 1}, err);
+        for (uint32_t at = 0; at < sizes[which] && r >= 0;) {
+            static struct wl_row    rows[500];
+            static struct wl_change c[500];
+            size_t                  k = 0;
+            for (; k < 500 && at < sizes[which]; k++, at++) {
+                rows[k] = (struct wl_row){
+                    .node = n.key, .pos = wl_pos(at, 0), .n_entries = 1, .format = 1, .body = {body, 300}};
+                c[k] = (struct wl_change){.kind = WL_ADD_ROW, .row = &rows[k]};
+            }
+            r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = c, .n = k}, err);
+        }
+    }
+    for (int i = 0; i < ROUNDS && r >= 0; i++) {
+        for (int which = 0; which < 2 && r >= 0; which++) {
+            uint64_t from = wb_mono_ns();
+            for (int k = 0; k < 200 && r >= 0; k++) {
+                struct wb_arena a = WB_ARENA(1 << 20);
+                struct wl_rows  rows;
+                r = store->ops->rows(
+                    store, &owner,
+                    &(struct wl_range){
+                        .node = key_of(1000u + (unsigned)which), .to = UINT64_MAX, .backwards = true, .max_rows = 50},
+                    &a, &rows, err);
+                wb_arena_done(&a);
+            }
+            took[which][i] = (double)(wb_mono_ns() - from) / 200;
+        }
+        ratio[i] = took[1][i] / took[0][i];
+    }
+    if (r >= 0) {
+        double x = median(ratio);
+        (void)printf("%-28s %9.1f us   of 100    %9.1f us   ratio %5.2f  goal <= 1.30  %s\n", "tail of 50 at 100,000",
+                     median(took[1]) / 1000, median(took[0]) / 1000, x, x <= 1.3 ? "ok" : "MISSED");
+    }
+    return r;
+}
+
+enum { FORKS = 20000 };
+
+/* A node and a thread, not waiting for a sync: what it costs besides the disk. */
+WEFT_SUSPENDS static int forks(struct upp_err *err)
+{
+    int r = 0;
+    for (unsigned i = 0; i < FORKS && r >= 0; i++) {
+        int64_t          now = wb_wall_ms();
+        struct wl_node   n   = {.key           = key_of(100000 + i),
+                                .id            = id_of(100000 + i),
+                                .tree          = id_of(7),
+                                .parent        = key_of(3),
+                                .parent_length = 1000,
+                                .created_ms    = now};
+        struct wl_thread t   = {.id         = id_of(500000 + i),
+                                .tree       = id_of(7),
+                                .head       = n.key,
+                                .kind       = WL_MAIN,
+                                .version    = 1,
+                                .created_ms = now,
+                                .updated_ms = now};
+        struct wl_change c[] = {{.kind = WL_ADD_NODE, .node = &n}, {.kind = WL_ADD_THREAD, .thread = &t}};
+        r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = c, .n = 2}, err);
+    }
+    return r;
+}
+
+WEFT_SUSPENDS static int open_new(struct upp_err *err)
+{
+    remove_all("weft");
+    return ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path_of("weft")), &store, err);
+}
+
+WEFT_SUSPENDS static int program(void *arg, struct upp_err *err)
+{
+    (void)arg;
+    int r = open_new(err);
+    if (r >= 0)
+        r = add_nodes(err);
+    floor_open();
+    if (r >= 0)
+        r = appends("append alone", 1, STEPS, 0.8, err);
+    if (r >= 0)
+        r = appends("64 sessions", SESSIONS, STEPS, 0.8, err);
+    if (r < 0)
+        return r;
+    uint64_t commits = store->count.commits, transactions = store->count.transactions, rows = store->count.rows;
+    store->ops->close(store);
+    floor_close();
+    double each = size_of("weft") / (double)rows;
+    (void)printf("%-28s %9.1f B beyond the %d of the row; bare table %.1f; goal <= 0.25 x + 300  %s\n", "bytes a row",
+                 each - BODY - TAPE, BODY + TAPE, size_of("floor") / (double)floor_n - BODY - TAPE,
+                 each <= 1.25 * (BODY + TAPE) + 300 ? "ok" : "MISSED");
+    (void)printf("%-28s %9.1f commits\n", "a transaction holds", (double)commits / (double)transactions);
+
+    r = open_new(err);
+    if (r >= 0)
+        r = tails(err);
+    if (r < 0)
+        return r;
+    store->ops->close(store);
+    r = open_new(err);
+    if (r < 0)
+        return r;
+    double   before = 100000; /* the empty tables */
+    uint64_t from   = wb_mono_ns();
+    r               = forks(err);
+    double took     = (double)(wb_mono_ns() - from) / FORKS / 1000;
+    store->ops->close(store);
+    if (r >= 0)
+        (void)printf("%-28s %9.1f us %26.1f B   goal <= 25 us, <= 200 B  %s\n", "fork (not synced)", took,
+                     (size_of("weft") - before) / FORKS,
+                     took <= 25 && (size_of("weft") - before) / FORKS <= 200 ? "ok" : "MISSED");
+    remove_all("weft");
+    remove_all("floor");
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    struct weft_loop *l   = NULL;
+    struct upp_err    err = {0};
+    if (argc > 1)
+        folder = argv[1];
+    memset(body, 'b', sizeof body);
+    memset(tape, 't', sizeof tape);
+    must(weft_loop_open(NULL, &l, &err), &err);
+    must(weft_loop_run(l, "bench", program, NULL, &err), &err);
+    weft_loop_close(l);
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* cli/args.c — see args.h. */
+#include "cli/args.h"
+
+#include <string.h>
+
+static const struct cli_option *find(const struct cli_option *options, size_t n, const char *arg, const char **value)
+{
+    size_t len = strcspn(arg, "=");
+    *value     = arg[len] ? arg + len + 1 : NULL;
+    for (size_t i = 0; i < n; i++)
+        if (strlen(options[i].name) == len && memcmp(options[i].name, arg, len) == 0)
+            return &options[i];
+    return NULL;
+}
+
+int cli_parse(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
+              const char **words, size_t max, size_t *n_words)
+{
+    bool all_words = false;
+    *n_words       = 0;
+    for (int i = 1; i < argc; i++) {
+        const char *arg = argv[i], *value;
+        if (!all_words && strcmp(arg, "--") == 0) {
+            all_words = true;
+            continue;
+        }
+        if (all_words || arg[0] != '-' || !arg[1]) {
+            if (*n_words == max)
+                return cli_misuse(self, "does not take '%s'", arg);
+            words[(*n_words)++] = arg;
+            continue;
+        }
+        const struct cli_option *o = find(options, n, arg, &value);
+        if (!o || (value && !o->wants))
+            return cli_misuse(self, "does not take '%s'", arg);
+        if (!o->wants) {
+            *o->flag = true;
+            continue;
+        }
+        if (!value)
+            value = argv[++i]; /* NULL at the end */
+        if (!value || !value[0])
+            return cli_misuse(self, "%s wants %s", o->name, o->wants);
+        *o->value = value;
+    }
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* cli/cmd_config.c — weft config check: every mistake of a configuration, with its place. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/defs.h"
+#include "cli/args.h"
+#include "cli/setup.h"
+
+static int check(const struct cli_command *self, const char *path)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
+    struct upp_err                                err    = {0};
+    int r = wc_config_load(path, UPP_OPTS(wc_opts, .loop = weft_loop_with), &report, &config, &err);
+    cli_print_mistakes(stdout, path, &report);
+    if (r < 0 && !report.errors)
+        return cli_fail(self, &err);
+    if (r >= 0)
+        (void)printf("%s: good: %zu agents, %zu models, %zu tools\n", path, config->n_agents, config->n_models,
+                     config->n_tools);
+    return r < 0 ? CLI_FAILED : CLI_GOOD;
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    const char             *file = NULL, *words[2];
+    size_t                  n;
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL}};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    if (bad)
+        return bad;
+    if (n < 1 || strcmp(words[0], "check") != 0)
+        return cli_misuse(self, "wants the word check");
+    return check(self, n > 1 ? words[1] : cli_config_path(file));
+}
+
+const struct cli_command cli_config = {
+    .name    = "config",
+    .usage   = "check [FILE] [--config FILE]",
+    .summary = "checks a configuration",
+    .help    = "Prints every mistake of the configuration as FILE:LINE:COLUMN: sentence, and exits 1 if there is one.\n"
+               "Warnings are printed too, and are no mistakes.",
+    .run     = run,
+};

@@ -1,0 +1,308 @@
+/* cli/cmd_run.c — weft run AGENT TEXT: one run, and what it says.
+ *
+ * The run belongs to whoever owns the store. When that one goes away in the middle, this command finds the next owner,
+ * or becomes it, and reads on where it was.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#include "base/defs.h"
+#include "base/file.h"
+#include "base/hooks.h"
+#include "cli/args.h"
+#include "cli/door.h"
+#include "cli/setup.h"
+#include "cli/shown.h"
+#include "json/value.h"
+#include "json/write.h"
+
+enum { INPUT_MAX = 8 << 20, LOST_MAX = 5 /* times in a row that a stream ends without an event */ };
+
+struct running {
+    struct upp_str     agent, text, thread_text;
+    struct cli_door    door;
+    struct cli_shown   shown;
+    struct wb_arena    arena;
+    struct wb_uuid     thread;
+    struct weft_fiber *fiber;
+    char               key[WB_UUID_TEXT + 1];
+    char               last_id[64]; /* of the last event had */
+    int                signal_fd;
+    bool               interrupted;
+};
+
+/* ---- Signals --------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int ask_cancel(struct running *c, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    yyjson_val                               *ignored;
+    char                                      id[64];
+    struct upp_str path = wb_arena_printf(&a, "/v1/runs/%s/cancel", cli_id("run_", c->shown.run, id));
+    int            r    = wb_arena_check(&a, err);
+    return r < 0 ? r
+                 : cli_door_call(&c->door, &(struct cli_request){.method = "POST", .path = path}, &a, &ignored, err);
+}
+
+/* The first one cancels the run, where there is one; the second one, or any before, ends the command. */
+WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
+{
+    struct running             *c = arg;
+    static const struct wb_uuid none;
+    for (;;) {
+        struct signalfd_siginfo info;
+        int64_t                 n = weft_read(c->signal_fd, &info, sizeof info, err);
+        if (n < 0)
+            return (int)n;
+        bool again     = c->interrupted;
+        c->interrupted = true;
+        if (again || wb_uuid_eq(c->shown.run, none) || ask_cancel(c, err) < 0)
+            weft_fiber_cancel(c->fiber);
+    }
+}
+
+static int open_signals(struct running *c, struct upp_err *err)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only for nonsense */
+    c->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return c->signal_fd < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;
+}
+
+/* ---- The run ------------------------------------------------------------------------------------------------ */
+
+/* The thread: a new one, or the one that was named, whose id the owner knows in every spelling. */
+WEFT_SUSPENDS static int find_thread(struct running *c, struct upp_err *err)
+{
+    yyjson_val *v, *id;
+    if (c->thread_text.n && wl_id_parse(c->thread_text, UPP_STR("thread_"), &c->thread))
+        return 0;
+    if (c->thread_text.n)
+        return upp_fail(err, UPP_EINVALID, "'%.*s' is no id of a thread", UPP_FMT(c->thread_text));
+    int r = cli_door_call(&c->door, &(struct cli_request){.method = "POST",
+                                                          .path = UPP_STR("/v1/threads"), .body = UPP_STR("{}")},
+                                                          &c->arena, &v, err);
+    if (r < 0)
+        return r;
+    id = yyjson_obj_get(v, "id");
+    if (!id || !yyjson_is_str(id) || !wl_id_parse(wj_text(id), UPP_STR("thread_"), &c->thread))
+        return upp_fail(err, UPP_EPROTO, "the owner of the store made a thread without an id");
+    return 0;
+}
+
+static int write_request(struct running *c, struct wb_buf *out, struct upp_err *err)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, out, err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("assistant_id"));
+    wj_write_str(&w, c->agent);
+    wj_write_name(&w, UPP_STR("stream"));
+    wj_write_bool(&w, true);
+    wj_write_name(&w, UPP_STR("additional_messages"));
+    wj_write_open(&w, '[');
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("role"));
+    wj_write_str(&w, UPP_STR("user"));
+    wj_write_name(&w, UPP_STR("content"));
+    wj_write_str(&w, c->text);
+    wj_write_close(&w, '}');
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+/* The stream: of the run that this request starts, or, once it is known, of the same run from the last event on. Asked
+ * twice it is the same run: the request has a key. */
+WEFT_SUSPENDS static int begin_stream(struct running *c, struct cli_answer *a, struct upp_err *err)
+{
+    static const struct wb_uuid           none;
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
+    char                                  id[64];
+    struct cli_request                    q = {.method = "GET", .last_event_id = wb_cstr(c->last_id)};
+    int                                   r = 0;
+    if (wb_uuid_eq(c->shown.run, none)) {
+        r      = write_request(c, &body, err);
+        q      = (struct cli_request){.method = "POST", .body = wb_buf_str(&body), .key = wb_cstr(c->key)};
+        q.path = wb_arena_printf(&c->arena, "/v1/threads/%s/runs?as=uap", cli_id("thread_", c->thread, id));
+    } else
+        q.path = wb_arena_printf(&c->arena, "/v1/runs/%s/events?as=uap", cli_id("run_", c->shown.run, id));
+    if (r >= 0)
+        r = wb_arena_check(&c->arena, err);
+    if (r >= 0)
+        r = cli_door_ask(&c->door, &q, a, err);
+    if (r >= 0 && a->status / 100 != 2)
+        r = cli_answer_fail(a, err);
+    return r;
+}
+
+/* Reads until the run is over: 1; or until the stream is lost: 0, and *some says whether it brought anything. */
+WEFT_SUSPENDS static int follow(struct running *c, bool *some, struct upp_err *err)
+{
+    WB_CLEANUP(cli_answer_done) struct cli_answer a;
+    cli_answer_init(&a);
+    int r = begin_stream(c, &a, err);
+    while (r >= 0) {
+        r = cli_read_event(&a, err);
+        if (r <= 0)
+            break;
+        *some = true;
+        r     = cli_shown_event(&c->shown, wb_buf_str(&a.id), wb_buf_str(&a.data), err);
+        if (r < 0)
+            return r;
+        if (a.id.n)
+            (void)snprintf(c->last_id, sizeof c->last_id, "%.*s", UPP_FMT(wb_buf_str(&a.id)));
+        if (cli_shown_over(&c->shown))
+            return 1;
+    }
+    return r == -UPP_ENET || r == -UPP_EBUSY ? 0 : r; /* the owner died, or stops */
+}
+
+WEFT_SUSPENDS static int run_it(struct running *c, struct upp_err *err)
+{
+    int r = cli_door_open(&c->door, true, err);
+    if (r >= 0)
+        r = find_thread(c, err);
+    for (unsigned lost = 0; r >= 0;) {
+        bool some = false;
+        r         = follow(c, &some, err);
+        if (r != 0)
+            break;
+        lost = some ? 0 : lost + 1;
+        if (lost == LOST_MAX)
+            return upp_fail(err, UPP_ENET, "the events of the run cannot be had");
+        cli_door_close(&c->door);
+        r = cli_door_open(&c->door, true, err);
+    }
+    return r < 0 ? r : cli_shown_end(&c->shown, c->thread, err);
+}
+
+WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
+{
+    struct running   *c       = arg;
+    struct weft_scope signals = {.flags = WEFT_SCOPE_ISOLATED};
+    c->fiber                  = weft_fiber_self();
+    int r                     = weft_scope_spawn(&signals, "signals", watches_signals, c, NULL, err);
+    if (r >= 0)
+        r = run_it(c, err);
+    cli_door_close(&c->door);
+    weft_scope_close(&signals);
+    return r;
+}
+
+/* ---- The command --------------------------------------------------------------------------------------------- */
+
+static int read_text(const char *word, struct wb_buf *in, struct upp_str *ret, struct upp_err *err)
+{
+    *ret = wb_cstr(word);
+    if (strcmp(word, "-") != 0)
+        return 0;
+    for (;;) {
+        if (!wb_buf_reserve(in, 4096))
+            return wb_buf_check(in, err);
+        int64_t n = wb_fd_read(0, in->p + in->n, 4096);
+        if (n < 0)
+            return upp_fail(err, UPP_EINVALID, "standard input cannot be read");
+        if (n == 0)
+            break;
+        in->n += (size_t)n;
+    }
+    *ret = wb_buf_str(in);
+    return 0;
+}
+
+static int exit_code(struct running *c)
+{
+    if (cli_shown_is(&c->shown, "completed"))
+        return CLI_GOOD;
+    (void)fflush(stdout);
+    if (c->interrupted)
+        (void)fprintf(stderr, "weft run: interrupted: the run is cancelled\n");
+    else
+        cli_shown_explain(&c->shown);
+    return c->interrupted ? CLI_INTERRUPTED : CLI_FAILED;
+}
+
+static void running_done(struct running *c)
+{
+    cli_shown_done(&c->shown);
+    wb_arena_done(&c->arena);
+    wb_fd_close(&c->signal_fd);
+}
+
+static int go(const struct cli_command *self, struct running *c, const char *file, const char *store)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    struct wrt_place                              place;
+    struct wb_uuid                                key;
+    struct upp_err                                err = {0};
+    int                                           r   = cli_config_load(file, false, &config, &err);
+    if (r >= 0)
+        r = wrt_place_of(config, store, &place, &err);
+    if (r >= 0)
+        r = wb_uuid_new(&key, &err);
+    if (r >= 0)
+        r = open_signals(c, &err);
+    if (r < 0)
+        return cli_fail(self, &err);
+    (void)cli_log_setup(config, NULL, WB_WARN);
+    (void)wb_uuid_text(key, c->key);
+    c->door.config = config;
+    c->door.place  = &place;
+    r              = cli_on_loop(command, c, &err);
+    if (r < 0 && c->interrupted) {
+        (void)fprintf(stderr, "weft run: interrupted\n");
+        return CLI_INTERRUPTED;
+    }
+    return r < 0 ? cli_fail(self, &err) : exit_code(c);
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf   in   = WB_BUF(INPUT_MAX);
+    WB_CLEANUP(running_done) struct running c    = {.arena = WB_ARENA(16u << 20), .signal_fd = -1};
+    const char                             *file = NULL, *store = NULL, *thread = NULL, *words[2];
+    bool                                    events = false, json = false;
+    size_t                                  n;
+    struct upp_err                          err       = {0};
+    const struct cli_option                 options[] = {{"--config", "a file", &file, NULL},
+                                                         {"--store", "memory: or sqlite:PATH", &store, NULL},
+                                                         {"--thread", "an id", &thread, NULL},
+                                                         {"--events", NULL, NULL, &events},
+                                                         {"--json", NULL, NULL, &json}};
+    cli_shown_init(&c.shown, CLI_SHOW_TEXT);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    if (bad)
+        return bad;
+    if (n < 2)
+        return cli_misuse(self, "wants an agent and a text");
+    c.shown.how   = events ? json ? CLI_SHOW_EVENTS : CLI_SHOW_LINES : json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
+    c.agent       = wb_cstr(words[0]);
+    c.thread_text = wb_cstr(thread);
+    if (read_text(words[1], &in, &c.text, &err) < 0)
+        return cli_fail(self, &err);
+    return go(self, &c, file, store);
+}
+
+const struct cli_command cli_run = {
+    .name    = "run",
+    .usage   = "AGENT TEXT [--thread ID] [--events] [--json] [--config FILE] [--store URL]",
+    .summary = "one run of an agent, and what it says",
+    .help =
+        "Gives TEXT (-: standard input) to AGENT, in a new thread or in that of ID, and prints the answer as it "
+        "comes.\n"
+        "  --json            one JSON object in the end: run, thread, status, text, usage, error, pending\n"
+        "  --events          a line an event\n"
+        "  --events --json   the events themselves (UAP's AgentStreamEvents), one a line\n"
+        "Where a server owns the store, the server runs it. Ctrl-C cancels the run, twice leaves at once.\n"
+        "Exits 0 when the run is completed; 1 when it failed, was cancelled by another or waits for answers (standard\n"
+        "error says for which, and how to give them); 130 when it was interrupted.",
+    .run = run,
+};

@@ -1,0 +1,113 @@
+/* cli/cmd_serve.c — weft serve: the server, until a signal stops it. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/defs.h"
+#include "cli/args.h"
+#include "cli/setup.h"
+#include "server/routes_v1.h"
+#include "server/server.h"
+
+struct serving {
+    const struct wc_config *config;
+    struct wrt_place        place;
+    char                    listen[256];
+};
+
+/* A connection is a descriptor: as many as the system allows. */
+static void raise_files(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur == l.rlim_max)
+        return;
+    l.rlim_cur = l.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &l);
+}
+
+/* The lock comes first and recovery last: who cannot listen has taken up nothing. */
+WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
+{
+    struct serving                                     *s          = arg;
+    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt         = NULL;
+    UPP_CLEANUP(sv_server_closep) struct sv_server     *server     = NULL;
+    char                                                local[128] = "";
+    size_t                                              recovered  = 0;
+    int r = wrt_runtime_open(weft_loop_current(), s->config, &s->place, &rt, err);
+    if (r < 0)
+        return r;
+    if (wrt_socket(rt)[0])
+        (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(rt));
+    r = sv_server_open(weft_loop_current(),
+                       UPP_OPTS(sv_server_opts, .listen = s->listen, .listen_local = local[0] ? local : NULL,
+                                .routes = &sv_routes_v1, .engine = rt->engine, .store = rt->store,
+                                .on_busy = s->config->on_busy, .signals = true),
+                       &server, err);
+    if (r == -UPP_EBUSY) {
+        struct upp_err why = *err;
+        return upp_fail(err, UPP_EBUSY, "%s; --listen ADDR:PORT chooses another address", why.msg);
+    }
+    if (r >= 0)
+        r = wrt_runtime_recover(rt, &recovered, err);
+    if (r < 0)
+        return r;
+    wb_log(WB_INFO, "ready", WB_LZ("url", sv_server_url(server, 0)), WB_LZ("store", rt->store->ops->name),
+           WB_LZ("path", s->place.path), WB_LU("recovered", recovered));
+    (void)printf("listening on %s\n", sv_server_url(server, 0));
+    (void)fflush(stdout);
+    r = sv_server_run(server, err);
+    wb_log(WB_INFO, "stopped");
+    return r;
+}
+
+static void put_listen(struct serving *s, const char *given)
+{
+    const struct wc_config *c     = s->config;
+    bool                    colon = memchr(c->host.p, ':', c->host.n);
+    if (given)
+        (void)snprintf(s->listen, sizeof s->listen, "%s", given);
+    else
+        (void)snprintf(s->listen, sizeof s->listen, "%s%.*s%s:%u", colon ? "[" : "", UPP_FMT(c->host), colon ? "]" : "",
+                       c->port);
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    struct serving                                s      = {0};
+    struct upp_err                                err    = {0};
+    const char                                   *file = NULL, *listen = NULL, *store = NULL, *level = NULL;
+    size_t                                        n;
+    const struct cli_option                       options[] = {{"--config", "a file", &file, NULL},
+                                                               {"--listen", "ADDR:PORT", &listen, NULL},
+                                                               {"--store", "memory: or sqlite:PATH", &store, NULL},
+                                                               {"--log-level", "a level", &level, NULL}};
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
+    if (bad)
+        return bad;
+    int r = cli_config_load(file, false, &config, &err);
+    if (r < 0)
+        return cli_fail(self, &err);
+    if (!cli_log_setup(config, level, WB_INFO))
+        return cli_misuse(self, "'%s' is no log level: off, error, warn, info, debug, trace", level);
+    s.config = config;
+    put_listen(&s, listen);
+    raise_files();
+    r = wrt_place_of(config, store, &s.place, &err);
+    if (r >= 0)
+        r = cli_on_loop(serve, &s, &err);
+    return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
+}
+
+const struct cli_command cli_serve = {
+    .name    = "serve",
+    .usage   = "[--config FILE] [--listen ADDR:PORT] [--store URL] [--log-level LEVEL]",
+    .summary = "the server",
+    .help =
+        "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"
+        "for commands, on a Unix socket beside the database. Prints `listening on http://ADDR:PORT` when it is ready:\n"
+        "runs that were cut short have been taken up. URL is memory: or sqlite:PATH.\n"
+        "SIGTERM and SIGINT stop it: what is being answered is finished, runs stop where they are and go on at the\n"
+        "next start. A second signal stops it at once.",
+    .run = run,
+};

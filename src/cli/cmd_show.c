@@ -1,0 +1,217 @@
+/* cli/cmd_show.c — weft show THREAD: what was said, called and answered on a thread's path. */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "base/iso8601.h"
+#include "cli/args.h"
+#include "cli/print.h"
+#include "cli/reading.h"
+#include "cli/shown.h"
+#include "json/write.h"
+#include "log/log.h"
+#include "model/upp_json.h"
+
+enum { LIMIT = 100, LIMIT_MAX = 100000, PAGE = 256, INDENT = 4 };
+
+struct showing {
+    const char      *id;
+    bool             json;
+    uint64_t         limit;
+    struct wl_thread thread;
+    struct wl_path   path;
+};
+
+static const char *role_name(const struct wm_entry *e)
+{
+    static const char *const names[] = {
+        [UPP_ROLE_USER] = "user", [UPP_ROLE_ASSISTANT] = "assistant", [UPP_ROLE_TOOL] = "tool"};
+    return e->kind == WM_ENTRY_EVENT                                   ? "event"
+           : e->kind == WM_ENTRY_TURN                                  ? "turn"
+           : e->message.role < WB_LEN(names) && names[e->message.role] ? names[e->message.role]
+                                                                       : "message";
+}
+
+static const char *kind_name(uint8_t kind)
+{
+    static const char *const names[] = {[WM_ENTRY_MESSAGE] = "message",
+                                        [WM_ENTRY_EVENT]   = "event",
+                                        [WM_ENTRY_REPAIR]  = "repair",
+                                        [WM_ENTRY_TURN]    = "turn"};
+    return kind < WB_LEN(names) && names[kind] ? names[kind] : "unknown";
+}
+
+/* ---- For people ------------------------------------------------------------------------------------------- */
+
+static void print_part(const struct upp_part *p)
+{
+    (void)printf("%*s", INDENT, "");
+    switch (p->kind) {
+    case UPP_PART_TEXT:
+        cli_print_text(stdout, p->text, INDENT);
+        break;
+    case UPP_PART_REASONING:
+        (void)printf("(");
+        cli_print_text(stdout, p->text, INDENT);
+        (void)printf(")");
+        break;
+    case UPP_PART_CALL:
+    case UPP_PART_RESULT:
+        (void)printf("%s ", p->kind == UPP_PART_CALL ? "->" : p->is_error ? "<- error:" : "<-");
+        cli_print_text(stdout, p->name.n ? p->name : p->id, INDENT);
+        (void)printf(" ");
+        cli_print_text(stdout, p->text, INDENT);
+        break;
+    default:
+        (void)printf("[");
+        cli_print_text(stdout, p->media ? p->media->mime : UPP_STR("a medium"), INDENT);
+        (void)printf("]");
+    }
+    (void)printf("%s\n", p->cut ? " ..." : "");
+}
+
+static void print_line(const struct wl_line *line)
+{
+    const struct wm_entry *e = &line->entry;
+    char                   time[WB_TIME_TEXT], id[64];
+    struct wb_time         t = wb_time_from_ms(e->message.time_ms);
+    (void)wb_time_upp(&t, time);
+    (void)printf("%s", role_name(e));
+    if (e->who.n) {
+        (void)printf(" ");
+        cli_print_text(stdout, e->who, INDENT);
+    }
+    (void)printf("  %s  %s%s%s\n", cli_id("msg_", line->id, id), time, e->kind == WM_ENTRY_REPAIR ? "  repair" : "",
+                 e->message.interrupted ? "  interrupted" : "");
+    for (size_t i = 0; i < e->message.n_parts; i++)
+        print_part(&e->message.parts[i]);
+    if (e->data.n) {
+        (void)printf("%*s", INDENT, "");
+        cli_print_text(stdout, e->data, INDENT);
+        (void)printf("\n");
+    }
+}
+
+static void print_head(const struct showing *s)
+{
+    char id[64];
+    (void)printf("%s  %u entries", cli_id("thread_", s->thread.id, id), s->path.length);
+    for (size_t i = 1; i < s->path.n; i++)
+        (void)printf(", branched at %u", s->path.spans[i].before);
+    (void)printf("\n");
+    if (s->limit < s->path.length)
+        (void)printf("(the last %u)\n", (unsigned)s->limit);
+}
+
+/* ---- For programs ------------------------------------------------------------------------------------------- */
+
+static void member(struct wj_writer *w, const char *name, struct upp_str text)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_str(w, text);
+}
+
+static int write_line(const struct wl_line *line, struct upp_err *err)
+{
+    static const struct wb_uuid           none;
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(256u << 20);
+    const struct wm_entry                *e   = &line->entry;
+    struct upp_message                    m   = e->message;
+    struct wj_writer                      w;
+    char                                  id[64], run[64];
+    if (!m.id.n)
+        m.id = wb_cstr(cli_id("msg_", line->id, id));
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    member(&w, "id", wb_cstr(cli_id("msg_", line->id, id)));
+    member(&w, "kind", wb_cstr(kind_name(e->kind)));
+    member(&w, "who", e->who);
+    member(&w, "run",
+           wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
+    wj_write_name(&w, UPP_STR("step"));
+    wj_write_u64(&w, e->step);
+    wj_write_name(&w, UPP_STR("message"));
+    if (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR)
+        wm_message_write(&w, &m);
+    else
+        wj_write_null(&w);
+    wj_write_name(&w, UPP_STR("data"));
+    if (e->data.n)
+        wj_write_raw(&w, e->data.p, e->data.n);
+    else
+        wj_write_null(&w);
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r >= 0)
+        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return r;
+}
+
+/* ---- The command ---------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int show_entries(struct cli_reading *rd, struct upp_err *err)
+{
+    struct showing *s  = rd->arg;
+    uint32_t        at = s->path.length > s->limit ? s->path.length - (uint32_t)s->limit : 0;
+    while (at < s->path.length) {
+        uint32_t                                  n = WB_MIN(s->path.length - at, (uint32_t)PAGE);
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(512u << 20);
+        struct wl_line                           *lines;
+        size_t                                    got;
+        int r = wl_path_tail(rd->store, &rd->owner, &s->path, at + n, n, &a, &lines, &got, err);
+        for (size_t i = 0; r >= 0 && i < got; i++)
+            if (s->json)
+                r = write_line(&lines[i], err);
+            else
+                print_line(&lines[i]);
+        if (r < 0)
+            return r;
+        at += n;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS static int show(struct cli_reading *rd, struct upp_err *err)
+{
+    struct showing *s = rd->arg;
+    struct wl_end   end;
+    int             r = wl_thread_find(rd->store, &rd->owner, wb_cstr(s->id), &rd->arena, &s->thread, err);
+    if (r >= 0)
+        r = wl_node_end(rd->store, &rd->owner, s->thread.head, &end, err);
+    if (r >= 0)
+        r = wl_path_open(rd->store, &rd->owner, s->thread.head, end.length, &rd->arena, &s->path, err);
+    if (r < 0)
+        return r;
+    if (!s->json)
+        print_head(s);
+    return show_entries(rd, err);
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct showing          s    = {.limit = LIMIT};
+    const char             *file = NULL, *store = NULL, *limit = NULL;
+    size_t                  n;
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--limit", "a number", &limit, NULL},
+                                         {"--json", NULL, NULL, &s.json}};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, &n);
+    if (bad)
+        return bad;
+    if (n < 1)
+        return cli_misuse(self, "wants the id of a thread");
+    if (limit && (!wb_str_u64(wb_cstr(limit), &s.limit) || s.limit < 1 || s.limit > LIMIT_MAX))
+        return cli_misuse(self, "--limit is 1 to %d", LIMIT_MAX);
+    return cli_read_store(self, file, store, show, &s);
+}
+
+const struct cli_command cli_show = {
+    .name    = "show",
+    .usage   = "THREAD [--json] [--limit N] [--config FILE] [--store URL]",
+    .summary = "what was said on a thread",
+    .help = "The entries of a thread, the last N of them (default 100): who, when, texts, -> calls and <- results, and "
+            "where\n"
+            "its path branched off another. --json: an object an entry and line, with the message in UPP's JSON.\n"
+            "Reads the database also while a server is at work on it.",
+    .run  = run,
+};

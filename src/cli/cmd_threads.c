@@ -1,0 +1,109 @@
+/* cli/cmd_threads.c — weft threads: those there are, the one that changed last first. */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "base/iso8601.h"
+#include "cli/args.h"
+#include "cli/print.h"
+#include "cli/reading.h"
+#include "cli/shown.h"
+#include "json/write.h"
+#include "log/log.h"
+#include "model/upp_json.h"
+
+enum { PAGE = 256 };
+
+struct listing {
+    bool   json;
+    size_t n;
+};
+
+static int write_thread(const struct wl_thread *t, uint32_t length, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(64u << 20);
+    struct wj_writer                      w;
+    char                                  id[64];
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("id"));
+    wj_write_str(&w, wb_cstr(cli_id("thread_", t->id, id)));
+    wj_write_name(&w, UPP_STR("created"));
+    wm_time_write(&w, t->created_ms);
+    wj_write_name(&w, UPP_STR("updated"));
+    wm_time_write(&w, t->updated_ms);
+    wj_write_name(&w, UPP_STR("entries"));
+    wj_write_u64(&w, length);
+    wj_write_name(&w, UPP_STR("title"));
+    wj_write_str(&w, t->title);
+    wj_write_name(&w, UPP_STR("metadata"));
+    struct upp_str metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
+    wj_write_raw(&w, metadata.p, metadata.n);
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r >= 0)
+        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return r;
+}
+
+WEFT_SUSPENDS static int list_one(struct cli_reading *rd, const struct wl_thread *t, struct upp_err *err)
+{
+    struct listing *l = rd->arg;
+    struct wl_end   end;
+    struct wl_path  path;
+    char            id[64], time[WB_TIME_TEXT];
+    int             r = wl_node_end(rd->store, &rd->owner, t->head, &end, err);
+    if (r >= 0)
+        r = wl_path_open(rd->store, &rd->owner, t->head, end.length, &rd->arena, &path, err);
+    if (r < 0)
+        return r;
+    l->n++;
+    if (l->json)
+        return write_thread(t, path.length, err);
+    struct wb_time updated = wb_time_from_ms(t->updated_ms);
+    (void)wb_time_upp(&updated, time);
+    (void)printf("%s  %s  %6u  ", cli_id("thread_", t->id, id), time, path.length);
+    cli_print_text(stdout, t->title, 0);
+    (void)putchar('\n');
+    return 0;
+}
+
+WEFT_SUSPENDS static int list_all(struct cli_reading *rd, struct upp_err *err)
+{
+    struct wb_uuid after = {{0}};
+    for (size_t n = PAGE; n == PAGE;) {
+        struct wl_thread *t;
+        wb_arena_reset(&rd->arena);
+        int r = rd->store->ops->threads(rd->store, &rd->owner, after, PAGE, &rd->arena, &t, &n, err);
+        if (r < 0)
+            return r;
+        if (n)
+            after = t[n - 1].id;
+        for (size_t i = 0; i < n; i++)
+            if (t[i].kind == WL_MAIN) {
+                r = list_one(rd, &t[i], err);
+                if (r < 0)
+                    return r;
+            }
+    }
+    return 0;
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct listing          l    = {0};
+    const char             *file = NULL, *store = NULL;
+    size_t                  n;
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &l.json}};
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
+    return bad ? bad : cli_read_store(self, file, store, list_all, &l);
+}
+
+const struct cli_command cli_threads = {
+    .name    = "threads",
+    .usage   = "[--json] [--config FILE] [--store URL]",
+    .summary = "the threads of the store",
+    .help = "A line a thread, the one that changed last first: id, when it changed, how many entries it has, title.\n"
+            "--json: an object a line. Reads the database also while a server is at work on it.",
+    .run  = run,
+};

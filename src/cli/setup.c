@@ -1,0 +1,71 @@
+/* cli/setup.c — see setup.h. */
+#include "cli/setup.h"
+
+#include <stdlib.h>
+
+#include "base/defs.h"
+
+const char *cli_config_path(const char *given)
+{
+    const char *env = getenv("WEFT_CONFIG");
+    return given ? given : env && env[0] ? env : "weft.yaml";
+}
+
+void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *report)
+{
+    for (size_t i = 0; i < report->n; i++) {
+        const struct wc_mistake *m = &report->list[i];
+        (void)fprintf(out, "%s:%u:%u: %s%.*s\n", path, m->line, m->column, m->warning ? "warning: " : "",
+                      UPP_FMT(m->text));
+    }
+    if (report->left_out)
+        (void)fprintf(out, "%s: and %zu more\n", path, report->left_out);
+}
+
+int cli_config_load(const char *given, bool text_only, struct wc_config **ret, struct upp_err *err)
+{
+    WB_CLEANUP(wc_report_done) struct wc_report report = {0};
+    const char                                 *path   = cli_config_path(given);
+    int r = wc_config_load(path, UPP_OPTS(wc_opts, .loop = weft_loop_with, .no_files = text_only), &report, ret, err);
+    if (r == -UPP_EINVALID && report.errors > 1) {
+        cli_print_mistakes(stderr, path, &report);
+        return upp_fail(err, UPP_EINVALID, "%s has %zu mistakes", path, report.errors);
+    }
+    if (r == -UPP_ENOTFOUND && !given)
+        return upp_fail(err, UPP_ENOTFOUND, "there is no %s: give one with --config FILE or WEFT_CONFIG", path);
+    return r;
+}
+
+static bool level_of(const char *word, enum wb_log_level *ret)
+{
+    static const char *const words[] = {"off", "error", "warn", "info", "debug", "trace"};
+    for (size_t i = 0; i < WB_LEN(words); i++)
+        if (strcmp(words[i], word) == 0) {
+            *ret = (enum wb_log_level)(WB_OFF + i);
+            return true;
+        }
+    return false;
+}
+
+bool cli_log_setup(const struct wc_config *c, const char *level, enum wb_log_level otherwise)
+{
+    const char       *env  = getenv("LOG_LEVEL");
+    enum wb_log_level used = otherwise;
+    if (level && !level_of(level, &used))
+        return false;
+    if (!level && otherwise == WB_INFO && c->log_said)
+        used = c->log_level;
+    else if (!level && env)
+        (void)level_of(env, &used); /* a variable of that name may be another program's */
+    wb_log_setup(used, c->log_format, 2);
+    return true;
+}
+
+int cli_on_loop(weft_fn *fn, void *arg, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *loop = NULL;
+    int                                             r    = weft_loop_open(NULL, &loop, err);
+    if (r >= 0)
+        r = weft_fiber_report_overflow(err);
+    return r < 0 ? r : weft_loop_run(loop, "command", fn, arg, err);
+}

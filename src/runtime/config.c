@@ -1,0 +1,316 @@
+/* runtime/config.c — see config.h: the file as a whole, and the sections that are one line long. */
+#include "runtime/config.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/command.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hooks.h"
+#include "json/value.h"
+#include "model/run.h"
+#include "run/engine.h"
+#include "runtime/config_read.h"
+
+enum { ARENA_MAX = 64 << 20, REPORT_MAX = 256 << 10 };
+
+/* ---- server, store, log ... -----------------------------------------------------------------------------------------
+ */
+
+/* "127.0.0.1:8787", "[::1]:8787", "localhost:0". */
+static bool split_address(struct upp_str s, struct upp_str *host, uint64_t *port)
+{
+    size_t colon = s.n;
+    while (colon > 0 && s.p[colon - 1] != ':')
+        colon--;
+    if (colon < 2 || !wb_str_u64(wb_str_sub(s, colon, s.n), port) || *port > UINT16_MAX)
+        return false;
+    *host         = wb_str_sub(s, 0, colon - 1);
+    bool brackets = host->p[0] == '[' && host->p[host->n - 1] == ']';
+    if (brackets)
+        *host = wb_str_sub(*host, 1, host->n - 2);
+    return host->n && brackets == (memchr(host->p, ':', host->n) != NULL) && !memchr(host->p, '[', host->n) &&
+           !memchr(host->p, 0, host->n);
+}
+
+static void read_listen(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_config *c = into;
+    struct upp_str    text, host;
+    uint64_t          port;
+    if (!wc_text(r, n, "listen", &text))
+        return;
+    if (!split_address(text, &host, &port)) {
+        wc_mistake(r, n, "listen is ADDRESS:PORT, as in 127.0.0.1:8787 or [::1]:8787");
+        return;
+    }
+    c->host = wb_arena_dup(&c->arena, host);
+    c->port = (uint16_t)port;
+}
+
+static void read_server(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {{"listen", read_listen, 0}, {"api_keys_file", NULL, 0}};
+    wc_map(r, n, "server", keys, WB_LEN(keys), into);
+}
+
+static void read_store(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_config *c = into;
+    struct upp_str    text;
+    if (!wc_text(r, n, "store", &text))
+        return;
+    if (wb_str_eq(text, UPP_STR("memory:")) || wb_str_eq(text, UPP_STR("memory")))
+        c->store = WC_STORE_MEMORY;
+    else if (wb_str_starts(text, UPP_STR("sqlite:")) && text.n > 7 && !memchr(text.p, 0, text.n)) {
+        c->store      = WC_STORE_SQLITE;
+        c->store_path = wc_path(r, wb_str_sub(text, 7, text.n));
+    } else if (wb_str_starts(text, UPP_STR("postgres:")) || wb_str_starts(text, UPP_STR("postgresql:")))
+        wc_mistake(r, n, "the PostgreSQL store is not built yet");
+    else
+        wc_mistake(r, n, "store is 'memory:' or 'sqlite:FILE'");
+}
+
+static void read_durability(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"sync", "group", "async", "exit", NULL};
+    struct wc_config        *c       = into;
+    unsigned                 which;
+    if (wc_word(r, n, "durability", words, &which))
+        c->durability = (uint8_t)(WM_SYNC + which);
+}
+
+static void read_on_busy(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"reject", "enqueue", "interrupt", "rollback", NULL};
+    struct wc_config        *c       = into;
+    unsigned                 which;
+    if (wc_word(r, n, "on_busy", words, &which))
+        c->on_busy = (uint8_t)(WR_REJECT + which);
+}
+
+static void read_level(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
+    struct wc_config        *c       = into;
+    unsigned                 which;
+    if (wc_word(r, n, "a log level", words, &which)) {
+        c->log_level = (enum wb_log_level)(WB_OFF + which);
+        c->log_said  = true;
+    }
+}
+
+static void read_format(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"text", "json", NULL};
+    struct wc_config        *c       = into;
+    unsigned                 which;
+    if (wc_word(r, n, "a log format", words, &which))
+        c->log_format = which ? WB_LOG_JSON : WB_LOG_TEXT;
+}
+
+static void read_log(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {{"level", read_level, 0}, {"format", read_format, 0}};
+    wc_map(r, n, "log", keys, WB_LEN(keys), into);
+}
+
+static void nothing(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    (void)r, (void)n, (void)into; /* read by hand, in the order in which they refer to each other */
+}
+
+/* ---- The file
+ * ----------------------------------------------------------------------------------------------------------- */
+
+static void read_default(struct wc_reader *r, const struct wc_node *n)
+{
+    struct wc_config *c = r->config;
+    struct upp_str    name;
+    struct wc_guess   guess = {0};
+    char              quoted[WJ_QUOTED];
+    if (!n || !wc_text(r, n, "default_agent", &name))
+        return;
+    for (size_t i = 0; i < c->n_agents; i++)
+        wc_guess(&guess, n->text, c->agents[i].def.name);
+    c->default_agent = name.n ? wc_config_agent(c, name) : NULL;
+    if (!c->default_agent)
+        wc_mistake(r, n, "there is no agent %s%s", wj_quote(n->text, quoted, sizeof quoted), wc_guessed(&guess));
+}
+
+static void read_file(struct wc_reader *r, const struct wc_node *root)
+{
+    static const struct wc_key keys[] = {
+        {"server", read_server, 0},   {"store", read_store, 0}, {"durability", read_durability, 0},
+        {"on_busy", read_on_busy, 0}, {"log", read_log, 0},     {"default_agent", nothing, 0},
+        {"models", nothing, 0},       {"tools", nothing, 0},    {"agents", nothing, 0},
+        {"encryption", NULL, 0},      {"routes", NULL, 0},      {"envelopes", NULL, 0},
+    };
+    struct wc_config     *c      = r->config;
+    const struct wc_node *models = wc_get(root, "models"), *tools = wc_get(root, "tools"),
+                         *agents = wc_get(root, "agents");
+    wc_map(r, root, "the configuration", keys, WB_LEN(keys), c);
+    if (models)
+        wc_read_models(r, models, NULL);
+    if (tools)
+        wc_read_tools(r, tools, NULL);
+    if (agents)
+        wc_read_agents(r, agents, NULL);
+    if (c->n_agents == 0 && r->report->errors == 0)
+        wc_mistake(r, root, "there is no agent: 'agents' has none");
+    read_default(r, wc_get(root, "default_agent"));
+    if (!c->default_agent && c->n_agents == 1)
+        c->default_agent = &c->agents[0];
+}
+
+static int by_place(const struct wc_mistake *a, const struct wc_mistake *b)
+{
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return (a->column > b->column) - (a->column < b->column);
+}
+
+/* At most 100: the order of the file, and of finding within one place. */
+static void sort_mistakes(struct wc_report *p)
+{
+    for (size_t i = 1; i < p->n; i++)
+        for (size_t j = i; j > 0 && by_place(&p->list[j - 1], &p->list[j]) > 0; j--) {
+            struct wc_mistake m = p->list[j];
+            p->list[j]          = p->list[j - 1];
+            p->list[j - 1]      = m;
+        }
+}
+
+/* The first mistake as an error. */
+static int first_mistake(const struct wc_reader *r, struct upp_err *err)
+{
+    const struct wc_report  *p = r->report;
+    const struct wc_mistake *m = p->list;
+    char                     where[128 + 32];
+    for (size_t i = 0; m && i < p->n && m->warning; i++)
+        m = &p->list[i];
+    if (!m)
+        return upp_fail(err, UPP_ENOMEM, "no memory to say what is wrong with the configuration");
+    int    code = p->errors > 1 ? upp_fail(err, UPP_EINVALID, "%.*s (and %zu more)", UPP_FMT(m->text), p->errors - 1)
+                                : upp_fail(err, UPP_EINVALID, "%.*s", UPP_FMT(m->text));
+    size_t n    = r->config->file.n > 100 ? 100 : r->config->file.n;
+    int len = snprintf(where, sizeof where, "%.*s:%u:%u", (int)n, r->config->file.p + (r->config->file.n - n), m->line,
+                       m->column);
+    wb_err_where(err, wb_str(where, (size_t)len));
+    return code;
+}
+
+/* The folder of the file, as an absolute path: tools run in it. */
+static int find_folder(struct wc_config *c, struct upp_err *err)
+{
+    char  *here = wb_arena_alloc(&c->arena, PATH_MAX, 1);
+    size_t n    = c->file.n;
+    if (!here)
+        return wb_arena_check(&c->arena, err);
+    while (n > 0 && c->file.p[n - 1] != '/')
+        n--;
+    struct upp_str folder = wb_str_sub(c->file, 0, n > 1 ? n - 1 : n);
+    if (folder.n && folder.p[0] == '/')
+        c->folder = wb_arena_dup(&c->arena, folder);
+    else if (!getcwd(here, PATH_MAX))
+        return upp_fail(err, UPP_ENOTFOUND, "the current folder has no name");
+    else
+        c->folder = wb_arena_printf(&c->arena, "%s%s%.*s", here, folder.n ? "/" : "", UPP_FMT(folder));
+    return wb_arena_check(&c->arena, err);
+}
+
+static int read_text(struct wc_reader *r, struct upp_str text, struct upp_err *err)
+{
+    struct wc_config     *c    = r->config;
+    const struct wc_node *root = NULL;
+    struct wc_place       at;
+    struct upp_err        why  = {0};
+    int                   code = find_folder(c, err);
+    if (code < 0)
+        return code;
+    code = wc_node_read(&c->arena, text, &root, &at, &why);
+    if (code == -UPP_ENOMEM || wb_arena_check(&c->arena, NULL) < 0) {
+        *err = why;
+        return code < 0 ? code : wb_arena_check(&c->arena, err);
+    }
+    if (code < 0)
+        wc_report_at(r, at, false, "%s", why.msg);
+    else if (!root || wc_null(root))
+        wc_report_at(r, (struct wc_place){1, 1}, false, "the file is empty");
+    else
+        read_file(r, root);
+    sort_mistakes(r->report);
+    if (r->failed < 0)
+        return r->failed;
+    code = wb_arena_check(&c->arena, err);
+    if (code == 0)
+        code = wb_arena_check(&r->report->arena, err);
+    if (code == 0 && r->report->errors)
+        code = first_mistake(r, err);
+    return code;
+}
+
+int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts *opts, struct wc_report *report,
+                    struct wc_config **ret, struct upp_err *err)
+{
+    static const struct wc_opts                   none = {.size = sizeof none};
+    WB_CLEANUP(wc_report_done) struct wc_report   own  = {0};
+    WB_CLEANUP(wc_config_freep) struct wc_config *c    = wb_calloc(1, sizeof *c);
+    struct upp_err                                ignored;
+    if (!c)
+        return upp_fail(err, UPP_ENOMEM, "no memory for the configuration");
+    if (!report)
+        report = &own;
+    report->arena         = (struct wb_arena)WB_ARENA(REPORT_MAX);
+    c->arena              = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    c->file               = wb_arena_dup(&c->arena, wb_cstr(path));
+    c->host               = UPP_STR("127.0.0.1");
+    c->port               = 8787;
+    c->store              = WC_STORE_MEMORY;
+    c->durability         = WM_SYNC;
+    c->on_busy            = WR_REJECT;
+    c->log_level          = WB_INFO;
+    struct wc_reader r    = {.config = c, .report = report, .opts = opts ? opts : &none, .err = err ? err : &ignored};
+    int              code = wb_arena_check(&c->arena, r.err);
+    if (code == 0)
+        code = read_text(&r, text, r.err);
+    if (code < 0)
+        return code;
+    *ret = WB_TAKE(c);
+    return 0;
+}
+
+int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_report *report, struct wc_config **ret,
+                   struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WC_MAX_FILE);
+    int                                   r    = wb_file_read(path, &text, err);
+    return r < 0 ? r : wc_config_parse(path, wb_buf_str(&text), opts, report, ret, err);
+}
+
+void wc_config_free(struct wc_config *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->n_tools; i++)
+        wa_command_free(c->tools[i].command);
+    for (size_t i = 0; i < c->n_models; i++)
+        upp_model_free(c->models[i].model);
+    for (size_t i = 0; i < c->n_secrets; i++)
+        wb_secret_free(c->secrets[i]);
+    wb_free(c->secrets);
+    wb_arena_done(&c->arena);
+    wb_free(c);
+}
+
+struct wc_agent *wc_config_agent(const struct wc_config *c, struct upp_str name)
+{
+    if (!name.n)
+        return c->default_agent;
+    for (size_t i = 0; i < c->n_agents; i++)
+        if (wb_str_eq(c->agents[i].def.name, name))
+            return &c->agents[i];
+    return NULL;
+}

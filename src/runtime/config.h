@@ -1,0 +1,124 @@
+/* runtime/config.h — weft.yaml, read and checked whole.
+ *
+ *     struct wc_report report = {0};
+ *     r = wc_config_load("weft.yaml", NULL, &report, &config, &err);
+ *     for (size_t i = 0; i < report.n; i++)
+ *         ...                                          // every mistake and warning, with its line
+ *     wc_report_done(&report);
+ *
+ * A configuration with a mistake is not used: either all of it is right, or there is none. It is plain data, never
+ * changed once made; agents and tools are what the engine takes (weft/strategy.h). `${NAME}` in a scalar is the value
+ * of an environment variable, put in after parsing; such a value is in no message.
+ *
+ * Blocks (it reads files): on a loop it belongs on a worker thread.
+ */
+#ifndef WC_CONFIG_H
+#define WC_CONFIG_H
+
+#include <weft/strategy.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/secret.h"
+
+enum {
+    WC_MAX_NAMED    = 1024, /* models, tools, agents: of each */
+    WC_MAX_MISTAKES = 100,
+    WC_MAX_CHAIN    = 8, /* agents below each other */
+};
+
+/* ---- Mistakes --------------------------------------------------------------------------------------------- */
+
+struct wc_mistake {
+    uint32_t       line, column; /* from 1 */
+    bool           warning;      /* the configuration can be used all the same */
+    struct upp_str text;
+};
+
+/* In the order of the file as far as they were found. Begins all zero. */
+struct wc_report {
+    struct wb_arena    arena;
+    struct wc_mistake *list;
+    size_t             n, errors; /* errors: those that are no warnings, and those for which there was no room */
+    size_t             left_out;  /* beyond WC_MAX_MISTAKES */
+};
+void wc_report_done(struct wc_report *r);
+
+/* ---- The configuration ------------------------------------------------------------------------------------- */
+
+enum wc_store { WC_STORE_MEMORY = 1, WC_STORE_SQLITE };
+
+struct wc_model {
+    struct upp_str    name, provider;
+    struct upp_str    script; /* path; no text: it echoes */
+    struct upp_str    params; /* JSON object; no text: none */
+    struct weft_retry retry;
+    struct upp_model *model; /* NULL with opts.no_files */
+};
+
+struct wc_tool {
+    struct weft_tool   tool;
+    struct wa_command *command; /* NULL: the client runs it */
+};
+
+struct wc_agent {
+    struct weft_agent_def     def; /* .id is no text where the file has none */
+    struct weft_loop_strategy loop;
+    struct weft_strategy      strategy; /* def.strategy points here; execute is NULL without opts.loop */
+    const struct wc_model    *model;
+    uint32_t                  line;
+};
+
+struct wc_config {
+    struct wb_arena    arena;
+    struct upp_str     file, folder; /* as given; where its paths begin */
+    struct upp_str     host;         /* of server.listen: an address or a name, without brackets */
+    uint16_t           port;         /* 0: a free one */
+    uint8_t            store;        /* enum wc_store */
+    struct upp_str     store_path;   /* SQLite: the file */
+    uint8_t            durability;   /* enum wm_durability */
+    uint8_t            on_busy;      /* enum wr_busy */
+    enum wb_log_level  log_level;
+    enum wb_log_format log_format;
+    bool               log_said; /* the file has a log level */
+    struct wc_agent   *default_agent;
+
+    struct wc_model   *models;
+    struct wc_tool    *tools;
+    struct wc_agent   *agents;
+    size_t             n_models, n_tools, n_agents;
+    struct wb_secret **secrets;
+    size_t             n_secrets;
+};
+
+struct wc_opts {
+    uint32_t size;
+
+    /* A variable of the environment; NULL: getenv. What it returns must stay until the call is over. */
+    const char *(*env)(void *arg, const char *name);
+    void *arg;
+
+    /* weft_loop_with; NULL: strategies have their numbers and no execute. */
+    struct weft_strategy (*loop)(const struct weft_loop_strategy *opts);
+
+    bool no_files; /* nothing but the text is looked at: models are not made, programs not looked for */
+
+    const char *reaper; /* of command tools (agent/command.h) */
+};
+
+/* 0; -UPP_EINVALID: there are mistakes, err has the first with "FILE:LINE:COLUMN" in where; -UPP_ENOTFOUND ...: the
+ * file cannot be read. report and opts may be NULL. */
+int wc_config_load(const char *path, const struct wc_opts *opts, struct wc_report *report, struct wc_config **ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same for a text that stands in for the file. */
+int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts *opts, struct wc_report *report,
+                    struct wc_config **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+void wc_config_free(struct wc_config *c); /* NULL is fine; nothing of it is in use */
+WB_DEFINE_CLEANUP(struct wc_config, wc_config_free)
+
+/* By name; NULL: there is none. No text: the default agent. */
+struct wc_agent *wc_config_agent(const struct wc_config *c, struct upp_str name);
+
+#endif

@@ -1,0 +1,198 @@
+/* runtime/config_read.c — see config_read.h: mistakes, maps, and guesses at what was meant. */
+#include "runtime/config_read.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/utf8.h"
+#include "json/value.h"
+
+/* ---- Mistakes ------------------------------------------------------------------------------------------------ */
+
+UPP_PRINTF(4, 0)
+static void report(struct wc_reader *r, struct wc_place at, bool warning, const char *fmt, va_list args)
+{
+    struct wc_report *p = r->report;
+    char              text[400];
+    p->errors += !warning;
+    if (p->n == WC_MAX_MISTAKES) {
+        p->left_out++;
+        return;
+    }
+    if (!p->list && !(p->list = wb_new_n(&p->arena, struct wc_mistake, WC_MAX_MISTAKES)))
+        return;
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    size_t n        = strlen(text);
+    p->list[p->n++] = (struct wc_mistake){at.line, at.column, warning,
+                                          wb_arena_dup(&p->arena, wb_str(text, wb_utf8_cut(wb_str(text, n), n)))};
+}
+
+void wc_report_at(struct wc_reader *r, struct wc_place at, bool warning, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    report(r, at, warning, fmt, args);
+    va_end(args);
+}
+
+void wc_mistake(struct wc_reader *r, const struct wc_node *at, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    report(r, (struct wc_place){at->line, at->column}, false, fmt, args);
+    va_end(args);
+}
+
+void wc_warning(struct wc_reader *r, const struct wc_node *at, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    report(r, (struct wc_place){at->line, at->column}, true, fmt, args);
+    va_end(args);
+}
+
+void wc_fail(struct wc_reader *r, int code)
+{
+    if (code < 0 && r->failed == 0)
+        r->failed = code;
+}
+
+void wc_report_done(struct wc_report *r)
+{
+    wb_arena_done(&r->arena);
+    *r = (struct wc_report){0};
+}
+
+/* ---- Guesses --------------------------------------------------------------------------------------------------- */
+
+enum { GUESS_MAX = 32 };
+
+/* How many letters must be put in, taken out or changed. */
+static unsigned distance(struct upp_str a, struct upp_str b)
+{
+    unsigned row[GUESS_MAX + 1];
+    for (size_t j = 0; j <= b.n; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 0; i < a.n; i++) {
+        unsigned before = row[0]++;
+        for (size_t j = 0; j < b.n; j++) {
+            unsigned change = before + (a.p[i] != b.p[j]);
+            before          = row[j + 1];
+            unsigned other  = WB_MIN(row[j], row[j + 1]) + 1;
+            row[j + 1]      = WB_MIN(change, other);
+        }
+    }
+    return row[b.n];
+}
+
+void wc_guess(struct wc_guess *g, struct upp_str wrong, struct upp_str right)
+{
+    if (wrong.n > GUESS_MAX || right.n > GUESS_MAX)
+        return;
+    unsigned d = distance(wrong, right);
+    if (d > 2 || d >= right.n || (g->text[0] && d >= g->distance))
+        return;
+    g->distance = d;
+    (void)snprintf(g->text, sizeof g->text, "; did you mean '%.*s'?", UPP_FMT(right));
+}
+
+const char *wc_guessed(const struct wc_guess *g)
+{
+    return g->text;
+}
+
+/* ---- Maps ------------------------------------------------------------------------------------------------------ */
+
+const struct wc_node *wc_get(const struct wc_node *map, const char *key)
+{
+    if (map && map->kind == WC_MAP)
+        for (const struct wc_item *i = map->first; i; i = i->next)
+            if (wb_str_eq(i->key->text, wb_cstr(key)))
+                return i->value;
+    return NULL;
+}
+
+bool wc_repeated(const struct wc_node *map, const struct wc_item *item)
+{
+    for (const struct wc_item *i = map->first; i != item; i = i->next)
+        if (wb_str_eq(i->key->text, item->key->text))
+            return true;
+    return false;
+}
+
+static void unknown_key(struct wc_reader *r, const struct wc_node *key, const char *what, const struct wc_key *keys,
+                        size_t n_keys)
+{
+    struct wc_guess guess = {0};
+    char            quoted[WJ_QUOTED];
+    for (size_t i = 0; i < n_keys; i++)
+        wc_guess(&guess, key->text, wb_cstr(keys[i].name));
+    wc_mistake(r, key, "%s has no key %s%s", what, wj_quote(key->text, quoted, sizeof quoted), wc_guessed(&guess));
+}
+
+static const struct wc_key *find_key(struct upp_str name, const struct wc_key *keys, size_t n_keys)
+{
+    for (size_t i = 0; i < n_keys; i++)
+        if (wb_str_eq(name, wb_cstr(keys[i].name)))
+            return &keys[i];
+    return NULL;
+}
+
+void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, const struct wc_key *keys, size_t n_keys,
+            void *into)
+{
+    if (!wc_is(r, n, WC_MAP, what))
+        return;
+    uint64_t seen = 0;
+    for (const struct wc_item *i = n->first; i; i = i->next) {
+        const struct wc_key *key = find_key(i->key->text, keys, n_keys);
+        if (!key) {
+            unknown_key(r, i->key, what, keys, n_keys);
+            continue;
+        }
+        uint64_t bit = UINT64_C(1) << (key - keys);
+        if (seen & bit)
+            wc_mistake(r, i->key, "'%s' is there a second time", key->name);
+        else if (key->read)
+            key->read(r, i->value, into);
+        else
+            wc_warning(r, i->key, "'%s' is not supported yet and has no effect", key->name);
+        seen |= bit;
+    }
+    for (size_t i = 0; i < n_keys; i++)
+        if ((keys[i].flags & WC_REQUIRED) && !(seen & (UINT64_C(1) << i)))
+            wc_mistake(r, n, "%s needs '%s'", what, keys[i].name);
+}
+
+static bool is_name(struct upp_str s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-'))
+            return false;
+    }
+    return s.n >= 1 && s.n <= 64;
+}
+
+void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what,
+              void (*fn)(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into),
+              void *into)
+{
+    char quoted[WJ_QUOTED];
+    if (!wc_is(r, n, WC_MAP, what))
+        return;
+    if (n->n > WC_MAX_NAMED) {
+        wc_mistake(r, n, "%zu %s are more than %d", n->n, what, WC_MAX_NAMED);
+        return;
+    }
+    for (const struct wc_item *i = n->first; i; i = i->next) {
+        if (!is_name(i->key->text))
+            wc_mistake(r, i->key, "%s is no name: 1 to 64 letters, digits, '_' and '-'",
+                       wj_quote(i->key->text, quoted, sizeof quoted));
+        else if (wc_repeated(n, i))
+            wc_mistake(r, i->key, "there are two %s called '%.*s'", what, UPP_FMT(i->key->text));
+        else
+            fn(r, i->key, i->value, into);
+    }
+}

@@ -1,0 +1,96 @@
+/* runtime/config_read.h — from nodes to values, with a sentence for everything that is wrong.
+ *
+ * Functions here do not stop at a mistake: they report it and go on, so that one look at a file finds them all. What
+ * was not right keeps its default. Out of memory is seen once, at the end (the arenas are sticky).
+ */
+#ifndef WC_CONFIG_READ_H
+#define WC_CONFIG_READ_H
+
+#include "base/buf.h"
+#include "runtime/config.h"
+#include "runtime/config_node.h"
+
+struct wc_reader {
+    struct wc_config     *config;
+    struct wc_report     *report;
+    const struct wc_opts *opts;
+    int                   failed; /* other than by a mistake of the file */
+    struct upp_err       *err;
+};
+
+/* A mistake, or a warning, at a node. */
+void wc_mistake(struct wc_reader *r, const struct wc_node *at, const char *fmt, ...) UPP_PRINTF(3, 4);
+void wc_warning(struct wc_reader *r, const struct wc_node *at, const char *fmt, ...) UPP_PRINTF(3, 4);
+void wc_report_at(struct wc_reader *r, struct wc_place at, bool warning, const char *fmt, ...) UPP_PRINTF(4, 5);
+
+/* The whole thing failed, not the file: kept in r. */
+void wc_fail(struct wc_reader *r, int code);
+
+/* ---- Values. False: it is not one, and that was reported. -------------------------------------------------- */
+
+bool wc_is(struct wc_reader *r, const struct wc_node *n, enum wc_kind kind, const char *what);
+bool wc_null(const struct wc_node *n);
+
+/* Text with its variables put in, in the configuration's arena. */
+bool wc_text(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret);
+
+/* The same where it has variables, into a secret that the configuration keeps; else NULL in *ret and the text. */
+bool wc_secret(struct wc_reader *r, const struct wc_node *n, const char *what, const struct wb_secret **ret,
+               struct upp_str *text);
+
+bool wc_number(struct wc_reader *r, const struct wc_node *n, const char *what, uint64_t min, uint64_t max,
+               uint64_t *ret);
+bool wc_truth(struct wc_reader *r, const struct wc_node *n, const char *what, bool *ret);
+
+/* One of some words: its place in the list, which ends with NULL. */
+bool wc_word(struct wc_reader *r, const struct wc_node *n, const char *what, const char *const *words, unsigned *ret);
+
+/* Any value as JSON text, of at most 256 KiB. */
+bool wc_json(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret);
+
+/* A path, relative to the folder of the file. */
+struct upp_str wc_path(struct wc_reader *r, struct upp_str path);
+
+/* A variable of the environment, or NULL. */
+const char *wc_env(struct wc_reader *r, const char *name);
+
+/* ---- Maps ---------------------------------------------------------------------------------------------------- */
+
+enum { WC_REQUIRED = 1 << 0 };
+
+struct wc_key {
+    const char *name;
+    void (*read)(struct wc_reader *r, const struct wc_node *value, void *into); /* NULL: known, not supported yet */
+    unsigned flags;
+};
+
+/* Reads a map by a table; keys that are unknown, double or missing are mistakes. what: "a tool". */
+void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, const struct wc_key *keys, size_t n_keys,
+            void *into);
+
+/* Names (1 to 64 letters, digits, '_' and '-') with anything behind them: calls fn for each in order. */
+void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what,
+              void (*fn)(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into),
+              void *into);
+
+/* Was the key of this item there before it? For maps of at most WC_MAX_NAMED items. */
+bool wc_repeated(const struct wc_node *map, const struct wc_item *item);
+
+/* The value of a key, or NULL. */
+const struct wc_node *wc_get(const struct wc_node *map, const char *key);
+
+/* "; did you mean 'x'?" into a buffer, or "". */
+struct wc_guess {
+    char     text[96];
+    unsigned distance;
+};
+void        wc_guess(struct wc_guess *g, struct upp_str wrong, struct upp_str right);
+const char *wc_guessed(const struct wc_guess *g);
+
+/* ---- The parts of the file (config_tools.c, config_agents.c, config_models.c) --------------------------------- */
+
+void wc_read_models(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_read_tools(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_read_agents(struct wc_reader *r, const struct wc_node *n, void *into); /* after both */
+
+#endif

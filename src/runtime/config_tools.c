@@ -1,0 +1,270 @@
+/* runtime/config_tools.c — the section `tools`: programs, and what clients run. */
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "agent/command.h"
+#include "base/file.h"
+#include "base/hooks.h"
+#include "runtime/config_read.h"
+
+struct reading {
+    struct wc_tool        *tool;
+    struct wa_command_opts command;
+    struct wa_variable    *env; /* room for those of every tool and WA_COMMAND_WORDS more */
+    const struct wc_node  *env_at, *limits_at;
+};
+
+/* What a program gets without being asked; and what PATH is where there is none. */
+static const char *const always[] = {"PATH", "HOME", "LANG"};
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+
+static void read_description(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    (void)wc_text(r, n, "a description", &t->tool->tool.spec.description);
+}
+
+static void read_parameters(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading       *t    = into;
+    const struct wc_node *type = wc_get(n, "type");
+    if (!wc_is(r, n, WC_MAP, "parameters"))
+        return;
+    if (type && !(type->kind == WC_SCALAR && wb_str_eq(type->text, UPP_STR("object"))))
+        wc_mistake(r, type, "the arguments of a tool are always an object: 'type: object'");
+    (void)wc_json(r, n, "parameters", &t->tool->tool.spec.parameters);
+}
+
+static void warn_if_missing(struct wc_reader *r, const struct wc_node *n, struct upp_str path)
+{
+    int fd = path.p ? WB_CALL(open)(path.p, O_PATH, 0) : -1;
+    if (fd >= 0)
+        (void)WB_CALL(close)(fd);
+    else
+        wc_warning(r, n, "there is no program at this path now");
+}
+
+static void read_command(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    if (!wc_is(r, n, WC_LIST, "a command"))
+        return;
+    if (n->n == 0 || n->n > WA_COMMAND_WORDS) {
+        wc_mistake(r, n, "a command has 1 to %d words: the program and its arguments", WA_COMMAND_WORDS);
+        return;
+    }
+    struct upp_str *words = wb_new_n(&r->config->arena, struct upp_str, n->n);
+    size_t          i     = 0;
+    for (const struct wc_item *item = n->first; words && item; item = item->next, i++) {
+        struct upp_str none;
+        if (item->value->kind == WC_SCALAR && item->value->text.n == 0 && !item->value->plain)
+            words[i] = UPP_STR(""); /* an argument may be empty */
+        else if (!wc_text(r, item->value, "a word of a command", i < n->n ? &words[i] : &none))
+            return;
+    }
+    if (!words)
+        return;
+    if (words[0].n == 0)
+        wc_mistake(r, n->first->value, "the first word of a command names a program");
+    if (memchr(words[0].p, '/', words[0].n)) { /* without a slash it is looked up in PATH */
+        words[0] = wc_path(r, words[0]);
+        if (!r->opts->no_files)
+            warn_if_missing(r, n->first->value, words[0]);
+    }
+    t->command.words   = words;
+    t->command.n_words = n->n;
+}
+
+static void read_delivery(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {
+        [WEFT_AT_MOST_ONCE] = "at_most_once", [WEFT_IDEMPOTENT] = "idempotent", [WEFT_PURE] = "pure", NULL};
+    struct reading *t = into;
+    unsigned        which;
+    if (wc_word(r, n, "delivery", words, &which))
+        t->tool->tool.delivery = (uint8_t)which;
+}
+
+static void read_approval(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"never", "always", NULL};
+    struct reading          *t       = into;
+    unsigned                 which;
+    if (wc_word(r, n, "approval", words, &which))
+        t->tool->tool.approval = which == 1;
+}
+
+static void read_seconds(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    uint64_t        v;
+    if (wc_number(r, n, "seconds", 1, 86400, &v))
+        t->command.seconds = (uint32_t)v;
+}
+
+static void read_memory(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    uint64_t        v;
+    if (wc_number(r, n, "memory_mb", 16, 1 << 20, &v))
+        t->command.memory_mb = (uint32_t)v;
+}
+
+static void read_output(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    uint64_t        v;
+    if (wc_number(r, n, "output_kb", 1, 64 << 10, &v))
+        t->command.output_kb = (uint32_t)v;
+}
+
+static void read_limits(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {
+        {"seconds", read_seconds, 0},
+        {"memory_mb", read_memory, 0},
+        {"output_kb", read_output, 0},
+    };
+    struct reading *t = into;
+    t->limits_at      = n;
+    wc_map(r, n, "limits", keys, WB_LEN(keys), into);
+}
+
+/* ---- The environment --------------------------------------------------------------------------------------------- */
+
+static struct wa_variable *variable(struct reading *t, struct upp_str name)
+{
+    for (size_t i = 0; i < t->command.n_env; i++)
+        if (wb_str_eq(t->env[i].name, name))
+            return &t->env[i];
+    return &t->env[t->command.n_env++];
+}
+
+static bool is_variable(struct wc_reader *r, const struct wc_node *n)
+{
+    if (!wc_is(r, n, WC_SCALAR, "the name of a variable"))
+        return false;
+    if (n->text.n && n->text.n < 128 && !memchr(n->text.p, '=', n->text.n) && !memchr(n->text.p, 0, n->text.n))
+        return true;
+    wc_mistake(r, n, "this is no name of a variable");
+    return false;
+}
+
+/* env: [NAME, ...] takes them from our environment; their values are secrets, whatever they are. */
+static void pass_on(struct wc_reader *r, const struct wc_node *n, struct reading *t)
+{
+    char           text[140];
+    struct wc_node named = {.kind = WC_SCALAR, .line = n->line, .column = n->column};
+    if (!is_variable(r, n))
+        return;
+    int len    = snprintf(text, sizeof text, "${%.*s}", UPP_FMT(n->text));
+    named.text = wb_str(text, (size_t)len);
+    const struct wb_secret *secret;
+    struct upp_str          value = {0};
+    if (wc_secret(r, &named, "a variable", &secret, &value))
+        *variable(t, n->text) = (struct wa_variable){.name = n->text, .secret = secret};
+}
+
+static void read_env(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    t->env_at         = n;
+    if (n->kind == WC_SCALAR) {
+        wc_mistake(r, n, "env must be a list of names, or a map of names and values");
+        return;
+    }
+    if (n->n > WA_COMMAND_WORDS - WB_LEN(always)) {
+        wc_mistake(r, n, "env has more than %zu variables", WA_COMMAND_WORDS - WB_LEN(always));
+        return;
+    }
+    for (const struct wc_item *i = n->first; i; i = i->next) {
+        const struct wb_secret *secret;
+        struct upp_str          value = {0};
+        if (!i->key)
+            pass_on(r, i->value, t);
+        else if (wc_repeated(n, i))
+            wc_mistake(r, i->key, "this variable is there a second time");
+        else if (is_variable(r, i->key) && wc_secret(r, i->value, "a variable", &secret, &value))
+            *variable(t, i->key->text) = (struct wa_variable){.name = i->key->text, .value = value, .secret = secret};
+    }
+}
+
+static void standard_env(struct wc_reader *r, struct reading *t)
+{
+    for (size_t i = 0; i < WB_LEN(always); i++) {
+        const char *value = wc_env(r, always[i]);
+        if (!value && i == 0)
+            value = DEFAULT_PATH;
+        if (value)
+            t->env[t->command.n_env++] = (struct wa_variable){.name  = wb_cstr(always[i]),
+                                                              .value = wb_arena_dup(&r->config->arena, wb_cstr(value))};
+    }
+}
+
+/* ---- A tool -------------------------------------------------------------------------------------------------------
+ */
+
+static void make_command(struct wc_reader *r, const struct wc_node *key, struct reading *t)
+{
+    struct weft_tool *tool = &t->tool->tool;
+    struct upp_err    err  = {0};
+    if (wb_arena_check(&r->config->arena, NULL) < 0)
+        return;
+    t->command.size   = sizeof t->command;
+    t->command.env    = t->env;
+    t->command.folder = r->config->folder;
+    t->command.reaper = r->opts->reaper;
+    int code          = wa_command_new(&t->command, &t->tool->command, &err);
+    if (code == -UPP_ENOMEM)
+        wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a command"));
+    else if (code < 0)
+        wc_mistake(r, key, "%s", err.msg);
+    uint32_t seconds = t->command.seconds ? t->command.seconds : WA_COMMAND_SECONDS;
+    uint32_t kb      = t->command.output_kb ? t->command.output_kb : WA_COMMAND_OUTPUT_KB;
+    tool->kind       = WEFT_TOOL_FUNCTION;
+    tool->run        = wa_command_call;
+    tool->arg        = t->tool->command;
+    tool->timeout_ms = (uint64_t)seconds * 1000 + 20000; /* its own limit comes first, and ends it in order */
+    tool->max_result = ((size_t)kb << 10) + (64u << 10);
+}
+
+static void read_tool(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
+{
+    static const struct wc_key keys[] = {
+        {"description", read_description, 0},
+        {"parameters", read_parameters, 0},
+        {"command", read_command, 0},
+        {"delivery", read_delivery, 0},
+        {"approval", read_approval, 0},
+        {"limits", read_limits, 0},
+        {"env", read_env, 0},
+    };
+    struct reading t = {.tool = &r->config->tools[r->config->n_tools++]};
+    (void)into;
+    t.env = wb_new_n(&r->config->arena, struct wa_variable, WA_COMMAND_WORDS + WB_LEN(always));
+    if (!t.env)
+        return;
+    t.tool->tool.spec.name       = key->text;
+    t.tool->tool.spec.parameters = UPP_STR("{\"type\":\"object\",\"properties\":{}}");
+    t.tool->tool.kind            = WEFT_TOOL_CLIENT;
+    standard_env(r, &t);
+    if (wc_null(value)) /* `name:` alone is a tool of the client's without arguments */
+        return;
+    wc_map(r, value, "a tool", keys, WB_LEN(keys), &t);
+    if (t.command.words)
+        make_command(r, key, &t);
+    else if (!wc_get(value, "command")) {
+        if (t.env_at)
+            wc_mistake(r, t.env_at, "a tool without a command is run by the client: 'env' has no meaning");
+        if (t.limits_at)
+            wc_mistake(r, t.limits_at, "a tool without a command is run by the client: 'limits' has no meaning");
+    }
+}
+
+void wc_read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    size_t room      = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
+    r->config->tools = wb_new_n(&r->config->arena, struct wc_tool, room + 1);
+    if (r->config->tools)
+        wc_named(r, n, "tools", read_tool, into);
+}

@@ -1,0 +1,298 @@
+/* runtime/config_value.c — scalars, variables, and YAML as JSON. See config_read.h. */
+#include <stdlib.h>
+
+#include "base/hooks.h"
+#include "json/number.h"
+#include "json/value.h"
+#include "json/write.h"
+#include "runtime/config_read.h"
+
+enum { MAX_JSON = 256 << 10, MAX_VALUE = 1 << 20, MAX_NAME = 128 };
+
+static const char *const kinds[] = {"a value", "a list", "a map"};
+
+bool wc_null(const struct wc_node *n)
+{
+    static const char *const words[] = {"", "~", "null", "Null", "NULL"};
+    for (size_t i = 0; n->kind == WC_SCALAR && n->plain && i < WB_LEN(words); i++)
+        if (wb_str_eq(n->text, wb_cstr(words[i])))
+            return true;
+    return false;
+}
+
+/* What it is, for messages. Always the text of the file: `${NAME}` is shown as it stands there. */
+static const char *found(const struct wc_node *n, char *buf, size_t size)
+{
+    if (n->kind != WC_SCALAR)
+        return kinds[n->kind];
+    return wc_null(n) ? "nothing" : wj_quote(n->text, buf, size);
+}
+
+bool wc_is(struct wc_reader *r, const struct wc_node *n, enum wc_kind kind, const char *what)
+{
+    char quoted[WJ_QUOTED];
+    if (n->kind == kind)
+        return true;
+    wc_mistake(r, n, "%s must be %s, not %s", what, kinds[kind], found(n, quoted, sizeof quoted));
+    return false;
+}
+
+/* ---- Variables --------------------------------------------------------------------------------------------- */
+
+const char *wc_env(struct wc_reader *r, const char *name)
+{
+    return r->opts->env ? r->opts->env(r->opts->arg, name) : getenv(name);
+}
+
+static bool has_variables(struct upp_str s)
+{
+    return wb_str_find(s, UPP_STR("${"), 0) != SIZE_MAX;
+}
+
+/* Adds the value of the variable whose name begins at s.p[at], behind "${": where the text goes on; 0: a mistake. */
+static size_t put_variable(struct wc_reader *r, const struct wc_node *n, size_t at, struct wb_buf *to)
+{
+    char   name[MAX_NAME];
+    size_t end = wb_str_find(n->text, UPP_STR("}"), at);
+    if (end == SIZE_MAX || end == at || end - at >= sizeof name || memchr(n->text.p + at, 0, end - at)) {
+        wc_mistake(r, n, "'${' without a name and '}' behind it; write '$${' for the characters themselves");
+        return 0;
+    }
+    memcpy(name, n->text.p + at, end - at);
+    name[end - at]    = 0;
+    const char *value = wc_env(r, name);
+    if (!value) {
+        char quoted[WJ_QUOTED];
+        wc_mistake(r, n, "the environment variable %s is not set", wj_quote(wb_cstr(name), quoted, sizeof quoted));
+        return 0;
+    }
+    wb_buf_add(to, wb_cstr(value));
+    return end + 1;
+}
+
+static bool expand(struct wc_reader *r, const struct wc_node *n, struct wb_buf *to)
+{
+    struct upp_str s = n->text;
+    for (size_t at = 0; at < s.n;) {
+        size_t next = wb_str_find(s, UPP_STR("${"), at);
+        if (next == SIZE_MAX)
+            next = s.n;
+        bool escaped = next < s.n && next > at && s.p[next - 1] == '$';
+        wb_buf_add(to, wb_str_sub(s, at, next - at - escaped));
+        at = next;
+        if (escaped) {
+            wb_buf_add(to, UPP_STR("${"));
+            at = next + 2;
+        } else if (next < s.n) {
+            at = put_variable(r, n, next + 2, to);
+            if (at == 0)
+                return false;
+        }
+    }
+    int code = wb_buf_check(to, r->err);
+    if (code == -UPP_ELIMIT)
+        wc_mistake(r, n, "too long once its variables are put in");
+    else
+        wc_fail(r, code);
+    return code == 0;
+}
+
+bool wc_text(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAX_VALUE);
+    if (!wc_is(r, n, WC_SCALAR, what))
+        return false;
+    if (wc_null(n)) {
+        wc_mistake(r, n, "%s is empty", what);
+        return false;
+    }
+    if (!has_variables(n->text)) {
+        *ret = n->text; /* nodes are in the configuration's arena */
+        return true;
+    }
+    if (!expand(r, n, &b))
+        return false;
+    *ret = wb_arena_dup(&r->config->arena, wb_buf_str(&b));
+    return ret->p != NULL;
+}
+
+static void wipe(struct wb_buf *b)
+{
+    if (b->p)
+        explicit_bzero(b->p, b->cap);
+    wb_buf_done(b);
+}
+
+bool wc_secret(struct wc_reader *r, const struct wc_node *n, const char *what, const struct wb_secret **ret,
+               struct upp_str *text)
+{
+    WB_CLEANUP(wipe) struct wb_buf b = WB_BUF(WB_SECRET_MAX);
+    struct wc_config              *c = r->config;
+    *ret                             = NULL;
+    if (!wc_is(r, n, WC_SCALAR, what))
+        return false;
+    if (!has_variables(n->text)) {
+        *text = n->text;
+        return true;
+    }
+    if (!wb_buf_reserve(&b, WB_SECRET_MAX) || !expand(r, n, &b)) {
+        wc_fail(r, b.failed == -UPP_ENOMEM ? upp_fail(r->err, UPP_ENOMEM, "no memory for a secret") : 0);
+        return false;
+    }
+    struct wb_secret **more = wb_realloc(c->secrets, (c->n_secrets + 1) * sizeof(struct wb_secret *));
+    if (!more) {
+        wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a secret"));
+        return false;
+    }
+    c->secrets = more;
+    int code   = wb_secret_new(wb_buf_str(&b), &c->secrets[c->n_secrets], r->err);
+    wc_fail(r, code);
+    if (code < 0)
+        return false;
+    *ret = c->secrets[c->n_secrets++];
+    return true;
+}
+
+/* ---- Numbers, truths, words ---------------------------------------------------------------------------------- */
+
+bool wc_number(struct wc_reader *r, const struct wc_node *n, const char *what, uint64_t min, uint64_t max,
+               uint64_t *ret)
+{
+    struct upp_str text;
+    char           quoted[WJ_QUOTED];
+    uint64_t       value;
+    if (!wc_text(r, n, what, &text))
+        return false;
+    if (!wb_str_u64(text, &value) || value < min || value > max) {
+        wc_mistake(r, n, "%s must be a whole number from %llu to %llu, not %s", what, (unsigned long long)min,
+                   (unsigned long long)max, found(n, quoted, sizeof quoted));
+        return false;
+    }
+    *ret = value;
+    return true;
+}
+
+bool wc_word(struct wc_reader *r, const struct wc_node *n, const char *what, const char *const *words, unsigned *ret)
+{
+    struct upp_str  text;
+    struct wc_guess guess = {0};
+    struct wj_list  list  = {0};
+    char            quoted[WJ_QUOTED];
+    if (!wc_text(r, n, what, &text))
+        return false;
+    for (unsigned i = 0; words[i]; i++) {
+        if (wb_str_eq(text, wb_cstr(words[i]))) {
+            *ret = i;
+            return true;
+        }
+        wc_guess(&guess, n->text, wb_cstr(words[i]));
+        wj_list_add(&list, ", ", "'", wb_cstr(words[i]));
+    }
+    wc_mistake(r, n, "%s is one of %s, not %s%s", what, list.p, found(n, quoted, sizeof quoted), wc_guessed(&guess));
+    return false;
+}
+
+bool wc_truth(struct wc_reader *r, const struct wc_node *n, const char *what, bool *ret)
+{
+    static const char *const words[] = {"false", "true", NULL};
+    unsigned                 which;
+    if (!wc_word(r, n, what, words, &which))
+        return false;
+    *ret = which == 1;
+    return true;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------------ */
+
+struct json_out {
+    struct wc_reader *reader;
+    struct wj_writer  w;
+    const char       *what;
+    bool              wrong;
+};
+
+static bool is_word(struct upp_str s, const char *a, const char *b, const char *c)
+{
+    return wb_str_eq(s, wb_cstr(a)) || wb_str_eq(s, wb_cstr(b)) || wb_str_eq(s, wb_cstr(c));
+}
+
+/* A plain scalar as YAML 1.2's core schema has it, as far as people write it: JSON's numbers, null, true and false. */
+static void write_scalar(struct json_out *o, const struct wc_node *n)
+{
+    struct upp_str s = n->text;
+    if (wc_null(n))
+        wj_write_null(&o->w);
+    else if (n->plain && is_word(s, "true", "True", "TRUE"))
+        wj_write_bool(&o->w, true);
+    else if (n->plain && is_word(s, "false", "False", "FALSE"))
+        wj_write_bool(&o->w, false);
+    else if (n->plain && wj_num_valid(s))
+        wj_write_num(&o->w, s);
+    else if (has_variables(s)) { /* what comes from outside is always a string */
+        if (wc_text(o->reader, n, o->what, &s))
+            wj_write_str(&o->w, s);
+        else
+            o->wrong = true;
+    } else
+        wj_write_str(&o->w, s);
+}
+
+/* Depth is limited by the reader of nodes. */
+static void write_node(struct json_out *o, const struct wc_node *n)
+{
+    if (n->kind == WC_SCALAR) {
+        write_scalar(o, n);
+        return;
+    }
+    if (n->kind == WC_MAP && n->n > WC_MAX_NAMED) {
+        wc_mistake(o->reader, n, "%s has a map of more than %d keys", o->what, WC_MAX_NAMED);
+        o->wrong = true;
+        return;
+    }
+    wj_write_open(&o->w, n->kind == WC_MAP ? '{' : '[');
+    for (const struct wc_item *i = n->first; i && !o->wrong && !o->w.out->failed; i = i->next) {
+        if (i->key && wc_repeated(n, i)) {
+            char quoted[WJ_QUOTED];
+            wc_mistake(o->reader, i->key, "%s is there a second time", wj_quote(i->key->text, quoted, sizeof quoted));
+            o->wrong = true;
+        }
+        if (i->key)
+            wj_write_name(&o->w, i->key->text);
+        write_node(o, i->value);
+    }
+    wj_write_close(&o->w, n->kind == WC_MAP ? '}' : ']');
+}
+
+bool wc_json(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAX_JSON);
+    struct json_out                       o = {.reader = r, .what = what};
+    struct upp_err                        err;
+    wj_writer_init(&o.w, &b, &err);
+    write_node(&o, n);
+    int code = wj_writer_check(&o.w);
+    if (o.wrong)
+        return false;
+    if (code == -UPP_ENOMEM)
+        wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for %s", what));
+    else if (code == -UPP_ELIMIT)
+        wc_mistake(r, n, "%s is longer than %d KiB as JSON", what, MAX_JSON >> 10);
+    else if (code < 0)
+        wc_mistake(r, n, "%s: %s", what, err.msg);
+    if (code < 0)
+        return false;
+    *ret = wb_arena_dup(&r->config->arena, wb_buf_str(&b));
+    return ret->p != NULL;
+}
+
+struct upp_str wc_path(struct wc_reader *r, struct upp_str path)
+{
+    struct upp_str folder = r->config->folder;
+    if (path.n && path.p[0] == '/')
+        return path;
+    while (wb_str_starts(path, UPP_STR("./")))
+        path = wb_str_sub(path, 2, path.n);
+    if (!folder.n)
+        return wb_arena_printf(&r->config->arena, "./%.*s", UPP_FMT(path));
+    return wb_arena_printf(&r->config->arena, "%.*s/%.*s", UPP_FMT(folder), UPP_FMT(path));
+}

@@ -1,0 +1,160 @@
+/* runtime/runtime.c — see runtime.h. */
+#include "runtime/runtime.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/hooks.h"
+#include "stores/memory.h"
+#include "stores/sqlite.h"
+
+/* ---- The store ------------------------------------------------------------------------------------------ */
+
+/* The owner's socket is named in the lock file, for whoever reads that from wherever: the path is absolute. */
+static int put_path(struct upp_str path, struct wrt_place *ret, struct upp_err *err)
+{
+    char here[WRT_PATH_MAX] = "";
+    if (!path.n || path.n >= sizeof ret->path || memchr(path.p, 0, path.n))
+        return upp_fail(err, UPP_EINVALID, "the path of a database has 1 to %d bytes", WRT_PATH_MAX - 1);
+    if (path.p[0] != '/' && !getcwd(here, sizeof here - 1))
+        return upp_fail(err, UPP_ENOTFOUND, "the current folder has no name");
+    int n = snprintf(ret->path, sizeof ret->path, "%s%s%.*s", here, here[0] ? "/" : "", UPP_FMT(path));
+    return (size_t)n < sizeof ret->path ? 0 : upp_fail(err, UPP_EINVALID, "the path of the database is too long");
+}
+
+int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err)
+{
+    struct upp_str text = wb_cstr(url);
+    ret->path[0]        = 0;
+    if (!url) {
+        ret->kind = c->store;
+        return c->store == WC_STORE_SQLITE ? put_path(c->store_path, ret, err) : 0;
+    }
+    if (wb_str_eq(text, UPP_STR("memory:"))) {
+        ret->kind = WC_STORE_MEMORY;
+        return 0;
+    }
+    if (!wb_str_starts(text, UPP_STR("sqlite:")))
+        return upp_fail(err, UPP_EINVALID, "'%s' is no store: it is memory: or sqlite:PATH", url);
+    ret->kind = WC_STORE_SQLITE;
+    return put_path(wb_str_sub(text, 7, SIZE_MAX), ret, err);
+}
+
+static WEFT_SUSPENDS int open_store(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret,
+                                    struct upp_err *err)
+{
+    enum { COMPANY_MS = 10 };
+    if (at->kind == WC_STORE_MEMORY)
+        return ws_memory_open(ret, err);
+    return ws_sqlite_open(
+        UPP_OPTS(ws_sqlite_opts, .path = at->path, .group_ms = c->durability == WM_GROUP ? COMPANY_MS : 0), ret, err);
+}
+
+const char *wrt_socket(const struct wrt_runtime *rt)
+{
+    return strcmp(rt->store->ops->name, "sqlite") == 0 ? ws_sqlite_socket(rt->store) : "";
+}
+
+/* ---- Agents --------------------------------------------------------------------------------------------- */
+
+/* The id that the store has for an agent's name; a new one where it has none. */
+static WEFT_SUSPENDS int keep_id(struct wrt_runtime *rt, struct upp_str name, struct wb_uuid *ret, struct upp_err *err)
+{
+    struct wl_store *s     = rt->store;
+    struct wl_owner  owner = {.tenant = UPP_STR(WRT_TENANT)};
+    int              r     = s->ops->alias(s, &owner, WL_ALIAS_AGENT, name, ret, err);
+    if (r != -UPP_ENOTFOUND)
+        return r;
+    r = wb_uuid_new(ret, err);
+    if (r < 0)
+        return r;
+    struct wl_alias  alias  = {.kind = WL_ALIAS_AGENT, .text = name, .object = *ret};
+    struct wl_change change = {.kind = WL_ADD_ALIAS, .alias = &alias};
+    struct wl_commit commit = {.owner = owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    return s->ops->commit(s, &commit, err);
+}
+
+static WEFT_SUSPENDS int make_agents(struct wrt_runtime *rt, struct upp_err *err)
+{
+    const struct wc_config *c = rt->config;
+    rt->agents                = wb_new_n(&rt->arena, struct weft_agent_def, c->n_agents ? c->n_agents : 1);
+    for (size_t i = 0; rt->agents && i < c->n_agents; i++) {
+        struct weft_agent_def *def = &rt->agents[i];
+        *def                       = c->agents[i].def;
+        if (def->id.n)
+            continue;
+        struct wb_uuid id;
+        char           text[WB_UUID_TEXT + 1];
+        int            r = keep_id(rt, def->name, &id, err);
+        if (r < 0)
+            return upp_wrap(err, r, "the id of agent '%.*s'", UPP_FMT(def->name));
+        def->id = wb_arena_dup(&rt->arena, wb_uuid_text(id, text));
+    }
+    return wb_arena_check(&rt->arena, err);
+}
+
+const struct weft_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name)
+{
+    const struct wc_config *c = rt->config;
+    struct wb_uuid          wanted, id;
+    if (!name.n)
+        return c->default_agent ? &rt->agents[c->default_agent - c->agents] : NULL;
+    for (size_t i = 0; i < c->n_agents; i++)
+        if (wb_str_eq(rt->agents[i].name, name))
+            return &rt->agents[i];
+    if (wl_id_parse(name, UPP_STR("asst_"), &wanted))
+        for (size_t i = 0; i < c->n_agents; i++)
+            if (wb_uuid_parse(rt->agents[i].id, &id) && wb_uuid_eq(id, wanted))
+                return &rt->agents[i];
+    return NULL;
+}
+
+static const struct weft_agent_def *find_agent(void *arg, struct upp_str name)
+{
+    return wrt_agent(arg, name);
+}
+
+/* ---- Opening and closing ---------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_place *at,
+                                   struct wrt_runtime **ret, struct upp_err *err)
+{
+    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt = wb_calloc(1, sizeof *rt);
+    if (!rt)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
+    rt->config = c;
+    rt->arena  = (struct wb_arena)WB_ARENA(4u << 20);
+    int r      = open_store(c, at, &rt->store, err);
+    if (r >= 0)
+        r = make_agents(rt, err);
+    if (r >= 0)
+        r = wr_engine_open(
+            loop,
+            UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = find_agent, .arg = rt, .durability = c->durability),
+            &rt->engine, err);
+    if (r < 0)
+        return r;
+    *ret = WB_TAKE(rt);
+    return 0;
+}
+
+WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struct upp_err *err)
+{
+    return wr_recover(rt->engine, ret, err);
+}
+
+WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt)
+{
+    if (!rt)
+        return;
+    wr_engine_close(rt->engine);
+    if (rt->store)
+        rt->store->ops->close(rt->store);
+    wb_arena_done(&rt->arena);
+    wb_free(rt);
+}
+
+WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt)
+{
+    wrt_runtime_close(*rt);
+}

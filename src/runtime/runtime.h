@@ -1,0 +1,58 @@
+/* runtime/runtime.h — a configuration at work: its store, its agents, an engine on a loop.
+ *
+ *     struct wrt_place at;
+ *     r = wrt_place_of(config, NULL, &at, &err);
+ *     r = wrt_runtime_open(loop, config, &at, &rt, &err);       // on a fiber
+ *     r = wrt_runtime_recover(rt, &n, &err);                    // runs that were cut short go on
+ *     ...                                                       // rt->engine, rt->store
+ *     wrt_runtime_close(rt);                                    // and so do those that still work, at the next start
+ *
+ * An agent without an id in the file gets one when a store first sees its name; the store keeps it as an alias.
+ */
+#ifndef WRT_RUNTIME_H
+#define WRT_RUNTIME_H
+
+#include "run/engine.h"
+#include "runtime/config.h"
+
+/* Whose aliases the ids of the configuration's agents are: a tenant that no key has. */
+#define WRT_TENANT "weft"
+
+enum { WRT_PATH_MAX = 1024 };
+
+/* Where a store is. */
+struct wrt_place {
+    uint8_t kind;               /* enum wc_store */
+    char    path[WRT_PATH_MAX]; /* SQLite: the file */
+};
+
+/* What `url` says ("memory:", "sqlite:PATH" from the current folder), or where that is NULL the configuration.
+ * -UPP_EINVALID. */
+int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+struct wrt_runtime {
+    const struct wc_config *config;
+    struct wl_store        *store;
+    struct wr_engine       *engine;
+    struct weft_agent_def  *agents; /* the configuration's, each with its id */
+    struct wb_arena         arena;
+};
+
+/* Opens the store, which it then owns, and the engine; nothing runs yet. The configuration must outlive it.
+ * -UPP_EBUSY: another process owns the store (stores/lock.h says who). */
+WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_place *at,
+                                   struct wrt_runtime **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Takes up what had not ended. Once, before anything is started. */
+WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt); /* NULL is fine */
+WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt);
+
+/* By name, or by id in any spelling (UUID, asst_HEX); no text: the default agent. NULL: there is none. */
+const struct weft_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name);
+
+/* The socket at which the owner of the store does work for others; empty: none. */
+const char *wrt_socket(const struct wrt_runtime *rt);
+
+#endif

@@ -1,0 +1,32 @@
+/* server/objects.h — threads, messages and runs as the Assistants API shows them. All keys are there, null when empty.
+ */
+#ifndef SV_OBJECTS_H
+#define SV_OBJECTS_H
+
+#include "json/write.h"
+#include "log/log.h"
+#include "run/engine.h"
+#include "server/body.h"
+
+/* "run_" + 32 hex digits, as a JSON string; a UUID of zeros is null. */
+void sv_write_id(struct wj_writer *w, const char *prefix, struct wb_uuid id);
+
+void sv_write_thread(struct wj_writer *w, const struct wl_thread *t);
+
+/* Is it one that the API shows: a message of user or assistant that says something? */
+bool sv_is_shown(const struct wl_line *line);
+int  sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
+                      struct upp_err *err) UPP_MUST_CHECK;
+
+int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_look *look,
+                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* "queued", "in_progress" ...: clients know these eight words and spin on any other. */
+const char *sv_run_status(const struct wr_look *look);
+
+/* A message of a request: role user or assistant, content text (a string or parts) and, of a user, image_url. All else
+ * is refused with its pointer: what a client says about the past is no authority. The entry points into the arena. */
+int sv_read_message(const struct sv_body *b, yyjson_val *v, struct wb_arena *a, struct wm_entry *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,524 @@
+#!/usr/bin/env python3
+"""The real program, from outside: `weft serve` on SQLite, every route of /v1, and what survives a kill.
+
+usage: serve.py WEFT   (TAP)
+"""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+WEFT = os.path.abspath(sys.argv[1])
+HERE = tempfile.mkdtemp(prefix="weft-serve-")
+WORDS = " ".join(f"w{i:03}" for i in range(150))
+
+CONFIG = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:serve.db
+log: {level: warn}
+models:
+  echo: {provider: scripted, echo: true}
+  slow: {provider: scripted, script: slow.json}
+  weather: {provider: scripted, script: weather.json}
+  client: {provider: scripted, script: client.json}
+  ask: {provider: scripted, script: ask.json}
+  broken: {provider: scripted, script: broken.json}
+  sleepy: {provider: scripted, script: sleepy.json}
+tools:
+  get_weather: {description: d, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo 18"], delivery: pure}
+  pick_date: {description: d, parameters: {type: object}}
+  nap: {description: d, parameters: {type: object}, command: [sh, -c, "echo x >>naps; sleep 321; echo up"]}
+  remove: {description: d, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo gone"], approval: always}
+agents:
+  echo: {model: echo}
+  slow: {model: slow}
+  weather: {model: weather, tools: [get_weather]}
+  client: {model: client, tools: [pick_date]}
+  ask: {model: ask, tools: [remove]}
+  broken: {model: broken}
+  sleepy: {model: sleepy, tools: [nap]}
+"""
+SCRIPTS = {
+    "slow": [{"parts": [{"text": WORDS}], "delta_bytes": 5, "delay_ms": 10}],
+    "weather": [{"parts": [{"text": "Let me look."}, {"tool_call": {"id": "c1", "name": "get_weather"}}], "delta_bytes": 3},
+                {"parts": [{"reasoning": "mild"}, {"text": "18 degrees."}], "delta_bytes": 3,
+                 "usage": {"input_tokens": 4, "output_tokens": 3}}],
+    "client": [{"parts": [{"tool_call": {"id": "c1", "name": "pick_date", "arguments": {"a": 1}}}]}, {"parts": [{"text": "Booked."}]}],
+    "ask": [{"parts": [{"tool_call": {"id": "c1", "name": "remove", "arguments": {"p": "x"}}}]}, {"parts": [{"text": "Done."}]}],
+    "sleepy": [{"parts": [{"tool_call": {"id": "c1", "name": "nap"}}]}, {"parts": [{"text": "Awake."}]}],
+    "broken": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "no such key"}}],
+}
+
+
+class Server:
+    """One life of the program."""
+
+    def __init__(self, **env):
+        self.process = subprocess.Popen([WEFT, "serve", "--config", f"{HERE}/weft.yaml"], stdout=subprocess.PIPE,
+                                        stderr=open(f"{HERE}/log", "a"), text=True, env={**os.environ, **env})
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", line)
+        assert found, f"it said {line!r}"
+        self.port = int(found[1])
+
+    def ask(self, method, path, body=None, headers=None):
+        """Status and JSON."""
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        c.request(method, path, None if body is None else json.dumps(body), headers or {})
+        r = c.getresponse()
+        text = r.read()
+        c.close()
+        return r.status, json.loads(text)
+
+    def good(self, method, path, body=None, headers=None):
+        status, answer = self.ask(method, path, body, headers)
+        assert status == 200, (status, answer)
+        return answer
+
+    def refused(self, status, method, path, body=None, headers=None):
+        got, answer = self.ask(method, path, body, headers)
+        assert got == status, (got, answer)
+        return answer["error"]["message"]
+
+    def stream(self, method, path, body=None, headers=None):
+        return Stream(self.port, method, path, body, headers or {})
+
+    def thread(self):
+        return self.good("POST", "/v1/threads", {})["id"]
+
+    def start(self, agent, text="hello", thread=None, **more):
+        """A run that streams: the stream, the thread's and the run's id."""
+        thread = thread or self.thread()
+        s = self.stream("POST", f"/v1/threads/{thread}/runs?as=uap",
+                        {"assistant_id": agent, "stream": True, "additional_messages": [{"role": "user", "content": text}], **more})
+        run = s.next()[1]["uap"]["data"]["runId"]
+        return s, thread, run
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """SIGTERM: the exit code and the seconds it took."""
+        begin = time.monotonic()
+        self.process.terminate()
+        return self.process.wait(timeout=20), time.monotonic() - begin
+
+
+class Stream:
+    """Server-sent events: (id or None, data), [DONE] as it is."""
+
+    def __init__(self, port, method, path, body, headers):
+        self.c = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        self.c.request(method, path, None if body is None else json.dumps(body), headers)
+        self.r = self.c.getresponse()
+        self.last, self.comments, self.raw = None, [], b""
+        assert self.r.status == 200, (self.r.status, self.r.read())
+        assert self.r.headers["content-type"].startswith("text/event-stream")
+
+    def next(self):
+        """The next event; None at the end."""
+        id = data = None
+        while line := self.r.readline():
+            self.raw += line
+            text = line.decode().rstrip("\n")
+            if text.startswith("id: "):
+                id = self.last = text[4:]
+            elif text.startswith("data: "):
+                data = text[6:]
+            elif text.startswith(":"):
+                self.comments.append(text)
+            elif not text and data is not None:
+                return id, data if data == "[DONE]" else json.loads(data)
+        return None
+
+    def __iter__(self):
+        while event := self.next():
+            yield event
+
+    def close(self):
+        self.c.close()
+
+
+def text_of(events):
+    """What was said, with what was taken back left out: (id, data) of the uap dialect."""
+    said = ""
+    for _, e in events:
+        inner = e.get("upp") or e["uap"]
+        if inner["type"] in ("message_start", "attempt_void"):
+            said = ""
+        elif inner["type"] == "text_delta":
+            said += inner["delta"]["text"]
+    return said
+
+
+def last_state(events):
+    return [e["uap"]["data"] for _, e in events if "uap" in e and e["uap"]["type"] == "run"][-1]
+
+
+def wait_for(server, thread, run, *statuses):
+    for _ in range(1000):
+        r = server.good("GET", f"/v1/threads/{thread}/runs/{run}")
+        if r["status"] in statuses:
+            return r
+        time.sleep(0.02)
+    raise AssertionError(f"still {r['status']}")
+
+
+def connections_refused(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) != 0
+
+
+# ---- The tests, in the order of the file, on one server ----------------------------------------------------------------
+
+def test_signs_of_life(s):
+    assert s.good("GET", "/livez") == {"status": "ok"}
+    assert s.good("GET", "/readyz") == {"status": "ok"}
+
+
+def test_the_unix_socket_has_the_same_routes(s):
+    with socket.socket(socket.AF_UNIX) as u:
+        u.connect(f"{HERE}/serve.db.sock")
+        u.sendall(b"GET /v1/threads HTTP/1.0\r\n\r\n")
+        answer = b""
+        while piece := u.recv(65536):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 200") and b'"object":"list"' in answer, answer
+    assert os.stat(f"{HERE}/serve.db.sock").st_mode & 0o777 == 0o600
+
+
+def test_threads_and_messages(s):
+    t = s.good("POST", "/v1/threads", {"metadata": {"a": "b"}, "messages": [{"role": "user", "content": "one"}]})
+    assert t["object"] == "thread" and t["metadata"] == {"a": "b"} and re.fullmatch("thread_[0-9a-f]{32}", t["id"])
+    m = s.good("POST", f"/v1/threads/{t['id']}/messages", {"role": "user", "content": "two"})
+    assert m["object"] == "thread.message" and m["content"][0]["text"]["value"] == "two"
+    page = s.good("GET", f"/v1/threads/{t['id']}/messages?order=asc")
+    assert [x["content"][0]["text"]["value"] for x in page["data"]] == ["one", "two"]
+    assert page["object"] == "list" and page["has_more"] is False and page["last_id"] == m["id"]
+    listed = s.good("GET", "/v1/threads?limit=1")
+    assert listed["data"][0]["id"] == t["id"] == listed["first_id"], listed
+
+
+def test_threads_are_listed_in_pages(s):
+    made = [s.thread() for _ in range(3)]
+    seen, after = [], ""
+    while True:
+        page = s.good("GET", f"/v1/threads?limit=2{after}")
+        seen += [t["id"] for t in page["data"]]
+        if not page["has_more"]:
+            break
+        after = f"&after={page['last_id']}"
+    assert len(seen) == len(set(seen)) and set(made) <= set(seen)
+    for bad in ("limit=0", "limit=101", "order=asc", "before=x", "after=x", "after=thread_" + "0" * 32):
+        assert s.refused(400, "GET", f"/v1/threads?{bad}")
+
+
+def test_a_run_streams_in_uap(s):
+    stream, thread, run = s.start("weather", "weather?")
+    events = list(stream)
+    assert last_state(events)["status"] == "completed" and text_of(events) == "18 degrees."
+    kinds = [(e.get("upp") or e["uap"])["type"] for _, e in events]
+    assert kinds.index("tool_execution_start") < kinds.index("tool_execution_end") < kinds.index("observation")
+    r = s.good("GET", f"/v1/threads/{thread}/runs/{run}")
+    assert r["status"] == "completed" and r["usage"]["total_tokens"] == 7 and r["assistant_id"] == "weather"
+    said = s.good("GET", f"/v1/threads/{thread}/messages")["data"]
+    assert [m["content"][0]["text"]["value"] for m in said] == ["18 degrees.", "Let me look.", "weather?"]
+
+
+def test_a_run_streams_in_ui(s):
+    t = s.thread()
+    stream = s.stream("POST", f"/v1/threads/{t}/runs?as=ui",
+                      {"assistant_id": "weather", "stream": True, "additional_messages": [{"role": "user", "content": "w"}]})
+    assert stream.r.headers["x-vercel-ai-ui-message-stream"] == "v1"
+    chunks = [e for _, e in stream]
+    assert chunks[0]["type"] == "start" and chunks[-1] == "[DONE]"
+    assert {"type": "tool-output-available", "toolCallId": "c1", "output": 18} in chunks
+
+
+def test_a_run_without_a_stream_is_polled(s):
+    t = s.thread()
+    r = s.good("POST", f"/v1/threads/{t}/runs", {"assistant_id": "echo", "additional_messages": [{"role": "user", "content": "hey"}]})
+    assert r["object"] == "thread.run" and r["status"] in ("queued", "in_progress", "completed") and r["thread_id"] == t
+    assert wait_for(s, t, r["id"], "completed")["completed_at"]
+
+
+def test_a_failed_run_says_why(s):
+    stream, thread, run = s.start("broken")
+    state = last_state(list(stream))
+    assert state["status"] == "failed" and state["error"]["message"].endswith("no such key"), state
+    assert s.good("GET", f"/v1/threads/{thread}/runs/{run}")["last_error"]["message"].endswith("no such key")
+
+
+def resume_everywhere(s, run, dialect):
+    """Reads the whole, then from behind every single event: each time the rest."""
+    path = f"/v1/runs/{run}/events?as={dialect}"
+    whole = s.stream("GET", path)
+    events = list(whole)
+    ids = [id for id, _ in events if id]
+    for id in ids:
+        rest = s.stream("GET", path, headers={"Last-Event-ID": id})
+        for _ in rest:
+            pass
+        assert whole.raw.endswith(rest.raw) and len(rest.raw) < len(whole.raw), id
+        begin = f"id: {id}\n".encode()
+        assert whole.raw[whole.raw.index(begin):].partition(b"\n\n")[2] == rest.raw, id
+    return whole.raw
+
+
+def test_events_resume_behind_every_event(s):
+    stream, _, run = s.start("weather", "weather?")
+    list(stream)
+    resumed[run] = {d: resume_everywhere(s, run, d) for d in ("uap", "ui")}
+    assert resumed[run]["uap"] == stream.raw
+    assert s.refused(400, "GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": "x"})
+    assert s.refused(400, "GET", f"/v1/runs/{run}/events?as=klingon")
+    later = s.stream("GET", f"/v1/runs/{run}/events?from=5").next()
+    assert later[0] == "1-5"
+
+
+def test_a_client_tool_waits_for_its_result(s):
+    stream, thread, run = s.start("client")
+    state = last_state(list(stream))
+    assert state["status"] == "waiting" and state["pending"][0]["toolCallId"] == "c1"
+    r = s.good("GET", f"/v1/threads/{thread}/runs/{run}")
+    assert r["status"] == "requires_action"
+    assert r["required_action"]["submit_tool_outputs"]["tool_calls"][0]["function"] == {"name": "pick_date", "arguments": '{"a":1}'}
+    answers = f"/v1/runs/{run}/answers"
+    assert "c9" in s.refused(400, "POST", answers, {"answers": [{"call_id": "c9", "output": 1}]})
+    assert s.refused(400, "POST", answers, {"answers": []})
+    assert s.refused(400, "POST", answers, {"answers": [{"call_id": "c1", "approved": True}]})
+    s.good("POST", answers, {"answers": [{"call_id": "c1", "output": {"day": 3}}]})
+    events = list(s.stream("GET", f"/v1/runs/{run}/events"))
+    assert last_state(events)["status"] == "completed" and text_of(events) == "Booked."
+    assert s.refused(400, "POST", answers, {"answers": [{"call_id": "c1", "output": 1}]})
+
+
+def test_an_approval_is_given_or_denied(s):
+    for approved in (True, False):
+        stream, thread, run = s.start("ask")
+        assert last_state(list(stream))["pending"][0]["approval"] is True
+        assert s.good("GET", f"/v1/threads/{thread}/runs/{run}")["metadata"]["weft_pending"] == ["c1"]
+        s.good("POST", f"/v1/runs/{run}/answers", {"answers": [{"call_id": "c1", "approved": approved}]})
+        events = list(s.stream("GET", f"/v1/runs/{run}/events"))
+        ended = [e["upp"]["delta"] for _, e in events if "upp" in e and e["upp"]["type"] == "tool_execution_end"]
+        assert last_state(events)["status"] == "completed"
+        assert ended[0]["isError"] is not approved and (ended[0]["result"] == "gone") is approved, ended
+
+
+def test_a_run_is_cancelled(s):
+    stream, thread, run = s.start("slow")
+    for _ in range(10):
+        stream.next()
+    assert s.good("POST", f"/v1/runs/{run}/cancel")["status"] in ("cancelling", "cancelled")
+    assert last_state(list(stream))["status"] == "cancelled"
+    assert s.good("GET", f"/v1/threads/{thread}/runs/{run}")["status"] == "cancelled"
+    m = s.good("GET", f"/v1/threads/{thread}/messages?limit=1")["data"][0]
+    assert m["status"] == "incomplete" and WORDS.startswith(m["content"][0]["text"]["value"]), m
+    stream, _, run = s.start("echo", thread=thread)  # the thread goes on
+    assert last_state(list(stream))["status"] == "completed"
+    assert s.refused(400, "POST", f"/v1/runs/{run}/cancel") == "Cannot cancel run with status 'completed'."
+
+
+def test_a_busy_thread_refuses_with_the_known_sentences(s):
+    stream, thread, run = s.start("slow")
+    hexed = "run_" + run.replace("-", "")
+    assert s.refused(400, "POST", f"/v1/threads/{thread}/messages", {"role": "user", "content": "x"}) == \
+        f"Can't add messages to {thread} while a run {hexed} is active."
+    body = {"assistant_id": "echo", "additional_messages": [{"role": "user", "content": "next"}]}
+    assert s.refused(400, "POST", f"/v1/threads/{thread}/runs", body) == f"Thread {thread} already has an active run {hexed}."
+    queued = s.good("POST", f"/v1/threads/{thread}/runs", {**body, "on_busy": "enqueue"})
+    assert queued["status"] == "queued"
+    s.good("POST", f"/v1/runs/{run}/cancel")
+    list(stream)
+    wait_for(s, thread, queued["id"], "completed")
+
+
+def test_unknown_things_are_404(s):
+    stream, thread, run = s.start("echo")
+    list(stream)
+    other, none = s.thread(), "0" * 31 + "1"
+    for method, path in (("GET", "/v1/nothing"), ("GET", f"/v1/threads/thread_{none}/messages"), ("GET", "/v1/threads/x/messages"),
+                         ("GET", f"/v1/threads/{other}/runs/{run}"), ("GET", f"/v1/threads/{thread}/runs/run_{none}"),
+                         ("GET", f"/v1/runs/run_{none}/events"), ("POST", f"/v1/runs/run_{none}/cancel")):
+        assert s.refused(404, method, path)
+    assert s.refused(404, "POST", f"/v1/threads/thread_{none}/runs", {"assistant_id": "echo"})
+    assert s.refused(404, "POST", f"/v1/runs/run_{none}/answers", {"answers": [{"call_id": "c", "output": 1}]})
+    assert s.refused(404, "POST", f"/v1/threads/{thread}/runs",
+                     {"assistant_id": "nobody", "additional_messages": [{"role": "user", "content": "x"}]})
+    assert s.ask("DELETE", "/v1/threads")[0] == 405
+
+
+def test_bad_requests_are_400(s):
+    t = s.thread()
+    for path, body in (("/v1/threads", []), ("/v1/threads", {"messages": 3}), (f"/v1/threads/{t}/messages", {"role": "system", "content": "x"}),
+                       (f"/v1/threads/{t}/messages", {"role": "user"}), (f"/v1/threads/{t}/runs", {}),
+                       (f"/v1/threads/{t}/runs", {"assistant_id": "echo", "on_busy": "explode"})):
+        assert s.refused(400, "POST", path, body)
+
+
+def test_an_idempotency_key_joins(s):
+    t = s.thread()
+    body = {"assistant_id": "echo", "additional_messages": [{"role": "user", "content": "once"}]}
+    key = {"Idempotency-Key": "k1"}
+    first, second = (s.good("POST", f"/v1/threads/{t}/runs", body, key) for _ in range(2))
+    assert first["id"] == second["id"]
+    assert s.refused(400, "POST", f"/v1/threads/{t}/runs", {**body, "metadata": {"x": "y"}}, key)
+    wait_for(s, t, first["id"], "completed")
+    assert len(s.good("GET", f"/v1/threads/{t}/messages")["data"]) == 2
+
+
+def test_agents_are_found_by_id(s):
+    stream, _, run = s.start("echo")
+    list(stream)
+    event = s.stream("GET", f"/v1/runs/{run}/events").next()[1]
+    ids["echo"] = event["uap"]["agentId"]
+    by_id, _, _ = s.start("asst_" + ids["echo"].replace("-", ""), "by id")
+    assert text_of(list(by_id)) == "by id"
+
+
+# ---- Across deaths -------------------------------------------------------------------------------------------------------
+
+def after_kill(s):
+    """kill -9 in the middle of a run: the next server goes on with it, and so does the reader."""
+    stream, thread, run = s.start("slow")
+    had = [stream.next() for _ in range(20)]
+    client, _, waiting = s.start("client")
+    list(client)
+    s.kill()
+    s = Server()
+    rest = s.stream("GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": stream.last})
+    events = had + list(rest)
+    assert last_state(events)["status"] == "completed"
+    assert "attempt_void" in [e["uap"]["type"] for _, e in events if "uap" in e]
+    assert text_of(events) == WORDS == text_of(list(s.stream("GET", f"/v1/runs/{run}/events")))
+    said = s.good("GET", f"/v1/threads/{thread}/messages")["data"]
+    assert [m["content"][0]["text"]["value"] for m in said] == [WORDS, "hello"]
+    s.good("POST", f"/v1/runs/{waiting}/answers", {"answers": [{"call_id": "c1", "output": 1}]})
+    assert last_state(list(s.stream("GET", f"/v1/runs/{waiting}/events")))["status"] == "completed"
+    return s
+
+
+def after_restart(s):
+    """What was streamed before is streamed again, byte for byte; agents keep their ids."""
+    for run, streams in resumed.items():
+        for dialect, raw in streams.items():
+            assert resume_everywhere(s, run, dialect) == raw
+    stream, _, run = s.start("echo")
+    list(stream)
+    assert s.stream("GET", f"/v1/runs/{run}/events").next()[1]["uap"]["agentId"] == ids["echo"]
+    return s
+
+
+def after_crashpoint(s):
+    """Killed between the message and its tools: the tool runs once more, the thread is whole."""
+    assert s.stop()[0] == 0
+    s = Server(WEFT_CRASHPOINT="c2.after:1")
+    stream, thread, run = s.start("weather", "weather?")
+    try:
+        for _ in stream:
+            pass
+    except (ConnectionError, http.client.HTTPException):
+        pass
+    assert s.process.wait(timeout=10) == -signal.SIGKILL
+    s = Server()
+    assert wait_for(s, thread, run, "completed")
+    said = s.good("GET", f"/v1/threads/{thread}/messages")["data"]
+    assert [m["content"][0]["text"]["value"] for m in said] == ["18 degrees.", "Let me look.", "weather?"]
+    return s
+
+
+def after_sigterm(s):
+    """SIGTERM with a live stream: goodbye, exit 0, and the run goes on at the next start."""
+    stream, thread, run = s.start("slow")
+    had = [stream.next() for _ in range(10)]
+    s.process.terminate()
+    had += list(stream)
+    code = s.process.wait(timeout=20)
+    assert code == 0 and any("come back" in c for c in stream.comments), (code, stream.comments)
+    assert connections_refused(s.port) and not os.path.exists(f"{HERE}/serve.db.sock")
+    s = Server()
+    had += list(s.stream("GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": stream.last}))
+    assert last_state(had)["status"] == "completed" and text_of(had) == WORDS
+    return s
+
+
+def with_a_tool(s):
+    """SIGTERM while a tool works: it is ended, and not run a second time."""
+    stream, thread, run = s.start("sleepy")
+    while not os.path.exists(f"{HERE}/naps"):
+        time.sleep(0.02)
+    code, seconds = s.stop()
+    assert code == 0 and seconds < 10, (code, seconds)
+    sleeping = subprocess.run(["pgrep", "-f", "^sleep 321$"], capture_output=True, text=True) if shutil.which("pgrep") else None
+    assert not sleeping or not sleeping.stdout, sleeping
+    s = Server()
+    assert wait_for(s, thread, run, "completed")
+    assert open(f"{HERE}/naps").read() == "x\n"
+    events = list(s.stream("GET", f"/v1/runs/{run}/events"))
+    ended = [e["upp"]["delta"] for _, e in events if "upp" in e and e["upp"]["type"] == "tool_execution_end"]
+    assert len(ended) == 1 and ended[0]["isError"] is True, ended
+    return s
+
+
+def at_the_end(s):
+    """Stopping an idle server takes no time; a taken port is said."""
+    taken = subprocess.run([WEFT, "serve", "--config", f"{HERE}/weft.yaml", "--store", "memory:", "--listen", f"127.0.0.1:{s.port}"],
+                           capture_output=True, text=True, timeout=20)
+    assert taken.returncode == 1 and "cannot listen on 127.0.0.1" in taken.stderr, taken
+    code, seconds = s.stop()
+    assert code == 0 and seconds < 10, (code, seconds)
+    return s
+
+
+resumed, ids = {}, {}
+results = []
+
+
+def judge(name, fn, s):
+    try:
+        r = fn(s)
+        results.append(True)
+        print(f"ok {len(results)} - {name.replace('_', ' ')}", flush=True)
+        return r
+    except Exception:
+        results.append(False)
+        print(f"not ok {len(results)} - {name.replace('_', ' ')}")
+        for line in (traceback.format_exc() + open(f"{HERE}/log").read()[-2000:]).splitlines():
+            print(f"# {line}")
+        sys.stdout.flush()
+        return None
+
+
+def main():
+    with open(f"{HERE}/weft.yaml", "w") as f:
+        f.write(CONFIG)
+    for name, replies in SCRIPTS.items():
+        with open(f"{HERE}/{name}.json", "w") as f:
+            json.dump({"replies": replies, "at_end": "restart"}, f)
+    s = Server()
+    try:
+        for name, fn in list(globals().items()):
+            if name.startswith("test_"):
+                judge(name[5:], fn, s)
+        for fn in (after_kill, after_restart, after_crashpoint, after_sigterm, with_a_tool, at_the_end):
+            next_one = judge(fn.__doc__.rstrip("."), fn, s)
+            if not next_one:
+                break
+            s = next_one
+    finally:
+        s.process.kill()
+        shutil.rmtree(HERE, ignore_errors=True)
+    print(f"1..{len(results)}")
+    return 0 if all(results) else 1
+
+
+sys.exit(main())

@@ -1,0 +1,203 @@
+#include "runtime/config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/command.h"
+#include "base/file.h"
+#include "model/run.h"
+#include "run/engine.h"
+#include "support/fibers.h"
+
+static const char *no_variables(void *arg, const char *name)
+{
+    (void)arg;
+    return strcmp(name, "KEY") == 0 ? "s3cret" : strcmp(name, "PORT") == 0 ? "4711" : NULL;
+}
+
+static struct weft_strategy loop(const struct weft_loop_strategy *opts)
+{
+    return (struct weft_strategy){.name = "loop", .opts = opts};
+}
+
+static const struct wc_opts opts = {.size = sizeof opts, .env = no_variables, .loop = loop, .reaper = WEFT_TEST_REAPER};
+
+static int parse(const char *text, struct wc_config **ret, struct upp_err *err)
+{
+    return wc_config_parse("/etc/weft/weft.yaml", wb_cstr(text), &opts, NULL, ret, err);
+}
+
+UPP_PRINTF(1, 2)
+static struct upp_str written(const char *fmt, ...)
+{
+    static char text[1000];
+    va_list     args;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return wb_str(text, (size_t)n);
+}
+
+static const char whole[] =
+    "server:\n"
+    "  listen: '[::1]:${PORT}'\n"
+    "store: sqlite:data/weft.db\n"
+    "durability: group\n"
+    "on_busy: enqueue\n"
+    "log: {level: debug, format: json}\n"
+    "default_agent: two\n"
+    "models:\n"
+    "  e: {provider: scripted, echo: true, params: {temperature: 0.5, n: 10, x: '1', y: [~, true]},\n"
+    "      retry: {strategy: exponential, max_attempts: 5, base_delay_ms: 250}}\n"
+    "tools:\n"
+    "  sum:\n"
+    "    description: &text Adds\n"
+    "    parameters: {type: object, properties: {a: {type: integer}}}\n"
+    "    command: [/bin/cat, '', \"a b\", '${KEY}']\n"
+    "    delivery: idempotent\n"
+    "    approval: always\n"
+    "    limits: {seconds: 7, memory_mb: 64, output_kb: 8}\n"
+    "    env: {TOKEN: 'Bearer ${KEY}', PLAIN: '$${KEY}'}\n"
+    "  pick_date:\n"
+    "    parameters: {type: object}\n"
+    "  bare:\n"
+    "agents:\n"
+    "  one: {id: 5F0C8C1E-6a4e-4f0e-9d0c-0b8f6f6a1c11, model: e, system: *text, tools: [sum, two]}\n"
+    "  two: {model: e, strategy: {loop: {max_iterations: 3}}, tools: [pick_date, bare]}\n";
+
+TEST(config_has_what_the_file_says)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    struct upp_err                                err;
+    int                                           r = parse(whole, &c, &err);
+    ALWAYS((r == 0) == (c != NULL));
+    test_note("%s: %s", r < 0 ? err.where : "", r < 0 ? err.msg : "");
+    CHECK_INT(r, 0);
+    CHECK_STR(c->folder, UPP_STR("/etc/weft"));
+    CHECK_STR(c->host, UPP_STR("::1"));
+    CHECK(c->port == 4711 && c->store == WC_STORE_SQLITE && c->durability == WM_GROUP && c->on_busy == WR_ENQUEUE);
+    CHECK_STR(c->store_path, UPP_STR("/etc/weft/data/weft.db"));
+    CHECK(c->log_level == WB_DEBUG && c->log_format == WB_LOG_JSON && c->log_said);
+    CHECK(c->n_models == 1 && c->n_tools == 3 && c->n_agents == 2 && c->default_agent == &c->agents[1]);
+    CHECK(c->models[0].model && c->models[0].retry.max_attempts == 5 && c->models[0].retry.base_delay_ms == 250);
+    CHECK_STR(c->models[0].params, UPP_STR("{\"temperature\":0.5,\"n\":10,\"x\":\"1\",\"y\":[null,true]}"));
+
+    const struct weft_tool *sum = &c->tools[0].tool;
+    CHECK(sum->kind == WEFT_TOOL_FUNCTION && sum->delivery == WEFT_IDEMPOTENT && sum->approval);
+    CHECK(sum->run == wa_command_call && sum->arg == c->tools[0].command && sum->timeout_ms == 27000);
+    CHECK_STR(sum->spec.parameters, UPP_STR("{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}"));
+    CHECK(c->tools[1].tool.kind == WEFT_TOOL_CLIENT && c->tools[2].tool.kind == WEFT_TOOL_CLIENT);
+    CHECK_STR(c->tools[2].tool.spec.parameters, UPP_STR("{\"type\":\"object\",\"properties\":{}}"));
+
+    const struct weft_agent_def *one = &c->agents[0].def, *two = &c->agents[1].def;
+    CHECK_STR(one->id, UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"));
+    CHECK_STR(one->system, UPP_STR("Adds"));
+    CHECK(one->n_tools == 2 && one->tools[0].run == wa_command_call && one->tools[1].kind == WEFT_TOOL_AGENT);
+    CHECK_STR(one->tools[1].agent, UPP_STR("two"));
+    CHECK(one->model == c->models[0].model && one->retry.max_attempts == 5 && one->params.n);
+    CHECK(!two->id.p && two->n_tools == 2 && two->strategy->opts == &c->agents[1].loop);
+    CHECK(c->agents[1].loop.max_iterations == 3 && c->agents[0].loop.max_iterations == 0);
+    CHECK(wc_config_agent(c, UPP_STR("one")) == &c->agents[0] && wc_config_agent(c, UPP_STR("")) == &c->agents[1]);
+    CHECK(!wc_config_agent(c, UPP_STR("three")) && c->n_secrets == 2);
+}
+
+TEST(config_has_defaults)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    struct upp_err                                err;
+    CHECK_INT(parse("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n", &c, &err), 0);
+    CHECK_STR(c->host, UPP_STR("127.0.0.1"));
+    CHECK(c->port == 8787 && c->store == WC_STORE_MEMORY && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
+    CHECK(c->log_level == WB_INFO && c->log_format == WB_LOG_TEXT && !c->log_said);
+    CHECK(c->default_agent == &c->agents[0] && c->agents[0].def.n_tools == 0);
+}
+
+TEST_WITH(config_may_be_json, .no_torture = "config_has_what_the_file_says is tortured")
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    struct upp_err                                err;
+    CHECK_INT(parse("{\n\t\"models\": {\"e\": {\"provider\": \"scripted\", \"echo\": true}},\n"
+                    "\t\"agents\": {\"a\": {\"model\": \"e\", \"system\": \"caf\\u00e9\\n\\\"x\\\"\"}}\n}\n",
+                    &c, &err),
+              0);
+    CHECK_STR(c->agents[0].def.system, UPP_STR("caf\xc3\xa9\n\"x\""));
+}
+
+TEST_WITH(config_store_is_written_in_several_ways, .no_torture = "config_has_what_the_file_says is tortured")
+{
+    static const char *const stores[] = {"'memory:'", "memory", "\"memory:\""};
+    for (size_t i = 0; i < WB_LEN(stores); i++) {
+        WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+        struct upp_err                                err;
+        struct upp_str                                text =
+            written("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\nstore: %s\n", stores[i]);
+        test_note("%s", stores[i]);
+        CHECK_INT(wc_config_parse("x.yaml", text, &opts, NULL, &c, &err), 0);
+        CHECK(c->store == WC_STORE_MEMORY);
+    }
+}
+
+/* Where the file lies decides about paths; the demo is one. */
+TEST(config_of_the_demo_is_right)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
+    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
+    struct upp_err                                err;
+    char                                          path[1000];
+    (void)snprintf(path, sizeof path, "%s", test_source("../demo/weft.yaml"));
+    CHECK_INT(wc_config_load(path, &opts, &report, &c, &err), 0);
+    CHECK_INT(report.n, 0);
+    CHECK_STR(c->default_agent->def.name, UPP_STR("weather"));
+    CHECK(c->default_agent->def.model && c->default_agent->def.tools[0].arg);
+}
+
+TEST(config_that_is_not_there)
+{
+    struct wc_config *c = NULL;
+    struct upp_err    err;
+    CHECK_INT(wc_config_load("/nonexistent/weft.yaml", &opts, NULL, &c, &err), -UPP_ENOTFOUND);
+    CHECK(!c && strstr(err.where, "/nonexistent/weft.yaml"));
+}
+
+/* ---- What a tool of the file really gets ---- */
+
+struct call {
+    const struct wa_command *command;
+    struct wa_command_end    end;
+};
+
+WEFT_SUSPENDS static int run_tool(void *arg, struct upp_err *err)
+{
+    struct call *c = arg;
+    return wa_command_run(c->command, UPP_STR("{}"), UPP_STR("k"), &c->end, err);
+}
+
+TEST_WITH(config_tools_run_with_what_it_says, .no_torture = "the command tests are tortured")
+{
+    static const char        text[] = "models: {e: {provider: scripted, echo: true}}\n"
+                                      "agents: {a: {model: e}}\n"
+                                      "tools:\n"
+                                      "  map: {command: [env], env: {A: 'x ${KEY}', B: '$${KEY}', LANG: C, E: ''}}\n"
+                                      "  list: {command: [env], env: [KEY]}\n"
+                                      "  words: {command: [sh, -c, 'pwd; echo \"$1\"', '', 'a ${KEY}']}\n"
+                                      "  here: {command: [./passwd]}\n";
+    static const char *const want[] = {
+        "PATH=/usr/local/bin:/usr/bin:/bin\nA=x s3cret\nB=${KEY}\nLANG=C\nE=\nWEFT_CALL_KEY=k\n",
+        "PATH=/usr/local/bin:/usr/bin:/bin\nKEY=s3cret\nWEFT_CALL_KEY=k\n",
+        "/etc\na s3cret\n",
+        "",
+    };
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    struct upp_err                                err;
+    CHECK_INT(wc_config_parse("/etc/weft.yaml", wb_cstr(text), &opts, NULL, &c, &err), 0);
+    for (size_t i = 0; i < WB_LEN(want); i++) {
+        WB_CLEANUP(wa_command_end_done) struct wa_command_end end  = {0};
+        struct call                                           call = {.command = c->tools[i].command};
+        CHECK_INT(test_on_loop(run_tool, &call, &err), 0);
+        end = call.end;
+        CHECK_STR(wb_buf_str(&end.out), wb_cstr(want[i]));
+        CHECK(i < 3 || wb_str_find(wb_buf_str(&end.error), UPP_STR("'/etc/passwd'"), 0) != SIZE_MAX);
+    }
+}

@@ -1,0 +1,277 @@
+/* Each mistake has its place and a sentence; all of them are found at once; none shows a secret. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "runtime/config.h"
+#include "runtime/config_node.h"
+#include "support/test.h"
+
+static const char *environment(void *arg, const char *name)
+{
+    (void)arg;
+    return strcmp(name, "KEY") == 0 ? "s3cret" : NULL;
+}
+
+static const struct wc_opts opts = {
+    .size = sizeof opts, .env = environment, .reaper = WEFT_TEST_REAPER, .no_files = true};
+
+/* "LINE:COLUMN: sentence", a line for each; warnings have "warning: " before the sentence. */
+static int mistakes(struct upp_str text, struct wb_buf *to)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
+    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
+    struct upp_err                                err    = {0};
+    int                                           r = wc_config_parse("/etc/weft.yaml", text, &opts, &report, &c, &err);
+    for (size_t i = 0; i < report.n; i++)
+        wb_buf_addf(to, "%u:%u: %s%.*s\n", report.list[i].line, report.list[i].column,
+                    report.list[i].warning ? "warning: " : "", UPP_FMT(report.list[i].text));
+    return r;
+}
+
+#define GOOD "models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n" /* two lines */
+
+static const struct {
+    const char *text, *want;
+} rows[] = {
+    {"", "1:1: the file is empty\n"},
+    {"# nothing\n", "1:1: the file is empty\n"},
+    {"- a\n", "1:1: the configuration must be a map, not a list\n"},
+    {"agents: {}\n", "1:1: there is no agent: 'agents' has none\n"},
+    {GOOD "servr: {}\n", "3:1: the configuration has no key 'servr'; did you mean 'server'?\n"},
+    {GOOD "store: memory\nstore: memory\n", "4:1: 'store' is there a second time\n"},
+    {GOOD "store: redis:x\n", "3:8: store is 'memory:' or 'sqlite:FILE'\n"},
+    {GOOD "store: postgres://u@h/db\n", "3:8: the PostgreSQL store is not built yet\n"},
+    {GOOD "store: [a]\n", "3:8: store must be a value, not a list\n"},
+    {GOOD "durability: synk\n",
+     "3:13: durability is one of 'sync', 'group', 'async', 'exit', not 'synk'; did you mean 'sync'?\n"},
+    {GOOD "server: {listen: 8787}\n", "3:18: listen is ADDRESS:PORT, as in 127.0.0.1:8787 or [::1]:8787\n"},
+    {GOOD "server: {listen: '::1:8787'}\n", "3:18: listen is ADDRESS:PORT, as in 127.0.0.1:8787 or [::1]:8787\n"},
+    {GOOD "server: {listen: 'a:70000'}\n", "3:18: listen is ADDRESS:PORT, as in 127.0.0.1:8787 or [::1]:8787\n"},
+    {GOOD "log: {level: loud}\n",
+     "3:14: a log level is one of 'off', 'error', 'warn', 'info', 'debug', 'trace', not 'loud'\n"},
+    {GOOD "default_agent: b\n", "3:16: there is no agent 'b'\n"},
+    {GOOD "encryption: {key_file: x}\nroutes: {}\n",
+     "3:1: warning: 'encryption' is not supported yet and has no effect\n"
+     "4:1: warning: 'routes' is not supported yet and has no effect\n"},
+    {GOOD "tools: {t: {command: ls}}\n", "3:22: a command must be a list, not 'ls'\n"},
+    {GOOD "tools: {t: {command: []}}\n", "3:22: a command has 1 to 256 words: the program and its arguments\n"},
+    {GOOD "tools: {t: {command: ['']}}\n", "3:9: a command has 1 to 256 words, and the first names a program\n"
+                                           "3:23: the first word of a command names a program\n"},
+    {GOOD "tools: {t: {command: [a], limits: {seconds: 0, memory_mb: x}}}\n",
+     "3:45: seconds must be a whole number from 1 to 86400, not '0'\n"
+     "3:59: memory_mb must be a whole number from 16 to 1048576, not 'x'\n"},
+    {GOOD "tools: {t: {limits: {seconds: 1}, env: [A]}}\n",
+     "3:21: a tool without a command is run by the client: 'limits' has no meaning\n"
+     "3:40: a tool without a command is run by the client: 'env' has no meaning\n"
+     "3:41: the environment variable 'A' is not set\n"},
+    {GOOD "tools: {t: {command: [a], delivery: twice}}\n",
+     "3:37: delivery is one of 'at_most_once', 'idempotent', 'pure', not 'twice'\n"},
+    {GOOD "tools: {t: {parameters: {type: array}}}\n",
+     "3:32: the arguments of a tool are always an object: 'type: object'\n"},
+    {GOOD "tools: {t: {parameters: {a: 1, a: 2}}}\n", "3:32: 'a' is there a second time\n"},
+    {GOOD "tools: {t: {parameters: 7}}\n", "3:25: parameters must be a map, not '7'\n"},
+    {GOOD "tools: {'a b': {}}\n", "3:9: 'a b' is no name: 1 to 64 letters, digits, '_' and '-'\n"},
+    {GOOD "tools: {t: {}, t: {}}\n", "3:16: there are two tools called 't'\n"},
+    {GOOD "tools: {t: {command: [a], env: {'A=B': x}}}\n", "3:33: this is no name of a variable\n"},
+    {GOOD "tools: {t: {command: [a], env: {A: '${NOPE}'}}}\n", "3:36: the environment variable 'NOPE' is not set\n"},
+    {GOOD "tools: {t: {description: 'a ${'}}\n",
+     "3:26: '${' without a name and '}' behind it; write '$${' for the characters themselves\n"},
+    {GOOD "on_busy: ${KEY}\n", "3:10: on_busy is one of 'reject', 'enqueue', 'interrupt', 'rollback', not '${KEY}'\n"},
+    {GOOD "tools: {t: {command: [a], limits: {seconds: '${KEY}'}}}\n",
+     "3:45: seconds must be a whole number from 1 to 86400, not '${KEY}'\n"},
+    {"models: {m: {provider: anthropic, model: x, api_key: k, base_url: u}}\nagents: {a: {model: m}}\n",
+     "1:24: provider 'anthropic' is not built yet\n"},
+    {"models: {m: {provider: antropic}}\nagents: {a: {model: m}}\n",
+     "1:24: a provider is one of 'scripted', 'anthropic', 'openai', 'google', 'openrouter', 'xai', 'ollama', not "
+     "'antropic'; did you mean 'anthropic'?\n"},
+    {"models: {m: {provider: scripted}}\nagents: {a: {model: m}}\n",
+     "1:10: a scripted model has either 'script: FILE' or 'echo: true'\n"},
+    {"models: {m: {provider: scripted, echo: true, script: x, model: y}}\nagents: {a: {model: m}}\n",
+     "1:10: a scripted model has either 'script: FILE' or 'echo: true'\n"
+     "1:64: a scripted model has no use for this\n"},
+    {"models: {m: {echo: yes}}\nagents: {a: {model: m}}\n",
+     "1:13: a model needs 'provider'\n1:20: echo is one of 'false', 'true', not 'yes'\n"},
+    {GOOD "models: 1\n", "3:1: 'models' is there a second time\n"},
+    {"models: {e: {provider: scripted, echo: true}}\nagents:\n  a: {model: f}\n  b: {system: x}\n  c: {model: e, "
+     "tools: [d, a, a]}\n",
+     "3:14: there is no model 'f'\n4:6: an agent needs 'model'\n5:25: there is no tool or agent 'd'\n"
+     "5:31: 'a' is there a second time\n"},
+    {"models: {e: {provider: scripted, echo: true}}\ntools: {x: }\nagents: {x: {model: e}, y: {model: e, tools: "
+     "[x]}}\n",
+     "3:47: 'x' is the name of a tool and of an agent\n"},
+    {"models: {e: {provider: scripted, echo: true}}\nagents:\n  a: {model: e, tools: [b]}\n  b: {model: e, tools: "
+     "[a]}\n",
+     "4:1: the agent 'a' is below itself: 'b' has it as a tool\n"},
+    {"models: {e: {provider: scripted, echo: true}}\nagents:\n  a: {model: e, tools: [a]}\n",
+     "3:1: the agent 'a' is below itself: 'a' has it as a tool\n"},
+    {"models: {e: {provider: scripted, echo: true}}\nagents:\n  a: {model: e, id: 5}\n",
+     "3:21: an id is a UUID, as in 5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11\n"},
+    {"models: {e: {provider: scripted, echo: true}}\nagents:\n"
+     "  a: {model: e, id: 5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11}\n"
+     "  b: {model: e, id: 5f0c8c1e6a4e4f0e9d0c0b8f6f6a1c11}\n",
+     "4:21: the agent 'a' has the same id\n"},
+    {"models: {e: {provider: scripted, echo: true}}\nagents:\n  a: {model: e, strategy: {react: {max_steps: 1}}, "
+     "handoff: [b]}\n",
+     "3:35: of the strategies only 'loop' is built yet\n"
+     "3:52: warning: 'handoff' is not supported yet and has no effect\n"},
+    {"models: {e: {provider: scripted, echo: true}}\nagents:\n  a: {model: e, strategy: {loop: {max_iterations: "
+     "-1}}}\n",
+     "3:51: max_iterations must be a whole number from 1 to 1000, not '-1'\n"},
+    {GOOD "? [a]\n: b\n", "3:3: a key must be a text\n"},
+    {GOOD "store: !x memory\n", "3:8: tags are not read here\n"},
+    {GOOD "---\na: b\n", "3:1: a second document: the file has one\n"},
+    {GOOD "store: *nope\n", "3:9: there is no anchor 'nope' before this alias\n"},
+    {GOOD "routes: &r {a: *r}\n", "3:17: the alias 'r' stands inside its own anchor\n"},
+};
+
+TEST_WITH(config_mistakes_have_a_place_and_a_sentence, .no_torture = "config_finds_all_mistakes is tortured")
+{
+    for (size_t i = 0; i < WB_LEN(rows); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(1u << 20);
+        test_note("%s", rows[i].text);
+        int r = mistakes(wb_cstr(rows[i].text), &got);
+        CHECK_STR(wb_buf_str(&got), wb_cstr(rows[i].want));
+        bool only_warnings = !strstr(rows[i].want, ": ") || strstr(rows[i].want, "3:1: warning") == rows[i].want;
+        CHECK_INT(r, only_warnings ? 0 : -UPP_EINVALID);
+        CHECK(wb_str_find(wb_buf_str(&got), UPP_STR("s3cret"), 0) == SIZE_MAX);
+    }
+}
+
+/* What libfyaml says about broken YAML is its own affair; where it says so is ours. */
+TEST_WITH(config_that_is_no_yaml, .no_torture = "libfyaml does not allocate through the table")
+{
+    static const struct {
+        const char *text;
+        unsigned    line;
+    } broken[] = {
+        {GOOD "store: [a\n", 3}, {GOOD "a: b: c\n", 3}, {GOOD "\tx: y\n", 3}, {GOOD "store: \"a\n", 3}, {"}\n", 1},
+        {GOOD "a: 'x", 3},
+    };
+    for (size_t i = 0; i < WB_LEN(broken); i++) {
+        WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
+        WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
+        struct upp_err                                err    = {0};
+        test_note("%s", broken[i].text);
+        CHECK_INT(wc_config_parse("w.yaml", wb_cstr(broken[i].text), &opts, &report, &c, &err), -UPP_EINVALID);
+        CHECK(report.n == 1 && report.list[0].line >= broken[i].line && report.list[0].line <= broken[i].line + 1);
+    }
+}
+
+TEST(config_finds_all_mistakes)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
+    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf         text   = WB_BUF(1u << 20);
+    struct upp_err                                err    = {0};
+    wb_buf_add(&text, UPP_STR("store: x\nagents:\n"));
+    for (int i = 0; i < 300; i++)
+        wb_buf_addf(&text, "  a%d: {model: none}\n", i);
+    int r = wc_config_parse("dir/w.yaml", wb_buf_str(&text), &opts, &report, &c, &err);
+    ALWAYS(r < 0 && !c);
+    CHECK_INT(r, -UPP_EINVALID);
+    CHECK(report.n == WC_MAX_MISTAKES && report.errors == 301 && report.left_out == 201);
+    CHECK_STR(wb_cstr(err.where), UPP_STR("dir/w.yaml:1:8"));
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("store is 'memory:' or 'sqlite:FILE' (and 300 more)"));
+}
+
+/* ---- Limits ---- */
+
+static int limit(struct wb_buf *text, struct upp_err *err)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    return wc_config_parse("w.yaml", wb_buf_str(text), &opts, NULL, &c, err);
+}
+
+TEST_WITH(config_bombs_do_not_go_off, .no_torture = "libfyaml does not allocate through the table")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(2u << 20);
+    struct upp_err                        err  = {0};
+    wb_buf_add(&text, UPP_STR("a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n"));
+    for (int i = 1; i < 12; i++)
+        wb_buf_addf(&text, "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i, i - 1, i - 1,
+                    i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+    CHECK_INT(limit(&text, &err), -UPP_EINVALID);
+    CHECK(strstr(err.msg, "too large once its aliases are followed") && strncmp(err.where, "w.yaml:", 7) == 0);
+
+    wb_buf_clear(&text); /* depth, in the file and by aliases */
+    for (int i = 0; i < 5000; i++)
+        wb_buf_add(&text, UPP_STR("["));
+    CHECK_INT(limit(&text, &err), -UPP_EINVALID);
+    wb_buf_clear(&text);
+    wb_buf_add(&text, UPP_STR("a0: &a0 [x]\n"));
+    for (int i = 1; i < 100; i++)
+        wb_buf_addf(&text, "a%d: &a%d [*a%d]\n", i, i, i - 1);
+    CHECK_INT(limit(&text, &err), -UPP_EINVALID);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("nested deeper than 32 levels"));
+
+    wb_buf_clear(&text);
+    for (int i = 0; i < 300; i++)
+        wb_buf_addf(&text, "a%d: &a%d x\n", i, i);
+    CHECK_INT(limit(&text, &err), -UPP_EINVALID);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("more than 256 anchors"));
+}
+
+TEST_WITH(config_is_not_too_large, .no_torture = "libfyaml does not allocate through the table")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(2u << 20);
+    struct upp_err                        err  = {0};
+    for (int i = 0; i < 1 << 17; i++)
+        wb_buf_add(&text, UPP_STR("# comment\n"));
+    CHECK_INT(limit(&text, &err), -UPP_EINVALID);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("the file is larger than 1024 KiB"));
+
+    wb_buf_clear(&text);
+    wb_buf_add(&text, UPP_STR("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\ntools:\n"));
+    for (int i = 0; i < WC_MAX_NAMED; i++)
+        wb_buf_addf(&text, "  t%d:\n", i);
+    CHECK_INT(limit(&text, &err), 0);
+    wb_buf_add(&text, UPP_STR("  more:\n"));
+    CHECK_INT(limit(&text, &err), -UPP_EINVALID);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("1025 tools are more than 1024"));
+}
+
+TEST_WITH(config_chains_of_agents_end, .no_torture = "libfyaml does not allocate through the table")
+{
+    for (int n = 8; n <= 9; n++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1u << 20);
+        struct upp_err                        err  = {0};
+        wb_buf_add(&text, UPP_STR("models: {e: {provider: scripted, echo: true}}\nagents:\n"));
+        for (int i = n; i > 0; i--)
+            wb_buf_addf(&text, "  a%d: {model: e, tools: [%s%d]}\n", i, "a", i - 1);
+        wb_buf_add(&text, UPP_STR("  a0: {model: e}\n"));
+        CHECK_INT(limit(&text, &err), n < 9 ? 0 : -UPP_EINVALID);
+        CHECK(n < 9 || strstr(err.msg, "in a chain of more than 8"));
+    }
+}
+
+TEST_WITH(config_must_be_utf8, .no_torture = "config_finds_all_mistakes is tortured")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf got = WB_BUF(1u << 20);
+    CHECK_INT(mistakes(UPP_STR("a: b\nc: \xff\n"), &got), -UPP_EINVALID);
+    CHECK_STR(wb_buf_str(&got), UPP_STR("2:4: the file is not UTF-8 here\n"));
+}
+
+/* A script that is not there is named, unless its path came from a variable. */
+TEST_WITH(config_scripts_are_read, .no_torture = "config_of_the_demo_is_right is tortured")
+{
+    static const struct {
+        const char *script, *want;
+    } cases[] = {
+        {"nope.json", "/etc/nope.json: "},
+        {"'${KEY}.json'", "the script of this model cannot be used: "},
+        {"passwd", "the script of this model cannot be used: "},
+    };
+    struct wc_opts with_files = opts;
+    with_files.no_files       = false;
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wc_config_freep) struct wc_config *c    = NULL;
+        WB_CLEANUP(wb_buf_done) struct wb_buf         text = WB_BUF(4096);
+        struct upp_err                                err  = {0};
+        wb_buf_addf(&text, "models: {e: {provider: scripted, script: %s}}\nagents: {a: {model: e}}\n", cases[i].script);
+        CHECK_INT(wc_config_parse("/etc/w.yaml", wb_buf_str(&text), &with_files, NULL, &c, &err), -UPP_EINVALID);
+        CHECK_STR(wb_cstr(err.where), UPP_STR("/etc/w.yaml:1:10"));
+        test_note("%s", err.msg);
+        CHECK(strstr(err.msg, cases[i].want) && !strstr(err.msg, "s3cret"));
+    }
+}

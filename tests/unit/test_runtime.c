@@ -1,0 +1,144 @@
+/* What runtime.h promises: stores by their names, agents with ids that stay, an engine that goes on. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "runtime/runtime.h"
+#include "support/fibers.h"
+
+static const struct upp_str yaml = UPP_STR_INIT("store: memory\n"
+                                                "default_agent: b\n"
+                                                "models: {echo: {provider: scripted, echo: true}}\n"
+                                                "agents:\n"
+                                                "  a: {model: echo, id: 5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11}\n"
+                                                "  b: {model: echo}\n"
+                                                "  c: {model: echo}\n");
+
+static int parse(struct wc_config **ret, struct upp_err *err)
+{
+    return wc_config_parse("weft.yaml", yaml, UPP_OPTS(wc_opts, .loop = weft_loop_with), NULL, ret, err);
+}
+
+/* ---- Places --------------------------------------------------------------------------------------------- */
+
+TEST(runtime_place_is_what_the_url_says)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    struct wrt_place                              at;
+    struct upp_err                                err = {0};
+    char                                          here[2048], want[4096];
+    CHECK_INT(parse(&c, &err), 0);
+    CHECK_INT(wrt_place_of(c, NULL, &at, &err), 0);
+    CHECK_INT(at.kind, WC_STORE_MEMORY);
+    CHECK_INT(wrt_place_of(c, "sqlite:/x/y.db", &at, &err), 0);
+    CHECK_INT(at.kind, WC_STORE_SQLITE);
+    CHECK_STR(wb_cstr(at.path), UPP_STR("/x/y.db"));
+    CHECK_INT(wrt_place_of(c, "sqlite:y.db", &at, &err), 0);
+    CHECK(getcwd(here, sizeof here));
+    (void)snprintf(want, sizeof want, "%s/y.db", here);
+    CHECK_STR(wb_cstr(at.path), wb_cstr(want));
+    CHECK_INT(wrt_place_of(c, "memory:", &at, &err), 0);
+    CHECK_INT(at.kind, WC_STORE_MEMORY);
+}
+
+TEST(runtime_place_that_is_none)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    struct wrt_place                              at;
+    struct upp_err                                err                   = {0};
+    char                                          url[WRT_PATH_MAX + 8] = "sqlite:/"; /* the path: one byte too long */
+    const char *const                             bad[] = {"", "memory", "sqlite:", "postgres://x", "/x/y.db", url};
+    CHECK_INT(parse(&c, &err), 0);
+    memset(url + 8, 'x', sizeof url - 9);
+    url[sizeof url - 1] = 0;
+    for (size_t i = 0; i < WB_LEN(bad); i++)
+        CHECK_INT(wrt_place_of(c, bad[i], &at, &err), -UPP_EINVALID);
+    url[sizeof url - 2] = 0; /* the longest that fits */
+    CHECK_INT(wrt_place_of(c, url, &at, &err), 0);
+    url[7] = 'x'; /* and with the current folder before it it does not */
+    CHECK_INT(wrt_place_of(c, url, &at, &err), -UPP_EINVALID);
+}
+
+/* ---- Agents ------------------------------------------------------------------------------------------------ */
+
+struct life {
+    struct wrt_place at;
+    char             b[WB_UUID_TEXT + 1], c[WB_UUID_TEXT + 1]; /* the ids that were made */
+};
+
+static int check_agents(const struct wrt_runtime *rt, struct life *l)
+{
+    const struct weft_agent_def *a                = wrt_agent(rt, UPP_STR("a")),
+                                               *b = wrt_agent(rt, UPP_STR("b")), *c = wrt_agent(rt, UPP_STR("c"));
+    FAIL_UNLESS(a && b && c && a != b && b != c);
+    FAIL_UNLESS(wb_str_eq(a->id, UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11")));
+    FAIL_UNLESS(b->id.n == WB_UUID_TEXT && c->id.n == WB_UUID_TEXT && !wb_str_eq(b->id, c->id));
+    FAIL_UNLESS(wrt_agent(rt, UPP_STR("5F0C8C1E6A4E4F0E9D0C0B8F6F6A1C11")) == a);
+    FAIL_UNLESS(wrt_agent(rt, UPP_STR("asst_5f0c8c1e6a4e4f0e9d0c0b8f6f6a1c11")) == a);
+    FAIL_UNLESS(wrt_agent(rt, b->id) == b);
+    FAIL_UNLESS(wrt_agent(rt, UPP_STR("")) == b); /* the default */
+    FAIL_UNLESS(!wrt_agent(rt, UPP_STR("d")));
+    FAIL_UNLESS(!wrt_agent(rt, UPP_STR("5f0c8c1e6a4e4f0e9d0c0b8f6f6a1c12")));
+    FAIL_UNLESS(!l->b[0] || (wb_str_eq(b->id, wb_cstr(l->b)) && wb_str_eq(c->id, wb_cstr(l->c))));
+    (void)snprintf(l->b, sizeof l->b, "%.*s", UPP_FMT(b->id));
+    (void)snprintf(l->c, sizeof l->c, "%.*s", UPP_FMT(c->id));
+    return 0;
+}
+
+/* Opens, looks, runs the echo, closes. */
+WEFT_SUSPENDS static int live_once(void *arg, struct upp_err *err)
+{
+    struct life                                        *l     = arg;
+    WB_CLEANUP(wc_config_freep) struct wc_config       *c     = NULL;
+    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt    = NULL;
+    struct upp_part                                     part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    struct upp_message                                  input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct wr_start   what = {.owner = {.tenant = UPP_STR("local")}, .agent = UPP_STR("b"), .input = &input};
+    struct wr_started run;
+    size_t            n;
+    uint8_t           status;
+    TRY(parse(&c, err));
+    TRY(wrt_runtime_open(weft_loop_current(), c, &l->at, &rt, err));
+    TRY(check_agents(rt, l));
+    FAIL_UNLESS((wrt_socket(rt)[0] != 0) == (l->at.kind == WC_STORE_SQLITE));
+    TRY(wrt_runtime_recover(rt, &n, err));
+    FAIL_UNLESS(n == 0);
+    TRY(wr_start(rt->engine, &what, &run, err));
+    TRY(wr_wait(rt->engine, &what.owner, run.run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    return 0;
+}
+
+TEST(runtime_lives_in_memory)
+{
+    struct life    l   = {.at = {.kind = WC_STORE_MEMORY}};
+    struct upp_err err = {0};
+    CHECK_INT(test_on_loop(live_once, &l, &err), 0);
+}
+
+TEST(runtime_keeps_the_ids_of_agents)
+{
+    struct life    l   = {.at = {.kind = WC_STORE_SQLITE}};
+    struct upp_err err = {0};
+    (void)snprintf(l.at.path, sizeof l.at.path, "%s/weft.db", test_folder());
+    CHECK_INT(test_on_loop(live_once, &l, &err), 0);
+    CHECK_INT(test_on_loop(live_once, &l, &err), 0); /* check_agents compares */
+}
+
+WEFT_SUSPENDS static int live_twice(void *arg, struct upp_err *err)
+{
+    struct life                                        *l  = arg;
+    WB_CLEANUP(wc_config_freep) struct wc_config       *c  = NULL;
+    UPP_CLEANUP(wrt_runtime_closep) struct wrt_runtime *rt = NULL, *second = NULL;
+    TRY(parse(&c, err));
+    TRY(wrt_runtime_open(weft_loop_current(), c, &l->at, &rt, err));
+    FAIL_UNLESS(wrt_runtime_open(weft_loop_current(), c, &l->at, &second, err) == -UPP_EBUSY);
+    return 0;
+}
+
+TEST(runtime_has_one_owner)
+{
+    struct life    l   = {.at = {.kind = WC_STORE_SQLITE}};
+    struct upp_err err = {0};
+    (void)snprintf(l.at.path, sizeof l.at.path, "%s/weft.db", test_folder());
+    CHECK_INT(test_on_loop(live_twice, &l, &err), 0);
+}

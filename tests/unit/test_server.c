@@ -1,0 +1,313 @@
+#include "server/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "server/talk.h"
+
+#define HOST "Host: localhost\r\n"
+#define GET  "GET /empty HTTP/1.1\r\n" HOST "\r\n"
+
+static void donep(struct talk_reply *r)
+{
+    talk_reply_done(r);
+}
+
+TEST(server_refuses_public_addresses_without_keys)
+{
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
+    UPP_CLEANUP(sv_server_closep) struct sv_server *s = NULL;
+    struct upp_err                                  err;
+    CHECK(weft_loop_open(NULL, &l, &err) == 0);
+    static const char *const outside[] = {"0.0.0.0:0", "[::]:0", "192.0.2.1:80"};
+    for (size_t i = 0; i < WB_LEN(outside); i++) {
+        int r = sv_server_open(l, UPP_OPTS(sv_server_opts, .listen = outside[i]), &s, &err);
+        ALWAYS(r < 0);
+        CHECK_INT(r, -UPP_EREFUSED);
+    }
+    CHECK_INT(sv_server_open(l, UPP_OPTS(sv_server_opts, .listen = "nowhere"), &s, &err), -UPP_EINVALID);
+    CHECK_INT(sv_server_open(l, UPP_OPTS(sv_server_opts, .listen = NULL), &s, &err), -UPP_EINVALID);
+}
+
+/* ---- Keys ---- */
+
+static int knows(void *app, struct upp_str key, struct wl_owner *ret, struct upp_err *err)
+{
+    (void)app;
+    if (!wb_str_eq(key, UPP_STR("sesame")))
+        return upp_fail(err, UPP_EAUTH, "no such key");
+    ret->tenant = UPP_STR("forty");
+    return 0;
+}
+
+static int shows_keys(struct talk *t, struct upp_err *err)
+{
+    static const struct {
+        const char *headers, *path;
+        int         status;
+    } cases[] = {
+        {"", "/echo/a/x/b", 401},
+        {"Authorization: Bearer sesame\r\n", "/echo/a/x/b", 200},
+        {"authorization: bearer sesame\r\n", "/echo/a/x/b", 200},
+        {"Authorization: Bearer open\r\n", "/echo/a/x/b", 401},
+        {"Authorization: Basic sesame\r\n", "/echo/a/x/b", 401},
+        {"Authorization: Bearer sesame\r\nAuthorization: Bearer sesame\r\n", "/echo/a/x/b", 401},
+        {"", "/livez", 200},
+        {"", "/readyz", 200},
+        {"", "/none", 404},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(donep) struct talk_reply r;
+        char                                request[256];
+        talk_reply_init(&r);
+        (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n" HOST "%s\r\n", cases[i].path, cases[i].headers);
+        test_note("%s %s", cases[i].path, cases[i].headers);
+        TRY(talk_once(t, wb_cstr(request), &r, err));
+        FAIL_UNLESS(r.status == cases[i].status);
+        FAIL_UNLESS(r.status != 200 || cases[i].path[1] != 'e' ||
+                    wb_str_eq(wb_buf_str(&r.body), UPP_STR("a b - forty")));
+    }
+    return 0;
+}
+
+TEST(server_asks_for_keys)
+{
+    struct upp_err err = {0};
+    struct talk    t   = {.client = shows_keys, .simulated = true, .seed = 2, .opts.owner = knows};
+    CHECK_INT(talk_run(&t, &err), 0);
+}
+
+/* ---- The Unix socket ---- */
+
+static int by_socket(struct talk *t, struct upp_err *err)
+{
+    static const char                   get[] = "GET /empty HTTP/1.1\r\nHost: whatever\r\n\r\n";
+    WB_CLEANUP(donep) struct talk_reply r;
+    UPP_CLEANUP(test_closep) int        fd = -1;
+    talk_reply_init(&r);
+    TRY(talk_connect(t, 1, &fd, err));
+    TRY(weft_send(fd, get, sizeof get - 1, err));
+    TRY(talk_read(fd, &r, false, err));
+    FAIL_UNLESS(r.status == 200);
+    return 0;
+}
+
+TEST(server_listens_on_a_unix_socket_too)
+{
+    struct upp_err err = {0};
+    char           where[256];
+    (void)snprintf(where, sizeof where, "unix:%s/s", test_folder());
+    struct talk t = {.client = by_socket, .opts.listen_local = where};
+    CHECK_INT(talk_run(&t, &err), 0);
+}
+
+/* ---- Too many ---- */
+
+static void close_all(int (*fds)[40])
+{
+    for (size_t i = 0; i < 40; i++)
+        test_closep(&(*fds)[i]);
+}
+
+static int crowds(struct talk *t, struct upp_err *err)
+{
+    WB_CLEANUP(close_all) int           fds[40];
+    WB_CLEANUP(donep) struct talk_reply r;
+    talk_reply_init(&r);
+    memset(fds, -1, sizeof fds);
+    for (size_t i = 0; i < 40; i++)
+        TRY(talk_connect(t, 0, &fds[i], err));
+    size_t served = 0, refused = 0;
+    for (size_t i = 0; i < 40; i++) {
+        wb_buf_clear(&r.raw);
+        int sent = weft_send(fds[i], GET, sizeof GET - 1, NULL);
+        FAIL_UNLESS(sent == 0 || sent == -UPP_ENET); /* a refused one may be closed already; its answer is there */
+        TRY(talk_read(fds[i], &r, false, err));
+        served += r.status == 200;
+        refused += r.status == 503 && talk_header(&r, UPP_STR("retry-after")).n;
+    }
+    FAIL_UNLESS(served == 8 && refused == 32);
+    FAIL_UNLESS(t->server->n_conns == 8);
+    for (size_t i = 0; i < 40; i++)
+        test_closep(&fds[i]);
+    TRY(weft_sleep_ms(2000, err));
+    FAIL_UNLESS(t->server->n_conns == 0 && t->server->n_refusers == 0);
+    TRY(talk_once(t, UPP_STR(GET), &r, err)); /* there is room again */
+    FAIL_UNLESS(r.status == 200);
+    return 0;
+}
+
+TEST(server_has_room_for_so_many)
+{
+    struct upp_err err = {0};
+    struct talk    t   = {.client = crowds, .simulated = true, .seed = 3, .opts.max_conns = 8};
+    int            r   = talk_run(&t, &err);
+    test_note("%s", err.msg);
+    CHECK_INT(r, 0);
+}
+
+/* ---- Many at once, on both loops ---- */
+
+struct visitor {
+    struct talk *t;
+    unsigned     done;
+};
+
+static int visits(void *arg, struct upp_err *err)
+{
+    struct visitor                     *v = arg;
+    WB_CLEANUP(donep) struct talk_reply r;
+    UPP_CLEANUP(test_closep) int        fd = -1;
+    talk_reply_init(&r);
+    TRY(talk_connect(v->t, 0, &fd, err));
+    for (int i = 0; i < 5; i++) {
+        TRY(weft_send(fd, GET, sizeof GET - 1, err));
+        TRY(talk_read(fd, &r, false, err));
+        FAIL_UNLESS(r.status == 200);
+    }
+    v->done++;
+    return 0;
+}
+
+static int many(struct talk *t, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    struct visitor                                  v = {t, 0};
+    for (int i = 0; i < 100; i++)
+        TRY(weft_scope_spawn(&s, "visitor", visits, &v, NULL, err));
+    TRY(weft_scope_join(&s, err));
+    FAIL_UNLESS(v.done == 100 && t->server->count.requests == 500);
+    return 0;
+}
+
+TEST(server_serves_many_at_once)
+{
+    for (uint64_t seed = 0; seed <= 2; seed++) {
+        struct upp_err err = {0};
+        struct talk    t   = {.client = many, .simulated = seed > 0, .seed = seed};
+        int            r   = talk_run(&t, &err);
+        test_note("seed %d: %s", (int)seed, err.msg);
+        CHECK_INT(r, 0);
+    }
+}
+
+/* ---- Stopping ---- */
+
+/* Does not wait for the end of the connection, as talk_once does: that takes time where there is no shutdown. */
+WEFT_SUSPENDS static int asks(struct talk *t, struct upp_str request, struct talk_reply *r, struct upp_err *err)
+{
+    UPP_CLEANUP(test_closep) int fd = -1;
+    wb_buf_clear(&r->raw);
+    TRY(talk_connect(t, 0, &fd, err));
+    TRY(weft_send(fd, request.p, request.n, err));
+    return talk_read(fd, r, false, err);
+}
+
+/* With a request under way, an idle connection and a stream: readyz says no at once, the request is answered, new ones
+ * are not taken, the stream ends well, and all is over in time. */
+static int stops(struct talk *t, struct upp_err *err)
+{
+    WB_CLEANUP(donep) struct talk_reply r, s;
+    UPP_CLEANUP(test_closep) int        idle = -1, slow = -1, stream = -1;
+    static const char                   ready[] = "GET /readyz HTTP/1.1\r\n" HOST "\r\n",
+                      slow_get[]                = "GET /slow HTTP/1.1\r\n" HOST "\r\n",
+                      quiet[]                   = "GET /quiet HTTP/1.1\r\n" HOST "\r\n";
+    talk_reply_init(&r);
+    talk_reply_init(&s);
+    TRY(talk_connect(t, 0, &idle, err));
+    TRY(weft_send(idle, ready, sizeof ready - 1, err));
+    TRY(talk_read(idle, &r, false, err));
+    FAIL_UNLESS(r.status == 200);
+    TRY(talk_connect(t, 0, &stream, err));
+    TRY(weft_send(stream, quiet, sizeof quiet - 1, err));
+    TRY(talk_connect(t, 0, &slow, err));
+    TRY(weft_send(slow, slow_get, sizeof slow_get - 1, err));
+    TRY(weft_sleep_ms(500, err));
+
+    uint64_t begin = wb_mono_ms();
+    sv_server_stop(t->server);
+    TRY(weft_send(idle, ready, sizeof ready - 1, err));
+    TRY(talk_read(idle, &r, false, err));
+    FAIL_UNLESS(r.status == 503 && !r.keep_alive);
+    TRY(asks(t, UPP_STR("GET /readyz HTTP/1.1\r\n" HOST "\r\n"), &r, err)); /* by a new connection too */
+    FAIL_UNLESS(r.status == 503 && !r.keep_alive);
+    TRY(asks(t, UPP_STR("GET /livez HTTP/1.1\r\n" HOST "\r\n"), &r, err));
+    FAIL_UNLESS(r.status == 200 && !r.keep_alive);
+    TRY(asks(t, UPP_STR(GET), &r, err));
+    FAIL_UNLESS(r.status == 503 && talk_header(&r, UPP_STR("retry-after")).n);
+    TRY(talk_read(stream, &s, false, err));
+    FAIL_UNLESS(s.status == 200 && wb_str_find(wb_buf_str(&s.body), UPP_STR("Last-Event-ID"), 0) != SIZE_MAX);
+    wb_buf_clear(&r.raw);
+    TRY(talk_read(slow, &r, false, err));
+    FAIL_UNLESS(r.status == 200 && !r.keep_alive);
+    FAIL_UNLESS(wb_mono_ms() - begin < 2000);
+    return 0;
+}
+
+TEST(server_stops_gracefully)
+{
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct upp_err err = {0};
+        struct talk    t   = {.client = stops, .simulated = true, .seed = seed};
+        int            r   = talk_run(&t, &err);
+        test_note("seed %d: %s", (int)seed, err.msg);
+        CHECK_INT(r, 0);
+        CHECK_INT(t.served, 0);
+    }
+}
+
+/* Somebody who never ends: cut after eight seconds. */
+static int never_ends(struct talk *t, struct upp_err *err)
+{
+    static const char            half[] = "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\n";
+    UPP_CLEANUP(test_closep) int fd     = -1;
+    TRY(talk_connect(t, 0, &fd, err));
+    TRY(weft_send(fd, half, sizeof half - 1, err));
+    TRY(weft_sleep_ms(100, err));
+    uint64_t begin = wb_mono_ms();
+    sv_server_stop(t->server);
+    char    c;
+    int64_t n = weft_recv(fd, &c, 1, err);
+    TRY((int)n);
+    FAIL_UNLESS(n == 0 && wb_mono_ms() - begin >= 7900 && wb_mono_ms() - begin < 9000);
+    return 0;
+}
+
+TEST(server_stops_in_time)
+{
+    struct upp_err err = {0};
+    struct talk    t   = {.client = never_ends, .simulated = true, .seed = 9};
+    CHECK_INT(talk_run(&t, &err), 0);
+    CHECK_INT(t.served, 0);
+}
+
+static int by_signal(struct talk *t, struct upp_err *err)
+{
+    TRY(weft_sleep_ms(1, err));
+    FAIL_UNLESS(raise(SIGTERM) == 0); /* for this thread alone */
+    for (int i = 0; i < 1000 && !t->server->stopping; i++)
+        TRY(weft_sleep_ms(1, err));
+    FAIL_UNLESS(t->server->stopping);
+    return 0;
+}
+
+TEST(server_stops_by_signal)
+{
+    struct upp_err err = {0};
+    sigset_t       before, none, term;
+    struct talk    t = {.client = by_signal, .opts.signals = true};
+    (void)sigemptyset(&none);
+    CHECK(pthread_sigmask(SIG_BLOCK, &none, &before) == 0);
+    int r = talk_run(&t, &err);
+    (void)sigemptyset(&term);
+    (void)sigaddset(&term, SIGTERM);
+    while (sigtimedwait(&term, NULL, &(struct timespec){0, 0}) > 0) /* a fault may have left it for us */
+        ;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    CHECK_INT(r, 0);
+    CHECK_INT(t.served, 0);
+}

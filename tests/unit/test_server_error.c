@@ -1,0 +1,78 @@
+#include "server/error.h"
+
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "json/read.h"
+#include "support/test.h"
+
+static void donep(struct sv_reply *r)
+{
+    sv_reply_done(r);
+}
+
+TEST(error_statuses)
+{
+    static const struct {
+        int         code;
+        const char *cause;
+        uint64_t    retry;
+        int         status;
+    } cases[] = {
+        {UPP_ENOTFOUND, "", 0, 404}, {UPP_EINVALID, "", 0, 400},     {UPP_EBUSY, "", 0, 400},
+        {UPP_EREFUSED, "", 0, 400},  {UPP_ELIMIT, "", 0, 503},       {UPP_ELIMIT, "", 1, 429},
+        {UPP_ESTORE, "", 0, 500},    {UPP_ESTORE, "ENOSPC", 0, 507}, {UPP_ESTORE, "SQLITE_FULL", 0, 507},
+        {UPP_ENOMEM, "", 0, 503},    {UPP_EAUTH, "", 0, 401},        {UPP_ECANCELED, "", 0, 503},
+        {UPP_EBUG, "", 0, 500},      {UPP_ETIMEOUT, "", 0, 504},     {UPP_ERATE, "", 0, 429},
+        {UPP_EPROVIDER, "", 0, 502}, {UPP_EWAIT, "", 0, 500},        {999, "", 0, 500},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        struct upp_err err = {.code = cases[i].code, .retry_after_ms = cases[i].retry};
+        (void)snprintf(err.cause, sizeof err.cause, "%s", cases[i].cause);
+        test_note("code %d", cases[i].code);
+        CHECK_INT(sv_error_status(&err), cases[i].status);
+    }
+}
+
+/* No code is forgotten, and none is a conflict that clients would try again. */
+TEST(error_every_code_has_a_status)
+{
+    for (int code = 1; code <= UPP_EBUG; code++) {
+        struct upp_err err = {.code = code};
+        int            s   = sv_error_status(&err);
+        CHECK((s >= 400 && s < 500 && s != 409) || s == 500 || s == 502 || s == 503 || s == 504);
+        CHECK(s != 500 || code == UPP_ESTORE || code == UPP_EWAIT || code == UPP_EBUG);
+    }
+}
+
+TEST(error_object)
+{
+    WB_CLEANUP(donep) struct sv_reply r;
+    struct upp_err                    err;
+    sv_reply_init(&r);
+    (void)upp_fail(&err, UPP_EINVALID, "expected a \"string\"");
+    (void)snprintf(err.where, sizeof err.where, "/messages/0");
+    wb_buf_add(&r.body, UPP_STR("half an ans"));
+    sv_error_reply(&r, &err);
+    CHECK_INT(r.status, 400);
+    CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"expected a \\\"string\\\"\",\"type\":"
+                                           "\"invalid_request_error\",\"param\":\"/messages/0\",\"code\":"
+                                           "\"invalid_request\"}}"));
+    CHECK_STR(wb_buf_str(&r.headers), UPP_STR(""));
+
+    /* What went wrong inside is not told. */
+    (void)upp_fail(&err, UPP_ESTORE, "/var/secret/place is broken");
+    sv_error_reply(&r, &err);
+    CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"the store failed\",\"type\":\"server_error\","
+                                           "\"param\":null,\"code\":\"store_error\"}}"));
+
+    (void)upp_fail(&err, UPP_ELIMIT, "slow down");
+    err.retry_after_ms = 1001;
+    sv_error_reply(&r, &err);
+    CHECK_INT(r.status, 429);
+    CHECK_STR(wb_buf_str(&r.headers), UPP_STR("Retry-After: 2\r\n"));
+
+    sv_error_refuse(&r, 431, "too much");
+    CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"too much\",\"type\":\"invalid_request_error\","
+                                           "\"param\":null,\"code\":\"bad_request\"}}"));
+}
