@@ -93,7 +93,7 @@ static bool id_taken(const struct wr_run *run, struct upp_str id)
     for (const struct wr_run *up = run; up; up = up->parent)
         if (wr_ids_have(&up->ids, id))
             return true;
-    return false;
+    return wr_ids_have(&run->tree->ids, id);
 }
 
 static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err *err)
@@ -109,6 +109,8 @@ static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err
     }
     if (ev->part_kind == UPP_PART_CALL) {
         int bad = wr_ids_add(&a->run->ids, ev->id, err);
+        if (bad >= 0 && a->run->row.depth) /* other children can see it only there */
+            bad = wr_ids_add(&a->run->tree->ids, ev->id, err);
         if (bad < 0)
             return bad;
     }

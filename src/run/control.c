@@ -193,6 +193,30 @@ static WEFT_SUSPENDS int get_root(struct wr_engine *e, const struct wl_owner *o,
 
 /* ---- Ending from outside -------------------------------------------------------------------------------------- */
 
+static WEFT_SUSPENDS int set_row(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                 struct upp_err *err)
+{
+    struct wl_change change = {.kind = WL_SET_RUN, .run = row};
+    struct wl_commit c      = {.owner = *o, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    wb_crashpoint("cancel.before");
+    int r = e->store->ops->commit(e->store, &c, err);
+    wb_crashpoint("cancel.after");
+    return r;
+}
+
+/* The end of a tree that waits is many commits where it has children: the request is durable before the first. */
+static WEFT_SUSPENDS int note_cancel(struct wr_run *run, bool noted, struct upp_err *err)
+{
+    bool children = false;
+    for (size_t i = 0; i < run->calls.n; i++)
+        children |= run->calls.p[i]->state == WR_CALL_STARTED && run->calls.p[i]->child_node;
+    if (!run->row.cancel || noted || !children)
+        return 0;
+    int r = set_row(run->engine, &run->tree->owner, &run->row, err);
+    run->row.version += r >= 0;
+    return r;
+}
+
 /* A run that nobody works on is ended by whoever comes. */
 static WEFT_SUSPENDS int end_idle(struct wr_tree *t, const struct wm_run *row, int result, const struct upp_err *why,
                                   struct upp_err *err)
@@ -211,21 +235,12 @@ static WEFT_SUSPENDS int end_idle(struct wr_tree *t, const struct wm_run *row, i
     if (r >= 0)
         r = wr_load(run, err);
     if (r >= 0)
+        r = note_cancel(run, now.cancel, err);
+    if (r >= 0)
         r = wr_finish(run, result, why, err);
     wr_tree_disown(run);
     weft_cond_broadcast(&e->moved);
     return r < 0 || t->heirs ? r : wr_start_next(e, &t->owner, thread, err);
-}
-
-static WEFT_SUSPENDS int set_row(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
-                                 struct upp_err *err)
-{
-    struct wl_change change = {.kind = WL_SET_RUN, .run = row};
-    struct wl_commit c      = {.owner = *o, .changes = &change, .n = 1, .flags = WL_SYNCED};
-    wb_crashpoint("cancel.before");
-    int r = e->store->ops->commit(e->store, &c, err);
-    wb_crashpoint("cancel.after");
-    return r;
 }
 
 /* C5: the request to cancel is durable before the fiber is told. */
@@ -403,6 +418,8 @@ static WEFT_SUSPENDS int answer_child(struct answering *a, struct wb_uuid id, st
     int              r = s->ops->run(s, &root->tree->owner, id, &root->memory, &row, err);
     if (r < 0)
         return r;
+    if (wm_status_ended(row.status)) /* the end of the tree had begun when the process died */
+        return upp_fail(err, UPP_EINVALID, "the agent that waited for it has ended");
     WB_CLEANUP(wr_run_freep) struct wr_run *run = NULL;
     r                                           = wr_run_new(root->engine, root->tree, root, &row, &run, err);
     if (r >= 0)
@@ -511,7 +528,7 @@ int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
     bool launched     = false;
     an.root->changing = true; /* a cancel waits until it goes on, or waits again */
     r = e->store->ops->run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
-    if (r >= 0 && an.root->row.status != WM_WAITING)
+    if (r >= 0 && (an.root->row.status != WM_WAITING || an.root->row.cancel))
         r = upp_fail(err, UPP_EINVALID, "the run does not wait for answers");
     if (r >= 0)
         r = wr_load(an.root, err);

@@ -152,6 +152,7 @@ void wr_tree_unref(struct wr_tree *t)
     while (!wb_list_empty(&t->kept))
         kept_free(t, wb_item(t->kept.next, struct wr_kept, link));
     wb_unlink(&t->link);
+    wr_ids_done(&t->ids);
     tree_free(t);
 }
 

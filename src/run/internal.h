@@ -52,6 +52,15 @@ struct wr_faces {
 
 struct wr_open;
 
+/* Hashes of call ids. One that is not in it is free; one that is may be. */
+struct wr_ids {
+    uint64_t *slots;
+    size_t    n, size; /* a power of two, or 0 */
+};
+bool wr_ids_have(const struct wr_ids *ids, struct upp_str id);
+int  wr_ids_add(struct wr_ids *ids, struct upp_str id, struct upp_err *err) UPP_MUST_CHECK;
+void wr_ids_done(struct wr_ids *ids);
+
 struct wr_tree {
     struct wr_tree   *spare; /* the next one of the engine's spare ones */
     struct wr_engine *engine;
@@ -61,6 +70,7 @@ struct wr_tree {
     struct wl_owner   owner; /* texts in memory */
     struct wb_arena   memory;
     struct wr_faces  *faces;
+    struct wr_ids     ids; /* call ids of the runs of the tree that worked here: answers are routed by them */
 
     uint32_t epoch;
     uint64_t next;   /* number of the next event to be committed: all before are */
@@ -141,15 +151,6 @@ int wr_open_cut(struct wr_open *o, struct upp_err *err) UPP_MUST_CHECK;
 /* Gives the message with all its texts to the arena. */
 int wr_open_take(struct wr_open *o, struct wb_arena *a, struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Hashes of the call ids on a path. One that is not in it is free; one that is may be. */
-struct wr_ids {
-    uint64_t *slots;
-    size_t    n, size; /* a power of two, or 0 */
-};
-bool wr_ids_have(const struct wr_ids *ids, struct upp_str id);
-int  wr_ids_add(struct wr_ids *ids, struct upp_str id, struct upp_err *err) UPP_MUST_CHECK;
-void wr_ids_done(struct wr_ids *ids);
-
 /* What the journal of the current step holds. */
 struct wr_said {
     struct upp_str    phase;
@@ -197,7 +198,7 @@ struct wr_run {
     WB_VEC(struct wr_said *) said;
     WB_VEC(struct upp_str) prompted; /* phases of this step whose prompt is on the path */
     WB_VEC(struct wr_call *) calls;
-    struct wr_ids ids;
+    struct wr_ids ids; /* on its path */
     WB_VEC(struct upp_str) approved;
     WB_VEC(struct wm_pending) pending; /* of this run and its children, when it comes to wait */
     struct wr_draft  draft;

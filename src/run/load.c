@@ -371,8 +371,11 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
             continue;
         const struct upp_message *m = &line->entry.message;
         r                           = wr_path_add(run, m, err);
-        for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
+        for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
             r = wr_ids_add(&run->ids, p->id, err);
+            if (r >= 0 && run->row.depth)
+                r = wr_ids_add(&run->tree->ids, p->id, err);
+        }
         if (r < 0)
             return r;
     }

@@ -57,6 +57,10 @@ static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner 
     case WM_QUEUED:
         return wr_start_next(e, o, row->thread, err);
     case WM_WAITING:
+        if (row->cancel) { /* its end had begun */
+            int r = wr_cancel(e, o, row->id, err);
+            return r == -UPP_EREFUSED ? 0 : r;
+        }
         wr_expire_at(e, row->expires_ms);
         return 0;
     default:

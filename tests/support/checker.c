@@ -1,6 +1,7 @@
 #include "support/checker.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/checker_tree.h"
@@ -215,11 +216,13 @@ struct checking {
 static int wrong(struct checking *k, struct upp_err *err, const char *fmt, ...) UPP_PRINTF(3, 4);
 static int wrong(struct checking *k, struct upp_err *err, const char *fmt, ...)
 {
-    char    text[360];
+    char    text[4000];
     va_list args;
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    if (getenv("WEFT_SEED"))
+        fprintf(stderr, "# run %s: %s\n", k->id, text);
     return upp_fail(err, UPP_EBUG, "run %s: %s", k->id, text);
 }
 
@@ -549,7 +552,8 @@ static int check_answers(struct checking *k, struct upp_err *err)
         if (!ended)
             return wrong(k, err, "the answer for '%.*s' was lost", UPP_FMT(a->call));
         if (a->approval ? ended->outcome != WM_DENIED : !wb_str_eq(ended->text, a->result))
-            return wrong(k, err, "the answer for '%.*s' is another", UPP_FMT(a->call));
+            return wrong(k, err, "the answer for '%.*s' was %.*s (approval %d), it is %.*s (outcome %u)",
+                         UPP_FMT(a->call), UPP_FMT(a->result), a->approval, UPP_FMT(ended->text), ended->outcome);
     }
     for (size_t i = 0; i < k->c->cancels.n; i++)
         if (wb_uuid_eq(k->c->cancels.p[i], root->id) && k->durable &&
