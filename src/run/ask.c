@@ -93,7 +93,7 @@ static bool id_taken(const struct wr_run *run, struct upp_str id)
     for (const struct wr_run *up = run; up; up = up->parent)
         if (wr_ids_have(&up->ids, id))
             return true;
-    return wr_ids_have(&run->tree->ids, id);
+    return wr_ids_have(&run->tree->ids, id) || (run->row.depth && run->tree->resumed);
 }
 
 static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err *err)

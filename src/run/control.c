@@ -86,9 +86,10 @@ static WEFT_SUSPENDS int tree_fill(struct wr_tree *t, struct upp_err *err)
         r = tail_of(&tail, root.node, root.first, err);
     if (r < 0)
         return r;
-    t->next   = tail.next;
-    t->epoch  = tail.epoch;
-    t->status = root.status;
+    t->next    = tail.next;
+    t->epoch   = tail.epoch;
+    t->status  = root.status;
+    t->resumed = root.status != WM_QUEUED;
     return 0;
 }
 

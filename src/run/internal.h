@@ -77,6 +77,7 @@ struct wr_tree {
     uint8_t  status; /* of the root, as committed */
     int      failed; /* the store failed it: it goes on when an engine recovers it */
 
+    bool     resumed; /* from the store: not all call ids of its children are in `ids` */
     bool     loading; /* somebody reads epoch and next from the store: wait for `changed` */
     int      unread;  /* and that failed */
     unsigned heirs;   /* inputs that wait for its end to take its place: the queue comes after them */

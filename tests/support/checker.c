@@ -531,6 +531,11 @@ static WEFT_SUSPENDS int check_input(struct checking *k, const struct checker_st
     return 0;
 }
 
+static bool answers(const struct checker_answer *a, const struct wm_event *ended)
+{
+    return ended && (a->approval ? (ended->outcome == WM_DENIED) == !a->approved : wb_str_eq(ended->text, a->result));
+}
+
 static int check_answers(struct checking *k, struct upp_err *err)
 {
     const struct wm_run *root = &k->t->runs.p[0]->run;
@@ -540,8 +545,10 @@ static int check_answers(struct checking *k, struct upp_err *err)
         size_t                       n     = 0;
         if (!wb_uuid_eq(a->run, root->id) || !k->durable)
             continue;
-        for (size_t j = 0; j < k->t->runs.n && !ended; j++)
-            ended = call_event(k, k->t->runs.p[j]->run.id, a->call, WM_TOOL_ENDED, &n);
+        for (size_t j = 0; j < k->t->runs.n && !answers(a, ended); j++) { /* ids are unique among open calls */
+            const struct wm_event *ev = call_event(k, k->t->runs.p[j]->run.id, a->call, WM_TOOL_ENDED, &n);
+            ended                     = ev ? ev : ended;
+        }
         if (a->approval && a->approved) { /* it may not have run yet */
             if (ended && ended->outcome == WM_DENIED)
                 return wrong(k, err, "the approval of '%.*s' was lost", UPP_FMT(a->call));
@@ -551,7 +558,7 @@ static int check_answers(struct checking *k, struct upp_err *err)
         }
         if (!ended)
             return wrong(k, err, "the answer for '%.*s' was lost", UPP_FMT(a->call));
-        if (a->approval ? ended->outcome != WM_DENIED : !wb_str_eq(ended->text, a->result))
+        if (!answers(a, ended))
             return wrong(k, err, "the answer for '%.*s' was %.*s (approval %d), it is %.*s (outcome %u)",
                          UPP_FMT(a->call), UPP_FMT(a->result), a->approval, UPP_FMT(ended->text), ended->outcome);
     }
