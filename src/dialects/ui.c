@@ -44,9 +44,10 @@ static void to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o
 {
     if (u->stage != UI_NEW && u->stage != UI_PAUSED)
         return;
+    if (ev->from->depth == 0)
+        u->turn = wm_id_uuid((struct wm_id){.node = ev->from->node, .index = ev->from->input, .noun = WM_NOUN_TURN});
     ui_chunk(o, "start");
-    wd_uuid(o, "messageId",
-            wm_id_uuid((struct wm_id){.node = ev->from->node, .index = ev->from->input, .noun = WM_NOUN_TURN}));
+    wd_uuid(o, "messageId", u->turn);
     wd_frame_close(o, UPP_STR("}"));
     u->stage = UI_STARTED;
 }
