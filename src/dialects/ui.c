@@ -591,6 +591,13 @@ static int ui_event(void *state, const struct wm_event *ev, struct wd_frames *ou
     return r < 0 ? r : wd_out_check(&o);
 }
 
+/* 5 goes on while somebody is asked for an approval. */
+static bool ui_paused(const void *state)
+{
+    const struct ui *u = state;
+    return u->stage == UI_PAUSED;
+}
+
 static void ui_done(void *state)
 {
     struct ui *u = state;
@@ -603,8 +610,9 @@ static void ui_done(void *state)
 const struct wd_stream_ops wd_stream_ui = {
     .name       = "ui",
     .state_size = sizeof(struct ui),
-    .headers    = "x-vercel-ai-ui-message-stream: v1\r\nx-accel-buffering: no\r\n",
+    .headers    = "x-vercel-ai-ui-message-stream: v1\r\n",
     .begin      = ui_begin,
     .event      = ui_event,
+    .paused     = ui_paused,
     .done       = ui_done,
 };
