@@ -14,7 +14,7 @@
 #include "server/routes_v1.h"
 #include "stores/lock.h"
 
-enum { POLL_MS = 20 };
+enum { POLL_MS = 20, TELL_MS = 500 };
 
 /* ---- Connecting --------------------------------------------------------------------------------------------- */
 
@@ -108,11 +108,25 @@ WEFT_SUSPENDS int cli_door_open(struct cli_door *d, bool recover, struct upp_err
     }
 }
 
+/* Runs that we took up, or were asked to run by others, are not cut off because ours is over. */
+WEFT_SUSPENDS static void finish_others(struct cli_door *d)
+{
+    bool     told  = false;
+    uint64_t since = wb_mono_ms();
+    while (d->runtime && d->runtime->engine) {
+        size_t n = wr_engine_counts(d->runtime->engine).working;
+        if (!n || weft_sleep_ms(POLL_MS, NULL) < 0)
+            return;
+        if (!told && wb_mono_ms() - since > TELL_MS)
+            (void)fprintf(stderr, "weft: finishes %zu other run%s of this store; Ctrl-C leaves them for later\n", n,
+                          n == 1 ? "" : "s");
+        told = told || wb_mono_ms() - since > TELL_MS;
+    }
+}
+
 WEFT_SUSPENDS void cli_door_close(struct cli_door *d)
 {
-    while (d->runtime && d->runtime->engine && wr_engine_counts(d->runtime->engine).working &&
-           weft_sleep_ms(POLL_MS, NULL) >= 0)
-        ;
+    finish_others(d);
     struct sv_server   *server  = WB_TAKE(d->server); /* another fiber may ask meanwhile, and finds nobody */
     struct wrt_runtime *runtime = WB_TAKE(d->runtime);
     d->socket[0]                = 0;

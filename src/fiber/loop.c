@@ -92,6 +92,14 @@ void weft__loop_send(struct weft_loop *l, struct weft__msg *m)
     unlock(l);
 }
 
+void weft__loop_send_all(struct weft_loop *l, struct wb_link *msgs)
+{
+    lock(l);
+    for (struct wb_link *link; (link = wb_list_pop(msgs));)
+        put(l, wb_item(link, struct weft__msg, link));
+    unlock(l);
+}
+
 int weft__loop_request(struct weft_loop *l, struct weft__msg *m, struct upp_err *err)
 {
     lock(l);

@@ -132,6 +132,9 @@ void weft__loop_take_mail(struct weft_loop *l);
 /* Any thread. Cannot fail; see invariant 2. */
 void weft__loop_send(struct weft_loop *l, struct weft__msg *m);
 
+/* A whole list of them, which is empty then: they arrive together. */
+void weft__loop_send_all(struct weft_loop *l, struct wb_link *msgs);
+
 /* The same for a message somebody asks us to take: bounded by max_inbox. */
 int  weft__loop_request(struct weft_loop *l, struct weft__msg *m, struct upp_err *err) UPP_MUST_CHECK;
 void weft__loop_request_taken(struct weft_loop *l); /* first in the take function of such a message */

@@ -101,10 +101,7 @@ static struct upp_str error_json(struct wr_run *run, const struct upp_err *why)
 
 static int last_records(struct wr_run *run, uint8_t status, const struct upp_err *why, struct upp_err *err)
 {
-    bool canceled = status == WM_CANCELED;
-    int  r        = status == WM_COMPLETED ? 0 : repair(run, canceled, err);
-    if (r >= 0 && status == WM_COMPLETED && run->step_dirty)
-        r = wr_step_close(run, err);
+    int              r  = repair(run, status == WM_CANCELED, err);
     struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
         return r < 0 ? r : -UPP_ENOMEM;
@@ -156,6 +153,20 @@ static uint8_t status_of(const struct wr_run *run, int result)
     return result >= 0 ? WM_COMPLETED : WM_FAILED;
 }
 
+/* The step with which the run completes ends in the same row as the run: the hooks hear of it before. */
+static int last_step(struct wr_run *run, const struct weft_hooks *h, struct upp_err *err)
+{
+    int r = 0;
+    if (run->step_dirty) {
+        r = repair(run, false, err);
+        if (r >= 0)
+            r = wr_step_close(run, err);
+        if (r >= 0 && h && h->on_step_end)
+            r = h->on_step_end(h->arg, &run->pub, run->pub.state.step, err);
+    }
+    return r >= 0 && h && h->on_complete ? h->on_complete(h->arg, &run->pub, err) : r;
+}
+
 int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
 {
     /* Waiting is committed. When the engine closes, or the store failed, the log says where to go on. */
@@ -164,15 +175,18 @@ int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct 
     WEFT_SHIELD(WR_END_MS);
     const struct weft_hooks *h    = run->pub.agent ? run->pub.agent->hooks : NULL;
     struct upp_err           hook = {0};
-    int                      r    = 0;
     wr_row_claim(run); /* a cancel that came before counts; one that comes now finds a run that has ended */
     uint8_t status = status_of(run, result);
-    if (status == WM_COMPLETED && h && h->on_complete && (r = h->on_complete(h->arg, &run->pub, &hook)) < 0) {
+    int     r      = status == WM_COMPLETED ? last_step(run, h, &hook) : 0;
+    if (r < 0) {
         status = WM_FAILED;
         why    = &hook;
     }
-    if (status == WM_FAILED && h && h->on_error)
-        r = h->on_error(h->arg, &run->pub, why, &hook);
+    if (status == WM_FAILED && h && h->on_error) {
+        struct upp_err other = {0};
+        if (h->on_error(h->arg, &run->pub, why, &other) < 0)
+            wb_log(WB_WARN, "the hook for errors failed itself", WB_LERR(&other));
+    }
     if (status != WM_COMPLETED && (r = wr_children_end(run, result, why, err)) < 0)
         return r;
     return end_run(run, status, why, err);

@@ -126,6 +126,8 @@ void wr_readers_wake(struct wr_tree *t); /* readers alone: more was said */
 struct wr_text {
     size_t cap; /* 0: it has no block yet */
     bool   closed;
+    bool   holds; /* the first half of a surrogate pair: */
+    char   half[3];
 };
 
 /* A message that a model is saying. */

@@ -154,7 +154,7 @@ static int grow_text(struct wr_open *o, uint32_t part, size_t need, struct upp_e
     return 0;
 }
 
-int wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct upp_err *err)
+static int add_text(struct wr_open *o, uint32_t part, struct upp_str text, struct upp_err *err)
 {
     struct upp_part *p = &o->entry.message.parts[part];
     if (WB_UNLIKELY(text.n > o->tape.out.max - o->bytes))
@@ -173,6 +173,54 @@ int wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct 
     return WB_UNLIKELY(o->tape.out.failed) ? wb_buf_check(&o->tape.out, err) : 0;
 }
 
+/* Halves of a surrogate pair are three bytes each: ED A0 to AF, ED B0 to BF. */
+static bool is_half(struct upp_str s, size_t at, bool low)
+{
+    return s.n - at >= 3 && (unsigned char)s.p[at] == 0xed &&
+           ((unsigned char)s.p[at + 1] & 0xf0) == (low ? 0xb0 : 0xa0);
+}
+
+static int add_held(struct wr_open *o, uint32_t part, struct upp_err *err)
+{
+    struct wr_text *t = &o->texts[part];
+    if (!t->holds)
+        return 0;
+    t->holds = false;
+    return add_text(o, part, wb_str(t->half, sizeof t->half), err);
+}
+
+/* The first half is held, the second has come: one character of four bytes. */
+static int add_pair(struct wr_open *o, uint32_t part, struct upp_str low, struct upp_err *err)
+{
+    struct wr_text *t       = &o->texts[part];
+    uint32_t        h       = ((uint32_t)(unsigned char)t->half[1] & 0x0f) << 6 | ((unsigned char)t->half[2] & 0x3f);
+    uint32_t        l       = ((uint32_t)(unsigned char)low.p[1] & 0x0f) << 6 | ((unsigned char)low.p[2] & 0x3f);
+    uint32_t        c       = 0x10000 + (h << 10) + l;
+    char            utf8[4] = {(char)(0xf0 | c >> 18), (char)(0x80 | (c >> 12 & 0x3f)), (char)(0x80 | (c >> 6 & 0x3f)),
+                               (char)(0x80 | (c & 0x3f))};
+    t->holds                = false;
+    return add_text(o, part, wb_str(utf8, sizeof utf8), err);
+}
+
+/* A delta may end in the first half of a pair, whose second half comes next: it waits for that, because what was
+ * delivered must not change. */
+int wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct upp_err *err)
+{
+    struct wr_text *t = &o->texts[part];
+    int             r = 0;
+    if (WB_UNLIKELY(t->holds && text.n)) {
+        bool pair = is_half(text, 0, true);
+        r         = pair ? add_pair(o, part, text, err) : add_held(o, part, err);
+        text      = wb_str_sub(text, pair ? 3 : 0, SIZE_MAX);
+    }
+    if (r >= 0 && text.n >= 3 && WB_UNLIKELY(is_half(text, text.n - 3, false))) {
+        text.n -= 3;
+        memcpy(t->half, text.p + text.n, sizeof t->half);
+        t->holds = true;
+    }
+    return r < 0 || !text.n ? r : add_text(o, part, text, err);
+}
+
 int wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, struct upp_err *err)
 {
     struct upp_part *p = &o->entry.message.parts[part];
@@ -184,6 +232,9 @@ int wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, str
         wb_free(ours(p->metadata));
         p->metadata = wb_str(copy, metadata.n);
     }
+    int r = add_held(o, part, err);
+    if (r < 0)
+        return r;
     o->texts[part].closed = true;
     wm_tape_mark(&o->tape, WM_MARK_CLOSE, part);
     return wb_buf_check(&o->tape.out, err);
@@ -195,8 +246,12 @@ int wr_open_cut(struct wr_open *o, struct upp_err *err)
     for (uint32_t i = 0; i < o->n; i++) {
         struct upp_part *p = &o->entry.message.parts[i];
         p->cut             = p->kind == UPP_PART_CALL || !o->texts[i].closed;
-        if (!o->texts[i].closed)
-            wm_tape_mark(&o->tape, WM_MARK_CLOSE, i);
+        if (o->texts[i].closed)
+            continue;
+        int r = add_held(o, i, err);
+        if (r < 0)
+            return r;
+        wm_tape_mark(&o->tape, WM_MARK_CLOSE, i);
         o->texts[i].closed = true;
     }
     return wb_buf_check(&o->tape.out, err);

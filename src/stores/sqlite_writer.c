@@ -66,6 +66,26 @@ static void wake(struct ws_waiter *w)
     weft__loop_send(w->loop, &w->msg);
 }
 
+/* All of a batch. Those of one loop come back together, so that their next commits can share a transaction again. */
+static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
+{
+    while (!wb_list_empty(batch)) {
+        struct weft_loop *loop = wb_item(batch->next, struct ws_waiter, link)->loop;
+        struct wb_link    msgs;
+        wb_list_init(&msgs);
+        wb_list_each (l, batch) {
+            struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
+            if (w->loop != loop)
+                continue;
+            wb_unlink(l);
+            w->pages = s->wal_pages;
+            w->done  = true;
+            wb_list_push(&msgs, &w->msg.link);
+        }
+        weft__loop_send_all(loop, &msgs);
+    }
+}
+
 /* ---- A transaction, on a worker -------------------------------------------------------------------- */
 
 int ws_writer_hook(void *arg, sqlite3 *db, const char *name, int pages)
@@ -285,12 +305,7 @@ static int write_job(void *arg, struct upp_err *err)
         ws_sqlite_unlock(s);
         struct upp_err e = {0};
         write_batch(s, &batch, &e);
-        wb_list_each (l, &batch) {
-            struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
-            w->pages            = s->wal_pages;
-            w->done             = true;
-            wake(w);
-        }
+        wake_all(s, &batch);
     }
     (void)err;
 }
@@ -421,7 +436,10 @@ static int enter(struct ws_sqlite *s, struct ws_waiter *w, bool *lead, struct up
 /* Starts the job. Without one the commit fails, and the next in the queue may try. */
 WEFT_SUSPENDS static int lead(struct ws_sqlite *s, struct ws_waiter *w, struct upp_err *err)
 {
-    int r = s->opts.group_ms ? weft_sleep_ms(s->opts.group_ms, NULL) : 0; /* company comes; shielded, nothing cuts it */
+    /* Company comes: for a while, or who is ready to run now. Those that one transaction woke come back together, and
+     * without this the first of them would go alone. Shielded: nothing cuts it. */
+    int r = s->opts.group_ms ? weft_sleep_ms(s->opts.group_ms, NULL) : weft_yield(NULL);
+    (void)r;
     w->loop->owed++;
     r = start_job(s, w->loop, write_job, err);
     if (r >= 0)

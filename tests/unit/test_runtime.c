@@ -25,7 +25,7 @@ TEST(runtime_place_is_what_the_url_says)
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
     struct wrt_place                              at;
     struct upp_err                                err = {0};
-    char                                          here[2048], want[4096];
+    char                                          here[600], want[640];
     CHECK_INT(parse(&c, &err), 0);
     CHECK_INT(wrt_place_of(c, NULL, &at, &err), 0);
     CHECK_INT(at.kind, WC_STORE_MEMORY);
