@@ -219,10 +219,15 @@ static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, struct upp_err *err)
 static WEFT_SUSPENDS int cancel_queued(struct wr_engine *e, const struct wl_owner *o, struct wm_run *row,
                                        struct upp_err *err)
 {
-    row->status   = WM_CANCELED;
-    row->ended_ms = wb_wall_ms();
-    row->queue    = 0;
-    int r         = set_row(e, o, row, err);
+    row->status       = WM_CANCELED;
+    row->ended_ms     = wb_wall_ms();
+    row->queue        = 0;
+    int             r = set_row(e, o, row, err);
+    struct wr_tree *t = wr_tree_find(e, row->id);
+    if (r >= 0 && t) { /* somebody reads it */
+        t->status = WM_CANCELED;
+        wr_tree_wake(t);
+    }
     weft_cond_broadcast(&e->moved);
     return r;
 }
