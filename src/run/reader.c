@@ -492,6 +492,8 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
     } while (news != rd->tree->news);
     if (to_wait && rd->waiting)
         return 0; /* nothing came after it: it waits still */
+    if (rd->next == 1 && wm_status_ended(rd->tree->status) && !rd->tree->run)
+        return 0; /* it was cancelled while it was queued, and has never said anything */
     if (rd->tree->failed && !rd->tree->run)
         return upp_fail(err, UPP_ESTORE, "the store failed while this run worked");
     rd->wake = wake;

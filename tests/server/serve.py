@@ -356,6 +356,10 @@ def test_a_busy_thread_refuses_with_the_known_sentences(s):
     assert s.refused(400, "POST", f"/v1/threads/{thread}/runs", body) == f"Thread {thread} already has an active run {hexed}."
     queued = s.good("POST", f"/v1/threads/{thread}/runs", {**body, "on_busy": "enqueue"})
     assert queued["status"] == "queued"
+    never = s.good("POST", f"/v1/threads/{thread}/runs", {**body, "on_busy": "enqueue"})
+    reading = s.stream("GET", f"/v1/runs/{never['id']}/events")
+    assert s.good("POST", f"/v1/runs/{never['id']}/cancel")["status"] == "cancelled"
+    assert list(reading) == list(s.stream("GET", f"/v1/runs/{never['id']}/events")) == []  # it has never said anything
     s.good("POST", f"/v1/runs/{run}/cancel")
     list(stream)
     wait_for(s, thread, queued["id"], "completed")
