@@ -595,7 +595,7 @@ static int ui_event(void *state, const struct wm_event *ev, struct wd_frames *ou
 static bool ui_paused(const void *state)
 {
     const struct ui *u = state;
-    return u->stage == UI_PAUSED;
+    return u->stage == UI_PAUSED || !u->told;
 }
 
 static void ui_done(void *state)

@@ -161,6 +161,43 @@ for (const sc of mine.filter((s) => s.answer)) {
     return checkChat(c, 1, { finish: 'stop', ...await sc.want(major, 'chat', session) });
   });
 }
+// Killed at the N-th place of the engine where that could matter, for each N; then answered, if it still waits, and read.
+async function killedAt(n, sc) {
+  await server.end('SIGTERM');
+  server = await Server.start(weft, folder, { WEFT_CRASHPOINT: `any:${n}` });
+  const session = await new Session(ai, major, 'main').open(server);
+  const c = chatOf(session);
+  await c.chat.sendMessage({ text: sc.say });
+  if (sc.answer && c.chat.status === 'ready') {
+    const wrong = await give(session, c, sc.answer).catch(() => '');
+    if (wrong) throw new Error(wrong);
+    await c.chat.sendMessage();
+  }
+  const code = await server.end('SIGTERM');
+  session.server = server = await Server.start(weft, folder);
+  const said = (await server.ask('GET', `/v1/threads/${session.thread}/messages`)).data;
+  if (said.length === 0) return { code, wrong: '' }; // before the run was taken
+  session.run = said[0].run_id;
+  let next = chatOf(session);
+  await next.chat.resumeStream();
+  if (await session.status() === 'requires_action') {
+    await session.answer([{ call_id: sc.answer.id, output: sc.answer.output }]);
+    next = chatOf(session);
+    await next.chat.resumeStream();
+  }
+  return { code, wrong: await checkChat(next, 0, { finish: 'stop', ...await sc.want(major, 'resume', session) }) };
+}
+
+const swept = { 5: 'two tools at once', 6: 'a tool of the server and one of the client', 7: 'a tool of the client in a child run' }[major];
+for (let n = 1, code = null; code === null; n++)
+  await report(`ai ${major}, killed at place ${n}: ${swept}`, async () => {
+    let wrong = '';
+    code = 0; // whatever happens now, it ends
+    ({ code, wrong } = await killedAt(n, mine.find((s) => s.name === swept)));
+    if (n > 200) code = 0;
+    return wrong || (n > 200 ? 'there is no end' : code === 0 && n < 8 ? `there were only ${n - 1} places` : '');
+  });
+
 await report(`ai ${major}, the server stops`, async () => {
   const code = await server.end('SIGTERM');
   return code === 0 ? '' : `exit code ${code}`;

@@ -9,10 +9,10 @@ const here = new URL('.', import.meta.url).pathname;
 
 export class Server {
   // One life of the program. Its database is FOLDER/weft.db, its log FOLDER/log.
-  static async start(weft, folder) {
+  static async start(weft, folder, env = {}) {
     const s = new Server();
     s.process = spawn(weft, ['serve', '--config', `${here}weft.yaml`, '--store', `sqlite:${folder}/weft.db`],
-      { stdio: ['ignore', 'pipe', openSync(`${folder}/log`, 'a')] });
+      { stdio: ['ignore', 'pipe', openSync(`${folder}/log`, 'a')], env: { ...process.env, ...env } });
     s.gone = once(s.process, 'exit');
     Server.last = s.process;
     let said = '';
@@ -25,6 +25,7 @@ export class Server {
     return s;
   }
 
+  // Its exit code; null: a signal ended it.
   async end(signal) {
     this.process.kill(signal);
     return (await this.gone)[0];
