@@ -208,7 +208,9 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     ev->last = t->next - 1;
     t->epoch++;
     wb_crashpoint("void.before");
-    return wr_flush(run, NULL, err);
+    int r = wr_flush(run, NULL, err);
+    wb_crashpoint("void.after");
+    return r;
 }
 
 static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
