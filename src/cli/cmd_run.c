@@ -24,6 +24,7 @@ enum { INPUT_MAX = 8 << 20, LOST_MAX = 5 /* times in a row that a stream ends wi
 
 struct running {
     struct upp_str     agent, text, thread_text;
+    struct wb_buf      thread_path; /* as it stands in a path */
     struct cli_door    door;
     struct cli_shown   shown;
     struct wb_arena    arena;
@@ -78,23 +79,35 @@ static int open_signals(struct running *c, struct upp_err *err)
 
 /* ---- The run ------------------------------------------------------------------------------------------------ */
 
-/* The thread: a new one, or the one that was named, whose id the owner knows in every spelling. */
+static int id_of(yyjson_val *object, const char *name, const char *prefix, struct wb_uuid *ret, struct upp_err *err)
+{
+    yyjson_val *id = yyjson_obj_get(object, name);
+    if (id && yyjson_is_str(id) && wl_id_parse(wj_text(id), wb_cstr(prefix), ret))
+        return 0;
+    return upp_fail(err, UPP_EPROTO, "the owner of the store answers without '%s'", name);
+}
+
+/* The thread: the one that was named, or a new one. */
 WEFT_SUSPENDS static int find_thread(struct running *c, struct upp_err *err)
 {
-    yyjson_val *v, *id;
-    if (c->thread_text.n && wl_id_parse(c->thread_text, UPP_STR("thread_"), &c->thread))
-        return 0;
-    if (c->thread_text.n)
-        return upp_fail(err, UPP_EINVALID, "'%.*s' is no id of a thread", UPP_FMT(c->thread_text));
-    int r = cli_door_call(&c->door, &(struct cli_request){.method = "POST",
-                                                          .path = UPP_STR("/v1/threads"), .body = UPP_STR("{}")},
-                                                          &c->arena, &v, err);
+    static const char unreserved[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    yyjson_val       *v;
+    char              id[64];
+    if (c->thread_text.n) { /* the owner knows every spelling */
+        for (size_t i = 0; i < c->thread_text.n; i++)
+            wb_buf_addf(&c->thread_path,
+                        memchr(unreserved, c->thread_text.p[i], sizeof unreserved - 1) ? "%c" : "%%%02X",
+                        (unsigned char)c->thread_text.p[i]);
+        return wb_buf_check(&c->thread_path, err);
+    }
+    struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = UPP_STR("{}")};
+    int                r = cli_door_call(&c->door, &q, &c->arena, &v, err);
+    if (r >= 0)
+        r = id_of(v, "id", "thread_", &c->thread, err);
     if (r < 0)
         return r;
-    id = yyjson_obj_get(v, "id");
-    if (!id || !yyjson_is_str(id) || !wl_id_parse(wj_text(id), UPP_STR("thread_"), &c->thread))
-        return upp_fail(err, UPP_EPROTO, "the owner of the store made a thread without an id");
-    return 0;
+    wb_buf_add(&c->thread_path, wb_cstr(cli_id("thread_", c->thread, id)));
+    return wb_buf_check(&c->thread_path, err);
 }
 
 static int write_request(struct running *c, struct wb_buf *out, struct upp_err *err)
@@ -104,8 +117,6 @@ static int write_request(struct running *c, struct wb_buf *out, struct upp_err *
     wj_write_open(&w, '{');
     wj_write_name(&w, UPP_STR("assistant_id"));
     wj_write_str(&w, c->agent);
-    wj_write_name(&w, UPP_STR("stream"));
-    wj_write_bool(&w, true);
     wj_write_name(&w, UPP_STR("additional_messages"));
     wj_write_open(&w, '[');
     wj_write_open(&w, '{');
@@ -119,23 +130,36 @@ static int write_request(struct running *c, struct wb_buf *out, struct upp_err *
     return wj_writer_check(&w);
 }
 
-/* The stream: of the run that this request starts, or, once it is known, of the same run from the last event on. Asked
- * twice it is the same run: the request has a key. */
-WEFT_SUSPENDS static int begin_stream(struct running *c, struct cli_answer *a, struct upp_err *err)
+/* Its id is known before anything is read: a queued run can be cancelled too. Asked twice it is the same run: the
+ * request has a key. */
+WEFT_SUSPENDS static int start_run(struct running *c, struct upp_err *err)
 {
-    static const struct wb_uuid           none;
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
-    char                                  id[64];
-    struct cli_request                    q = {.method = "GET", .last_event_id = wb_cstr(c->last_id)};
-    int                                   r = 0;
-    if (wb_uuid_eq(c->shown.run, none)) {
-        r      = write_request(c, &body, err);
-        q      = (struct cli_request){.method = "POST", .body = wb_buf_str(&body), .key = wb_cstr(c->key)};
-        q.path = wb_arena_printf(&c->arena, "/v1/threads/%s/runs?as=uap", cli_id("thread_", c->thread, id));
-    } else
-        q.path = wb_arena_printf(&c->arena, "/v1/runs/%s/events?as=uap", cli_id("run_", c->shown.run, id));
+    yyjson_val                           *v;
+    struct cli_request                    q = {.method = "POST", .key = wb_cstr(c->key)};
+    int                                   r = write_request(c, &body, err);
+    q.path = wb_arena_printf(&c->arena, "/v1/threads/%.*s/runs", UPP_FMT(wb_buf_str(&c->thread_path)));
+    q.body = wb_buf_str(&body);
     if (r >= 0)
         r = wb_arena_check(&c->arena, err);
+    if (r >= 0)
+        r = cli_door_call(&c->door, &q, &c->arena, &v, err);
+    if (r >= 0)
+        r = id_of(v, "thread_id", "thread_", &c->thread, err);
+    return r < 0 ? r : id_of(v, "id", "run_", &c->shown.run, err);
+}
+
+/* The stream of its events, from the last one on that was had. */
+WEFT_SUSPENDS static int begin_stream(struct running *c, struct cli_answer *a, struct upp_err *err)
+{
+    static const struct wb_uuid none;
+    char                        id[64];
+    struct cli_request          q = {.method = "GET", .last_event_id = wb_cstr(c->last_id)};
+    int                         r = wb_uuid_eq(c->shown.run, none) ? start_run(c, err) : 0;
+    if (r < 0)
+        return r;
+    q.path = wb_arena_printf(&c->arena, "/v1/runs/%s/events?as=uap", cli_id("run_", c->shown.run, id));
+    r      = wb_arena_check(&c->arena, err);
     if (r >= 0)
         r = cli_door_ask(&c->door, &q, a, err);
     if (r >= 0 && a->status / 100 != 2)
@@ -233,6 +257,7 @@ static int exit_code(struct running *c)
 static void running_done(struct running *c)
 {
     cli_shown_done(&c->shown);
+    wb_buf_done(&c->thread_path);
     wb_arena_done(&c->arena);
     wb_fd_close(&c->signal_fd);
 }
@@ -266,17 +291,18 @@ static int go(const struct cli_command *self, struct running *c, const char *fil
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf   in   = WB_BUF(INPUT_MAX);
-    WB_CLEANUP(running_done) struct running c    = {.arena = WB_ARENA(16u << 20), .signal_fd = -1};
-    const char                             *file = NULL, *store = NULL, *thread = NULL, *words[2];
-    bool                                    events = false, json = false;
-    size_t                                  n;
-    struct upp_err                          err       = {0};
-    const struct cli_option                 options[] = {{"--config", "a file", &file, NULL},
-                                                         {"--store", "memory: or sqlite:PATH", &store, NULL},
-                                                         {"--thread", "an id", &thread, NULL},
-                                                         {"--events", NULL, NULL, &events},
-                                                         {"--json", NULL, NULL, &json}};
+    WB_CLEANUP(wb_buf_done) struct wb_buf in = WB_BUF(INPUT_MAX);
+    WB_CLEANUP(running_done)
+    struct running          c    = {.arena = WB_ARENA(16u << 20), .thread_path = WB_BUF(4096), .signal_fd = -1};
+    const char             *file = NULL, *store = NULL, *thread = NULL, *words[2];
+    bool                    events = false, json = false;
+    size_t                  n;
+    struct upp_err          err       = {0};
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "memory: or sqlite:PATH", &store, NULL},
+                                         {"--thread", "an id", &thread, NULL},
+                                         {"--events", NULL, NULL, &events},
+                                         {"--json", NULL, NULL, &json}};
     cli_shown_init(&c.shown, CLI_SHOW_TEXT);
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)

@@ -40,6 +40,8 @@ struct wd_stream_ops {
     int (*begin)(void *state, const struct wd_stream_opts *opts, struct upp_err *err);
     /* Adds the frames of one event. */
     int (*event)(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err);
+    /* The run waits: has the stream come to an end with it? NULL: always. */
+    bool (*paused)(const void *state);
     void (*done)(void *state); /* frees; NULL: nothing to free */
 };
 

@@ -44,9 +44,10 @@ static void to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o
 {
     if (u->stage != UI_NEW && u->stage != UI_PAUSED)
         return;
+    if (ev->from->depth == 0)
+        u->turn = wm_id_uuid((struct wm_id){.node = ev->from->node, .index = ev->from->input, .noun = WM_NOUN_TURN});
     ui_chunk(o, "start");
-    wd_uuid(o, "messageId",
-            wm_id_uuid((struct wm_id){.node = ev->from->node, .index = ev->from->input, .noun = WM_NOUN_TURN}));
+    wd_uuid(o, "messageId", u->turn);
     wd_frame_close(o, UPP_STR("}"));
     u->stage = UI_STARTED;
 }
@@ -590,6 +591,13 @@ static int ui_event(void *state, const struct wm_event *ev, struct wd_frames *ou
     return r < 0 ? r : wd_out_check(&o);
 }
 
+/* 5 goes on while somebody is asked for an approval. */
+static bool ui_paused(const void *state)
+{
+    const struct ui *u = state;
+    return u->stage == UI_PAUSED;
+}
+
 static void ui_done(void *state)
 {
     struct ui *u = state;
@@ -602,8 +610,9 @@ static void ui_done(void *state)
 const struct wd_stream_ops wd_stream_ui = {
     .name       = "ui",
     .state_size = sizeof(struct ui),
-    .headers    = "x-vercel-ai-ui-message-stream: v1\r\nx-accel-buffering: no\r\n",
+    .headers    = "x-vercel-ai-ui-message-stream: v1\r\n",
     .begin      = ui_begin,
     .event      = ui_event,
+    .paused     = ui_paused,
     .done       = ui_done,
 };

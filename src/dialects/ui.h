@@ -22,6 +22,7 @@ struct ui {
     bool            settled; /* the open step has what a reset must not take away */
     bool            told;    /* 5: the metadata name approvals that are waited for */
     uint8_t         stop;    /* of the last message: enum upp_stop */
+    struct wb_uuid  turn;    /* the message's id; events of children do not know it */
     struct wd_open  open;
     struct wd_calls calls;
     struct wb_arena scratch;

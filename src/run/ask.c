@@ -127,6 +127,7 @@ static int ended(struct asking *a, const struct upp_step_event *ev, struct upp_e
     a->end.metadata                 = wb_arena_dup(m, ev->metadata);
     a->end.data                     = wb_arena_dup(m, ev->data);
     a->open->entry.message.metadata = a->end.metadata;
+    a->open->entry.data             = a->end.data;
     go_on_air(a);
     return wb_arena_check(m, err);
 }
@@ -193,11 +194,12 @@ static uint64_t delay_ms(const struct weft_retry *retry, unsigned tried, const s
 /* C5: what was said since the last record is void, and the epoch rises. */
 static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
 {
-    struct wr_run  *run = a->run;
-    struct wr_tree *t   = run->tree;
+    struct wr_run  *run   = a->run;
+    struct wr_tree *t     = run->tree;
+    uint32_t        tried = run->attempt + 1;
     drop_message(a);
     (void)wr_now(run);
-    run->attempt++;
+    run->attempt = tried;
     run->voids++;
     run->engine->counts.voids++;
     if (run->row.depth) /* nobody has seen it: a child's message is delivered when it is whole */
@@ -210,6 +212,7 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     wb_crashpoint("void.before");
     int r = wr_flush(run, NULL, err);
     wb_crashpoint("void.after");
+    run->attempt = tried; /* also where a prompt went with the row: the answer's place is the same */
     return r;
 }
 

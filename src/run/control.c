@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "json/read.h"
 #include "run/internal.h"
 
 /* ---- Trees from the store -------------------------------------------------------------------------------- */
@@ -218,9 +219,7 @@ static WEFT_SUSPENDS int note_cancel(struct wr_run *run, bool noted, struct upp_
     return r;
 }
 
-/* A run that nobody works on is ended by whoever comes. */
-static WEFT_SUSPENDS int end_idle(struct wr_tree *t, const struct wm_run *row, int result, const struct upp_err *why,
-                                  struct upp_err *err)
+int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const struct upp_err *why, struct upp_err *err)
 {
     struct wr_run *run;
     int            r = wr_tree_own(t, row, &run, err);
@@ -256,7 +255,7 @@ static WEFT_SUSPENDS int cancel_working(struct wr_tree *t, struct upp_err *err)
         struct wm_run row = run->row;
         row.cancel        = true;
         r                 = t->engine->store ? set_row(t->engine, &t->owner, &row, err) : 0;
-        if (r >= 0) {
+        if (r >= 0 && t->run == run) { /* it may have left meanwhile, when the store failed it */
             run->row.cancel = true;
             run->row.version += t->engine->store != NULL;
         }
@@ -321,7 +320,7 @@ static WEFT_SUSPENDS int try_cancel(struct wr_engine *e, const struct wl_owner *
     else if (!t->run && !t->fiber) {
         row.cancel         = true;
         struct upp_err why = {0};
-        return end_idle(t, &row, upp_fail(&why, UPP_ECANCELED, "cancelled"), &why, err);
+        return wr_end_idle(t, &row, upp_fail(&why, UPP_ECANCELED, "cancelled"), &why, err);
     } else
         r = -UPP_EBUSY;
     if (r == -UPP_EBUSY) {
@@ -331,12 +330,25 @@ static WEFT_SUSPENDS int try_cancel(struct wr_engine *e, const struct wl_owner *
     return r;
 }
 
+static WEFT_SUSPENDS int cancel_alone(struct wr_engine *e, struct wb_uuid id, struct upp_err *err)
+{
+    for (;;) {
+        struct wr_tree *t = wr_tree_find(e, id);
+        if (!t || !t->run)
+            return upp_fail(err, UPP_ENOTFOUND, "no such run works");
+        int r = cancel_working(t, err);
+        if (r != -UPP_EBUSY)
+            return r;
+        r = weft_yield(err); /* its fiber has not begun, or is about to leave */
+        if (r < 0)
+            return r;
+    }
+}
+
 int wr_cancel(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, struct upp_err *err)
 {
-    if (!e->store) {
-        struct wr_tree *t = wr_tree_find(e, id);
-        return t && t->run ? cancel_working(t, err) : upp_fail(err, UPP_ENOTFOUND, "no such run works");
-    }
+    if (!e->store)
+        return cancel_alone(e, id, err);
     for (unsigned tries = 0;; tries++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         int                                       r = try_cancel(e, o, id, &a, err);
@@ -371,6 +383,9 @@ static int check_answers(const struct answering *a, struct upp_err *err)
                 found = &a->root->pending.p[k];
         if (!found)
             return upp_fail(err, UPP_EINVALID, "call '%.*s' is not open", UPP_FMT(a->answers[i].call));
+        struct wj_syntax syntax;
+        if (a->answers[i].result.p && wj_syntax(a->answers[i].result, WJ_MAX_DEPTH, &syntax, NULL) < 0)
+            return upp_fail(err, UPP_EINVALID, "the result of call '%.*s' is no JSON", UPP_FMT(a->answers[i].call));
         if (found->approval != !a->answers[i].result.p)
             return upp_fail(err, UPP_EINVALID, "call '%.*s' waits for %s", UPP_FMT(a->answers[i].call),
                             found->approval ? "an approval" : "a result");
@@ -597,84 +612,4 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
         if (r < 0)
             return r;
     }
-}
-
-/* ---- Expiring ------------------------------------------------------------------------------------------------------
- */
-
-static WEFT_SUSPENDS int expire_one(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
-                                    struct upp_err *err)
-{
-    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
-    int                                        r = wr_tree_get(e, o, row, &t, err);
-    if (r < 0 || t->run)
-        return r;
-    struct upp_err why = {0};
-    r                  = end_idle(t, row, upp_fail(&why, UPP_ETIMEOUT, "nobody answered in time"), &why, err);
-    return r == -UPP_EBUSY ? 0 : r; /* somebody answered after all */
-}
-
-/* Ends what is over its time; says when the next one is. */
-static WEFT_SUSPENDS int expire_all(struct wr_engine *e, struct upp_err *err)
-{
-    int64_t        now   = wb_wall_ms();
-    int64_t        next  = INT64_MAX;
-    struct wb_uuid after = {{0}};
-    for (size_t n = 1; n;) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-        struct wm_run                            *runs;
-        struct wl_owner                          *owners;
-        int r = e->store->ops->live(e->store, after, 256, &a, &runs, &owners, &n, err);
-        for (size_t i = 0; r >= 0 && i < n; i++) {
-            after = runs[i].id;
-            if (runs[i].status != WM_WAITING || !runs[i].expires_ms || runs[i].depth)
-                continue;
-            if (runs[i].expires_ms > now)
-                next = WB_MIN(next, runs[i].expires_ms);
-            else
-                r = expire_one(e, &owners[i], &runs[i], err);
-        }
-        if (r < 0)
-            return r;
-    }
-    e->expires_ms = WB_MIN(e->expires_ms, next);
-    return 0;
-}
-
-enum { EXPIRE_SLEEP_MS = 60000 };
-
-static WEFT_SUSPENDS int expire_main(void *arg, struct upp_err *err)
-{
-    struct wr_engine *e = arg;
-    while (!e->closing && e->expires_ms != INT64_MAX) {
-        int64_t now  = wb_wall_ms();
-        int64_t left = e->expires_ms - now;
-        int     r    = 0;
-        if (left > 0) {
-            WEFT_DEADLINE((uint64_t)WB_MIN(left, EXPIRE_SLEEP_MS));
-            r = weft_cond_wait(&e->expire, err);
-        } else {
-            e->expires_ms = INT64_MAX;
-            r             = expire_all(e, err);
-            if (r < 0 && r != -UPP_ECANCELED) {
-                wb_log(WB_WARN, "waiting runs could not be looked at", WB_LERR(err));
-                e->expires_ms = now + EXPIRE_SLEEP_MS;
-            }
-        }
-        if (r == -UPP_ECANCELED)
-            break;
-    }
-    e->expiring = false;
-    return 0;
-}
-
-void wr_expire_at(struct wr_engine *e, int64_t ms)
-{
-    if (!ms || !e->store || e->closing)
-        return;
-    e->expires_ms = WB_MIN(e->expires_ms, ms);
-    if (e->expiring)
-        weft_cond_broadcast(&e->expire);
-    else
-        e->expiring = weft_scope_spawn(&e->scope, "expire", expire_main, e, NULL, NULL) >= 0;
 }

@@ -26,7 +26,7 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
     e->opts.max_message = opts->max_message ? opts->max_message : (size_t)8 << 20;
     e->opts.wait_ms     = opts->wait_ms ? opts->wait_ms : 600000;
     e->scope.flags      = WEFT_SCOPE_ISOLATED;
-    e->expires_ms       = INT64_MAX;
+    e->look_at_ms       = INT64_MAX;
     for (size_t i = 0; i < WR_BUCKETS; i++)
         wb_list_init(&e->trees[i]);
     *ret = e;
@@ -38,7 +38,7 @@ void wr_engine_close(struct wr_engine *e)
     if (!e)
         return;
     e->closing = true;
-    weft_cond_broadcast(&e->expire);
+    weft_cond_broadcast(&e->look);
     weft_scope_close(&e->scope);
     for (size_t i = 0; i < WR_BUCKETS; i++) /* fibers that were cancelled before they ever ran */
         wb_list_each (l, &e->trees[i]) {
@@ -163,17 +163,22 @@ void wr_tree_unrefp(struct wr_tree **t)
 
 /* With a store old rows go when there are many: readers find them there. Without one they go when all readers have
  * had them. */
-void wr_kept_trim(struct wr_tree *t)
+static uint64_t had_by_all(const struct wr_tree *t)
 {
     uint64_t had = UINT64_MAX;
-    wb_list_each (l, &t->readers) {
-        struct wr_reader *rd = wb_item(l, struct wr_reader, link);
-        had                  = WB_MIN(had, rd->next);
-    }
+    for (struct wb_link *l = t->readers.next; l != &t->readers; l = l->next)
+        had = WB_MIN(had, wb_item(l, struct wr_reader, link)->next);
+    return had;
+}
+
+void wr_kept_trim(struct wr_tree *t)
+{
+    bool     store = t->engine->store != NULL;
+    uint64_t had   = store || wb_list_empty(&t->kept) ? 0 : had_by_all(t);
     while (!wb_list_empty(&t->kept)) {
-        struct wr_kept *k    = wb_item(t->kept.next, struct wr_kept, link);
-        bool            full = t->n_kept > WR_KEPT_ROWS || t->kept_bytes > WR_KEPT_BYTES;
-        if (t->engine->store ? !full : k->at.number + k->events > had)
+        struct wr_kept *k = wb_item(t->kept.next, struct wr_kept, link);
+        bool full = store ? t->n_kept > WR_KEPT_ROWS || t->kept_bytes > WR_KEPT_BYTES : t->kept_bytes > WR_KEPT_ALONE;
+        if (!full && (store || k->at.number + k->events > had))
             break;
         kept_free(t, k);
     }
@@ -232,6 +237,7 @@ struct wr_faces *wr_tree_face(struct wr_tree *t, const struct wm_run *run, struc
 
 void wr_readers_wake(struct wr_tree *t)
 {
+    t->news++;
     if (!t->asleep)
         return;
     wb_list_each (l, &t->readers) {

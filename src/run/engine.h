@@ -35,7 +35,8 @@ struct wr_engine_opts {
 int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, struct wr_engine **ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* Stops the work of all runs without ending them: they go on when an engine recovers them. */
+/* Stops the work of all runs without ending them: they go on when an engine recovers them. All readers are closed, and
+ * nobody else is in a call of this engine. */
 WEFT_SUSPENDS void wr_engine_close(struct wr_engine *e);
 
 /* Takes up every run of the store that has not ended. Once, before anything is started. */
@@ -121,8 +122,8 @@ WEFT_SUSPENDS int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, 
 void              wr_reader_close(struct wr_reader *r);
 void              wr_reader_closep(struct wr_reader **r);
 
-/* The next event, waiting for it. 1: *ev is set, borrowed until the next call. 0: the run has ended, or it waits and
- * `to_wait` is set: there is nothing more to read now. */
+/* The next event, waiting for it. 1: *ev is set, borrowed until the next call or wait. 0: the run has ended, or it
+ * waits and `to_wait` is set: there is nothing more to read now. */
 WEFT_SUSPENDS int wr_reader_next(struct wr_reader *r, bool to_wait, struct wm_event *ev,
                                  struct upp_err *err) UPP_MUST_CHECK;
 

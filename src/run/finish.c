@@ -13,6 +13,10 @@ int wr_execute(struct wr_run *run, struct upp_err *err)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(run->row.agent));
     if (run->row.cancel)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
+    /* Taken up between two steps: had the hook said that it is enough? */
+    const struct weft_hooks *h = agent->hooks;
+    if (run->pub.state.step && !run->step_dirty && !run->said.n && h && h->stop && h->stop(h->arg, &run->pub))
+        return 0;
     return agent->strategy->execute(&run->pub, err);
 }
 
@@ -170,6 +174,8 @@ static int last_step(struct wr_run *run, const struct weft_hooks *h, struct upp_
 int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
 {
     /* Waiting is committed. When the engine closes, or the store failed, the log says where to go on. */
+    if (run->engine->closing && result < 0 && !run->draft.open && !wr_draft_empty(run) && !run->tree->failed)
+        return wr_flush(run, NULL, err); /* results that are known; nothing that was said half */
     if (result == -UPP_EWAIT || run->tree->failed || (run->engine->closing && result < 0))
         return 0;
     WEFT_SHIELD(WR_END_MS);
@@ -229,6 +235,7 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     struct wr_engine *e   = run->engine;
     t->refs++;
     t->fiber = weft_fiber_self();
+    weft_cond_broadcast(&t->changed); /* a cancel may wait for somebody to tell it to */
     weft_cond_broadcast(&t->changed); /* now it can be cancelled */
     while (run->gate == WR_SHUT) {
         struct weft_shield shield = weft__shield_forever();
@@ -251,8 +258,11 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     run_gone(run);
     if (ended && !t->heirs && e->store && !e->closing) {
         WEFT_SHIELD(WR_END_MS);
-        r = wr_start_next(e, &t->owner, thread, err);
+        if (wr_start_next(e, &t->owner, thread, err) < 0)
+            wr_look_soon(e);
     }
+    if (t->failed && !e->closing)
+        wr_look_soon(e);
     t->fiber = NULL;
     wr_tree_wake(t);
     weft_cond_broadcast(&e->moved);

@@ -90,6 +90,7 @@ struct wr_tree {
     struct wr_open  *open; /* on the air; NULL: nothing */
     struct wb_link   readers;
     size_t           asleep;  /* readers that have had everything and want to be told of more */
+    uint64_t         news;    /* counts wakes: has anything happened since? */
     struct weft_cond changed; /* for wr_wait */
 
     struct wr_run     *run; /* the root's, while a fiber works on it */
@@ -325,16 +326,27 @@ struct wr_engine {
     struct wb_link        trees[WR_BUCKETS];
     struct wr_counts      counts;
     struct weft_cond      moved;      /* a run has ended, begun to wait, or left the queue */
-    int64_t               expires_ms; /* when the next waiting run may expire; INT64_MAX: none */
-    struct weft_cond      expire;
-    bool                  expiring; /* the fiber that looks after them lives */
+    int64_t               look_at_ms; /* when to look after runs that nobody works on; INT64_MAX: never */
+    int64_t               look_ms;    /* how long to wait after a failure */
+    struct weft_cond      look;
+    bool                  looking; /* the fiber that does it lives */
     struct wr_spares      spares;
     struct wb_uuid        last_id; /* of the agent whose text stands here: most runs have the same one */
     char                  last_id_text[WB_UUID_TEXT];
 };
 
 const struct weft_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
-void                         wr_expire_at(struct wr_engine *e, int64_t ms);
+/* Sees to it that runs nobody works on are looked at then (src/run/after.c); 0: not because of this. */
+void wr_look_at(struct wr_engine *e, int64_t ms);
+void wr_look_soon(struct wr_engine *e);
+
+/* Goes on with a run that is said to work, when nobody does. */
+WEFT_SUSPENDS int wr_take_up(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                             struct upp_err *err) UPP_MUST_CHECK;
+
+/* A run that nobody works on is ended by whoever comes. */
+WEFT_SUSPENDS int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const struct upp_err *why,
+                              struct upp_err *err) UPP_MUST_CHECK;
 
 /* Frees rows that no reader and no limit asks for any more. */
 void wr_kept_trim(struct wr_tree *t);

@@ -192,7 +192,8 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
     struct wr_said *said = wb_new(&run->memory, struct wr_said);
     if (!said || !wb_vec_push(&run->said, said, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
-    *said = (struct wr_said){.phase = e->phase, .reply = {.message = &e->message, .n_calls = count_calls(&e->message)}};
+    *said = (struct wr_said){.phase = e->phase,
+                             .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
     for (size_t i = 0; i < row->n_records; i++)
         if (row->records[i].kind == WM_MESSAGE) {
             said->reply.usage = row->records[i].usage;

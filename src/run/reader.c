@@ -38,6 +38,9 @@ static void stored_free(struct wr_stored *s)
 
 static int add_way(struct wr_stored *s, uint64_t node, uint64_t from, struct wb_uuid run, struct upp_err *err)
 {
+    for (size_t i = 0; i < s->ways.n; i++) /* once for each run */
+        if (s->ways.p[i]->node == node)
+            return 0;
     struct way *w = wb_calloc(1, sizeof *w);
     if (!w || !wb_vec_push(&s->ways, w, MAX_WAYS)) {
         wb_free(w);
@@ -201,6 +204,16 @@ static int join_results(struct wr_reader *rd, struct upp_err *err)
     return 0;
 }
 
+/* The calls of a step have ended with it, and with them the runs that they were. */
+static void drop_children(struct wr_stored *s)
+{
+    while (s && s->ways.n > 1) {
+        struct way *w = s->ways.p[--s->ways.n];
+        wb_arena_done(&w->memory);
+        wb_free(w);
+    }
+}
+
 static void forget_results(struct wr_reader *rd)
 {
     for (size_t i = 0; i < rd->row.n_records; i++)
@@ -208,6 +221,7 @@ static void forget_results(struct wr_reader *rd)
             rd->results.n = 0;
             wb_arena_reset(&rd->kept_results);
             rd->begun.n = 0;
+            drop_children(rd->stored);
         }
 }
 
@@ -343,6 +357,8 @@ static WEFT_SUSPENDS int find_next(struct wr_reader *rd, struct upp_err *err)
         r = from_kept(rd, err);
         if (r == 0 && t->engine->store)
             r = from_store(rd, err);
+        else if (r == 0 && rd->next < t->next)
+            r = upp_fail(err, UPP_ELIMIT, "the reader is more than %d bytes behind", WR_KEPT_ALONE);
         if (r > 0) {
             r = begin_row(rd, err);
             r = r < 0 ? r : 1;
@@ -387,6 +403,13 @@ static WEFT_SUSPENDS int step(struct wr_reader *rd, struct wm_event *ev, struct 
     }
 }
 
+/* The number of the first event that is still in memory. */
+static uint64_t first_kept(const struct wr_tree *t)
+{
+    const struct wr_kept *k = wb_list_empty(&t->kept) ? NULL : wb_item(t->kept.next, struct wr_kept, link);
+    return k ? k->at.number : t->next;
+}
+
 int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, const struct wr_from *from,
                    struct wr_reader **ret, struct upp_err *err)
 {
@@ -416,10 +439,12 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
             if (r < 0)
                 wr_tree_unref(t);
         }
-    } else if (t)
-        t->refs++;
-    else
+    } else if (!t)
         r = upp_fail(err, UPP_ENOTFOUND, "no such run works");
+    else if (first_kept(t) > 1 && t->next > 1)
+        r = upp_fail(err, UPP_ENOTFOUND, "the beginning of the run is gone: nothing was stored");
+    else
+        t->refs++;
     if (r < 0) {
         wb_free(rd);
         return r;
@@ -458,9 +483,13 @@ int wr_reader_try(struct wr_reader *rd, bool to_wait, struct wm_event *ev, void 
 {
     if (rd->ended)
         return 0;
-    int r = step(rd, ev, err);
-    if (r != 0 || rd->ended)
-        return r;
+    uint64_t news;
+    do { /* it may happen while the store is being read */
+        news  = rd->tree->news;
+        int r = step(rd, ev, err);
+        if (r != 0 || rd->ended)
+            return r;
+    } while (news != rd->tree->news);
     if (to_wait && rd->waiting)
         return 0; /* nothing came after it: it waits still */
     if (rd->tree->failed && !rd->tree->run)

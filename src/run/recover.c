@@ -22,17 +22,35 @@ static WEFT_SUSPENDS int take_up(struct wr_run *run, struct upp_err *err)
     return 0;
 }
 
-static WEFT_SUSPENDS int recover_run(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
-                                     struct upp_err *err)
+/* Still said to work, and nobody does? What a list said may be old. */
+static WEFT_SUSPENDS int still_works(struct wr_run *run, struct upp_err *err)
+{
+    struct wl_store *s = run->engine->store;
+    struct wm_run    now;
+    int              r = s->ops->run(s, &run->tree->owner, run->row.id, &run->memory, &now, err);
+    if (r < 0)
+        return r;
+    if (now.status != WM_RUNNING && now.status != WM_CANCELING)
+        return 0;
+    run->row = now;
+    return 1;
+}
+
+int wr_take_up(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
     struct wr_run                             *run;
     int                                        r = wr_tree_get(e, o, row, &t, err);
-    if (r >= 0)
-        r = wr_tree_own(t, row, &run, err);
+    if (r < 0 || t->run)
+        return r; /* somebody has it */
+    r = wr_tree_own(t, row, &run, err);
     if (r < 0)
         return r;
-    r = take_up(run, err);
+    r = still_works(run, err);
+    if (r > 0)
+        r = take_up(run, err);
+    else if (r == 0)
+        return wr_tree_disown(run), 0;
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
@@ -43,8 +61,7 @@ static WEFT_SUSPENDS int recover_run(struct wr_engine *e, const struct wl_owner 
     r = wr_flush(run, NULL, err);
     wb_crashpoint("recover.after");
     wr_go(run, r >= 0);
-    if (r >= 0)
-        e->counts.recovered++;
+    e->counts.recovered += r >= 0;
     return r;
 }
 
@@ -61,10 +78,10 @@ static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner 
             int r = wr_cancel(e, o, row->id, err);
             return r == -UPP_EREFUSED ? 0 : r;
         }
-        wr_expire_at(e, row->expires_ms);
+        wr_look_at(e, row->expires_ms);
         return 0;
     default:
-        return recover_run(e, o, row, err);
+        return wr_take_up(e, o, row, err);
     }
 }
 
@@ -84,12 +101,14 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
             struct upp_err why = {0};
             after              = runs[i].id;
             r                  = recover_one(e, &owners[i], &runs[i], &why);
-            if (r == -UPP_ENOMEM || r == -UPP_ECANCELED || r == -UPP_ELIMIT) {
+            if (r == -UPP_ENOMEM || r == -UPP_ECANCELED) {
                 if (err)
                     *err = why;
                 return r;
             }
-            if (r < 0) { /* one that cannot be read must not keep the others down */
+            if (r == -UPP_ELIMIT) /* enough work for now: the others come when there is room */
+                wr_look_soon(e);
+            else if (r < 0) { /* one that cannot be read must not keep the others down */
                 char id[WB_UUID_TEXT + 1];
                 wb_log(WB_ERROR, "a run could not be recovered", WB_LS("run", wb_uuid_text(runs[i].id, id)),
                        WB_LERR(&why));

@@ -304,8 +304,10 @@ static WEFT_SUSPENDS int enqueue(struct starting *s, struct wr_started *ret, str
         return r;
     s->engine->counts.started++;
     *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .queued = true};
-    /* The holder may have ended while this was written. */
-    return wr_start_next(s->engine, &s->what->owner, s->thread.id, err);
+    /* The holder may have ended while this was written. The run is there, whatever becomes of that. */
+    if (wr_start_next(s->engine, &s->what->owner, s->thread.id, NULL) < 0)
+        wr_look_soon(s->engine);
+    return 0;
 }
 
 /* Its place is ours when it has ended, not that of the first in the queue. */

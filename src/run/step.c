@@ -84,6 +84,6 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
         return r;
     run->row = row;
     run->row.version++;
-    wr_expire_at(run->engine, row.expires_ms);
+    wr_look_at(run->engine, row.expires_ms);
     return upp_fail(err, UPP_EWAIT, "%zu calls wait for an answer", run->pending.n);
 }

@@ -52,7 +52,8 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
 {
     struct feed    *f = arg;
     struct wm_event ev;
-    int             r = wr_reader_try(f->reader, f->to_wait, &ev, sv_stream_wake, st, err);
+    bool            to_wait = f->to_wait && (!f->ops->paused || f->ops->paused(f->state));
+    int             r       = wr_reader_try(f->reader, to_wait, &ev, sv_stream_wake, st, err);
     if (r == -UPP_EBUSY)
         return SV_PULL_LATER;
     if (r <= 0)

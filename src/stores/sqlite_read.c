@@ -83,11 +83,23 @@ static int read_job(void *arg, struct upp_err *err)
     return r;
 }
 
+/* Of the jobs that may wait for workers only so many are reads, however many readers there are: commits, and all else
+ * that blocks, must find room. */
+enum { READS = 256, READ_WAIT_MS = 1, READ_WAITS = 60000 };
+
 WEFT_SUSPENDS static int ask(struct reading *x, struct upp_err *err)
 {
     int result = 0;
     WEFT__SHIELD_FOREVER;
+    for (unsigned waits = 0; atomic_fetch_add(&x->s->reads, 1) >= READS; waits++) {
+        (void)atomic_fetch_sub(&x->s->reads, 1);
+        int r = waits < READ_WAITS ? weft_sleep_ms(READ_WAIT_MS, err)
+                                   : upp_fail(err, UPP_ELIMIT, "%d reads are under way, the limit", READS);
+        if (r < 0)
+            return r;
+    }
     int r = weft_work(read_job, x, NULL, &result, err);
+    (void)atomic_fetch_sub(&x->s->reads, 1);
     return r < 0 ? r : result;
 }
 

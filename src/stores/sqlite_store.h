@@ -150,7 +150,8 @@ struct ws_waiter;
 
 struct ws_sqlite {
     struct wl_store       store;
-    _Atomic unsigned      refs; /* the owner's, those of background fibers and jobs */
+    _Atomic unsigned      refs;  /* the owner's, those of background fibers and jobs */
+    _Atomic unsigned      reads; /* under way, or waiting for a worker */
     struct ws_sqlite_opts opts;
     char                 *path;
     struct ws_vfs         vfs;

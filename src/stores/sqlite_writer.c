@@ -18,6 +18,7 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "fiber/worker.h"
 #include "stores/sqlite_store.h"
 
@@ -487,8 +488,9 @@ WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, 
             *err = w.err;
         ask_checkpoint(s, w.loop, w.pages);
     }
-    if (r >= 0 && !(c->flags & WL_SYNCED) && c->n)
-        r = ask_flush(s, w.loop, err);
+    /* It is applied and in order. Where no flush can be asked for, the next commit that is synced brings it along. */
+    if (r >= 0 && !(c->flags & WL_SYNCED) && c->n && ask_flush(s, w.loop, NULL) < 0)
+        wb_log(WB_WARN, "a flush of the store could not be started", WB_LZ("path", s->path));
     ws_sqlite_unref(s);
     return r;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The command, from outside. usage: run.sh WEFT   (TAP)
 set -u
-weft=$1
+weft=$(realpath "$1")
 . "$(dirname "$0")/../support/tap.sh"
 
 # run EXIT ARGUMENT...: runs weft and checks the exit code; its output stays in $tap/1 and $tap/2.
@@ -156,6 +156,8 @@ run 2 run echo a --what
 run 2 run echo a --json=yes
 run 2 run echo a --thread
 says 2 '^weft run: --thread wants an id'
+head -c 8400000 /dev/zero | "$weft" run echo - >"$tap/log" 2>&1
+said 'a text of more than 8 MiB is refused' '^weft run: .*8388608'
 run 2 serve now
 run 2 serve --log-level loud
 says 2 "^weft serve: 'loud' is no log level"
@@ -239,8 +241,8 @@ commands() {
     says 2 "^weft run: no agent 'nobody'"
     run 1 run echo hello --thread thread_00000000000000000000000000000001
     says 2 '^weft run: there is no thread'
-    run 1 run echo hello --thread x
-    says 2 "^weft run: 'x' is no id of a thread"
+    run 1 run echo hello --thread 'x/ü?'
+    says 2 "^weft run: there is no thread 'x/ü[?]'"
     run 1 run broken hello
     says 2 '^weft run: run_[0-9a-f]{32} failed: .*no such key$'
     silent 1

@@ -314,6 +314,25 @@ def test_an_approval_is_given_or_denied(s):
         assert ended[0]["isError"] is not approved and (ended[0]["result"] == "gone") is approved, ended
 
 
+def test_a_ui_stream_ends_at_an_approval_but_for_5(s):
+    # What 5 is sent cannot say that an approval is waited for, so its stream goes on; those of 6 and 7 end there.
+    for target in (5, 6, 7):
+        t = s.thread()
+        stream = s.stream("POST", f"/v1/threads/{t}/runs?as=ui&target={target}",
+                          {"assistant_id": "ask", "stream": True, "additional_messages": [{"role": "user", "content": "x"}]})
+        assert stream.r.headers.get_all("x-accel-buffering") == ["no"]
+        run = s.good("GET", f"/v1/threads/{t}/messages?limit=1")["data"][0]["run_id"]
+        while "weft_pending" not in s.good("GET", f"/v1/threads/{t}/runs/{run}")["metadata"]:
+            time.sleep(0.02)
+        if target > 5:
+            assert [e for _, e in stream][-2:] == [{"type": "finish", "finishReason": "tool-calls"}, "[DONE]"]
+        s.good("POST", f"/v1/runs/{run}/answers", {"answers": [{"call_id": "c1", "approved": True}]})
+        rest = stream if target == 5 else s.stream("GET", f"/v1/runs/{run}/events?as=ui&target={target}")
+        chunks = [e for _, e in rest]
+        assert {"type": "tool-output-available", "toolCallId": "c1", "output": "gone"} in chunks, chunks
+        assert chunks[-1] == "[DONE]" and chunks.count("[DONE]") == (1 if target == 5 else 2), chunks
+
+
 def test_a_run_is_cancelled(s):
     stream, thread, run = s.start("slow")
     for _ in range(10):

@@ -50,6 +50,7 @@ bool dialect_pure(const struct wd_stream_ops *ops, const char *script,
     X(bad_arguments)                                                                                                   \
     X(phases)                                                                                                          \
     X(no_tape)                                                                                                         \
-    X(child)
+    X(child)                                                                                                           \
+    X(child_answer)
 
 #endif

@@ -68,6 +68,11 @@ const struct events_script events_scripts[] = {
      "running\n"
      "child 1 end d1 done \"here\"\nchild 1 endstep\nchild 1 run completed\nend c1 done \"helped\"\nendstep\n"
      "run completed"},
+    {"child_answer", /* the answer comes before the run goes on, as the engine writes them */
+     "run running\nstep\nopen\npart call c1 ask_helper\n+ 0 {}\nclose 0\nmessage tools\nstart c1 ask_helper {}\n"
+     "child 1 run running\nchild 1 step\nchild 1 open\nchild 1 part call d1 locate\nchild 1 + 0 {}\nchild 1 close 0\n"
+     "child 1 message tools\nrun waiting d1\nchild 1 end d1 done \"here\"\nrun running\nchild 1 endstep\n"
+     "child 1 run completed\nend c1 done \"helped\"\nendstep\nrun completed"},
 };
 const size_t events_n_scripts = sizeof events_scripts / sizeof events_scripts[0];
 

@@ -1,4 +1,6 @@
 /* The open message: deltas that end inside of a character's pair of surrogates. */
+#include <string.h>
+
 #include "base/defs.h"
 #include "run/internal.h"
 #include "support/test.h"
@@ -32,11 +34,13 @@ TEST(run_open_joins_halves_of_a_pair)
         {{"a" HIGH, "", LOW}, "a" BOTH, 4},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
-        struct wr_engine e   = {.opts.max_message = 1000};
-        struct wb_arena  a   = WB_ARENA(1u << 16);
-        struct upp_err   err = {0};
-        struct wr_open  *o   = NULL;
-        size_t           n   = 0;
+        static struct wr_engine e; /* too large for a frame */
+        struct wb_arena         a   = WB_ARENA(1u << 16);
+        struct upp_err          err = {0};
+        struct wr_open         *o   = NULL;
+        size_t                  n   = 0;
+        memset(&e, 0, sizeof e);
+        e.opts.max_message = 1000;
         while (n < WB_LEN(cases[i].deltas) && cases[i].deltas[n])
             n++;
         int r = wr_open_new(&e, &a, &o, &err);

@@ -1,27 +1,27 @@
 // What the client should hold in the end, by script: the parts of the one assistant message, for each major.
 //
 // T text, R reasoning, F file, S the beginning of a step; tool(...) a call. `error`: what the stream reports.
-// `answer`: what the user does between the two requests of a run that waits.
+// `answer`: what the user does between the two requests of a run that waits. `more`: metadata beside the usage.
 
-const S = 'step';
-const T = (text) => ({ text, state: 'done' });
-const R = (reasoning) => ({ reasoning, state: 'done' });
-const F = (mediaType, url) => ({ file: mediaType, url });
-const tool = (name, id, state, more) => ({ tool: name, id, state, ...more });
-const done = (name, id, input, output, more) => tool(name, id, 'output-available', { input, output, ...more });
-const failed = (name, id, input, errorText, more) => tool(name, id, 'output-error', { input, errorText, ...more });
+export const S = 'step';
+export const T = (text) => ({ text, state: 'done' });
+export const R = (reasoning) => ({ reasoning, state: 'done' });
+export const F = (mediaType, url) => ({ file: mediaType, url });
+export const tool = (name, id, state, more) => ({ tool: name, id, state, ...more });
+export const done = (name, id, input, output, more) => tool(name, id, 'output-available', { input, output, ...more });
+export const failed = (name, id, input, errorText, more) => tool(name, id, 'output-error', { input, errorText, ...more });
 
 // An input that could not be used: 5 shows what it could read of it, 6 keeps the text apart, 7 has it as input.
-const unusable = (major, name, id, text, read, errorText) =>
+export const unusable = (major, name, id, text, read, errorText) =>
   major === 5 ? failed(name, id, read, errorText)
   : major === 6 ? failed(name, id, undefined, errorText, { rawInput: text })
   : failed(name, id, text, errorText);
 
 // 6 cannot be told what the user said: where the whole stream is read again, its approval stays without an answer, and
 // the client's own validateUIMessages does not take that.
-const asked = (major, answered, approved) =>
+export const asked = (major, answered, approved) =>
   major === 5 ? {} : { approval: major === 6 && !answered ? { id: 'c1' } : { id: 'c1', approved } };
-const invalid = (major, answered) => major === 6 && !answered;
+export const invalid = (major, answered) => major === 6 && !answered;
 
 export const expect = {
   text: () => ({ parts: [S, T('Hello, "world"\n')], usage: true }),
@@ -40,12 +40,14 @@ export const expect = {
     usage: true,
     answer: major === 5 ? undefined : { approve: 'c1', approved: false },
     invalid: invalid(major, answered),
+    more: major === 5 ? { weft_pending: [] } : {},
   }),
   approved: (major, answered) => ({
     parts: [S, done('remove', 'c1', { path: '/tmp/x' }, null, asked(major, answered, true)), S, T('Gone.')],
     usage: true,
     answer: major === 5 ? undefined : { approve: 'c1', approved: true },
     invalid: invalid(major, answered),
+    more: major === 5 ? { weft_pending: [] } : {},
   }),
   client: () => ({
     parts: [S, T('Where are you?'), done('locate', 'c1', {}, { lat: 1.5 }), S, T('There.')],
@@ -82,6 +84,11 @@ export const expect = {
     usage: true,
   }),
   child: () => ({
+    parts: [S, done('ask_helper', 'c1', {}, 'helped'), done('locate', 'd1', {}, 'here')],
+    usage: true,
+    answer: { tool: 'locate', id: 'd1', output: 'here' },
+  }),
+  child_answer: () => ({
     parts: [S, done('ask_helper', 'c1', {}, 'helped'), done('locate', 'd1', {}, 'here')],
     usage: true,
     answer: { tool: 'locate', id: 'd1', output: 'here' },
