@@ -210,7 +210,8 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     ev->last = t->next - 1;
     t->epoch++;
     wb_crashpoint("void.before");
-    int r        = wr_flush(run, NULL, err);
+    int r = wr_flush(run, NULL, err);
+    wb_crashpoint("void.after");
     run->attempt = tried; /* also where a prompt went with the row: the answer's place is the same */
     return r;
 }

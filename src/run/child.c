@@ -225,6 +225,7 @@ int wr_children_end(struct wr_run *run, int result, const struct upp_err *why, s
         if (c->state != WR_CALL_STARTED || !c->child_node)
             continue;
         int r = end_child(run, c, result, why, err);
+        wb_crashpoint("child.ended");
         if (r < 0)
             return r;
     }

@@ -460,6 +460,7 @@ static WEFT_SUSPENDS int answer_children(struct answering *a, struct upp_err *er
         if (!first)
             continue;
         int r = answer_child(a, p->run, err);
+        wb_crashpoint("answer.child");
         if (r < 0)
             return r;
     }

@@ -89,6 +89,7 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
     *ret                 = 0;
+    wb_crashpoint("recover.begin");
     for (size_t n = 1; n && e->store;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;

@@ -321,6 +321,7 @@ static WEFT_SUSPENDS int stop_holder(struct starting *s, struct wm_run *holder, 
     if (r < 0)
         return r;
     s->holder->heirs++;
+    wb_crashpoint("takeover");
     r = wr_cancel(s->engine, &s->what->owner, s->busy, err);
     if (r >= 0)
         r = wr_wait(s->engine, &s->what->owner, s->busy, &status, err);
@@ -405,9 +406,10 @@ static WEFT_SUSPENDS int take_over(struct starting *s, struct upp_err *err)
     if (r < 0)
         return r;
     s->branched = true;
-    s->node     = s->branch;
-    s->end      = (struct wl_end){.time_ms = s->end.time_ms};
-    s->busy     = (struct wb_uuid){{0}};
+    wb_crashpoint("rollback");
+    s->node = s->branch;
+    s->end  = (struct wl_end){.time_ms = s->end.time_ms};
+    s->busy = (struct wb_uuid){{0}};
     return 0;
 }
 

@@ -15,6 +15,7 @@
  *  3. Nobody is told of success after any sync has failed, at whatever file.
  */
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/log.h"
@@ -170,6 +171,7 @@ static int apply_all(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
         }
         if (w->result < 0 && done)
             return AGAIN;
+        wb_crashpoint("store.applied");
     }
     return 0;
 }
@@ -217,8 +219,10 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
     if (r >= 0)
         r = apply_all(s, batch, saved, err);
     s->appended = false;
+    wb_crashpoint("store.commit.before");
     if (r == 0)
         r = statement(s, WS_COMMIT, err);
+    wb_crashpoint("store.commit.after");
     if (r != 0) {
         roll_back(s);
         return r;

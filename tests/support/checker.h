@@ -103,7 +103,7 @@ int checker_saw(struct checker *c, struct checker_view *v, const struct wm_event
 /* One event with all that is in it, as a line. */
 void checker_event_text(struct wb_buf *out, const struct wm_event *ev);
 
-/* 0, or -UPP_EBUG with a sentence. `last`: all runs must have ended. */
+/* 0, or -UPP_EBUG with a sentence. `last`: all runs of which a client was told must have ended. */
 WEFT_SUSPENDS int checker_check(struct checker *c, struct wl_store *s, bool last, struct upp_err *err);
 
 /* The events of a root run as the rows of the store have them, without the engine: lines of checker_event_text. */

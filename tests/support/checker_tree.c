@@ -52,7 +52,7 @@ static WEFT_SUSPENDS int load_rows(struct wl_store *s, const struct wl_owner *o,
         struct wl_rows  rows;
         TRY(s->ops->rows(s, o, &range, &t->memory, &rows, err));
         for (size_t i = 0; i < rows.n; i++) {
-            struct tree_row *row;
+            struct tree_row *row = NULL;
             if (!wb_uuid_eq(rows.p[i].run, run->run.id))
                 return 0;
             TRY(keep_row(t, run, &rows.p[i], &row, err));

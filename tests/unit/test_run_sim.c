@@ -547,32 +547,38 @@ static void loud_line(void *arg, const char *line)
 
 static int one_seed(uint64_t seed, bool loud, struct sums *sums, uint64_t *hash, struct upp_err *err)
 {
-    struct world w = {.seed = seed, .loud = loud, .memory = WB_ARENA(1u << 20)};
-    int          r = 0;
-    checker_init(&w.check, rig_owner);
-    w.disk = seed % 4 == 0 ? disk_new(seed) : NULL;
-    r      = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed, .trace = loud ? loud_line : NULL), &w.sim, err);
+    struct world *w = calloc(1, sizeof *w); /* it is large, and frames are small */
+    int           r = 0;
+    if (!w)
+        return -UPP_ENOMEM;
+    w->seed   = seed;
+    w->loud   = loud;
+    w->memory = (struct wb_arena)WB_ARENA(1u << 20);
+    checker_init(&w->check, rig_owner);
+    w->disk = seed % 4 == 0 ? disk_new(seed) : NULL;
+    r       = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = seed, .trace = loud ? loud_line : NULL), &w->sim, err);
     if (r >= 0) {
-        r     = weft_loop_run(weft__sim_loop(w.sim, 0), "world", world_main, &w, err);
-        *hash = weft__sim_trace(w.sim) ^ w.check.hash;
+        r     = weft_loop_run(weft__sim_loop(w->sim, 0), "world", world_main, w, err);
+        *hash = weft__sim_trace(w->sim) ^ w->check.hash;
     }
-    weft__sim_close(w.sim);
-    sums->crashes += w.crashes;
-    sums->reconnects += w.reconnects;
-    sums->refused += w.refused;
-    sums->answered += w.answered;
-    sums->canceled += w.canceled;
-    sums->joined += w.joined;
-    sums->events += w.check.count.events;
-    sums->stored += w.check.count.stored;
-    sums->voids += w.check.count.voids;
-    sums->runs += w.check.count.runs;
-    sums->ran += w.check.ran.n;
-    for (size_t i = 0; i < WB_LEN(w.scripts); i++)
-        wb_buf_done(&w.scripts[i]);
-    checker_done(&w.check);
-    wb_arena_done(&w.memory);
-    disk_free(w.disk);
+    weft__sim_close(w->sim);
+    sums->crashes += w->crashes;
+    sums->reconnects += w->reconnects;
+    sums->refused += w->refused;
+    sums->answered += w->answered;
+    sums->canceled += w->canceled;
+    sums->joined += w->joined;
+    sums->events += w->check.count.events;
+    sums->stored += w->check.count.stored;
+    sums->voids += w->check.count.voids;
+    sums->runs += w->check.count.runs;
+    sums->ran += w->check.ran.n;
+    for (size_t i = 0; i < WB_LEN(w->scripts); i++)
+        wb_buf_done(&w->scripts[i]);
+    checker_done(&w->check);
+    wb_arena_done(&w->memory);
+    disk_free(w->disk);
+    free(w);
     return r;
 }
 

@@ -1,0 +1,469 @@
+#!/usr/bin/env python3
+"""Kill -9, again and again: at every named place of the program, and at random moments.
+
+usage: kill.py WEFT CHECK [--points N] [--random N] [--only NAME] [--seed N] [--keep]   (TAP)
+
+Each life of `weft serve` gets the same clients: runs with tools of every class, children, waits, answers, approvals,
+cancels, second inputs of all kinds, keys, readers. It dies at the n-th hit of a crash point (WEFT_CRASHPOINT), or by a
+kill at some moment. Then it is started again, every run that a client knows of is seen through to its end, all streams
+are read again, and CHECK compares the database with what the tools did and what the clients were told
+(tests/kill/check.c). What readers saw is compared here: the same event is the same bytes, and only what a void took
+back may be missing.
+"""
+import argparse
+import concurrent.futures
+import http.client
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after
+ask.open ask.said tool.start tool.end commit.before commit.after void.before void.after
+wait.before wait.after answer.before answer.after answer.child cancel.before cancel.after
+child.before child.after child.ended queue.before queue.after dequeue.before dequeue.after
+takeover rollback recover.begin recover.before recover.after
+store.applied store.commit.before store.commit.after""".split()
+
+TOOL = 'echo "{0} {1} $WEFT_CALL_KEY" >>ledger; cat >/dev/null; {2}echo \'"{0} done"\''
+CONFIG = """
+server: {listen: "127.0.0.1:0"}
+store: sqlite:weft.db
+log: {level: error}
+models:
+"""
+RETRY = "retry: {strategy: exponential, max_attempts: 3, base_delay_ms: 1}"
+SCRIPTS = {
+    "main": [{"parts": [{"text": "As I was saying"}], "delta_bytes": 3, "delay_ms": 1,
+              "error": {"code": "NETWORK_ERROR", "after": 3}},
+             {"parts": [{"reasoning": "so"}, {"text": "Let me see what there is."}, {"tool_call": {"id": "c1", "name": "note"}},
+                        {"tool_call": {"id": "c2", "name": "again"}}, {"tool_call": {"id": "c3", "name": "helper"}}],
+              "delta_bytes": 4, "delay_ms": 1, "usage": {"input_tokens": 4, "output_tokens": 2}},
+             {"parts": [{"tool_call": {"id": "c4", "name": "look"}}]},
+             {"parts": [{"text": "That was it."}], "delta_bytes": 2, "delay_ms": 1}],
+    "helper": [{"parts": [{"text": "I help."}, {"tool_call": {"id": "h1", "name": "note"}}]}, {"parts": [{"text": "Helped."}]}],
+    "asker": [{"parts": [{"tool_call": {"id": "a1", "name": "picker"}}, {"tool_call": {"id": "a2", "name": "note"}}]},
+              {"parts": [{"text": "Thank you."}]}],
+    "picker": [{"parts": [{"tool_call": {"id": "p1", "name": "pick"}}]}, {"parts": [{"text": "Picked."}]}],
+    "careful": [{"parts": [{"tool_call": {"id": "d1", "name": "danger"}}, {"tool_call": {"id": "d2", "name": "pick"}}]},
+                {"parts": [{"text": "Careful."}]}],
+    "slow": [{"parts": [{"text": "one two three four five six seven eight nine ten"}, {"tool_call": {"id": "s1", "name": "nap"}}],
+              "delta_bytes": 5, "delay_ms": 4}, {"parts": [{"text": "Slowly."}]}],
+}
+TOOLS = {"note": "at_most_once", "again": "idempotent", "look": "pure", "danger": "at_most_once", "nap": "at_most_once"}
+
+
+def config():
+    text = CONFIG + "  echo: {provider: scripted, echo: true}\n"
+    for name in SCRIPTS:
+        text += f"  {name}: {{provider: scripted, script: {name}.json, {RETRY}}}\n"
+    text += "tools:\n  pick: {description: d, parameters: {type: object}}\n"
+    for name, delivery in TOOLS.items():
+        line = json.dumps(TOOL.format(name, delivery, "sleep 0.1; " if name == "nap" else ""))
+        approval = ", approval: always" if name == "danger" else ""
+        text += f"  {name}: {{description: d, parameters: {{type: object}}, delivery: {delivery}, command: [sh, -c, {line}]{approval}}}\n"
+    text += "agents:\n  echo: {model: echo}\n"
+    tools = {"main": "note, again, look, helper", "helper": "note", "asker": "picker, note", "picker": "pick",
+             "careful": "danger, pick", "slow": "nap"}
+    for name, list in tools.items():
+        text += f"  {name}: {{model: {name}, tools: [{list}]}}\n"
+    return text
+
+
+class Wrong(Exception):
+    """Something that must never be."""
+
+
+class Gone(Exception):
+    """The server died under us."""
+
+
+class World:
+    """One folder, one database, any number of lives."""
+
+    def __init__(self, weft, seed):
+        self.weft, self.random = weft, random.Random(seed)
+        self.folder = tempfile.mkdtemp(prefix="weft-kill-")
+        self.runs, self.seen, self.lock = {}, {}, threading.Lock()
+        self.process, self.port, self.inputs = None, None, 0
+        with open(f"{self.folder}/weft.yaml", "w") as f:
+            f.write(config())
+        for name, replies in SCRIPTS.items():
+            with open(f"{self.folder}/{name}.json", "w") as f:
+                json.dump({"replies": replies, "at_end": "restart"}, f)
+
+    # ---- Lives
+
+    def open(self, crashpoint=""):
+        """False: it died before it was ready."""
+        env = {**os.environ, "WEFT_CRASHPOINT": crashpoint}
+        self.process = subprocess.Popen([self.weft, "serve"], stdout=subprocess.PIPE, stderr=open(f"{self.folder}/log", "a"),
+                                        text=True, env=env, cwd=self.folder)
+        found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", self.process.stdout.readline())
+        self.port = int(found[1]) if found else None
+        return bool(found)
+
+    def over(self):
+        """How the life ended; waits for it."""
+        code = self.process.wait(timeout=20)
+        self.process.stdout.close()
+        return code
+
+    def say(self, *words):
+        with self.lock, open(f"{self.folder}/clients", "a") as f:
+            f.write("\t".join(words) + "\n")
+
+    # ---- Requests
+
+    def ask(self, method, path, body=None, headers=None):
+        try:
+            c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            c.request(method, path, None if body is None else json.dumps(body), headers or {})
+            r = c.getresponse()
+            text = r.read()
+            c.close()
+            return r.status, json.loads(text)
+        except (OSError, http.client.HTTPException, ValueError) as e:
+            raise Gone(str(e))
+
+    def thread(self):
+        status, t = self.ask("POST", "/v1/threads", {})
+        if status != 200:
+            raise Wrong(f"a thread: {status} {t}")
+        return t["id"]
+
+    def start(self, agent, thread, on_busy="reject", key=""):
+        with self.lock:
+            self.inputs += 1
+            text = f"input {key or self.inputs}"
+        status, r = self.ask("POST", f"/v1/threads/{thread}/runs",
+                             {"assistant_id": agent, "on_busy": on_busy, "additional_messages": [{"role": "user", "content": text}]},
+                             {"Idempotency-Key": key} if key else {})
+        if status == 400 and "already has an active run" in json.dumps(r):
+            return None
+        if status != 200:
+            raise Wrong(f"a start: {status} {r}")
+        self.say("start", r["id"], thread, key, text)
+        with self.lock:
+            self.runs[r["id"]] = thread
+        return r["id"]
+
+    def cancel(self, run):
+        status, r = self.ask("POST", f"/v1/runs/{run}/cancel", {})
+        if status == 200:
+            self.say("cancel", run)
+        elif status != 400:
+            raise Wrong(f"a cancel: {status} {r}")
+
+    def answer(self, run, pending):
+        answers = [{"call_id": p["toolCallId"], "approved": True} if p.get("approval") else
+                   {"call_id": p["toolCallId"], "output": "picked " + p["toolCallId"]} for p in pending]
+        status, r = self.ask("POST", f"/v1/runs/{run}/answers", {"answers": answers})
+        if status == 200:
+            for a in answers:
+                self.say("approve" if "approved" in a else "answer", run, a["call_id"],
+                         "yes" if "approved" in a else json.dumps(a["output"]))
+        elif status != 400:
+            raise Wrong(f"an answer: {status} {r}")
+
+    # ---- Reading
+
+    def saw(self, run, id, frames):
+        with self.lock:
+            before = self.seen.setdefault(run, {}).setdefault(id, frames)
+        if before != frames:
+            raise Wrong(f"{run} {id}: {before} and then {frames}")
+
+    def read(self, run, waiting=None, last=None):
+        """All events, from `last` on; waiting(pending) is called where it waits, and may say to stop."""
+        events, frames = [], []
+        try:
+            c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            c.request("GET", f"/v1/runs/{run}/events", None, {"Last-Event-ID": last} if last else {})
+            r = c.getresponse()
+            if r.status != 200:
+                raise Wrong(f"reading: {r.status} {r.read()}")
+            id = None
+            while line := r.readline():
+                line = line.decode().rstrip("\n")
+                if line.startswith("data: "):
+                    frames.append(line[6:])
+                elif line.startswith("id: "):
+                    id = line[4:]
+                elif not line and id:
+                    self.saw(run, id, frames)
+                    events.append((id, frames))
+                    state = json.loads(frames[-1]).get("uap", {})
+                    id, frames = None, []
+                    if state.get("type") == "run" and state["data"]["status"] == "waiting" and waiting:
+                        if waiting(state["data"]["pending"]):
+                            break
+                    if state.get("type") == "run" and state["data"]["status"] in ("completed", "failed", "cancelled", "expired"):
+                        c.close()
+                        return events
+            c.close()
+        except (OSError, http.client.HTTPException, ValueError) as e:
+            raise Gone(str(e))
+        if not waiting:
+            raise Gone("the stream ended before the run")
+        return events
+
+    def through(self, run, last=None):
+        """Reads a run to its end, and answers what it waits for."""
+        self.read(run, lambda pending: self.answer(run, pending), last)
+
+    # ---- Clients: each does its things until the server is gone
+
+    def queue_client(self):
+        t = self.thread()
+        run = self.start("main", t, key=f"key-{self.random.random()}")
+        for _ in range(2):
+            self.start("echo", t, "enqueue")
+        self.through(run)
+
+    def waiting_client(self):
+        run = self.start("asker", self.thread())
+        self.through(run)
+
+    def leaving_client(self):
+        run = self.start("asker", self.thread())
+        self.read(run, lambda pending: True)
+        self.cancel(run)
+
+    def taking_client(self):
+        t = self.thread()
+        self.start("slow", t)
+        time.sleep(0.02)
+        self.start("echo", t, "interrupt")
+        t = self.thread()
+        self.start("slow", t)
+        time.sleep(0.07)
+        run = self.start("echo", t, "rollback")
+        self.through(run)
+
+    def careful_client(self):
+        self.through(self.start("careful", self.thread()))
+        run = self.start("slow", self.thread())
+        time.sleep(0.03)
+        self.cancel(run)
+
+    def coming_and_going(self):
+        run = self.start("main", self.thread())
+        events = self.read_some(run, None, 7)
+        while events:
+            last = events[-1][0]
+            events = self.read_some(run, last, 7)
+
+    def read_some(self, run, last, n):
+        count = [0]
+        events = []
+
+        class Enough(Exception):
+            pass
+
+        saw = self.saw
+
+        def counting(r, id, frames):
+            saw(r, id, frames)
+            events.append((id, frames))
+            count[0] += 1
+            if count[0] == n:
+                raise Enough
+
+        view = Reader(self, counting)
+        try:
+            view.read(run, None, last)
+        except Enough:
+            return events
+        return []
+
+    def clients(self):
+        """Runs all of them; the first thing that is wrong, or None."""
+        wrong = []
+
+        def safely(what):
+            try:
+                what()
+            except Gone:
+                pass
+            except Exception as e:  # pylint: disable=broad-except
+                if self.process.poll() is None or isinstance(e, Wrong):
+                    wrong.append(f"{what.__name__}: {e!r}")
+
+        threads = [threading.Thread(target=safely, args=(c,)) for c in (
+            self.queue_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
+            self.coming_and_going)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        if wrong:
+            raise Wrong(wrong[0])
+
+    # ---- In the end
+
+    def finish(self):
+        """Everything that a client knows of comes to its end, and its replay is what was seen."""
+        for run in list(self.runs):
+            self.through(run)
+        for run in self.runs:
+            self.compare(run, self.read(run))
+
+    def compare(self, run, events):
+        stored = dict(events)
+        voids = []
+        for id, frames in events:
+            epoch, number = map(int, id.split("-"))
+            if any('"type":"attempt_void"' in f for f in frames):
+                voids.append((epoch, number))
+        for id, frames in self.seen.get(run, {}).items():
+            if id in stored:
+                if stored[id] != frames:
+                    raise Wrong(f"{run} {id}: {frames} was seen, {stored[id]} is stored")
+                continue
+            epoch, number = map(int, id.split("-"))
+            if not any(e > epoch and n <= number for e, n in voids):
+                raise Wrong(f"{run} {id} was seen and is gone: {frames}")
+            kinds = [json.loads(f) for f in frames]
+            types = [(k.get("upp") or k["uap"])["type"] for k in kinds]
+            if any(t in ("run", "step_end", "message_stop", "tool_execution_end", "observation", "attempt_void") for t in types):
+                raise Wrong(f"the record {run} {id} was seen and is void: {frames}")
+
+    def check(self, program):
+        r = subprocess.run([program, "weft.db", "ledger", "clients"], cwd=self.folder, capture_output=True, text=True)
+        if r.returncode:
+            raise Wrong(f"check: {r.stderr.strip()}")
+        return [int(n) for n in re.findall(r"\d+", r.stdout)]
+
+
+class Reader:
+    """A reader of a world with its own idea of what is done with events."""
+
+    def __init__(self, world, saw):
+        self.port, self.saw = world.port, saw
+
+    read = World.read
+
+
+def cycle(weft, check, seed, point, n, keep):
+    """One world. True: it died where it should. Raises Wrong."""
+    w = World(weft, seed)
+    died = False
+    ok = False
+    try:
+        in_recovery = point.startswith("recover.")
+        ready = w.open("" if in_recovery or point == "random" else f"{point}:{n}")
+        timer = None
+        if in_recovery or point == "random":
+            timer = threading.Timer(w.random.uniform(0.005, 0.45), lambda: w.process.send_signal(signal.SIGKILL))
+            timer.start()
+        if ready:
+            w.clients()
+        if timer:
+            timer.cancel()
+            timer.join()
+        died = w.process.poll() is not None or (point != "random" and not ready)
+        if w.process.poll() is None and (in_recovery or point == "random"):
+            w.process.send_signal(signal.SIGKILL)
+            died = True
+        elif w.process.poll() is None:
+            w.process.terminate()
+        code = w.over()
+        if died and code != -signal.SIGKILL:
+            raise Wrong(f"it ended with {code}")
+        if in_recovery:
+            died = not w.open(f"{point}:{n}")
+            if not died:
+                w.process.terminate()
+            code = w.over()
+            if died and code != -signal.SIGKILL:
+                raise Wrong(f"it ended with {code} in recovery")
+        if not w.open():
+            w.over()
+            raise Wrong("it did not start again")
+        w.finish()
+        w.process.terminate()
+        if w.over() != 0:
+            raise Wrong("it did not stop well")
+        counts = w.check(check)
+        ok = True
+        return died, counts
+    except (Gone, subprocess.TimeoutExpired) as e:
+        raise Wrong(f"it went away: {e}")
+    except Wrong as e:
+        raise Wrong(f"{e} [{w.folder}]" if keep else str(e))
+    finally:
+        if w.process and w.process.poll() is None:
+            w.process.kill()
+            w.over()
+        if ok or not keep:
+            shutil.rmtree(w.folder, ignore_errors=True)
+
+
+HITS = [1, 2, 3, 1, 4, 2, 5, 1, 3, 6]
+
+
+def sweep_point(args, point, wanted):
+    """Dies `wanted` times at one point; what it found."""
+    deaths, counts = 0, [0] * 7
+    for i in range(4 * wanted + 4):
+        n = HITS[i % len(HITS)] if i < 2 * wanted else 1
+        seed = args.seed + i
+        try:
+            died, c = cycle(args.weft, args.check, seed, point, n, args.keep)
+        except Wrong as e:
+            return deaths, counts, f"{point}:{n}, seed {seed}: {e}"
+        deaths += died
+        counts = [a + b for a, b in zip(counts, c)]
+        if deaths >= wanted:
+            return deaths, counts, None
+    return deaths, counts, f"{point} was hit {deaths} times only"
+
+
+def sweep_random(args, first, n):
+    return sweep_point(argparse.Namespace(**{**vars(args), "seed": args.seed + 1000 * first}), "random", n)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("weft")
+    p.add_argument("check")
+    p.add_argument("--points", type=int, default=10, help="how often it dies at each")
+    p.add_argument("--random", type=int, default=200)
+    p.add_argument("--only")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--keep", action="store_true", help="keep the folder of what failed")
+    args = p.parse_args()
+    args.weft, args.check = os.path.abspath(args.weft), os.path.abspath(args.check)
+    begin = time.monotonic()
+    points = [args.only] if args.only else POINTS
+    jobs = [(name, sweep_point, (args, name, args.points)) for name in points]
+    if not args.only and args.random:
+        share = 20 if args.random >= 20 else args.random
+        jobs += [(f"random moments {i + 1}", sweep_random, (args, i, share)) for i in range(args.random // share)]
+    total, counts, bad = 0, [0] * 7, 0
+    print(f"1..{len(jobs)}")
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+        for i, ((name, _, _), f) in enumerate([(j, pool.submit(j[1], *j[2])) for j in jobs]):
+            deaths, c, wrong = f.result()
+            total += deaths
+            counts = [a + b for a, b in zip(counts, c)]
+            bad += bool(wrong)
+            print(f"{'not ok' if wrong else 'ok'} {i + 1} - {name} ({deaths} deaths)", flush=True)
+            if wrong:
+                print(f"# {wrong}", flush=True)
+    runs, events, voids, ran, starts, answers, cancels = counts
+    print(f"# {len(points)} crash points, {total} kills, {runs} runs, {events} events, {voids} voids, {ran} tools ran, "
+          f"{starts} starts, {answers} answers, {cancels} cancels acknowledged, {time.monotonic() - begin:.0f} s")
+    return bad > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,368 @@
+/* Deaths at every commit, written or not, and what was found by chance before, each on its own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/defs.h"
+#include "fiber/sim.h"
+#include "stores/memory.h"
+#include "support/fibers.h"
+#include "support/frail.h"
+#include "support/rig.h"
+
+struct stage {
+    const char *script, *helper, *picker;
+    int (*act)(struct stage *st, struct upp_err *err);
+    struct weft__sim *sim;
+    struct wl_store  *inner;
+    struct frail      frail;
+    struct rig        rig;
+    struct checker    check;
+    uint64_t          deaths[2]; /* at which commit of the first and second life it dies; 0: not */
+    bool              applies;
+    uint64_t          commits; /* of the first life */
+    unsigned          died;
+};
+
+#define CALL(id, name)                                                                                                 \
+    "{\"tool_call\":{\"id\":\"" id "\",\"name\":\"" name "\",\"arguments\":{\"a\":1,\"task\":\"go\"}}}"
+#define TEXT(text)      "{\"text\":\"" text "\"}"
+#define REPLY(...)      "{\"parts\":[" __VA_ARGS__ "],\"usage\":{\"input_tokens\":5,\"output_tokens\":3}}"
+#define SCRIPT(...)     "{\"replies\":[" __VA_ARGS__ "],\"at_end\":\"restart\",\"delta_bytes\":4,\"delay_ms\":1}"
+#define BREAKS(text, n) "{\"parts\":[" TEXT(text) "],\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":" n "}}"
+
+static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct upp_err *err)
+{
+    frail_open(&st->frail, st->inner, st->sim);
+    st->frail.dies_in = dies_in;
+    st->frail.applies = st->applies;
+    st->rig = (struct rig){.store = &st->frail.store, .checker = &st->check, .dead = &st->frail.dead, .slow_ms = 20};
+    TRY(rig_agent(&st->rig, "main", st->script, err));
+    TRY(rig_agent(&st->rig, "helper", st->helper, err));
+    TRY(rig_agent(&st->rig, "picker", st->picker, err));
+    return rig_open(&st->rig, weft_loop_current(), NULL, err);
+}
+
+static WEFT_SUSPENDS int stage_main(void *arg, struct upp_err *err)
+{
+    struct stage *st = arg;
+    TRY(ws_memory_open(&st->inner, err));
+    int r = open_stage(st, st->deaths[0], err);
+    if (r >= 0)
+        r = st->act(st, err);
+    if (st->rig.engine)
+        rig_close(&st->rig);
+    rig_done(&st->rig);
+    st->inner->ops->close(st->inner);
+    return r;
+}
+
+static bool plays(struct stage *st)
+{
+    struct upp_err err = {0};
+    checker_init(&st->check, rig_owner);
+    int r = weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 11), &st->sim, &err);
+    if (r >= 0)
+        r = weft_loop_run(weft__sim_loop(st->sim, 0), "stage", stage_main, st, &err);
+    weft__sim_close(st->sim);
+    checker_done(&st->check);
+    test_note("deaths at %llu (%s), %llu: %s", (unsigned long long)st->deaths[0], st->applies ? "written" : "lost",
+              (unsigned long long)st->deaths[1], err.msg);
+    return EXPECT(r == 0);
+}
+#define PLAYS(...) CHECK(plays(&(struct stage){__VA_ARGS__}))
+
+/* ---- What a client does ------------------------------------------------------------------------------------------ */
+
+static WEFT_SUSPENDS int answer_all(struct stage *st, struct wb_uuid run, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
+    struct wr_answer                          answers[16];
+    struct wr_look                            look;
+    TRY(wr_get(st->rig.engine, &rig_owner, run, &a, &look, err));
+    for (size_t i = 0; i < look.n_pending && i < WB_LEN(answers); i++)
+        answers[i] = look.pending[i].approval
+                         ? (struct wr_answer){.call = look.pending[i].call, .approved = true}
+                         : (struct wr_answer){.call = look.pending[i].call, .result = UPP_STR("\"picked\"")};
+    TRY(wr_answer(st->rig.engine, &rig_owner, run, answers, look.n_pending, err));
+    for (size_t i = 0; i < look.n_pending && !st->frail.dead; i++)
+        TRY(checker_acked_answer(&st->check, &(struct checker_answer){run, answers[i].call, answers[i].result,
+                                                                      !answers[i].result.p, answers[i].approved}));
+    return 0;
+}
+
+/* Until it has ended, with everything answered. */
+static WEFT_SUSPENDS int see_through(struct stage *st, struct wb_uuid run, struct upp_err *err)
+{
+    for (int i = 0; i < 50; i++) {
+        uint8_t status;
+        TRY(wr_wait(st->rig.engine, &rig_owner, run, &status, err));
+        if (st->frail.dead)
+            return -UPP_ESTORE;
+        if (wm_status_ended(status))
+            return 0;
+        TRY(answer_all(st, run, err));
+    }
+    return upp_fail(err, UPP_EBUG, "it never ends");
+}
+
+static WEFT_SUSPENDS int start(struct stage *st, const char *text, struct wr_started *ret, struct upp_err *err)
+{
+    TRY(rig_start(&st->rig, "main", text, NULL, ret, err));
+    return checker_acked_start(&st->check, &(struct checker_start){ret->run, ret->thread, wb_cstr(text), {0}, true});
+}
+
+static WEFT_SUSPENDS int read_all(struct stage *st, struct wb_uuid run, struct upp_err *err)
+{
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
+    struct checker_view                            view = {0};
+    struct wm_event                                ev;
+    int                                            r;
+    TRY(wr_reader_open(st->rig.engine, &rig_owner, run, NULL, &rd, err));
+    while ((r = wr_reader_next(rd, false, &ev, err)) > 0 && !st->frail.dead)
+        TRY(checker_saw(&st->check, &view, &ev, err));
+    return r;
+}
+
+/* ---- Every commit -------------------------------------------------------------------------------------------------
+ */
+
+struct following {
+    struct stage  *st;
+    struct wb_uuid run;
+};
+
+static WEFT_SUSPENDS int follow(void *arg, struct upp_err *err)
+{
+    struct following *f = arg;
+    return read_all(f->st, f->run, err);
+}
+
+/* The first run of the store: the one that was started, whether anybody was told or not. */
+static WEFT_SUSPENDS int first_run(struct stage *st, struct wb_uuid *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
+    struct wl_thread                         *threads;
+    struct wm_run                            *runs;
+    size_t                                    n;
+    TRY(st->inner->ops->threads(st->inner, &rig_owner, (struct wb_uuid){{0}}, 10, &a, &threads, &n, err));
+    for (size_t i = 0; i < n; i++)
+        if (threads[i].kind == WL_MAIN) {
+            TRY(st->inner->ops->runs(st->inner, &rig_owner, threads[i].id, false, 10, &a, &runs, &n, err));
+            *ret = runs[0].id;
+            return 1;
+        }
+    return 0;
+}
+
+/* One life: until it dies, or the run has ended. */
+static WEFT_SUSPENDS int live(struct stage *st, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope readers = {.flags = WEFT_SCOPE_ISOLATED};
+    struct following                                f       = {st, {{0}}};
+    struct wr_started                               s;
+    size_t                                          n;
+    TRY(wr_recover(st->rig.engine, &n, err));
+    int r = first_run(st, &f.run, err);
+    if (r == 0) {
+        TRY(start(st, "hello", &s, err));
+        f.run = s.run;
+    }
+    if (r < 0)
+        return r;
+    TRY(weft_scope_spawn(&readers, "reader", follow, &f, NULL, err));
+    TRY(see_through(st, f.run, err));
+    return weft_scope_join(&readers, err);
+}
+
+static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
+{
+    for (unsigned life = 0; life < 4; life++) {
+        struct upp_err why = {0};
+        int            r   = live(st, &why);
+        if (life == 0)
+            st->commits = st->frail.commits;
+        if (!st->frail.dead) {
+            if (r < 0 && err)
+                *err = why;
+            return r < 0 ? r : checker_check(&st->check, st->inner, true, err);
+        }
+        st->died++;
+        rig_close(&st->rig);
+        TRY(checker_check(&st->check, st->inner, false, err));
+        TRY(open_stage(st, life == 0 ? st->deaths[1] : 0, err));
+    }
+    return upp_fail(err, UPP_EBUG, "it died too often");
+}
+
+static const char *const swept = "it dies by itself, at every commit";
+
+/* Void, tools of every class, a client's tool, an approval, children on two levels of which one waits: all there is. */
+static const struct stage everything = {
+    .script = SCRIPT(BREAKS("As I was saying", "2") "," REPLY(
+        TEXT("Let me see.") "," CALL("m1", "note") "," CALL("m2", "again") "," CALL("m3", "ask_helper") "," CALL(
+            "m4", "danger")) "," REPLY(CALL("m5", "pick") "," CALL("m6", "fails")) "," REPLY(TEXT("So it is."))),
+    .helper = SCRIPT(REPLY(CALL("h1", "note") "," CALL("h2", "ask_picker")) "," REPLY(TEXT("Helped."))),
+    .picker = SCRIPT(REPLY(CALL("p1", "pick")) "," REPLY(TEXT("Picked."))),
+    .act    = lives,
+};
+
+TEST_WITH(crash_at_every_commit, .no_torture = swept, .seconds = 300)
+{
+    uint64_t n = 1, deaths = 0;
+    for (struct stage st = everything;; n++) {
+        st           = everything;
+        st.applies   = n % 2;
+        st.deaths[0] = (n + 1) / 2;
+        CHECK(plays(&st));
+        deaths += st.died;
+        if (!st.died)
+            break;
+    }
+    CHECK(deaths >= 30);
+    printf("# %llu deaths\n", (unsigned long long)deaths);
+}
+
+TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
+{
+    uint64_t twice = 0;
+    for (uint64_t first = 1; first < 24; first++)
+        for (uint64_t second = 1; second < 12; second++) {
+            struct stage st = everything;
+            st.applies      = (first + second) % 2;
+            st.deaths[0]    = first;
+            st.deaths[1]    = second;
+            CHECK(plays(&st));
+            twice += st.died == 2;
+        }
+    CHECK(twice >= 100);
+    printf("# %llu times two deaths\n", (unsigned long long)twice);
+}
+
+/* ---- Found before
+ * ---------------------------------------------------------------------------------------------------- */
+
+/* A reader of a queued run gets its events when it starts, and an end where it is cancelled before. */
+static WEFT_SUSPENDS int reads_the_queue(struct stage *st, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope readers = {0};
+    struct following                                f[2]    = {{st, {{0}}}, {st, {{0}}}};
+    struct upp_part                                 part    = {.kind = UPP_PART_TEXT, .text = UPP_STR("more")};
+    struct upp_message                              input   = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct wr_started                               s;
+    TRY(start(st, "hello", &s, err));
+    for (int i = 0; i < 2; i++) {
+        struct wr_start   what = {.owner = rig_owner,
+                                  .agent = UPP_STR("main"), .input = &input, .thread = s.thread, .on_busy = WR_ENQUEUE};
+        struct wr_started q;
+        TRY(wr_start(st->rig.engine, &what, &q, err));
+        FAIL_UNLESS(q.queued);
+        f[i].run = q.run;
+        TRY(weft_scope_spawn(&readers, "reader", follow, &f[i], NULL, err));
+    }
+    TRY(weft_sleep_ms(1, err));
+    TRY(wr_cancel(st->rig.engine, &rig_owner, f[1].run, err));
+    TRY(weft_scope_join(&readers, err));
+    FAIL_UNLESS(st->check.count.events > 5);
+    TRY(read_all(st, f[1].run, err)); /* also afterwards there is nothing */
+    return checker_check(&st->check, st->inner, true, err);
+}
+
+TEST(crash_reader_of_a_queued_run)
+{
+    PLAYS(.script = SCRIPT(REPLY(TEXT("one two three"))), .act = reads_the_queue);
+}
+
+/* Who waits for a child waits, and does not spin. */
+static WEFT_SUSPENDS int waits_for_a_child(struct stage *st, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    struct wb_uuid    child = {{0}};
+    TRY(start(st, "hello", &s, err));
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+    struct wm_event                                ev;
+    TRY(wr_reader_open(st->rig.engine, &rig_owner, s.run, NULL, &rd, err));
+    while (wr_reader_next(rd, false, &ev, err) > 0)
+        if (ev.from->depth == 1) {
+            child = ev.from->run;
+            break;
+        }
+    TRY(wr_wait(st->rig.engine, &rig_owner, child, &status, err));
+    FAIL_UNLESS(wm_status_ended(status));
+    return see_through(st, s.run, err);
+}
+
+TEST(crash_waiting_for_a_child)
+{
+    PLAYS(.script = SCRIPT(REPLY(CALL("m1", "ask_helper")) "," REPLY(TEXT("so"))),
+          .helper = SCRIPT(REPLY(CALL("h1", "slow")) "," REPLY(TEXT("done"))), .act = waits_for_a_child);
+}
+
+/* A reader that falls behind what is kept in memory goes on in the store, also inside a child. */
+static WEFT_SUSPENDS int falls_behind(struct stage *st, struct upp_err *err)
+{
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd   = NULL;
+    struct checker_view                            view = {0};
+    struct wr_started                              s;
+    struct wm_event                                ev;
+    int                                            r;
+    uint8_t                                        status;
+    TRY(start(st, "hello", &s, err));
+    TRY(wr_reader_open(st->rig.engine, &rig_owner, s.run, NULL, &rd, err));
+    do {
+        TRY(r = wr_reader_next(rd, false, &ev, err));
+        TRY(checker_saw(&st->check, &view, &ev, err));
+    } while (ev.kind != WM_TOOL_STARTED);
+    TRY(wr_wait(st->rig.engine, &rig_owner, s.run, &status, err)); /* the child says much meanwhile */
+    while ((r = wr_reader_next(rd, false, &ev, err)) > 0)
+        TRY(checker_saw(&st->check, &view, &ev, err));
+    TRY(r);
+    return checker_check(&st->check, st->inner, true, err);
+}
+
+TEST_WITH(crash_reader_falls_behind_a_child, .no_torture = "many steps; readers are tortured in run_*")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf helper = WB_BUF(1u << 20);
+    wb_buf_addf(&helper, "{\"replies\":[");
+    for (int i = 0; i < 9; i++) { /* nine rounds of sixteen tools: each result is a row */
+        wb_buf_addf(&helper, "{\"parts\":[");
+        for (int k = 0; k < 16; k++)
+            wb_buf_addf(&helper, "%s{\"tool_call\":{\"id\":\"h%d_%d\",\"name\":\"note\"}}", k ? "," : "", i, k);
+        wb_buf_addf(&helper, "]},");
+    }
+    wb_buf_addf(&helper, "{\"parts\":[{\"text\":\"done\"}]}]}");
+    wb_buf_addc(&helper, 0);
+    CHECK(wb_buf_check(&helper, NULL) == 0);
+    PLAYS(.script = SCRIPT(REPLY(CALL("m1", "ask_helper")) "," REPLY(TEXT("so"))), .helper = helper.p,
+          .act = falls_behind);
+}
+
+/* A cancel of a waiting tree that dies half-way is the same cancel when the process is back. */
+static WEFT_SUSPENDS int half_canceled(struct stage *st, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    size_t            n;
+    TRY(start(st, "hello", &s, err));
+    TRY(wr_wait(st->rig.engine, &rig_owner, s.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    st->frail.dies_in = st->deaths[1];
+    st->frail.applies = true;
+    int  r            = wr_cancel(st->rig.engine, &rig_owner, s.run, NULL);
+    bool dead         = st->frail.dead;
+    FAIL_UNLESS(dead == (r < 0));
+    rig_close(&st->rig);
+    TRY(checker_check(&st->check, st->inner, false, err));
+    TRY(open_stage(st, 0, err));
+    TRY(wr_recover(st->rig.engine, &n, err));
+    TRY(wr_wait(st->rig.engine, &rig_owner, s.run, &status, err));
+    FAIL_UNLESS(status == WM_CANCELED);
+    return checker_check(&st->check, st->inner, true, err);
+}
+
+TEST_WITH(crash_half_way_through_a_cancel, .no_torture = swept)
+{
+    for (uint64_t n = 1; n <= 4; n++)
+        PLAYS(.script = SCRIPT(REPLY(CALL("m1", "ask_picker") "," CALL("m2", "ask_picker"))),
+              .picker = SCRIPT(REPLY(CALL("p1", "pick"))), .act = half_canceled, .deaths = {0, n});
+}
