@@ -235,7 +235,6 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     struct wr_engine *e   = run->engine;
     t->refs++;
     t->fiber = weft_fiber_self();
-    weft_cond_broadcast(&t->changed); /* a cancel may wait for somebody to tell it to */
     weft_cond_broadcast(&t->changed); /* now it can be cancelled */
     while (run->gate == WR_SHUT) {
         struct weft_shield shield = weft__shield_forever();

@@ -1,0 +1,24 @@
+/* support/lazy.h — a store around a store that takes its time exactly where a test says so.
+ *
+ * support/frail.h lingers anywhere, from a seed: it finds races. This one is for those that are known: a call is held
+ * up at one place, the other fibers go on, and what is given out then is old. All times are zero at first.
+ */
+#ifndef TEST_LAZY_H
+#define TEST_LAZY_H
+
+#include "log/store.h"
+
+struct lazy {
+    struct wl_store  store; /* first: give this to the engine */
+    struct wl_store *inner;
+    unsigned         before_commit_ms, after_commit_ms;
+    unsigned         thread_ms, live_ms; /* after the thread, or the list, was read */
+    unsigned         rows_once_ms;       /* after rows were read, the next time only */
+    size_t           page;               /* how many runs a list has at most; 0: as many as are asked for */
+    bool             full;               /* commits fail, and change nothing */
+    uint64_t         refused;            /* how many did */
+};
+
+void lazy_open(struct lazy *l, struct wl_store *inner); /* whose owner stays the caller */
+
+#endif

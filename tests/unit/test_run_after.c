@@ -1,0 +1,308 @@
+/* Runs that nobody works on: queued ones, those that a process left behind, and those whose end could not be written.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "support/place.h"
+
+/* ---- Queues ------------------------------------------------------------------------------------------------------ */
+
+struct queueing {
+    struct place     *p;
+    struct wb_uuid    thread;
+    struct wr_started got;
+};
+
+static WEFT_SUSPENDS int enqueue_main(void *arg, struct upp_err *err)
+{
+    struct queueing *me = arg;
+    return place_start_on(me->p, me->thread, WR_ENQUEUE, &me->got, err);
+}
+
+static WEFT_SUSPENDS int enqueue_together(struct place *p, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    struct queueing                                 them[3];
+    struct wr_started                               s;
+    uint8_t                                         status;
+    TRY(place_start(p, &s, err));
+    p->lazy.before_commit_ms = p->lazy.after_commit_ms = 2;
+    for (size_t i = 0; i < WB_LEN(them); i++) {
+        them[i] = (struct queueing){.p = p, .thread = s.thread};
+        TRY(weft_scope_spawn(&all, "client", enqueue_main, &them[i], NULL, err));
+    }
+    TRY(weft_scope_join(&all, err)); /* none was refused because of another */
+    for (size_t i = 0; i < WB_LEN(them); i++) {
+        TRY(place_await(p, them[i].got.run, &status, err));
+        FAIL_UNLESS(them[i].got.queued && status == WM_COMPLETED);
+    }
+    return 0;
+}
+
+TEST(after_inputs_that_are_queued_together_are_all_taken)
+{
+    PLAYS(.script = SLOWLY, .act = enqueue_together);
+}
+
+static WEFT_SUSPENDS int interrupt_with_a_queue(struct place *p, struct upp_err *err)
+{
+    struct wr_started s, queued, urgent;
+    struct wm_run     row;
+    uint8_t           status;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(50, err));
+    TRY(place_start_on(p, s.thread, WR_ENQUEUE, &queued, err));
+    TRY(place_start_on(p, s.thread, WR_INTERRUPT, &urgent, err));
+    TRY(place_stored(p, queued.run, &row, err));
+    FAIL_UNLESS(row.status == WM_QUEUED);
+    TRY(place_await(p, urgent.run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    TRY(place_await(p, queued.run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    return 0;
+}
+
+TEST(after_input_that_interrupts_passes_the_queue)
+{
+    PLAYS(.script = SLOWLY, .act = interrupt_with_a_queue);
+}
+
+/* Its turn comes, and there is no room for one more run: somebody else was faster. */
+static WEFT_SUSPENDS int lose_the_place(struct place *p, struct upp_err *err)
+{
+    struct wr_started s, queued, other;
+    struct wm_run     row;
+    uint8_t           status;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(10, err));
+    TRY(place_start_on(p, s.thread, WR_ENQUEUE, &queued, err));
+    p->lazy.thread_ms = 50;
+    TRY(place_await(p, s.run, &status, err));
+    p->lazy.thread_ms = 0;
+    TRY(place_start(p, &other, err));
+    TRY(weft_sleep_ms(100, err));
+    TRY(place_stored(p, queued.run, &row, err));
+    FAIL_UNLESS(row.status == WM_QUEUED);
+    TRY(weft_sleep_ms(60000, err));
+    TRY(place_stored(p, queued.run, &row, err));
+    FAIL_UNLESS(row.status == WM_COMPLETED);
+    return 0;
+}
+
+TEST(after_queued_run_that_finds_no_room_is_started_later)
+{
+    PLAYS(.script = SLOWLY, .max_runs = 1, .act = lose_the_place);
+}
+
+/* ---- After a restart --------------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int restart_in_a_step(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    struct wm_run     row;
+    uint8_t           status;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(50, err)); /* the tool runs */
+    TRY(place_restart(p, &n, err));
+    TRY(place_await(p, s.run, &status, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(n == 1 && status == WM_COMPLETED);
+    FAIL_UNLESS(row.usage.input == 30 && row.usage.output == 11);
+    return 0;
+}
+
+TEST(after_usage_before_a_restart_counts)
+{
+    PLAYS(.script = SCRIPT("{\"parts\":[" CALL(
+              "c1", "slow") "],\"usage\":{\"input_tokens\":10,\"output_tokens\":5}},"
+                            "{\"parts\":[" TEXT("x") "],\"usage\":{\"input_tokens\":20,\"output_tokens\":6}}"),
+          .act    = restart_in_a_step);
+}
+
+static bool after_one_step(void *arg, struct weft_run *run)
+{
+    (void)arg;
+    return run->state.step >= 1;
+}
+
+/* The process ends when the step has ended, and the run that shall stop there has not. */
+static WEFT_SUSPENDS int restart_after_a_step(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct wr_started                     s;
+    uint8_t                               status;
+    size_t                                n;
+    TRY(place_start(p, &s, err));
+    p->lazy.after_commit_ms = 100;
+    TRY(weft_sleep_ms(150, err));
+    rig_close(&p->rig);
+    p->lazy.after_commit_ms = 0;
+    TRY(rig_history(&(struct rig){.store = p->inner}, s.thread, &out, err));
+    FAIL_UNLESS(wb_str_find(wb_buf_str(&out), UPP_STR("tool:"), 0) != SIZE_MAX); /* so it is */
+    TRY(place_open(p, err));
+    TRY(wr_recover(p->rig.engine, &n, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(n == 1 && status == WM_COMPLETED);
+    wb_buf_clear(&out);
+    TRY(rig_history(&p->rig, s.thread, &out, err));
+    FAIL_UNLESS(wb_str_find(wb_buf_str(&out), UPP_STR("second"), 0) == SIZE_MAX);
+    return 0;
+}
+
+TEST(after_hook_that_said_stop_is_heard_after_a_restart)
+{
+    PLAYS(.script = SCRIPT(REPLY(CALL("c1", "add")) "," REPLY(TEXT("second"))), .hooks.stop = after_one_step,
+          .act = restart_after_a_step);
+}
+
+/* As after a crash between the end of a run and the start of the next one: two are queued, and nobody holds the thread.
+ * The first in the queue is the last in the list. */
+static WEFT_SUSPENDS int end_by_hand(struct place *p, struct wb_uuid holder, struct wb_uuid one, struct wb_uuid two,
+                                     struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_store                          *s = p->inner;
+    struct wm_run                             row, queued[2];
+    TRY(s->ops->run(s, &rig_owner, holder, &a, &row, err));
+    TRY(s->ops->run(s, &rig_owner, one, &a, &queued[0], err));
+    TRY(s->ops->run(s, &rig_owner, two, &a, &queued[1], err));
+    bool in_order          = memcmp(one.b, two.b, sizeof one.b) < 0;
+    queued[0].queue        = in_order ? 2 : 1;
+    queued[1].queue        = in_order ? 1 : 2;
+    row.status             = WM_COMPLETED;
+    struct wl_change ch[4] = {{.kind = WL_SET_RUN, .run = &row},
+                              {.kind = WL_HOLD_NODE, .hold = {row.node, row.id, {{0}}}},
+                              {.kind = WL_SET_RUN, .run = &queued[0]},
+                              {.kind = WL_SET_RUN, .run = &queued[1]}};
+    struct wl_commit c     = {.owner = rig_owner, .changes = ch, .n = WB_LEN(ch), .flags = WL_SYNCED};
+    return s->ops->commit(s, &c, err);
+}
+
+static WEFT_SUSPENDS int recover_page_by_page(struct place *p, struct upp_err *err)
+{
+    struct wr_started s, queued[2];
+    struct tally      tally;
+    uint8_t           status;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(50, err));
+    for (size_t i = 0; i < WB_LEN(queued); i++)
+        TRY(place_start_on(p, s.thread, WR_ENQUEUE, &queued[i], err));
+    rig_close(&p->rig);
+    TRY(end_by_hand(p, s.run, queued[0].run, queued[1].run, err));
+    p->lazy.page = 1; /* the second page has what was started because of the first */
+    TRY(place_open(p, err));
+    uint64_t begun = wb_mono_ms();
+    TRY(wr_recover(p->rig.engine, &n, err));
+    FAIL_UNLESS(wr_engine_counts(p->rig.engine).recovered == 0 && wb_mono_ms() == begun); /* nor waits for its end */
+    for (size_t i = 0; i < WB_LEN(queued); i++) {
+        TRY(place_await(p, queued[i].run, &status, err));
+        TRY(place_read(p, queued[i].run, &tally, err));
+        FAIL_UNLESS(status == WM_COMPLETED && tally.voids == 0 && tally.ends == 1);
+    }
+    return 0;
+}
+
+TEST(after_recovery_leaves_alone_what_it_has_started)
+{
+    PLAYS(.script = SLOWLY, .act = recover_page_by_page);
+}
+
+/* Only so many runs work at the same time: the others come when there is room. */
+static WEFT_SUSPENDS int recover_too_many(struct place *p, struct upp_err *err)
+{
+    struct wr_started them[5];
+    struct wm_run     row;
+    struct tally      tally;
+    size_t            n;
+    for (size_t i = 0; i < WB_LEN(them); i++)
+        TRY(place_start(p, &them[i], err));
+    TRY(weft_sleep_ms(50, err));
+    p->max_runs = 2;
+    TRY(place_restart(p, &n, err));
+    FAIL_UNLESS(n == 2 && wr_engine_counts(p->rig.engine).working == 2);
+    TRY(weft_sleep_ms(300000, err));
+    for (size_t i = 0; i < WB_LEN(them); i++) {
+        TRY(place_stored(p, them[i].run, &row, err));
+        TRY(place_read(p, them[i].run, &tally, err));
+        FAIL_UNLESS(row.status == WM_COMPLETED && tally.voids == 1 && tally.ends == 1);
+    }
+    return 0;
+}
+
+TEST(after_runs_beyond_the_limit_are_recovered_later)
+{
+    PLAYS(.script = SLOWLY, .act = recover_too_many);
+}
+
+/* ---- Runs that nobody works on ----------------------------------------------------------------------------------- */
+
+/* The disk is full when the run has completed. */
+static int fill_the_disk(void *arg, struct weft_run *run, struct upp_err *err)
+{
+    struct lazy *l = arg;
+    (void)run;
+    (void)err;
+    l->full = l->refused == 0;
+    return 0;
+}
+
+static WEFT_SUSPENDS int end_later(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    struct wm_run     row;
+    struct tally      tally;
+    uint8_t           status;
+    p->hooks.arg = &p->lazy;
+    TRY(place_start(p, &s, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_RUNNING && p->lazy.refused == 1); /* nobody works on it, and it has not ended */
+    TRY(weft_sleep_ms(30000, err));
+    FAIL_UNLESS(p->lazy.refused > 1); /* it was tried again, to no avail */
+    p->lazy.full = false;
+    TRY(weft_sleep_ms(120000, err));
+    TRY(place_stored(p, s.run, &row, err));
+    TRY(place_read(p, s.run, &tally, err));
+    FAIL_UNLESS(row.status == WM_COMPLETED && tally.ends == 1);
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    TRY(place_start_on(p, s.thread, WR_REJECT, &s, err)); /* the thread is free */
+    return place_await(p, s.run, &status, err);
+}
+
+TEST(after_run_whose_end_cannot_be_written_ends_later)
+{
+    PLAYS(.script = SCRIPT(REPLY(CALL("c1", "note")) "," REPLY(TEXT("ok"))), .hooks.on_complete = fill_the_disk,
+          .act = end_later);
+}
+
+/* One that waits expires, and all are looked at: one works then, and one has ended when its turn comes. */
+static WEFT_SUSPENDS int look_at_others(struct place *p, struct upp_err *err)
+{
+    struct wr_started waits, works, ends;
+    struct wm_run     row;
+    struct tally      tally;
+    uint8_t           status;
+    TRY(rig_start(&p->rig, "picker", "hello", NULL, &waits, err));
+    TRY(place_await(p, waits.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    p->lazy.live_ms = 700; /* what the list says is old */
+    TRY(weft_sleep_ms(p->wait_ms - 800, err));
+    TRY(place_start(p, &ends, err));
+    TRY(weft_sleep_ms(700, err));
+    TRY(place_start(p, &works, err));
+    TRY(weft_sleep_ms(60000, err));
+    TRY(place_stored(p, waits.run, &row, err));
+    FAIL_UNLESS(row.status == WM_EXPIRED && wr_engine_counts(p->rig.engine).recovered == 0);
+    TRY(place_read(p, ends.run, &tally, err));
+    FAIL_UNLESS(tally.status == WM_COMPLETED && tally.ends == 1 && tally.voids == 0);
+    TRY(place_read(p, works.run, &tally, err));
+    FAIL_UNLESS(tally.status == WM_COMPLETED && tally.ends == 1 && tally.voids == 0);
+    return 0;
+}
+
+TEST(after_runs_at_work_are_left_alone_when_others_are_looked_after)
+{
+    PLAYS(.script = SLOWLY, .picker = SCRIPT(REPLY(CALL("c1", "pick"))), .wait_ms = 5000, .act = look_at_others);
+}
