@@ -64,6 +64,7 @@ static WEFT_SUSPENDS int settle(struct place *p, struct upp_err *err)
 static WEFT_SUSPENDS int place_main(void *arg, struct upp_err *err)
 {
     struct place *p = arg;
+    WEFT_DEADLINE(600000); /* where nothing can be started any more, somebody tries again for ever */
     TRY(ws_memory_open(&p->inner, err));
     int r = open_rig(p, err);
     if (r >= 0)
