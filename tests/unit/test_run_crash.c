@@ -45,6 +45,7 @@ static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct u
 static WEFT_SUSPENDS int stage_main(void *arg, struct upp_err *err)
 {
     struct stage *st = arg;
+    WEFT_DEADLINE(600000); /* where nothing can be started any more, somebody tries again for ever */
     TRY(ws_memory_open(&st->inner, err));
     int r = open_stage(st, st->deaths[0], err);
     if (r >= 0)
