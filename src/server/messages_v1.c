@@ -246,7 +246,7 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
     struct wl_thread t;
     struct wl_end    end;
     struct wl_path   path;
-    struct page      page;
+    struct page      page = {0};
     bool             ascending;
     int              r = sv_find_thread(x, &t, err);
     if (r >= 0)
