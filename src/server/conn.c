@@ -50,8 +50,7 @@ void sv_conn_free(struct sv_conn *c)
     wb_free(c);
 }
 
-/* ---- Bytes ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Bytes ------------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int wait_fd(int fd, unsigned want, uint64_t ms, struct upp_err *err)
 {
@@ -94,8 +93,7 @@ WEFT_SUSPENDS static int64_t get(struct sv_conn *c, uint64_t ms, bool wait)
     }
 }
 
-/* ---- A request
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- A request --------------------------------------------------------------------------------------------------- */
 
 static int check_origin(const struct sv_conn *c, struct sv_http *h)
 {
@@ -115,6 +113,23 @@ static int check_origin(const struct sv_conn *c, struct sv_http *h)
     return 0;
 }
 
+/* Whose request it is: 0, or a status. */
+static int find_owner(struct sv_conn *c, struct sv_http *h)
+{
+    const struct sv_server_opts *o = &c->server->opts;
+    size_t                       n;
+    c->owner = (struct wl_owner){.tenant = UPP_STR("local")};
+    if (!o->owner || c->match.route->flags & SV_ROUTE_OPEN)
+        return 0;
+    struct upp_str key    = sv_http_header(h, UPP_STR("authorization"), &n);
+    struct upp_str scheme = UPP_STR("Bearer ");
+    h->why                = "give a key: Authorization: Bearer KEY";
+    if (n > 1 || key.n < scheme.n || !wb_str_eq_nocase(wb_str_sub(key, 0, scheme.n), scheme))
+        return 401;
+    h->why = "this key is not known";
+    return o->owner(o->app, wb_str_trim(wb_str_sub(key, scheme.n, SIZE_MAX)), &c->owner) ? 0 : 401;
+}
+
 /* The head is there: is it for us, and how much body may follow? What can be refused is refused before the body. A
  * route that is not there is answered like any other when there is no body to be thrown away. */
 static int on_head(struct sv_http *h)
@@ -129,7 +144,7 @@ static int on_head(struct sv_http *h)
         return h->has_body ? c->match.status : 0;
     }
     h->max_body = c->match.route->max_body ? c->match.route->max_body : SV_MAX_BODY;
-    return 0;
+    return find_owner(c, h);
 }
 
 enum got { GOT_NOTHING, GOT_REQUEST, GOT_REFUSED };
@@ -207,6 +222,8 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
         case SV_HTTP_MORE:
             break;
         }
+        if (came == SV_READ && weft_yield(NULL) < 0) /* one who sends fast does not keep the others waiting */
+            return GOT_NOTHING;
         if (c->http.head_done && !had_head) {
             since = wb_mono_ms();
             if (c->http.expects && sv_conn_send(c, UPP_STR("HTTP/1.1 100 Continue\r\n\r\n"), NULL) < 0)
@@ -215,8 +232,7 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
     }
 }
 
-/* ---- Its answer
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- Its answer -------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, struct upp_err *err)
 {
@@ -255,20 +271,6 @@ static int decode_params(struct sv_exchange *x, struct upp_err *err)
     return 0;
 }
 
-static int find_owner(struct sv_exchange *x, struct upp_err *err)
-{
-    const struct sv_server_opts *o = &x->server->opts;
-    size_t                       n;
-    x->owner = (struct wl_owner){.tenant = UPP_STR("local")};
-    if (!o->owner || x->conn->match.route->flags & SV_ROUTE_OPEN)
-        return 0;
-    struct upp_str key    = sv_http_header(x->request, UPP_STR("authorization"), &n);
-    struct upp_str scheme = UPP_STR("Bearer ");
-    if (n > 1 || key.n < scheme.n || !wb_str_eq_nocase(wb_str_sub(key, 0, scheme.n), scheme))
-        return upp_fail(err, UPP_EAUTH, "give a key: Authorization: Bearer KEY");
-    return o->owner(o->app, wb_str_trim(wb_str_sub(key, scheme.n, SIZE_MAX)), &x->owner, err);
-}
-
 /* Calls the handler, or says why there is none. */
 WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
 {
@@ -285,8 +287,6 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         return 0;
     }
     int r = decode_params(x, err);
-    if (r >= 0)
-        r = find_owner(x, err);
     if (r >= 0)
         r = m->route->handler(x, err);
     if (r >= 0 && !x->reply.sent) {
@@ -325,9 +325,10 @@ static void say(const struct sv_exchange *x, int r, const struct upp_err *err)
 /* Answers the request, or the refusal. True: the connection can take another one. */
 WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
 {
-    struct sv_exchange x     = {.server = c->server, .conn = c, .request = &c->http, .arena = WB_ARENA(ARENA_MAX)};
-    struct upp_err     err   = {0};
-    bool               again = false;
+    struct sv_exchange x = {
+        .server = c->server, .conn = c, .request = &c->http, .owner = c->owner, .arena = WB_ARENA(ARENA_MAX)};
+    struct upp_err err   = {0};
+    bool           again = false;
     sv_reply_init(&x.reply);
     new_request_id(&x);
     int r = 0;
@@ -354,6 +355,8 @@ WEFT_SUSPENDS static void serve(struct sv_conn *c)
     for (bool first = true;; first = false) {
         if (!c->rest.n)
             sv_server_busy(c->server, &c->busy, false);
+        else if (weft_yield(NULL) < 0) /* nor does one who has sent many requests */
+            return;
         enum got got = receive(c, first);
         if (got == GOT_NOTHING)
             return;

@@ -19,7 +19,8 @@ struct sv_conn {
     bool              broken; /* nothing can be sent any more, or must be */
     struct sv_http    http;
     struct sv_match   match;
-    struct wb_buf     rest; /* came behind the request */
+    struct wl_owner   owner; /* of the request */
+    struct wb_buf     rest;  /* came behind the request */
 };
 
 enum { SV_READ = 64 << 10 /* bytes read at once */ };

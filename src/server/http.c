@@ -28,7 +28,7 @@ static int added(struct sv_http *h, const struct wb_buf *b)
     return b->failed ? refuse(h, 503, "out of memory") : 0;
 }
 
-/* ---- Target and headers -------------------------------------------------------------------------------------- */
+/* ---- Target and headers ------------------------------------------------------------------------------------------ */
 
 static int on_url(llhttp_t *p, const char *at, size_t n)
 {
@@ -114,7 +114,7 @@ struct upp_str sv_http_header(const struct sv_http *h, struct upp_str name, size
     return found;
 }
 
-/* ---- The head as a whole --------------------------------------------------------------------------------------- */
+/* ---- The head as a whole ----------------------------------------------------------------------------------------- */
 
 static uint8_t method_of(unsigned llhttp_method)
 {
@@ -256,8 +256,7 @@ static const llhttp_settings_t settings = {
     .on_message_complete      = on_message_complete,
 };
 
-/* ---- Feeding ------------------------------------------------------------------------------------------------------
- */
+/* ---- Feeding ----------------------------------------------------------------------------------------------------- */
 
 void sv_http_init(struct sv_http *h, int (*on_head)(struct sv_http *h))
 {

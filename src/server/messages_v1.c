@@ -7,8 +7,7 @@
 #include "server/routes_v1.h"
 #include "server/server.h"
 
-/* ---- Shared --------------------------------------------------------------------------------------------------------
- */
+/* ---- Shared ------------------------------------------------------------------------------------------------------ */
 
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
 {
@@ -60,8 +59,7 @@ static int finish(struct sv_exchange *x, struct wj_writer *w)
     return wj_writer_check(w);
 }
 
-/* ---- Creating
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
 {
@@ -116,8 +114,7 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     return r < 0 ? r : finish(x, &w);
 }
 
-/* ---- Lists
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- Lists ------------------------------------------------------------------------------------------------------- */
 
 /* A page of a path: places lo to hi (exclusive), read upwards or downwards until there is one more than `limit`. */
 struct page {

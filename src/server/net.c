@@ -111,8 +111,7 @@ int sv_listen_parse(struct upp_str where, struct sv_listener *ret, struct upp_er
     return 0;
 }
 
-/* ---- Listening -----------------------------------------------------------------------------------------------------
- */
+/* ---- Listening --------------------------------------------------------------------------------------------------- */
 
 /* A socket file that nobody listens on is left over from one who died. */
 static bool left_over(const union address *a, unsigned len)
@@ -180,8 +179,7 @@ void sv_listener_close(struct sv_listener *l)
     l->fd = -1;
 }
 
-/* ---- Connections
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Connections ------------------------------------------------------------------------------------------------- */
 
 void sv_net_tune(int fd)
 {
@@ -203,7 +201,7 @@ WEFT_SUSPENDS void sv_net_linger(int fd, uint64_t ms, size_t max)
     for (size_t n = 0; n < max;) {
         WEFT_DEADLINE(STALL_MS);
         int64_t got = weft_recv(fd, scrap, sizeof scrap, NULL);
-        if (got <= 0)
+        if (got <= 0 || weft_yield(NULL) < 0)
             return;
         n += (size_t)got;
     }

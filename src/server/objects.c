@@ -8,8 +8,7 @@
 #include "json/read.h"
 #include "json/value.h"
 
-/* ---- Small things --------------------------------------------------------------------------------------------------
- */
+/* ---- Small things ------------------------------------------------------------------------------------------------ */
 
 static void name(struct wj_writer *w, const char *key)
 {
@@ -86,8 +85,7 @@ static int parse_stored(struct wb_arena *a, struct upp_str json, yyjson_val **re
     return 0;
 }
 
-/* ---- Threads and messages
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Threads and messages ---------------------------------------------------------------------------------------- */
 
 void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
 {
@@ -184,8 +182,7 @@ int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thr
     return 0;
 }
 
-/* ---- Messages of requests
- * ------------------------------------------------------------------------------------------------- */
+/* ---- Messages of requests ---------------------------------------------------------------------------------------- */
 
 static int read_image(const struct sv_body *b, yyjson_val *v, struct wb_arena *a, struct upp_part *ret,
                       struct upp_err *err)
@@ -295,9 +292,7 @@ int sv_read_message(const struct sv_body *b, yyjson_val *v, struct wb_arena *a, 
     return wb_arena_check(a, err);
 }
 
-/* ---- Runs
- * ---------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
 static bool waits_for_client_tools(const struct wr_look *look)
 {

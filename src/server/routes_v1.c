@@ -36,8 +36,7 @@ WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struc
     return wj_writer_check(&w);
 }
 
-/* ---- Starting
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Starting ---------------------------------------------------------------------------------------------------- */
 
 /* What is kept with the run: the members of the request that say how to run. */
 static int read_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
@@ -186,8 +185,7 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
     return stream ? sv_stream_events(x, run.run, &(struct wr_from){0, 0}, true, err) : sv_answer_run(x, run.run, err);
 }
 
-/* ---- Looking, cancelling, answering
- * ---------------------------------------------------------------------------------------- */
+/* ---- Looking, cancelling, answering ------------------------------------------------------------------------------ */
 
 /* The run that {t}/{r} names: one of that thread. */
 WEFT_SUSPENDS static int find_in_thread(struct sv_exchange *x, struct wb_uuid *ret, struct upp_err *err)
@@ -287,9 +285,7 @@ WEFT_SUSPENDS static int answer_run(struct sv_exchange *x, struct upp_err *err)
     return r < 0 ? r : sv_answer_run(x, run, err);
 }
 
-/* ---- Events
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Events ------------------------------------------------------------------------------------------------------ */
 
 /* Last-Event-ID: the last one had; ?from=N: the first one wanted, in the current epoch. */
 static int read_from(struct sv_exchange *x, struct wr_from *ret, struct upp_err *err)
@@ -328,8 +324,7 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
     return r < 0 ? r : sv_stream_events(x, run, &from, wb_str_eq(as, UPP_STR("ui")), err);
 }
 
-/* ---- The table
- * ------------------------------------------------------------------------------------------------------------------ */
+/* ---- The table --------------------------------------------------------------------------------------------------- */
 
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads", sv_create_thread, 0, 0},

@@ -19,8 +19,7 @@ enum {
     BROKEN       = 10,  /* failures in a row of a socket to listen on */
 };
 
-/* ---- Signs of life ------------------------------------------------------------------------------------------------
- */
+/* ---- Signs of life ----------------------------------------------------------------------------------------------- */
 
 static int say_ok(struct sv_exchange *x, struct upp_err *err)
 {
@@ -44,8 +43,7 @@ static const struct sv_route own_routes[] = {
     {SV_GET, "/readyz", say_ready, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
 };
 
-/* ---- Opening
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
 
 static uint64_t either(uint64_t given, uint64_t otherwise)
 {
@@ -150,8 +148,7 @@ const char *sv_server_url(const struct sv_server *s, size_t i)
     return i < s->n_listeners ? s->listeners[i].url : NULL;
 }
 
-/* ---- Running
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
 
 void sv_server_busy(struct sv_server *s, bool *flag, bool now)
 {
@@ -212,6 +209,9 @@ WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)
         int r  = fd < 0 ? fd : welcome(s, fd, l->local, err);
         if (r >= 0) {
             failures = 0;
+            r        = weft_yield(err); /* those who are here before those who come */
+            if (r < 0)
+                return r;
             continue;
         }
         if (r == -UPP_ECANCELED)

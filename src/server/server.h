@@ -36,9 +36,10 @@ struct sv_server_opts {
     void             *app;
     uint8_t           on_busy; /* enum wr_busy, of runs that do not say; 0: WR_REJECT */
 
-    /* Who is it? `key` is what stands behind "Bearer "; no text: nothing. Fills the owner, or fails: 401. NULL:
-     * everybody is the tenant `local`, and only loopback addresses and Unix sockets are listened on. */
-    int (*owner)(void *app, struct upp_str key, struct wl_owner *ret, struct upp_err *err);
+    /* Who is it? `key` is what stands behind "Bearer ". Fills the owner, whose texts live as long as the server, or
+     * says false: 401. Must not suspend. NULL: everybody is the tenant `local`, and only loopback addresses and Unix
+     * sockets are listened on. */
+    bool (*owner)(void *app, struct upp_str key, struct wl_owner *ret);
 
     uint32_t max_conns; /* 0: 12000; more get 503 */
     uint64_t header_ms; /* 0: 10000, from the first byte of a request to the end of its head */

@@ -86,12 +86,18 @@ void sv_sse_goodbye(struct wb_buf *out)
     wb_buf_add(out, UPP_STR(": the server stops; come back with Last-Event-ID\n\n"));
 }
 
+/* As we write it: without zeros in front. */
+static bool read_number(struct upp_str s, uint64_t *ret)
+{
+    return (s.n == 1 || (s.n && s.p[0] != '0')) && wb_str_u64(s, ret);
+}
+
 bool sv_sse_id_parse(struct upp_str text, struct sv_sse_id *ret)
 {
     uint64_t epoch, number;
     size_t   dash = wb_str_find(text, UPP_STR("-"), 0);
-    if (dash == SIZE_MAX || !wb_str_u64(wb_str_sub(text, 0, dash), &epoch) || epoch > UINT32_MAX ||
-        !wb_str_u64(wb_str_sub(text, dash + 1, SIZE_MAX), &number))
+    if (dash == SIZE_MAX || !read_number(wb_str_sub(text, 0, dash), &epoch) || epoch > UINT32_MAX ||
+        !read_number(wb_str_sub(text, dash + 1, SIZE_MAX), &number))
         return false;
     *ret = (struct sv_sse_id){(uint32_t)epoch, number};
     return true;

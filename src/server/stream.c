@@ -82,7 +82,9 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, sv_source *source, void *arg
         st->woken = false;
         int got   = source(arg, st, err);
         int r     = got;
-        if (r >= 0 && (got != SV_PULL_MORE || st->out.n >= SV_STREAM_FLUSH))
+
+        bool flushed = r >= 0 && (got != SV_PULL_MORE || st->out.n >= SV_STREAM_FLUSH);
+        if (flushed)
             r = flush(st, got == SV_PULL_END, err);
         if (r < 0 || got == SV_PULL_END)
             return r;
@@ -92,6 +94,8 @@ WEFT_SUSPENDS static int pump(struct sv_stream *st, sv_source *source, void *arg
         }
         if (got == SV_PULL_LATER)
             r = wait(st, err);
+        else if (flushed)
+            r = weft_yield(err); /* a long past and a fast reader do not keep the others waiting */
         if (r < 0)
             return r;
     }

@@ -13,8 +13,7 @@
 #include "server/error.h"
 #include "server/stream.h"
 
-/* ---- Routes -------------------------------------------------------------------------------------------------------
- */
+/* ---- Routes ------------------------------------------------------------------------------------------------------ */
 
 static int says(struct sv_exchange *x, struct upp_str text)
 {
@@ -122,8 +121,7 @@ static const struct sv_route rows[] = {
 };
 const struct sv_routes talk_routes = {rows, WB_LEN(rows)};
 
-/* ---- Both sides on one loop -----------------------------------------------------------------------------------------
- */
+/* ---- Both sides on one loop -------------------------------------------------------------------------------------- */
 
 static int serves(void *arg, struct upp_err *err)
 {
@@ -178,8 +176,7 @@ int talk_run(struct talk *t, struct upp_err *err)
     return r;
 }
 
-/* ---- The client
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- The client -------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int talk_connect(const struct talk *t, size_t i, int *ret, struct upp_err *err)
 {

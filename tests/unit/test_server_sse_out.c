@@ -114,19 +114,11 @@ TEST(sse_out_ten_thousand_payloads)
 TEST(sse_out_ids_are_read)
 {
     struct sv_sse_id         id    = {0, 0};
-    static const char *const bad[] = {"",
-                                      "-",
-                                      "1",
-                                      "1-",
-                                      "-1",
-                                      "1-2-3",
-                                      "a-1",
-                                      "1-a",
-                                      "+1-1",
-                                      "1--1",
-                                      " 1-1",
-                                      "4294967296-1",
-                                      "1-18446744073709551616"};
+    static const char *const bad[] = {"",     "-",    "1",
+                                      "1-",   "-1",   "1-2-3",
+                                      "a-1",  "1-a",  "+1-1",
+                                      "1--1", " 1-1", "4294967296-1",
+                                      "01-1", "1-00", "1-18446744073709551616"};
     CHECK(sv_sse_id_parse(UPP_STR("4294967295-18446744073709551615"), &id));
     CHECK(id.epoch == UINT32_MAX && id.number == UINT64_MAX);
     for (size_t i = 0; i < WB_LEN(bad); i++) {
