@@ -22,8 +22,8 @@ static WEFT_SUSPENDS int enqueue_main(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int enqueue_together(struct place *p, struct upp_err *err)
 {
+    struct queueing                                 them[3]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct queueing                                 them[3];
     struct wr_started                               s;
     uint8_t                                         status;
     TRY(place_start(p, &s, err));

@@ -307,8 +307,8 @@ static int in_order(const struct one_of *all, const struct wb_buf *out, bool all
 static WEFT_SUSPENDS int race(struct place *p, uint8_t mode, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1u << 20);
+    struct one_of                                   them[CLIENTS]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct one_of                                   them[CLIENTS];
     struct wr_started                               s;
     TRY(start(p, "the first", WR_REJECT, &s, err));
     for (unsigned i = 0; i < CLIENTS; i++) {
@@ -431,8 +431,8 @@ static WEFT_SUSPENDS int key_racer(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int race_keys(struct place *p, struct upp_err *err)
 {
+    struct one_of                                   them[CLIENTS]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct one_of                                   them[CLIENTS];
     struct wr_started                               s;
     uint8_t                                         mode = (uint8_t)(1 + p->seed % 4);
     if (p->seed % 3) /* on a thread that exists, else on a new one */

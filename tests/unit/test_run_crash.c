@@ -158,8 +158,8 @@ static WEFT_SUSPENDS int first_run(struct stage *st, struct wb_uuid *ret, struct
 /* One life: until it dies, or the run has ended. */
 static WEFT_SUSPENDS int live(struct stage *st, struct upp_err *err)
 {
+    struct following                                f       = {st, {{0}}}; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope readers = {.flags = WEFT_SCOPE_ISOLATED};
-    struct following                                f       = {st, {{0}}};
     struct wr_started                               s;
     size_t                                          n;
     TRY(wr_recover(st->rig.engine, &n, err));
@@ -245,8 +245,8 @@ TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
 /* A reader of a queued run gets its events when it starts, and an end where it is cancelled before. */
 static WEFT_SUSPENDS int reads_the_queue(struct stage *st, struct upp_err *err)
 {
+    struct following                                f[2]    = {{st, {{0}}}, {st, {{0}}}}; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope readers = {0};
-    struct following                                f[2]    = {{st, {{0}}}, {st, {{0}}}};
     struct upp_part                                 part    = {.kind = UPP_PART_TEXT, .text = UPP_STR("more")};
     struct upp_message                              input   = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
     struct wr_started                               s;

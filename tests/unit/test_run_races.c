@@ -142,12 +142,13 @@ static WEFT_SUSPENDS int reader_main(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int wake_while_reading(struct place *p, struct upp_err *err)
 {
+    struct reading                                  me  = {.p = p}; /* outlives the scope, which waits for its reader */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     struct wr_started                               s;
     uint8_t                                         status;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
-    struct reading me = {.p = p, .run = s.run};
+    me.run = s.run;
     TRY(weft_scope_spawn(&all, "reader", reader_main, &me, NULL, err));
     TRY(weft_sleep_ms(20, err)); /* it has found nothing, and does not know yet */
     TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
@@ -166,13 +167,14 @@ static WEFT_SUSPENDS int answer_while_opening(struct place *p, struct upp_err *e
 {
     static const struct wr_answer                   one = {.call = UPP_STR_INIT("c1"), .result = UPP_STR_INIT("1")};
     static const struct wr_answer                   two = {.call = UPP_STR_INIT("c2"), .result = UPP_STR_INIT("2")};
+    struct reading                                  me  = {.p = p, .slow_start = true}; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     struct wr_started                               s;
     uint8_t                                         status;
     struct tally                                    tally;
     TRY(place_start(p, &s, err));
     TRY(place_await(p, s.run, &status, err));
-    struct reading me = {.p = p, .run = s.run, .slow_start = true};
+    me.run = s.run;
     TRY(weft_scope_spawn(&all, "reader", reader_main, &me, NULL, err));
     TRY(weft_sleep_ms(20, err));
     TRY(wr_answer(p->rig.engine, &rig_owner, s.run, &one, 1, err));
@@ -351,12 +353,13 @@ static WEFT_SUSPENDS int crowd_reader(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int crowd(struct place *p, struct upp_err *err)
 {
+    struct reading                                  me  = {.p = p}; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     struct wr_started                               old, now;
     uint8_t                                         status;
     TRY(place_start(p, &old, err));
     TRY(place_await(p, old.run, &status, err));
-    struct reading me = {.p = p, .run = old.run};
+    me.run = old.run;
     TRY(place_start(p, &now, err));
     for (unsigned i = 0; i < CROWD; i++)
         TRY(weft_scope_spawn(&all, "reader", crowd_reader, &me, NULL, err));

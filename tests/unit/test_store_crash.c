@@ -140,9 +140,9 @@ WEFT_SUSPENDS static int make_nodes(struct ledger *l, struct upp_err *err)
 
 WEFT_SUSPENDS static int session(struct ledger *l, struct upp_err *err)
 {
+    struct writer                                   w[WRITERS]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {.flags = WEFT_SCOPE_ISOLATED};
-    struct writer                                   w[WRITERS];
-    int                                             r = make_nodes(l, err);
+    int                                             r   = make_nodes(l, err);
     if (r >= 0)
         r = verify(l, err);
     if (r < 0)

@@ -55,8 +55,8 @@ WEFT_SUSPENDS static int append_one(void *arg, struct upp_err *err)
 /* Every third is wrong in its last change. Two rows of the others, nothing of these. */
 WEFT_SUSPENDS static int append_many(struct many *m, uint64_t from, struct upp_err *err)
 {
+    struct one                                      x[MANY]; /* outlives the scope */
     UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct one                                      x[MANY];
     for (unsigned i = 0; i < MANY; i++) {
         x[i] = (struct one){m, from + i, i % 3 == 0};
         TRY(weft_scope_spawn(&all, "append", append_one, &x[i], NULL, err));
@@ -148,9 +148,9 @@ TEST_WITH(store_sqlite_loops_share_a_store, .no_torture = "a failed call leaves 
 /* Close waits for those who came before, and refuses those who come after. */
 WEFT_SUSPENDS static int close_with_waiters(void *arg, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
-    struct many                                     m   = {0};
+    struct many                                     m = {0}; /* both outlive the scope */
     struct one                                      x[MANY];
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
     (void)arg;
     TRY(open_db(&m.s, err));
     int r = 0;
