@@ -194,7 +194,7 @@ TEST_WITH(orphans_none_when_a_reaper_is_killed, .no_torture = "nothing is left t
 {
     static const char *const scripts[] = {
         "(setsid sleep 1000 &) ; kill -9 $PPID; while :; do :; done",
-        "(setsid sleep 1000 &) ; kill -9 $(ps -o ppid= -p $PPID); while :; do :; done",
+        "(setsid sleep 1000 &) ; set -- $(cat /proc/$PPID/stat); kill -9 $4; while :; do :; done",
     };
     for (size_t i = 0; i < WB_LEN(scripts); i++) {
         char                key[80];
