@@ -5,6 +5,7 @@
  */
 #include "fiber/switch.h"
 
+#include <signal.h>
 #include <ucontext.h>
 
 struct frame {
@@ -17,6 +18,9 @@ int weft__switch(void **save, void *to, int value)
     struct frame here, *there = to;
     *save        = &here;
     there->value = value;
+    /* The mask of signals belongs to the thread, not to the fiber: what one has blocked stays blocked. */
+    if (pthread_sigmask(SIG_BLOCK, NULL, &there->at.uc_sigmask) != 0)
+        __builtin_trap();
     if (swapcontext(&here.at, &there->at) != 0)
         __builtin_trap();
     return here.value;

@@ -191,7 +191,7 @@ int wm_tape_follow(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark 
 
 int wm_tape_count(struct upp_str tape, uint64_t *events, uint64_t *text, struct upp_err *err)
 {
-    uint64_t n = 0, sum = 0, bytes, times;
+    uint64_t n = 0, sum = 0, bytes = 0, times = 0;
     for (size_t at = 0; at < tape.n;) {
         enum wm_mark mark;
         uint32_t     part;
