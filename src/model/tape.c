@@ -147,8 +147,8 @@ static int next(struct upp_str tape, struct wm_tape_at *at, enum wm_mark *mark, 
                 struct upp_err *err)
 {
     while (!at->left) {
-        uint64_t times;
-        size_t   to = at->at;
+        uint64_t times = 0;
+        size_t   to    = at->at;
         if (to >= tape.n)
             return 0;
         int r = take_mark(tape, &to, mark, part, bytes, &times, err);
