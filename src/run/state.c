@@ -4,12 +4,12 @@
 #include "json/write.h"
 #include "run/internal.h"
 
-static const struct upp_str STEP                                                            = UPP_STR_INIT("step"),
-                                CYCLES                                                      = UPP_STR_INIT("cycles"),
-                                    USAGE                                                   = UPP_STR_INIT("usage"),
-                                        METADATA                                            = UPP_STR_INIT("metadata"),
-                                                                OWN                         = UPP_STR_INIT("own"),
-                                                                                   APPROVED = UPP_STR_INIT("approved");
+static const struct upp_str STEP     = UPP_STR_INIT("step");
+static const struct upp_str CYCLES   = UPP_STR_INIT("cycles");
+static const struct upp_str USAGE    = UPP_STR_INIT("usage");
+static const struct upp_str METADATA = UPP_STR_INIT("metadata");
+static const struct upp_str OWN      = UPP_STR_INIT("own");
+static const struct upp_str APPROVED = UPP_STR_INIT("approved");
 
 static void raw(struct wj_writer *w, struct upp_str name, struct upp_str json)
 {
@@ -50,48 +50,82 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
     return wj_writer_check(&w);
 }
 
-static uint64_t number(yyjson_val *v)
+static int wrong(struct upp_err *err, struct upp_str member)
 {
-    uint64_t n;
-    return v && wb_str_u64(wj_text(v), &n) ? n : 0;
+    return upp_fail(err, UPP_ESTORE, "the state of the run has no fitting '%.*s'", UPP_FMT(member));
 }
 
-/* The text of a member that is any JSON, or no text. */
-static struct upp_str text_of(struct wb_arena *a, yyjson_val *v, struct upp_err *err)
+static yyjson_val *member(yyjson_val *state, struct upp_str name)
 {
-    struct upp_str none = {0};
+    return yyjson_obj_getn(state, name.p, name.n);
+}
+
+static bool number(yyjson_val *v, uint64_t max, uint64_t *ret)
+{
+    return v && unsafe_yyjson_get_type(v) == YYJSON_TYPE_RAW && wb_str_u64(wj_text(v), ret) && *ret <= max;
+}
+
+/* The text of any JSON; an absent value has none. */
+static int text_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
+{
+    *ret = (struct upp_str){0};
     if (!v)
-        return none;
-    struct wb_buf  b = WB_BUF(16u << 20);
-    struct upp_str s = wj_write(v, &b, err) < 0 ? none : wb_arena_dup(a, wb_buf_str(&b));
-    wb_buf_done(&b);
-    return s;
+        return 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
+    int                                   r = wj_write(v, &b, err);
+    if (r < 0)
+        return r;
+    *ret = wb_arena_dup(a, wb_buf_str(&b));
+    return wb_arena_check(a, err);
 }
 
+static int read_usage(yyjson_val *v, struct upp_usage *ret, struct upp_err *err)
+{
+    uint64_t *slots[] = {&ret->input, &ret->output, &ret->cache_read, &ret->cache_write};
+    for (size_t i = 0; i < WB_LEN(slots); i++)
+        if (!number(yyjson_arr_get(v, i), UINT64_MAX, slots[i]))
+            return wrong(err, USAGE);
+    return 0;
+}
+
+static int read_approved(struct wr_run *run, yyjson_val *v, struct upp_err *err)
+{
+    run->approved.n = 0;
+    if (v && !yyjson_is_arr(v))
+        return wrong(err, APPROVED);
+    for (size_t i = 0, n = yyjson_arr_size(v); i < n; i++) {
+        yyjson_val *id = yyjson_arr_get(v, i);
+        if (!yyjson_is_str(id))
+            return wrong(err, APPROVED);
+        if (!wb_vec_push(&run->approved, wj_text(id), WR_CALLS))
+            return upp_fail(err, UPP_ENOMEM, "no memory for the state of a run");
+    }
+    return 0;
+}
+
+/* A state that does not fit is an error: a run that began again at its first step would do its work twice. */
 int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
     struct weft_state *s = &run->pub.state;
     yyjson_val        *v;
+    uint64_t           step, cycles;
     int                r = wj_read(&run->memory, json, NULL, &v, err);
     if (r < 0)
         return r == -UPP_ENOMEM ? r : upp_fail(err, UPP_ESTORE, "the state of the run is no JSON");
     if (!yyjson_is_obj(v))
         return upp_fail(err, UPP_ESTORE, "the state of the run is no object");
-    s->step              = (uint32_t)number(yyjson_obj_getn(v, STEP.p, STEP.n));
-    s->cycles            = (uint32_t)number(yyjson_obj_getn(v, CYCLES.p, CYCLES.n));
-    yyjson_val *usage    = yyjson_obj_getn(v, USAGE.p, USAGE.n);
-    s->usage             = (struct upp_usage){number(yyjson_arr_get(usage, 0)), number(yyjson_arr_get(usage, 1)),
-                                              number(yyjson_arr_get(usage, 2)), number(yyjson_arr_get(usage, 3))};
-    s->metadata          = text_of(&run->memory, yyjson_obj_getn(v, METADATA.p, METADATA.n), err);
-    s->own               = text_of(&run->memory, yyjson_obj_getn(v, OWN.p, OWN.n), err);
-    run->approved.n      = 0;
-    yyjson_val *approved = yyjson_obj_getn(v, APPROVED.p, APPROVED.n);
-    for (size_t i = 0, n = yyjson_arr_size(approved); i < n; i++) {
-        yyjson_val *id = yyjson_arr_get(approved, i);
-        if (yyjson_is_str(id) && !wb_vec_push(&run->approved, wj_text(id), WR_CALLS))
-            return upp_fail(err, UPP_ENOMEM, "no memory for the state of a run");
-    }
-    return wb_arena_check(&run->memory, err);
+    if (!number(member(v, STEP), UINT32_MAX, &step))
+        return wrong(err, STEP);
+    if (!number(member(v, CYCLES), UINT32_MAX, &cycles))
+        return wrong(err, CYCLES);
+    s->step   = (uint32_t)step;
+    s->cycles = (uint32_t)cycles;
+    r         = read_usage(member(v, USAGE), &s->usage, err);
+    if (r >= 0)
+        r = text_of(&run->memory, member(v, METADATA), &s->metadata, err);
+    if (r >= 0)
+        r = text_of(&run->memory, member(v, OWN), &s->own, err);
+    return r < 0 ? r : read_approved(run, member(v, APPROVED), err);
 }
 
 int weft_run_set_own(struct weft_run *pub, struct upp_str json, struct upp_err *err)
@@ -101,9 +135,5 @@ int weft_run_set_own(struct weft_run *pub, struct upp_str json, struct upp_err *
     int            r = wj_read(&run->memory, json, NULL, &v, err);
     if (r < 0)
         return upp_wrap(err, r, "the private state");
-    struct upp_str text = text_of(&run->memory, v, err);
-    if (!text.p)
-        return upp_fail(err, UPP_ENOMEM, "no memory for the private state");
-    pub->state.own = text;
-    return 0;
+    return text_of(&run->memory, v, &pub->state.own, err);
 }
