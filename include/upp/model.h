@@ -32,6 +32,13 @@ struct upp_tool_spec {
     struct upp_str metadata;   /* JSON object by provider; no text: none */
 };
 
+/* Something said earlier that does not go to the model: reasoning of another vendor, say. */
+struct upp_loss {
+    size_t      message, part; /* indexes: of the message in the request, of the part in it */
+    const char *what;          /* "reasoning" */
+    const char *why;           /* a sentence */
+};
+
 struct upp_request {
     const struct upp_message *const *messages; /* path order */
     size_t                           n_messages;
@@ -41,6 +48,11 @@ struct upp_request {
     size_t                           n_tools;
     struct upp_str                   structure; /* JSON Schema of the answer; no text: free text */
     unsigned                         attempt;   /* 1, 2 ...: how often this call has been tried */
+    bool                             whole;     /* the answer may come in one piece: nobody listens while it is made */
+
+    /* What of the messages this provider cannot be told, one call for each thing; NULL: nobody wants to know. */
+    void (*on_loss)(void *arg, const struct upp_loss *loss);
+    void *on_loss_arg;
 };
 
 enum upp_step_kind {
@@ -90,10 +102,27 @@ struct upp_model_ops {
     void (*free)(void *state); /* NULL: nothing to do */
 };
 
+/* What a model can do; asking for something else is refused before any call is made. */
+enum upp_can {
+    UPP_CAN_STREAM    = 1 << 0,
+    UPP_CAN_TOOLS     = 1 << 1,
+    UPP_CAN_STRUCTURE = 1 << 2,
+    UPP_CAN_IMAGES    = 1 << 3,
+    UPP_CAN_DOCUMENTS = 1 << 4,
+    UPP_CAN_AUDIO     = 1 << 5,
+    UPP_CAN_VIDEO     = 1 << 6,
+    UPP_CAN_ALL       = (1 << 7) - 1,
+};
+
+struct upp_retry;
+
 struct upp_model {
     const struct upp_model_ops *ops;
     struct upp_str              name; /* "claude-sonnet-4-20250514" */
     void                       *state;
+    uint32_t                    can;     /* UPP_CAN_*; 0: not said, nothing is refused */
+    struct upp_retry           *retry;   /* how its calls are tried again; NULL: not at all. Belongs to the model */
+    uint64_t                    turn_ms; /* for a whole turn; 0: no limit */
 };
 
 struct upp_step {

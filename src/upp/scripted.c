@@ -391,7 +391,7 @@ int upp_scripted_new(struct upp_str script, struct upp_model **ret, struct upp_e
     *s = (struct upp__script){.arena = WB_ARENA(ARENA_MAX), .echo = !script.p};
     if (script.p)
         r = upp__script_read(s, script, err);
-    *m = (struct upp_model){.ops = &scripted_ops, .state = s};
+    *m = (struct upp_model){.ops = &scripted_ops, .state = s, .can = UPP_CAN_ALL};
     if (r < 0) {
         upp_model_free(m);
         return upp_wrap(err, r, "script");

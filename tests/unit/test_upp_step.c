@@ -47,7 +47,7 @@ static const struct upp_model_ops tale_ops = {
 /* Reads it to its end: how many events, or the failure. */
 static int read_all(struct tale *t, struct upp_err *err)
 {
-    struct upp_model                              m   = {&tale_ops, UPP_STR("once"), t};
+    struct upp_model                              m   = {.ops = &tale_ops, .name = UPP_STR("once"), .state = t};
     struct upp_request                            req = {0};
     struct upp_step_event                         ev;
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;

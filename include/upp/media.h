@@ -1,0 +1,41 @@
+/* upp/media.h — images, documents, audio, video: from files, bytes and addresses to parts of a message, and back.
+ *
+ * A medium made here owns its data and is freed with upp_media_free; upp_media_part borrows it.
+ */
+#ifndef UPP_MEDIA_H
+#define UPP_MEDIA_H
+
+#include <upp/message.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* kind: UPP_PART_IMAGE, _DOCUMENT, _AUDIO, _VIDEO. mime NULL: from the path's ending (files), else -UPP_EINVALID. An
+ * empty or missing file is an error; files are at most 64 MiB. */
+UPP_API int upp_media_from_path(uint8_t kind, const char *path, struct upp_media **ret,
+                                struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int upp_media_from_bytes(uint8_t kind, const void *p, size_t n, const char *mime, struct upp_media **ret,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int upp_media_from_base64(uint8_t kind, struct upp_str base64, const char *mime, struct upp_media **ret,
+                                  struct upp_err *err) UPP_MUST_CHECK;
+/* Images and documents; a document's must be http or https and is a PDF. */
+UPP_API int  upp_media_from_url(uint8_t kind, struct upp_str url, const char *mime, struct upp_media **ret,
+                                struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int  upp_media_from_text(struct upp_str text, const char *title, struct upp_media **ret,
+                                 struct upp_err *err) UPP_MUST_CHECK; /* a document */
+UPP_API void upp_media_free(struct upp_media *m);                     /* NULL is fine */
+
+UPP_API struct upp_part upp_media_part(uint8_t kind, const struct upp_media *m);
+
+/* Text is freed by upp_text_free, bytes by the same. What has only an address is -UPP_EINVALID. */
+UPP_API int upp_media_base64(const struct upp_media *m, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int upp_media_data_url(const struct upp_media *m, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API int upp_media_bytes(const struct upp_media *m, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+UPP_API const char *upp_mime_of_path(uint8_t kind, const char *path); /* "application/octet-stream" when unknown */
+
+#ifdef __cplusplus
+}
+#endif
+#endif
