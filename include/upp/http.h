@@ -48,6 +48,10 @@ struct upp_transport {
      * ran out, it was cancelled, or it is too long. A body that ends before its length says so is -UPP_ENET. */
     int (*read)(struct upp_http_call *c, struct upp_str *ret, struct upp_err *err);
     void (*close)(struct upp_http_call *c); /* never waits; in the middle it abandons the call */
+
+    /* Nothing more of the body is wanted: gives it 50 ms to end by itself, so that the connection can be used again.
+     * NULL: nothing to do. */
+    void (*drain)(struct upp_http_call *c);
 };
 
 /* The value of a header by its name in lower case; no text where there is none. */
@@ -73,6 +77,7 @@ UPP_API int  upp_http_send(struct upp_http *h, const struct upp_http_request *re
 UPP_API int  upp_http_call_head(struct upp_http_call *c, struct upp_http_head *ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API int  upp_http_call_read(struct upp_http_call *c, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void upp_http_call_close(struct upp_http_call *c);
+UPP_API void upp_http_call_drain(struct upp_http_call *c);
 
 #ifdef __cplusplus
 }

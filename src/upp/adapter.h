@@ -9,6 +9,7 @@
 #include <upp/provider.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -51,14 +52,17 @@ enum { UPP__HEADERS = 64 };
 struct upp__reader {
     const struct upp__vendor *vendor;
     const struct upp_request *request;
-    struct wb_arena           keep;    /* until the step is closed */
-    struct wb_arena           scratch; /* until the events of one wire event have been taken */
-    struct upp_step_event    *queue;   /* said and not taken yet */
-    size_t                    n_queue, at, cap;
-    uint32_t                  parts; /* opened so far */
-    bool                      ended; /* END was said: what follows on the wire is passed over */
-    int                       failed;
-    max_align_t               own[];
+    struct wb_arena           keep;      /* until the step is closed */
+    struct wb_arena           scratch;   /* until the events of one wire event have been taken */
+    WB_VEC(struct upp_step_event) queue; /* said; before `at` also taken */
+    size_t        at;
+    uint32_t      parts;        /* opened so far */
+    bool          calls;        /* one of them was a call */
+    bool          begun, ended; /* OPEN, END was said: what follows END on the wire is passed over */
+    uint32_t      answer_part;
+    struct wb_buf answer; /* the text of the newest text part, where a structure was asked for */
+    int           failed;
+    max_align_t   own[];
 };
 
 struct upp__adapter {

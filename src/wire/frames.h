@@ -19,24 +19,29 @@ struct ww_frame {
 struct ww_frames {
     uint8_t       kind;  /* enum ww_framing */
     size_t        max;   /* bytes of one event */
-    struct wb_buf bytes; /* what came and is not cut yet, or belongs to the event given last */
-    size_t        at;    /* what before it was given out */
-    size_t        seen;  /* searched for a line end up to here */
-    struct wb_buf data;  /* of an event in several lines */
-    struct wb_buf name;
-    bool          has_data, has_name, begun;
-    bool          cr; /* the last line ended in CR: an LF now belongs to it */
+    struct wb_buf bytes; /* what came; events point into it */
+    size_t        event; /* where the event being read begins: what is before it was given out */
+    size_t        line;  /* where the line being read begins */
+    size_t        seen;  /* no line ends between there and here */
+    struct wb_buf lines; /* the data of an event that has several lines of it */
+    size_t        data_at, data_n, name_at, name_n; /* in bytes */
+    unsigned      n_data;                           /* lines of data so far */
+    bool          has_name, begun;
+    bool          cr; /* the last line ended in CR: an LF that follows belongs to it */
 };
+
+/* More bytes at once than this are given in pieces. */
+enum { WW_PIECE = 64 << 10 };
 
 WB_EXPORT_BEGIN
 
 void ww_frames_init(struct ww_frames *f, uint8_t kind, size_t max);
 void ww_frames_done(struct ww_frames *f);
 
-/* More bytes. -UPP_ELIMIT: an event longer than the maximum. */
+/* More bytes, at most WW_PIECE; all events before them were taken. */
 int ww_frames_feed(struct ww_frames *f, struct upp_str bytes, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The next event: 1; 0: more bytes are needed. */
+/* The next event: 1; 0: more bytes are needed. -UPP_ELIMIT: an event longer than the maximum. */
 int ww_frames_next(struct ww_frames *f, struct ww_frame *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The body is over: what is left without its blank line or line end, once: 1; 0: nothing. */

@@ -1,0 +1,158 @@
+/* upp/adapter_write.c — for adapters: addresses, headers, and the pieces that every request is made of. */
+#include <stdarg.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "upp/adapter.h"
+
+/* ---- Address and headers --------------------------------------------------------------------------------------- */
+
+/* How many bytes at the beginning of `path`, whole segments, `base` ends in already. */
+static size_t overlap(struct upp_str base, struct upp_str path)
+{
+    for (size_t n = path.n; n > 0; n--)
+        if ((n == path.n || path.p[n] == '/') && wb_str_ends(base, wb_str(path.p, n)))
+            return n;
+    return 0;
+}
+
+struct upp_str upp__endpoint(struct wb_arena *a, struct upp_str base_url, struct upp_str path)
+{
+    size_t         mark  = wb_str_find(base_url, UPP_STR("?"), 0);
+    struct upp_str query = mark == SIZE_MAX ? UPP_STR("") : wb_str_sub(base_url, mark, SIZE_MAX);
+    struct upp_str base  = wb_str_sub(base_url, 0, mark);
+    while (base.n && base.p[base.n - 1] == '/')
+        base.n--;
+    struct upp_str rest = wb_str_sub(path, overlap(base, path), SIZE_MAX);
+    return wb_arena_printf(a, "%.*s%.*s%.*s", UPP_FMT(base), UPP_FMT(rest), UPP_FMT(query));
+}
+
+void upp__header(struct upp__outgoing *out, const char *name, struct upp_str value)
+{
+    if (out->n_headers < UPP__HEADERS)
+        out->headers[out->n_headers++] = (struct upp_header){wb_cstr(name), value};
+    else
+        out->body.failed = -UPP_ELIMIT;
+}
+
+void upp__headerf(struct upp__outgoing *out, const char *name, const char *fmt, ...)
+{
+    char    text[1024];
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (n < 0 || (size_t)n >= sizeof text)
+        out->body.failed = -UPP_ELIMIT;
+    else
+        upp__header(out, name, wb_arena_dup(out->arena, wb_str(text, (size_t)n)));
+}
+
+/* ---- Pieces of a body ---------------------------------------------------------------------------------------------
+ */
+
+void upp__write_text(struct wj_writer *w, struct upp_str s)
+{
+    wj_write_str(w, s.p ? s : UPP_STR(""));
+}
+
+static yyjson_val *read_json(struct wj_writer *w, struct wb_arena *a, struct upp_str json, const char *what)
+{
+    struct upp_err why = {0};
+    yyjson_val    *v   = NULL;
+    int            r   = wj_read(a, json, NULL, &v, &why);
+    if (r < 0) {
+        upp_fail(w->err, (enum upp_code) - r, "%s: %s", what, why.msg);
+        wj_writer_fail(w, r);
+        return NULL;
+    }
+    return v;
+}
+
+static bool stands_in(const char *const *list, const yyjson_val *name)
+{
+    for (; list && *list; list++)
+        if (wj_named(name, wb_cstr(*list)))
+            return true;
+    return false;
+}
+
+void upp__write_params(struct wj_writer *w, struct wb_arena *a, struct upp_str params, const char *const *taken)
+{
+    yyjson_val *v = params.n ? read_json(w, a, params, "params") : NULL, *key;
+    if (v && !yyjson_is_obj(v)) {
+        upp_fail(w->err, UPP_EINVALID, "params is a JSON object");
+        wj_writer_fail(w, -UPP_EINVALID);
+    }
+    yyjson_obj_iter it = yyjson_obj_iter_with(v);
+    while ((key = yyjson_obj_iter_next(&it)))
+        if (!stands_in(taken, key)) {
+            wj_write_name(w, wj_text(key));
+            wj_write_value(w, yyjson_obj_iter_get_val(key));
+        }
+}
+
+void upp__write_json(struct wj_writer *w, struct wb_arena *a, struct upp_str json)
+{
+    yyjson_val *v = read_json(w, a, json, "JSON in the request");
+    if (v)
+        wj_write_value(w, v);
+}
+
+void upp__write_arguments(struct wj_writer *w, struct wb_arena *a, struct upp_str arguments)
+{
+    yyjson_val *v = NULL;
+    if (!wb_str_trim(arguments).n) {
+        wj_write_open(w, '{');
+        wj_write_close(w, '}');
+    } else if (wj_read(a, arguments, NULL, &v, NULL) == 0 && yyjson_is_obj(v)) {
+        wj_write_value(w, v);
+    } else {
+        wj_write_open(w, '{');
+        wj_write_name(w, UPP_STR("INVALID_JSON"));
+        wj_write_str(w, arguments);
+        wj_write_close(w, '}');
+    }
+}
+
+struct upp_str upp__result_text(struct wb_arena *a, struct upp_str result)
+{
+    yyjson_val *v = NULL;
+    if (wj_read(a, result, NULL, &v, NULL) == 0 && yyjson_is_str(v))
+        return wj_text(v);
+    return result.p ? result : UPP_STR("");
+}
+
+/* ---- The past -------------------------------------------------------------------------------------------------------
+ */
+
+yyjson_val *upp__kept(struct wb_arena *a, const struct upp__vendor *v, const struct upp_message *m, const char *name)
+{
+    yyjson_val *all = NULL;
+    if (!m->metadata.n || wj_read(a, m->metadata, NULL, &all, NULL) < 0)
+        return NULL;
+    return upp__get(upp__get(all, v->provider), name);
+}
+
+static struct upp_str name_of_call(const struct upp_message *m, struct upp_str id)
+{
+    const struct upp_part *p = NULL;
+    while ((p = upp_part_next(m, p, UPP_PARTS_CALLS)))
+        if (wb_str_eq(p->id, id))
+            return p->name;
+    return (struct upp_str){0};
+}
+
+struct upp_str upp__tool_name(const struct upp_request *req, size_t message, const struct upp_part *result)
+{
+    struct upp_str name = result->name;
+    for (size_t i = message; i-- > 0 && !name.n;)
+        name = name_of_call(req->messages[i], result->id);
+    return name.n ? name : UPP_STR("unknown");
+}
+
+void upp__loss(const struct upp_request *req, size_t message, size_t part, const char *what, const char *why)
+{
+    if (req->on_loss)
+        req->on_loss(req->on_loss_arg, &(struct upp_loss){message, part, what, why});
+}
