@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "fiber/worker.h"
@@ -51,6 +52,15 @@ uint64_t weft__loop_after(struct weft_loop *l, uint64_t ms)
     if (__builtin_mul_overflow(ms, UINT64_C(1000000), &ns) || __builtin_add_overflow(weft__loop_clock(l), ns, &at))
         return WEFT__NEVER;
     return at;
+}
+
+int64_t weft__loop_wall_ms(struct weft_loop *l)
+{
+    if (l->wall_at != l->now) {
+        l->wall_ms = wb_wall_ms();
+        l->wall_at = l->now;
+    }
+    return l->wall_ms;
 }
 
 /* ---- The inbox ------------------------------------------------------------------------------------------ */
@@ -280,6 +290,7 @@ int weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const
         .max_fibers = o.max_fibers ? o.max_fibers : MAX_FIBERS,
         .max_posted = o.max_inbox ? o.max_inbox : MAX_INBOX,
         .workers    = o.workers,
+        .wall_at    = WEFT__NEVER,
     };
     if (pthread_mutex_init(&l->lock, NULL))
         return upp_fail(err, UPP_ENOMEM, "no memory for a lock");

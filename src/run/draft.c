@@ -3,9 +3,9 @@
  * Everything a commit point says is gathered in the run's draft and written as one row. The lane makes commits of a
  * tree one after the other, and gives events their numbers in that order.
  */
-#include "base/clock.h"
 #include "base/crash.h"
 #include "base/hooks.h"
+#include "fiber/loop.h"
 #include "run/internal.h"
 
 enum { MAX_RECORDS = 1024, MAX_ENTRIES = 256 };
@@ -13,11 +13,12 @@ enum { MAX_RECORDS = 1024, MAX_ENTRIES = 256 };
 struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_err *err)
 {
     struct wr_draft *d = &run->draft;
-    if (!wb_vec_push(&d->records, ((struct wm_event){.kind = kind, .step = run->pub.state.step + 1}), MAX_RECORDS)) {
+    if (!wb_vec_room(&d->records, MAX_RECORDS)) {
         upp_fail(err, d->records.n >= MAX_RECORDS ? UPP_ELIMIT : UPP_ENOMEM, "no room for a record");
         return NULL;
     }
-    struct wm_event *ev = &d->records.p[d->records.n - 1];
+    struct wm_event *ev = &d->records.p[d->records.n++];
+    *ev                 = (struct wm_event){.kind = kind, .step = run->pub.state.step + 1};
     ev->time_ms         = run->time_ms ? run->time_ms : wr_now(run);
     return ev;
 }
@@ -25,16 +26,17 @@ struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_er
 struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err)
 {
     struct wr_draft *d = &run->draft;
-    struct wm_entry  e = {.kind     = WM_ENTRY_MESSAGE,
-                          .origin   = WM_ORIGIN_RUN,
-                          .audience = WM_AUDIENCE_ALL,
-                          .step     = run->pub.state.step + 1};
-    e.message.time_ms  = run->time_ms ? run->time_ms : wr_now(run);
-    if (!wb_vec_push(&d->entries, e, MAX_ENTRIES)) {
+    if (!wb_vec_room(&d->entries, MAX_ENTRIES)) {
         upp_fail(err, d->entries.n >= MAX_ENTRIES ? UPP_ELIMIT : UPP_ENOMEM, "no room for an entry");
         return NULL;
     }
-    return &d->entries.p[d->entries.n - 1];
+    struct wm_entry *e = &d->entries.p[d->entries.n++];
+    *e                 = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+                                           .origin   = WM_ORIGIN_RUN,
+                                           .audience = WM_AUDIENCE_ALL,
+                                           .step     = run->pub.state.step + 1};
+    e->message.time_ms = run->time_ms ? run->time_ms : wr_now(run);
+    return e;
 }
 
 bool wr_draft_empty(const struct wr_run *run)
@@ -45,7 +47,7 @@ bool wr_draft_empty(const struct wr_run *run)
 
 int64_t wr_now(struct wr_run *run)
 {
-    run->time_ms = WB_MAX(run->time_ms, wb_wall_ms());
+    run->time_ms = WB_MAX(run->time_ms, weft__loop_wall_ms(run->engine->loop));
     return run->time_ms;
 }
 
@@ -160,7 +162,7 @@ static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, str
                             .run       = run->row.id,
                             .body      = wb_buf_str(&f->body),
                             .tape      = f->row.tape};
-    struct wl_change changes[WB_LEN(more->changes) + 1];
+    struct wl_change changes[WR_MORE + 1];
     size_t           n    = 0;
     bool             ends = false;
     for (size_t i = 0; more && i < more->n; i++) { /* the node comes before what stands in it */

@@ -183,10 +183,12 @@ struct wr_draft {
 };
 
 /* Changes beside the row, for one flush. */
+enum { WR_MORE = 8 };
 struct wr_more {
-    struct wl_change changes[8];
-    size_t           n;
+    const struct wl_change *changes; /* at most WR_MORE */
+    size_t                  n;
 };
+#define WR_MORE_OF(array) ((struct wr_more){(array), WB_LEN(array)})
 
 struct wr_run {
     struct weft_run   pub; /* first: strategies hold a pointer to it */

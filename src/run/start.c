@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "fiber/loop.h"
 #include "json/read.h"
 #include "json/write.h"
 #include "model/upp_json.h"
@@ -66,7 +67,7 @@ static int fill_row(struct starting *s, struct upp_err *err)
     int            r = wb_uuid_new(&id, err);
     if (r < 0)
         return r;
-    int64_t now = WB_MAX(wb_wall_ms(), s->end.time_ms);
+    int64_t now = WB_MAX(weft__loop_wall_ms(s->engine->loop), s->end.time_ms);
     s->row      = (struct wm_run){.id         = id,
                                   .root       = id,
                                   .thread     = s->thread.id,
@@ -128,7 +129,7 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
     int r     = wm_message_copy(&run->memory, input, &e->message, err);
     if (r < 0)
         return r;
-    e->message.time_ms    = wr_now(run);
+    e->message.time_ms    = run->time_ms; /* that of the run */
     e->message.time_text  = (struct upp_str){0};
     struct upp_message *m = wb_new(&run->memory, struct upp_message);
     if (!m)
@@ -152,27 +153,24 @@ static int draft_start(struct starting *s, struct wr_run *run, struct upp_err *e
     return 0;
 }
 
-static void add(struct wr_more *m, struct wl_change c)
-{
-    m->changes[m->n++] = c;
-}
-
 /* All else that a start changes. The thread is made, or becomes the newest (and moves to a branch). */
-static void start_changes(struct starting *s, struct wr_more *m)
+static size_t start_changes(struct starting *s, struct wl_change to[WR_MORE])
 {
+    size_t n = 0;
     for (size_t i = 0; i < s->fresh.n; i++)
-        add(m, s->fresh.changes[i]);
+        to[n++] = s->fresh.changes[i];
     if (s->branched)
-        add(m, (struct wl_change){.kind = WL_ADD_NODE, .node = &s->branch});
+        to[n++] = (struct wl_change){.kind = WL_ADD_NODE, .node = &s->branch};
     if (!s->fresh.n) {
         s->thread.updated_ms = s->row.created_ms;
         s->thread.head       = s->row.node;
-        add(m, (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread});
+        to[n++]              = (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread};
     }
-    add(m, (struct wl_change){.kind = WL_ADD_RUN, .run = &s->row});
-    add(m, (struct wl_change){.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}});
+    to[n++] = (struct wl_change){.kind = WL_ADD_RUN, .run = &s->row};
+    to[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}};
     if (s->what->key.p)
-        add(m, (struct wl_change){.kind = WL_ADD_KEY, .key = &s->key});
+        to[n++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &s->key};
+    return n;
 }
 
 static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret, struct upp_err *err)
@@ -194,10 +192,10 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
         run->loaded = true;
         r           = run->pub.input ? wr_path_add(run, run->pub.input, err) : 0;
     }
-    s->key.object       = s->row.id;
-    struct wr_more more = {0};
-    start_changes(s, &more);
-    *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id};
+    s->key.object = s->row.id;
+    struct wl_change changes[WR_MORE];
+    struct wr_more   more = {changes, start_changes(s, changes)};
+    *ret                  = (struct wr_started){.run = s->row.id, .thread = s->thread.id};
     wb_crashpoint("c1.before");
     if (r >= 0)
         r = wr_flush(run, &more, err);
@@ -506,18 +504,12 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
     if (what->key.p && !what->body)
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
     for (unsigned tries = 0;; tries++) {
-        struct starting s   = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
-        struct upp_err  why = {0};
-        int             r   = e->store ? try_start(&s, ret, &why) : start_alone(&s, ret, &why);
-        r                   = leave_holder(&s, r, &why);
+        struct starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
+        int             r = e->store ? try_start(&s, ret, err) : start_alone(&s, ret, err);
+        r                 = leave_holder(&s, r, err);
         wb_arena_done(&s.memory);
-        if (r >= 0)
-            return 0;
-        if (!s.again || tries >= WR_RETRIES) {
-            if (err)
-                *err = why;
-            return r;
-        }
+        if (r >= 0 || !s.again || tries >= WR_RETRIES)
+            return r < 0 ? r : 0;
     }
 }
 
@@ -571,11 +563,10 @@ static WEFT_SUSPENDS int start_queued(struct starting *s, const struct wm_run *r
         wr_tree_disown(run);
         return r;
     }
-    struct wr_more more = {.changes = {{.kind = WL_SET_RUN, .run = &s->row},
-                                       {.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}}},
-                           .n       = 2};
+    struct wl_change taken[] = {{.kind = WL_SET_RUN, .run = &s->row},
+                                {.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}}};
     wb_crashpoint("dequeue.before");
-    r = wr_flush(run, &more, err);
+    r = wr_flush(run, &WR_MORE_OF(taken), err);
     wb_crashpoint("dequeue.after");
     run->row.version++;
     wr_go(run, r >= 0);
