@@ -56,9 +56,9 @@ uint64_t weft__loop_after(struct weft_loop *l, uint64_t ms)
 
 int64_t weft__loop_wall_ms(struct weft_loop *l)
 {
-    if (l->wall_at != l->now) {
-        l->wall_ms = wb_wall_ms();
-        l->wall_at = l->now;
+    if (l->now >= l->wall_until) {
+        l->wall_ms    = wb_wall_ms();
+        l->wall_until = l->now + 1000000;
     }
     return l->wall_ms;
 }
@@ -290,7 +290,6 @@ int weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const
         .max_fibers = o.max_fibers ? o.max_fibers : MAX_FIBERS,
         .max_posted = o.max_inbox ? o.max_inbox : MAX_INBOX,
         .workers    = o.workers,
-        .wall_at    = WEFT__NEVER,
     };
     if (pthread_mutex_init(&l->lock, NULL))
         return upp_fail(err, UPP_ENOMEM, "no memory for a lock");

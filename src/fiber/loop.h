@@ -71,8 +71,8 @@ struct weft_loop {
     struct weft_fiber   *current;
     struct wb_link       ready;
     uint64_t             now;     /* monotonic nanoseconds, of this turn */
-    int64_t              wall_ms; /* at `wall_at`, which is `now` or the moment of an earlier look */
-    uint64_t             wall_at;
+    int64_t              wall_ms; /* good until `now` is this: */
+    uint64_t             wall_until;
 
     /* For the watchdog: who runs, since which resume. */
     _Atomic(const char *) running;
@@ -126,7 +126,7 @@ int weft__loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void
 uint64_t weft__loop_clock(struct weft_loop *l);
 uint64_t weft__loop_after(struct weft_loop *l, uint64_t ms);
 
-/* Wall time at l->now: one look at the clock for all that happens then. */
+/* Wall time at l->now. A look at the clock is good for a millisecond. */
 int64_t weft__loop_wall_ms(struct weft_loop *l);
 
 /* For implementers of turn: serves due timers, the inbox and weft_loop_cancel. */

@@ -64,17 +64,19 @@ int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err 
 struct flush {
     struct wr_run  *run;
     struct wr_draft draft; /* taken: what comes meanwhile goes into the next row */
-    struct wm_row   row;
-    struct wb_buf   state, body;
-    struct upp_str  tape;
     uint64_t        events;
+    int64_t         time_ms;
+    struct wm_row   row; /* these three only where somebody has it: the store, or readers */
+    struct wb_buf   state, body;
 };
 
-static void take_draft(struct flush *f)
+static void take_draft(struct flush *f, struct wr_run *run)
 {
-    struct wr_run *run = f->run;
-    f->draft           = run->draft;
-    run->draft         = (struct wr_draft){.turn = f->draft.turn + 1};
+    f->run     = run;
+    f->draft   = run->draft;
+    f->events  = f->draft.records.n + (f->draft.open ? f->draft.open->tape.events : 0);
+    f->time_ms = run->time_ms;
+    run->draft = (struct wr_draft){.turn = f->draft.turn + 1};
 }
 
 /* Nothing was written: all of it is still to be said, before what came since. False: no memory even for that. */
@@ -99,7 +101,7 @@ static int make_row(struct flush *f, struct upp_err *err)
     f->row              = (struct wm_row){.epoch     = t->epoch,
                                           .event     = t->next,
                                           .step      = run->pub.state.step,
-                                          .time_ms   = run->time_ms,
+                                          .time_ms   = f->time_ms,
                                           .entries   = f->draft.entries.p,
                                           .n_entries = f->draft.entries.n,
                                           .records   = f->draft.records.p,
@@ -184,10 +186,11 @@ static void settle(struct flush *f)
 {
     struct wr_run  *run = f->run;
     struct wr_tree *t   = run->tree;
-    run->end.pos        = wl_pos_next(run->end.pos, (uint32_t)f->row.n_entries);
-    run->end.length += (uint32_t)f->row.n_entries;
-    run->end.time_ms = f->row.time_ms;
-    if (f->row.n_entries)
+    uint32_t        n   = (uint32_t)f->draft.entries.n;
+    run->end.pos        = wl_pos_next(run->end.pos, n);
+    run->end.length += n;
+    run->end.time_ms = f->time_ms;
+    if (n)
         run->attempt = 0;
     t->next += f->events;
     if (f->draft.open) {
@@ -201,27 +204,17 @@ static void settle(struct flush *f)
             t->status = f->draft.records.p[i].status;
 }
 
-static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, struct upp_err *err)
+static WEFT_SUSPENDS int write_row(struct flush *f, const struct wr_more *more, bool watched, struct upp_err *err)
 {
-    struct wr_tree  *t       = f->run->tree;
-    struct wl_store *store   = f->run->engine->store;
-    bool             watched = !wb_list_empty(&t->readers);
-    f->events                = f->draft.records.n + (f->draft.open ? f->draft.open->tape.events : 0);
-    f->row.n_entries         = f->draft.entries.n;
-    f->row.time_ms           = f->run->time_ms;
-    if (!store && !watched)
-        return 0;
-    int r = make_row(f, err);
+    struct wr_tree *t = f->run->tree;
+    int             r = make_row(f, err);
+    if (r >= 0)
+        r = wm_row_write(&f->row, &f->body, err);
+    if (r >= 0 && watched)
+        r = keep_row(f, err); /* before the commit: what is committed must not fail any more */
     if (r < 0)
         return r;
-    if (store || watched) {
-        r = wm_row_write(&f->row, &f->body, err);
-        if (r >= 0 && watched)
-            r = keep_row(f, err); /* before the commit: what is committed must not fail any more */
-        if (r < 0)
-            return r;
-    }
-    if (store)
+    if (f->run->engine->store)
         r = commit(f, more, err);
     if (r < 0 && watched) {
         struct wr_kept *k = wb_item(t->kept.prev, struct wr_kept, link);
@@ -230,6 +223,18 @@ static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, stru
         t->kept_bytes -= k->body.n + k->tape.n;
         wb_free(k);
     }
+    return r;
+}
+
+static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, struct upp_err *err)
+{
+    bool watched = !wb_list_empty(&f->run->tree->readers);
+    if (!f->run->engine->store && !watched)
+        return 0;
+    f->state = f->body = (struct wb_buf)WB_BUF(WR_RUN_MEMORY);
+    int r              = write_row(f, more, watched, err);
+    wb_buf_done(&f->state);
+    wb_buf_done(&f->body);
     return r;
 }
 
@@ -251,15 +256,15 @@ static void keep_room(struct wr_run *run, struct wr_draft *old)
 
 int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err)
 {
-    struct wr_tree *t    = run->tree;
-    struct flush    f    = {.run = run, .state = WB_BUF(WR_RUN_MEMORY), .body = WB_BUF(WR_RUN_MEMORY)};
+    struct wr_tree *t = run->tree;
+    struct flush    f;
     uint64_t        turn = run->draft.turn;
     wr_lane_take(t);
     if (turn != run->draft.turn && !more && wr_draft_empty(run)) { /* somebody took it along */
         wr_lane_leave(t);
         return 0;
     }
-    take_draft(&f);
+    take_draft(&f, run);
     int r = t->failed ? upp_fail(err, (enum upp_code) - t->failed, "the store failed this run before") : 0;
     if (r >= 0)
         r = flush(&f, more, err);
@@ -272,8 +277,6 @@ int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err
         if (!give_back(&f) || r == -UPP_ESTORE)
             t->failed = r; /* the store has what was committed: a later recovery goes on from there */
     }
-    wb_buf_done(&f.state);
-    wb_buf_done(&f.body);
     wr_lane_leave(t);
     return r;
 }

@@ -61,30 +61,50 @@ static WEFT_SUSPENDS int find_thread(struct starting *s, struct upp_err *err)
     return r;
 }
 
-static int fill_row(struct starting *s, struct upp_err *err)
+/* The row of a run that is new, but for its place. */
+static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_ms, struct wm_run *ret,
+                   struct upp_err *err)
 {
     struct wb_uuid id;
     int            r = wb_uuid_new(&id, err);
     if (r < 0)
         return r;
-    int64_t now = WB_MAX(weft__loop_wall_ms(s->engine->loop), s->end.time_ms);
-    s->row      = (struct wm_run){.id         = id,
+    int64_t now = WB_MAX(weft__loop_wall_ms(e->loop), after_ms);
+    *ret        = (struct wm_run){.id         = id,
                                   .root       = id,
-                                  .thread     = s->thread.id,
-                                  .node       = s->node.key,
-                                  .first      = s->end.pos,
-                                  .input      = s->end.length + (s->notice.p != NULL),
                                   .status     = WM_RUNNING,
                                   .epoch      = 1,
-                                  .durability = s->what->durability ? s->what->durability : s->engine->opts.durability,
-                                  .agent      = s->what->agent,
-                                  .options    = s->what->options,
+                                  .durability = w->durability ? w->durability : e->opts.durability,
+                                  .agent      = w->agent,
+                                  .options    = w->options,
                                   .created_ms = now,
                                   .started_ms = now};
     return 0;
 }
 
-/* The run in memory, with its first row as draft. */
+static int fill_row(struct starting *s, struct upp_err *err)
+{
+    int r         = new_row(s->engine, s->what, s->end.time_ms, &s->row, err);
+    s->row.thread = s->thread.id;
+    s->row.node   = s->node.key;
+    s->row.first  = s->end.pos;
+    s->row.input  = s->end.length + (s->notice.p != NULL);
+    return r;
+}
+
+/* The run in memory, in a tree that is new or (of a queued run) there already. */
+static int run_in(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret, struct upp_err *err)
+{
+    struct wr_run *run;
+    int            r = wr_run_new(t->engine, t, NULL, row, &run, err);
+    wr_tree_unref(t);
+    if (r < 0)
+        return r;
+    run->time_ms = row->started_ms;
+    *ret         = run;
+    return 0;
+}
+
 static WEFT_SUSPENDS int make_run(struct starting *s, bool queued, struct wr_run **ret, struct upp_err *err)
 {
     struct wr_tree *t;
@@ -96,15 +116,10 @@ static WEFT_SUSPENDS int make_run(struct starting *s, bool queued, struct wr_run
         wr_tree_unref(t);
         return upp_fail(err, UPP_EBUSY, "somebody else starts the run");
     }
-    struct wr_run *run;
-    r = wr_run_new(s->engine, t, NULL, &s->row, &run, err);
-    wr_tree_unref(t);
-    if (r < 0)
-        return r;
-    run->end     = s->end;
-    run->time_ms = WB_MAX(s->end.time_ms, s->row.started_ms);
-    *ret         = run;
-    return 0;
+    r = run_in(t, &s->row, ret, err);
+    if (r >= 0)
+        (*ret)->end = s->end;
+    return r;
 }
 
 static int draft_notice(struct wr_run *run, struct upp_str notice, struct upp_err *err)
@@ -139,10 +154,10 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
     return 0;
 }
 
-static int draft_start(struct starting *s, struct wr_run *run, struct upp_err *err)
+/* Its first row as draft. */
+static int draft_start(const struct wr_start *w, struct upp_str notice, struct wr_run *run, struct upp_err *err)
 {
-    const struct wr_start *w = s->what;
-    int                    r = s->notice.p ? draft_notice(run, s->notice, err) : 0;
+    int r = notice.p ? draft_notice(run, notice, err) : 0;
     if (r >= 0 && w->input)
         r = draft_input(run, w->input, w->who, err);
     struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
@@ -181,7 +196,7 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
         r = make_run(s, false, &run, err);
     if (r < 0)
         return r;
-    r = draft_start(s, run, err);
+    r = draft_start(s->what, s->notice, run, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
@@ -463,19 +478,23 @@ static WEFT_SUSPENDS int try_start(struct starting *s, struct wr_started *ret, s
 
 /* ---- Without a store ------------------------------------------------------------------------------------------ */
 
-static WEFT_SUSPENDS int start_alone(struct starting *s, struct wr_started *ret, struct upp_err *err)
+static int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_started *ret, struct upp_err *err)
 {
-    const struct wr_start *w = s->what;
-    struct wr_run         *run;
-    int                    r = fill_row(s, err);
-    s->row.thread = s->thread.id = s->row.id; /* one id is enough where nothing is stored */
-    s->row.node                  = wm_key(s->row.id);
+    struct wm_run   row;
+    struct wr_tree *t;
+    struct wr_run  *run;
+    int             r = new_row(e, w, 0, &row, err);
+    if (r < 0)
+        return r;
+    row.thread = row.id; /* one id is enough where nothing is stored */
+    row.node   = wm_key(row.id);
+    r          = wr_tree_new(e, &w->owner, row.id, &t, err);
     if (r >= 0)
-        r = make_run(s, false, &run, err);
+        r = run_in(t, &row, &run, err);
     if (r < 0)
         return r;
     run->loaded = true;
-    r           = draft_start(s, run, err);
+    r           = draft_start(w, (struct upp_str){0}, run, err);
     for (size_t i = 0; r >= 0 && i < w->n_history; i++) {
         r = wr_path_add(run, w->history[i], err);
         for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(w->history[i], p, UPP_PARTS_CALLS));)
@@ -489,8 +508,8 @@ static WEFT_SUSPENDS int start_alone(struct starting *s, struct wr_started *ret,
         wr_run_free(run);
         return r;
     }
-    s->engine->counts.started++;
-    *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id};
+    e->counts.started++;
+    *ret = (struct wr_started){.run = row.id, .thread = row.thread};
     wr_go(run, true);
     return 0;
 }
@@ -503,9 +522,11 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
         return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(what->agent));
     if (what->key.p && !what->body)
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
+    if (!e->store)
+        return start_alone(e, what, ret, err);
     for (unsigned tries = 0;; tries++) {
         struct starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
-        int             r = e->store ? try_start(&s, ret, err) : start_alone(&s, ret, err);
+        int             r = try_start(&s, ret, err);
         r                 = leave_holder(&s, r, err);
         wb_arena_done(&s.memory);
         if (r >= 0 || !s.again || tries >= WR_RETRIES)
@@ -556,7 +577,7 @@ static WEFT_SUSPENDS int start_queued(struct starting *s, const struct wm_run *r
     if (r < 0)
         return r;
     run->tree->run = run;
-    r              = draft_start(s, run, err);
+    r              = draft_start(s->what, s->notice, run, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
