@@ -227,7 +227,5 @@ int upp__trouble_fail(const struct upp__trouble *t, struct upp_str key, struct u
     wb_err_where(err, masked(t->request_id, key, out));
     err->http           = t->status;
     err->retry_after_ms = t->retry_ms;
-    if (t->provider)
-        (void)snprintf(err->provider, sizeof err->provider, "%s", t->provider);
     return -(int)code;
 }

@@ -12,11 +12,10 @@ struct upp__trouble {
     struct upp_str message;
     struct upp_str request_id;
     uint64_t       retry_ms; /* 0: not said; UINT64_MAX: said not to try again */
-    const char    *provider; /* NULL: whoever catches the error fills it in */
 };
 
-/* Fills err (provider, http, retry_after_ms, where = the request id, msg) and returns the code, below 0. Never shows
- * `key` where the vendor repeats it in its message. */
+/* Fills err (http, retry_after_ms, where = the request id, cause = the vendor's words, msg) and returns the code, below
+ * 0. Never shows `key` where the vendor repeats it in its message. */
 int upp__trouble_fail(const struct upp__trouble *t, struct upp_str key, struct upp_err *err);
 
 /* The same for an error that was made without the key at hand, as those inside of a stream: its texts lose what is of

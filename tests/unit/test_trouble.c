@@ -139,20 +139,18 @@ TEST(trouble_error_keeps_what_the_vendor_said)
 {
     struct upp_err      err;
     struct upp__trouble t = {
-        .status                                                    = 429,
-        .type                                                      = UPP_STR("rate_limit_error"),
-                        .code                                      = UPP_STR("rate_limit_error"),
-                                        .reason                    = UPP_STR("PerMinute"),
-                                                          .message = UPP_STR(" slow\ndown \xff "),
-                                                                             .request_id =
-                                                                                 UPP_STR("req_1"), .retry_ms = 1500,
-                                                                                         .provider = "anthropic",
-                                                                             };
+        .status                                 = 429,
+        .type                                   = UPP_STR("rate_limit_error"),
+                        .code                   = UPP_STR("rate_limit_error"),
+                                        .reason = UPP_STR("PerMinute"), .message = UPP_STR(" slow\ndown \xff "),
+                                                                                           .request_id =
+                                                                                               UPP_STR("req_1"),
+                                                                                                       .retry_ms = 1500,
+                                                                                           };
     CHECK_INT(upp__trouble_fail(&t, UPP_STR("sk-0123456789"), &err), -UPP_ERATE);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("slow down ?"));
     CHECK_STR(wb_cstr(err.cause), UPP_STR("rate_limit_error, PerMinute"));
     CHECK_STR(wb_cstr(err.where), UPP_STR("req_1"));
-    CHECK_STR(wb_cstr(err.provider), UPP_STR("anthropic"));
     CHECK_INT(err.http, 429);
     CHECK_INT(err.retry_after_ms, 1500);
 
