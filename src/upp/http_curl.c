@@ -407,13 +407,16 @@ static void origin_done(struct origin *o)
     curl_free(o->port);
 }
 
-static int origin_of(CURLU *u, struct origin *ret, struct upp_err *err)
+static CURLUcode origin_of(CURLU *u, struct origin *ret)
 {
-    if (curl_url_get(u, CURLUPART_SCHEME, &ret->scheme, 0) != CURLUE_OK ||
-        curl_url_get(u, CURLUPART_HOST, &ret->host, 0) != CURLUE_OK ||
-        curl_url_get(u, CURLUPART_PORT, &ret->port, CURLU_DEFAULT_PORT) != CURLUE_OK)
-        return upp_fail(err, UPP_ENOMEM, "no memory for an address");
-    return 0;
+    CURLUcode r = curl_url_get(u, CURLUPART_SCHEME, &ret->scheme, 0);
+    if (r == CURLUE_OK && strcmp(ret->scheme, "https") != 0 && strcmp(ret->scheme, "http") != 0)
+        return CURLUE_UNSUPPORTED_SCHEME;
+    if (r == CURLUE_OK)
+        r = curl_url_get(u, CURLUPART_HOST, &ret->host, 0);
+    if (r == CURLUE_OK)
+        r = curl_url_get(u, CURLUPART_PORT, &ret->port, CURLU_DEFAULT_PORT);
+    return r;
 }
 
 /* `base` NULL: the address is whole. */
@@ -425,18 +428,17 @@ static int parse(const char *base, const char *url, CURLU **ret, struct origin *
         r = curl_url_set(u, CURLUPART_URL, base, 0);
     if (r == CURLUE_OK)
         r = curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME);
-    int failed = 0;
-    if (r != CURLUE_OK)
-        failed = upp_fail(err, r == CURLUE_OUT_OF_MEMORY ? UPP_ENOMEM : UPP_EINVALID, "this is no address: %s",
-                          curl_url_strerror(r));
-    else if ((failed = origin_of(u, o, err)) >= 0 && strcmp(o->scheme, "https") != 0 && strcmp(o->scheme, "http") != 0)
-        failed = upp_fail(err, UPP_EINVALID, "an address begins with https:// or http://, not with %s:", o->scheme);
-    if (failed < 0) {
-        curl_url_cleanup(u);
-        return failed;
+    if (r == CURLUE_OK)
+        r = origin_of(u, o);
+    if (r == CURLUE_OK) {
+        *ret = u;
+        return 0;
     }
-    *ret = u;
-    return 0;
+    curl_url_cleanup(u);
+    if (r == CURLUE_UNSUPPORTED_SCHEME)
+        return upp_fail(err, UPP_EINVALID, "an address begins with https:// or http://");
+    return upp_fail(err, r == CURLUE_OUT_OF_MEMORY ? UPP_ENOMEM : UPP_EINVALID, "this is no address: %s",
+                    curl_url_strerror(r));
 }
 
 static int name_host(struct upp_http_call *c, const struct origin *o, struct upp_err *err)
