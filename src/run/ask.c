@@ -12,16 +12,6 @@
 #include "model/upp_json.h"
 #include "run/internal.h"
 
-/* ---- Waiting through fibers ---------------------------------------------------------------------------- */
-
-static WEFT_SUSPENDS int sleep_fiber(void *arg, uint64_t ms, struct upp_err *err)
-{
-    (void)arg;
-    return weft_sleep_ms(ms, err);
-}
-
-static const struct upp_wait fiber_wait = {.size = sizeof fiber_wait, .sleep_ms = sleep_fiber};
-
 /* ---- The open message ------------------------------------------------------------------------------------ */
 
 /* One call of the model. */
@@ -158,7 +148,7 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
     struct upp_step_event                         ev;
-    int r = upp_step_open(a->run->pub.agent->model, &a->request, &fiber_wait, &step, err);
+    int r = upp_step_open(a->run->pub.agent->model, &a->request, &a->run->engine->wait, &step, err);
     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
         r = take(a, &ev, err);
         if (r < 0)
