@@ -48,7 +48,7 @@ struct upp__outgoing {
 };
 enum { UPP__HEADERS = 64 };
 
-/* A step being read. The adapter's own bytes follow: upp__own. */
+/* A step being read. */
 struct upp__reader {
     const struct upp__vendor *vendor;
     const struct upp_request *request;
@@ -62,7 +62,7 @@ struct upp__reader {
     uint32_t      answer_part;
     struct wb_buf answer; /* the text of the newest text part, where a structure was asked for */
     int           failed;
-    max_align_t   own[];
+    void         *own; /* of the adapter */
 };
 
 struct upp__adapter {
@@ -97,11 +97,6 @@ struct upp__adapter {
  * ---------------------------------------------------------------------------------- */
 /* Texts are borrowed: they must live in r->scratch, in r->keep or in the frame. Failures are sticky in r->failed: an
  * adapter says what it has to and returns upp__check(r, err) once. */
-
-static inline void *upp__own(struct upp__reader *r)
-{
-    return r->own;
-}
 
 void     upp__say_open(struct upp__reader *r, struct upp_str id); /* once, first; a second one is passed over */
 uint32_t upp__say_part(struct upp__reader *r, uint8_t kind, struct upp_str id, struct upp_str name); /* its index */

@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <upp/model.h>
+#include <upp/provider.h>
 
 #include "base/defs.h"
 #include "base/err.h"
@@ -37,17 +38,71 @@ static int failed(const struct upp_model *m, int r, struct upp_err *err)
     return r;
 }
 
+/* ---- What a model can do ------------------------------------------------------------------------------- */
+
+static const struct ability {
+    uint8_t     kind; /* of a part */
+    uint32_t    can;
+    const char *what;
+} abilities[] = {
+    {UPP_PART_IMAGE, UPP_CAN_IMAGES, "images"},
+    {UPP_PART_DOCUMENT, UPP_CAN_DOCUMENTS, "documents"},
+    {UPP_PART_AUDIO, UPP_CAN_AUDIO, "audio"},
+    {UPP_PART_VIDEO, UPP_CAN_VIDEO, "video"},
+};
+
+static int refuse(const struct upp_model *m, const char *what, struct upp_err *err)
+{
+    return upp_fail(err, UPP_EINVALID, "model '%.*s' of %s takes no %s", UPP_FMT(m->name), m->ops->provider, what);
+}
+
+/* Only what a user says is looked at, as UPP has it: what a model said itself, its adapter knows. */
+static int check_message(const struct upp_model *m, const struct upp_request *req, size_t at, struct upp_err *err)
+{
+    const struct upp_message *msg = req->messages[at];
+    for (size_t i = 0; msg->role == UPP_ROLE_USER && i < msg->n_parts; i++)
+        for (size_t k = 0; k < WB_LEN(abilities); k++)
+            if (msg->parts[i].kind == abilities[k].kind && !(m->can & abilities[k].can)) {
+                int r = refuse(m, abilities[k].what, err);
+                if (err)
+                    (void)snprintf(err->where, sizeof err->where, "/messages/%zu/content/%zu", at, i);
+                return r;
+            }
+    return 0;
+}
+
+static int check_request(const struct upp_model *m, const struct upp_request *req, struct upp_err *err)
+{
+    if (!m->can || m->can == UPP_CAN_ALL)
+        return 0;
+    if (req->n_tools && !(m->can & UPP_CAN_TOOLS))
+        return refuse(m, "tools", err);
+    if (req->structure.p && !(m->can & UPP_CAN_STRUCTURE))
+        return refuse(m, "structure for its answer", err);
+    if (!req->whole && !(m->can & UPP_CAN_STREAM))
+        return refuse(m, "request for a stream", err);
+    for (size_t i = 0; i < req->n_messages; i++) {
+        int r = check_message(m, req, i, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 int upp_step_open(const struct upp_model *m, const struct upp_request *req, const struct upp_wait *wait,
                   struct upp_step **ret, struct upp_err *err)
 {
     const size_t own = m->ops->step_size;
-    struct call *c   = wb_alloc(sizeof *c + own);
+    int          r   = check_request(m, req, err);
+    if (r < 0)
+        return failed(m, r, err);
+    struct call *c = wb_alloc(sizeof *c + own);
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a call of model '%.*s'", UPP_FMT(m->name));
     memset(c, 0, offsetof(struct call, open)); /* the bits are cleared when they are needed */
     memset(c->own, 0, own);
     c->step = (struct upp_step){.model = m, .request = req, .wait = wait};
-    int r   = m->ops->open ? m->ops->open(&c->step, err) : 0;
+    r       = m->ops->open ? m->ops->open(&c->step, err) : 0;
     if (r < 0) {
         upp_step_close(&c->step);
         return failed(m, r, err);
@@ -159,6 +214,7 @@ void upp_model_free(struct upp_model *m)
 {
     if (!m)
         return;
+    upp_retry_free(m->retry);
     if (m->ops->free)
         m->ops->free(m->state);
     wb_free(m);

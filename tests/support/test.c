@@ -44,6 +44,11 @@ void test_register(struct test *t)
     *at     = t;
 }
 
+const struct test *test_running(void)
+{
+    return now.test;
+}
+
 static void record(bool always, const char *file, int line, const char *what)
 {
     bool first = !now.failed && !now.broken;

@@ -24,10 +24,12 @@ struct test {
     void (*body)(void);
     const char  *no_torture; /* why faults make no sense here; NULL: they do */
     unsigned     seconds;    /* hang limit of one run; 0: 60 */
+    const void  *arg;        /* for bodies that stand for several tests: test_running()->arg */
     struct test *next;
 };
 
-void test_register(struct test *t);
+void               test_register(struct test *t);
+const struct test *test_running(void);
 
 #define TEST(name_) TEST_WITH(name_, .no_torture = NULL)
 
