@@ -57,7 +57,7 @@ struct upp__anthropic_block {
 
 static struct upp__anthropic_own *own_of(struct upp__reader *r)
 {
-    return upp__own(r);
+    return r->own;
 }
 
 /* The reader's own buffer, empty. */
