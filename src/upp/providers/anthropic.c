@@ -27,7 +27,7 @@ struct body {
     yyjson_val               *params; /* NULL: none */
     struct wj_writer          w;
     size_t                    message, part; /* what is being written, for errors and losses */
-    bool                      open;          /* a message of the wire is */
+    const char               *role;          /* of the wire's message that is open; NULL: none */
 };
 
 /* ---- Small things --------------------------------------------------------------------------------------------------
@@ -124,23 +124,27 @@ static void put_metadata(struct body *b, struct upp_str metadata, yyjson_val *ma
         put_value(b, "cache_control", mark);
 }
 
-static void begin(struct body *b, const char *role)
-{
-    if (b->open)
-        return;
-    b->open = true;
-    wj_write_open(&b->w, '{');
-    put(b, "role", wb_cstr(role));
-    put_open(b, "content", '[');
-}
+static const char user[] = "user", assistant[] = "assistant";
 
 static void finish(struct body *b)
 {
-    if (!b->open)
+    if (!b->role)
         return;
-    b->open = false;
+    b->role = NULL;
     wj_write_close(&b->w, ']');
     wj_write_close(&b->w, '}');
+}
+
+/* A block of this role comes: messages in a row of the same role are one on the wire. */
+static void begin(struct body *b, const char *role)
+{
+    if (b->role == role)
+        return;
+    finish(b);
+    b->role = role;
+    wj_write_open(&b->w, '{');
+    put(b, "role", wb_cstr(role));
+    put_open(b, "content", '[');
 }
 
 static void put_block(struct body *b, const char *type)
@@ -311,7 +315,7 @@ static void put_result(struct body *b, const struct upp_part *p, yyjson_val *mar
 {
     yyjson_val    *value = look(b, p->text);
     struct upp_str text  = is_shown(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
-    begin(b, "user");
+    begin(b, user);
     put_block(b, "tool_result");
     put(b, "tool_use_id", fit_id(b, p->id));
     if (!text.p)
@@ -357,7 +361,7 @@ static void put_user(struct body *b, size_t at, unsigned kinds)
             (void)refuse(b, why ? why : "this is nothing that a user says", p->media ? p->media->mime : UPP_STR(""));
             return;
         }
-        begin(b, "user");
+        begin(b, user);
         put_block(b, p->kind == UPP_PART_TEXT ? "text" : p->kind == UPP_PART_IMAGE ? "image" : "document");
         if (p->kind == UPP_PART_TEXT)
             put(b, "text", p->text);
@@ -409,7 +413,7 @@ static void put_raw(struct body *b, yyjson_val *raw)
     {
         if (wb_str_eq(upp__get_str(block, "type"), UPP_STR("text")) && is_blank(upp__get_str(block, "text")))
             continue;
-        begin(b, "assistant");
+        begin(b, assistant);
         wj_write_value(&b->w, block);
     }
 }
@@ -463,7 +467,7 @@ static void put_assistant(struct body *b, size_t at)
         }
         if (!is_said(p, ~0u))
             continue;
-        begin(b, "assistant");
+        begin(b, assistant);
         if (p->kind == UPP_PART_TEXT)
             put_text(b, p->text, at + 1 == b->req->n_messages && i + 1 == last);
         else
@@ -473,21 +477,21 @@ static void put_assistant(struct body *b, size_t at)
     }
 }
 
-/* Messages in a row of the same role are one on the wire, with all results first. */
+/* What stands between two answers of the model goes with all results first. */
 static void put_messages(struct body *b)
 {
     const struct upp_request *req = b->req;
     put_open(b, "messages", '[');
     for (size_t at = 0, end; at < req->n_messages; at = end) {
-        bool assistant = req->messages[at]->role == UPP_ROLE_ASSISTANT;
-        for (end = at; end < req->n_messages && (req->messages[end]->role == UPP_ROLE_ASSISTANT) == assistant;)
-            end++;
-        for (size_t i = at; i < end && !assistant; i++)
-            put_user(b, i, UPP_PARTS_RESULTS);
+        end = at;
+        while (end < req->n_messages && req->messages[end]->role != UPP_ROLE_ASSISTANT)
+            put_user(b, end++, UPP_PARTS_RESULTS);
         for (size_t i = at; i < end; i++)
-            assistant ? put_assistant(b, i) : put_user(b, i, UPP_PARTS_CONTENT);
-        finish(b);
+            put_user(b, i, UPP_PARTS_CONTENT);
+        if (end < req->n_messages)
+            put_assistant(b, end++);
     }
+    finish(b);
     wj_write_close(&b->w, ']');
 }
 
