@@ -9,9 +9,7 @@
  */
 #include "upp/providers/anthropic.h"
 
-#include "base/base64.h"
 #include "base/str.h"
-#include "base/utf8.h"
 
 enum {
     MAX_TOKENS = 4096,
@@ -153,139 +151,19 @@ static void put_block(struct body *b, const char *type)
     put(b, "type", wb_cstr(type));
 }
 
-static void put_source(struct body *b, const char *type, struct upp_str mime, const char *name, struct upp_str data)
-{
-    put_open(b, "source", '{');
-    put(b, "type", wb_cstr(type));
-    if (mime.p)
-        put(b, "media_type", mime);
-    put(b, name, data);
-    wj_write_close(&b->w, '}');
-}
-
-/* The API looks at the bytes, and refuses an image that is not what it is said to be: how they begin comes first. No
- * text: it takes no such images. */
-static struct upp_str image_type(const struct upp_media *m)
-{
-    static const struct {
-        const char *mime, *base64;
-        size_t      at;
-    } rows[] = {{"image/png", "iVBORw0KGg", 0},
-                {"image/jpeg", "/9j/", 0},
-                {"image/gif", "R0lGOD", 0},
-                {"image/webp", "RUJQ", 12}}; /* RIFF....W EBP */
-    for (size_t i = 0; i < WB_LEN(rows); i++)
-        if (wb_str_starts(wb_str_sub(m->data, rows[i].at, SIZE_MAX), wb_cstr(rows[i].base64)))
-            return wb_cstr(rows[i].mime);
-    for (size_t i = 0; i < WB_LEN(rows); i++)
-        if (wb_str_eq_nocase(m->mime, wb_cstr(rows[i].mime)))
-            return wb_cstr(rows[i].mime);
-    return wb_str_eq_nocase(m->mime, UPP_STR("image/jpg")) ? UPP_STR("image/jpeg") : (struct upp_str){0};
-}
-
-static bool is_text_type(struct upp_str mime)
-{
-    return wb_str_starts(mime, UPP_STR("text/"));
-}
-
-/* Why the API does not take this; NULL: it does. */
-static const char *media_refused(uint8_t kind, const struct upp_media *m)
-{
-    if (kind == UPP_PART_IMAGE)
-        return m->source == UPP_SOURCE_URL || image_type(m).p ? NULL
-                                                              : "Anthropic takes images as JPEG, PNG, GIF and WebP";
-    if (kind == UPP_PART_DOCUMENT) {
-        bool fits = m->source == UPP_SOURCE_URL || m->source == UPP_SOURCE_TEXT || is_text_type(m->mime) ||
-                    wb_str_eq_nocase(m->mime, UPP_STR("application/pdf"));
-        return fits ? NULL : "Anthropic takes documents as PDF and as text";
-    }
-    return kind == UPP_PART_AUDIO   ? "Anthropic takes no audio"
-           : kind == UPP_PART_VIDEO ? "Anthropic takes no video"
-                                    : "Anthropic takes no binary data";
-}
-
-/* A text that came as bytes. */
-static void put_decoded(struct body *b, const struct upp_media *m)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(MAX_JSON);
-    WB_CLEANUP(wb_buf_done) struct wb_buf text  = WB_BUF(3u * MAX_JSON);
-    struct upp_err                        why   = {0};
-    int                                   r     = wb_base64_decode(m->data, &bytes, &why);
-    if (r == -UPP_EINVALID)
-        r = refuse(b, why.msg, (struct upp_str){0});
-    wb_utf8_add_clean(&text, wb_buf_str(&bytes));
-    if (r == 0)
-        r = wb_buf_check(&text, b->err);
-    if (r < 0)
-        wj_writer_fail(&b->w, r);
-    put_source(b, "text", UPP_STR("text/plain"), "data", wb_buf_str(&text));
-}
-
-/* The members of an image or a document that the API takes. */
+/* The members of an image or a document that is not refused. */
 static void put_media(struct body *b, uint8_t kind, const struct upp_media *m)
 {
-    bool document = kind == UPP_PART_DOCUMENT;
-    if (m->source == UPP_SOURCE_URL)
-        put_source(b, "url", (struct upp_str){0}, "url", m->data);
-    else if (!document)
-        put_source(b, "base64", image_type(m), "data", m->data);
-    else if (m->source == UPP_SOURCE_TEXT)
-        put_source(b, "text", UPP_STR("text/plain"), "data", m->data);
-    else if (is_text_type(m->mime))
-        put_decoded(b, m);
-    else
-        put_source(b, "base64", UPP_STR("application/pdf"), "data", m->data);
-    if (document && m->title.p)
-        put(b, "title", m->title);
+    struct upp_err why = {0};
+    int            r   = upp__anthropic_write_media(&b->w, kind, m, &why);
+    if (r == -UPP_EINVALID)
+        (void)refuse(b, why.msg, (struct upp_str){0});
+    else if (r < 0)
+        wj_writer_fail(&b->w, upp_fail(b->err, (enum upp_code) - r, "%s", why.msg));
 }
 
 /* ---- Results of tools
  * ------------------------------------------------------------------------------------------------ */
-
-/* A block as UPP writes it in JSON. False: this is none that a result can hold. */
-struct shown {
-    uint8_t          kind;
-    struct upp_str   text;
-    struct upp_media media;
-};
-
-static bool read_shown(yyjson_val *v, struct shown *ret)
-{
-    struct upp_str type = upp__get_str(v, "type"), from;
-    yyjson_val    *source;
-    *ret = (struct shown){.text = upp__get_str(v, "text")};
-    if (wb_str_eq(type, UPP_STR("text")) && ret->text.p)
-        return ret->kind = UPP_PART_TEXT, true;
-    ret->kind = wb_str_eq(type, UPP_STR("image")) ? UPP_PART_IMAGE : UPP_PART_DOCUMENT;
-    if (ret->kind == UPP_PART_DOCUMENT && !wb_str_eq(type, UPP_STR("document")))
-        return false;
-    source     = upp__get(v, "source");
-    from       = upp__get_str(source, "type");
-    ret->media = (struct upp_media){.source = UPP_SOURCE_BASE64,
-                                    .data   = upp__get_str(source, "data"),
-                                    .mime   = upp__get_str(v, "mimeType"),
-                                    .title  = upp__get_str(v, "title")};
-    if (wb_str_eq(from, UPP_STR("url"))) {
-        ret->media.source = UPP_SOURCE_URL;
-        ret->media.data   = upp__get_str(source, "url");
-    } else if (wb_str_eq(from, UPP_STR("text")))
-        ret->media.source = UPP_SOURCE_TEXT;
-    else if (!wb_str_eq(from, UPP_STR("base64")) && !wb_str_eq(from, UPP_STR("bytes")))
-        return false;
-    return ret->media.data.p;
-}
-
-/* An array of blocks, and nothing but blocks? */
-static bool is_shown(yyjson_val *v)
-{
-    size_t       i, n;
-    yyjson_val  *item;
-    struct shown s;
-    if (!yyjson_arr_size(v))
-        return false;
-    yyjson_arr_foreach(v, i, n, item) if (!read_shown(item, &s)) return false;
-    return true;
-}
 
 static void put_shown(struct body *b, yyjson_val *blocks)
 {
@@ -294,8 +172,10 @@ static void put_shown(struct body *b, yyjson_val *blocks)
     put_open(b, "content", '[');
     yyjson_arr_foreach(blocks, i, n, item)
     {
-        struct shown s;
-        const char  *why = read_shown(item, &s) && s.kind != UPP_PART_TEXT ? media_refused(s.kind, &s.media) : NULL;
+        struct upp__anthropic_shown s;
+        const char                 *why = upp__anthropic_read_shown(item, &s) && s.kind != UPP_PART_TEXT
+                                              ? upp__anthropic_refuses(s.kind, &s.media)
+                                              : NULL;
         if (s.kind == UPP_PART_TEXT && is_blank(s.text))
             continue;
         put_block(b, s.kind == UPP_PART_TEXT || why ? "text" : s.kind == UPP_PART_IMAGE ? "image" : "document");
@@ -314,14 +194,14 @@ static void put_shown(struct body *b, yyjson_val *blocks)
 static void put_result(struct body *b, const struct upp_part *p, yyjson_val *mark)
 {
     yyjson_val    *value = look(b, p->text);
-    struct upp_str text  = is_shown(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
+    struct upp_str text  = upp__anthropic_is_shown(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
     begin(b, user);
     put_block(b, "tool_result");
     put(b, "tool_use_id", fit_id(b, p->id));
     if (!text.p)
         put_shown(b, value);
-    else if (!is_blank(text))
-        put(b, "content", text);
+    else if (!is_blank(text) || p->is_error) /* an error has to say something */
+        put(b, "content", is_blank(text) ? UPP_STR("the tool failed") : text);
     if (p->is_error) {
         wj_write_name(&b->w, UPP_STR("is_error"));
         wj_write_bool(&b->w, true);
@@ -357,7 +237,7 @@ static void put_user(struct body *b, size_t at, unsigned kinds)
             put_result(b, p, i + 1 == last ? mark : NULL);
             continue;
         }
-        if (p->kind != UPP_PART_TEXT && (!p->media || (why = media_refused(p->kind, p->media)))) {
+        if (p->kind != UPP_PART_TEXT && (!p->media || (why = upp__anthropic_refuses(p->kind, p->media)))) {
             (void)refuse(b, why ? why : "this is nothing that a user says", p->media ? p->media->mime : UPP_STR(""));
             return;
         }
@@ -566,7 +446,7 @@ static void put_body(struct body *b)
         wj_write_name(&b->w, UPP_STR("max_tokens"));
         wj_write_u64(&b->w, MAX_TOKENS + WB_MIN(budget, UINT32_MAX));
     }
-    if (b->req->system.n && !upp__get(b->params, "system"))
+    if (!is_blank(b->req->system) && !upp__get(b->params, "system"))
         put(b, "system", b->req->system);
     put_messages(b);
     put_tools(b);

@@ -1,8 +1,30 @@
-/* upp/providers/anthropic.h — what anthropic.c and anthropic_read.c know of each other. */
+/* upp/providers/anthropic.h — what the files of this adapter know of each other. */
 #ifndef UPP_PROVIDERS_ANTHROPIC_H
 #define UPP_PROVIDERS_ANTHROPIC_H
 
 #include "upp/adapter.h"
+
+/* ---- anthropic_media.c: images and documents ---- */
+
+/* Why the API does not take this; NULL: it does. */
+const char *upp__anthropic_refuses(uint8_t kind, const struct upp_media *m);
+
+/* The members of the block (it is open): of one that is not refused. -UPP_EINVALID: its bytes are no base64. */
+int upp__anthropic_write_media(struct wj_writer *w, uint8_t kind, const struct upp_media *m,
+                               struct upp_err *err) UPP_MUST_CHECK;
+
+/* A block as UPP writes it in JSON, inside of a tool's result. */
+struct upp__anthropic_shown {
+    uint8_t          kind; /* text, image, document */
+    struct upp_str   text;
+    struct upp_media media;
+};
+
+/* False: this is none that a result can hold. */
+bool upp__anthropic_read_shown(yyjson_val *v, struct upp__anthropic_shown *ret);
+bool upp__anthropic_is_shown(yyjson_val *v); /* an array of blocks, and nothing but blocks? */
+
+/* ---- anthropic_read.c: answers ---- */
 
 struct upp__anthropic_block;
 
