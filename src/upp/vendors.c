@@ -8,8 +8,8 @@ enum { NO_MEDIA_BUT_IMAGES = UPP_CAN_DOCUMENTS | UPP_CAN_AUDIO | UPP_CAN_VIDEO }
 
 /* Those of one name stand together; the first of them is the default. */
 static const struct upp__provider providers[] = {
-    /* with the adapters:
     {"anthropic", NULL, &upp__anthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", 0, 0},
+    /* with the adapters:
     {"openai", "responses", &upp__openai_responses, "https://api.openai.com/v1", "OPENAI_API_KEY", 0, 0},
     {"openai", "chat", &upp__openai_chat, "https://api.openai.com/v1", "OPENAI_API_KEY",
      UPP__MAX_COMPLETION_TOKENS | UPP__DEVELOPER_ROLE, 0},
