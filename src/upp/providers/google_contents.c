@@ -153,19 +153,20 @@ static yyjson_val *next_call(yyjson_arr_iter *it)
 }
 
 /* Are the calls in raw those of the message? One that has no id there, or one that was taken, has one of ours here. */
-static bool same_calls(const struct upp_message *m, yyjson_val *raw)
+static bool same_calls(const struct said *s, yyjson_val *raw)
 {
     yyjson_arr_iter        it = yyjson_arr_iter_with(raw);
     const struct upp_part *p  = NULL;
     yyjson_val            *call;
     while ((call = next_call(&it))) {
-        p = upp_part_next(m, p, UPP_PARTS_CALLS);
+        p = upp_part_next(s->message, p, UPP_PARTS_CALLS);
         if (!p || !wb_str_eq(p->name, upp__get_str(call, "name")))
             return false;
-        if (!wb_str_eq(p->id, upp__get_str(call, "id")) && !upp__looks_minted(p->id))
+        if (!wb_str_eq(p->id, upp__get_str(call, "id")) && !upp__is_minted(s->minted, p->id) &&
+            !upp__looks_minted(p->id))
             return false;
     }
-    return !upp_part_next(m, p, UPP_PARTS_CALLS);
+    return !upp_part_next(s->message, p, UPP_PARTS_CALLS);
 }
 
 /* What it said, as it said it. */
@@ -225,7 +226,7 @@ static void put_model(struct contents *o, const struct upp_message *m)
 {
     yyjson_val *own = upp__look_own(o->b, m->metadata), *raw = upp__get(own, "raw");
     o->said = (struct said){.message = m, .minted = upp__get(own, "minted")};
-    if (yyjson_arr_size(raw) && same_calls(m, raw))
+    if (yyjson_arr_size(raw) && same_calls(&o->said, raw))
         o->said.raw = raw;
     begin_content(o->b, "model");
     if (o->said.raw)

@@ -96,8 +96,8 @@ int upp__google_finish(struct upp__reader *r, struct upp_err *err)
     yyjson_val             *usage = NULL;
     int                     e     = 0;
     if (how.code)
-        return upp_fail(err, (enum upp_code)how.code, "Google ended with %.*s: %.*s", UPP_FMT(g->finish),
-                        UPP_FMT(g->extras[UPP__GOOGLE_MESSAGE]));
+        return upp_fail(err, (enum upp_code)how.code, "Google ended with %.*s%s%.*s", UPP_FMT(g->finish),
+                        g->extras[UPP__GOOGLE_MESSAGE].n ? ": " : "", UPP_FMT(g->extras[UPP__GOOGLE_MESSAGE]));
     if (g->args && how.stop == UPP_STOP_END) /* else it was cut off, and never was one */
         e = upp__google_end_pieces(r, g, err);
     if (e >= 0 && g->usage.n)

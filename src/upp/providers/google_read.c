@@ -239,6 +239,8 @@ static int read_part(struct upp__reader *r, struct upp__google_own *g, yyjson_va
     static const char *const data_members[] = {"inlineData", NULL};
     yyjson_val              *text           = upp__get(part, "text"), *call, *data;
     bool                     thought        = yyjson_obj_size(part) > 1 && upp__get_true(part, "thought");
+    if (!yyjson_obj_size(part) || (yyjson_is_null(text) && yyjson_obj_size(part) == 1))
+        return 0; /* nothing; Google itself would not take it back */
     if (yyjson_is_str(text)) {
         say_text(r, g, wj_text(text), thought);
         if (yyjson_obj_size(part) == (thought ? 2 : 1))
