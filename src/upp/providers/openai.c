@@ -88,12 +88,23 @@ int upp__openai_end(struct upp__openai *o, const char *const *taken)
 
 /* ---- Metadata --------------------------------------------------------------------------------------------------- */
 
+/* JSON that may be none: NULL. But what there is no memory for is not none. */
+static yyjson_val *look(struct upp__openai *o, struct upp_str json)
+{
+    struct upp_err why = {0};
+    yyjson_val    *v   = NULL;
+    int            r   = json.n ? wj_read(o->a, json, NULL, &v, &why) : -UPP_EINVALID;
+    if (r == -UPP_ENOMEM && !o->w.failed) {
+        if (o->w.err)
+            *o->w.err = why;
+        wj_writer_fail(&o->w, r);
+    }
+    return r < 0 ? NULL : v;
+}
+
 yyjson_val *upp__openai_metadata(struct upp__openai *o, struct upp_str metadata)
 {
-    yyjson_val *all = NULL;
-    if (!metadata.n || wj_read(o->a, metadata, NULL, &all, NULL) < 0)
-        return NULL;
-    return upp__get(all, o->v->provider);
+    return upp__get(look(o, metadata), o->v->provider);
 }
 
 void upp__openai_members(struct upp__openai *o, yyjson_val *from, const char *const *names)
@@ -135,6 +146,12 @@ void upp__openai_refuse(struct upp__openai *o, const struct upp_part *p, const c
                                    p->kind < WB_LEN(kinds) && kinds[p->kind] ? kinds[p->kind] : "unknown", why));
     (void)snprintf(where, sizeof where, "/messages/%zu/content/%zu", o->message, at);
     wb_err_where(o->w.err, wb_cstr(where));
+}
+
+struct upp_str upp__openai_left_out(struct upp__openai *o, size_t result, const struct upp_part *p, const char *why)
+{
+    upp__loss(o->req, o->message, result, kinds[p->kind], why);
+    return wb_arena_printf(o->a, "[%s left out: %s]", kinds[p->kind], why);
 }
 
 struct upp_str upp__openai_data_url(struct upp__openai *o, const struct upp_media *m)
@@ -234,8 +251,7 @@ struct upp_str upp__openai_arguments(struct upp__openai *o, struct upp_str argum
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
     struct wj_writer                      w;
-    yyjson_val                           *v = NULL;
-    if (wj_read(o->a, arguments, NULL, &v, NULL) == 0 && yyjson_is_obj(v))
+    if (yyjson_is_obj(look(o, arguments)))
         return arguments;
     wj_writer_init(&w, &b, o->w.err);
     upp__write_arguments(&w, o->a, arguments);
@@ -285,10 +301,9 @@ static bool read_block(struct wb_arena *a, yyjson_val *v, struct upp_part *ret)
 /* An array of blocks and nothing else: how many of them; else 0. */
 static size_t read_blocks(struct upp__openai *o, struct upp_str result, struct upp_part **ret)
 {
-    yyjson_val *v = NULL, *item;
+    yyjson_val *v = wb_str_starts(wb_str_trim(result), UPP_STR("[")) ? look(o, result) : NULL, *item;
     size_t      n = 0;
-    if (!wb_str_starts(wb_str_trim(result), UPP_STR("[")) || wj_read(o->a, result, NULL, &v, NULL) < 0 ||
-                       !yyjson_arr_size(v))
+    if (!yyjson_arr_size(v))
         return 0;
     yyjson_arr_iter it = yyjson_arr_iter_with(v);
     *ret               = wb_new_n(o->a, struct upp_part, yyjson_arr_size(v));

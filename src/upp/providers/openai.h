@@ -44,6 +44,9 @@ void upp__openai_marks(struct upp__openai *o, const struct upp_part *p, bool las
 /* This part cannot be said: -UPP_EINVALID with its place. */
 void upp__openai_refuse(struct upp__openai *o, const struct upp_part *p, const char *why);
 
+/* The same for what a tool has shown: that has happened, so the model reads that it was left out. */
+struct upp_str upp__openai_left_out(struct upp__openai *o, size_t result, const struct upp_part *p, const char *why);
+
 /* "data:image/png;base64,...". */
 struct upp_str upp__openai_data_url(struct upp__openai *o, const struct upp_media *m);
 

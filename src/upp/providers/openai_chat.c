@@ -27,10 +27,6 @@ static void put_image(struct upp__openai *o, const struct upp_part *p)
 {
     static const char *const names[] = {"detail", NULL};
     const struct upp_media  *m       = p->media;
-    if (m->source != UPP_SOURCE_URL && !m->mime.n) {
-        upp__openai_refuse(o, p, "an image needs its mime type");
-        return;
-    }
     put_part(o, "image_url");
     upp__openai_name(o, "image_url");
     wj_write_open(&o->w, '{');
@@ -46,10 +42,6 @@ static void put_document(struct upp__openai *o, const struct upp_part *p)
         put_text(o, m->data);
         return;
     }
-    if (m->source == UPP_SOURCE_URL) {
-        upp__openai_refuse(o, p, "Chat Completions takes no documents by address: give their bytes");
-        return;
-    }
     put_part(o, "file");
     upp__openai_name(o, "file");
     wj_write_open(&o->w, '{');
@@ -58,44 +50,61 @@ static void put_document(struct upp__openai *o, const struct upp_part *p)
     wj_write_close(&o->w, '}');
 }
 
-static void put_audio(struct upp__openai *o, const struct upp_part *p)
+/* "wav", "mp3"; NULL: another one. */
+static const char *audio_format(const struct upp_media *m)
 {
     static const char *const formats[][2] = {{"audio/wav", "wav"},
                                              {"audio/x-wav", "wav"},
                                              {"audio/wave", "wav"},
                                              {"audio/mpeg", "mp3"},
                                              {"audio/mp3", "mp3"}};
-    const char              *format       = NULL;
-    for (size_t i = 0; i < WB_LEN(formats); i++)
-        if (wb_str_eq_nocase(p->media->mime, wb_cstr(formats[i][0])))
-            format = formats[i][1];
-    if (!format || p->media->source == UPP_SOURCE_URL) {
-        upp__openai_refuse(o, p, "Chat Completions takes audio as WAV or MP3");
-        return;
-    }
+    for (size_t i = 0; i < WB_LEN(formats) && m->source != UPP_SOURCE_URL; i++)
+        if (wb_str_eq_nocase(m->mime, wb_cstr(formats[i][0])))
+            return formats[i][1];
+    return NULL;
+}
+
+static void put_audio(struct upp__openai *o, const struct upp_part *p)
+{
     put_part(o, "input_audio");
     upp__openai_name(o, "input_audio");
     wj_write_open(&o->w, '{');
     upp__openai_str(o, "data", p->media->data);
-    upp__openai_str(o, "format", wb_cstr(format));
+    upp__openai_str(o, "format", wb_cstr(audio_format(p->media)));
     wj_write_close(&o->w, '}');
+}
+
+/* Why a part cannot be said; NULL: it can. */
+static const char *refused(const struct upp_part *p)
+{
+    const struct upp_media *m = p->media;
+    if (p->kind == UPP_PART_TEXT)
+        return NULL;
+    if (p->kind == UPP_PART_IMAGE && m)
+        return m->source != UPP_SOURCE_URL && !m->mime.n ? "an image needs its mime type" : NULL;
+    if (p->kind == UPP_PART_DOCUMENT && m)
+        return m->source == UPP_SOURCE_URL ? "Chat Completions takes no documents by address: give their bytes" : NULL;
+    if (p->kind == UPP_PART_AUDIO && m)
+        return audio_format(m) ? NULL : "Chat Completions takes audio as WAV or MP3";
+    return "Chat Completions has no such content";
 }
 
 /* One part; `last` of its message. */
 static void put_content(struct upp__openai *o, const struct upp_part *p, bool last)
 {
-    if (p->kind == UPP_PART_TEXT)
-        put_text(o, p->text);
-    else if (p->kind == UPP_PART_IMAGE && p->media)
-        put_image(o, p);
-    else if (p->kind == UPP_PART_DOCUMENT && p->media)
-        put_document(o, p);
-    else if (p->kind == UPP_PART_AUDIO && p->media)
-        put_audio(o, p);
-    else {
-        upp__openai_refuse(o, p, "Chat Completions has no such content");
+    const char *why = refused(p);
+    if (why) {
+        upp__openai_refuse(o, p, why);
         return;
     }
+    if (p->kind == UPP_PART_TEXT)
+        put_text(o, p->text);
+    else if (p->kind == UPP_PART_IMAGE)
+        put_image(o, p);
+    else if (p->kind == UPP_PART_DOCUMENT)
+        put_document(o, p);
+    else
+        put_audio(o, p);
     upp__openai_marks(o, p, last);
     wj_write_close(&o->w, '}');
 }
@@ -122,7 +131,8 @@ static void put_user(struct upp__openai *o, const struct upp_message *m)
 {
     size_t last = 0, n = count_said(m, &last);
     put_role(o, "user");
-    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n && !m->metadata.n))
+    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n &&
+                   !upp__openai_metadata(o, m->metadata)))
         upp__openai_str(o, "content", n ? m->parts[last].text : UPP_STR(""));
     else {
         upp__openai_name(o, "content");
@@ -248,9 +258,14 @@ static void put_media_of(struct upp__openai *o, const struct upp_message *m, siz
         return;
     put_text(o, wb_arena_printf(o->a, "Result of the call %.*s:", UPP_FMT(m->parts[part].id)));
     wj_write_close(&o->w, '}');
-    for (size_t i = 0; i < s.n; i++)
+    for (size_t i = 0; i < s.n; i++) {
+        const char     *why = refused(&s.parts[i]);
+        struct upp_part out = {.kind = UPP_PART_TEXT};
+        if (why)
+            out.text = upp__openai_left_out(o, part, &s.parts[i], why);
         if (s.parts[i].kind != UPP_PART_TEXT)
-            put_content(o, &s.parts[i], false);
+            put_content(o, why ? &out : &s.parts[i], false);
+    }
 }
 
 /* Messages of results in a row, then what they show. */

@@ -290,8 +290,10 @@ static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *c
         if (upp__openai_error(choice, &t)) /* OpenRouter */
             return upp__openai_fail(&t, err);
     read_said(r, c, yyjson_is_obj(delta) ? delta : upp__get(choice, "message"), !yyjson_is_obj(delta));
-    if (finish.n)
+    if (finish.n) {
         c->finish = wb_arena_dup(&r->keep, finish);
+        read_usage(r, c, upp__get(choice, "usage")); /* Moonshot, at times */
+    }
     return 0;
 }
 

@@ -27,10 +27,6 @@ static void put_image(struct upp__openai *o, const struct upp_part *p)
 {
     static const char *const names[] = {"detail", NULL};
     const struct upp_media  *m       = p->media;
-    if (m->source != UPP_SOURCE_URL && !m->mime.n) {
-        upp__openai_refuse(o, p, "an image needs its mime type");
-        return;
-    }
     put_part(o, "input_image");
     upp__openai_str(o, "image_url", m->source == UPP_SOURCE_URL ? m->data : upp__openai_data_url(o, m));
     upp__openai_members(o, upp__openai_metadata(o, p->metadata), names);
@@ -52,18 +48,31 @@ static void put_document(struct upp__openai *o, const struct upp_part *p)
     upp__openai_str(o, "file_data", upp__openai_data_url(o, m));
 }
 
-static void put_content(struct upp__openai *o, const struct upp_part *p, bool last)
+/* Why a part cannot be said; NULL: it can. */
+static const char *refused(const struct upp_part *p)
 {
     if (p->kind == UPP_PART_TEXT)
-        put_text(o, p->text);
-    else if (p->kind == UPP_PART_IMAGE && p->media)
-        put_image(o, p);
-    else if (p->kind == UPP_PART_DOCUMENT && p->media)
-        put_document(o, p);
-    else {
-        upp__openai_refuse(o, p, "the Responses API has no such content");
+        return NULL;
+    if (!p->media || (p->kind != UPP_PART_IMAGE && p->kind != UPP_PART_DOCUMENT))
+        return "the Responses API has no such content";
+    return p->kind == UPP_PART_IMAGE && p->media->source != UPP_SOURCE_URL && !p->media->mime.n
+               ? "an image needs its mime type"
+               : NULL;
+}
+
+static void put_content(struct upp__openai *o, const struct upp_part *p, bool last)
+{
+    const char *why = refused(p);
+    if (why) {
+        upp__openai_refuse(o, p, why);
         return;
     }
+    if (p->kind == UPP_PART_TEXT)
+        put_text(o, p->text);
+    else if (p->kind == UPP_PART_IMAGE)
+        put_image(o, p);
+    else
+        put_document(o, p);
     upp__openai_marks(o, p, last);
     wj_write_close(&o->w, '}');
 }
@@ -89,7 +98,8 @@ static void put_user(struct upp__openai *o, const struct upp_message *m)
             last = i;
         }
     put_role(o, "user");
-    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n && !m->metadata.n))
+    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n &&
+                   !upp__openai_metadata(o, m->metadata)))
         upp__write_text(&o->w, n ? m->parts[last].text : UPP_STR(""));
     else {
         wj_write_open(&o->w, '[');
@@ -99,6 +109,16 @@ static void put_user(struct upp__openai *o, const struct upp_message *m)
         wj_write_close(&o->w, ']');
     }
     wj_write_close(&o->w, '}');
+}
+
+static void put_shown(struct upp__openai *o, size_t result, const struct upp_part *p)
+{
+    const char     *why = refused(p);
+    struct upp_part out = {.kind = UPP_PART_TEXT};
+    if (why)
+        out.text = upp__openai_left_out(o, result, p, why);
+    if (is_said(p))
+        put_content(o, why ? &out : p, false);
 }
 
 static void put_results(struct upp__openai *o, const struct upp_message *m)
@@ -113,8 +133,7 @@ static void put_results(struct upp__openai *o, const struct upp_message *m)
         if (s.media) {
             wj_write_open(&o->w, '[');
             for (size_t i = 0; i < s.n; i++)
-                if (is_said(&s.parts[i]))
-                    put_content(o, &s.parts[i], false);
+                put_shown(o, k, &s.parts[i]);
             wj_write_close(&o->w, ']');
         } else
             upp__write_text(&o->w, upp__openai_join(o, s.parts, s.n, UPP_PART_TEXT, UPP_STR("\n\n")));
@@ -152,20 +171,21 @@ static bool same_texts(const struct upp_message *m, yyjson_val *item, const stru
 }
 
 /* May the kept items go back? Not where the message says something else by now, nor where OpenAI has forgotten the
- * reasoning that an id stands for. */
+ * reasoning that an id stands for, nor where reasoning was all that came of the answer. */
 static bool is_whole(struct upp__openai *o, const struct upp_message *m, yyjson_val *raw)
 {
     const struct upp_part *text = NULL, *call = NULL;
     yyjson_val            *item;
-    bool                   stored = upp__get_true(o->params, "store");
-    yyjson_arr_iter        it     = yyjson_arr_iter_with(raw);
+    bool                   stored = upp__get_true(o->params, "store"), led = true;
+    yyjson_arr_iter        it = yyjson_arr_iter_with(raw);
     if (!yyjson_is_arr(raw))
         return false;
     while ((item = yyjson_arr_iter_next(&it))) {
         struct upp_str type = upp__get_str(item, "type");
+        led                 = !wb_str_eq(type, UPP_STR("reasoning"));
         if (wb_str_eq(type, UPP_STR("message")) && !same_texts(m, item, &text))
             return false;
-        if (wb_str_eq(type, UPP_STR("reasoning")) && !stored && !upp__get_str(item, "encrypted_content").n)
+        if (!led && !stored && !upp__get_str(item, "encrypted_content").n)
             return false;
         if (!wb_str_eq(type, UPP_STR("function_call")))
             continue;
@@ -174,7 +194,7 @@ static bool is_whole(struct upp__openai *o, const struct upp_message *m, yyjson_
             return false;
     }
     /* What follows the last one is what nobody kept. */
-    return !next_said(m, text, UPP_PART_TEXT) && !next_said(m, call, UPP_PART_CALL);
+    return led && !next_said(m, text, UPP_PART_TEXT) && !next_said(m, call, UPP_PART_CALL);
 }
 
 static void put_call(struct upp__openai *o, const struct upp_part *p)
