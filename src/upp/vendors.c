@@ -13,8 +13,6 @@ static const struct upp__provider providers[] = {
     {"openai", "responses", &upp__openai_responses, "https://api.openai.com/v1", "OPENAI_API_KEY", 0, 0},
     {"openai", "chat", &upp__openai_chat, "https://api.openai.com/v1", "OPENAI_API_KEY",
      UPP__MAX_COMPLETION_TOKENS | UPP__DEVELOPER_ROLE, 0},
-    {"google", NULL, &upp__google, "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY", 0, 0},
-    {"ollama", NULL, &upp__ollama, "http://127.0.0.1:11434", "OLLAMA_API_KEY", UPP__KEY_OPTIONAL, 0},
     {"openrouter", NULL, &upp__openai_chat, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY",
     UPP__REASONING_DETAILS, 0},
     {"xai", NULL, &upp__openai_chat, "https://api.x.ai/v1", "XAI_API_KEY", UPP__REASONING_APART, NO_MEDIA_BUT_IMAGES},
@@ -27,6 +25,8 @@ static const struct upp__provider providers[] = {
     {"vllm", NULL, &upp__openai_chat, NULL, "VLLM_API_KEY", UPP__KEY_OPTIONAL, 0},
     {"llamacpp", NULL, &upp__openai_chat, "http://127.0.0.1:8080/v1", "LLAMACPP_API_KEY", UPP__KEY_OPTIONAL, 0},
     */
+    {"google", NULL, &upp__google, "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY", 0, 0},
+    {"ollama", NULL, &upp__ollama, "http://127.0.0.1:11434", "OLLAMA_API_KEY", UPP__KEY_OPTIONAL, 0},
     {0},
 };
 
