@@ -184,6 +184,7 @@ static int stop(struct upp_stream *s, int r)
 {
     s->phase  = OVER;
     s->failed = r;
+    s->at = s->n_queue = 0;
     if (s->why.code == 0)
         s->why.code = -r;
     close_step(s);
@@ -333,7 +334,6 @@ int upp_stream_next(struct upp_stream *s, struct upp_event *ret, struct upp_err 
         if (r > 0)
             return 1;
         if (r < 0) {
-            s->n_queue = 0;
             if (err)
                 *err = s->why;
             return r;
