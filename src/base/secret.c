@@ -33,16 +33,34 @@ static struct wb_secret *map(size_t n)
     return s;
 }
 
-int wb_secret_new(struct upp_str text, struct wb_secret **ret, struct upp_err *err)
+int wb_secret_room(size_t n, struct wb_secret **ret, char **into, struct upp_err *err)
 {
-    if (text.n > WB_SECRET_MAX)
+    if (n > WB_SECRET_MAX)
         return upp_fail(err, UPP_ELIMIT, "a secret of more than %d bytes", WB_SECRET_MAX);
-    struct wb_secret *s = map(text.n);
+    struct wb_secret *s = map(n);
     if (!s)
         return upp_fail(err, UPP_ENOMEM, "out of memory");
+    *into = s->bytes;
+    *ret  = s;
+    return 0;
+}
+
+void wb_secret_end(struct wb_secret *s, size_t n)
+{
+    s->n        = n;
+    s->bytes[n] = 0; /* what was written may have gone on after it */
+}
+
+int wb_secret_new(struct upp_str text, struct wb_secret **ret, struct upp_err *err)
+{
+    struct wb_secret *s = NULL;
+    char             *into;
+    int               r = wb_secret_room(text.n, &s, &into, err);
+    if (r < 0)
+        return r;
     if (text.n)
-        memcpy(s->bytes, text.p, text.n);
-    s->n = text.n;
+        memcpy(into, text.p, text.n);
+    wb_secret_end(s, text.n);
     *ret = s;
     return 0;
 }

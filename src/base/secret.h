@@ -25,6 +25,10 @@ int wb_secret_new(struct upp_str text, struct wb_secret **ret, struct upp_err *e
 int wb_secret_env(const char *name, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
 int wb_secret_file(const char *path, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* One that somebody else writes: room for n bytes at *into, cleared; then how many they were, at most n. */
+int  wb_secret_room(size_t n, struct wb_secret **ret, char **into, struct upp_err *err) UPP_MUST_CHECK;
+void wb_secret_end(struct wb_secret *s, size_t n);
+
 struct wb_secret *wb_secret_free(struct wb_secret *s); /* NULL is fine; returns NULL */
 
 /* The bytes, followed by a NUL that is not counted; good for as long as the secret is. */

@@ -220,30 +220,28 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
 {
     const struct weft_retry *retry = &a->run->pub.agent->retry;
     unsigned                 max   = retry->max_attempts ? retry->max_attempts : 3;
+    struct upp_err           own, *why = err ? err : &own;
     for (unsigned n = a->run->voids + 1;; n++) {
         int r = a->open ? 0 : open_message(a, err);
         if (r < 0)
             return r;
-        a->request.attempt = n;
-        struct upp_err why = {0};
+        a->request.attempt  = n;
+        why->retry_after_ms = 0; /* whoever fails says more */
         wb_crashpoint("ask.open");
-        r = attempt(a, &why);
+        r = attempt(a, why);
         wb_crashpoint("ask.said");
         if (r >= 0)
             return 0;
-        bool again = n < max && worth_again(r);
-        if (!again) {
-            if (err)
-                *err = why;
+        if (n >= max || !worth_again(r))
             return r;
-        }
+        uint64_t wait_ms = delay_ms(retry, n, why);
         if (a->said) {
             r       = void_attempt(a, err);
             a->said = false;
         } else
             r = 0;
         if (r >= 0)
-            r = weft_sleep_ms(delay_ms(retry, n, &why), err);
+            r = weft_sleep_ms(wait_ms, err);
         if (r < 0)
             return r;
     }
@@ -259,7 +257,7 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
     struct upp_message *m     = wb_new(&run->memory, struct upp_message);
     struct wm_entry    *entry = said && m ? wr_draft_entry(run, err) : NULL;
     struct wm_event    *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
-    int                 r     = ev ? wr_open_take(a->open, &run->memory, entry, err) : -UPP_ENOMEM;
+    int                 r     = ev ? wr_open_take(a->open, entry, err) : -UPP_ENOMEM;
     if (r < 0) {
         run->draft.entries.n -= entry != NULL;
         run->draft.records.n -= ev != NULL;

@@ -14,9 +14,13 @@ struct upp__trouble {
     uint64_t       retry_ms; /* 0: not said; UINT64_MAX: said not to try again */
 };
 
-/* Fills err (provider, http, retry_after_ms, where = the request id, msg) and returns the code, below 0. Never shows
- * `key` where the vendor repeats it in its message. */
+/* Fills err (http, retry_after_ms, where = the request id, cause = the vendor's words, msg) and returns the code, below
+ * 0. Never shows `key` where the vendor repeats it in its message. */
 int upp__trouble_fail(const struct upp__trouble *t, struct upp_str key, struct upp_err *err);
+
+/* The same for an error that was made without the key at hand, as those inside of a stream: its texts lose what is of
+ * the key. Eight bytes of it in a row are a piece of it; a key of less than four is no secret. */
+void upp__mask(struct upp_err *err, struct upp_str key);
 
 /* What the headers say about trying again, as retry_ms: x-should-retry, retry-after-ms, retry-after in seconds (also
  * 1.5) or as a date. `now_ms` since 1970. Cut to max_ms. */

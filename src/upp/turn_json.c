@@ -189,7 +189,12 @@ static struct upp_str string(struct get *g, yyjson_val *object, const char *name
     yyjson_val *v = member(object, name);
     if (v && yyjson_is_str(v))
         return wb_arena_dup(&g->turn->arena, wj_text(v));
-    refuse(g, v ? v : object, v ? "a string" : name);
+    if (v)
+        refuse(g, v, "a string");
+    else if (!g->failed) {
+        g->failed = upp_fail(g->err, UPP_EINVALID, "expected the member '%s'", name);
+        wj_pointer_err(g->err, g->root, object);
+    }
     return (struct upp_str){0};
 }
 

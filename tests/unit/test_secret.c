@@ -141,3 +141,19 @@ TEST(secret_from_a_file_has_limits)
     CHECK_INT(wb_secret_file("/nonexistent/key", &s, &err), -UPP_ENOTFOUND);
     CHECK_STR(wb_cstr(err.where), UPP_STR("/nonexistent/key"));
 }
+
+TEST(secret_that_others_write)
+{
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *s = NULL, *none = NULL;
+    char                                         *into;
+    CHECK(wb_secret_room(16, &s, &into, NULL) == 0);
+    CHECK_STR(wb_secret_reveal(s), UPP_STR(""));
+    memset(into, 'k', 16);
+    wb_secret_end(s, 5);
+    CHECK_STR(wb_secret_reveal(s), UPP_STR("kkkkk"));
+    CHECK(wb_secret_reveal(s).p[5] == 0);
+    wb_secret_end(s, 16);
+    CHECK(wb_secret_reveal(s).n == 16 && wb_secret_reveal(s).p[16] == 0);
+    CHECK_INT(wb_secret_room(WB_SECRET_MAX + 1, &none, &into, NULL), -UPP_ELIMIT);
+    ALWAYS(!none);
+}

@@ -263,3 +263,74 @@ TEST(stream_events_as_json)
         CHECK(same);
     }
 }
+
+/* ---- Trying again -------------------------------------------------------------------------------------------------
+ */
+
+struct again {
+    unsigned failed, succeeded, before;
+};
+
+static int again_failed(void *arg, const struct upp_err *why, unsigned attempt, uint64_t *ms)
+{
+    struct again *a = arg;
+    a->failed++;
+    *ms = 0;
+    return why->code == UPP_ERATE && attempt < 3;
+}
+
+static uint64_t again_before(void *arg)
+{
+    struct again *a = arg;
+    a->before++;
+    return 0;
+}
+
+static void again_succeeded(void *arg)
+{
+    struct again *a = arg;
+    a->succeeded++;
+}
+
+TEST(stream_tries_again_before_anything_was_said)
+{
+    static const struct {
+        const char *script;
+        int         r;
+        unsigned    failed, before;
+    } cases[] = {
+        {"{\"replies\":[{\"error\":{\"code\":\"RATE_LIMITED\"}},{\"error\":{\"code\":\"RATE_LIMITED\"}},"
+         "{\"parts\":[{\"text\":\"ok\"}]}]}",
+         0, 2, 3},
+        {"{\"replies\":[{\"error\":{\"code\":\"RATE_LIMITED\"}}]}", -UPP_ERATE, 3, 3},
+        {"{\"replies\":[{\"error\":{\"code\":\"INVALID_REQUEST\"}}]}", -UPP_EINVALID, 1, 1},
+        {"{\"replies\":[{\"parts\":[{\"text\":\"ok\"}],\"error\":{\"code\":\"RATE_LIMITED\",\"after\":0}}]}",
+         -UPP_ERATE, 0, 1},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        struct upp_err                                 err   = {0};
+        struct again                                   again = {0};
+        UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(cases[i].script);
+        UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
+        UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn  = NULL;
+        struct upp_retry_opts                          opts  = {.kind       = UPP_RETRY_CUSTOM,
+                                                                .on_failure = again_failed,
+                                                                .before     = again_before,
+                                                                .succeeded  = again_succeeded,
+                                                                .arg        = &again};
+        struct upp_retry                              *retry = NULL;
+        CHECK(model);
+        CHECK(upp_retry_new(&opts, &retry, &err) >= 0);
+        model->retry = retry;
+        test_note("case %zu", i);
+        int r = upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model), &llm, &err);
+        if (r >= 0)
+            r = upp_ask(llm, UPP_STR("x"), &turn, &err);
+        model->retry = NULL;
+        upp_retry_free(retry);
+        CHECK_INT(r, cases[i].r);
+        CHECK_INT(again.failed, cases[i].failed);
+        CHECK_INT(again.before, cases[i].before);
+        CHECK_INT(again.succeeded, r == 0);
+    }
+}
