@@ -895,6 +895,18 @@ int upp_http_call_read(struct upp_http_call *c, struct upp_str *ret, struct upp_
     }
 }
 
+enum { DRAIN_MS = 50 };
+
+void upp_http_call_drain(struct upp_http_call *c)
+{
+    struct upp_str rest;
+    uint64_t       until = wb_mono_ms() + DRAIN_MS;
+    c->total_at          = WB_MIN(c->total_at, until);
+    c->req.idle_ms       = DRAIN_MS;
+    while (upp_http_call_read(c, &rest, NULL) > 0 && wb_mono_ms() < until)
+        ; /* a failure is of no interest either: the answer was whole before it */
+}
+
 void upp_http_call_close(struct upp_http_call *c)
 {
     if (!c)

@@ -56,36 +56,35 @@ static bool is_google_file(struct upp_str url)
     return false;
 }
 
-/* The member of a part that a medium is. Why not: a sentence; NULL: it was written. */
-static const char *put_media(struct upp__body *b, uint8_t kind, const struct upp_media *m)
+/* Why Google does not take this; NULL: it does. */
+static const char *media_refused(const struct upp_media *m)
 {
     struct upp_str mime, data;
-    if (m->source == UPP_SOURCE_TEXT) {
-        upp__put(b, "text", m->data);
+    if (!m)
+        return "there is nothing in it";
+    if (m->source == UPP_SOURCE_TEXT || upp__media_bytes(m, &mime, &data))
         return NULL;
-    }
-    if (upp__media_bytes(m, &mime, &data)) {
-        put_inline(b, mime, data);
-        return NULL;
-    }
     if (m->source != UPP_SOURCE_URL)
         return "Google wants to know the type of the data, and it has none";
-    if (!is_google_file(m->data))
-        return "Google takes addresses of its own files only: send the data itself";
-    upp__put_open(b, "fileData", '{');
-    if (m->mime.n && (kind != UPP_PART_IMAGE || !wb_str_eq(m->mime, UPP_STR("image/*"))))
-        upp__put(b, "mimeType", m->mime);
-    upp__put(b, "fileUri", m->data);
-    wj_write_close(&b->w, '}');
-    return NULL;
+    return is_google_file(m->data) ? NULL : "Google takes addresses of its own files only: send the data itself";
 }
 
 static void put_media_part(struct upp__body *b, const struct upp_part *p)
 {
+    const struct upp_media *m = p->media;
+    struct upp_str          mime, data;
     wj_write_open(&b->w, '{');
-    const char *why = p->media ? put_media(b, p->kind, p->media) : "there is nothing in it";
-    if (why)
-        upp__refuse(b, why);
+    if (m->source == UPP_SOURCE_TEXT)
+        upp__put(b, "text", m->data);
+    else if (upp__media_bytes(m, &mime, &data))
+        put_inline(b, mime, data);
+    else {
+        upp__put_open(b, "fileData", '{');
+        if (m->mime.n)
+            upp__put(b, "mimeType", m->mime);
+        upp__put(b, "fileUri", m->data);
+        wj_write_close(&b->w, '}');
+    }
     upp__put_rest(b, upp__look_own(b, p->metadata), part_members);
     wj_write_close(&b->w, '}');
 }
@@ -118,9 +117,12 @@ static void put_user(struct upp__body *b, const struct upp_message *m)
             upp__put(b, "text", p->text);
             upp__put_rest(b, upp__look_own(b, p->metadata), part_members);
             wj_write_close(&b->w, '}');
-        } else if (p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY)
-            put_media_part(b, p);
-        else if (p->kind != UPP_PART_TEXT)
+        } else if (p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY) {
+            if (media_refused(p->media))
+                upp__refuse(b, media_refused(p->media));
+            else
+                put_media_part(b, p);
+        } else if (p->kind != UPP_PART_TEXT)
             upp__lose(b, upp__kind_name(p->kind), "users do not say such things to Google");
     }
     end_content(b);
@@ -217,8 +219,12 @@ static void put_parts(struct upp__body *b, const struct said *s)
         else if (p->kind == UPP_PART_CALL) {
             put_call(b, p, upp__is_minted(s->minted, p->id), sign);
             sign = false;
-        } else if (p->kind != UPP_PART_TEXT && p->media)
-            put_media_part(b, p);
+        } else if (p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY) {
+            if (media_refused(p->media)) /* of the past: nobody can say it otherwise any more */
+                upp__lose(b, upp__kind_name(p->kind), media_refused(p->media));
+            else
+                put_media_part(b, p);
+        }
     }
 }
 

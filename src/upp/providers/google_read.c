@@ -18,6 +18,13 @@ static void note(struct upp__reader *r, int failed)
         r->failed = failed;
 }
 
+/* A buffer begins all zero; a test sets less. */
+static void limit(struct wb_buf *b)
+{
+    if (!b->max)
+        b->max = UPP__GOOGLE_MAX_RAW;
+}
+
 /* ---- The vendor's own parts
  * ------------------------------------------------------------------------------------------- */
 
@@ -25,7 +32,7 @@ static void note(struct upp__reader *r, int failed)
 static struct wj_writer raw_writer(struct upp__google_own *g)
 {
     struct wj_writer w;
-    g->raw.max = UPP__GOOGLE_MAX_RAW;
+    limit(&g->raw);
     wj_writer_init(&w, &g->raw, NULL);
     w.comma = g->raw.n > 0;
     return w;
@@ -53,8 +60,8 @@ static void raw_text(struct upp__reader *r, struct upp__google_own *g, struct up
 {
     if (thought != g->thought)
         upp__google_raw_text_ends(r, g);
-    g->thought  = thought;
-    g->text.max = UPP__GOOGLE_MAX_RAW;
+    g->thought = thought;
+    limit(&g->text);
     wb_wtf8_add(&g->text, text);
     note(r, g->text.failed);
     g->odd |= thought;
@@ -97,8 +104,8 @@ static int say_call(struct upp__reader *r, struct upp__google_own *g, struct upp
 {
     upp__google_close_part(r, g);
     if (!id.n) {
-        g->minted.max = UPP__GOOGLE_MAX_RAW;
-        int e         = upp__mint(r, &g->minted, &id, err);
+        limit(&g->minted);
+        int e = upp__mint(r, &g->minted, &id, err);
         if (e < 0)
             return e;
     }
@@ -366,7 +373,7 @@ int upp__google_event(struct upp__reader *r, const struct ww_frame *f, struct up
     if (e < 0)
         return e;
     if (upp__get(v, "usageMetadata")) { /* with every piece: as it is, which costs least */
-        g->usage.max = UPP__GOOGLE_MAX_RAW;
+        limit(&g->usage);
         wb_buf_clear(&g->usage);
         wb_buf_add(&g->usage, f->data);
         note(r, g->usage.failed);
@@ -379,7 +386,7 @@ static void keep_usage(struct upp__reader *r, struct upp__google_own *g, yyjson_
     yyjson_val *usage = upp__get(v, "usageMetadata");
     if (!usage)
         return;
-    g->usage.max = UPP__GOOGLE_MAX_RAW;
+    limit(&g->usage);
     wb_buf_clear(&g->usage);
     wb_buf_add(&g->usage, UPP_STR("{\"usageMetadata\":"));
     note(r, wj_write(usage, &g->usage, NULL));
