@@ -318,7 +318,7 @@ void upp__making_cut(struct upp__making *m)
     if (!said)
         return;
     m->open = NULL;
-    if (!said->n_parts)
+    if (!said->n_parts || m->turn->arena.failed)
         return;
     said->interrupted = true;
     for (size_t i = 0; i < said->n_parts; i++)
@@ -348,6 +348,8 @@ void upp__making_loss(void *making, const struct upp_loss *loss)
     struct upp__making *m   = making;
     struct upp_turn    *pub = &m->turn->pub;
     struct wb_arena    *a   = arena_of(m);
+    if (a->failed)
+        return;
     if (m->loss < pub->n_losses && same_loss(&m->losses[m->loss], loss)) {
         m->loss++;
         return;
