@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <weft/fiber.h>
 
@@ -266,30 +267,68 @@ WEFT_SUSPENDS static int tails(struct upp_err *err)
     return r;
 }
 
-enum { FORKS = 20000 };
+enum { FORKS = 320 * SESSIONS };
+
+/* Of all threads: a commit is made by the writer's. */
+static double cpu_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
 
 /* A node and a thread, not waiting for a sync: what it costs besides the disk. */
-WEFT_SUSPENDS static int forks(struct upp_err *err)
+WEFT_SUSPENDS static int fork_one(unsigned i, struct upp_err *err)
 {
-    int r = 0;
-    for (unsigned i = 0; i < FORKS && r >= 0; i++) {
-        int64_t          now = wb_wall_ms();
-        struct wl_node   n   = {.key           = key_of(100000 + i),
-                                .id            = id_of(100000 + i),
-                                .tree          = id_of(7),
-                                .parent        = key_of(3),
-                                .parent_length = 1000,
-                                .created_ms    = now};
-        struct wl_thread t   = {.id         = id_of(500000 + i),
-                                .tree       = id_of(7),
-                                .head       = n.key,
-                                .kind       = WL_MAIN,
-                                .version    = 1,
-                                .created_ms = now,
-                                .updated_ms = now};
-        struct wl_change c[] = {{.kind = WL_ADD_NODE, .node = &n}, {.kind = WL_ADD_THREAD, .thread = &t}};
-        r = store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = c, .n = 2}, err);
+    int64_t          now = wb_wall_ms();
+    struct wl_node   n   = {.key           = key_of(100000 + i),
+                            .id            = id_of(100000 + i),
+                            .tree          = id_of(7),
+                            .parent        = key_of(3),
+                            .parent_length = 1000,
+                            .created_ms    = now};
+    struct wl_thread t   = {.id         = id_of(500000 + i),
+                            .tree       = id_of(7),
+                            .head       = n.key,
+                            .kind       = WL_MAIN,
+                            .version    = 1,
+                            .created_ms = now,
+                            .updated_ms = now};
+    struct wl_change c[] = {{.kind = WL_ADD_NODE, .node = &n}, {.kind = WL_ADD_THREAD, .thread = &t}};
+    return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = c, .n = 2}, err);
+}
+
+struct forker {
+    unsigned from, to;
+};
+
+WEFT_SUSPENDS static int forker(void *arg, struct upp_err *err)
+{
+    const struct forker *x = arg;
+    int                  r = 0;
+    for (unsigned i = x->from; i < x->to && r >= 0; i++)
+        r = fork_one(i, err);
+    return r;
+}
+
+/* FORKS of them, by so many sessions at a time. */
+WEFT_SUSPENDS static int forks(const char *name, unsigned n, unsigned from, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    struct forker                                   x[SESSIONS];
+    uint64_t                                        began = wb_mono_ns();
+    double                                          used  = cpu_ns();
+    int                                             r     = 0;
+    for (unsigned k = 0; k < n && r >= 0; k++) {
+        x[k] = (struct forker){from + FORKS / n * k, from + FORKS / n * (k + 1)};
+        r    = weft_scope_spawn(&all, "forker", forker, &x[k], NULL, err);
     }
+    if (r >= 0)
+        r = weft_scope_join(&all, err);
+    used = (cpu_ns() - used) / FORKS / 1000;
+    if (r >= 0)
+        (void)printf("%-28s %9.1f us of CPU, %.1f us on the clock   goal <= 25 us of CPU  %s\n", name, used,
+                     (double)(wb_mono_ns() - began) / FORKS / 1000, used <= 25 ? "ok" : "MISSED");
     return r;
 }
 
@@ -330,15 +369,15 @@ WEFT_SUSPENDS static int program(void *arg, struct upp_err *err)
     r = open_new(err);
     if (r < 0)
         return r;
-    double   before = 100000; /* the empty tables */
-    uint64_t from   = wb_mono_ns();
-    r               = forks(err);
-    double took     = (double)(wb_mono_ns() - from) / FORKS / 1000;
-    store->ops->close(store);
+    double before = 100000; /* the empty tables */
+    r             = forks("fork (not synced)", 1, 0, err);
     if (r >= 0)
-        (void)printf("%-28s %9.1f us %26.1f B   goal <= 25 us, <= 200 B  %s\n", "fork (not synced)", took,
-                     (size_of("weft") - before) / FORKS,
-                     took <= 25 && (size_of("weft") - before) / FORKS <= 200 ? "ok" : "MISSED");
+        r = forks("fork, 64 sessions", SESSIONS, FORKS, err);
+    store->ops->close(store);
+    if (r >= 0) {
+        double bytes = (size_of("weft") - before) / (2 * FORKS);
+        (void)printf("%-28s %9.1f B   goal <= 200 B  %s\n", "bytes a fork", bytes, bytes <= 200 ? "ok" : "MISSED");
+    }
     remove_all("weft");
     remove_all("floor");
     return r;

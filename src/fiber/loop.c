@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "fiber/worker.h"
@@ -51,6 +52,15 @@ uint64_t weft__loop_after(struct weft_loop *l, uint64_t ms)
     if (__builtin_mul_overflow(ms, UINT64_C(1000000), &ns) || __builtin_add_overflow(weft__loop_clock(l), ns, &at))
         return WEFT__NEVER;
     return at;
+}
+
+int64_t weft__loop_wall_ms(struct weft_loop *l)
+{
+    if (l->now >= l->wall_until) {
+        l->wall_ms    = wb_wall_ms();
+        l->wall_until = l->now + 1000000;
+    }
+    return l->wall_ms;
 }
 
 /* ---- The inbox ------------------------------------------------------------------------------------------ */

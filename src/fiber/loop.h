@@ -70,7 +70,9 @@ struct weft_loop {
     struct weft__context home; /* the loop's own stack, while a fiber runs */
     struct weft_fiber   *current;
     struct wb_link       ready;
-    uint64_t             now; /* monotonic nanoseconds, of this turn */
+    uint64_t             now;     /* monotonic nanoseconds, of this turn */
+    int64_t              wall_ms; /* good until `now` is this: */
+    uint64_t             wall_until;
 
     /* For the watchdog: who runs, since which resume. */
     _Atomic(const char *) running;
@@ -123,6 +125,9 @@ int weft__loop_spawn(struct weft_loop *loop, const char *name, weft_fn *fn, void
 /* Reads the clock into l->now; the moment ms from then, WEFT__NEVER when that is out of range. */
 uint64_t weft__loop_clock(struct weft_loop *l);
 uint64_t weft__loop_after(struct weft_loop *l, uint64_t ms);
+
+/* Wall time at l->now. A look at the clock is good for a millisecond. */
+int64_t weft__loop_wall_ms(struct weft_loop *l);
 
 /* For implementers of turn: serves due timers, the inbox and weft_loop_cancel. */
 void weft__loop_serve(struct weft_loop *l);

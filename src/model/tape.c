@@ -17,12 +17,9 @@ static size_t varint(char *to, uint64_t v)
 }
 
 /* A whole mark or, where the buffer fails, nothing of it. */
-static void add_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part, uint64_t bytes, uint64_t times)
+__attribute__((noinline)) static void add_long(struct wm_tape *t, enum wm_mark mark, uint32_t part, uint64_t bytes,
+                                               uint64_t times)
 {
-    if (mark != WM_MARK_DELTA && part < 1 << (7 - KIND_BITS)) { /* nearly all marks: one byte */
-        wb_buf_addc(&t->out, (char)(part << KIND_BITS | mark));
-        return;
-    }
     char   text[3 * VARINT_MAX];
     size_t n = varint(text, (uint64_t)part << KIND_BITS | mark);
     if (part >= WM_PARTS && !t->out.failed)
@@ -37,7 +34,7 @@ static void add_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part, uint64
 static void close_run(struct wm_tape *t)
 {
     if (t->times) {
-        add_mark(t, WM_MARK_DELTA, t->part, t->bytes, t->times);
+        add_long(t, WM_MARK_DELTA, t->part, t->bytes, t->times);
         t->times = 0;
     }
 }
@@ -56,7 +53,12 @@ void wm_tape_done(struct wm_tape *t)
 void wm_tape_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part)
 {
     close_run(t);
-    add_mark(t, mark, mark == WM_MARK_STEP || mark == WM_MARK_OPEN ? 0 : part, 0, 0);
+    if (mark == WM_MARK_STEP || mark == WM_MARK_OPEN)
+        part = 0;
+    if (part < 1 << (7 - KIND_BITS)) /* nearly all marks: one byte */
+        wb_buf_addc(&t->out, (char)(part << KIND_BITS | mark));
+    else
+        add_long(t, mark, part, 0, 0);
     t->events++;
 }
 

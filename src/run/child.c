@@ -82,15 +82,14 @@ static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, stru
                                .updated_ms = child->row.created_ms};
     struct wl_node   node   = {
             .key = child->row.node, .id = child->row.id, .tree = child->row.id, .created_ms = child->row.created_ms};
-    struct wr_more more = {.changes = {{.kind = WL_ADD_THREAD, .thread = &thread},
-                                       {.kind = WL_ADD_NODE, .node = &node},
-                                       {.kind = WL_ADD_RUN, .run = &child->row},
-                                       {.kind = WL_HOLD_NODE, .hold = {node.key, {{0}}, child->row.id}}},
-                           .n       = 4};
-    int            r    = draft_begin(child, task, err);
+    struct wl_change made[] = {{.kind = WL_ADD_THREAD, .thread = &thread},
+                               {.kind = WL_ADD_NODE, .node = &node},
+                               {.kind = WL_ADD_RUN, .run = &child->row},
+                               {.kind = WL_HOLD_NODE, .hold = {node.key, {{0}}, child->row.id}}};
+    int              r      = draft_begin(child, task, err);
     wb_crashpoint("child.before");
     if (r >= 0)
-        r = wr_flush(child, &more, err);
+        r = wr_flush(child, &WR_MORE_OF(made), err);
     wb_crashpoint("child.after");
     return r;
 }
@@ -105,11 +104,11 @@ static WEFT_SUSPENDS int go_on(struct wr_run *child, struct upp_err *err)
     struct wm_event *ev = wr_draft_record(child, WM_RUN, err);
     if (!ev)
         return -UPP_ENOMEM;
-    ev->status          = WM_RUNNING;
-    struct wm_run row   = child->row;
-    row.status          = WM_RUNNING;
-    struct wr_more more = {.changes = {{.kind = WL_SET_RUN, .run = &row}}, .n = 1};
-    r                   = wr_flush(child, &more, err);
+    ev->status           = WM_RUNNING;
+    struct wm_run row    = child->row;
+    row.status           = WM_RUNNING;
+    struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
+    r                    = wr_flush(child, &(struct wr_more){&set, 1}, err);
     if (r >= 0) {
         child->row.status = WM_RUNNING;
         child->row.version++;

@@ -511,9 +511,9 @@ static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, str
         row.status     = WM_RUNNING;
         row.expires_ms = 0;
     }
-    struct wr_more more = {.changes = {{.kind = WL_SET_RUN, .run = &row}}, .n = 1};
+    struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
     wb_crashpoint("answer.before");
-    int r = wr_flush(run, &more, err);
+    int r = wr_flush(run, &(struct wr_more){&set, 1}, err);
     wb_crashpoint("answer.after");
     if (r >= 0) {
         uint32_t version = row.version;

@@ -3,9 +3,9 @@
  * Everything a commit point says is gathered in the run's draft and written as one row. The lane makes commits of a
  * tree one after the other, and gives events their numbers in that order.
  */
-#include "base/clock.h"
 #include "base/crash.h"
 #include "base/hooks.h"
+#include "fiber/loop.h"
 #include "run/internal.h"
 
 enum { MAX_RECORDS = 1024, MAX_ENTRIES = 256 };
@@ -13,11 +13,12 @@ enum { MAX_RECORDS = 1024, MAX_ENTRIES = 256 };
 struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_err *err)
 {
     struct wr_draft *d = &run->draft;
-    if (!wb_vec_push(&d->records, ((struct wm_event){.kind = kind, .step = run->pub.state.step + 1}), MAX_RECORDS)) {
+    if (!wb_vec_room(&d->records, MAX_RECORDS)) {
         upp_fail(err, d->records.n >= MAX_RECORDS ? UPP_ELIMIT : UPP_ENOMEM, "no room for a record");
         return NULL;
     }
-    struct wm_event *ev = &d->records.p[d->records.n - 1];
+    struct wm_event *ev = &d->records.p[d->records.n++];
+    *ev                 = (struct wm_event){.kind = kind, .step = run->pub.state.step + 1};
     ev->time_ms         = run->time_ms ? run->time_ms : wr_now(run);
     return ev;
 }
@@ -25,16 +26,17 @@ struct wm_event *wr_draft_record(struct wr_run *run, uint8_t kind, struct upp_er
 struct wm_entry *wr_draft_entry(struct wr_run *run, struct upp_err *err)
 {
     struct wr_draft *d = &run->draft;
-    struct wm_entry  e = {.kind     = WM_ENTRY_MESSAGE,
-                          .origin   = WM_ORIGIN_RUN,
-                          .audience = WM_AUDIENCE_ALL,
-                          .step     = run->pub.state.step + 1};
-    e.message.time_ms  = run->time_ms ? run->time_ms : wr_now(run);
-    if (!wb_vec_push(&d->entries, e, MAX_ENTRIES)) {
+    if (!wb_vec_room(&d->entries, MAX_ENTRIES)) {
         upp_fail(err, d->entries.n >= MAX_ENTRIES ? UPP_ELIMIT : UPP_ENOMEM, "no room for an entry");
         return NULL;
     }
-    return &d->entries.p[d->entries.n - 1];
+    struct wm_entry *e = &d->entries.p[d->entries.n++];
+    *e                 = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+                                           .origin   = WM_ORIGIN_RUN,
+                                           .audience = WM_AUDIENCE_ALL,
+                                           .step     = run->pub.state.step + 1};
+    e->message.time_ms = run->time_ms ? run->time_ms : wr_now(run);
+    return e;
 }
 
 bool wr_draft_empty(const struct wr_run *run)
@@ -45,7 +47,7 @@ bool wr_draft_empty(const struct wr_run *run)
 
 int64_t wr_now(struct wr_run *run)
 {
-    run->time_ms = WB_MAX(run->time_ms, wb_wall_ms());
+    run->time_ms = WB_MAX(run->time_ms, weft__loop_wall_ms(run->engine->loop));
     return run->time_ms;
 }
 
@@ -62,17 +64,19 @@ int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err 
 struct flush {
     struct wr_run  *run;
     struct wr_draft draft; /* taken: what comes meanwhile goes into the next row */
-    struct wm_row   row;
-    struct wb_buf   state, body;
-    struct upp_str  tape;
     uint64_t        events;
+    int64_t         time_ms;
+    struct wm_row   row; /* these three only where somebody has it: the store, or readers */
+    struct wb_buf   state, body;
 };
 
-static void take_draft(struct flush *f)
+static void take_draft(struct flush *f, struct wr_run *run)
 {
-    struct wr_run *run = f->run;
-    f->draft           = run->draft;
-    run->draft         = (struct wr_draft){.turn = f->draft.turn + 1};
+    f->run     = run;
+    f->draft   = run->draft;
+    f->events  = f->draft.records.n + (f->draft.open ? f->draft.open->tape.events : 0);
+    f->time_ms = run->time_ms;
+    run->draft = (struct wr_draft){.turn = f->draft.turn + 1};
 }
 
 /* Nothing was written: all of it is still to be said, before what came since. False: no memory even for that. */
@@ -97,7 +101,7 @@ static int make_row(struct flush *f, struct upp_err *err)
     f->row              = (struct wm_row){.epoch     = t->epoch,
                                           .event     = t->next,
                                           .step      = run->pub.state.step,
-                                          .time_ms   = run->time_ms,
+                                          .time_ms   = f->time_ms,
                                           .entries   = f->draft.entries.p,
                                           .n_entries = f->draft.entries.n,
                                           .records   = f->draft.records.p,
@@ -160,7 +164,7 @@ static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, str
                             .run       = run->row.id,
                             .body      = wb_buf_str(&f->body),
                             .tape      = f->row.tape};
-    struct wl_change changes[WB_LEN(more->changes) + 1];
+    struct wl_change changes[WR_MORE + 1];
     size_t           n    = 0;
     bool             ends = false;
     for (size_t i = 0; more && i < more->n; i++) { /* the node comes before what stands in it */
@@ -182,10 +186,11 @@ static void settle(struct flush *f)
 {
     struct wr_run  *run = f->run;
     struct wr_tree *t   = run->tree;
-    run->end.pos        = wl_pos_next(run->end.pos, (uint32_t)f->row.n_entries);
-    run->end.length += (uint32_t)f->row.n_entries;
-    run->end.time_ms = f->row.time_ms;
-    if (f->row.n_entries)
+    uint32_t        n   = (uint32_t)f->draft.entries.n;
+    run->end.pos        = wl_pos_next(run->end.pos, n);
+    run->end.length += n;
+    run->end.time_ms = f->time_ms;
+    if (n)
         run->attempt = 0;
     t->next += f->events;
     if (f->draft.open) {
@@ -199,27 +204,17 @@ static void settle(struct flush *f)
             t->status = f->draft.records.p[i].status;
 }
 
-static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, struct upp_err *err)
+static WEFT_SUSPENDS int write_row(struct flush *f, const struct wr_more *more, bool watched, struct upp_err *err)
 {
-    struct wr_tree  *t       = f->run->tree;
-    struct wl_store *store   = f->run->engine->store;
-    bool             watched = !wb_list_empty(&t->readers);
-    f->events                = f->draft.records.n + (f->draft.open ? f->draft.open->tape.events : 0);
-    f->row.n_entries         = f->draft.entries.n;
-    f->row.time_ms           = f->run->time_ms;
-    if (!store && !watched)
-        return 0;
-    int r = make_row(f, err);
+    struct wr_tree *t = f->run->tree;
+    int             r = make_row(f, err);
+    if (r >= 0)
+        r = wm_row_write(&f->row, &f->body, err);
+    if (r >= 0 && watched)
+        r = keep_row(f, err); /* before the commit: what is committed must not fail any more */
     if (r < 0)
         return r;
-    if (store || watched) {
-        r = wm_row_write(&f->row, &f->body, err);
-        if (r >= 0 && watched)
-            r = keep_row(f, err); /* before the commit: what is committed must not fail any more */
-        if (r < 0)
-            return r;
-    }
-    if (store)
+    if (f->run->engine->store)
         r = commit(f, more, err);
     if (r < 0 && watched) {
         struct wr_kept *k = wb_item(t->kept.prev, struct wr_kept, link);
@@ -228,6 +223,18 @@ static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, stru
         t->kept_bytes -= k->body.n + k->tape.n;
         wb_free(k);
     }
+    return r;
+}
+
+static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, struct upp_err *err)
+{
+    bool watched = !wb_list_empty(&f->run->tree->readers);
+    if (!f->run->engine->store && !watched)
+        return 0;
+    f->state = f->body = (struct wb_buf)WB_BUF(WR_RUN_MEMORY);
+    int r              = write_row(f, more, watched, err);
+    wb_buf_done(&f->state);
+    wb_buf_done(&f->body);
     return r;
 }
 
@@ -249,15 +256,15 @@ static void keep_room(struct wr_run *run, struct wr_draft *old)
 
 int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err)
 {
-    struct wr_tree *t    = run->tree;
-    struct flush    f    = {.run = run, .state = WB_BUF(WR_RUN_MEMORY), .body = WB_BUF(WR_RUN_MEMORY)};
+    struct wr_tree *t = run->tree;
+    struct flush    f;
     uint64_t        turn = run->draft.turn;
     wr_lane_take(t);
     if (turn != run->draft.turn && !more && wr_draft_empty(run)) { /* somebody took it along */
         wr_lane_leave(t);
         return 0;
     }
-    take_draft(&f);
+    take_draft(&f, run);
     int r = t->failed ? upp_fail(err, (enum upp_code) - t->failed, "the store failed this run before") : 0;
     if (r >= 0)
         r = flush(&f, more, err);
@@ -270,8 +277,6 @@ int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err
         if (!give_back(&f) || r == -UPP_ESTORE)
             t->failed = r; /* the store has what was committed: a later recovery goes on from there */
     }
-    wb_buf_done(&f.state);
-    wb_buf_done(&f.body);
     wr_lane_leave(t);
     return r;
 }

@@ -127,17 +127,16 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     int r = last_records(run, status, why, err);
     if (r < 0)
         return r;
-    struct wm_run row   = run->row;
-    row.status          = status;
-    row.epoch           = run->tree->epoch;
-    row.usage           = run->pub.state.usage;
-    row.ended_ms        = wr_now(run);
-    row.expires_ms      = 0;
-    struct wr_more more = {.changes = {{.kind = WL_SET_RUN, .run = &row},
-                                       {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}}},
-                           .n       = 2};
+    struct wm_run row       = run->row;
+    row.status              = status;
+    row.epoch               = run->tree->epoch;
+    row.usage               = run->pub.state.usage;
+    row.ended_ms            = wr_now(run);
+    row.expires_ms          = 0;
+    struct wl_change last[] = {{.kind = WL_SET_RUN, .run = &row},
+                               {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}}};
     wb_crashpoint("end.before");
-    r = wr_flush(run, &more, err);
+    r = wr_flush(run, &WR_MORE_OF(last), err);
     wb_crashpoint("end.after");
     run->changing = false;
     if (r >= 0) {
@@ -246,11 +245,10 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     struct wb_uuid thread = run->row.thread;
     bool           go     = run->gate == WR_GO;
     if (go) {
-        struct upp_err why = {0};
-        r                  = work(run, &why);
+        r = work(run, err);
         if (r < 0) {
             t->failed = r;
-            wb_log(WB_WARN, "a run could not be ended", WB_LERR(&why));
+            wb_log(WB_WARN, "a run could not be ended", WB_LERR(err));
         }
     }
     bool ended = go && !t->failed && wm_status_ended(t->status);

@@ -52,6 +52,13 @@ int wr_ids_add(struct wr_ids *ids, struct upp_str id, struct upp_err *err)
     return 0;
 }
 
+void wr_ids_clear(struct wr_ids *ids)
+{
+    if (ids->n)
+        memset(ids->slots, 0, ids->size * sizeof *ids->slots);
+    ids->n = 0;
+}
+
 void wr_ids_done(struct wr_ids *ids)
 {
     wb_free(ids->slots);

@@ -59,6 +59,7 @@ struct wr_ids {
 };
 bool wr_ids_have(const struct wr_ids *ids, struct upp_str id);
 int  wr_ids_add(struct wr_ids *ids, struct upp_str id, struct upp_err *err) UPP_MUST_CHECK;
+void wr_ids_clear(struct wr_ids *ids); /* keeps its room */
 void wr_ids_done(struct wr_ids *ids);
 
 struct wr_tree {
@@ -125,7 +126,8 @@ void wr_readers_wake(struct wr_tree *t); /* readers alone: more was said */
 
 /* The text of a part that may grow. */
 struct wr_text {
-    size_t cap; /* 0: it has no block yet */
+    size_t cap;   /* 0: it has no memory yet */
+    bool   block; /* of its own; else it lies in the arena */
     bool   closed;
     bool   holds; /* the first half of a surrogate pair: */
     char   half[3];
@@ -138,13 +140,13 @@ struct wr_open {
     struct wb_arena *memory;
     struct wm_entry  entry;
     struct wm_tape   tape;
-    struct wr_text  *texts; /* of each part: a block of its own */
+    struct wr_text  *texts; /* of each part */
     size_t           n, room;
     uint32_t         index, step;
     uint64_t         number; /* of its first event, when it is on the air */
     size_t           bytes;
 };
-/* Media are copied into the arena, which outlives it. */
+/* Names, media and small texts are copied into the arena, which outlives it. */
 int  wr_open_new(struct wr_engine *e, struct wb_arena *a, struct wr_open **ret, struct upp_err *err) UPP_MUST_CHECK;
 void wr_open_free(struct wr_engine *e, struct wr_open *o); /* with all texts; NULL is fine */
 int  wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_err *err) UPP_MUST_CHECK;
@@ -153,7 +155,7 @@ int  wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, st
 /* Closes what is open and marks calls as cut: nothing more will be said. */
 int wr_open_cut(struct wr_open *o, struct upp_err *err) UPP_MUST_CHECK;
 /* Gives the message with all its texts to the arena. */
-int wr_open_take(struct wr_open *o, struct wb_arena *a, struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
+int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* What the journal of the current step holds. */
 struct wr_said {
@@ -183,10 +185,12 @@ struct wr_draft {
 };
 
 /* Changes beside the row, for one flush. */
+enum { WR_MORE = 8 };
 struct wr_more {
-    struct wl_change changes[8];
-    size_t           n;
+    const struct wl_change *changes; /* at most WR_MORE */
+    size_t                  n;
 };
+#define WR_MORE_OF(array) ((struct wr_more){(array), WB_LEN(array)})
 
 struct wr_run {
     struct weft_run   pub; /* first: strategies hold a pointer to it */
@@ -196,27 +200,29 @@ struct wr_run {
     struct wr_run    *parent;
     struct wm_run     row;
     struct wr_faces  *face;
-    struct wl_end     end; /* of its node */
-    struct wb_arena   memory;
+    struct wl_end     end;        /* of its node */
+    bool              step_open;  /* its start is on a tape that was committed or is on the air */
+    bool              step_dirty; /* something was said or done in it */
+    unsigned          voids;      /* since the last message: attempts that were lost */
+    uint32_t          attempt;    /* at the current index */
+    struct upp_usage  step_usage;
+    int64_t           time_ms;  /* of the newest entry on the path */
+    bool              loaded;   /* history and journal are there */
+    bool              changing; /* its row is about to change with its next commit: a cancel comes after that. It is
+                                 * set with the lane held, or before anybody can find the run */
+    uint8_t          gate;      /* enum wr_gate */
+    struct weft_cond at_gate;
+
+    /* A spare one keeps the memory of what follows. */
+    struct wb_arena memory;
     WB_VEC(const struct upp_message *) path;
     WB_VEC(struct wr_said *) said;
     WB_VEC(struct upp_str) prompted; /* phases of this step whose prompt is on the path */
     WB_VEC(struct wr_call *) calls;
-    struct wr_ids ids; /* on its path */
     WB_VEC(struct upp_str) approved;
     WB_VEC(struct wm_pending) pending; /* of this run and its children, when it comes to wait */
-    struct wr_draft  draft;
-    bool             step_open;  /* its start is on a tape that was committed or is on the air */
-    bool             step_dirty; /* something was said or done in it */
-    unsigned         voids;      /* since the last message: attempts that were lost */
-    uint32_t         attempt;    /* at the current index */
-    struct upp_usage step_usage;
-    int64_t          time_ms;  /* of the newest entry on the path */
-    bool             loaded;   /* history and journal are there */
-    bool             changing; /* its row is about to change with its next commit: a cancel comes after that. It is
-                                * set with the lane held, or before anybody can find the run */
-    uint8_t          gate;     /* enum wr_gate */
-    struct weft_cond at_gate;
+    struct wr_ids   ids;               /* on its path */
+    struct wr_draft draft;
 };
 enum wr_gate { WR_SHUT = 0, WR_GO, WR_STOP };
 
@@ -320,6 +326,8 @@ struct wr_engine {
     struct weft_loop     *loop;
     struct wr_engine_opts opts;
     struct wl_store      *store;
+    struct upp_http      *http; /* connections of this loop, and the table by which its models wait */
+    struct upp_wait       wait;
     struct weft_scope     scope;
     bool                  closing;
     size_t                working;

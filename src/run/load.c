@@ -8,18 +8,12 @@ static struct wr_run *take_run(struct wr_engine *e)
     struct wr_run *run = e->spares.runs;
     if (!run)
         return wb_calloc(1, sizeof *run);
-    struct wr_run fresh = {.memory   = run->memory,
-                           .path     = {run->path.p, 0, run->path.cap},
-                           .said     = {run->said.p, 0, run->said.cap},
-                           .prompted = {run->prompted.p, 0, run->prompted.cap},
-                           .calls    = {run->calls.p, 0, run->calls.cap},
-                           .approved = {run->approved.p, 0, run->approved.cap},
-                           .pending  = {run->pending.p, 0, run->pending.cap},
-                           .draft    = {.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
-                                        .records = {run->draft.records.p, 0, run->draft.records.cap}}};
-    e->spares.runs      = run->spare;
+    e->spares.runs = run->spare;
     e->spares.n_runs--;
-    *run = fresh;
+    memset(run, 0, offsetof(struct wr_run, memory));
+    run->path.n = run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
+    run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
+                                   .records = {run->draft.records.p, 0, run->draft.records.cap}};
     return run;
 }
 
@@ -63,6 +57,7 @@ static void run_done(struct wr_run *run)
     wb_vec_done(&run->calls);
     wb_vec_done(&run->approved);
     wb_vec_done(&run->pending);
+    wr_ids_done(&run->ids);
     wb_arena_done(&run->memory);
     wb_free(run);
 }
@@ -73,7 +68,8 @@ static bool worth_keeping(const struct wr_run *run)
 {
     return run->engine->spares.n_runs < WR_SPARES && run->memory.used <= WR_SPARE_BYTES &&
            run->path.cap <= SPARE_ITEMS && run->calls.cap <= SPARE_ITEMS && run->pending.cap <= SPARE_ITEMS &&
-           run->draft.entries.cap <= SPARE_ITEMS && run->draft.records.cap <= SPARE_ITEMS;
+           run->ids.size <= SPARE_ITEMS && run->draft.entries.cap <= SPARE_ITEMS &&
+           run->draft.records.cap <= SPARE_ITEMS;
 }
 
 void wr_run_free(struct wr_run *run)
@@ -87,10 +83,10 @@ void wr_run_free(struct wr_run *run)
             t->open = NULL;
     }
     wr_open_free(run->engine, run->draft.open);
-    wr_ids_done(&run->ids);
     if (worth_keeping(run)) {
         struct wr_spares *s = &run->engine->spares;
         wb_arena_reset(&run->memory);
+        wr_ids_clear(&run->ids);
         run->spare = s->runs;
         s->runs    = run;
         s->n_runs++;

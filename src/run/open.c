@@ -1,7 +1,7 @@
 /* run/open.c — a message that is being said: parts whose texts grow, and the tape of how.
  *
- * Each text is a block of its own, so that it can grow without moving the others, and belongs to the run's arena in the
- * end without a copy. Readers keep offsets, never pointers.
+ * A small text lies in the run's arena. A large one is a block of its own, so that it can grow without moving the
+ * others, and belongs to the arena in the end without a copy. Readers keep offsets, never pointers.
  */
 #include "base/hooks.h"
 #include "run/internal.h"
@@ -44,13 +44,9 @@ static void *ours(struct upp_str s)
 
 static void drop_texts(struct wr_open *o)
 {
-    for (size_t i = 0; i < o->n; i++) {
-        struct upp_part *p = &o->entry.message.parts[i];
-        if (o->texts[i].cap)
-            wb_block_free(ours(p->text));
-        wb_free(ours(p->id));
-        wb_free(ours(p->metadata));
-    }
+    for (size_t i = 0; i < o->n; i++)
+        if (o->texts[i].block)
+            wb_block_free(ours(o->entry.message.parts[i].text));
 }
 
 void wr_open_done(struct wr_open *o)
@@ -93,21 +89,6 @@ static bool grow_parts(struct wr_open *o)
     return true;
 }
 
-/* Id and name of a call in one piece. */
-static bool copy_names(struct upp_part *p, struct upp_str id, struct upp_str name)
-{
-    char *both = wb_alloc(id.n + name.n + 1);
-    if (!both)
-        return false;
-    if (id.n)
-        memcpy(both, id.p, id.n);
-    if (name.n)
-        memcpy(both + id.n, name.p, name.n);
-    p->id   = wb_str(both, id.n);
-    p->name = wb_str(both + id.n, name.n);
-    return true;
-}
-
 /* A medium comes whole, and borrowed. */
 static const struct upp_media *copy_media(struct wb_arena *a, const struct upp_media *m)
 {
@@ -134,23 +115,38 @@ int wr_open_part(struct wr_open *o, const struct upp_step_event *ev, struct upp_
     *p                 = (struct upp_part){.kind = ev->part_kind, .text = UPP_STR("")};
     if (ev->media)
         p->media = copy_media(o->memory, ev->media);
-    if ((ev->media && !p->media) || (ev->part_kind == UPP_PART_CALL && !copy_names(p, ev->id, ev->name)))
-        return upp_fail(err, UPP_ENOMEM, "no memory for a part");
+    if (ev->part_kind == UPP_PART_CALL) {
+        p->id   = wb_arena_dup(o->memory, ev->id.p ? ev->id : UPP_STR(""));
+        p->name = wb_arena_dup(o->memory, ev->name.p ? ev->name : UPP_STR(""));
+    }
+    int r = wb_arena_check(o->memory, err);
+    if (r < 0)
+        return r;
     o->texts[o->n++]         = (struct wr_text){0};
     o->entry.message.n_parts = o->n;
     wm_tape_mark(&o->tape, WM_MARK_PART, ev->part);
     return wb_buf_check(&o->tape.out, err);
 }
 
+/* Most texts stay this small: in the arena from the start. A larger one is a block of its own. */
+enum { SMALL = 128 };
+
 static int grow_text(struct wr_open *o, uint32_t part, size_t need, struct upp_err *err)
 {
-    struct upp_part *p   = &o->entry.message.parts[part];
-    size_t           cap = need < 96 ? 128 : need + need / 2;
-    char            *now = o->texts[part].cap ? wb_block_resize(ours(p->text), cap) : wb_block_alloc(cap);
+    struct upp_part *p    = &o->entry.message.parts[part];
+    struct wr_text  *t    = &o->texts[part];
+    bool             some = need > SMALL;
+    size_t           cap  = some ? need + need / 2 : SMALL;
+    char            *now  = t->block ? wb_block_resize(ours(p->text), cap)
+                            : some   ? wb_block_alloc(cap)
+                                     : wb_arena_alloc(o->memory, cap, 1);
     if (!now)
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
-    p->text.p          = now;
-    o->texts[part].cap = cap;
+    if (some && !t->block && p->text.n)
+        memcpy(now, p->text.p, p->text.n);
+    p->text.p = now;
+    t->cap    = cap;
+    t->block  = some;
     return 0;
 }
 
@@ -224,15 +220,11 @@ int wr_open_delta(struct wr_open *o, uint32_t part, struct upp_str text, struct 
 int wr_open_close(struct wr_open *o, uint32_t part, struct upp_str metadata, struct upp_err *err)
 {
     struct upp_part *p = &o->entry.message.parts[part];
-    if (metadata.n) {
-        char *copy = wb_alloc(metadata.n);
-        if (!copy)
-            return upp_fail(err, UPP_ENOMEM, "no memory for a part");
-        memcpy(copy, metadata.p, metadata.n);
-        wb_free(ours(p->metadata));
-        p->metadata = wb_str(copy, metadata.n);
-    }
-    int r = add_held(o, part, err);
+    if (metadata.n)
+        p->metadata = wb_arena_dup(o->memory, metadata);
+    int r = wb_arena_check(o->memory, err);
+    if (r >= 0)
+        r = add_held(o, part, err);
     if (r < 0)
         return r;
     o->texts[part].closed = true;
@@ -257,32 +249,19 @@ int wr_open_cut(struct wr_open *o, struct upp_err *err)
     return wb_buf_check(&o->tape.out, err);
 }
 
-/* Below this many bytes a copy into the arena is cheaper than a block of its own. */
-enum { COPY_BYTES = 4096 };
-
-/* From here on the arena has the texts; what is left of the open message is its tape. */
-int wr_open_take(struct wr_open *o, struct wb_arena *a, struct wm_entry *ret, struct upp_err *err)
+/* From here on the arena has the texts that are blocks too; what is left of the open message is its tape. */
+int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err)
 {
-    bool             copy  = o->bytes < COPY_BYTES;
-    struct upp_part *parts = wb_new_n(a, struct upp_part, o->n ? o->n : 1);
-    for (size_t i = 0; parts && i < o->n; i++) {
-        struct upp_part *p = &parts[i];
-        *p                 = o->entry.message.parts[i];
-        p->id              = wb_arena_dup(a, p->id);
-        p->name            = wb_arena_dup(a, p->name);
-        p->metadata        = wb_arena_dup(a, p->metadata);
-        if (copy)
-            p->text = wb_arena_dup(a, p->text);
-    }
-    int r = wb_arena_check(a, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; !copy && i < o->n; i++)
-        if (o->texts[i].cap) {
+    struct wb_arena *a     = o->memory;
+    struct upp_part *parts = wb_arena_alloc(a, (o->n ? o->n : 1) * sizeof *parts, _Alignof(struct upp_part));
+    if (parts && o->n)
+        memcpy(parts, o->entry.message.parts, o->n * sizeof *parts);
+    for (size_t i = 0; parts && i < o->n; i++)
+        if (o->texts[i].block) {
             wb_arena_adopt(a, ours(parts[i].text));
-            o->texts[i].cap = 0;
+            o->texts[i].block = false;
         }
-    r = wb_arena_check(a, err);
+    int r = wb_arena_check(a, err);
     if (r < 0)
         return r;
     *ret               = o->entry;

@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "fiber/loop.h"
 #include "json/read.h"
 #include "json/write.h"
 #include "model/upp_json.h"
@@ -60,30 +61,50 @@ static WEFT_SUSPENDS int find_thread(struct starting *s, struct upp_err *err)
     return r;
 }
 
-static int fill_row(struct starting *s, struct upp_err *err)
+/* The row of a run that is new, but for its place. */
+static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_ms, struct wm_run *ret,
+                   struct upp_err *err)
 {
     struct wb_uuid id;
     int            r = wb_uuid_new(&id, err);
     if (r < 0)
         return r;
-    int64_t now = WB_MAX(wb_wall_ms(), s->end.time_ms);
-    s->row      = (struct wm_run){.id         = id,
+    int64_t now = WB_MAX(weft__loop_wall_ms(e->loop), after_ms);
+    *ret        = (struct wm_run){.id         = id,
                                   .root       = id,
-                                  .thread     = s->thread.id,
-                                  .node       = s->node.key,
-                                  .first      = s->end.pos,
-                                  .input      = s->end.length + (s->notice.p != NULL),
                                   .status     = WM_RUNNING,
                                   .epoch      = 1,
-                                  .durability = s->what->durability ? s->what->durability : s->engine->opts.durability,
-                                  .agent      = s->what->agent,
-                                  .options    = s->what->options,
+                                  .durability = w->durability ? w->durability : e->opts.durability,
+                                  .agent      = w->agent,
+                                  .options    = w->options,
                                   .created_ms = now,
                                   .started_ms = now};
     return 0;
 }
 
-/* The run in memory, with its first row as draft. */
+static int fill_row(struct starting *s, struct upp_err *err)
+{
+    int r         = new_row(s->engine, s->what, s->end.time_ms, &s->row, err);
+    s->row.thread = s->thread.id;
+    s->row.node   = s->node.key;
+    s->row.first  = s->end.pos;
+    s->row.input  = s->end.length + (s->notice.p != NULL);
+    return r;
+}
+
+/* The run in memory, in a tree that is new or (of a queued run) there already. */
+static int run_in(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret, struct upp_err *err)
+{
+    struct wr_run *run;
+    int            r = wr_run_new(t->engine, t, NULL, row, &run, err);
+    wr_tree_unref(t);
+    if (r < 0)
+        return r;
+    run->time_ms = row->started_ms;
+    *ret         = run;
+    return 0;
+}
+
 static WEFT_SUSPENDS int make_run(struct starting *s, bool queued, struct wr_run **ret, struct upp_err *err)
 {
     struct wr_tree *t;
@@ -95,15 +116,10 @@ static WEFT_SUSPENDS int make_run(struct starting *s, bool queued, struct wr_run
         wr_tree_unref(t);
         return upp_fail(err, UPP_EBUSY, "somebody else starts the run");
     }
-    struct wr_run *run;
-    r = wr_run_new(s->engine, t, NULL, &s->row, &run, err);
-    wr_tree_unref(t);
-    if (r < 0)
-        return r;
-    run->end     = s->end;
-    run->time_ms = WB_MAX(s->end.time_ms, s->row.started_ms);
-    *ret         = run;
-    return 0;
+    r = run_in(t, &s->row, ret, err);
+    if (r >= 0)
+        (*ret)->end = s->end;
+    return r;
 }
 
 static int draft_notice(struct wr_run *run, struct upp_str notice, struct upp_err *err)
@@ -128,7 +144,7 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
     int r     = wm_message_copy(&run->memory, input, &e->message, err);
     if (r < 0)
         return r;
-    e->message.time_ms    = wr_now(run);
+    e->message.time_ms    = run->time_ms; /* that of the run */
     e->message.time_text  = (struct upp_str){0};
     struct upp_message *m = wb_new(&run->memory, struct upp_message);
     if (!m)
@@ -138,10 +154,10 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
     return 0;
 }
 
-static int draft_start(struct starting *s, struct wr_run *run, struct upp_err *err)
+/* Its first row as draft. */
+static int draft_start(const struct wr_start *w, struct upp_str notice, struct wr_run *run, struct upp_err *err)
 {
-    const struct wr_start *w = s->what;
-    int                    r = s->notice.p ? draft_notice(run, s->notice, err) : 0;
+    int r = notice.p ? draft_notice(run, notice, err) : 0;
     if (r >= 0 && w->input)
         r = draft_input(run, w->input, w->who, err);
     struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
@@ -152,27 +168,24 @@ static int draft_start(struct starting *s, struct wr_run *run, struct upp_err *e
     return 0;
 }
 
-static void add(struct wr_more *m, struct wl_change c)
-{
-    m->changes[m->n++] = c;
-}
-
 /* All else that a start changes. The thread is made, or becomes the newest (and moves to a branch). */
-static void start_changes(struct starting *s, struct wr_more *m)
+static size_t start_changes(struct starting *s, struct wl_change to[WR_MORE])
 {
+    size_t n = 0;
     for (size_t i = 0; i < s->fresh.n; i++)
-        add(m, s->fresh.changes[i]);
+        to[n++] = s->fresh.changes[i];
     if (s->branched)
-        add(m, (struct wl_change){.kind = WL_ADD_NODE, .node = &s->branch});
+        to[n++] = (struct wl_change){.kind = WL_ADD_NODE, .node = &s->branch};
     if (!s->fresh.n) {
         s->thread.updated_ms = s->row.created_ms;
         s->thread.head       = s->row.node;
-        add(m, (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread});
+        to[n++]              = (struct wl_change){.kind = WL_SET_THREAD, .thread = &s->thread};
     }
-    add(m, (struct wl_change){.kind = WL_ADD_RUN, .run = &s->row});
-    add(m, (struct wl_change){.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}});
+    to[n++] = (struct wl_change){.kind = WL_ADD_RUN, .run = &s->row};
+    to[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}};
     if (s->what->key.p)
-        add(m, (struct wl_change){.kind = WL_ADD_KEY, .key = &s->key});
+        to[n++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &s->key};
+    return n;
 }
 
 static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret, struct upp_err *err)
@@ -183,7 +196,7 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
         r = make_run(s, false, &run, err);
     if (r < 0)
         return r;
-    r = draft_start(s, run, err);
+    r = draft_start(s->what, s->notice, run, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
@@ -194,10 +207,10 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
         run->loaded = true;
         r           = run->pub.input ? wr_path_add(run, run->pub.input, err) : 0;
     }
-    s->key.object       = s->row.id;
-    struct wr_more more = {0};
-    start_changes(s, &more);
-    *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id};
+    s->key.object = s->row.id;
+    struct wl_change changes[WR_MORE];
+    struct wr_more   more = {changes, start_changes(s, changes)};
+    *ret                  = (struct wr_started){.run = s->row.id, .thread = s->thread.id};
     wb_crashpoint("c1.before");
     if (r >= 0)
         r = wr_flush(run, &more, err);
@@ -465,19 +478,23 @@ static WEFT_SUSPENDS int try_start(struct starting *s, struct wr_started *ret, s
 
 /* ---- Without a store ------------------------------------------------------------------------------------------ */
 
-static WEFT_SUSPENDS int start_alone(struct starting *s, struct wr_started *ret, struct upp_err *err)
+static int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_started *ret, struct upp_err *err)
 {
-    const struct wr_start *w = s->what;
-    struct wr_run         *run;
-    int                    r = fill_row(s, err);
-    s->row.thread = s->thread.id = s->row.id; /* one id is enough where nothing is stored */
-    s->row.node                  = wm_key(s->row.id);
+    struct wm_run   row;
+    struct wr_tree *t;
+    struct wr_run  *run;
+    int             r = new_row(e, w, 0, &row, err);
+    if (r < 0)
+        return r;
+    row.thread = row.id; /* one id is enough where nothing is stored */
+    row.node   = wm_key(row.id);
+    r          = wr_tree_new(e, &w->owner, row.id, &t, err);
     if (r >= 0)
-        r = make_run(s, false, &run, err);
+        r = run_in(t, &row, &run, err);
     if (r < 0)
         return r;
     run->loaded = true;
-    r           = draft_start(s, run, err);
+    r           = draft_start(w, (struct upp_str){0}, run, err);
     for (size_t i = 0; r >= 0 && i < w->n_history; i++) {
         r = wr_path_add(run, w->history[i], err);
         for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(w->history[i], p, UPP_PARTS_CALLS));)
@@ -491,8 +508,8 @@ static WEFT_SUSPENDS int start_alone(struct starting *s, struct wr_started *ret,
         wr_run_free(run);
         return r;
     }
-    s->engine->counts.started++;
-    *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id};
+    e->counts.started++;
+    *ret = (struct wr_started){.run = row.id, .thread = row.thread};
     wr_go(run, true);
     return 0;
 }
@@ -505,19 +522,15 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
         return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(what->agent));
     if (what->key.p && !what->body)
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
+    if (!e->store)
+        return start_alone(e, what, ret, err);
     for (unsigned tries = 0;; tries++) {
-        struct starting s   = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
-        struct upp_err  why = {0};
-        int             r   = e->store ? try_start(&s, ret, &why) : start_alone(&s, ret, &why);
-        r                   = leave_holder(&s, r, &why);
+        struct starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
+        int             r = try_start(&s, ret, err);
+        r                 = leave_holder(&s, r, err);
         wb_arena_done(&s.memory);
-        if (r >= 0)
-            return 0;
-        if (!s.again || tries >= WR_RETRIES) {
-            if (err)
-                *err = why;
-            return r;
-        }
+        if (r >= 0 || !s.again || tries >= WR_RETRIES)
+            return r < 0 ? r : 0;
     }
 }
 
@@ -564,18 +577,17 @@ static WEFT_SUSPENDS int start_queued(struct starting *s, const struct wm_run *r
     if (r < 0)
         return r;
     run->tree->run = run;
-    r              = draft_start(s, run, err);
+    r              = draft_start(s->what, s->notice, run, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
         wr_tree_disown(run);
         return r;
     }
-    struct wr_more more = {.changes = {{.kind = WL_SET_RUN, .run = &s->row},
-                                       {.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}}},
-                           .n       = 2};
+    struct wl_change taken[] = {{.kind = WL_SET_RUN, .run = &s->row},
+                                {.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}}};
     wb_crashpoint("dequeue.before");
-    r = wr_flush(run, &more, err);
+    r = wr_flush(run, &WR_MORE_OF(taken), err);
     wb_crashpoint("dequeue.after");
     run->row.version++;
     wr_go(run, r >= 0);

@@ -67,17 +67,17 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
         return run->changing = false, upp_fail(err, UPP_ENOMEM, "no memory for a run that waits");
     for (size_t i = 0; i < run->pending.n; i++)
         copy[i] = run->pending.p[i];
-    ev->status          = WM_WAITING;
-    ev->pending         = copy;
-    ev->n_pending       = run->pending.n;
-    run->draft.state    = true;
-    struct wm_run row   = run->row;
-    row.status          = WM_WAITING;
-    row.epoch           = run->tree->epoch;
-    row.expires_ms      = run->row.depth ? 0 : expires(run->engine);
-    struct wr_more more = {.changes = {{.kind = WL_SET_RUN, .run = &row}}, .n = 1};
+    ev->status           = WM_WAITING;
+    ev->pending          = copy;
+    ev->n_pending        = run->pending.n;
+    run->draft.state     = true;
+    struct wm_run row    = run->row;
+    row.status           = WM_WAITING;
+    row.epoch            = run->tree->epoch;
+    row.expires_ms       = run->row.depth ? 0 : expires(run->engine);
+    struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
     wb_crashpoint("wait.before");
-    int r = wr_flush(run, &more, err);
+    int r = wr_flush(run, &(struct wr_more){&set, 1}, err);
     wb_crashpoint("wait.after");
     run->changing = false;
     if (r < 0)

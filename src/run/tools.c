@@ -3,8 +3,8 @@
  * C2 before the first tool starts; C3 when one ends and others still run; the last result waits for the row that ends
  * the step, so that a round costs one commit less.
  */
-#include "base/clock.h"
 #include "base/crash.h"
+#include "fiber/loop.h"
 #include "json/read.h"
 #include "json/syntax.h"
 #include "json/write.h"
@@ -76,16 +76,17 @@ struct job {
     const struct upp_part  *part;
     const struct weft_tool *tool; /* NULL: there is none of that name */
     struct wr_call         *call;
-    bool                    waits; /* for something outside */
+    bool                    waits;    /* for something outside */
+    uint64_t                began_ns; /* by the loop's clock */
 };
 
 /* The calls of one message. */
 struct round {
-    struct wr_run *run;
-    struct job    *jobs;
-    size_t         n, next, left; /* left: that have not ended */
-    int            failed;
-    struct upp_err why;
+    struct wr_run  *run;
+    struct job     *jobs;
+    size_t          n, next, left; /* left: that have not ended */
+    int             failed;
+    struct upp_err *err; /* of the first failure; may be NULL */
 };
 
 static const struct weft_tool *find_tool(const struct weft_agent_def *agent, struct upp_str name)
@@ -162,7 +163,8 @@ static WEFT_SUSPENDS int call_function(struct job *j, struct weft_result *res, s
         .id        = j->call->id,
         .name      = j->part->name,
         .arguments = wb_str_trim(j->part->text).n ? j->part->text : UPP_STR("{}"), .key = full, .arg = j->tool->arg};
-    WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS);
+    WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS); /* looks at the clock */
+    j->began_ns = run->engine->loop->now;
     return j->tool->run(&call, res, err);
 }
 
@@ -179,7 +181,8 @@ static WEFT_SUSPENDS int run_job(struct job *j, struct upp_err *err)
     size_t             max = j->tool->max_result ? j->tool->max_result : TOOL_BYTES;
     struct weft_result res = {.json = WB_BUF(8 * max + 64), .max = max};
     struct upp_err     why = {0};
-    uint64_t           t0  = wb_mono_ms();
+    struct weft_loop  *l   = run->engine->loop;
+    j->began_ns            = l->now;
     wb_crashpoint("tool.start");
     int r = j->tool->kind == WEFT_TOOL_AGENT ? wr_child(run, j->call, j->tool, j->part->text, &res, &why)
                                              : call_function(j, &res, &why);
@@ -198,7 +201,8 @@ static WEFT_SUSPENDS int run_job(struct job *j, struct upp_err *err)
         r = weft_result_text(&res, UPP_STR(""), err);
     if (r >= 0) {
         struct upp_str json = wb_arena_dup(&run->memory, wb_buf_str(&res.json));
-        r                   = end_call(j, res.is_error ? WM_ERROR : WM_DONE, json, wb_mono_ms() - t0, err);
+        uint64_t       ms   = (weft__loop_clock(l) - j->began_ns) / 1000000;
+        r                   = end_call(j, res.is_error ? WM_ERROR : WM_DONE, json, ms, err);
     }
     wb_buf_done(&res.json);
     /* C3, unless it is the last: that one goes with the end of the step. */
@@ -221,8 +225,8 @@ static WEFT_SUSPENDS int work(void *arg, struct upp_err *err)
     }
     if (r < 0 && !round->failed) {
         round->failed = r;
-        if (err)
-            round->why = *err;
+        if (err && round->err && err != round->err)
+            *round->err = *err;
     }
     return r;
 }
@@ -346,10 +350,11 @@ static WEFT_SUSPENDS int run_all(struct round *round, uint32_t parallel, struct 
         if (r < 0)
             break; /* fewer at a time */
     }
-    int r = weft_scope_join(&scope, err);
-    if (round->failed && err)
-        *err = round->why;
-    return round->failed ? round->failed : r;
+    int r = weft_scope_join(&scope, NULL);
+    if (round->failed)
+        return round->failed; /* err says why */
+    round->err = NULL; /* what fails while the scope is closed is not the reason */
+    return r < 0 ? upp_fail(err, (enum upp_code) - r, "%s while tools ran", upp_code_text(r)) : 0;
 }
 
 /* The message of results: references for the log, the results themselves for the model. */
@@ -428,6 +433,6 @@ int weft_run_tools(struct weft_run *pub, const char *phase, const struct weft_re
         return 0;
     if (reply->n_calls > WR_CALLS)
         return upp_fail(err, UPP_ELIMIT, "the model asked for more than %d tools at once", WR_CALLS);
-    struct round round = {.run = run};
+    struct round round = {.run = run, .err = err};
     return run_round(&round, reply, opts && opts->parallel ? opts->parallel : PARALLEL, err);
 }

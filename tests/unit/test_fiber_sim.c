@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/random.h"
@@ -43,6 +44,29 @@ TEST(sim_time_is_virtual)
     uint64_t       before = WB_CALL(mono_ns)();
     CHECK_INT(on_sim(1, sleeps_a_year, NULL, NULL, &err), 0);
     CHECK(WB_CALL(mono_ns)() - before < UINT64_C(10000000000)); /* the table is back */
+}
+
+static int looks_at_the_wall(void *arg, struct upp_err *err)
+{
+    (void)arg;
+    struct weft_loop *l    = weft_loop_current();
+    int64_t           wall = weft__loop_wall_ms(l);
+    uint64_t          now  = l->now;
+    FAIL_UNLESS(wall == wb_wall_ms());
+    l->now = now + 999999;
+    l->wall_ms -= 7; /* would a look put it right? */
+    FAIL_UNLESS(weft__loop_wall_ms(l) == wall - 7);
+    l->now = now + 1000000;
+    FAIL_UNLESS(weft__loop_wall_ms(l) == wall);
+    TRY(weft_sleep_ms(5000, err));
+    FAIL_UNLESS(weft__loop_wall_ms(l) >= wall + 5000 && weft__loop_wall_ms(l) == wb_wall_ms());
+    return 0;
+}
+
+TEST(sim_a_look_at_the_wall_clock_is_good_for_a_millisecond)
+{
+    struct upp_err err;
+    CHECK_INT(on_sim(1, looks_at_the_wall, NULL, NULL, &err), 0);
 }
 
 /* ---- Order ---- */

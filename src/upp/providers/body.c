@@ -1,0 +1,232 @@
+/* upp/providers/body.c — a body being written, and blocks that results hold. */
+#include "upp/providers/body.h"
+
+#include "base/defs.h"
+#include "base/str.h"
+
+enum { MAX_JSON = 64 << 20 }; /* of a result, or of what was kept */
+
+/* ---- A body --------------------------------------------------------------------------------------------------------
+ */
+
+int upp__body_init(struct upp__body *b, const struct upp__vendor *v, const struct upp_request *req,
+                   struct upp__outgoing *out, struct upp_err *err)
+{
+    *b = (struct upp__body){.vendor = v, .req = req, .arena = out->arena, .err = err};
+    wj_writer_init(&b->w, &out->body, err);
+    if (!req->params.n)
+        return 0;
+    int r = wj_read(b->arena, req->params, NULL, &b->params, err);
+    if (r < 0)
+        return upp_wrap(err, r, "params");
+    return yyjson_is_obj(b->params) ? 0 : upp_fail(err, UPP_EINVALID, "params is a JSON object");
+}
+
+int upp__body_check(struct upp__body *b)
+{
+    int r = wj_writer_check(&b->w);
+    return r < 0 ? r : wb_arena_check(b->arena, b->err);
+}
+
+void upp__put(struct upp__body *b, const char *name, struct upp_str text)
+{
+    wj_write_name(&b->w, wb_cstr(name));
+    upp__write_text(&b->w, text);
+}
+
+void upp__put_true(struct upp__body *b, const char *name, bool value)
+{
+    wj_write_name(&b->w, wb_cstr(name));
+    wj_write_bool(&b->w, value);
+}
+
+void upp__put_value(struct upp__body *b, const char *name, yyjson_val *value)
+{
+    wj_write_name(&b->w, wb_cstr(name));
+    wj_write_value(&b->w, value);
+}
+
+void upp__put_open(struct upp__body *b, const char *name, char bracket)
+{
+    wj_write_name(&b->w, wb_cstr(name));
+    wj_write_open(&b->w, bracket);
+}
+
+static bool stands_in(const char *const *list, const yyjson_val *name)
+{
+    for (; *list; list++)
+        if (wj_named(name, wb_cstr(*list)))
+            return true;
+    return false;
+}
+
+void upp__put_rest(struct upp__body *b, yyjson_val *object, const char *const *taken)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with(object);
+    yyjson_val     *name;
+    while ((name = yyjson_obj_iter_next(&it)))
+        if (!stands_in(taken, name)) {
+            wj_write_name(&b->w, wj_text(name));
+            wj_write_value(&b->w, yyjson_obj_iter_get_val(name));
+        }
+}
+
+yyjson_val *upp__look(struct upp__body *b, struct upp_str json)
+{
+    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = MAX_JSON};
+    yyjson_val               *v    = NULL;
+    int                       r    = json.n ? wj_read(b->arena, json, &opts, &v, NULL) : 0;
+    if (r == -UPP_ENOMEM) /* else the request would go out without it */
+        wj_writer_fail(&b->w, upp_fail(b->err, UPP_ENOMEM, "no memory for a request"));
+    return r < 0 ? NULL : v;
+}
+
+yyjson_val *upp__look_own(struct upp__body *b, struct upp_str metadata)
+{
+    return upp__get(upp__look(b, metadata), b->vendor->provider);
+}
+
+void upp__refuse(struct upp__body *b, const char *sentence)
+{
+    if (!b->w.failed && !b->w.out->failed)
+        wj_writer_fail(&b->w,
+                       upp_fail(b->err, UPP_EINVALID, "message %zu, part %zu: %s", b->message, b->part, sentence));
+}
+
+void upp__lose(struct upp__body *b, const char *what, const char *why)
+{
+    upp__loss(b->req, b->message, b->part, what, why);
+}
+
+const char *upp__kind_name(uint8_t kind)
+{
+    static const char *const names[] = {
+        [UPP_PART_TEXT] = "text",         [UPP_PART_REASONING] = "reasoning", [UPP_PART_IMAGE] = "image",
+        [UPP_PART_DOCUMENT] = "document", [UPP_PART_AUDIO] = "audio",         [UPP_PART_VIDEO] = "video",
+        [UPP_PART_BINARY] = "binary",     [UPP_PART_CALL] = "call",           [UPP_PART_RESULT] = "result",
+    };
+    return kind < WB_LEN(names) && names[kind] ? names[kind] : "part";
+}
+
+/* "data:image/png;base64,AAAA" */
+static bool data_url(struct upp_str url, struct upp_str *mime, struct upp_str *base64)
+{
+    if (!wb_str_starts(url, UPP_STR("data:")))
+        return false;
+    size_t comma = wb_str_find(url, UPP_STR(","), 0);
+    if (comma == SIZE_MAX)
+        return false;
+    struct upp_str head = wb_str_sub(url, 5, comma - 5);
+    if (!wb_str_ends(head, UPP_STR(";base64")))
+        return false;
+    size_t end = wb_str_find(head, UPP_STR(";"), 0);
+    *mime      = wb_str_sub(head, 0, end);
+    *base64    = wb_str_sub(url, comma + 1, SIZE_MAX);
+    return true;
+}
+
+bool upp__media_bytes(const struct upp_media *m, struct upp_str *mime, struct upp_str *base64)
+{
+    struct upp_str type = {0};
+    if (data_url(m->data, &type, base64))
+        *mime = m->mime.n ? m->mime : type;
+    else if (m->source == UPP_SOURCE_BASE64 || m->source == UPP_SOURCE_BYTES) {
+        *mime   = m->mime;
+        *base64 = m->data;
+    } else
+        return false;
+    if (wb_str_eq_nocase(*mime, UPP_STR("image/jpg")))
+        *mime = UPP_STR("image/jpeg");
+    return mime->n > 0;
+}
+
+/* ---- Blocks inside of results --------------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *type;
+    uint8_t     kind;
+} block_kinds[] = {
+    {"text", UPP_PART_TEXT},   {"image", UPP_PART_IMAGE}, {"document", UPP_PART_DOCUMENT},
+    {"audio", UPP_PART_AUDIO}, {"video", UPP_PART_VIDEO},
+};
+
+static const struct {
+    const char *type, *member;
+    uint8_t     source;
+} block_sources[] = {
+    {"base64", "data", UPP_SOURCE_BASE64},
+    {"bytes", "data", UPP_SOURCE_BYTES},
+    {"url", "url", UPP_SOURCE_URL},
+    {"text", "data", UPP_SOURCE_TEXT},
+};
+
+static void read_source(yyjson_val *v, struct upp_media *ret)
+{
+    yyjson_val    *source = upp__get(v, "source");
+    struct upp_str type   = upp__get_str(source, "type");
+    if (!source) { /* audio and video; images of MCP */
+        ret->source = UPP_SOURCE_BASE64;
+        ret->data   = upp__get_str(v, "data");
+    }
+    for (size_t i = 0; i < WB_LEN(block_sources); i++)
+        if (type.n && wb_str_eq(type, wb_cstr(block_sources[i].type))) {
+            ret->source = block_sources[i].source;
+            ret->data   = upp__get_str(source, block_sources[i].member);
+        }
+}
+
+bool upp__block_read(yyjson_val *v, struct upp__block *ret)
+{
+    struct upp_str type = upp__get_str(v, "type");
+    *ret                = (struct upp__block){.text = upp__get_str(v, "text")};
+    for (size_t i = 0; i < WB_LEN(block_kinds); i++)
+        if (type.n && wb_str_eq(type, wb_cstr(block_kinds[i].type)))
+            ret->kind = block_kinds[i].kind;
+    if (!ret->kind || ret->kind == UPP_PART_TEXT)
+        return ret->kind && ret->text.p;
+    ret->media.mime  = upp__get_str(v, "mimeType");
+    ret->media.title = upp__get_str(v, "title");
+    read_source(v, &ret->media);
+    return ret->media.data.p;
+}
+
+bool upp__is_blocks(yyjson_val *v)
+{
+    yyjson_arr_iter   it = yyjson_arr_iter_with(v);
+    yyjson_val       *item;
+    struct upp__block block;
+    while ((item = yyjson_arr_iter_next(&it)))
+        if (!upp__block_read(item, &block))
+            return false;
+    return yyjson_arr_size(v) > 0;
+}
+
+struct upp_str upp__blocks_text(struct wb_arena *a, yyjson_val *blocks)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(MAX_JSON);
+    yyjson_arr_iter                       it  = yyjson_arr_iter_with(blocks);
+    yyjson_val                           *item;
+    struct upp__block                     block;
+    while ((item = yyjson_arr_iter_next(&it)))
+        if (upp__block_read(item, &block) && block.kind == UPP_PART_TEXT) {
+            if (all.n)
+                wb_buf_addc(&all, '\n');
+            wb_buf_add(&all, block.text);
+        }
+    if (all.failed && !a->failed)
+        a->failed = all.failed;
+    return wb_arena_dup(a, wb_buf_str(&all));
+}
+
+/* ---- Values as text ------------------------------------------------------------------------------------------------
+ */
+
+struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAX_JSON);
+    int                                   r = wj_write(v, &b, NULL);
+    if (r < 0 && !a->failed)
+        a->failed = r;
+    return r < 0 ? (struct upp_str){0} : wb_arena_dup(a, wb_buf_str(&b));
+}

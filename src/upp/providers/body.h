@@ -1,0 +1,72 @@
+/* upp/providers/body.h — what the writers of Google's and Ollama's requests share: a body being written, and blocks
+ * that results hold. */
+#ifndef UPP_PROVIDERS_BODY_H
+#define UPP_PROVIDERS_BODY_H
+
+#include "upp/adapter.h"
+
+struct upp__body {
+    const struct upp__vendor *vendor;
+    const struct upp_request *req;
+    struct wb_arena          *arena;
+    struct upp_err           *err;
+    yyjson_val               *params; /* NULL: none */
+    struct wj_writer          w;
+    size_t                    message, part; /* what is being written, for errors and losses */
+};
+
+/* -UPP_EINVALID: params is no object. */
+int upp__body_init(struct upp__body *b, const struct upp__vendor *v, const struct upp_request *req,
+                   struct upp__outgoing *out, struct upp_err *err) UPP_MUST_CHECK;
+
+/* 0, or the first failure of anything that was written. */
+int upp__body_check(struct upp__body *b) UPP_MUST_CHECK;
+
+void upp__put(struct upp__body *b, const char *name, struct upp_str text);
+void upp__put_true(struct upp__body *b, const char *name, bool value);
+void upp__put_value(struct upp__body *b, const char *name, yyjson_val *value);
+void upp__put_open(struct upp__body *b, const char *name, char bracket);
+
+/* Members of an object (NULL: none) but those in `taken`, which ends in NULL. */
+void upp__put_rest(struct upp__body *b, yyjson_val *object, const char *const *taken);
+
+/* JSON that the request holds; NULL where it is none. */
+yyjson_val *upp__look(struct upp__body *b, struct upp_str json);
+
+/* metadata.PROVIDER; NULL where there is none. */
+yyjson_val *upp__look_own(struct upp__body *b, struct upp_str metadata);
+
+/* This part cannot be said to the vendor: -UPP_EINVALID, which names message and part. */
+void upp__refuse(struct upp__body *b, const char *sentence);
+void upp__lose(struct upp__body *b, const char *what, const char *why);
+
+/* "image" for UPP_PART_IMAGE ... */
+const char *upp__kind_name(uint8_t kind);
+
+/* The type of a medium as vendors spell it ("image/jpg" is none), and its data as base64, whether it is base64 or a
+ * data URL. False: it is somewhere else, or its type is not known. */
+bool upp__media_bytes(const struct upp_media *m, struct upp_str *mime, struct upp_str *base64);
+
+/* ---- Blocks inside of results --------------------------------------------------------------------------------------
+ */
+
+/* A content block as UPP writes it in JSON (or MCP: `data` beside `mimeType`). */
+struct upp__block {
+    uint8_t          kind;
+    struct upp_str   text;
+    struct upp_media media;
+};
+
+bool upp__block_read(yyjson_val *v, struct upp__block *ret); /* false: this is none */
+bool upp__is_blocks(yyjson_val *v);                          /* an array of blocks, and nothing but blocks */
+
+/* The texts among them, joined by LF. */
+struct upp_str upp__blocks_text(struct wb_arena *a, yyjson_val *blocks);
+
+/* ---- Values as text ------------------------------------------------------------------------------------------------
+ */
+
+/* Token for token, in the arena; no text where that failed, and the arena with it. */
+struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v);
+
+#endif

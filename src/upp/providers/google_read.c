@@ -1,0 +1,451 @@
+/* upp/providers/google_read.c — Google Gemini: what comes back, as the events of a step.
+ *
+ * Every event of a stream is a whole answer that holds only what is new. There is no last event: the stream is complete
+ * where a finishReason was seen, and some models say one with every piece; so END is said when the bytes are over.
+ */
+#include "base/defs.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "upp/providers/body.h"
+#include "upp/providers/google.h"
+#include "upp/providers/google_args.h"
+#include "upp/providers/mint.h"
+
+/* The first failure of what is kept for later. */
+static void note(struct upp__reader *r, int failed)
+{
+    if (failed < 0 && !r->failed)
+        r->failed = failed;
+}
+
+/* A buffer begins all zero; a test sets less. */
+static void limit(struct wb_buf *b)
+{
+    if (!b->max)
+        b->max = UPP__GOOGLE_MAX_RAW;
+}
+
+/* ---- The vendor's own parts
+ * ------------------------------------------------------------------------------------------- */
+
+/* A writer that goes on in raw. */
+static struct wj_writer raw_writer(struct upp__google_own *g)
+{
+    struct wj_writer w;
+    limit(&g->raw);
+    wj_writer_init(&w, &g->raw, NULL);
+    w.comma = g->raw.n > 0;
+    return w;
+}
+
+/* The text that has been growing is one part now. */
+void upp__google_raw_text_ends(struct upp__reader *r, struct upp__google_own *g)
+{
+    if (!g->text.n)
+        return;
+    struct wj_writer w = raw_writer(g);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("text"));
+    wj_write_str(&w, wb_buf_str(&g->text));
+    if (g->thought) {
+        wj_write_name(&w, UPP_STR("thought"));
+        wj_write_bool(&w, true);
+    }
+    wj_write_close(&w, '}');
+    note(r, wj_writer_check(&w));
+    wb_buf_clear(&g->text);
+}
+
+static void raw_text(struct upp__reader *r, struct upp__google_own *g, struct upp_str text, bool thought)
+{
+    if (thought != g->thought)
+        upp__google_raw_text_ends(r, g);
+    g->thought = thought;
+    limit(&g->text);
+    wb_wtf8_add(&g->text, text);
+    note(r, g->text.failed);
+    g->odd |= thought;
+}
+
+/* As it is. */
+static void raw_part(struct upp__reader *r, struct upp__google_own *g, yyjson_val *part)
+{
+    upp__google_raw_text_ends(r, g);
+    struct wj_writer w = raw_writer(g);
+    wj_write_value(&w, part);
+    note(r, wj_writer_check(&w));
+}
+
+/* ---- Parts
+ * ------------------------------------------------------------------------------------------------------------ */
+
+void upp__google_close_part(struct upp__reader *r, struct upp__google_own *g)
+{
+    if (g->kind)
+        upp__say_close(r, g->part);
+    g->kind = 0;
+}
+
+static void say_text(struct upp__reader *r, struct upp__google_own *g, struct upp_str text, bool thought)
+{
+    const uint8_t kind = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
+    if (!text.n)
+        return;
+    if (g->kind != kind) {
+        upp__google_close_part(r, g);
+        g->part = upp__say_part(r, kind, (struct upp_str){0}, (struct upp_str){0});
+        g->kind = kind;
+    }
+    upp__say_delta(r, g->part, text);
+}
+
+static int say_call(struct upp__reader *r, struct upp__google_own *g, struct upp_str id, struct upp_str name,
+                    struct upp_str args, struct upp_err *err)
+{
+    upp__google_close_part(r, g);
+    if (!id.n) {
+        limit(&g->minted);
+        int e = upp__mint(r, &g->minted, &id, err);
+        if (e < 0)
+            return e;
+    }
+    uint32_t part = upp__say_part(r, UPP_PART_CALL, id, name);
+    upp__say_delta(r, part, args);
+    upp__say_close(r, part);
+    return 0;
+}
+
+static uint8_t media_kind(struct upp_str mime)
+{
+    static const struct {
+        const char *begin;
+        uint8_t     kind;
+    } rows[] = {{"image/", UPP_PART_IMAGE},
+                {"audio/", UPP_PART_AUDIO},
+                {"video/", UPP_PART_VIDEO},
+                {"application/pdf", UPP_PART_DOCUMENT}};
+    for (size_t i = 0; i < WB_LEN(rows); i++)
+        if (wb_str_starts(mime, wb_cstr(rows[i].begin)))
+            return rows[i].kind;
+    return UPP_PART_BINARY;
+}
+
+static void say_media(struct upp__reader *r, struct upp__google_own *g, yyjson_val *data)
+{
+    struct upp_media *m = wb_new(&r->scratch, struct upp_media);
+    if (!m)
+        return;
+    upp__google_close_part(r, g);
+    m->source = UPP_SOURCE_BASE64;
+    m->data   = upp__get_str(data, "data");
+    m->mime   = upp__get_str(data, "mimeType");
+    if (m->data.n)
+        (void)upp__say_media(r, media_kind(m->mime), m);
+}
+
+/* ---- Calls in pieces (Vertex)
+ * ----------------------------------------------------------------------------------------- */
+
+/* The call is complete: now it is said. */
+int upp__google_end_pieces(struct upp__reader *r, struct upp__google_own *g, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(UPP__GOOGLE_MAX_RAW);
+    struct upp__google_args              *args = g->args;
+    struct wj_writer                      w;
+    if (!args)
+        return 0;
+    g->args = NULL;
+    wj_writer_init(&w, &b, NULL);
+    upp__google_args_write(args, &w);
+    note(r, wj_writer_check(&w));
+    struct upp_str text = wb_arena_dup(&r->scratch, wb_buf_str(&b));
+    upp__google_raw_text_ends(r, g);
+    w = raw_writer(g);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("functionCall"));
+    wj_write_open(&w, '{');
+    if (g->call_id.n) {
+        wj_write_name(&w, UPP_STR("id"));
+        wj_write_str(&w, g->call_id);
+    }
+    wj_write_name(&w, UPP_STR("name"));
+    wj_write_str(&w, g->call_name);
+    wj_write_name(&w, UPP_STR("args"));
+    upp__google_args_write(args, &w);
+    wj_write_close(&w, '}');
+    if (g->call_signature.n) {
+        wj_write_name(&w, UPP_STR("thoughtSignature"));
+        wj_write_str(&w, g->call_signature);
+        g->odd = true;
+    }
+    wj_write_close(&w, '}');
+    note(r, wj_writer_check(&w));
+    return say_call(r, g, g->call_id, g->call_name, text, err);
+}
+
+static int begin_pieces(struct upp__reader *r, struct upp__google_own *g, yyjson_val *call, struct upp_err *err)
+{
+    int e = upp__google_end_pieces(r, g, err);
+    if (e < 0)
+        return e;
+    g->args           = upp__google_args_new(&r->keep);
+    g->call_id        = wb_arena_dup(&r->keep, upp__get_str(call, "id"));
+    g->call_name      = wb_arena_dup(&r->keep, upp__get_str(call, "name"));
+    g->call_signature = (struct upp_str){0};
+    return wb_arena_check(&r->keep, err);
+}
+
+static int call_piece(struct upp__reader *r, struct upp__google_own *g, yyjson_val *part, yyjson_val *call,
+                      struct upp_err *err)
+{
+    yyjson_val     *pieces = upp__get(call, "partialArgs"), *item;
+    yyjson_arr_iter it     = yyjson_arr_iter_with(pieces);
+    int             e      = upp__get_str(call, "name").n ? begin_pieces(r, g, call, err) : 0;
+    if (e < 0 || !g->args)
+        return e; /* a piece of nothing is passed over */
+    if (!g->call_signature.n)
+        g->call_signature = wb_arena_dup(&r->keep, upp__get_str(part, "thoughtSignature"));
+    while ((item = yyjson_arr_iter_next(&it)))
+        if ((e = upp__google_args_add(g->args, item, err)) < 0)
+            return e;
+    return upp__get_true(call, "willContinue") ? 0 : upp__google_end_pieces(r, g, err);
+}
+
+/* ---- What a part is
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Nothing in the object but these members? */
+static bool is_plain(yyjson_val *object, const char *const *members)
+{
+    size_t known = 0;
+    for (; *members; members++)
+        known += upp__get(object, *members) != NULL;
+    return known == yyjson_obj_size(object);
+}
+
+static int read_call(struct upp__reader *r, struct upp__google_own *g, yyjson_val *part, yyjson_val *call,
+                     struct upp_err *err)
+{
+    static const char *const part_members[] = {"functionCall", NULL}, *const members[] = {"id", "name", "args", NULL};
+    yyjson_val    *args = upp__get(call, "args");
+    struct upp_str text = UPP_STR("{}");
+    if (upp__get(call, "partialArgs") || upp__get_true(call, "willContinue") || !upp__get_str(call, "name").n)
+        return call_piece(r, g, part, call, err);
+    int e = upp__google_end_pieces(r, g, err);
+    if (e < 0)
+        return e;
+    if (args && !yyjson_is_null(args))
+        text = upp__json_text(&r->scratch, args);
+    g->odd |= !is_plain(part, part_members) || !is_plain(call, members);
+    raw_part(r, g, part);
+    return say_call(r, g, upp__get_str(call, "id"), upp__get_str(call, "name"), text, err);
+}
+
+static int read_part(struct upp__reader *r, struct upp__google_own *g, yyjson_val *part, struct upp_err *err)
+{
+    static const char *const data_members[] = {"inlineData", NULL};
+    yyjson_val              *text           = upp__get(part, "text"), *call, *data;
+    bool                     thought        = yyjson_obj_size(part) > 1 && upp__get_true(part, "thought");
+    if (!yyjson_obj_size(part) || (yyjson_is_null(text) && yyjson_obj_size(part) == 1))
+        return 0; /* nothing; Google itself would not take it back */
+    if (yyjson_is_str(text)) {
+        say_text(r, g, wj_text(text), thought);
+        if (yyjson_obj_size(part) == (thought ? 2 : 1))
+            raw_text(r, g, wj_text(text), thought);
+        else {
+            g->odd = true; /* signed, even where the text is empty */
+            raw_part(r, g, part);
+        }
+        return 0;
+    }
+    if ((call = upp__get(part, "functionCall")))
+        return read_call(r, g, part, call, err);
+    data = upp__get(part, "inlineData");
+    if (data && !thought) /* pictures on the way to a picture are thoughts */
+        say_media(r, g, data);
+    g->odd |= !data || thought || !is_plain(part, data_members);
+    raw_part(r, g, part);
+    return 0;
+}
+
+/* ---- Answers
+ * ---------------------------------------------------------------------------------------------------------- */
+
+const char *const upp__google_extra_names[UPP__GOOGLE_EXTRAS] = {
+    [UPP__GOOGLE_MESSAGE] = "finishMessage",       [UPP__GOOGLE_TOKEN] = "continuationToken",
+    [UPP__GOOGLE_GROUNDING] = "groundingMetadata", [UPP__GOOGLE_CITATION] = "citationMetadata",
+    [UPP__GOOGLE_URLS] = "urlContextMetadata",
+};
+
+/* The newest of each counts. */
+static void read_extras(struct upp__reader *r, struct upp__google_own *g, yyjson_val *candidate)
+{
+    for (size_t i = 0; i < UPP__GOOGLE_EXTRAS; i++) {
+        yyjson_val *v = upp__get(candidate, upp__google_extra_names[i]);
+        if (v)
+            g->extras[i] = upp__json_text(&r->keep, v);
+    }
+}
+
+static int read_candidate(struct upp__reader *r, struct upp__google_own *g, yyjson_val *candidate, struct upp_err *err)
+{
+    yyjson_val     *parts = upp__get(upp__get(candidate, "content"), "parts"), *part;
+    yyjson_arr_iter it    = yyjson_arr_iter_with(parts);
+    struct upp_str  word  = upp__get_str(candidate, "finishReason");
+    int             e     = 0;
+    while (e >= 0 && (part = yyjson_arr_iter_next(&it)))
+        e = read_part(r, g, part, err);
+    if (yyjson_obj_size(candidate) > 2)
+        read_extras(r, g, candidate);
+    if (word.n && !wb_str_eq(word, g->finish))
+        g->finish = wb_arena_dup(&r->keep, word);
+    return e;
+}
+
+/* An error inside of an answer, or of another status. */
+static void read_error(yyjson_val *error, struct upp__trouble *t)
+{
+    yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(error, "details"));
+    yyjson_val     *detail, *violation;
+    t->type    = upp__get_str(error, "status");
+    t->message = upp__get_str(error, "message");
+    if (yyjson_is_raw(upp__get(error, "code")))
+        t->code = wj_text(upp__get(error, "code"));
+    while ((detail = yyjson_arr_iter_next(&it))) {
+        struct upp_str type = upp__get_str(detail, "@type");
+        if (wb_str_ends(type, UPP_STR("google.rpc.RetryInfo")))
+            (void)upp__duration_ms(upp__get_str(detail, "retryDelay"), &t->retry_ms);
+        else if (wb_str_ends(type, UPP_STR("google.rpc.ErrorInfo")) && !t->reason.p)
+            t->reason = upp__get_str(detail, "reason");
+        else if (wb_str_ends(type, UPP_STR("google.rpc.QuotaFailure"))) {
+            yyjson_arr_iter of = yyjson_arr_iter_with(upp__get(detail, "violations"));
+            while ((violation = yyjson_arr_iter_next(&of))) {
+                struct upp_str quota = upp__get_str(violation, "quotaId");
+                if (wb_str_find(quota, UPP_STR("PerDay"), 0) != SIZE_MAX) /* waiting does not help */
+                    t->reason = quota;
+            }
+        }
+    }
+}
+
+/* The prompt was refused: there is no candidate then. */
+static int blocked(yyjson_val *feedback, struct upp_err *err)
+{
+    struct upp_str why = upp__get_str(feedback, "blockReason"), more = upp__get_str(feedback, "blockReasonMessage");
+    return upp_fail(err, UPP_EFILTERED, "Google refused the prompt: %.*s%s%.*s", UPP_FMT(why), more.n ? ": " : "",
+                    UPP_FMT(more));
+}
+
+static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    struct upp__google_own *g     = r->own;
+    yyjson_val             *error = upp__get(v, "error"), *candidates = upp__get(v, "candidates"), *candidate;
+    yyjson_arr_iter         it = yyjson_arr_iter_with(candidates);
+    int                     e  = 0;
+    if (error) {
+        struct upp__trouble t = {0};
+        read_error(error, &t);
+        return upp__trouble_fail(&t, (struct upp_str){0}, err);
+    }
+    upp__say_open(r, upp__get_str(v, "responseId"));
+    if (!g->model.p)
+        g->model = wb_arena_dup(&r->keep, upp__get_str(v, "modelVersion"));
+    if (!yyjson_arr_size(candidates) && upp__get_str(upp__get(v, "promptFeedback"), "blockReason").n)
+        return blocked(upp__get(v, "promptFeedback"), err);
+    while (e >= 0 && (candidate = yyjson_arr_iter_next(&it)))
+        if (upp__get_u64(candidate, "index") == 0) { /* one answer was asked for; others are passed over */
+            g->answered = true;
+            e           = read_candidate(r, g, candidate, err);
+        }
+    return e < 0 ? e : upp__check(r, err);
+}
+
+/* ---- For the adapter
+ * -------------------------------------------------------------------------------------------------- */
+
+int upp__google_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
+{
+    struct upp__google_own *g = r->own;
+    yyjson_val             *v;
+    if (!f->data.n || wb_str_eq(f->data, UPP_STR("[DONE]"))) /* proxies add it */
+        return 0;
+    int e = upp__parse(r, f->data, &v, err);
+    if (e < 0)
+        return e;
+    if (upp__get(v, "usageMetadata")) { /* with every piece: as it is, which costs least */
+        limit(&g->usage);
+        wb_buf_clear(&g->usage);
+        wb_buf_add(&g->usage, f->data);
+        note(r, g->usage.failed);
+    }
+    return read_answer(r, v, err);
+}
+
+static void keep_usage(struct upp__reader *r, struct upp__google_own *g, yyjson_val *v)
+{
+    yyjson_val *usage = upp__get(v, "usageMetadata");
+    if (!usage)
+        return;
+    limit(&g->usage);
+    wb_buf_clear(&g->usage);
+    wb_buf_add(&g->usage, UPP_STR("{\"usageMetadata\":"));
+    note(r, wj_write(usage, &g->usage, NULL));
+    wb_buf_addc(&g->usage, '}');
+    note(r, g->usage.failed);
+}
+
+/* One answer; or, where a stream was asked for without alt=sse, its events in an array. */
+int upp__google_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
+{
+    struct upp__google_own *g = r->own;
+    yyjson_val             *v, *item;
+    int                     e = upp__parse(r, body, &v, err);
+    if (e < 0)
+        return e;
+    if (yyjson_is_arr(v)) {
+        yyjson_arr_iter it = yyjson_arr_iter_with(v);
+        while (e >= 0 && (item = yyjson_arr_iter_next(&it))) {
+            keep_usage(r, g, item);
+            e = read_answer(r, item, err);
+        }
+    } else {
+        keep_usage(r, g, v);
+        e = read_answer(r, v, err);
+    }
+    if (e < 0)
+        return e;
+    if (!g->answered)
+        return upp_fail(err, UPP_EPROTO, "the answer holds no candidate");
+    return upp__google_finish(r, err);
+}
+
+int upp__google_eof(struct upp__reader *r, struct upp_err *err)
+{
+    struct upp__google_own *g = r->own;
+    if (!g->finish.n)
+        return upp_fail(err, UPP_ENET, "the stream ended before a finishReason");
+    return upp__google_finish(r, err);
+}
+
+void upp__google_done(struct upp__reader *r)
+{
+    struct upp__google_own *g = r->own;
+    wb_buf_done(&g->text);
+    wb_buf_done(&g->raw);
+    wb_buf_done(&g->usage);
+    wb_buf_done(&g->minted);
+}
+
+void upp__google_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
+{
+    yyjson_val *v = NULL;
+    if (wj_read(a, body, NULL, &v, NULL) < 0)
+        return;
+    if (yyjson_is_arr(v))
+        v = yyjson_arr_get_first(v);
+    yyjson_val *error = upp__get(v, "error");
+    if (yyjson_is_str(error))
+        t->message = wj_text(error);
+    else
+        read_error(error, t);
+}

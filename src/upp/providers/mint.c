@@ -1,0 +1,35 @@
+/* upp/providers/mint.c — ids for calls that their vendor gave none. */
+#include "upp/providers/mint.h"
+
+#include "base/uuid.h"
+
+int upp__mint(struct upp__reader *r, struct wb_buf *list, struct upp_str *ret, struct upp_err *err)
+{
+    struct wb_uuid u;
+    char           hex[WB_UUID_HEX + 1];
+    int            e = wb_uuid_new(&u, err);
+    if (e < 0)
+        return e;
+    (void)wb_uuid_hex(u, hex);
+    *ret = wb_arena_printf(&r->keep, "call_%s", hex);
+    wb_buf_addf(list, "%s\"call_%s\"", list->n ? "," : "", hex);
+    e = wb_arena_check(&r->keep, err);
+    return e < 0 ? e : wb_buf_check(list, err);
+}
+
+bool upp__looks_minted(struct upp_str id)
+{
+    struct wb_uuid u;
+    return id.n == 5 + WB_UUID_HEX && wb_str_starts(id, UPP_STR("call_")) &&
+                                                    wb_uuid_parse(wb_str_sub(id, 5, SIZE_MAX), &u);
+}
+
+bool upp__is_minted(yyjson_val *minted, struct upp_str id)
+{
+    yyjson_arr_iter it = yyjson_arr_iter_with(minted);
+    yyjson_val     *item;
+    while ((item = yyjson_arr_iter_next(&it)))
+        if (yyjson_is_str(item) && wb_str_eq(wj_text(item), id))
+            return true;
+    return false;
+}

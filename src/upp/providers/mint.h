@@ -1,0 +1,20 @@
+/* upp/providers/mint.h — ids for calls that their vendor gave none. They are ours: the vendor never sees them.
+ *
+ * metadata.PROVIDER.minted lists them, so that the next request knows.
+ */
+#ifndef UPP_PROVIDERS_MINT_H
+#define UPP_PROVIDERS_MINT_H
+
+#include "upp/adapter.h"
+
+/* A new id, in r->keep: "call_" and 32 hex digits by chance, because a name and a number would come again in the next
+ * turn. It is added to `list`, a JSON array without its brackets. */
+int upp__mint(struct upp__reader *r, struct wb_buf *list, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Has it the shape of ours? Whoever finds an id taken gives a new one of the same shape. */
+bool upp__looks_minted(struct upp_str id);
+
+/* Does `minted`, the array of a message, name this id? */
+bool upp__is_minted(yyjson_val *minted, struct upp_str id);
+
+#endif
