@@ -27,6 +27,9 @@ UPP_API int upp_value_json(struct upp_value *v, struct upp_str json, struct upp_
 UPP_API int upp_value_printf(struct upp_value *v, struct upp_err *err, const char *fmt, ...)
     UPP_PRINTF(3, 4) UPP_MUST_CHECK;
 
+/* What it is now, as JSON; borrowed until it is written again. For on_after. */
+UPP_API struct upp_str upp_value_get(const struct upp_value *v);
+
 struct upp_tool;
 
 /* One call, for those who are asked about it. Borrowed for the time of the call. */

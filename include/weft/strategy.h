@@ -100,16 +100,10 @@ struct weft_hooks {
     bool (*stop)(void *arg, struct weft_run *run); /* after each step: is it enough? */
 };
 
-struct weft_retry {
-    unsigned max_attempts;  /* 0: 3 */
-    uint64_t base_delay_ms; /* 0: 500; doubled each time, at most 30 s; retry_after of the provider comes before it */
-};
-
 struct weft_agent_def {
     struct upp_str              name; /* by which runs refer to it */
     struct upp_str              id;   /* UUID, as text */
     const struct upp_model     *model;
-    struct weft_retry           retry;
     struct upp_str              system, params;
     const struct weft_strategy *strategy;
     const struct weft_tool     *tools;

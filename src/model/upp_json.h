@@ -38,6 +38,10 @@ void wm_message_write(struct wj_writer *w, const struct upp_message *m);
  * spelled as UPP spells it is kept as text too. */
 int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same where a time may be missing, as the reference's proxy leaves it out: then it is `ms`. */
+int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struct upp_message *ret,
+                            struct upp_err *err) UPP_MUST_CHECK;
+
 void wm_part_write(struct wj_writer *w, const struct upp_part *p); /* as content block, ToolCall or ToolResult */
 void wm_usage_write(struct wj_writer *w, const struct upp_usage *u);
 void wm_err_write(struct wj_writer *w, const struct upp_err *e); /* UPPError; without a provider where none is known */

@@ -14,6 +14,7 @@ struct get {
     yyjson_val      *root;
     struct wb_buf   *scratch;
     struct upp_err  *err;
+    const int64_t   *untimed; /* the time of messages that have none; NULL: there may be none such */
     int              failed;
 };
 
@@ -470,9 +471,13 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
     if (g->failed)
         return;
     get_parts(g, v, m, &n_content);
-    struct upp_str time = need_time(g, v, UPP_STR("timestamp"), &m->time_ms, &usual);
-    if (!usual)
-        m->time_text = time;
+    if (g->untimed && !member(v, UPP_STR("timestamp")))
+        m->time_ms = *g->untimed;
+    else {
+        struct upp_str time = need_time(g, v, UPP_STR("timestamp"), &m->time_ms, &usual);
+        if (!usual)
+            m->time_text = time;
+    }
     if (!g->failed)
         get_metadata(g, v, m, n_content);
 }
@@ -483,16 +488,27 @@ static int finish(struct get *g)
     return g->failed ? g->failed : r;
 }
 
-int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err)
+static int read_message(struct wb_arena *a, yyjson_val *v, const int64_t *untimed, struct upp_message *ret,
+                        struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
-    struct get                            g       = {.a = a, .root = v, .scratch = &scratch, .err = err};
-    struct upp_message                    m       = {0};
+    struct get         g = {.a = a, .root = v, .scratch = &scratch, .err = err, .untimed = untimed};
+    struct upp_message m = {0};
     get_message(&g, v, &m);
     int r = finish(&g);
     if (r == 0)
         *ret = m;
     return r;
+}
+
+int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err)
+{
+    return read_message(a, v, NULL, ret, err);
+}
+
+int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struct upp_message *ret, struct upp_err *err)
+{
+    return read_message(a, v, &ms, ret, err);
 }
 
 int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err)

@@ -3,22 +3,14 @@
  * What the model says is on the air at once. It becomes part of the draft when it is finished, and is committed with
  * the start of its tools (C2) or the end of its step (C4).
  */
+#include <upp/provider.h>
+
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/hooks.h"
 #include "base/uuid.h"
 #include "model/upp_json.h"
 #include "run/internal.h"
-
-/* ---- Waiting through fibers ---------------------------------------------------------------------------- */
-
-static WEFT_SUSPENDS int sleep_fiber(void *arg, uint64_t ms, struct upp_err *err)
-{
-    (void)arg;
-    return weft_sleep_ms(ms, err);
-}
-
-static const struct upp_wait fiber_wait = {.size = sizeof fiber_wait, .sleep_ms = sleep_fiber};
 
 /* ---- The open message ------------------------------------------------------------------------------------ */
 
@@ -156,7 +148,7 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
     struct upp_step_event                         ev;
-    int r = upp_step_open(a->run->pub.agent->model, &a->request, &fiber_wait, &step, err);
+    int r = upp_step_open(a->run->pub.agent->model, &a->request, &a->run->engine->wait, &step, err);
     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
         r = take(a, &ev, err);
         if (r < 0)
@@ -176,19 +168,12 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
 
 /* ---- Attempts ---------------------------------------------------------------------------------------------- */
 
-static bool worth_again(int r)
+/* Is it worth another call, and after how long? To a run, an answer that makes no sense is a provider that failed. */
+static bool try_again(struct upp_retry *retry, int r, const struct upp_err *why, unsigned tried, uint64_t *ms)
 {
-    return r == -UPP_ERATE || r == -UPP_EPROVIDER || r == -UPP_ENET || r == -UPP_ETIMEOUT || r == -UPP_EPROTO;
-}
-
-static uint64_t delay_ms(const struct weft_retry *retry, unsigned tried, const struct upp_err *why)
-{
-    if (why->retry_after_ms)
-        return WB_MIN(why->retry_after_ms, 60000u);
-    uint64_t ms = retry->base_delay_ms ? retry->base_delay_ms : 500;
-    for (unsigned i = 1; i < tried && ms < 30000; i++)
-        ms *= 2;
-    return WB_MIN(ms, 30000u);
+    struct upp_err seen = *why;
+    seen.code           = r == -UPP_EPROTO ? UPP_EPROVIDER : -r;
+    return upp_retry_failed(retry, &seen, tried, ms) > 0;
 }
 
 /* C5: what was said since the last record is void, and the epoch rises. */
@@ -218,11 +203,13 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
 
 static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
 {
-    const struct weft_retry *retry = &a->run->pub.agent->retry;
-    unsigned                 max   = retry->max_attempts ? retry->max_attempts : 3;
-    struct upp_err           own, *why = err ? err : &own;
+    struct upp_retry *retry = a->run->pub.agent->model->retry;
+    struct upp_err    own, *why = err ? err : &own;
     for (unsigned n = a->run->voids + 1;; n++) {
-        int r = a->open ? 0 : open_message(a, err);
+        uint64_t wait_ms = upp_retry_before(retry);
+        int      r       = a->open ? 0 : open_message(a, err);
+        if (r >= 0 && wait_ms)
+            r = weft_sleep_ms(wait_ms, err);
         if (r < 0)
             return r;
         a->request.attempt  = n;
@@ -231,10 +218,9 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
         r = attempt(a, why);
         wb_crashpoint("ask.said");
         if (r >= 0)
-            return 0;
-        if (n >= max || !worth_again(r))
+            return upp_retry_succeeded(retry), 0;
+        if (!try_again(retry, r, why, n, &wait_ms))
             return r;
-        uint64_t wait_ms = delay_ms(retry, n, why);
         if (a->said) {
             r       = void_attempt(a, err);
             a->said = false;

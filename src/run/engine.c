@@ -1,7 +1,10 @@
 /* run/engine.c — the engine itself: its table of trees, its fibers, its end. */
+#include <upp/http.h>
+
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "run/internal.h"
+#include "run/wait.h"
 
 static uint32_t or_u32(uint32_t v, uint32_t otherwise)
 {
@@ -16,6 +19,12 @@ int wr_engine_open(struct weft_loop *loop, const struct wr_engine_opts *opts, st
     struct wr_engine *e = wb_calloc(1, sizeof *e);
     if (!e)
         return upp_fail(err, UPP_ENOMEM, "no memory for an engine");
+    int r = upp_http_new(NULL, &e->http, err); /* connects nothing until it is used */
+    if (r < 0) {
+        wb_free(e);
+        return r;
+    }
+    e->wait             = wr_wait_table(e->http);
     e->loop             = loop;
     e->opts             = *opts;
     e->store            = opts->store;
@@ -47,6 +56,7 @@ void wr_engine_close(struct wr_engine *e)
                 wr_run_free(WB_TAKE(t->run));
         }
     wr_spares_done(&e->spares);
+    upp_http_free(e->http);
     wb_free(e);
 }
 

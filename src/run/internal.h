@@ -326,6 +326,8 @@ struct wr_engine {
     struct weft_loop     *loop;
     struct wr_engine_opts opts;
     struct wl_store      *store;
+    struct upp_http      *http; /* connections of this loop, and the table by which its models wait */
+    struct upp_wait       wait;
     struct weft_scope     scope;
     bool                  closing;
     size_t                working;

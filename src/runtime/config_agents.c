@@ -31,7 +31,6 @@ static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
         if (wb_str_eq(m->name, name)) {
             a->agent->model      = m;
             a->agent->def.model  = m->model;
-            a->agent->def.retry  = m->retry;
             a->agent->def.params = m->params;
             return;
         }

@@ -1,26 +1,35 @@
 /* runtime/config_models.c — the section `models`. */
+#include <upp/provider.h>
+
 #include "base/file.h"
+#include "base/secret.h"
 #include "json/value.h"
 #include "runtime/config_read.h"
 
-/* Vendors that will be built; their keys are known already. */
-static const char *const providers[] = {"scripted",   "anthropic", "openai", "google",
-                                        "openrouter", "xai",       "ollama", NULL};
+enum { MAX_KEYS = 16, MAX_HEADERS = 16, MAX_PROVIDERS = 32 };
 
 struct reading {
-    struct wc_model      *model;
-    const struct wc_node *key;
-    unsigned              provider;
-    bool                  has_provider, echo;
-    bool                  hidden; /* the path of the script has a variable in it */
+    struct wc_model         *model;
+    const struct wc_node    *key;
+    unsigned                 provider; /* 0: scripted */
+    bool                     has_provider, echo;
+    bool                     hidden; /* the path of the script has a variable in it */
+    const char              *vendor_model;
+    struct upp_provider_opts opts;
+    struct upp_key           keys[MAX_KEYS];
+    struct upp_header        headers[MAX_HEADERS];
+    struct upp_retry_opts    retry;
 };
 
 static void read_provider(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *m = into;
-    m->has_provider   = wc_word(r, n, "a provider", providers, &m->provider);
-    if (m->has_provider && m->provider)
-        wc_mistake(r, n, "provider '%s' is not built yet", providers[m->provider]);
+    const char     *names[MAX_PROVIDERS + 1];
+    size_t          i = 0;
+    for (; i < MAX_PROVIDERS && upp_provider_name(i); i++)
+        names[i] = upp_provider_name(i);
+    names[i]        = NULL;
+    m->has_provider = wc_word(r, n, "a provider", names, &m->provider);
 }
 
 static void read_script(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -49,31 +58,35 @@ static void read_params(struct wc_reader *r, const struct wc_node *n, void *into
         (void)wc_json(r, n, "params", &m->model->params);
 }
 
+/* ---- Trying again ----------------------------------------------------------------------------------------- */
+
 static void read_retry_strategy(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const char *const words[] = {"exponential", "none", "linear", "token_bucket", "retry_after", NULL};
+    static const char *const words[] = {"none", "exponential", "linear", "token_bucket", "retry_after", NULL};
     struct reading          *m       = into;
     unsigned                 which;
-    if (!wc_word(r, n, "a retry strategy", words, &which))
-        return;
-    if (which == 1)
-        m->model->retry.max_attempts = 1;
-    if (which > 1)
-        wc_warning(r, n, "the retry strategy '%s' is not supported yet: it is exponential", words[which]);
+    if (wc_word(r, n, "a retry strategy", words, &which))
+        m->retry.kind = (uint8_t)which; /* the words stand in the order of enum upp_retry_kind */
 }
 
 static void read_attempts(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *m = into;
     uint64_t        v;
-    if (wc_number(r, n, "max_attempts", 1, 100, &v) && m->model->retry.max_attempts != 1)
-        m->model->retry.max_attempts = (unsigned)v;
+    if (wc_number(r, n, "max_attempts", 1, 100, &v))
+        m->retry.max_attempts = (unsigned)v;
 }
 
 static void read_base_delay(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *m = into;
-    (void)wc_number(r, n, "base_delay_ms", 1, 30000, &m->model->retry.base_delay_ms);
+    (void)wc_number(r, n, "base_delay_ms", 1, 3600000, &m->retry.base_delay_ms);
+}
+
+static void read_max_delay(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    (void)wc_number(r, n, "max_delay_ms", 1, 3600000, &m->retry.max_delay_ms);
 }
 
 static void read_retry(struct wc_reader *r, const struct wc_node *n, void *into)
@@ -82,24 +95,152 @@ static void read_retry(struct wc_reader *r, const struct wc_node *n, void *into)
         {"strategy", read_retry_strategy, 0},
         {"max_attempts", read_attempts, 0},
         {"base_delay_ms", read_base_delay, 0},
+        {"max_delay_ms", read_max_delay, 0},
     };
     wc_map(r, n, "retry", keys, WB_LEN(keys), into);
 }
 
-/* Keys of vendors: their types are checked when the vendors are built. */
-static void read_later(struct wc_reader *r, const struct wc_node *n, void *into)
+/* ---- Models with a network -------------------------------------------------------------------------------- */
+
+/* A text that a scripted model has no use for. */
+static const char *vendor_text(struct wc_reader *r, const struct wc_node *n, const char *what, const struct reading *m)
 {
-    const struct reading *m = into;
+    struct upp_str s;
+    if (m->has_provider && m->provider == 0) {
+        wc_mistake(r, n, "a scripted model has no use for this");
+        return NULL;
+    }
+    if (!wc_text(r, n, what, &s))
+        return NULL;
+    if (!s.n || memchr(s.p, 0, s.n)) {
+        wc_mistake(r, n, "%s is a text that is not empty and holds no NUL", what);
+        return NULL;
+    }
+    return s.p;
+}
+
+static void read_vendor_model(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    m->vendor_model   = vendor_text(r, n, "a model's name", m);
+}
+
+static void read_api(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    m->opts.api       = vendor_text(r, n, "an api", m);
+}
+
+static void read_api_version(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m   = into;
+    m->opts.api_version = vendor_text(r, n, "an api_version", m);
+}
+
+static void read_auth(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    m->opts.auth      = vendor_text(r, n, "auth", m);
+}
+
+static void read_base_url(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    m->opts.base_url  = vendor_text(r, n, "a base_url", m);
+}
+
+static bool read_secret(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret)
+{
+    const struct wb_secret *secret;
+    if (!wc_secret(r, n, what, &secret, ret))
+        return false;
+    if (secret)
+        *ret = wb_secret_reveal(secret); /* the configuration keeps it until the model has its own */
+    return true;
+}
+
+static void add_key(struct wc_reader *r, const struct wc_node *n, struct reading *m)
+{
+    struct upp_str text;
+    if (m->opts.keys.n == MAX_KEYS)
+        wc_mistake(r, n, "at most %d keys", MAX_KEYS);
+    else if (read_secret(r, n, "an api_key", &text))
+        m->keys[m->opts.keys.n++] = (struct upp_key){.text = text};
+}
+
+/* One, or several that are used in turn. */
+static void read_api_key(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
     if (m->has_provider && m->provider == 0)
         wc_mistake(r, n, "a scripted model has no use for this");
+    else if (n->kind != WC_LIST)
+        add_key(r, n, m);
+    else
+        for (const struct wc_item *i = n->first; i; i = i->next)
+            add_key(r, i->value, m);
+    m->opts.keys.kind = UPP_KEYS_ROUND_ROBIN;
+    m->opts.keys.list = m->keys;
+}
+
+static void read_headers(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    if (!wc_is(r, n, WC_MAP, "headers"))
+        return;
+    for (const struct wc_item *i = n->first; i; i = i->next) {
+        struct upp_header h = {.name = i->key->text};
+        if (wc_repeated(n, i))
+            wc_mistake(r, i->key, "this header is there a second time");
+        else if (m->opts.n_headers == MAX_HEADERS)
+            wc_mistake(r, i->key, "at most %d headers", MAX_HEADERS);
+        else if (wc_null(i->value) || read_secret(r, i->value, "a header", &h.value))
+            m->headers[m->opts.n_headers++] = h;
+    }
+    m->opts.headers = m->headers;
 }
 
 static void read_timeout(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    uint64_t ms;
-    (void)into;
-    (void)wc_number(r, n, "timeout_ms", 1, 86400000, &ms);
+    struct reading *m = into;
+    (void)wc_number(r, n, "timeout_ms", 1, 86400000, &m->opts.timeout_ms);
 }
+
+static void read_idle(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    (void)wc_number(r, n, "idle_ms", 1, 86400000, &m->opts.idle_ms);
+}
+
+/* What libupp says of the options, at the place of the model; but for memory. */
+static void made(struct wc_reader *r, const struct reading *m, int code, const struct upp_err *err, const char *what)
+{
+    if (code == -UPP_ENOMEM)
+        wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a model"));
+    else if (code < 0)
+        wc_mistake(r, m->key, "%s%s%s%s", what, m->hidden ? "" : err->where, !m->hidden && err->where[0] ? ": " : "",
+                   err->msg);
+}
+
+static void make_vendor(struct wc_reader *r, struct reading *m)
+{
+    struct upp_err err = {0};
+    if (!m->vendor_model) {
+        wc_mistake(r, m->key, "a model of '%s' needs 'model: NAME'", upp_provider_name(m->provider));
+        return;
+    }
+    if (m->model->script.p || m->echo)
+        wc_mistake(r, m->key, "only a scripted model has a script or an echo");
+    if (wb_arena_check(&r->config->arena, NULL) < 0)
+        return;
+    m->opts.size = sizeof m->opts;
+    made(r, m,
+         upp_model_new((struct upp_model_ref){upp_provider_name(m->provider), m->vendor_model, &m->opts},
+                       &m->model->model, &err),
+         &err, "");
+}
+
+/* ---- The scripted one ------------------------------------------------------------------------------------- */
 
 static void make_scripted(struct wc_reader *r, struct reading *m)
 {
@@ -114,11 +255,7 @@ static void make_scripted(struct wc_reader *r, struct reading *m)
     int code = m->echo ? 0 : wb_file_read(m->model->script.p, &text, &err);
     if (code == 0)
         code = upp_scripted_new(m->echo ? (struct upp_str){0} : wb_buf_str(&text), &m->model->model, &err);
-    if (code == -UPP_ENOMEM)
-        wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a model"));
-    else if (code < 0)
-        wc_mistake(r, m->key, "the script of this model cannot be used: %s%s%s", m->hidden ? "" : err.where,
-                   !m->hidden && err.where[0] ? ": " : "", err.msg);
+    made(r, m, code, &err, "the script of this model cannot be used: ");
 }
 
 static void read_model(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
@@ -130,21 +267,31 @@ static void read_model(struct wc_reader *r, const struct wc_node *key, const str
         {"params", read_params, 0},
         {"retry", read_retry, 0},
         {"timeout_ms", read_timeout, 0},
-        {"model", read_later, 0},
-        {"api", read_later, 0},
-        {"base_url", read_later, 0},
-        {"api_key", read_later, 0},
+        {"idle_ms", read_idle, 0},
+        {"model", read_vendor_model, 0},
+        {"api", read_api, 0},
+        {"api_version", read_api_version, 0},
+        {"auth", read_auth, 0},
+        {"base_url", read_base_url, 0},
+        {"api_key", read_api_key, 0},
+        {"headers", read_headers, 0},
     };
     struct wc_model *model = &r->config->models[r->config->n_models++];
-    struct reading   m     = {.model = model, .key = key};
+    struct reading   m = {.model = model, .key = key, .retry = {.kind = UPP_RETRY_EXPONENTIAL, .base_delay_ms = 500}};
     (void)into;
     model->name = key->text;
     wc_map(r, value, "a model", keys, WB_LEN(keys), &m);
     if (!m.has_provider)
         return;
-    model->provider = wb_cstr(providers[m.provider]);
+    model->provider = wb_cstr(upp_provider_name(m.provider));
     if (m.provider == 0)
         make_scripted(r, &m);
+    else
+        make_vendor(r, &m);
+    if (model->model && m.retry.kind) {
+        struct upp_err err = {0};
+        made(r, &m, upp_retry_new(&m.retry, &model->model->retry, &err), &err, "");
+    }
 }
 
 void wc_read_models(struct wc_reader *r, const struct wc_node *n, void *into)

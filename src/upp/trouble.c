@@ -61,6 +61,7 @@ static const struct row table[] = {
     {.kind = WORD, .code = UPP_EPROVIDER, .text = "server_error"},
 
     {.kind = PHRASE, .code = UPP_ECONTEXT, .text = "prompt is too long"},
+    {.kind = PHRASE, .code = UPP_ECONTEXT, .text = "exceed context limit"}, /* Anthropic: the prompt and max_tokens */
     {.kind = PHRASE, .code = UPP_ECONTEXT, .text = "context length"},
     {.kind = PHRASE, .code = UPP_ECONTEXT, .text = "context window"},
     {.kind = PHRASE, .code = UPP_ECONTEXT, .text = "maximum context"},

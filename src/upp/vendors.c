@@ -8,13 +8,14 @@ enum { NO_MEDIA_BUT_IMAGES = UPP_CAN_DOCUMENTS | UPP_CAN_AUDIO | UPP_CAN_VIDEO }
 
 /* Those of one name stand together; the first of them is the default. */
 static const struct upp__provider providers[] = {
-    /* with the adapters:
     {"anthropic", NULL, &upp__anthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", 0, 0},
     {"openai", "responses", &upp__openai_responses, "https://api.openai.com/v1", "OPENAI_API_KEY", 0, 0},
     {"openai", "chat", &upp__openai_chat, "https://api.openai.com/v1", "OPENAI_API_KEY",
      UPP__MAX_COMPLETION_TOKENS | UPP__DEVELOPER_ROLE, 0},
+    {"google", NULL, &upp__google, "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY", 0, 0},
+    {"ollama", NULL, &upp__ollama, "http://127.0.0.1:11434", "OLLAMA_API_KEY", UPP__KEY_OPTIONAL, 0},
     {"openrouter", NULL, &upp__openai_chat, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY",
-    UPP__REASONING_DETAILS, 0},
+     UPP__REASONING_DETAILS, 0},
     {"xai", NULL, &upp__openai_chat, "https://api.x.ai/v1", "XAI_API_KEY", UPP__REASONING_APART, NO_MEDIA_BUT_IMAGES},
     {"moonshot", NULL, &upp__openai_chat, "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", UPP__REASONING_BACK,
      NO_MEDIA_BUT_IMAGES},
@@ -24,9 +25,6 @@ static const struct upp__provider providers[] = {
      NO_MEDIA_BUT_IMAGES},
     {"vllm", NULL, &upp__openai_chat, NULL, "VLLM_API_KEY", UPP__KEY_OPTIONAL, 0},
     {"llamacpp", NULL, &upp__openai_chat, "http://127.0.0.1:8080/v1", "LLAMACPP_API_KEY", UPP__KEY_OPTIONAL, 0},
-    */
-    {"google", NULL, &upp__google, "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY", 0, 0},
-    {"ollama", NULL, &upp__ollama, "http://127.0.0.1:11434", "OLLAMA_API_KEY", UPP__KEY_OPTIONAL, 0},
     {0},
 };
 

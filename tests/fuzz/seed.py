@@ -190,3 +190,17 @@ for name, text in UI_ORDER.items():
     put("ui_order", name, text.encode())
 for n in range(1, 9):
     put("ui_order", f"chosen{n}", bytes((n * 37 + i * i * n) % 251 for i in range(60 * n)))
+
+
+def talk_bodies(path):
+    """The bodies of the answers in a talk file (tests/talk/PROVIDER/NAME.talk) that came with a 200."""
+    for section in path.read_text().split("\n>> ")[1:]:
+        head, _, body = section.partition("\n\n")
+        if head.startswith("answers 200") and body:
+            yield body.encode() + b"\n"
+
+
+for path in sorted((HERE.parent.parent / "talk").glob("*/*.talk")):
+    if (HERE.parent / f"fuzz_{path.parent.name}.c").exists():
+        for n, body in enumerate(talk_bodies(path), 1):
+            put(path.parent.name, path.stem if n == 1 else f"{path.stem}-{n}", body)

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <upp/provider.h>
 
 #include "base/hooks.h"
 #include "json/read.h"
@@ -118,14 +119,19 @@ int rig_agent(struct rig *rig, const char *name, const char *script, struct upp_
 {
     if (rig->n == RIG_AGENTS)
         return upp_fail(err, UPP_ELIMIT, "too many agents");
-    int r = upp_scripted_new(script ? wb_cstr(script) : (struct upp_str){0}, &rig->models[rig->n], err);
+    const struct upp_retry_opts again = {.kind = UPP_RETRY_EXPONENTIAL, .max_attempts = 2, .base_delay_ms = 10};
+    struct upp_model          **model = &rig->models[rig->n];
+    int                         r     = upp_scripted_new(script ? wb_cstr(script) : (struct upp_str){0}, model, err);
+    if (r == 0 && (r = upp_retry_new(&again, &(*model)->retry, err)) < 0) {
+        upp_model_free(*model);
+        *model = NULL;
+    }
     if (r < 0)
         return r;
     rig->agents[rig->n] = (struct weft_agent_def){
         .name = wb_cstr(name),
         .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = rig->models[rig->n],
-                      .retry = {.max_attempts = 3, .base_delay_ms = 10}, .strategy = &weft_strategy_loop,
-                      .tools = rig_tools, .n_tools = rig_n_tools};
+                      .strategy = &weft_strategy_loop, .tools = rig_tools, .n_tools = rig_n_tools};
     rig->n++;
     return 0;
 }

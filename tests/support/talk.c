@@ -131,6 +131,8 @@ static int read_setting(struct lines *l, struct talk *t, struct upp_str line, st
         t->model = wb_arena_dup(&t->arena, wb_str_trim(rest));
     else if (wb_str_eq(word, UPP_STR("options")))
         t->options = rest;
+    else if (wb_str_eq(word, UPP_STR("shows")))
+        t->shows = rest;
     else if (wb_str_eq(word, UPP_STR("whole")))
         t->whole = true;
     else

@@ -23,7 +23,8 @@ struct talk_round {
 
 struct talk {
     struct wb_arena   arena;
-    struct upp_str    text, provider, model, options, comment;
+    struct upp_str    text, provider, model, options;
+    struct upp_str    shows; /* words: what docs/providers.md may say that it can */
     bool              whole;
     struct talk_round rounds[TALK_ROUNDS];
     size_t            n;

@@ -1,9 +1,11 @@
 #include "runtime/config.h"
 
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <upp/provider.h>
 
 #include "agent/command.h"
 #include "base/file.h"
@@ -81,7 +83,10 @@ TEST(config_has_what_the_file_says)
     CHECK_STR(c->store_path, UPP_STR("/etc/weft/data/weft.db"));
     CHECK(c->log_level == WB_DEBUG && c->log_format == WB_LOG_JSON && c->log_said);
     CHECK(c->n_models == 1 && c->n_tools == 3 && c->n_agents == 2 && c->default_agent == &c->agents[1]);
-    CHECK(c->models[0].model && c->models[0].retry.max_attempts == 5 && c->models[0].retry.base_delay_ms == 250);
+    struct upp_err limited = {.code = UPP_ERATE};
+    uint64_t       ms      = 0;
+    CHECK(c->models[0].model && upp_retry_failed(c->models[0].model->retry, &limited, 5, &ms) == 1 && ms >= 2000);
+    CHECK_INT(upp_retry_failed(c->models[0].model->retry, &limited, 6, &ms), 0);
     CHECK_STR(c->models[0].params, UPP_STR("{\"temperature\":0.5,\"n\":10,\"x\":\"1\",\"y\":[null,true]}"));
 
     const struct weft_tool *sum = &c->tools[0].tool;
@@ -96,7 +101,7 @@ TEST(config_has_what_the_file_says)
     CHECK_STR(one->system, UPP_STR("Adds"));
     CHECK(one->n_tools == 2 && one->tools[0].run == wa_command_call && one->tools[1].kind == WEFT_TOOL_AGENT);
     CHECK_STR(one->tools[1].agent, UPP_STR("two"));
-    CHECK(one->model == c->models[0].model && one->retry.max_attempts == 5 && one->params.n);
+    CHECK(one->model == c->models[0].model && one->params.n);
     CHECK(!two->id.p && two->n_tools == 2 && two->strategy->opts == &c->agents[1].loop);
     CHECK(c->agents[1].loop.max_iterations == 3 && c->agents[0].loop.max_iterations == 0);
     CHECK(wc_config_agent(c, UPP_STR("one")) == &c->agents[0] && wc_config_agent(c, UPP_STR("")) == &c->agents[1]);

@@ -1,0 +1,432 @@
+/* upp/providers/anthropic.c — Anthropic Messages: a request as POST /v1/messages.
+ *
+ * What is particular to it:
+ *  - max_tokens is required. Without one in params 4096 is sent, on top of a thinking budget.
+ *  - Roles are user and assistant. Results of tools are blocks of the user message that follows the calls, and come
+ *    before everything else in it: messages in a row with the same role become one.
+ *  - Blank texts are refused, wherever they stand: they are left out.
+ *  - What the model said goes back as it came (metadata.anthropic.raw) where that is more than texts and calls.
+ */
+#include "upp/providers/anthropic.h"
+
+#include "base/str.h"
+
+enum { MAX_TOKENS = 4096 };
+
+/* ---- Small things ----------------------------------------------------------------------------------------------- */
+
+static bool is_blank(struct upp_str s)
+{
+    return !wb_str_trim(s).n;
+}
+
+/* Ids of other vendors may hold anything; here they are [A-Za-z0-9_-]. The same id gives the same one, so that calls
+ * and results still meet; two that differ stay apart by a hash. */
+static struct upp_str fit_id(struct upp__body *b, struct upp_str id)
+{
+    bool     fits = id.n > 0;
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < id.n; i++) {
+        char c = id.p[i];
+        hash   = (hash ^ (unsigned char)c) * 16777619u;
+        fits &= (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    }
+    return fits ? id : wb_arena_printf(b->arena, "call_%08x_%zu", hash, id.n);
+}
+
+/* ---- Blocks ----------------------------------------------------------------------------------------------------- */
+
+/* What we write ourselves; all else that metadata.anthropic says of a thing goes onto it: cache_control, citations,
+ * context, strict ... */
+static const char *const ours[] = {"type", "text", "source",      "title",        "tool_use_id", "content", "is_error",
+                                   "id",   "name", "description", "input_schema", "input",       NULL};
+
+/* `mark`: cache_control of the whole message, for its last block. */
+static void put_metadata(struct upp__body *b, struct upp_str metadata, yyjson_val *mark)
+{
+    yyjson_val *own = upp__look_own(b, metadata);
+    upp__put_rest(b, own, ours);
+    if (mark && !upp__get(own, "cache_control"))
+        upp__put_value(b, "cache_control", mark);
+}
+
+static const char user[] = "user", assistant[] = "assistant";
+
+static void finish(struct upp__body *b)
+{
+    if (!b->role)
+        return;
+    b->role = NULL;
+    wj_write_close(&b->w, ']');
+    wj_write_close(&b->w, '}');
+}
+
+/* A block of this role comes: messages in a row of the same role are one on the wire. */
+static void begin(struct upp__body *b, const char *role)
+{
+    if (b->role == role)
+        return;
+    finish(b);
+    b->role = role;
+    wj_write_open(&b->w, '{');
+    upp__put(b, "role", wb_cstr(role));
+    upp__put_open(b, "content", '[');
+}
+
+static void put_block(struct upp__body *b, const char *type)
+{
+    wj_write_open(&b->w, '{');
+    upp__put(b, "type", wb_cstr(type));
+}
+
+/* The members of an image or a document that is not refused. */
+static void put_media(struct upp__body *b, uint8_t kind, const struct upp_media *m)
+{
+    struct upp_err why = {0};
+    int            r   = upp__anthropic_write_media(&b->w, kind, m, &why);
+    if (r == -UPP_EINVALID)
+        upp__refuse(b, why.msg);
+    else if (r < 0)
+        wj_writer_fail(&b->w, upp_fail(b->err, (enum upp_code) - r, "%s", why.msg));
+}
+
+/* ---- Results of tools ------------------------------------------------------------------------------------------- */
+
+static void put_shown(struct upp__body *b, yyjson_val *blocks)
+{
+    size_t      i, n;
+    yyjson_val *item;
+    upp__put_open(b, "content", '[');
+    yyjson_arr_foreach(blocks, i, n, item)
+    {
+        struct upp__block s;
+        const char       *why =
+            upp__block_read(item, &s) && s.kind != UPP_PART_TEXT ? upp__anthropic_refuses(s.kind, &s.media) : NULL;
+        if (s.kind == UPP_PART_TEXT && is_blank(s.text))
+            continue;
+        put_block(b, s.kind == UPP_PART_TEXT || why ? "text" : s.kind == UPP_PART_IMAGE ? "image" : "document");
+        if (why) { /* the tool has run: the model had better know that there was something */
+            upp__lose(b, upp__kind_name(s.kind), why);
+            upp__put(b, "text", wb_arena_printf(b->arena, "[left out, %.*s: %s]", UPP_FMT(s.media.mime), why));
+        } else if (s.kind == UPP_PART_TEXT)
+            upp__put(b, "text", s.text);
+        else
+            put_media(b, s.kind, &s.media);
+        wj_write_close(&b->w, '}');
+    }
+    wj_write_close(&b->w, ']');
+}
+
+static void put_result(struct upp__body *b, const struct upp_part *p, yyjson_val *mark)
+{
+    yyjson_val    *value = upp__look(b, p->text);
+    struct upp_str text  = upp__is_blocks(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
+    begin(b, user);
+    put_block(b, "tool_result");
+    upp__put(b, "tool_use_id", fit_id(b, p->id));
+    if (!text.p)
+        put_shown(b, value);
+    else if (!is_blank(text) || p->is_error) /* an error has to say something */
+        upp__put(b, "content", is_blank(text) ? UPP_STR("the tool failed") : text);
+    if (p->is_error)
+        upp__put_true(b, "is_error", true);
+    put_metadata(b, p->metadata, mark);
+    wj_write_close(&b->w, '}');
+}
+
+/* ---- Messages --------------------------------------------------------------------------------------------------- */
+
+static bool is_said(const struct upp_part *p, unsigned kinds)
+{
+    return kinds >> p->kind & 1 && (p->kind != UPP_PART_TEXT || !is_blank(p->text));
+}
+
+/* The parts of these kinds of a user's message or of results. */
+static void put_user(struct upp__body *b, size_t at, unsigned kinds)
+{
+    const struct upp_message *m    = b->req->messages[at];
+    size_t                    last = m->n_parts;
+    while (last > 0 && !is_said(&m->parts[last - 1], kinds))
+        last--;
+    yyjson_val *mark = last ? upp__get(upp__look_own(b, m->metadata), "cache_control") : NULL;
+    b->message       = at;
+    for (size_t i = 0; i < last; i++) {
+        const struct upp_part *p   = &m->parts[i];
+        const char            *why = NULL;
+        b->part                    = i;
+        if (!is_said(p, kinds))
+            continue;
+        if (p->kind == UPP_PART_RESULT) {
+            put_result(b, p, i + 1 == last ? mark : NULL);
+            continue;
+        }
+        if (p->kind != UPP_PART_TEXT && (!p->media || (why = upp__anthropic_refuses(p->kind, p->media)))) {
+            upp__refuse(b, why ? why : "this is nothing that a user says");
+            return;
+        }
+        begin(b, user);
+        put_block(b, p->kind == UPP_PART_TEXT ? "text" : p->kind == UPP_PART_IMAGE ? "image" : "document");
+        if (p->kind == UPP_PART_TEXT)
+            upp__put(b, "text", p->text);
+        else
+            put_media(b, p->kind, p->media);
+        put_metadata(b, p->metadata, i + 1 == last ? mark : NULL);
+        wj_write_close(&b->w, '}');
+    }
+}
+
+/* Is what was kept still what the message says? Its texts and calls are compared, each kind in its order: UPP's JSON
+ * has them apart. */
+static const struct upp_part *next_text(const struct upp_message *m, const struct upp_part *p)
+{
+    do
+        p = upp_part_next(m, p, 1u << UPP_PART_TEXT);
+    while (p && !p->text.n);
+    return p;
+}
+
+static bool is_raw_of(yyjson_val *raw, const struct upp_message *m)
+{
+    const struct upp_part *text = next_text(m, NULL), *call = upp_part_next(m, NULL, UPP_PARTS_CALLS);
+    size_t                 i, n;
+    yyjson_val            *block;
+    if (!yyjson_arr_size(raw))
+        return false;
+    yyjson_arr_foreach(raw, i, n, block)
+    {
+        struct upp_str type = upp__get_str(block, "type"), said = upp__get_str(block, "text");
+        if (wb_str_eq(type, UPP_STR("tool_use"))) {
+            if (!call || !wb_str_eq(upp__get_str(block, "id"), call->id))
+                return false;
+            call = upp_part_next(m, call, UPP_PARTS_CALLS);
+        } else if (wb_str_eq(type, UPP_STR("text")) && said.n) {
+            if (!text || !wb_str_eq(said, text->text))
+                return false;
+            text = next_text(m, text);
+        }
+    }
+    return !text && !call;
+}
+
+static void put_raw(struct upp__body *b, yyjson_val *raw)
+{
+    size_t      i, n;
+    yyjson_val *block;
+    yyjson_arr_foreach(raw, i, n, block)
+    {
+        if (wb_str_eq(upp__get_str(block, "type"), UPP_STR("text")) && is_blank(upp__get_str(block, "text")))
+            continue;
+        begin(b, assistant);
+        wj_write_value(&b->w, block);
+    }
+}
+
+/* A text of the model. The last thing in a request must not end in blanks. */
+static void put_text(struct upp__body *b, struct upp_str text, bool last)
+{
+    while (last && wb_str_trim(wb_str_sub(text, text.n - 1, 1)).n == 0)
+        text.n--;
+    put_block(b, "text");
+    upp__put(b, "text", text);
+}
+
+static void put_call(struct upp__body *b, const struct upp_part *p)
+{
+    put_block(b, "tool_use");
+    upp__put(b, "id", fit_id(b, p->id));
+    upp__put(b, "name", p->name);
+    wj_write_name(&b->w, UPP_STR("input"));
+    upp__write_arguments(&b->w, b->arena, p->text);
+}
+
+static void put_assistant(struct upp__body *b, size_t at)
+{
+    const struct upp_message *m   = b->req->messages[at];
+    yyjson_val               *raw = upp__get(upp__look_own(b, m->metadata), "raw");
+    b->message                    = at;
+    if (is_raw_of(raw, m)) {
+        put_raw(b, raw);
+        return;
+    }
+    size_t last = m->n_parts;
+    while (last > 0 && !is_said(&m->parts[last - 1], ~0u))
+        last--;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct upp_part *p = &m->parts[i];
+        b->part                  = i;
+        if (p->kind != UPP_PART_TEXT && p->kind != UPP_PART_CALL) {
+            upp__lose(b, upp__kind_name(p->kind),
+                      p->kind == UPP_PART_REASONING ? "it does not have Anthropic's signature"
+                                                    : "Anthropic takes this from users alone");
+            continue;
+        }
+        if (!is_said(p, ~0u))
+            continue;
+        begin(b, assistant);
+        if (p->kind == UPP_PART_TEXT)
+            put_text(b, p->text, at + 1 == b->req->n_messages && i + 1 == last);
+        else
+            put_call(b, p);
+        put_metadata(b, p->metadata, NULL);
+        wj_write_close(&b->w, '}');
+    }
+}
+
+/* What stands between two answers of the model goes with all results first. */
+static void put_messages(struct upp__body *b)
+{
+    const struct upp_request *req = b->req;
+    upp__put_open(b, "messages", '[');
+    for (size_t at = 0, end; at < req->n_messages; at = end) {
+        end = at;
+        while (end < req->n_messages && req->messages[end]->role != UPP_ROLE_ASSISTANT)
+            put_user(b, end++, UPP_PARTS_RESULTS);
+        for (size_t i = at; i < end; i++)
+            put_user(b, i, UPP_PARTS_CONTENT);
+        if (end < req->n_messages)
+            put_assistant(b, end++);
+    }
+    finish(b);
+    wj_write_close(&b->w, ']');
+}
+
+/* ---- The body --------------------------------------------------------------------------------------------------- */
+
+static void put_tools(struct upp__body *b)
+{
+    yyjson_val *native = upp__get(b->params, "tools"), *tool;
+    size_t      i, n;
+    if (!b->req->n_tools && !native)
+        return;
+    upp__put_open(b, "tools", '[');
+    for (size_t t = 0; t < b->req->n_tools; t++) {
+        const struct upp_tool_spec *spec = &b->req->tools[t];
+        wj_write_open(&b->w, '{');
+        upp__put(b, "name", spec->name);
+        if (spec->description.n)
+            upp__put(b, "description", spec->description);
+        wj_write_name(&b->w, UPP_STR("input_schema"));
+        upp__write_json(&b->w, b->arena, spec->parameters.n ? spec->parameters : UPP_STR("{\"type\":\"object\"}"));
+        put_metadata(b, spec->metadata, NULL);
+        wj_write_close(&b->w, '}');
+    }
+    yyjson_arr_foreach(native, i, n, tool) wj_write_value(&b->w, tool);
+    wj_write_close(&b->w, ']');
+}
+
+/* What params say of the output, and the structure where they say nothing of the format. */
+static void put_output(struct upp__body *b)
+{
+    static const char *const none[] = {NULL};
+    yyjson_val              *said   = upp__get(b->params, "output_config");
+    if (!said && !b->req->structure.p)
+        return;
+    upp__put_open(b, "output_config", '{');
+    upp__put_rest(b, said, none);
+    if (b->req->structure.p && !upp__get(said, "format")) {
+        upp__put_open(b, "format", '{');
+        upp__put(b, "type", UPP_STR("json_schema"));
+        wj_write_name(&b->w, UPP_STR("schema"));
+        upp__write_json(&b->w, b->arena, b->req->structure);
+        wj_write_close(&b->w, '}');
+    }
+    wj_write_close(&b->w, '}');
+}
+
+/* Code that the vendor ran goes on where it ran: the newest answer's container. */
+static void put_container(struct upp__body *b)
+{
+    for (size_t i = b->req->n_messages; i-- > 0;) {
+        if (b->req->messages[i]->role != UPP_ROLE_ASSISTANT)
+            continue;
+        struct upp_str id = upp__get_str(upp__get(upp__look_own(b, b->req->messages[i]->metadata), "container"), "id");
+        if (id.n)
+            upp__put(b, "container", id);
+        return;
+    }
+}
+
+static void put_body(struct upp__body *b)
+{
+    static const char *const made[] = {"stream", "tools", "output_config", NULL};
+    wj_write_open(&b->w, '{');
+    if (!upp__get(b->params, "model"))
+        upp__put(b, "model", b->vendor->model);
+    if (!upp__get(b->params, "max_tokens")) {
+        uint64_t budget = upp__get_u64(upp__get(b->params, "thinking"), "budget_tokens");
+        wj_write_name(&b->w, UPP_STR("max_tokens"));
+        wj_write_u64(&b->w, MAX_TOKENS + WB_MIN(budget, UINT32_MAX));
+    }
+    if (!is_blank(b->req->system) && !upp__get(b->params, "system"))
+        upp__put(b, "system", b->req->system);
+    put_messages(b);
+    put_tools(b);
+    put_output(b);
+    if (!upp__get(b->params, "container"))
+        put_container(b);
+    if (!b->req->whole)
+        upp__put_true(b, "stream", true);
+    upp__put_rest(b, b->params, made);
+    wj_write_close(&b->w, '}');
+}
+
+/* params go to the vendor as they are; but what of them has to be put together with ours must have its shape. */
+static int check_params(const struct upp__body *b)
+{
+    yyjson_val *tools = upp__get(b->params, "tools"), *output = upp__get(b->params, "output_config");
+    if (upp__get(b->params, "messages"))
+        return upp_fail(b->err, UPP_EINVALID, "params: 'messages' are made of the request's own messages");
+    if (tools && !yyjson_is_arr(tools))
+        return upp_fail(b->err, UPP_EINVALID, "params: 'tools' is an array");
+    if (output && !yyjson_is_obj(output))
+        return upp_fail(b->err, UPP_EINVALID, "params: 'output_config' is an object");
+    return 0;
+}
+
+/* The key goes as the version wants it: versions are dates. */
+static int put_headers(const struct upp__vendor *v, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
+{
+    struct upp_str version = v->api_version.n ? v->api_version : UPP_STR("2023-06-01");
+    bool bearer = wb_str_cmp(version, UPP_STR("2026-10-21")) >= 0;
+    if (v->auth.n) {
+        bearer = wb_str_eq(v->auth, UPP_STR("bearer"));
+        if (!bearer && !wb_str_eq(v->auth, UPP_STR("x-api-key")))
+            return upp_fail(err, UPP_EINVALID, "auth '%.*s': there are 'x-api-key' and 'bearer'", UPP_FMT(v->auth));
+    }
+    upp__header(out, "content-type", UPP_STR("application/json"));
+    upp__header(out, "anthropic-version", version);
+    if (key.p && bearer)
+        upp__headerf(out, "authorization", "Bearer %.*s", UPP_FMT(key));
+    else if (key.p)
+        upp__header(out, "x-api-key", key);
+    return 0;
+}
+
+static int write_request(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
+                         struct upp__outgoing *out, struct upp_err *err)
+{
+    struct upp__body b;
+    int              r = upp__body_init(&b, v, req, out, err);
+    if (r == 0)
+        r = check_params(&b);
+    if (r == 0)
+        r = put_headers(v, key, out, err);
+    if (r < 0)
+        return r;
+    out->url = upp__endpoint(out->arena, v->base_url, UPP_STR("/v1/messages"));
+    put_body(&b);
+    return upp__body_check(&b);
+}
+
+const struct upp__adapter upp__anthropic = {
+    .name     = "anthropic",
+    .can      = UPP_CAN_STREAM | UPP_CAN_TOOLS | UPP_CAN_STRUCTURE | UPP_CAN_IMAGES | UPP_CAN_DOCUMENTS,
+    .framing  = WW_SSE,
+    .own_size = sizeof(struct upp__anthropic_own),
+    .write    = write_request,
+    .event    = upp__anthropic_event,
+    .whole    = upp__anthropic_whole,
+    .eof      = upp__anthropic_eof,
+    .done     = upp__anthropic_done,
+    .trouble  = upp__anthropic_trouble,
+};

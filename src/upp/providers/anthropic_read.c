@@ -1,0 +1,293 @@
+/* upp/providers/anthropic_read.c — Anthropic Messages: the events of a stream, and whole answers.
+ *
+ *     message_start, then for each block content_block_start, _delta ..., _stop, then message_delta, message_stop
+ *
+ * What is particular to it:
+ *  - Texts, thinking and calls become parts; all other blocks (searches that the vendor ran, what is not known yet) are
+ *    kept for the way back only: anthropic_blocks.c.
+ *  - Counts of usage replace the earlier ones, and those of the input leave out what came from the cache or went there.
+ *  - message_start may come twice. Once something was said, that is another answer: it fails.
+ */
+#include "base/str.h"
+#include "upp/providers/anthropic.h"
+
+static struct upp__anthropic_own *own_of(struct upp__reader *r)
+{
+    return r->own;
+}
+
+/* ---- The end ---------------------------------------------------------------------------------------------------- */
+
+static void write_kept(struct wj_writer *w, const char *name, struct upp_str json)
+{
+    if (!json.p)
+        return;
+    wj_write_name(w, wb_cstr(name));
+    wj_write_raw(w, json.p, json.n);
+}
+
+static int write_metadata(struct upp__reader *r, struct upp_err *err)
+{
+    struct upp__anthropic_own *own = own_of(r);
+    struct wj_writer           w;
+    wj_writer_init(&w, upp__anthropic_fresh(r), err);
+    wj_write_open(&w, '{');
+    if (own->model.p) {
+        wj_write_name(&w, UPP_STR("model"));
+        wj_write_str(&w, own->model);
+    }
+    if (own->stop_reason.p) {
+        wj_write_name(&w, UPP_STR("stopReason"));
+        wj_write_str(&w, own->stop_reason);
+    }
+    write_kept(&w, "stopSequence", own->stop_sequence);
+    write_kept(&w, "stopDetails", own->stop_details);
+    write_kept(&w, "container", own->container);
+    if (own->usage) {
+        wj_write_name(&w, UPP_STR("usage"));
+        wj_write_value(&w, own->usage);
+    }
+    upp__anthropic_blocks_write(r, &w);
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+static const struct {
+    struct upp_str reason;
+    uint8_t        stop;
+} stops[] = {
+    {UPP_STR_INIT("end_turn"), UPP_STOP_END},
+     {UPP_STR_INIT("stop_sequence"), UPP_STOP_END},
+      {UPP_STR_INIT("max_tokens"), UPP_STOP_LENGTH},
+       {UPP_STR_INIT("model_context_window_exceeded"), UPP_STOP_LENGTH},
+        {UPP_STR_INIT("tool_use"), UPP_STOP_TOOLS},
+         {UPP_STR_INIT("pause_turn"), UPP_STOP_END}, /* the vendor's own tools took long: asked again, it goes on */
+          {UPP_STR_INIT("refusal"), UPP_STOP_FILTER},
+};
+
+static uint8_t stop_of(struct upp_str reason)
+{
+    for (size_t i = 0; i < WB_LEN(stops); i++)
+        if (wb_str_eq(reason, stops[i].reason))
+            return stops[i].stop;
+    return UPP_STOP_END;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static int say_end(struct upp__reader *r, struct upp_err *err)
+{
+    struct upp__anthropic_own *own   = own_of(r);
+    struct upp_usage           usage = {.output      = upp__get_u64(own->usage, "output_tokens"),
+                                        .cache_read  = upp__get_u64(own->usage, "cache_read_input_tokens"),
+                                        .cache_write = upp__get_u64(own->usage, "cache_creation_input_tokens")};
+    usage.input = sum(upp__get_u64(own->usage, "input_tokens"), sum(usage.cache_read, usage.cache_write));
+    upp__anthropic_blocks_stop(r);
+    int e = write_metadata(r, err);
+    if (e < 0)
+        return e;
+    upp__say_end(r, stop_of(own->stop_reason), &usage, wb_buf_str(&own->json));
+    return upp__check(r, err);
+}
+
+/* ---- Messages --------------------------------------------------------------------------------------------------- */
+
+/* Counts replace those of before, one by one; null says nothing. */
+static int take_usage(struct upp__reader *r, yyjson_val *now, struct upp_err *err)
+{
+    struct upp__anthropic_own *own = own_of(r);
+    struct wj_writer           w;
+    yyjson_val                *name;
+    yyjson_obj_iter            it = yyjson_obj_iter_with(own->usage);
+    if (!yyjson_is_obj(now))
+        return 0;
+    wj_writer_init(&w, upp__anthropic_fresh(r), err);
+    wj_write_open(&w, '{');
+    while ((name = yyjson_obj_iter_next(&it))) {
+        yyjson_val *newer = yyjson_obj_getn(now, wj_text(name).p, wj_text(name).n);
+        wj_write_name(&w, wj_text(name));
+        wj_write_value(&w, newer && !yyjson_is_null(newer) ? newer : yyjson_obj_iter_get_val(name));
+    }
+    it = yyjson_obj_iter_with(now);
+    while ((name = yyjson_obj_iter_next(&it)))
+        if (!yyjson_obj_getn(own->usage, wj_text(name).p, wj_text(name).n)) {
+            wj_write_name(&w, wj_text(name));
+            wj_write_value(&w, yyjson_obj_iter_get_val(name));
+        }
+    wj_write_close(&w, '}');
+    int e = wj_writer_check(&w);
+    return e < 0 ? e : wj_read(&r->keep, wb_buf_str(&own->json), NULL, &own->usage, err);
+}
+
+/* How it ended: members of message_delta.delta, or of a whole message. */
+static void take_stop(struct upp__reader *r, yyjson_val *from)
+{
+    struct upp__anthropic_own *own    = own_of(r);
+    struct upp_str             reason = upp__get_str(from, "stop_reason");
+    struct {
+        const char     *name;
+        struct upp_str *ret;
+    } rows[] = {
+        {"stop_sequence", &own->stop_sequence}, {"stop_details", &own->stop_details}, {"container", &own->container}};
+    if (reason.p)
+        own->stop_reason = wb_arena_dup(&r->keep, reason);
+    for (size_t i = 0; i < WB_LEN(rows); i++) {
+        yyjson_val *v = upp__get(from, rows[i].name);
+        if (v && !yyjson_is_null(v))
+            *rows[i].ret = upp__anthropic_keep(r, v);
+    }
+}
+
+static int begin_message(struct upp__reader *r, yyjson_val *message, struct upp_err *err)
+{
+    struct upp__anthropic_own *own = own_of(r);
+    if (r->parts)
+        return upp_fail(err, UPP_EPROVIDER, "the answer began again");
+    upp__anthropic_blocks_free(r);
+    own->usage = NULL;
+    own->model = wb_arena_dup(&r->keep, upp__get_str(message, "model"));
+    upp__say_open(r, upp__get_str(message, "id"));
+    take_stop(r, message);
+    return take_usage(r, upp__get(message, "usage"), err);
+}
+
+/* ---- Errors ----------------------------------------------------------------------------------------------------- */
+
+/* {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}, or what others make of it. */
+static void read_trouble(yyjson_val *v, struct upp__trouble *t)
+{
+    yyjson_val *error = upp__get(v, "error");
+    t->type           = upp__get_str(error, "type");
+    t->code           = upp__get_str(upp__get(error, "details"), "error_code");
+    t->message        = upp__get_str(error, "message");
+    if (yyjson_is_str(error))
+        t->message = wj_text(error);
+    if (!t->message.p)
+        t->message = upp__get_str(v, "message");
+    if (upp__get_str(v, "request_id").n)
+        t->request_id = upp__get_str(v, "request_id");
+}
+
+void upp__anthropic_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
+{
+    yyjson_val *v = NULL;
+    if (wj_read(a, body, NULL, &v, NULL) == 0)
+        read_trouble(v, t);
+}
+
+static int fail_inside(yyjson_val *v, struct upp_err *err)
+{
+    struct upp__trouble t = {0};
+    read_trouble(v, &t);
+    return upp__trouble_fail(&t, (struct upp_str){0}, err);
+}
+
+/* ---- Events ----------------------------------------------------------------------------------------------------- */
+
+static int on_block_delta(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    return upp__anthropic_block_delta(r, upp__get_u64(v, "index"), upp__get(v, "delta"), err);
+}
+
+static int on_block_start(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    return upp__anthropic_block_start(r, upp__get_u64(v, "index"), upp__get(v, "content_block"), false, err);
+}
+
+static int on_block_stop(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    upp__anthropic_block_stop(r, upp__get_u64(v, "index"));
+    return upp__check(r, err);
+}
+
+static int on_message_start(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    int e = begin_message(r, upp__get(v, "message"), err);
+    return e < 0 ? e : upp__check(r, err);
+}
+
+static int on_message_delta(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    take_stop(r, upp__get(v, "delta"));
+    int e = take_usage(r, upp__get(v, "usage"), err);
+    return e < 0 ? e : upp__check(r, err);
+}
+
+static int on_message_stop(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    (void)v;
+    return say_end(r, err);
+}
+
+static int on_error(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    (void)r;
+    return fail_inside(v, err);
+}
+
+static const struct {
+    struct upp_str type;
+    int (*on)(struct upp__reader *r, yyjson_val *v, struct upp_err *err);
+} events[] = {
+    {UPP_STR_INIT("content_block_delta"), on_block_delta}, {UPP_STR_INIT("content_block_start"), on_block_start},
+                                                            {UPP_STR_INIT("content_block_stop"), on_block_stop},
+                                                             {UPP_STR_INIT("message_start"), on_message_start},
+                                                              {UPP_STR_INIT("message_delta"), on_message_delta},
+                                                               {UPP_STR_INIT("message_stop"), on_message_stop},
+                                                                {UPP_STR_INIT("error"), on_error},
+};
+
+int upp__anthropic_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
+{
+    yyjson_val *v;
+    if (r->ended || !f->data.n || wb_str_eq(f->data, UPP_STR("[DONE]"))) /* proxies add it */
+        return 0;
+    int e = upp__parse(r, f->data, &v, err);
+    if (e < 0)
+        return e;
+    struct upp_str type = upp__get_str(v, "type");
+    if (!type.n)
+        type = f->name;
+    for (size_t i = 0; i < WB_LEN(events); i++)
+        if (wb_str_eq(type, events[i].type))
+            return events[i].on(r, v, err);
+    return 0; /* ping, and what is not known yet */
+}
+
+int upp__anthropic_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
+{
+    yyjson_val *v, *content, *block;
+    size_t      i, n;
+    int         e = upp__parse(r, body, &v, err);
+    if (e < 0)
+        return e;
+    content = upp__get(v, "content");
+    if (!content && upp__get(v, "error"))
+        return fail_inside(v, err);
+    if (!yyjson_is_arr(content))
+        return upp_fail(err, UPP_EPROTO, "the answer has no content");
+    e = begin_message(r, v, err);
+    yyjson_arr_foreach(content, i, n, block)
+    {
+        if (e == 0)
+            e = upp__anthropic_block_start(r, i, block, true, err);
+        if (e == 0)
+            upp__anthropic_block_stop(r, i);
+    }
+    return e < 0 ? e : say_end(r, err);
+}
+
+int upp__anthropic_eof(struct upp__reader *r, struct upp_err *err)
+{
+    return r->ended ? 0 : upp_fail(err, UPP_ENET, "the stream ended before message_stop");
+}
+
+void upp__anthropic_done(struct upp__reader *r)
+{
+    struct upp__anthropic_own *own = own_of(r);
+    upp__anthropic_blocks_free(r);
+    wb_buf_done(&own->json);
+}

@@ -1,0 +1,33 @@
+/* upp/providers/openai_chat.h — an answer of Chat Completions while it is read. */
+#ifndef UPP_OPENAI_CHAT_H
+#define UPP_OPENAI_CHAT_H
+
+#include "upp/adapter.h"
+#include "upp/providers/reasoning_details.h"
+
+struct upp__chat_call {
+    uint64_t       index; /* as the server counts */
+    bool           open;  /* its part was opened: its name is known */
+    bool           spoke; /* arguments came */
+    uint32_t       part;
+    struct upp_str id, early; /* early: arguments that came before the name */
+};
+
+struct upp__chat {
+    WB_VEC(struct upp__chat_call) calls;
+    struct upp__details details;
+    bool                talks; /* a part of text or reasoning is open */
+    uint8_t             kind;  /* which of both */
+    uint32_t            part;
+    bool                refused;
+    struct upp_str      model, finish; /* finish: the finish_reason; no text: none yet */
+    struct upp_str      usage_json;
+    struct upp_usage    usage;
+};
+
+int  upp__chat_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err) UPP_MUST_CHECK;
+int  upp__chat_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err) UPP_MUST_CHECK;
+int  upp__chat_eof(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
+void upp__chat_done(struct upp__reader *r);
+
+#endif

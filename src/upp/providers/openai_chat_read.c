@@ -1,0 +1,377 @@
+/* upp/providers/openai_chat_read.c — answers of Chat Completions: chunks of a stream, or one body.
+ *
+ * Servers that speak this API differ in what they leave out and in where they put things; all of it is read, whoever
+ * sends it. The rules for calls are at find_call.
+ */
+#include "base/str.h"
+#include "upp/providers/openai.h"
+#include "upp/providers/openai_chat.h"
+
+/* ---- Text and reasoning ----------------------------------------------------------------------------------------- */
+
+static void stop_talking(struct upp__reader *r, struct upp__chat *c)
+{
+    if (c->talks)
+        upp__say_close(r, c->part);
+    c->talks = false;
+}
+
+/* A part for each change of kind: the wire has none. */
+static void talk(struct upp__reader *r, struct upp__chat *c, uint8_t kind, struct upp_str text)
+{
+    if (!text.n)
+        return;
+    if (!c->talks || c->kind != kind) {
+        stop_talking(r, c);
+        c->talks = true;
+        c->kind  = kind;
+        c->part  = upp__say_part(r, kind, (struct upp_str){0}, (struct upp_str){0});
+    }
+    upp__say_delta(r, c->part, text);
+}
+
+/* A text, or (Mistral, vLLM) parts of which some are. */
+static void read_content(struct upp__reader *r, struct upp__chat *c, yyjson_val *v)
+{
+    yyjson_val     *part;
+    yyjson_arr_iter it = yyjson_arr_iter_with(v);
+    if (yyjson_is_str(v))
+        talk(r, c, UPP_PART_TEXT, wj_text(v));
+    while ((part = yyjson_arr_iter_next(&it)))
+        talk(r, c, UPP_PART_TEXT, upp__get_str(part, "text"));
+}
+
+/* reasoning_content (DeepSeek, Moonshot, xAI, llama.cpp), else reasoning (Groq, Cerebras, OpenRouter), else the texts
+ * of reasoning_details. */
+static void read_reasoning(struct upp__reader *r, struct upp__chat *c, yyjson_val *delta, yyjson_val *details)
+{
+    struct upp_str text = upp__get_str(delta, "reasoning_content");
+    yyjson_val    *v;
+    if (!text.n)
+        text = upp__get_str(delta, "reasoning");
+    talk(r, c, UPP_PART_REASONING, text);
+    yyjson_arr_iter it = yyjson_arr_iter_with(details);
+    while (!text.n && (v = yyjson_arr_iter_next(&it))) {
+        talk(r, c, UPP_PART_REASONING, upp__get_str(v, "text"));
+        talk(r, c, UPP_PART_REASONING, upp__get_str(v, "summary"));
+    }
+    if (details && r->vendor->habits & UPP__REASONING_DETAILS)
+        upp__details_add(r, &c->details, details);
+}
+
+/* ---- Calls ------------------------------------------------------------------------------------------------------ */
+
+/* Which call a fragment belongs to; NULL: a new one. The index says it; but one server numbers all calls 0, so that
+ * another id with a name is another call. Where there is no index: a new id is a new call, and so is a name without an
+ * id after arguments; all else goes on with the last one. */
+static struct upp__chat_call *find_call(struct upp__chat *c, yyjson_val *index, struct upp_str id, struct upp_str name,
+                                        uint64_t number)
+{
+    for (size_t i = c->calls.n; i-- > 0;) {
+        struct upp__chat_call *call = &c->calls.p[i];
+        if (index) {
+            if (call->index == number)
+                return id.n && name.n && call->id.n && !wb_str_eq(call->id, id) ? NULL : call;
+        } else if (id.n) {
+            if (wb_str_eq(call->id, id))
+                return call;
+        } else
+            return name.n && call->spoke ? NULL : call;
+    }
+    return NULL;
+}
+
+static bool is_used(const struct upp__chat *c, const struct upp__chat_call *except, struct upp_str id)
+{
+    for (size_t i = 0; i < c->calls.n; i++)
+        if (&c->calls.p[i] != except && c->calls.p[i].open && wb_str_eq(c->calls.p[i].id, id))
+            return true;
+    return false;
+}
+
+static struct upp__chat_call *new_call(struct upp__reader *r, struct upp__chat *c, uint64_t index, struct upp_str id)
+{
+    struct upp__chat_call call = {.index = index, .id = wb_arena_dup(&r->keep, id)};
+    if (wb_vec_push(&c->calls, call, UPP__OPENAI_BLOCKS))
+        return &c->calls.p[c->calls.n - 1];
+    if (!r->failed)
+        r->failed = c->calls.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM;
+    return NULL;
+}
+
+static void open_call(struct upp__reader *r, struct upp__chat *c, struct upp__chat_call *call, struct upp_str name)
+{
+    if (!call->id.n || is_used(c, call, call->id))
+        call->id = upp__openai_mint(r, (size_t)(call - c->calls.p));
+    stop_talking(r, c);
+    call->open = true;
+    call->part = upp__say_part(r, UPP_PART_CALL, call->id, wb_arena_dup(&r->keep, name));
+    upp__say_delta(r, call->part, call->early);
+}
+
+/* Arguments are a text, but some servers send the object itself, or null. */
+static void add_arguments(struct upp__reader *r, struct upp__chat_call *call, yyjson_val *v)
+{
+    struct upp_str text = yyjson_is_str(v)   ? wj_text(v)
+                          : yyjson_is_obj(v) ? upp__openai_keep(r, v)
+                                             : (struct upp_str){0};
+    if (!text.n)
+        return;
+    call->spoke = true;
+    if (call->open)
+        upp__say_delta(r, call->part, text);
+    else
+        call->early = wb_arena_printf(&r->keep, "%.*s%.*s", UPP_FMT(call->early), UPP_FMT(text));
+}
+
+static void read_call(struct upp__reader *r, struct upp__chat *c, yyjson_val *v, size_t at, bool whole)
+{
+    yyjson_val            *function = upp__get(v, "function"), *index = upp__get(v, "index");
+    struct upp_str         id = upp__get_str(v, "id"), name = upp__get_str(function, "name");
+    uint64_t               number = yyjson_is_raw(index) ? upp__get_u64(v, "index") : c->calls.n;
+    struct upp__chat_call *call   = whole ? NULL : find_call(c, yyjson_is_raw(index) ? index : NULL, id, name, number);
+    if (!call)
+        call = new_call(r, c, whole ? at : number, id);
+    if (!call)
+        return;
+    if (!call->open && !call->id.n && id.n)
+        call->id = wb_arena_dup(&r->keep, id);
+    if (!call->open && name.n)
+        open_call(r, c, call, name);
+    add_arguments(r, call, upp__get(function, "arguments"));
+}
+
+static void read_calls(struct upp__reader *r, struct upp__chat *c, yyjson_val *list, bool whole)
+{
+    yyjson_val     *v;
+    size_t          at = 0;
+    yyjson_arr_iter it = yyjson_arr_iter_with(list);
+    while ((v = yyjson_arr_iter_next(&it)) && !r->failed)
+        read_call(r, c, v, at++, whole);
+}
+
+/* ---- The end ---------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *word;
+    uint8_t     stop;
+} stops[] = {
+    {"stop", UPP_STOP_END},
+    {"length", UPP_STOP_LENGTH},
+    {"tool_calls", UPP_STOP_TOOLS},
+    {"function_call", UPP_STOP_TOOLS},
+    {"content_filter", UPP_STOP_FILTER},
+    {"error", UPP_STOP_ERROR},
+};
+
+static uint8_t stop_of(const struct upp__chat *c)
+{
+    uint8_t stop = UPP_STOP_END;
+    for (size_t i = 0; i < WB_LEN(stops); i++)
+        if (wb_str_eq(c->finish, wb_cstr(stops[i].word)))
+            stop = stops[i].stop;
+    return c->refused ? UPP_STOP_FILTER : stop;
+}
+
+static void close_calls(struct upp__reader *r, struct upp__chat *c, uint8_t stop)
+{
+    for (size_t i = 0; i < c->calls.n; i++) {
+        struct upp__chat_call *call = &c->calls.p[i];
+        if (!call->open) /* it never got a name */
+            open_call(r, c, call, UPP_STR(""));
+        if (!call->spoke && stop != UPP_STOP_LENGTH)
+            upp__say_delta(r, call->part, UPP_STR("{}"));
+        upp__say_close(r, call->part);
+    }
+}
+
+/* What the parts do not say: OpenRouter's details, and the calls that they led to. */
+static void put_raw(struct wj_writer *w, const struct upp__chat *c)
+{
+    if (!c->details.list.n)
+        return;
+    wj_write_name(w, UPP_STR("raw"));
+    wj_write_open(w, '{');
+    wj_write_name(w, UPP_STR("reasoning_details"));
+    upp__details_write(w, &c->details);
+    if (c->calls.n) {
+        wj_write_name(w, UPP_STR("calls"));
+        wj_write_open(w, '[');
+        for (size_t i = 0; i < c->calls.n; i++)
+            wj_write_str(w, c->calls.p[i].id);
+        wj_write_close(w, ']');
+    }
+    wj_write_close(w, '}');
+}
+
+static int conclude(struct upp__reader *r, struct upp__chat *c, struct upp_err *err)
+{
+    uint8_t stop = stop_of(c);
+    if (stop == UPP_STOP_ERROR)
+        return upp__openai_fail(&(struct upp__trouble){.type = UPP_STR("error")}, err);
+    if (stop == UPP_STOP_FILTER && !r->parts && !c->calls.n)
+        return upp__openai_fail(
+            &(struct upp__trouble){.code = c->finish, .message = UPP_STR("the answer was filtered")}, err);
+    struct upp__openai_said said;
+    stop_talking(r, c);
+    close_calls(r, c, stop);
+    upp__openai_said_begin(&said, (struct upp_str){0}, c->model,
+                           c->finish.p ? c->finish : UPP_STR("stop"), c->usage_json);
+    put_raw(&said.w, c);
+    upp__say_end(r, stop, &c->usage, upp__openai_said_end(&said, r));
+    return upp__check(r, err);
+}
+
+/* ---- Chunks ----------------------------------------------------------------------------------------------------- */
+
+static void read_usage(struct upp__reader *r, struct upp__chat *c, yyjson_val *u)
+{
+    yyjson_val *in = upp__get(u, "prompt_tokens_details"), *out = upp__get(u, "completion_tokens_details");
+    if (!yyjson_is_obj(u))
+        return;
+    c->usage = (struct upp_usage){.input       = upp__get_u64(u, "prompt_tokens"),
+                                  .output      = upp__get_u64(u, "completion_tokens"),
+                                  .cache_read  = upp__get_u64(in, "cached_tokens"),
+                                  .cache_write = upp__get_u64(in, "cache_write_tokens")};
+    if (!c->usage.cache_read)
+        c->usage.cache_read = upp__get_u64(u, "prompt_cache_hit_tokens"); /* DeepSeek */
+    if (r->vendor->habits & UPP__REASONING_APART)
+        c->usage.output += upp__get_u64(out, "reasoning_tokens");
+    c->usage_json = upp__openai_keep(r, u);
+}
+
+/* What was said: the delta of a chunk, or the message of a body. */
+static void read_said(struct upp__reader *r, struct upp__chat *c, yyjson_val *said, bool whole)
+{
+    yyjson_val     *key, *content = NULL, *refusal = NULL, *calls = NULL, *details = NULL;
+    bool            reasons = false;
+    yyjson_obj_iter it      = yyjson_obj_iter_with(said);
+    while ((key = yyjson_obj_iter_next(&it))) {
+        yyjson_val *v = yyjson_obj_iter_get_val(key);
+        if (wj_named(key, UPP_STR("content")))
+            content = v;
+        else if (wj_named(key, UPP_STR("tool_calls")))
+            calls = v;
+        else if (wj_named(key, UPP_STR("refusal")))
+            refusal = v;
+        else if (wj_named(key, UPP_STR("reasoning_details")))
+            details = v;
+        else
+            reasons |= wj_text(key).n >= 9 && wj_same(wj_text(key).p, "reasoning", 9);
+    }
+    if (reasons || details)
+        read_reasoning(r, c, said, details);
+    read_content(r, c, content);
+    if (yyjson_is_str(refusal) && wj_text(refusal).n) {
+        c->refused = true;
+        talk(r, c, UPP_PART_TEXT, wj_text(refusal));
+    }
+    if (calls)
+        read_calls(r, c, calls, whole);
+}
+
+/* The first choice; others, where somebody asked for several, are passed over. */
+static yyjson_val *first_choice(yyjson_val *choices)
+{
+    yyjson_val     *v;
+    yyjson_arr_iter it = yyjson_arr_iter_with(choices);
+    while ((v = yyjson_arr_iter_next(&it)))
+        if (!upp__get_u64(v, "index"))
+            return v;
+    return NULL;
+}
+
+static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *choice, struct upp_err *err)
+{
+    struct upp__trouble t      = {0};
+    yyjson_val         *delta  = upp__get(choice, "delta");
+    struct upp_str      finish = upp__get_str(choice, "finish_reason");
+    if (finish.p || !yyjson_is_obj(delta))
+        if (upp__openai_error(choice, &t)) /* OpenRouter */
+            return upp__openai_fail(&t, err);
+    read_said(r, c, yyjson_is_obj(delta) ? delta : upp__get(choice, "message"), !yyjson_is_obj(delta));
+    if (finish.n) {
+        c->finish = wb_arena_dup(&r->keep, finish);
+        read_usage(r, c, upp__get(choice, "usage")); /* Moonshot, at times */
+    }
+    return 0;
+}
+
+static int read_chunk(struct upp__reader *r, struct upp__chat *c, yyjson_val *v, struct upp_err *err)
+{
+    struct upp__trouble t = {0};
+    yyjson_val         *key, *choices = NULL;
+    yyjson_obj_iter     it = yyjson_obj_iter_with(v);
+    while ((key = yyjson_obj_iter_next(&it))) {
+        yyjson_val *m = yyjson_obj_iter_get_val(key);
+        if (wj_named(key, UPP_STR("choices")))
+            choices = m;
+        else if (wj_named(key, UPP_STR("id"))) {
+            if (!r->begun && yyjson_is_str(m) && wj_text(m).n)
+                upp__say_open(r, wj_text(m));
+        } else if (wj_named(key, UPP_STR("model"))) {
+            if (!c->model.n && yyjson_is_str(m))
+                c->model = wb_arena_dup(&r->keep, wj_text(m));
+        } else if (wj_named(key, UPP_STR("usage")))
+            read_usage(r, c, m);
+        else if (wj_named(key, UPP_STR("x_groq"))) {
+            if (!c->usage_json.p)
+                read_usage(r, c, upp__get(m, "usage"));
+        } else if (wj_named(key, UPP_STR("error")) || wj_named(key, UPP_STR("object"))) {
+            if (!yyjson_is_null(m) && upp__openai_error(v, &t))
+                return upp__openai_fail(&t, err);
+        }
+    }
+    yyjson_val *choice = first_choice(choices);
+    return choice ? read_choice(r, c, choice, err) : 0;
+}
+
+/* ---- The adapter ------------------------------------------------------------------------------------------------ */
+
+int upp__chat_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
+{
+    struct upp__chat *c = r->own;
+    yyjson_val       *v;
+    if (r->ended || !f->data.n)
+        return 0;
+    if (f->data.p[0] == '[' && wb_str_starts(f->data, UPP_STR("[DONE]"))) {
+        if (!c->finish.p && !r->parts)
+            return upp_fail(err, UPP_EPROTO, "the stream said nothing before [DONE]");
+        return conclude(r, c, err);
+    }
+    int e = upp__parse(r, f->data, &v, err);
+    if (e == 0)
+        e = read_chunk(r, c, v, err);
+    return e < 0 ? e : upp__check(r, err);
+}
+
+int upp__chat_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
+{
+    struct upp__chat *c = r->own;
+    yyjson_val       *v;
+    int               e = upp__parse(r, body, &v, err);
+    if (e == 0)
+        e = read_chunk(r, c, v, err);
+    if (e < 0)
+        return e;
+    if (!yyjson_is_obj(first_choice(upp__get(v, "choices"))))
+        return upp_fail(err, UPP_EPROTO, "the answer holds no choices");
+    return conclude(r, c, err);
+}
+
+int upp__chat_eof(struct upp__reader *r, struct upp_err *err)
+{
+    struct upp__chat *c = r->own;
+    if (r->ended)
+        return 0;
+    if (!c->finish.p)
+        return upp_fail(err, UPP_ENET, "the stream ended before its finish_reason");
+    return conclude(r, c, err);
+}
+
+void upp__chat_done(struct upp__reader *r)
+{
+    struct upp__chat *c = r->own;
+    upp__details_done(&c->details);
+    wb_vec_done(&c->calls);
+}

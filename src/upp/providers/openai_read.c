@@ -1,0 +1,150 @@
+/* upp/providers/openai_read.c — answers: errors in all their shapes, ids, and what is kept of an answer. */
+#include "base/str.h"
+#include "upp/providers/openai.h"
+
+enum { MAX_JSON = 64 << 20 };
+
+/* ---- Errors ----------------------------------------------------------------------------------------------------- */
+
+/* A code may be a text or a number; null is none. */
+static struct upp_str get_word(yyjson_val *object, const char *name)
+{
+    yyjson_val *v = upp__get(object, name);
+    return yyjson_is_str(v) || yyjson_is_raw(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+static void take(struct upp_str *to, struct upp_str word)
+{
+    if (word.n)
+        *to = word;
+}
+
+/* What FastAPI says: {"detail": "text"}, or a list of {"msg": "text"}. */
+static struct upp_str get_detail(yyjson_val *v)
+{
+    yyjson_val *detail = upp__get(v, "detail");
+    return yyjson_is_str(detail) ? wj_text(detail) : upp__get_str(yyjson_arr_get_first(detail), "msg");
+}
+
+static void read_error(yyjson_val *e, struct upp__trouble *t)
+{
+    take(&t->type, get_word(e, "type"));
+    take(&t->code, get_word(e, "code"));
+    take(&t->message, upp__get_str(e, "message"));
+    take(&t->request_id, upp__get_str(e, "request_id"));
+    /* OpenRouter: why a text was refused, and what the provider behind it said. */
+    yyjson_val *more = upp__get(e, "metadata");
+    if (yyjson_is_arr(upp__get(more, "reasons")))
+        t->reason = UPP_STR("moderation");
+}
+
+bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret)
+{
+
+    yyjson_val *e = upp__get(v, "error");
+    if (yyjson_is_str(e)) {
+        take(&ret->message, wj_text(e));
+        take(&ret->code, get_word(v, "code"));
+        return true;
+    }
+    if (yyjson_is_obj(e)) {
+        read_error(e, ret);
+        return true;
+    }
+    if (wb_str_eq(upp__get_str(v, "object"), UPP_STR("error")) ||
+                  wb_str_eq(upp__get_str(v, "type"), UPP_STR("error"))) {
+        read_error(v, ret);
+        if (wb_str_eq(ret->type, UPP_STR("error")))
+            ret->type = (struct upp_str){0};
+        return true;
+    }
+    return false;
+}
+
+void upp__openai_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
+{
+    yyjson_val *v = NULL;
+    if (wj_read(a, body, NULL, &v, NULL) < 0) {
+        struct upp_str text = wb_str_trim(body);
+        if (text.n && text.p[0] != '<') /* pages of proxies say nothing to anybody */
+            t->message = wb_arena_dup(a, wb_str_sub(text, 0, 200));
+        return;
+    }
+    if (yyjson_is_arr(v))
+        v = yyjson_arr_get_first(v); /* Google's server that speaks OpenAI's chat */
+    if (upp__openai_error(v, t))
+        return;
+    read_error(v, t);
+    take(&t->message, get_detail(v));
+    if (yyjson_is_str(v))
+        take(&t->message, wj_text(v));
+}
+
+int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err)
+{
+    return upp__trouble_fail(t, (struct upp_str){0}, err);
+}
+
+/* ---- Keeping ---------------------------------------------------------------------------------------------------- */
+
+struct upp_str upp__openai_keep(struct upp__reader *r, yyjson_val *v)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAX_JSON);
+    int                                   e = v ? wj_write(v, &b, NULL) : 0;
+    if (e < 0 && !r->failed)
+        r->failed = e;
+    return v && e == 0 ? wb_arena_dup(&r->keep, wb_buf_str(&b)) : (struct upp_str){0};
+}
+
+static bool is_taken(const struct upp_request *req, struct upp_str id)
+{
+    for (size_t i = 0; i < req->n_messages; i++) {
+        const struct upp_part *p = NULL;
+        while ((p = upp_part_next(req->messages[i], p, UPP_PARTS_CALLS)))
+            if (wb_str_eq(p->id, id))
+                return true;
+    }
+    return false;
+}
+
+struct upp_str upp__openai_mint(struct upp__reader *r, size_t n)
+{
+    /* The length of the thread makes it new, unless messages were taken out of it since. */
+    for (size_t turn = r->request->n_messages;; turn++) {
+        struct upp_str id = wb_arena_printf(&r->keep, "call_weft_%zu_%zu", turn, n);
+        if (!id.p || !is_taken(r->request, id))
+            return id;
+    }
+}
+
+void upp__openai_said_begin(struct upp__openai_said *s, struct upp_str id, struct upp_str model, struct upp_str stop,
+                            struct upp_str usage)
+{
+    const struct {
+        const char    *name;
+        struct upp_str text;
+    } rows[] = {{"id", id}, {"model", model}, {"stopReason", stop}};
+    s->b     = (struct wb_buf)WB_BUF(MAX_JSON);
+    wj_writer_init(&s->w, &s->b, NULL);
+    wj_write_open(&s->w, '{');
+    for (size_t i = 0; i < WB_LEN(rows); i++)
+        if (rows[i].text.p) {
+            wj_write_name(&s->w, wb_cstr(rows[i].name));
+            wj_write_str(&s->w, rows[i].text);
+        }
+    if (usage.p) {
+        wj_write_name(&s->w, UPP_STR("usage"));
+        wj_write_raw(&s->w, usage.p, usage.n);
+    }
+}
+
+struct upp_str upp__openai_said_end(struct upp__openai_said *s, struct upp__reader *r)
+{
+    wj_write_close(&s->w, '}');
+    int            e   = wj_writer_check(&s->w);
+    struct upp_str ret = e < 0 ? (struct upp_str){0} : wb_arena_dup(&r->keep, wb_buf_str(&s->b));
+    if (e < 0 && !r->failed)
+        r->failed = e;
+    wb_buf_done(&s->b);
+    return ret;
+}
