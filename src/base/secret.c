@@ -53,9 +53,9 @@ void wb_secret_end(struct wb_secret *s, size_t n)
 
 int wb_secret_new(struct upp_str text, struct wb_secret **ret, struct upp_err *err)
 {
-    struct wb_secret *s = NULL;
-    char             *into;
-    int               r = wb_secret_room(text.n, &s, &into, err);
+    struct wb_secret *s    = NULL;
+    char             *into = NULL;
+    int               r    = wb_secret_room(text.n, &s, &into, err);
     if (r < 0)
         return r;
     if (text.n)

@@ -69,6 +69,13 @@ static void talk_file(const char *path)
         talk_told_done(&told[i]);
 }
 
+static void talk_freep(struct talk **t)
+{
+    if (*t)
+        talk_done(*t);
+    free(*t);
+}
+
 static void talk_this(void)
 {
     talk_file(test_running()->arg);
@@ -117,13 +124,13 @@ TEST_WITH(talk_frames_are_the_same_for_every_cut, .no_torture = "it is about byt
     WB_CLEANUP(wb_buf_done) struct wb_buf whole = WB_BUF(16 << 20);
     WB_CLEANUP(wb_buf_done) struct wb_buf cut   = WB_BUF(16 << 20);
     for (size_t i = 0; i < n_talks; i++) {
-        WB_CLEANUP(talk_done) struct talk t   = {0};
-        struct upp_err                    err = {0};
-        CHECK(talk_load(talks[i].path, &t, &err) == 0);
-        for (size_t k = 0; k < t.n; k++) {
-            if (!streamed(&t, &t.rounds[k]))
+        WB_CLEANUP(talk_freep) struct talk *t   = calloc(1, sizeof *t); /* frames are small */
+        struct upp_err                      err = {0};
+        CHECK(t && talk_load(talks[i].path, t, &err) == 0);
+        for (size_t k = 0; k < t->n; k++) {
+            if (!streamed(t, &t->rounds[k]))
                 continue;
-            struct upp_str body = t.rounds[k].body;
+            struct upp_str body = t->rounds[k].body;
             for (uint8_t kind = WW_SSE; kind <= WW_LINES; kind++) {
                 CHECK(frames_of(body, kind, 0, &whole));
                 for (size_t at = 1; at < body.n; at++) {
@@ -154,15 +161,15 @@ static void try_cuts(const char *path, const struct talk *t, size_t round, const
 TEST_WITH(talk_events_are_the_same_for_every_cut, .no_torture = "each file has its own torture", .seconds = 600)
 {
     for (size_t i = 0; i < n_talks && !test_failed(); i++) {
-        WB_CLEANUP(talk_done) struct talk t   = {0};
-        struct upp_err                    err = {0};
-        CHECK(talk_load(talks[i].path, &t, &err) == 0);
-        for (size_t k = 0; k < t.n; k++) {
+        WB_CLEANUP(talk_freep) struct talk *t   = calloc(1, sizeof *t); /* frames are small */
+        struct upp_err                      err = {0};
+        CHECK(t && talk_load(talks[i].path, t, &err) == 0);
+        for (size_t k = 0; k < t->n; k++) {
             struct talk_told whole;
-            if (!streamed(&t, &t.rounds[k]))
+            if (!streamed(t, &t->rounds[k]))
                 continue;
-            if (EXPECT(talk_have(&t, k, (struct talk_way){0}, &whole, &err) == 0))
-                try_cuts(talks[i].path, &t, k, &whole);
+            if (EXPECT(talk_have(t, k, (struct talk_way){0}, &whole, &err) == 0))
+                try_cuts(talks[i].path, t, k, &whole);
             talk_told_done(&whole);
         }
     }
@@ -183,19 +190,19 @@ static size_t last_event(struct upp_str body, size_t *ends, size_t max)
 TEST_WITH(talk_an_end_before_the_end_is_an_error, .no_torture = "each file has its own torture", .seconds = 300)
 {
     for (size_t i = 0; i < n_talks && !test_failed(); i++) {
-        WB_CLEANUP(talk_done) struct talk t   = {0};
-        struct upp_err                    err = {0};
-        static size_t                     ends[4096];
-        CHECK(talk_load(talks[i].path, &t, &err) == 0);
-        for (size_t k = 0; k < t.n; k++) {
-            if (!streamed(&t, &t.rounds[k]) || t.rounds[k].fails.n)
+        WB_CLEANUP(talk_freep) struct talk *t   = calloc(1, sizeof *t); /* frames are small */
+        struct upp_err                      err = {0};
+        static size_t                       ends[4096];
+        CHECK(t && talk_load(talks[i].path, t, &err) == 0);
+        for (size_t k = 0; k < t->n; k++) {
+            if (!streamed(t, &t->rounds[k]) || t->rounds[k].fails.n)
                 continue;
-            size_t n      = last_event(t.rounds[k].body, ends, WB_LEN(ends));
+            size_t n      = last_event(t->rounds[k].body, ends, WB_LEN(ends));
             bool   failed = false;
             for (size_t e = n; e-- > 0 && !test_failed();) {
                 struct talk_told told;
                 test_note("%s, round %zu, ended after event %zu of %zu", talks[i].path, k + 1, e, n);
-                if (EXPECT(talk_have(&t, k, (struct talk_way){TALK_ENDED, e ? ends[e - 1] : 0}, &told, &err) == 0)) {
+                if (EXPECT(talk_have(t, k, (struct talk_way){TALK_ENDED, e ? ends[e - 1] : 0}, &told, &err) == 0)) {
                     (void)EXPECT(!failed || told.result < 0);
                     (void)EXPECT(e * 2 >= n || told.result < 0);
                     failed = told.result < 0;
@@ -236,7 +243,7 @@ static void each_file(const char *path, const char *folder, void (*fn)(const cha
 
 static void add_folder(const char *above, const char *folder)
 {
-    char path[4096];
+    static char path[4096];
     (void)above;
     (void)snprintf(path, sizeof path, "%s/%s", test_source("talk"), folder);
     each_file(path, folder, add_file);

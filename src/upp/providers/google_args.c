@@ -191,7 +191,7 @@ int upp__google_args_add(struct upp__google_args *args, yyjson_val *piece, struc
 {
     yyjson_val *text = upp__get(piece, "stringValue"), *number = upp__get(piece, "numberValue"),
                *flag = upp__get(piece, "boolValue"), *nothing = upp__get(piece, "nullValue");
-    struct node *at;
+    struct node *at = NULL;
     if (!text && !number && !flag && !nothing)
         return 0;
     int r = find_place(args, upp__get_str(piece, "jsonPath"), &at, err);
