@@ -85,13 +85,10 @@ static int finish(struct upp__head *h, struct upp_err *err)
     struct upp_header *table = wb_calloc(h->n ? h->n : 1, sizeof *table);
     if (!table)
         return upp_fail(err, UPP_ENOMEM, "no memory for the answer's head");
-    const char *p = h->text.p;
-    for (size_t i = 0; i < h->n; i++) {
-        table[i].name = wb_cstr(p);
-        p += table[i].name.n + 1;
-        table[i].value = wb_cstr(p);
-        p += table[i].value.n + 1;
-    }
+    struct upp_str rest = wb_buf_str(&h->text);
+    for (size_t i = 0; i < h->n; i++)
+        if (!wb_str_split(&rest, 0, &table[i].name) || !wb_str_split(&rest, 0, &table[i].value))
+            break; /* cannot be: each was written with its two ends */
     wb_free(h->headers);
     h->headers = table;
     h->whole   = true;
