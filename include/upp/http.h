@@ -45,7 +45,8 @@ struct upp_transport {
     int (*head)(struct upp_http_call *c, struct upp_http_head *ret, struct upp_err *err); /* waits for it; 0 */
 
     /* Waits for more of the body: 1, *ret is borrowed until the next call; 0: it was all. <0: the network failed, time
-     * ran out, it was cancelled, or it is too long. A body that ends before its length says so is -UPP_ENET. */
+     * ran out, it was cancelled, or it is too long; what came before is given out first. A body that ends before its
+     * length or its last chunk is -UPP_ENET; one that has neither ends when the connection does. */
     int (*read)(struct upp_http_call *c, struct upp_str *ret, struct upp_err *err);
     void (*close)(struct upp_http_call *c); /* never waits; in the middle it abandons the call */
 
@@ -60,7 +61,9 @@ UPP_API struct upp_str upp_http_header(const struct upp_http_head *h, struct upp
 /* ---- libcurl: the transport that is built in ----------------------------------------------------------------------
  */
 
-/* Connections, kept between calls. Belongs to one thread at a time: a loop has one (struct upp_wait.http). */
+/* Connections, kept between calls. Belongs to one thread at a time: a loop has one (struct upp_wait.http). After a fork
+ * it is the parent's alone. Nothing is opened before the first call. How it waits, limits, TLS, proxies: docs/http.md.
+ */
 struct upp_http_opts {
     uint32_t    size;
     const char *ca_file;         /* PEM; NULL: SSL_CERT_FILE / the system's */
@@ -71,7 +74,9 @@ struct upp_http_opts {
 UPP_API int  upp_http_new(const struct upp_http_opts *opts, struct upp_http **ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API void upp_http_free(struct upp_http *h); /* NULL is fine; no call of it is open */
 
-/* Begins a call on these connections. The four functions of a transport, for h. */
+/* Begins a call on these connections. The four functions of a transport, for h. `wait` (NULL: the thread blocks) is
+ * borrowed until close; those of one h either all park, or one is in a call at a time. A redirect is followed for GET
+ * alone, and without credentials; for others it is -UPP_EPROVIDER. read may come without head. close takes NULL. */
 UPP_API int  upp_http_send(struct upp_http *h, const struct upp_http_request *req, const struct upp_wait *wait,
                            struct upp_http_call **ret, struct upp_err *err) UPP_MUST_CHECK;
 UPP_API int  upp_http_call_head(struct upp_http_call *c, struct upp_http_head *ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -48,7 +48,8 @@ struct upp_wait {
     int (*team_next)(void *arg, struct upp_team *t, size_t *ret, struct upp_err *err);
     void (*team_close)(void *arg, struct upp_team *t);
 
-    /* -UPP_ECANCELED when whoever waits by this table was told to stop, else 0. NULL: never. */
+    /* -UPP_ECANCELED when whoever waits by this table was told to stop (-UPP_ETIMEOUT: its time is up), else 0. NULL:
+     * never. */
     int (*stopped)(void *arg, struct upp_err *err);
 };
 

@@ -86,10 +86,9 @@ static int finish(struct upp__head *h, struct upp_err *err)
     if (!table)
         return upp_fail(err, UPP_ENOMEM, "no memory for the answer's head");
     struct upp_str rest = wb_buf_str(&h->text);
-    for (size_t i = 0; i < h->n; i++) {
-        (void)wb_str_split(&rest, 0, &table[i].name);
-        (void)wb_str_split(&rest, 0, &table[i].value);
-    }
+    for (size_t i = 0; i < h->n; i++)
+        if (!wb_str_split(&rest, 0, &table[i].name) || !wb_str_split(&rest, 0, &table[i].value))
+            break; /* cannot be: each was written with its two ends */
     wb_free(h->headers);
     h->headers = table;
     h->whole   = true;

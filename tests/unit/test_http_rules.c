@@ -54,7 +54,7 @@ TEST(outgoing_rules_heads_have_limits)
     }
     WB_CLEANUP(upp__head_done) struct upp__head many, long_one;
     struct upp_err                              err = {0};
-    char                                        line[40000];
+    static char                                 line[40000];
     upp__head_init(&many);
     upp__head_init(&long_one);
     for (int i = 0; i < UPP__HEAD_LINES; i++)

@@ -8,6 +8,7 @@
 
 #include "base/defs.h"
 #include "support/calls.h"
+#include "support/certs.h"
 #include "support/faults.h"
 #include "support/fibers.h"
 
@@ -294,4 +295,37 @@ TEST(run_wait_a_deadline_of_the_fiber_ends_a_call)
     struct upp_err err = {0};
     CHECK_INT(run_world(in_time, &err), 0);
     CHECK(!strstr(err.msg, "request timed out"));
+}
+
+/* A handshake and what verifies a certificate run on the stack of the fiber that leads. */
+static WEFT_SUSPENDS int by_tls(void *arg, struct upp_err *err)
+{
+    struct world *w = arg;
+    CALLED(got);
+    TRY(call_url(w->http, w->quick, &w->w, &got, err));
+    FAIL_UNLESS(wb_str_eq(wb_buf_str(&got.body), UPP_STR("hello")));
+    return 0;
+}
+
+TEST(run_wait_tls_fits_on_a_fibers_stack)
+{
+    WB_CLEANUP(cert_done) struct cert ca   = cert_new(&(struct cert_opts){.ca = true, .name = "ca", .rsa_bits = 2048});
+    WB_CLEANUP(cert_done) struct cert leaf = cert_new(&(struct cert_opts){.issuer = &ca, .rsa_bits = 2048});
+    WB_CLEANUP(cert_server_freep) SSL_CTX         *tls   = cert_server(&leaf, NULL);
+    const struct faults_reply                      reply = {.steps = quick, .n = WB_LEN(quick)};
+    const struct faults_opts                       opts  = {.replies = &reply, .n_replies = 1, .tls = tls};
+    WB_CLEANUP(faults_stopp) struct faults        *s     = faults_start(&opts);
+    WB_CLEANUP(weft_loop_closep) struct weft_loop *loop  = NULL;
+    struct upp_err                                 err   = {0};
+    struct world                                   w     = {.server = s};
+    char                                           path[300];
+    HTTP(h);
+    (void)snprintf(path, sizeof path, "%s/ca.pem", test_folder());
+    (void)snprintf(w.quick, sizeof w.quick, "%s", faults_url(s, "/"));
+    cert_write(&ca, path);
+    CHECK_INT(upp_http_new(UPP_OPTS(upp_http_opts, .ca_file = path, .proxy = ""), &h, &err), 0);
+    w.http = h;
+    w.w    = wr_wait_table(h);
+    CHECK_INT(weft_loop_open(UPP_OPTS(weft_loop_opts, .stack_size = test_number("WEFT_STACK", 0)), &loop, &err), 0);
+    CHECK_INT(weft_loop_run(loop, "tls", by_tls, &w, &err), 0);
 }
