@@ -76,6 +76,7 @@ struct upp__guard {
     const struct upp_wait *inner;
     uint64_t               until_ms; /* monotonic; UPP_FOREVER: none */
     uint64_t               turn_ms;
+    bool                   ours; /* inner is that of the stream itself: it says nothing that `aborted` does not */
     atomic_bool            aborted;
 };
 void upp__guard_init(struct upp__guard *g, const struct upp_wait *inner, uint64_t turn_ms);
@@ -203,6 +204,8 @@ struct upp_stream {
     struct upp_turn       *done; /* the turn, when it is over */
     int                    failed;
     struct upp_err         why;
+    struct upp_wait        given;  /* the caller's table: an old one may have been shorter */
+    struct upp_cancel     *cancel; /* a stream that waits by no table of the caller's: what ends its waits */
     struct upp__guard      guard;
 };
 

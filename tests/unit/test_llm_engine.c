@@ -75,9 +75,10 @@ static WEFT_SUSPENDS int by_engine(void *arg, struct upp_err *err)
     rig.store = store;
     int r     = rig_agent(&rig, "main", e->script, err);
     if (r >= 0) {
-        rig.agents[0].hooks              = &hooks;
-        rig.agents[0].retry.max_attempts = 1; /* as libupp, which tries again only where it is told to */
-        r                                = rig_open(&rig, weft_loop_current(), NULL, err);
+        rig.agents[0].hooks = &hooks;
+        upp_retry_free(rig.models[0]->retry); /* as libupp, which tries again only where it is told to */
+        rig.models[0]->retry = NULL;
+        r                    = rig_open(&rig, weft_loop_current(), NULL, err);
     }
     if (r >= 0)
         r = in_rig(&rig, e->out, err);
