@@ -171,7 +171,7 @@ static int read_answer(struct upp_stream *s, struct upp_event *ret, struct upp_e
     int told = s->quiet ? 0 : tell(s, &ev, ret);
     if (ev.kind == UPP_STEP_END)
         r = answered(s, &ev, err);
-    else if (s->guarded || (s->wait && s->wait->stopped))
+    else if (s->watched)
         r = upp__stream_check(s, err);
     return r < 0 ? r : told;
 }
@@ -237,6 +237,7 @@ static int choose_wait(struct upp_stream *s, const struct upp_wait *given, struc
         memcpy(&s->given, given, WB_MIN((size_t)given->size, sizeof s->given));
         s->wait = &s->given;
     }
+    s->watched = turn_ms || (given && s->given.stopped);
     if (!s->guarded)
         return 0;
     int r = s->quiet || given ? 0 : upp_cancel_new(&s->cancel, err);

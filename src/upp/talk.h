@@ -199,6 +199,7 @@ struct upp_stream {
     bool                   quiet;   /* generate: nobody listens */
     bool                   said;    /* of this answer something was handed out */
     bool                   guarded; /* wait is the guard's */
+    bool                   watched; /* a deadline, or a table that may say stop: looked at between events */
     uint8_t                at, n_queue;
     struct upp_event       queue[UPP__QUEUE];
     struct upp_turn       *done; /* the turn, when it is over */
