@@ -14,7 +14,7 @@ int upp__guard_check(struct upp__guard *g, struct upp_err *err)
 {
     if (atomic_load_explicit(&g->aborted, memory_order_relaxed))
         return upp_fail(err, UPP_ECANCELED, "Stream cancelled");
-    if (g->inner && g->inner->stopped) {
+    if (!g->ours && g->inner && g->inner->stopped) {
         int r = g->inner->stopped(g->inner->arg, err);
         if (r < 0)
             return r;
@@ -90,6 +90,7 @@ static void team_close(void *arg, struct upp_team *t)
 void upp__guard_init(struct upp__guard *g, const struct upp_wait *inner, uint64_t turn_ms)
 {
     g->inner    = inner;
+    g->ours     = false;
     g->turn_ms  = turn_ms;
     g->until_ms = turn_ms ? wb_mono_ms() + WB_MIN(turn_ms, (uint64_t)INT64_MAX / 2) : UPP_FOREVER;
     g->table    = (struct upp_wait){

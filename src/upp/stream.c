@@ -171,7 +171,7 @@ static int read_answer(struct upp_stream *s, struct upp_event *ret, struct upp_e
     int told = s->quiet ? 0 : tell(s, &ev, ret);
     if (ev.kind == UPP_STEP_END)
         r = answered(s, &ev, err);
-    else if (s->guarded || (s->wait && s->wait->stopped))
+    else if (s->watched)
         r = upp__stream_check(s, err);
     return r < 0 ? r : told;
 }
@@ -225,15 +225,35 @@ static int advance(struct upp_stream *s, struct upp_event *ret)
     return r;
 }
 
+/* How it waits: by the caller's table; and around it the guard, where there is a deadline or somebody may abort it. */
+static int choose_wait(struct upp_stream *s, const struct upp_wait *given, struct upp_err *err)
+{
+    uint64_t turn_ms = s->llm->model->turn_ms;
+    s->wait          = NULL;
+    s->cancel        = NULL;
+    s->guarded       = !s->quiet || turn_ms;
+    if (given) {
+        s->given = (struct upp_wait){0};
+        memcpy(&s->given, given, WB_MIN((size_t)given->size, sizeof s->given));
+        s->wait = &s->given;
+    }
+    s->watched = turn_ms || (given && s->given.stopped);
+    if (!s->guarded)
+        return 0;
+    int r = s->quiet || given ? 0 : upp_cancel_new(&s->cancel, err);
+    upp__guard_init(&s->guard, s->cancel ? upp_cancel_wait(s->cancel) : s->wait, turn_ms);
+    s->guard.ours = s->cancel;
+    s->wait       = &s->guard.table;
+    return r;
+}
+
 static int begin(struct upp_stream *s, struct upp_llm *llm, const struct upp_input *given, bool quiet,
                  struct upp_err *err)
 {
     struct upp_input in = {0};
     memcpy(&in, given, WB_MIN((size_t)given->size, sizeof in));
-    s->llm     = llm;
-    s->quiet   = quiet;
-    s->wait    = in.wait;
-    s->guarded = !quiet || llm->model->turn_ms;
+    s->llm   = llm;
+    s->quiet = quiet;
     s->at = s->n_queue = 0;
     s->phase           = ASK;
     s->rounds          = 0;
@@ -242,7 +262,9 @@ static int begin(struct upp_stream *s, struct upp_llm *llm, const struct upp_inp
     s->done            = NULL;
     s->failed          = 0;
     s->why.code        = 0;
+    s->why.msg[0]      = 0;
     s->why.provider[0] = 0;
+    s->making.turn     = NULL;
     s->round           = (struct upp__round){0};
     s->value           = (struct upp_value)UPP__VALUE;
     s->request         = (struct upp_request){.system      = llm->system,
@@ -254,11 +276,8 @@ static int begin(struct upp_stream *s, struct upp_llm *llm, const struct upp_inp
                                               .whole       = quiet,
                                               .on_loss     = upp__making_loss,
                                               .on_loss_arg = &s->making};
-    if (s->guarded) {
-        upp__guard_init(&s->guard, in.wait, llm->model->turn_ms);
-        s->wait = &s->guard.table;
-    }
-    return upp__making_begin(&s->making, llm, &in, err);
+    int r              = choose_wait(s, in.wait, err);
+    return r < 0 ? r : upp__making_begin(&s->making, llm, &in, err);
 }
 
 static void end(struct upp_stream *s)
@@ -267,6 +286,7 @@ static void end(struct upp_stream *s)
     upp__round_close(s);
     upp__making_done(&s->making);
     upp__value_done(&s->value);
+    upp_cancel_free(s->cancel);
 }
 
 /* ---- generate -------------------------------------------------------------------------------------------------------
@@ -356,6 +376,8 @@ int upp_stream_turn(struct upp_stream *s, const struct upp_turn **ret, struct up
 void upp_stream_abort(struct upp_stream *s)
 {
     atomic_store_explicit(&s->guard.aborted, true, memory_order_relaxed);
+    if (s->cancel)
+        upp_cancel_fire(s->cancel);
 }
 
 void upp_stream_close(struct upp_stream *s)

@@ -76,6 +76,7 @@ struct upp__guard {
     const struct upp_wait *inner;
     uint64_t               until_ms; /* monotonic; UPP_FOREVER: none */
     uint64_t               turn_ms;
+    bool                   ours; /* inner is that of the stream itself: it says nothing that `aborted` does not */
     atomic_bool            aborted;
 };
 void upp__guard_init(struct upp__guard *g, const struct upp_wait *inner, uint64_t turn_ms);
@@ -198,11 +199,14 @@ struct upp_stream {
     bool                   quiet;   /* generate: nobody listens */
     bool                   said;    /* of this answer something was handed out */
     bool                   guarded; /* wait is the guard's */
+    bool                   watched; /* a deadline, or a table that may say stop: looked at between events */
     uint8_t                at, n_queue;
     struct upp_event       queue[UPP__QUEUE];
     struct upp_turn       *done; /* the turn, when it is over */
     int                    failed;
     struct upp_err         why;
+    struct upp_wait        given;  /* the caller's table: an old one may have been shorter */
+    struct upp_cancel     *cancel; /* a stream that waits by no table of the caller's: what ends its waits */
     struct upp__guard      guard;
 };
 

@@ -491,8 +491,8 @@ TEST(llm_tools_results_in_call_order_executions_as_they_end)
     CHECK_INT(r, 0);
     CHECK_INT(own.opened, 1);
     for (size_t i = 0; i < 3; i++) {
-        CHECK_STR(turn->messages[2].parts[i].id, wb_str("abc" + i, 1));
-        CHECK_STR(turn->executions[i].id, wb_str("cab" + i, 1));
+        CHECK_STR(turn->messages[2].parts[i].id, wb_str(&"abc"[i], 1));
+        CHECK_STR(turn->executions[i].id, wb_str(&"cab"[i], 1));
     }
 }
 

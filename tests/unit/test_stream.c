@@ -1,3 +1,4 @@
+#include <pthread.h>
 #include <string.h>
 #include <upp/upp.h>
 
@@ -190,6 +191,34 @@ TEST(stream_abort_reaches_tools)
     CHECK_INT(r, -UPP_ECANCELED);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("Stream cancelled"));
     CHECK_INT(n, 0);
+}
+
+/* Aborted from another thread while the model keeps it waiting. */
+static void *abort_it(void *arg)
+{
+    struct upp_stream *s = arg;
+    (void)(upp_wait_ms(NULL, 5, NULL) < 0);
+    upp_stream_abort(s);
+    return NULL;
+}
+
+TEST(stream_abort_ends_a_wait)
+{
+    struct upp_err err = {0};
+    UPP_CLEANUP(upp_model_freep)
+    struct upp_model *model = llm_script("{\"replies\":[{\"parts\":[{\"text\":\"late\"}],\"delay_ms\":3600000}]}");
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
+    const struct upp_turn                            *turn   = NULL;
+    pthread_t                                         other;
+    CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model), &llm, &err) >= 0);
+    CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("x")), &stream, &err) >= 0);
+    CHECK_INT(pthread_create(&other, NULL, abort_it, stream), 0);
+    int r = upp_stream_turn(stream, &turn, &err);
+    (void)pthread_join(other, NULL);
+    CHECK_INT(r, -UPP_ECANCELED);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("Stream cancelled"));
+    CHECK(turn && turn->response->interrupted);
 }
 
 static int slow_tool(struct upp_call *call, struct upp_value *ret, struct upp_err *err)

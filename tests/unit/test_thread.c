@@ -69,7 +69,7 @@ TEST(thread_slices_as_javascript_does)
     size_t                                           n;
     CHECK(upp_thread_new(&t, &err) >= 0);
     for (size_t i = 0; i < 5; i++)
-        CHECK(upp_thread_user(t, wb_str("abcde" + i, 1), &err) >= 0);
+        CHECK(upp_thread_user(t, wb_str(&"abcde"[i], 1), &err) >= 0);
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         UPP_CLEANUP(upp_thread_freep) struct upp_thread *s = NULL;
         test_note("row %zu", i);
