@@ -51,7 +51,7 @@ bool upp__media_bytes(const struct upp_media *m, struct upp_str *mime, struct up
 /* ---- Blocks inside of results --------------------------------------------------------------------------------------
  */
 
-/* A content block as UPP writes it in JSON (or MCP: `data` beside `mimeType`). */
+/* A content block as UPP writes it in JSON (or MCP: `data` beside `mimeType`). A document that is a text is one. */
 struct upp__block {
     uint8_t          kind;
     struct upp_str   text;
