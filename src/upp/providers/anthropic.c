@@ -100,8 +100,11 @@ static void put_shown(struct upp__body *b, yyjson_val *blocks)
     yyjson_arr_foreach(blocks, i, n, item)
     {
         struct upp__block s;
-        const char       *why =
-            upp__block_read(item, &s) && s.kind != UPP_PART_TEXT ? upp__anthropic_refuses(s.kind, &s.media) : NULL;
+        const char       *why = NULL;
+        if (upp__block_read(item, &s) && s.media.source == UPP_SOURCE_TEXT)
+            s.kind = UPP_PART_DOCUMENT; /* here a text that is a document can be said as one */
+        if (s.kind != UPP_PART_TEXT)
+            why = upp__anthropic_refuses(s.kind, &s.media);
         if (s.kind == UPP_PART_TEXT && is_blank(s.text))
             continue;
         put_block(b, s.kind == UPP_PART_TEXT || why ? "text" : s.kind == UPP_PART_IMAGE ? "image" : "document");
