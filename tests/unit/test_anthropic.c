@@ -159,7 +159,7 @@ static int feed(struct reading *g, const char *data, struct upp_err *err)
     return upp__anthropic.event(&g->r, &f, err);
 }
 
-TEST(anthropic_blocks_have_a_limit)
+TEST_WITH(anthropic_blocks_have_a_limit, .no_torture = "thousands of blocks, each with the same allocations")
 {
     WB_CLEANUP(reading_done) struct reading g;
     struct upp_err                          err = {0};
