@@ -20,6 +20,7 @@ struct upp__chat {
     uint8_t             kind;  /* which of both */
     uint32_t            part;
     bool                refused;
+    bool                chosen;        /* a choice came */
     struct upp_str      model, finish; /* finish: the finish_reason; no text: none yet */
     struct upp_str      usage_json;
     struct upp_usage    usage;

@@ -226,9 +226,9 @@ static int conclude(struct upp__reader *r, struct upp__chat *c, struct upp_err *
 
 static void read_usage(struct upp__reader *r, struct upp__chat *c, yyjson_val *u)
 {
-    yyjson_val *in = upp__get(u, "prompt_tokens_details"), *out = upp__get(u, "completion_tokens_details");
     if (!yyjson_is_obj(u))
         return;
+    yyjson_val *in = upp__get(u, "prompt_tokens_details"), *out = upp__get(u, "completion_tokens_details");
     c->usage = (struct upp_usage){.input       = upp__get_u64(u, "prompt_tokens"),
                                   .output      = upp__get_u64(u, "completion_tokens"),
                                   .cache_read  = upp__get_u64(in, "cached_tokens"),
@@ -270,60 +270,54 @@ static void read_said(struct upp__reader *r, struct upp__chat *c, yyjson_val *sa
         read_calls(r, c, calls, whole);
 }
 
-/* The first choice; others, where somebody asked for several, are passed over. */
-static yyjson_val *first_choice(yyjson_val *choices)
-{
-    yyjson_val     *v;
-    yyjson_arr_iter it = yyjson_arr_iter_with(choices);
-    while ((v = yyjson_arr_iter_next(&it)))
-        if (!upp__get_u64(v, "index"))
-            return v;
-    return NULL;
-}
-
+/* A choice: the first one. Others, where somebody asked for several, are passed over. */
 static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *choice, struct upp_err *err)
 {
-    struct upp__trouble t      = {0};
-    yyjson_val         *delta  = upp__get(choice, "delta");
-    struct upp_str      finish = upp__get_str(choice, "finish_reason");
-    if (finish.p || !yyjson_is_obj(delta))
-        if (upp__openai_error(choice, &t)) /* OpenRouter */
-            return upp__openai_fail(&t, err);
-    read_said(r, c, yyjson_is_obj(delta) ? delta : upp__get(choice, "message"), !yyjson_is_obj(delta));
-    if (finish.n) {
+    enum { INDEX, DELTA, FINISH, MESSAGE, ERROR, USAGE, COUNT };
+    static const struct upp_str names[COUNT] = {
+        UPP_STR_INIT("index"),   UPP_STR_INIT("delta"), UPP_STR_INIT("finish_reason"),
+                                                                     UPP_STR_INIT("message"), UPP_STR_INIT("error"), UPP_STR_INIT("usage")};
+    yyjson_val         *m[COUNT];
+    struct upp__trouble t = {0};
+    upp__openai_pick(choice, names, COUNT, m);
+    struct upp_str finish = upp__openai_text(m[FINISH]);
+    if (upp__openai_index(m[INDEX]))
+        return 0;
+    c->chosen |= yyjson_is_obj(choice);
+    if (m[ERROR] && upp__openai_error(choice, &t)) /* OpenRouter */
+        return upp__openai_fail(&t, err);
+    read_said(r, c, yyjson_is_obj(m[DELTA]) ? m[DELTA] : m[MESSAGE], !yyjson_is_obj(m[DELTA]));
+    if (m[USAGE])
+        read_usage(r, c, m[USAGE]); /* Moonshot, at times */
+    if (finish.n)
         c->finish = wb_arena_dup(&r->keep, finish);
-        read_usage(r, c, upp__get(choice, "usage")); /* Moonshot, at times */
-    }
     return 0;
 }
 
 static int read_chunk(struct upp__reader *r, struct upp__chat *c, yyjson_val *v, struct upp_err *err)
 {
+    enum { ID, OBJECT, MODEL, CHOICES, USAGE, X_GROQ, ERROR, COUNT };
+    static const struct upp_str names[COUNT] = {
+        UPP_STR_INIT("id"),    UPP_STR_INIT("object"), UPP_STR_INIT("model"), UPP_STR_INIT("choices"),
+                                                                                           UPP_STR_INIT("usage"), UPP_STR_INIT("x_groq"), UPP_STR_INIT("error")};
     struct upp__trouble t = {0};
-    yyjson_val         *key, *choices = NULL;
-    yyjson_obj_iter     it = yyjson_obj_iter_with(v);
-    while ((key = yyjson_obj_iter_next(&it))) {
-        yyjson_val *m = yyjson_obj_iter_get_val(key);
-        if (wj_named(key, UPP_STR("choices")))
-            choices = m;
-        else if (wj_named(key, UPP_STR("id"))) {
-            if (!r->begun && yyjson_is_str(m) && wj_text(m).n)
-                upp__say_open(r, wj_text(m));
-        } else if (wj_named(key, UPP_STR("model"))) {
-            if (!c->model.n && yyjson_is_str(m))
-                c->model = wb_arena_dup(&r->keep, wj_text(m));
-        } else if (wj_named(key, UPP_STR("usage")))
-            read_usage(r, c, m);
-        else if (wj_named(key, UPP_STR("x_groq"))) {
-            if (!c->usage_json.p)
-                read_usage(r, c, upp__get(m, "usage"));
-        } else if (wj_named(key, UPP_STR("error")) || wj_named(key, UPP_STR("object"))) {
-            if (!yyjson_is_null(m) && upp__openai_error(v, &t))
-                return upp__openai_fail(&t, err);
-        }
-    }
-    yyjson_val *choice = first_choice(choices);
-    return choice ? read_choice(r, c, choice, err) : 0;
+    yyjson_val         *m[COUNT], *choice;
+    int                 e = 0;
+    upp__openai_pick(v, names, COUNT, m);
+    if ((m[ERROR] || wb_str_eq(upp__openai_text(m[OBJECT]), UPP_STR("error"))) && upp__openai_error(v, &t))
+        return upp__openai_fail(&t, err);
+    if (!r->begun && upp__openai_text(m[ID]).n) /* Azure's first is empty */
+        upp__say_open(r, wj_text(m[ID]));
+    if (!c->model.n && upp__openai_text(m[MODEL]).n)
+        c->model = wb_arena_dup(&r->keep, wj_text(m[MODEL]));
+    if (m[X_GROQ] && !c->usage_json.p)
+        read_usage(r, c, upp__get(m[X_GROQ], "usage"));
+    if (m[USAGE])
+        read_usage(r, c, m[USAGE]);
+    yyjson_arr_iter list = yyjson_arr_iter_with(m[CHOICES]);
+    while (e == 0 && (choice = yyjson_arr_iter_next(&list)))
+        e = read_choice(r, c, choice, err);
+    return e;
 }
 
 /* ---- The adapter ------------------------------------------------------------------------------------------------ */
@@ -354,7 +348,7 @@ int upp__chat_whole(struct upp__reader *r, struct upp_str body, struct upp_err *
         e = read_chunk(r, c, v, err);
     if (e < 0)
         return e;
-    if (!yyjson_is_obj(first_choice(upp__get(v, "choices"))))
+    if (!c->chosen)
         return upp_fail(err, UPP_EPROTO, "the answer holds no choices");
     return conclude(r, c, err);
 }

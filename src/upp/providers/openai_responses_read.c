@@ -284,25 +284,26 @@ struct at {
     struct upp__responses   *s;
     yyjson_val              *event;
     const struct event_type *type;
+    uint64_t                 output, content, summary; /* indexes */
+    struct upp_str           delta;
     struct upp_err          *err;
 };
 struct event_type {
     struct upp_str type;
     int (*read)(struct at *at);
-    uint8_t     kind, what; /* of texts: which part, and by which index it is found */
-    const char *sub;
+    uint8_t kind, what; /* of texts: which part, and by which index it is found */
 };
 
 static struct upp__piece piece_at(const struct at *at)
 {
-    return (struct upp__piece){.output = upp__get_u64(at->event, "output_index"),
-                               .sub    = upp__get_u64(at->event, at->type->sub),
+    return (struct upp__piece){.output = at->output,
+                               .sub    = at->type->what == UPP__OF_SUMMARY ? at->summary : at->content,
                                .what   = at->type->what};
 }
 
 static int on_text_delta(struct at *at)
 {
-    say_more(at->r, at->s, piece_at(at), at->type->kind, upp__get_str(at->event, "delta"));
+    say_more(at->r, at->s, piece_at(at), at->type->kind, at->delta);
     return 0;
 }
 
@@ -321,11 +322,10 @@ static int on_refusal(struct at *at)
 
 static int on_arguments(struct at *at)
 {
-    struct upp__piece *p = find_piece(at->s, upp__get_u64(at->event, "output_index"), UPP__OF_CALL, 0);
-    struct upp_str     d = upp__get_str(at->event, "delta");
-    if (p && !p->closed && d.n) { /* a call without its beginning comes whole, when its item is done */
+    struct upp__piece *p = find_piece(at->s, at->output, UPP__OF_CALL, 0);
+    if (p && !p->closed && at->delta.n) { /* a call without its beginning comes whole, when its item is done */
         p->spoke = true;
-        upp__say_delta(at->r, p->part, d);
+        upp__say_delta(at->r, p->part, at->delta);
     }
     return 0;
 }
@@ -340,13 +340,13 @@ static int on_item(struct at *at)
 {
     yyjson_val *item = upp__get(at->event, "item");
     if (wb_str_eq(upp__get_str(item, "type"), UPP_STR("function_call")))
-        (void)begin_call(at->r, at->s, upp__get_u64(at->event, "output_index"), item);
+        (void)begin_call(at->r, at->s, at->output, item);
     return 0;
 }
 
 static int on_item_done(struct at *at)
 {
-    end_item(at->r, at->s, upp__get_u64(at->event, "output_index"), upp__get(at->event, "item"));
+    end_item(at->r, at->s, at->output, upp__get(at->event, "item"));
     return 0;
 }
 
@@ -368,26 +368,26 @@ static int on_error(struct at *at)
     return upp__openai_fail(&t, at->err);
 }
 
-#define TYPE(name) UPP_STR_INIT("response." name)
+#define EVENT(name) UPP_STR_INIT("response." name)
 static const struct event_type event_types[] = {
-    {TYPE("output_text.delta"), on_text_delta, UPP_PART_TEXT, UPP__OF_CONTENT, "content_index"},
-    {TYPE("function_call_arguments.delta"), on_arguments, 0, 0, NULL},
-    {TYPE("reasoning_summary_text.delta"), on_text_delta, UPP_PART_REASONING, UPP__OF_SUMMARY, "summary_index"},
-    {TYPE("reasoning_text.delta"), on_text_delta, UPP_PART_REASONING, UPP__OF_CONTENT, "content_index"},
-    {TYPE("refusal.delta"), on_refusal, UPP_PART_TEXT, UPP__OF_CONTENT, "content_index"},
-    {TYPE("output_text.done"), on_text_done, UPP_PART_TEXT, UPP__OF_CONTENT, "content_index"},
-    {TYPE("reasoning_summary_text.done"), on_text_done, UPP_PART_REASONING, UPP__OF_SUMMARY, "summary_index"},
-    {TYPE("reasoning_text.done"), on_text_done, UPP_PART_REASONING, UPP__OF_CONTENT, "content_index"},
-    {TYPE("refusal.done"), on_text_done, UPP_PART_TEXT, UPP__OF_CONTENT, "content_index"},
-    {TYPE("created"), on_begin, 0, 0, NULL},
-    {TYPE("queued"), on_begin, 0, 0, NULL},
-    {TYPE("in_progress"), on_begin, 0, 0, NULL},
-    {TYPE("output_item.added"), on_item, 0, 0, NULL},
-    {TYPE("output_item.done"), on_item_done, 0, 0, NULL},
-    {TYPE("completed"), on_end, 0, 0, NULL},
-    {TYPE("incomplete"), on_end, 0, 0, NULL},
-    {TYPE("failed"), on_failed, 0, 0, NULL},
-    {UPP_STR_INIT("error"), on_error, 0, 0, NULL},
+    {EVENT("output_text.delta"), on_text_delta, UPP_PART_TEXT, UPP__OF_CONTENT},
+    {EVENT("function_call_arguments.delta"), on_arguments, 0, 0},
+    {EVENT("reasoning_summary_text.delta"), on_text_delta, UPP_PART_REASONING, UPP__OF_SUMMARY},
+    {EVENT("reasoning_text.delta"), on_text_delta, UPP_PART_REASONING, UPP__OF_CONTENT},
+    {EVENT("refusal.delta"), on_refusal, UPP_PART_TEXT, UPP__OF_CONTENT},
+    {EVENT("output_text.done"), on_text_done, UPP_PART_TEXT, UPP__OF_CONTENT},
+    {EVENT("reasoning_summary_text.done"), on_text_done, UPP_PART_REASONING, UPP__OF_SUMMARY},
+    {EVENT("reasoning_text.done"), on_text_done, UPP_PART_REASONING, UPP__OF_CONTENT},
+    {EVENT("refusal.done"), on_text_done, UPP_PART_TEXT, UPP__OF_CONTENT},
+    {EVENT("created"), on_begin, 0, 0},
+    {EVENT("queued"), on_begin, 0, 0},
+    {EVENT("in_progress"), on_begin, 0, 0},
+    {EVENT("output_item.added"), on_item, 0, 0},
+    {EVENT("output_item.done"), on_item_done, 0, 0},
+    {EVENT("completed"), on_end, 0, 0},
+    {EVENT("incomplete"), on_end, 0, 0},
+    {EVENT("failed"), on_failed, 0, 0},
+    {UPP_STR_INIT("error"), on_error, 0, 0},
 };
 
 static const struct event_type *find_type(struct upp_str type)
@@ -396,6 +396,21 @@ static const struct event_type *find_type(struct upp_str type)
         if (event_types[i].type.n == type.n && wj_same(event_types[i].type.p, type.p, type.n))
             return &event_types[i];
     return NULL;
+}
+
+/* What the events of texts hold, and all of the others look at. */
+static struct upp_str pick(struct at *at)
+{
+    enum { TYPE, OUTPUT, CONTENT, DELTA, SUMMARY, COUNT };
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("type"), UPP_STR_INIT("output_index"), UPP_STR_INIT("content_index"),
+                                                            UPP_STR_INIT("delta"), UPP_STR_INIT("summary_index")};
+    yyjson_val                 *m[COUNT];
+    upp__openai_pick(at->event, names, COUNT, m);
+    at->output  = upp__openai_index(m[OUTPUT]);
+    at->content = upp__openai_index(m[CONTENT]);
+    at->summary = upp__openai_index(m[SUMMARY]);
+    at->delta   = upp__openai_text(m[DELTA]);
+    return upp__openai_text(m[TYPE]);
 }
 
 int upp__responses_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
@@ -407,7 +422,7 @@ int upp__responses_event(struct upp__reader *r, const struct ww_frame *f, struct
     int e = upp__parse(r, f->data, &at.event, err);
     if (e < 0)
         return e;
-    type    = upp__get_str(at.event, "type");
+    type    = pick(&at);
     at.type = find_type(type.p ? type : f->name);
     if (!at.type && !type.p && upp__get(at.event, "error")) /* what a proxy says in its own words */
         return on_error(&at);
