@@ -52,7 +52,7 @@ struct wc_model {
     struct upp_str    name, provider;
     struct upp_str    script; /* path; no text: it echoes */
     struct upp_str    params; /* JSON object; no text: none */
-    struct upp_model *model; /* with its way of trying again. NULL with opts.no_files */
+    struct upp_model *model;  /* with its way of trying again. NULL where it is scripted and opts.no_files */
 };
 
 struct wc_tool {

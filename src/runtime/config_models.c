@@ -231,7 +231,7 @@ static void make_vendor(struct wc_reader *r, struct reading *m)
     }
     if (m->model->script.p || m->echo)
         wc_mistake(r, m->key, "only a scripted model has a script or an echo");
-    if (r->opts->no_files || wb_arena_check(&r->config->arena, NULL) < 0)
+    if (wb_arena_check(&r->config->arena, NULL) < 0)
         return;
     m->opts.size = sizeof m->opts;
     made(r, m,

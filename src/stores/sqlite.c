@@ -51,6 +51,18 @@ static int touch(struct ws_sqlite *s, struct upp_err *err)
     return 0;
 }
 
+/* The log that an earlier life left goes into the database before anything is written behind it: where its last frame
+ * was torn, the next one would share a sector with frames that are acknowledged, and a disk that loses power in the
+ * middle of that sector takes them along. A full disk is no reason to stay closed: then it goes on behind the old log.
+ */
+static int settle_log(struct ws_sqlite *s, struct upp_err *err)
+{
+    int rc = sqlite3_wal_checkpoint_v2(s->writer.db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED || rc == SQLITE_FULL)
+        return 0;
+    return ws_sqlite_fail(s, s->writer.db, rc, "moving the log into the database", err);
+}
+
 static int open_files(void *arg, struct upp_err *err)
 {
     struct ws_sqlite *s     = arg;
@@ -64,6 +76,8 @@ static int open_files(void *arg, struct upp_err *err)
         r = ws_conn_open(s, WS_WRITER, &s->writer, err);
     if (r >= 0)
         r = ws_schema_open(s, &s->writer, err);
+    if (r >= 0 && !s->opts.read_only)
+        r = settle_log(s, err);
     if (r >= 0 && !s->opts.read_only) {
         r = ws_conn_prepare(s, WS_WRITER, &s->writer, err);
         (void)sqlite3_wal_hook(s->writer.db, ws_writer_hook, s);

@@ -10,6 +10,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,17 +125,17 @@ static int on_timer(CURLM *multi, long ms, void *arg)
     return 0;
 }
 
+/* The table makes the socket; libcurl has a descriptor of its own for it, because 7.88 closes those that never came to
+ * be connected by itself, whatever it was given to close sockets with. */
 static curl_socket_t on_open(void *arg, curlsocktype why, struct curl_sockaddr *a)
 {
     (void)arg, (void)why;
     int fd = WB_CALL(socket)(a->family, a->socktype, a->protocol);
-    return fd < 0 ? CURL_SOCKET_BAD : fd;
-}
-
-static int on_close(void *arg, curl_socket_t fd)
-{
-    (void)arg;
-    return WB_CALL(close)(fd);
+    if (fd < 0)
+        return CURL_SOCKET_BAD;
+    int its = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    (void)WB_CALL(close)(fd);
+    return its < 0 ? CURL_SOCKET_BAD : its;
 }
 
 /* The first failure counts. libcurl ends the call when a callback takes fewer bytes than it was given. */
@@ -526,6 +527,7 @@ static const struct {
     {CURLOPT_PROXY_SSL_VERIFYHOST, 2},
     {CURLOPT_PROXY_SSLVERSION, CURL_SSLVERSION_TLSv1_2},
     {CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS},
+    {CURLOPT_SSL_SESSIONID_CACHE, 0}, /* 7.88 frees a name twice when it has no memory to keep a session */
     {CURLOPT_NETRC, CURL_NETRC_IGNORED},
     {CURLOPT_HEADEROPT, CURLHEADER_SEPARATE}, /* a proxy that only tunnels gets none of our headers */
     {CURLOPT_SUPPRESS_CONNECT_HEADERS, 1},
@@ -557,7 +559,6 @@ static CURLcode set_fixed(struct upp_http_call *c)
     SET(CURLOPT_WRITEFUNCTION, on_body);
     SET(CURLOPT_WRITEDATA, c);
     SET(CURLOPT_OPENSOCKETFUNCTION, on_open);
-    SET(CURLOPT_CLOSESOCKETFUNCTION, on_close);
     if (h->ca_file) { /* and no others than these */
         SET(CURLOPT_CAINFO, h->ca_file);
         SET(CURLOPT_CAPATH, NULL);

@@ -117,6 +117,7 @@ struct upp__making {
     struct upp_loss           *losses;
     size_t                     cap_losses, loss; /* loss: where the next one is expected, if it was there before */
     int64_t                    now_ms;           /* never goes back */
+    uint64_t                   call_ids[16];     /* a bit for each id of a call: those whose bit is clear are new */
 };
 
 int  upp__making_begin(struct upp__making *m, const struct upp_llm *llm, const struct upp_input *in,

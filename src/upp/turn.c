@@ -170,8 +170,23 @@ void upp__making_drop(struct upp__making *m)
     m->open = NULL;
 }
 
-static bool call_id_taken(const struct upp__making *m, struct upp_str id)
+/* One of 1024 bits, by the end of the id, where ids differ. */
+static size_t id_bit(struct upp_str id)
 {
+    uint64_t end = 0;
+    size_t   n   = WB_MIN(id.n, sizeof end);
+    memcpy(&end, id.p + id.n - n, n);
+    return (end * UINT64_C(0x9e3779b97f4a7c15)) >> 54;
+}
+
+static bool call_id_taken(struct upp__making *m, struct upp_str id)
+{
+    size_t    bit  = id_bit(id);
+    uint64_t *word = &m->call_ids[bit / 64], mask = (uint64_t)1 << bit % 64;
+    bool      seen = *word & mask;
+    *word |= mask;
+    if (!seen)
+        return false;
     for (size_t i = m->n_history; i <= m->n_path; i++) {
         const struct upp_message *said = i < m->n_path ? m->path[i] : m->open;
         for (size_t k = 0; said->role == UPP_ROLE_ASSISTANT && k < said->n_parts; k++)
@@ -326,7 +341,7 @@ void upp__making_cut(struct upp__making *m)
     if (!said)
         return;
     m->open = NULL;
-    if (!said->n_parts)
+    if (!said->n_parts || m->turn->arena.failed)
         return;
     said->interrupted = true;
     for (size_t i = 0; i < said->n_parts; i++)
@@ -356,6 +371,8 @@ void upp__making_loss(void *making, const struct upp_loss *loss)
     struct upp__making *m   = making;
     struct upp_turn    *pub = &m->turn->pub;
     struct wb_arena    *a   = arena_of(m);
+    if (a->failed)
+        return;
     if (m->loss < pub->n_losses && same_loss(&m->losses[m->loss], loss)) {
         m->loss++;
         return;

@@ -81,9 +81,17 @@ static const struct {
     {GOOD "tools: {t: {command: [a], limits: {seconds: '${KEY}'}}}\n",
      "3:45: seconds must be a whole number from 1 to 86400, not '${KEY}'\n"},
     {"models: {m: {provider: anthropic, model: x, api_key: k, base_url: u}}\nagents: {a: {model: m}}\n",
-     "1:24: provider 'anthropic' is not built yet\n"},
+     "1:10: base_url begins with http:// or https://\n"},
+    {"models: {m: {provider: anthropic}}\nagents: {a: {model: m}}\n",
+     "1:10: a model of 'anthropic' needs 'model: NAME'\n"},
+    {"models: {m: {provider: openai, model: x, api: assistants}}\nagents: {a: {model: m}}\n",
+     "1:10: provider 'openai' has no api 'assistants': there are 'responses', 'chat'\n"},
+    {"models: {m: {provider: vllm, model: x}}\nagents: {a: {model: m}}\n", "1:10: provider 'vllm' needs a base_url\n"},
+    {"models: {m: {provider: ollama, model: x, echo: true}}\nagents: {a: {model: m}}\n",
+     "1:10: only a scripted model has a script or an echo\n"},
     {"models: {m: {provider: antropic}}\nagents: {a: {model: m}}\n",
-     "1:24: a provider is one of 'scripted', 'anthropic', 'openai', 'google', 'openrouter', 'xai', 'ollama', not "
+     "1:24: a provider is one of 'scripted', 'anthropic', 'openai', 'google', 'ollama', 'openrouter', 'xai', "
+     "'moonshot', 'groq', 'cerebras', 'deepseek', 'vllm', 'llamacpp', not "
      "'antropic'; did you mean 'anthropic'?\n"},
     {"models: {m: {provider: scripted}}\nagents: {a: {model: m}}\n",
      "1:10: a scripted model has either 'script: FILE' or 'echo: true'\n"},

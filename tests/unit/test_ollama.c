@@ -10,7 +10,6 @@ static const struct upp__vendor local = {.adapter                        = &upp_
                                          .model                          = UPP_STR_INIT("llama3.2"),
                                                                .base_url = UPP_STR_INIT("http://127.0.0.1:11434")};
 
-/* covers: UPP-15 */
 TEST(ollama_needs_no_key)
 {
     struct upp_part                         part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("Hi")};

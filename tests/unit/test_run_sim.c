@@ -609,6 +609,18 @@ TEST_WITH(run_sim_one_seed, .no_torture = whole)
     CHECK(r == 0);
 }
 
+/* Seeds that found something once, and what it was. */
+TEST_WITH(run_sim_seeds_that_failed, .no_torture = whole)
+{
+    static const uint64_t seeds[] = {
+        5892, /* two losses of power: the second tore the sector in which the first frame after the log's end began */
+    };
+    for (size_t i = 0; i < WB_LEN(seeds); i++) {
+        struct sums sums = {0};
+        CHECK(seed_holds(seeds[i], &sums));
+    }
+}
+
 TEST_WITH(run_sim_seeds, .no_torture = whole, .seconds = 7200)
 {
     struct sums sums  = {0};

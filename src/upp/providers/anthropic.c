@@ -11,67 +11,9 @@
 
 #include "base/str.h"
 
-enum {
-    MAX_TOKENS = 4096,
-    MAX_JSON   = 64 << 20, /* of a result, or of what was kept */
-};
+enum { MAX_TOKENS = 4096 };
 
-/* A body being written. */
-struct body {
-    const struct upp__vendor *vendor;
-    const struct upp_request *req;
-    struct wb_arena          *arena;
-    struct upp_err           *err;
-    yyjson_val               *params; /* NULL: none */
-    struct wj_writer          w;
-    size_t                    message, part; /* what is being written, for errors and losses */
-    const char               *role;          /* of the wire's message that is open; NULL: none */
-};
-
-/* ---- Small things --------------------------------------------------------------------------------------------------
- */
-
-static void put(struct body *b, const char *name, struct upp_str value)
-{
-    wj_write_name(&b->w, wb_cstr(name));
-    upp__write_text(&b->w, value);
-}
-
-static void put_value(struct body *b, const char *name, yyjson_val *value)
-{
-    wj_write_name(&b->w, wb_cstr(name));
-    wj_write_value(&b->w, value);
-}
-
-static void put_open(struct body *b, const char *name, char bracket)
-{
-    wj_write_name(&b->w, wb_cstr(name));
-    wj_write_open(&b->w, bracket);
-}
-
-/* JSON that the request holds; NULL where it is none. */
-static yyjson_val *look(struct body *b, struct upp_str json)
-{
-    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = MAX_JSON};
-    yyjson_val               *v    = NULL;
-    int                       r    = json.n ? wj_read(b->arena, json, &opts, &v, NULL) : 0;
-    if (r == -UPP_ENOMEM)
-        wj_writer_fail(&b->w, r); /* else it would go out without */
-    return r < 0 ? NULL : v;
-}
-
-static int refuse(struct body *b, const char *sentence, struct upp_str what)
-{
-    int r = upp_fail(b->err, UPP_EINVALID, "message %zu, part %zu: %s%s%.*s%s", b->message, b->part, sentence,
-                     what.n ? " ('" : "", UPP_FMT(what), what.n ? "')" : "");
-    wj_writer_fail(&b->w, r);
-    return r;
-}
-
-static void lose(struct body *b, const char *what, const char *why)
-{
-    upp__loss(b->req, b->message, b->part, what, why);
-}
+/* ---- Small things ----------------------------------------------------------------------------------------------- */
 
 static bool is_blank(struct upp_str s)
 {
@@ -80,7 +22,7 @@ static bool is_blank(struct upp_str s)
 
 /* Ids of other vendors may hold anything; here they are [A-Za-z0-9_-]. The same id gives the same one, so that calls
  * and results still meet; two that differ stay apart by a hash. */
-static struct upp_str fit_id(struct body *b, struct upp_str id)
+static struct upp_str fit_id(struct upp__body *b, struct upp_str id)
 {
     bool     fits = id.n > 0;
     uint32_t hash = 2166136261u; /* FNV-1a */
@@ -92,39 +34,25 @@ static struct upp_str fit_id(struct body *b, struct upp_str id)
     return fits ? id : wb_arena_printf(b->arena, "call_%08x_%zu", hash, id.n);
 }
 
-/* ---- Blocks --------------------------------------------------------------------------------------------------------
- */
+/* ---- Blocks ----------------------------------------------------------------------------------------------------- */
 
 /* What we write ourselves; all else that metadata.anthropic says of a thing goes onto it: cache_control, citations,
  * context, strict ... */
 static const char *const ours[] = {"type", "text", "source",      "title",        "tool_use_id", "content", "is_error",
                                    "id",   "name", "description", "input_schema", "input",       NULL};
 
-static bool is_ours(const yyjson_val *name)
-{
-    for (const char *const *o = ours; *o; o++)
-        if (wj_named(name, wb_cstr(*o)))
-            return true;
-    return false;
-}
-
 /* `mark`: cache_control of the whole message, for its last block. */
-static void put_metadata(struct body *b, struct upp_str metadata, yyjson_val *mark)
+static void put_metadata(struct upp__body *b, struct upp_str metadata, yyjson_val *mark)
 {
-    yyjson_val     *own = upp__get(look(b, metadata), b->vendor->provider), *name;
-    yyjson_obj_iter it  = yyjson_obj_iter_with(own);
-    while ((name = yyjson_obj_iter_next(&it)))
-        if (!is_ours(name)) {
-            wj_write_name(&b->w, wj_text(name));
-            wj_write_value(&b->w, yyjson_obj_iter_get_val(name));
-        }
+    yyjson_val *own = upp__look_own(b, metadata);
+    upp__put_rest(b, own, ours);
     if (mark && !upp__get(own, "cache_control"))
-        put_value(b, "cache_control", mark);
+        upp__put_value(b, "cache_control", mark);
 }
 
 static const char user[] = "user", assistant[] = "assistant";
 
-static void finish(struct body *b)
+static void finish(struct upp__body *b)
 {
     if (!b->role)
         return;
@@ -134,56 +62,57 @@ static void finish(struct body *b)
 }
 
 /* A block of this role comes: messages in a row of the same role are one on the wire. */
-static void begin(struct body *b, const char *role)
+static void begin(struct upp__body *b, const char *role)
 {
     if (b->role == role)
         return;
     finish(b);
     b->role = role;
     wj_write_open(&b->w, '{');
-    put(b, "role", wb_cstr(role));
-    put_open(b, "content", '[');
+    upp__put(b, "role", wb_cstr(role));
+    upp__put_open(b, "content", '[');
 }
 
-static void put_block(struct body *b, const char *type)
+static void put_block(struct upp__body *b, const char *type)
 {
     wj_write_open(&b->w, '{');
-    put(b, "type", wb_cstr(type));
+    upp__put(b, "type", wb_cstr(type));
 }
 
 /* The members of an image or a document that is not refused. */
-static void put_media(struct body *b, uint8_t kind, const struct upp_media *m)
+static void put_media(struct upp__body *b, uint8_t kind, const struct upp_media *m)
 {
     struct upp_err why = {0};
     int            r   = upp__anthropic_write_media(&b->w, kind, m, &why);
     if (r == -UPP_EINVALID)
-        (void)refuse(b, why.msg, (struct upp_str){0});
+        upp__refuse(b, why.msg);
     else if (r < 0)
         wj_writer_fail(&b->w, upp_fail(b->err, (enum upp_code) - r, "%s", why.msg));
 }
 
-/* ---- Results of tools
- * ------------------------------------------------------------------------------------------------ */
+/* ---- Results of tools ------------------------------------------------------------------------------------------- */
 
-static void put_shown(struct body *b, yyjson_val *blocks)
+static void put_shown(struct upp__body *b, yyjson_val *blocks)
 {
     size_t      i, n;
     yyjson_val *item;
-    put_open(b, "content", '[');
+    upp__put_open(b, "content", '[');
     yyjson_arr_foreach(blocks, i, n, item)
     {
-        struct upp__anthropic_shown s;
-        const char                 *why = upp__anthropic_read_shown(item, &s) && s.kind != UPP_PART_TEXT
-                                              ? upp__anthropic_refuses(s.kind, &s.media)
-                                              : NULL;
+        struct upp__block s;
+        const char       *why = NULL;
+        if (upp__block_read(item, &s) && s.media.source == UPP_SOURCE_TEXT)
+            s.kind = UPP_PART_DOCUMENT; /* here a text that is a document can be said as one */
+        if (s.kind != UPP_PART_TEXT)
+            why = upp__anthropic_refuses(s.kind, &s.media);
         if (s.kind == UPP_PART_TEXT && is_blank(s.text))
             continue;
         put_block(b, s.kind == UPP_PART_TEXT || why ? "text" : s.kind == UPP_PART_IMAGE ? "image" : "document");
         if (why) { /* the tool has run: the model had better know that there was something */
-            lose(b, s.kind == UPP_PART_IMAGE ? "image" : "document", why);
-            put(b, "text", wb_arena_printf(b->arena, "[left out, %.*s: %s]", UPP_FMT(s.media.mime), why));
+            upp__lose(b, upp__kind_name(s.kind), why);
+            upp__put(b, "text", wb_arena_printf(b->arena, "[left out, %.*s: %s]", UPP_FMT(s.media.mime), why));
         } else if (s.kind == UPP_PART_TEXT)
-            put(b, "text", s.text);
+            upp__put(b, "text", s.text);
         else
             put_media(b, s.kind, &s.media);
         wj_write_close(&b->w, '}');
@@ -191,27 +120,24 @@ static void put_shown(struct body *b, yyjson_val *blocks)
     wj_write_close(&b->w, ']');
 }
 
-static void put_result(struct body *b, const struct upp_part *p, yyjson_val *mark)
+static void put_result(struct upp__body *b, const struct upp_part *p, yyjson_val *mark)
 {
-    yyjson_val    *value = look(b, p->text);
-    struct upp_str text  = upp__anthropic_is_shown(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
+    yyjson_val    *value = upp__look(b, p->text);
+    struct upp_str text  = upp__is_blocks(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
     begin(b, user);
     put_block(b, "tool_result");
-    put(b, "tool_use_id", fit_id(b, p->id));
+    upp__put(b, "tool_use_id", fit_id(b, p->id));
     if (!text.p)
         put_shown(b, value);
     else if (!is_blank(text) || p->is_error) /* an error has to say something */
-        put(b, "content", is_blank(text) ? UPP_STR("the tool failed") : text);
-    if (p->is_error) {
-        wj_write_name(&b->w, UPP_STR("is_error"));
-        wj_write_bool(&b->w, true);
-    }
+        upp__put(b, "content", is_blank(text) ? UPP_STR("the tool failed") : text);
+    if (p->is_error)
+        upp__put_true(b, "is_error", true);
     put_metadata(b, p->metadata, mark);
     wj_write_close(&b->w, '}');
 }
 
-/* ---- Messages
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Messages --------------------------------------------------------------------------------------------------- */
 
 static bool is_said(const struct upp_part *p, unsigned kinds)
 {
@@ -219,13 +145,13 @@ static bool is_said(const struct upp_part *p, unsigned kinds)
 }
 
 /* The parts of these kinds of a user's message or of results. */
-static void put_user(struct body *b, size_t at, unsigned kinds)
+static void put_user(struct upp__body *b, size_t at, unsigned kinds)
 {
     const struct upp_message *m    = b->req->messages[at];
     size_t                    last = m->n_parts;
     while (last > 0 && !is_said(&m->parts[last - 1], kinds))
         last--;
-    yyjson_val *mark = last ? upp__kept(b->arena, b->vendor, m, "cache_control") : NULL;
+    yyjson_val *mark = last ? upp__get(upp__look_own(b, m->metadata), "cache_control") : NULL;
     b->message       = at;
     for (size_t i = 0; i < last; i++) {
         const struct upp_part *p   = &m->parts[i];
@@ -238,13 +164,13 @@ static void put_user(struct body *b, size_t at, unsigned kinds)
             continue;
         }
         if (p->kind != UPP_PART_TEXT && (!p->media || (why = upp__anthropic_refuses(p->kind, p->media)))) {
-            (void)refuse(b, why ? why : "this is nothing that a user says", p->media ? p->media->mime : UPP_STR(""));
+            upp__refuse(b, why ? why : "this is nothing that a user says");
             return;
         }
         begin(b, user);
         put_block(b, p->kind == UPP_PART_TEXT ? "text" : p->kind == UPP_PART_IMAGE ? "image" : "document");
         if (p->kind == UPP_PART_TEXT)
-            put(b, "text", p->text);
+            upp__put(b, "text", p->text);
         else
             put_media(b, p->kind, p->media);
         put_metadata(b, p->metadata, i + 1 == last ? mark : NULL);
@@ -285,7 +211,7 @@ static bool is_raw_of(yyjson_val *raw, const struct upp_message *m)
     return !text && !call;
 }
 
-static void put_raw(struct body *b, yyjson_val *raw)
+static void put_raw(struct upp__body *b, yyjson_val *raw)
 {
     size_t      i, n;
     yyjson_val *block;
@@ -299,35 +225,27 @@ static void put_raw(struct body *b, yyjson_val *raw)
 }
 
 /* A text of the model. The last thing in a request must not end in blanks. */
-static void put_text(struct body *b, struct upp_str text, bool last)
+static void put_text(struct upp__body *b, struct upp_str text, bool last)
 {
     while (last && wb_str_trim(wb_str_sub(text, text.n - 1, 1)).n == 0)
         text.n--;
     put_block(b, "text");
-    put(b, "text", text);
+    upp__put(b, "text", text);
 }
 
-static void put_call(struct body *b, const struct upp_part *p)
+static void put_call(struct upp__body *b, const struct upp_part *p)
 {
     put_block(b, "tool_use");
-    put(b, "id", fit_id(b, p->id));
-    put(b, "name", p->name);
+    upp__put(b, "id", fit_id(b, p->id));
+    upp__put(b, "name", p->name);
     wj_write_name(&b->w, UPP_STR("input"));
     upp__write_arguments(&b->w, b->arena, p->text);
 }
 
-static const char *lost_name(uint8_t kind)
-{
-    static const char *const names[] = {
-        [UPP_PART_REASONING] = "reasoning", [UPP_PART_IMAGE] = "image", [UPP_PART_DOCUMENT] = "document",
-        [UPP_PART_AUDIO] = "audio",         [UPP_PART_VIDEO] = "video", [UPP_PART_BINARY] = "binary"};
-    return kind < WB_LEN(names) && names[kind] ? names[kind] : "part";
-}
-
-static void put_assistant(struct body *b, size_t at)
+static void put_assistant(struct upp__body *b, size_t at)
 {
     const struct upp_message *m   = b->req->messages[at];
-    yyjson_val               *raw = upp__kept(b->arena, b->vendor, m, "raw");
+    yyjson_val               *raw = upp__get(upp__look_own(b, m->metadata), "raw");
     b->message                    = at;
     if (is_raw_of(raw, m)) {
         put_raw(b, raw);
@@ -340,9 +258,9 @@ static void put_assistant(struct body *b, size_t at)
         const struct upp_part *p = &m->parts[i];
         b->part                  = i;
         if (p->kind != UPP_PART_TEXT && p->kind != UPP_PART_CALL) {
-            lose(b, lost_name(p->kind),
-                 p->kind == UPP_PART_REASONING ? "it does not have Anthropic's signature"
-                                               : "Anthropic takes this from users alone");
+            upp__lose(b, upp__kind_name(p->kind),
+                      p->kind == UPP_PART_REASONING ? "it does not have Anthropic's signature"
+                                                    : "Anthropic takes this from users alone");
             continue;
         }
         if (!is_said(p, ~0u))
@@ -358,10 +276,10 @@ static void put_assistant(struct body *b, size_t at)
 }
 
 /* What stands between two answers of the model goes with all results first. */
-static void put_messages(struct body *b)
+static void put_messages(struct upp__body *b)
 {
     const struct upp_request *req = b->req;
-    put_open(b, "messages", '[');
+    upp__put_open(b, "messages", '[');
     for (size_t at = 0, end; at < req->n_messages; at = end) {
         end = at;
         while (end < req->n_messages && req->messages[end]->role != UPP_ROLE_ASSISTANT)
@@ -375,22 +293,21 @@ static void put_messages(struct body *b)
     wj_write_close(&b->w, ']');
 }
 
-/* ---- The body
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- The body --------------------------------------------------------------------------------------------------- */
 
-static void put_tools(struct body *b)
+static void put_tools(struct upp__body *b)
 {
     yyjson_val *native = upp__get(b->params, "tools"), *tool;
     size_t      i, n;
     if (!b->req->n_tools && !native)
         return;
-    put_open(b, "tools", '[');
+    upp__put_open(b, "tools", '[');
     for (size_t t = 0; t < b->req->n_tools; t++) {
         const struct upp_tool_spec *spec = &b->req->tools[t];
         wj_write_open(&b->w, '{');
-        put(b, "name", spec->name);
+        upp__put(b, "name", spec->name);
         if (spec->description.n)
-            put(b, "description", spec->description);
+            upp__put(b, "description", spec->description);
         wj_write_name(&b->w, UPP_STR("input_schema"));
         upp__write_json(&b->w, b->arena, spec->parameters.n ? spec->parameters : UPP_STR("{\"type\":\"object\"}"));
         put_metadata(b, spec->metadata, NULL);
@@ -401,20 +318,17 @@ static void put_tools(struct body *b)
 }
 
 /* What params say of the output, and the structure where they say nothing of the format. */
-static void put_output(struct body *b)
+static void put_output(struct upp__body *b)
 {
-    yyjson_val     *said = upp__get(b->params, "output_config"), *name;
-    yyjson_obj_iter it   = yyjson_obj_iter_with(said);
+    static const char *const none[] = {NULL};
+    yyjson_val              *said   = upp__get(b->params, "output_config");
     if (!said && !b->req->structure.p)
         return;
-    put_open(b, "output_config", '{');
-    while ((name = yyjson_obj_iter_next(&it))) {
-        wj_write_name(&b->w, wj_text(name));
-        wj_write_value(&b->w, yyjson_obj_iter_get_val(name));
-    }
+    upp__put_open(b, "output_config", '{');
+    upp__put_rest(b, said, none);
     if (b->req->structure.p && !upp__get(said, "format")) {
-        put_open(b, "format", '{');
-        put(b, "type", UPP_STR("json_schema"));
+        upp__put_open(b, "format", '{');
+        upp__put(b, "type", UPP_STR("json_schema"));
         wj_write_name(&b->w, UPP_STR("schema"));
         upp__write_json(&b->w, b->arena, b->req->structure);
         wj_write_close(&b->w, '}');
@@ -423,46 +337,44 @@ static void put_output(struct body *b)
 }
 
 /* Code that the vendor ran goes on where it ran: the newest answer's container. */
-static void put_container(struct body *b)
+static void put_container(struct upp__body *b)
 {
     for (size_t i = b->req->n_messages; i-- > 0;) {
         if (b->req->messages[i]->role != UPP_ROLE_ASSISTANT)
             continue;
-        struct upp_str id = upp__get_str(upp__kept(b->arena, b->vendor, b->req->messages[i], "container"), "id");
+        struct upp_str id = upp__get_str(upp__get(upp__look_own(b, b->req->messages[i]->metadata), "container"), "id");
         if (id.n)
-            put(b, "container", id);
+            upp__put(b, "container", id);
         return;
     }
 }
 
-static void put_body(struct body *b)
+static void put_body(struct upp__body *b)
 {
     static const char *const made[] = {"stream", "tools", "output_config", NULL};
     wj_write_open(&b->w, '{');
     if (!upp__get(b->params, "model"))
-        put(b, "model", b->vendor->model);
+        upp__put(b, "model", b->vendor->model);
     if (!upp__get(b->params, "max_tokens")) {
         uint64_t budget = upp__get_u64(upp__get(b->params, "thinking"), "budget_tokens");
         wj_write_name(&b->w, UPP_STR("max_tokens"));
         wj_write_u64(&b->w, MAX_TOKENS + WB_MIN(budget, UINT32_MAX));
     }
     if (!is_blank(b->req->system) && !upp__get(b->params, "system"))
-        put(b, "system", b->req->system);
+        upp__put(b, "system", b->req->system);
     put_messages(b);
     put_tools(b);
     put_output(b);
     if (!upp__get(b->params, "container"))
         put_container(b);
-    if (!b->req->whole) {
-        wj_write_name(&b->w, UPP_STR("stream"));
-        wj_write_bool(&b->w, true);
-    }
-    upp__write_params(&b->w, b->arena, b->req->params, made);
+    if (!b->req->whole)
+        upp__put_true(b, "stream", true);
+    upp__put_rest(b, b->params, made);
     wj_write_close(&b->w, '}');
 }
 
 /* params go to the vendor as they are; but what of them has to be put together with ours must have its shape. */
-static int check_params(const struct body *b)
+static int check_params(const struct upp__body *b)
 {
     yyjson_val *tools = upp__get(b->params, "tools"), *output = upp__get(b->params, "output_config");
     if (upp__get(b->params, "messages"))
@@ -496,18 +408,17 @@ static int put_headers(const struct upp__vendor *v, struct upp_str key, struct u
 static int write_request(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
                          struct upp__outgoing *out, struct upp_err *err)
 {
-    struct body b = {.vendor = v, .req = req, .arena = out->arena, .err = err};
-    wj_writer_init(&b.w, &out->body, err);
-    b.params = look(&b, req->params);
-    int r    = check_params(&b);
+    struct upp__body b;
+    int              r = upp__body_init(&b, v, req, out, err);
+    if (r == 0)
+        r = check_params(&b);
     if (r == 0)
         r = put_headers(v, key, out, err);
     if (r < 0)
         return r;
     out->url = upp__endpoint(out->arena, v->base_url, UPP_STR("/v1/messages"));
     put_body(&b);
-    r = wj_writer_check(&b.w);
-    return r < 0 ? r : wb_arena_check(out->arena, err);
+    return upp__body_check(&b);
 }
 
 const struct upp__adapter upp__anthropic = {

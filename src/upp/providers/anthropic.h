@@ -2,7 +2,7 @@
 #ifndef UPP_PROVIDERS_ANTHROPIC_H
 #define UPP_PROVIDERS_ANTHROPIC_H
 
-#include "upp/adapter.h"
+#include "upp/providers/body.h"
 
 /* ---- anthropic_media.c: images and documents ---- */
 
@@ -13,18 +13,9 @@ const char *upp__anthropic_refuses(uint8_t kind, const struct upp_media *m);
 int upp__anthropic_write_media(struct wj_writer *w, uint8_t kind, const struct upp_media *m,
                                struct upp_err *err) UPP_MUST_CHECK;
 
-/* A block as UPP writes it in JSON, inside of a tool's result. */
-struct upp__anthropic_shown {
-    uint8_t          kind; /* text, image, document */
-    struct upp_str   text;
-    struct upp_media media;
-};
+/* ---- anthropic_blocks.c: the blocks of an answer ---- */
 
-/* False: this is none that a result can hold. */
-bool upp__anthropic_read_shown(yyjson_val *v, struct upp__anthropic_shown *ret);
-bool upp__anthropic_is_shown(yyjson_val *v); /* an array of blocks, and nothing but blocks? */
-
-/* ---- anthropic_read.c: answers ---- */
+enum { UPP__ANTHROPIC_BYTES = 256 << 20 }; /* of a block's member, and of metadata; answers have a limit of their own */
 
 struct upp__anthropic_block;
 
@@ -36,6 +27,24 @@ struct upp__anthropic_own {
     struct upp_str stop_sequence, stop_details, container; /* in keep, as JSON; no text: not said */
     struct wb_buf  json; /* what is being written, for a moment; at the end the metadata */
 };
+
+/* `exact`: this is all of it, no deltas follow. */
+int  upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val *block, bool exact,
+                                struct upp_err *err) UPP_MUST_CHECK;
+int  upp__anthropic_block_delta(struct upp__reader *r, uint64_t index, yyjson_val *delta,
+                                struct upp_err *err) UPP_MUST_CHECK;
+void upp__anthropic_block_stop(struct upp__reader *r, uint64_t index); /* of one that is not open: nothing */
+void upp__anthropic_blocks_stop(struct upp__reader *r);                /* all that are open */
+
+/* The member "raw", where texts and calls do not say it all. */
+void upp__anthropic_blocks_write(struct upp__reader *r, struct wj_writer *w);
+void upp__anthropic_blocks_free(struct upp__reader *r);
+
+/* The reader's buffer, empty; and a value as JSON in r->keep. */
+struct wb_buf *upp__anthropic_fresh(struct upp__reader *r);
+struct upp_str upp__anthropic_keep(struct upp__reader *r, yyjson_val *v);
+
+/* ---- anthropic_read.c: answers ---- */
 
 int  upp__anthropic_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err);
 int  upp__anthropic_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err);

@@ -6,8 +6,16 @@
 
 enum { MAX_TEXT = 64 << 20 }; /* of a document that came as bytes */
 
-/* ---- What the API takes -------------------------------------------------------------------------------------------
- */
+/* ---- What the API takes ----------------------------------------------------------------------------------------- */
+
+/* A data URL as the bytes that it is: the API's addresses are of the web alone. */
+static struct upp_media unwrap(const struct upp_media *m)
+{
+    struct upp_media ret = *m;
+    if (m->source == UPP_SOURCE_URL && upp__media_bytes(m, &ret.mime, &ret.data))
+        ret.source = UPP_SOURCE_BASE64;
+    return ret;
+}
 
 /* The API looks at the bytes, and refuses an image that is not what it is said to be: how they begin comes first. No
  * text: it takes no such images. */
@@ -34,12 +42,14 @@ static bool is_text_type(struct upp_str mime)
     return wb_str_starts(mime, UPP_STR("text/"));
 }
 
-const char *upp__anthropic_refuses(uint8_t kind, const struct upp_media *m)
+const char *upp__anthropic_refuses(uint8_t kind, const struct upp_media *media)
 {
+    const struct upp_media unwrapped = unwrap(media), *m = &unwrapped;
     switch (kind) {
     case UPP_PART_IMAGE:
-        return m->source == UPP_SOURCE_URL || image_type(m).p ? NULL
-                                                              : "Anthropic takes images as JPEG, PNG, GIF and WebP";
+        return m->source == UPP_SOURCE_URL || (m->source != UPP_SOURCE_TEXT && image_type(m).p)
+                   ? NULL
+                   : "Anthropic takes images as JPEG, PNG, GIF and WebP";
     case UPP_PART_DOCUMENT:
         return m->source == UPP_SOURCE_URL || m->source == UPP_SOURCE_TEXT || is_text_type(m->mime) ||
                wb_str_eq_nocase(m->mime, UPP_STR("application/pdf")) ? NULL
@@ -53,8 +63,7 @@ const char *upp__anthropic_refuses(uint8_t kind, const struct upp_media *m)
     }
 }
 
-/* ---- As the API has it ---------------------------------------------------------------------------------------------
- */
+/* ---- As the API has it ------------------------------------------------------------------------------------------ */
 
 static void put(struct wj_writer *w, const char *name, struct upp_str value)
 {
@@ -87,10 +96,11 @@ static int put_decoded(struct wj_writer *w, struct upp_str base64, struct upp_er
     return wb_buf_check(&text, err);
 }
 
-int upp__anthropic_write_media(struct wj_writer *w, uint8_t kind, const struct upp_media *m, struct upp_err *err)
+int upp__anthropic_write_media(struct wj_writer *w, uint8_t kind, const struct upp_media *media, struct upp_err *err)
 {
-    bool document = kind == UPP_PART_DOCUMENT;
-    int  r        = 0;
+    const struct upp_media unwrapped = unwrap(media), *m = &unwrapped;
+    bool                   document = kind == UPP_PART_DOCUMENT;
+    int                    r        = 0;
     if (m->source == UPP_SOURCE_URL)
         put_source(w, "url", (struct upp_str){0}, "url", m->data);
     else if (!document)
@@ -104,55 +114,4 @@ int upp__anthropic_write_media(struct wj_writer *w, uint8_t kind, const struct u
     if (document && m->title.p)
         put(w, "title", m->title);
     return r;
-}
-
-/* ---- In results ----------------------------------------------------------------------------------------------------
- */
-
-static bool read_source(yyjson_val *source, struct upp_media *m)
-{
-    static const struct {
-        const char *type, *data;
-        uint8_t     source;
-    } rows[]            = {{"base64", "data", UPP_SOURCE_BASE64},
-                           {"bytes", "data", UPP_SOURCE_BYTES},
-                           {"url", "url", UPP_SOURCE_URL},
-                           {"text", "data", UPP_SOURCE_TEXT}};
-    struct upp_str type = upp__get_str(source, "type");
-    for (size_t i = 0; i < WB_LEN(rows); i++)
-        if (wb_str_eq(type, wb_cstr(rows[i].type))) {
-            m->source = rows[i].source;
-            m->data   = upp__get_str(source, rows[i].data);
-            return m->data.p;
-        }
-    return false;
-}
-
-bool upp__anthropic_read_shown(yyjson_val *v, struct upp__anthropic_shown *ret)
-{
-    struct upp_str type = upp__get_str(v, "type");
-    *ret                = (struct upp__anthropic_shown){
-                       .text  = upp__get_str(v, "text"),
-                       .media = {.mime = upp__get_str(v, "mimeType"), .title = upp__get_str(v, "title")}};
-    ret->kind = wb_str_eq(type, UPP_STR("text"))
-                          ? UPP_PART_TEXT
-                          : wb_str_eq(type, UPP_STR("image"))
-                                      ? UPP_PART_IMAGE
-                          : wb_str_eq(type, UPP_STR("document")) ? UPP_PART_DOCUMENT : 0;
-    if (ret->kind == UPP_PART_TEXT)
-        return ret->text.p;
-    if (ret->kind == UPP_PART_IMAGE && wb_str_eq(upp__get_str(upp__get(v, "source"), "type"), UPP_STR("text")))
-        return false;
-    return ret->kind && read_source(upp__get(v, "source"), &ret->media);
-}
-
-bool upp__anthropic_is_shown(yyjson_val *v)
-{
-    size_t                      i, n;
-    yyjson_val                 *item;
-    struct upp__anthropic_shown s;
-    if (!yyjson_arr_size(v))
-        return false;
-    yyjson_arr_foreach(v, i, n, item) if (!upp__anthropic_read_shown(item, &s)) return false;
-    return true;
 }

@@ -4,304 +4,19 @@
  *
  * What is particular to it:
  *  - Texts, thinking and calls become parts; all other blocks (searches that the vendor ran, what is not known yet) are
- *    kept for the way back only. metadata.raw is there where texts and calls alone would not say the same.
+ *    kept for the way back only: anthropic_blocks.c.
  *  - Counts of usage replace the earlier ones, and those of the input leave out what came from the cache or went there.
  *  - message_start may come twice. Once something was said, that is another answer: it fails.
  */
 #include "base/str.h"
-#include "base/utf8.h"
 #include "upp/providers/anthropic.h"
-
-enum {
-    MAX_BLOCKS = 4096,
-    MAX_BYTES = 256 << 20, /* of one member of a block, and of the metadata: a backstop, answers have their own limit */
-};
-
-/* ---- What deltas add to a block ---------------------------------------------------------------------------------- */
-
-enum how { APPEND, ASSIGN, JSON, PUSH };
-
-/* A delta's member `from` becomes the block's member `to`. Where the block is a part of kind `says` it is said, too. */
-static const struct delta {
-    struct upp_str type;
-    const char    *from;
-    struct upp_str to;
-    uint8_t        how;
-    uint8_t        says;
-} deltas[] = {
-    {UPP_STR_INIT("text_delta"), "text", UPP_STR_INIT("text"), APPEND, UPP_PART_TEXT},
-     {UPP_STR_INIT("input_json_delta"), "partial_json", UPP_STR_INIT("input"), JSON, UPP_PART_CALL},
-      {UPP_STR_INIT("thinking_delta"), "thinking", UPP_STR_INIT("thinking"), APPEND, UPP_PART_REASONING},
-       {UPP_STR_INIT("signature_delta"), "signature", UPP_STR_INIT("signature"), ASSIGN, 0},
-        {UPP_STR_INIT("citations_delta"), "citation", UPP_STR_INIT("citations"), PUSH, 0},
-         {UPP_STR_INIT("compaction_delta"), "content", UPP_STR_INIT("content"), APPEND, 0},
-};
-enum { MEMBERS = WB_LEN(deltas), INPUT = 1 };
-
-struct member {
-    struct upp_str start; /* its value in content_block_start, as JSON, in keep; no text: none */
-    struct wb_buf  bytes; /* a text, JSON, or items of an array with commas between them */
-    bool           added; /* deltas came: `bytes` counts, not `start` */
-};
-
-struct upp__anthropic_block {
-    uint64_t       index; /* on the wire */
-    uint32_t       part;
-    uint8_t        says; /* enum upp_part_kind; 0: no part */
-    bool           open;
-    bool           plain; /* a text or a call and nothing more: it can be written again from its part */
-    bool           exact; /* `head` is all of it */
-    struct upp_str head;  /* the members that are not in `members`, as JSON that lacks its last bracket; in keep */
-    struct member *members[MEMBERS]; /* in keep; NULL: none */
-};
 
 static struct upp__anthropic_own *own_of(struct upp__reader *r)
 {
     return r->own;
 }
 
-/* The reader's own buffer, empty. */
-static struct wb_buf *fresh(struct upp__reader *r)
-{
-    struct wb_buf *b = &own_of(r)->json;
-    b->max           = MAX_BYTES;
-    wb_buf_clear(b);
-    return b;
-}
-
-/* A value as JSON in keep. */
-static struct upp_str keep_json(struct upp__reader *r, yyjson_val *v)
-{
-    struct wb_buf *out = fresh(r);
-    int            e   = v ? wj_write(v, out, NULL) : 0;
-    if (e < 0)
-        r->failed = e;
-    return v && e == 0 ? wb_arena_dup(&r->keep, wb_buf_str(out)) : (struct upp_str){0};
-}
-
-static struct member *member_of(struct upp__reader *r, struct upp__anthropic_block *b, size_t i)
-{
-    if (!b->members[i] && (b->members[i] = wb_new(&r->keep, struct member)))
-        b->members[i]->bytes.max = MAX_BYTES;
-    return b->members[i];
-}
-
-/* A citation among the others. */
-static void push(struct upp__reader *r, struct wb_buf *items, yyjson_val *item)
-{
-    struct upp_str json = keep_json(r, item);
-    if (items->n)
-        wb_buf_addc(items, ',');
-    wb_buf_add(items, json);
-}
-
-/* Deltas begin: what the start said already comes first. */
-static void begin_adding(struct member *m, const struct delta *d, struct upp_str said)
-{
-    m->added = true;
-    if (d->how == APPEND)
-        wb_wtf8_add(&m->bytes, said);
-    else if (d->how == PUSH && m->start.n > 2 && m->start.p[0] == '[')
-        wb_buf_add(&m->bytes, wb_str_sub(m->start, 1, m->start.n - 2));
-}
-
-static int add(struct upp__reader *r, struct upp__anthropic_block *b, const struct delta *d, yyjson_val *value,
-               struct upp_err *err)
-{
-    struct member *m    = member_of(r, b, (size_t)(d - deltas));
-    struct upp_str text = yyjson_is_str(value) ? wj_text(value) : (struct upp_str){0};
-    if (!m || (!text.p && d->how != PUSH))
-        return upp__check(r, err);
-    if (!m->added)
-        begin_adding(m, d, (struct upp_str){0});
-    if (d->how == PUSH && yyjson_is_obj(value)) {
-        b->plain = false;
-        push(r, &m->bytes, value);
-    } else if (text.n) {
-        if (d->how == ASSIGN)
-            wb_buf_clear(&m->bytes);
-        wb_wtf8_add(&m->bytes, text); /* half a pair may wait for the other half */
-    }
-    if (b->says && b->says == d->says)
-        upp__say_delta(r, b->part, text);
-    int e = wb_buf_check(&m->bytes, err);
-    return e < 0 ? e : upp__check(r, err);
-}
-
-/* ---- Blocks
- * ---------------------------------------------------------------------------------------------------------- */
-
-static const struct {
-    struct upp_str type;
-    uint8_t        says;
-} kinds[] = {
-    {UPP_STR_INIT("text"), UPP_PART_TEXT}, {UPP_STR_INIT("thinking"), UPP_PART_REASONING},
-                                            {UPP_STR_INIT("redacted_thinking"), UPP_PART_REASONING},
-                                             {UPP_STR_INIT("tool_use"), UPP_PART_CALL},
-};
-
-static uint8_t kind_of(yyjson_val *block)
-{
-    struct upp_str type = upp__get_str(block, "type");
-    for (size_t i = 0; i < WB_LEN(kinds); i++)
-        if (wb_str_eq(type, kinds[i].type))
-            return kinds[i].says;
-    return 0;
-}
-
-/* Does the message's part say all that this member says? */
-static bool is_plain_member(uint8_t says, yyjson_val *name, yyjson_val *value)
-{
-    struct upp_str n = wj_text(name);
-    if (yyjson_is_null(value) || wb_str_eq(n, UPP_STR("type")))
-        return true;
-    if (says == UPP_PART_TEXT)
-        return wb_str_eq(n, UPP_STR("text")) || (wb_str_eq(n, UPP_STR("citations")) && !yyjson_arr_size(value));
-    return wb_str_eq(n, UPP_STR("id")) || wb_str_eq(n, UPP_STR("name")) || wb_str_eq(n, UPP_STR("input"));
-}
-
-static bool is_plain(uint8_t says, yyjson_val *block)
-{
-    yyjson_obj_iter it = yyjson_obj_iter_with(block);
-    yyjson_val     *name;
-    if (says != UPP_PART_TEXT && says != UPP_PART_CALL)
-        return false;
-    while ((name = yyjson_obj_iter_next(&it)))
-        if (!is_plain_member(says, name, yyjson_obj_iter_get_val(name)))
-            return false;
-    return true;
-}
-
-/* Takes a block apart: what deltas may add to, and the rest. */
-static void take_apart(struct upp__reader *r, struct upp__anthropic_block *b, yyjson_val *block)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf head = WB_BUF(MAX_BYTES);
-    struct wj_writer                      w;
-    yyjson_obj_iter                       it = yyjson_obj_iter_with(block);
-    yyjson_val                           *name;
-    wj_writer_init(&w, &head, NULL);
-    wj_write_open(&w, '{');
-    while ((name = yyjson_obj_iter_next(&it))) {
-        yyjson_val *value = yyjson_obj_iter_get_val(name);
-        size_t      i     = 0;
-        while (i < MEMBERS && !wj_named(name, deltas[i].to))
-            i++;
-        struct member *m = i < MEMBERS ? member_of(r, b, i) : NULL;
-        if (m)
-            m->start = keep_json(r, value);
-        if (i == MEMBERS || b->exact) {
-            wj_write_name(&w, wj_text(name));
-            wj_write_value(&w, value);
-        }
-    }
-    int e = wj_writer_check(&w);
-    if (e < 0)
-        r->failed = e;
-    b->head = wb_arena_dup(&r->keep, wb_buf_str(&head));
-}
-
-/* A text that stands in the start of a block; deltas go on from it. */
-static void say_start(struct upp__reader *r, struct upp__anthropic_block *b, yyjson_val *block)
-{
-    for (size_t i = 0; i < MEMBERS; i++) {
-        const struct delta *d    = &deltas[i];
-        struct upp_str      said = upp__get_str(block, d->to.p);
-        if (d->how != APPEND || !said.n || !b->members[i])
-            continue;
-        begin_adding(b->members[i], d, said);
-        if (b->says && b->says == d->says)
-            upp__say_delta(r, b->part, said);
-    }
-}
-
-static struct upp__anthropic_block *find_block(struct upp__anthropic_own *own, uint64_t index)
-{
-    for (size_t i = own->blocks.n; i-- > 0;)
-        if (own->blocks.p[i].index == index && own->blocks.p[i].open)
-            return &own->blocks.p[i];
-    return NULL;
-}
-
-/* `exact`: this is all of it, no deltas follow. */
-static int begin_block(struct upp__reader *r, uint64_t index, yyjson_val *block, bool exact, struct upp_err *err)
-{
-    struct upp__anthropic_own  *own = own_of(r);
-    struct upp__anthropic_block b   = {.index = index, .open = true, .exact = exact, .says = kind_of(block)};
-    if (!yyjson_is_obj(block))
-        return upp_fail(err, UPP_EPROTO, "block %zu of the answer is no object", own->blocks.n);
-    if (!wb_vec_room(&own->blocks, MAX_BLOCKS))
-        return own->blocks.n >= MAX_BLOCKS ? upp_fail(err, UPP_ELIMIT, "an answer of more than %d blocks", MAX_BLOCKS)
-                                           : upp_fail(err, UPP_ENOMEM, "no memory for a block of the answer");
-    b.plain = is_plain(b.says, block);
-    take_apart(r, &b, block);
-    if (b.says) {
-        bool call = b.says == UPP_PART_CALL;
-        b.part    = upp__say_part(r, b.says, call ? upp__get_str(block, "id") : (struct upp_str){0},
-                               call ? upp__get_str(block, "name") : (struct upp_str){0});
-    }
-    say_start(r, &b, block);
-    own->blocks.p[own->blocks.n++] = b;
-    return upp__check(r, err);
-}
-
-/* A call without arguments, or with all of them in its start: they are still to be said. */
-static void end_block(struct upp__reader *r, struct upp__anthropic_block *b)
-{
-    struct member *input = b->members[INPUT];
-    b->open              = false;
-    if (b->says == UPP_PART_CALL && !(input && input->bytes.n)) {
-        bool said = input && input->start.n && input->start.p[0] == '{';
-        upp__say_delta(r, b->part, said ? input->start : UPP_STR("{}"));
-    }
-    if (b->says)
-        upp__say_close(r, b->part);
-}
-
-/* ---- The end
- * --------------------------------------------------------------------------------------------------------- */
-
-static void write_member(struct upp__reader *r, struct wj_writer *w, const struct delta *d, const struct member *m)
-{
-    struct upp_str bytes = wb_buf_str(&m->bytes);
-    wj_write_name(w, d->to);
-    if (!m->added || (d->how == JSON && !bytes.n))
-        wj_write_raw(w, m->start.n ? m->start.p : "{}", m->start.n ? m->start.n : 2);
-    else if (d->how == JSON)
-        upp__write_arguments(w, &r->keep, bytes);
-    else if (d->how == PUSH) {
-        wj_write_open(w, '[');
-        wb_buf_add(w->out, bytes);
-        wj_write_close(w, ']');
-    } else
-        wj_write_str(w, bytes);
-}
-
-static void write_block(struct upp__reader *r, struct wj_writer *w, const struct upp__anthropic_block *b)
-{
-    if (w->comma)
-        wb_buf_addc(w->out, ',');
-    wb_buf_add(w->out, b->head);
-    w->comma = b->head.n > 1;
-    for (size_t i = 0; i < MEMBERS && !b->exact; i++)
-        if (b->members[i])
-            write_member(r, w, &deltas[i], b->members[i]);
-    wj_write_close(w, '}');
-}
-
-static void write_raw(struct upp__reader *r, struct wj_writer *w)
-{
-    struct upp__anthropic_own *own   = own_of(r);
-    bool                       plain = true;
-    for (size_t i = 0; i < own->blocks.n; i++)
-        plain &= own->blocks.p[i].plain;
-    if (plain)
-        return;
-    wj_write_name(w, UPP_STR("raw"));
-    wj_write_open(w, '[');
-    for (size_t i = 0; i < own->blocks.n; i++)
-        write_block(r, w, &own->blocks.p[i]);
-    wj_write_close(w, ']');
-}
+/* ---- The end ---------------------------------------------------------------------------------------------------- */
 
 static void write_kept(struct wj_writer *w, const char *name, struct upp_str json)
 {
@@ -315,7 +30,7 @@ static int write_metadata(struct upp__reader *r, struct upp_err *err)
 {
     struct upp__anthropic_own *own = own_of(r);
     struct wj_writer           w;
-    wj_writer_init(&w, fresh(r), err);
+    wj_writer_init(&w, upp__anthropic_fresh(r), err);
     wj_write_open(&w, '{');
     if (own->model.p) {
         wj_write_name(&w, UPP_STR("model"));
@@ -332,7 +47,7 @@ static int write_metadata(struct upp__reader *r, struct upp_err *err)
         wj_write_name(&w, UPP_STR("usage"));
         wj_write_value(&w, own->usage);
     }
-    write_raw(r, &w);
+    upp__anthropic_blocks_write(r, &w);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }
@@ -370,9 +85,7 @@ static int say_end(struct upp__reader *r, struct upp_err *err)
                                         .cache_read  = upp__get_u64(own->usage, "cache_read_input_tokens"),
                                         .cache_write = upp__get_u64(own->usage, "cache_creation_input_tokens")};
     usage.input = sum(upp__get_u64(own->usage, "input_tokens"), sum(usage.cache_read, usage.cache_write));
-    for (size_t i = 0; i < own->blocks.n; i++)
-        if (own->blocks.p[i].open)
-            end_block(r, &own->blocks.p[i]);
+    upp__anthropic_blocks_stop(r);
     int e = write_metadata(r, err);
     if (e < 0)
         return e;
@@ -380,8 +93,7 @@ static int say_end(struct upp__reader *r, struct upp_err *err)
     return upp__check(r, err);
 }
 
-/* ---- Messages
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Messages --------------------------------------------------------------------------------------------------- */
 
 /* Counts replace those of before, one by one; null says nothing. */
 static int take_usage(struct upp__reader *r, yyjson_val *now, struct upp_err *err)
@@ -392,7 +104,7 @@ static int take_usage(struct upp__reader *r, yyjson_val *now, struct upp_err *er
     yyjson_obj_iter            it = yyjson_obj_iter_with(own->usage);
     if (!yyjson_is_obj(now))
         return 0;
-    wj_writer_init(&w, fresh(r), err);
+    wj_writer_init(&w, upp__anthropic_fresh(r), err);
     wj_write_open(&w, '{');
     while ((name = yyjson_obj_iter_next(&it))) {
         yyjson_val *newer = yyjson_obj_getn(now, wj_text(name).p, wj_text(name).n);
@@ -425,17 +137,8 @@ static void take_stop(struct upp__reader *r, yyjson_val *from)
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         yyjson_val *v = upp__get(from, rows[i].name);
         if (v && !yyjson_is_null(v))
-            *rows[i].ret = keep_json(r, v);
+            *rows[i].ret = upp__anthropic_keep(r, v);
     }
-}
-
-static void free_blocks(struct upp__anthropic_own *own)
-{
-    for (size_t i = 0; i < own->blocks.n; i++)
-        for (size_t k = 0; k < MEMBERS; k++)
-            if (own->blocks.p[i].members[k])
-                wb_buf_done(&own->blocks.p[i].members[k]->bytes);
-    own->blocks.n = 0;
 }
 
 static int begin_message(struct upp__reader *r, yyjson_val *message, struct upp_err *err)
@@ -443,7 +146,7 @@ static int begin_message(struct upp__reader *r, yyjson_val *message, struct upp_
     struct upp__anthropic_own *own = own_of(r);
     if (r->parts)
         return upp_fail(err, UPP_EPROVIDER, "the answer began again");
-    free_blocks(own);
+    upp__anthropic_blocks_free(r);
     own->usage = NULL;
     own->model = wb_arena_dup(&r->keep, upp__get_str(message, "model"));
     upp__say_open(r, upp__get_str(message, "id"));
@@ -451,8 +154,7 @@ static int begin_message(struct upp__reader *r, yyjson_val *message, struct upp_
     return take_usage(r, upp__get(message, "usage"), err);
 }
 
-/* ---- Errors
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Errors ----------------------------------------------------------------------------------------------------- */
 
 /* {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}, or what others make of it. */
 static void read_trouble(yyjson_val *v, struct upp__trouble *t)
@@ -483,36 +185,21 @@ static int fail_inside(yyjson_val *v, struct upp_err *err)
     return upp__trouble_fail(&t, (struct upp_str){0}, err);
 }
 
-/* ---- Events
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Events ----------------------------------------------------------------------------------------------------- */
 
 static int on_block_delta(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
-    struct upp__anthropic_block *b     = find_block(own_of(r), upp__get_u64(v, "index"));
-    yyjson_val                  *delta = upp__get(v, "delta");
-    struct upp_str               type  = upp__get_str(delta, "type");
-    if (!b)
-        return upp_fail(err, UPP_EPROTO, "a delta for block %llu, which is not open",
-                        (unsigned long long)upp__get_u64(v, "index"));
-    for (size_t i = 0; i < MEMBERS; i++)
-        if (wb_str_eq(type, deltas[i].type))
-            return add(r, b, &deltas[i], upp__get(delta, deltas[i].from), err);
-    return 0; /* of a kind that is not known yet */
+    return upp__anthropic_block_delta(r, upp__get_u64(v, "index"), upp__get(v, "delta"), err);
 }
 
 static int on_block_start(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
-    uint64_t index = upp__get_u64(v, "index");
-    if (find_block(own_of(r), index))
-        return upp_fail(err, UPP_EPROTO, "block %llu begins twice", (unsigned long long)index);
-    return begin_block(r, index, upp__get(v, "content_block"), false, err);
+    return upp__anthropic_block_start(r, upp__get_u64(v, "index"), upp__get(v, "content_block"), false, err);
 }
 
 static int on_block_stop(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
-    struct upp__anthropic_block *b = find_block(own_of(r), upp__get_u64(v, "index"));
-    if (b)
-        end_block(r, b);
+    upp__anthropic_block_stop(r, upp__get_u64(v, "index"));
     return upp__check(r, err);
 }
 
@@ -586,9 +273,9 @@ int upp__anthropic_whole(struct upp__reader *r, struct upp_str body, struct upp_
     yyjson_arr_foreach(content, i, n, block)
     {
         if (e == 0)
-            e = begin_block(r, i, block, true, err);
+            e = upp__anthropic_block_start(r, i, block, true, err);
         if (e == 0)
-            end_block(r, &own_of(r)->blocks.p[i]);
+            upp__anthropic_block_stop(r, i);
     }
     return e < 0 ? e : say_end(r, err);
 }
@@ -601,7 +288,6 @@ int upp__anthropic_eof(struct upp__reader *r, struct upp_err *err)
 void upp__anthropic_done(struct upp__reader *r)
 {
     struct upp__anthropic_own *own = own_of(r);
-    free_blocks(own);
-    wb_vec_done(&own->blocks);
+    upp__anthropic_blocks_free(r);
     wb_buf_done(&own->json);
 }

@@ -188,6 +188,10 @@ bool upp__block_read(yyjson_val *v, struct upp__block *ret)
     ret->media.mime  = upp__get_str(v, "mimeType");
     ret->media.title = upp__get_str(v, "title");
     read_source(v, &ret->media);
+    if (ret->kind == UPP_PART_DOCUMENT && ret->media.source == UPP_SOURCE_TEXT) {
+        ret->kind = UPP_PART_TEXT;
+        ret->text = ret->media.data;
+    }
     return ret->media.data.p;
 }
 

@@ -1,5 +1,5 @@
-/* upp/providers/body.h — what the writers of Google's and Ollama's requests share: a body being written, and blocks
- * that results hold. */
+/* upp/providers/body.h — what the writers of Anthropic's, Google's and Ollama's requests share: a body being written,
+ * and blocks that results hold. */
 #ifndef UPP_PROVIDERS_BODY_H
 #define UPP_PROVIDERS_BODY_H
 
@@ -13,6 +13,7 @@ struct upp__body {
     yyjson_val               *params; /* NULL: none */
     struct wj_writer          w;
     size_t                    message, part; /* what is being written, for errors and losses */
+    const char               *role; /* of the wire's message that is open, for who joins messages; NULL: none */
 };
 
 /* -UPP_EINVALID: params is no object. */
@@ -50,7 +51,7 @@ bool upp__media_bytes(const struct upp_media *m, struct upp_str *mime, struct up
 /* ---- Blocks inside of results --------------------------------------------------------------------------------------
  */
 
-/* A content block as UPP writes it in JSON (or MCP: `data` beside `mimeType`). */
+/* A content block as UPP writes it in JSON (or MCP: `data` beside `mimeType`). A document that is a text is one. */
 struct upp__block {
     uint8_t          kind;
     struct upp_str   text;

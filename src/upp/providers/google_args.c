@@ -70,8 +70,8 @@ static bool take_quoted(struct wb_arena *a, struct upp_str *path, struct step *r
         to[n++] = path->p[at];
     }
     *ret = (struct step){.name = wb_str(to, n)};
-    if (!to || at + 1 >= path->n || path->p[at + 1] != ']')
-        return false;
+    if (!to || at + 1 >= path->n || path->p[at + 1] != ']' || !wb_wtf8_valid(ret->name, NULL))
+        return false; /* a backslash between two halves of a pair is gone, and what is left is no text */
     *path = wb_str_sub(*path, at + 2, SIZE_MAX);
     return true;
 }

@@ -277,6 +277,24 @@ const char *const upp__google_extra_names[UPP__GOOGLE_EXTRAS] = {
     [UPP__GOOGLE_URLS] = "urlContextMetadata",
 };
 
+/* Members of an object in one pass, which deltas go through. The last of a name counts. */
+struct wanted {
+    struct upp_str name;
+    yyjson_val    *v;
+};
+
+static void pick(yyjson_val *object, struct wanted *w, size_t n)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with(object);
+    yyjson_val     *name;
+    while ((name = yyjson_obj_iter_next(&it)))
+        for (size_t i = 0; i < n; i++)
+            if (wj_named(name, w[i].name)) {
+                w[i].v = yyjson_obj_iter_get_val(name);
+                break;
+            }
+}
+
 /* The newest of each counts. */
 static void read_extras(struct upp__reader *r, struct upp__google_own *g, yyjson_val *candidate)
 {
@@ -289,10 +307,18 @@ static void read_extras(struct upp__reader *r, struct upp__google_own *g, yyjson
 
 static int read_candidate(struct upp__reader *r, struct upp__google_own *g, yyjson_val *candidate, struct upp_err *err)
 {
-    yyjson_val     *parts = upp__get(upp__get(candidate, "content"), "parts"), *part;
-    yyjson_arr_iter it    = yyjson_arr_iter_with(parts);
-    struct upp_str  word  = upp__get_str(candidate, "finishReason");
-    int             e     = 0;
+    enum { CONTENT, INDEX, FINISH, WANTED };
+    struct wanted w[WANTED] = {
+        [CONTENT]            = {.name = UPP_STR("content")},
+                     [INDEX] = {.name = UPP_STR("index")}, [FINISH] = {.name = UPP_STR("finishReason")}};
+    int e = 0;
+    pick(candidate, w, WANTED);
+    if (w[INDEX].v && upp__get_u64(candidate, "index") != 0)
+        return 0; /* one answer was asked for; others are passed over */
+    g->answered          = true;
+    yyjson_arr_iter it   = yyjson_arr_iter_with(upp__get(w[CONTENT].v, "parts"));
+    struct upp_str  word = yyjson_is_str(w[FINISH].v) ? wj_text(w[FINISH].v) : (struct upp_str){0};
+    yyjson_val     *part;
     while (e >= 0 && (part = yyjson_arr_iter_next(&it)))
         e = read_part(r, g, part, err);
     if (yyjson_obj_size(candidate) > 2)
@@ -336,27 +362,50 @@ static int blocked(yyjson_val *feedback, struct upp_err *err)
                     UPP_FMT(more));
 }
 
-static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+/* The newest counts. It comes with every piece: that piece is kept as it is, which costs least. */
+static void keep_usage(struct upp__reader *r, struct upp__google_own *g, yyjson_val *usage, struct upp_str kept)
 {
-    struct upp__google_own *g     = r->own;
-    yyjson_val             *error = upp__get(v, "error"), *candidates = upp__get(v, "candidates"), *candidate;
-    yyjson_arr_iter         it = yyjson_arr_iter_with(candidates);
-    int                     e  = 0;
-    if (error) {
+    limit(&g->usage);
+    wb_buf_clear(&g->usage);
+    wb_buf_add(&g->usage, kept.p ? kept : UPP_STR("{\"usageMetadata\":"));
+    if (!kept.p) {
+        note(r, wj_write(usage, &g->usage, NULL));
+        wb_buf_addc(&g->usage, '}');
+    }
+    note(r, g->usage.failed);
+}
+
+/* `kept`: the text that v was read from, where there is one. */
+static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_str kept, struct upp_err *err)
+{
+    enum { CANDIDATES, USAGE, MODEL, ID, FEEDBACK, ERROR, WANTED };
+    struct
+        wanted              w[WANTED] = {[CANDIDATES]                       = {.name = UPP_STR("candidates")},
+                                                         [USAGE]            = {.name = UPP_STR("usageMetadata")},
+                                                                    [MODEL] = {.name = UPP_STR("modelVersion")},
+                                                                               [ID] = {.name = UPP_STR("responseId")},
+                                                                                       [FEEDBACK] = {.name = UPP_STR("promptFeedback")},
+                                                                                                     [ERROR] = {.name = UPP_STR("error")}};
+    struct upp__google_own *g         = r->own;
+    int                     e         = 0;
+    pick(v, w, WANTED);
+    if (w[ERROR].v) {
         struct upp__trouble t = {0};
-        read_error(error, &t);
+        read_error(w[ERROR].v, &t);
         return upp__trouble_fail(&t, (struct upp_str){0}, err);
     }
-    upp__say_open(r, upp__get_str(v, "responseId"));
-    if (!g->model.p)
-        g->model = wb_arena_dup(&r->keep, upp__get_str(v, "modelVersion"));
-    if (!yyjson_arr_size(candidates) && upp__get_str(upp__get(v, "promptFeedback"), "blockReason").n)
-        return blocked(upp__get(v, "promptFeedback"), err);
+    if (!r->begun)
+        upp__say_open(r, yyjson_is_str(w[ID].v) ? wj_text(w[ID].v) : (struct upp_str){0});
+    if (!g->model.p && yyjson_is_str(w[MODEL].v))
+        g->model = wb_arena_dup(&r->keep, wj_text(w[MODEL].v));
+    if (w[USAGE].v)
+        keep_usage(r, g, w[USAGE].v, kept);
+    if (!yyjson_arr_size(w[CANDIDATES].v) && upp__get_str(w[FEEDBACK].v, "blockReason").n)
+        return blocked(w[FEEDBACK].v, err);
+    yyjson_arr_iter it = yyjson_arr_iter_with(w[CANDIDATES].v);
+    yyjson_val     *candidate;
     while (e >= 0 && (candidate = yyjson_arr_iter_next(&it)))
-        if (upp__get_u64(candidate, "index") == 0) { /* one answer was asked for; others are passed over */
-            g->answered = true;
-            e           = read_candidate(r, g, candidate, err);
-        }
+        e = read_candidate(r, g, candidate, err);
     return e < 0 ? e : upp__check(r, err);
 }
 
@@ -365,33 +414,11 @@ static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_err *err
 
 int upp__google_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
 {
-    struct upp__google_own *g = r->own;
-    yyjson_val             *v;
+    yyjson_val *v;
     if (!f->data.n || wb_str_eq(f->data, UPP_STR("[DONE]"))) /* proxies add it */
         return 0;
     int e = upp__parse(r, f->data, &v, err);
-    if (e < 0)
-        return e;
-    if (upp__get(v, "usageMetadata")) { /* with every piece: as it is, which costs least */
-        limit(&g->usage);
-        wb_buf_clear(&g->usage);
-        wb_buf_add(&g->usage, f->data);
-        note(r, g->usage.failed);
-    }
-    return read_answer(r, v, err);
-}
-
-static void keep_usage(struct upp__reader *r, struct upp__google_own *g, yyjson_val *v)
-{
-    yyjson_val *usage = upp__get(v, "usageMetadata");
-    if (!usage)
-        return;
-    limit(&g->usage);
-    wb_buf_clear(&g->usage);
-    wb_buf_add(&g->usage, UPP_STR("{\"usageMetadata\":"));
-    note(r, wj_write(usage, &g->usage, NULL));
-    wb_buf_addc(&g->usage, '}');
-    note(r, g->usage.failed);
+    return e < 0 ? e : read_answer(r, v, f->data, err);
 }
 
 /* One answer; or, where a stream was asked for without alt=sse, its events in an array. */
@@ -405,12 +432,10 @@ int upp__google_whole(struct upp__reader *r, struct upp_str body, struct upp_err
     if (yyjson_is_arr(v)) {
         yyjson_arr_iter it = yyjson_arr_iter_with(v);
         while (e >= 0 && (item = yyjson_arr_iter_next(&it))) {
-            keep_usage(r, g, item);
-            e = read_answer(r, item, err);
+            e = read_answer(r, item, (struct upp_str){0}, err);
         }
     } else {
-        keep_usage(r, g, v);
-        e = read_answer(r, v, err);
+        e = read_answer(r, v, (struct upp_str){0}, err);
     }
     if (e < 0)
         return e;

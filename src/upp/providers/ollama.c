@@ -58,6 +58,7 @@ static bool is_text_document(const struct upp_part *p)
 static const char *image_of(uint8_t kind, const struct upp_media *m, struct upp_str *base64)
 {
     struct upp_str mime;
+    *base64 = (struct upp_str){0};
     if (kind != UPP_PART_IMAGE)
         return "Ollama takes texts and images only";
     if (!m || (!upp__media_bytes(m, &mime, base64) && m->source == UPP_SOURCE_URL))
