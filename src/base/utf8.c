@@ -202,23 +202,30 @@ bool wb_wtf8_lone(struct upp_str s)
     return false;
 }
 
+bool wb_wtf8_join(struct upp_str before, struct upp_str s, char ret[4])
+{
+    if (before.n < 3 || s.n < 3 || !is_high(before.p + before.n - 3) || !is_low(s.p))
+        return false;
+    uint32_t high = 0, low = 0;
+    (void)wb_wtf8_decode(before, before.n - 3, &high);
+    (void)wb_wtf8_decode(s, 0, &low);
+    (void)wb_utf8_encode(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00), ret);
+    return true;
+}
+
 void wb_wtf8_add(struct wb_buf *b, struct upp_str s)
 {
-    if (b->n < 3 || s.n < 3 || !is_high(b->p + b->n - 3) || !is_low(s.p)) {
+    char joined[4];
+    if (!wb_wtf8_join(wb_buf_str(b), s, joined)) {
         wb_buf_add(b, s);
         return;
     }
-    uint32_t high = 0, low = 0;
-    char     joined[4];
-    (void)wb_wtf8_decode(wb_buf_str(b), b->n - 3, &high);
-    (void)wb_wtf8_decode(s, 0, &low);
-    size_t n = wb_utf8_encode(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00), joined);
     b->n -= 3;
-    if (!wb_buf_reserve(b, n + s.n - 3)) { /* all or nothing: the half stays as it was */
+    if (!wb_buf_reserve(b, sizeof joined + s.n - 3)) { /* all or nothing: the half stays as it was */
         b->n += 3;
         return;
     }
-    wb_buf_add(b, wb_str(joined, n));
+    wb_buf_add(b, wb_str(joined, sizeof joined));
     wb_buf_add(b, wb_str_sub(s, 3, s.n));
 }
 

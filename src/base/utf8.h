@@ -44,6 +44,10 @@ bool wb_wtf8_lone(struct upp_str s);
  * of s become the character they are halves of: the pieces of a stream joined are the text that was cut. */
 void wb_wtf8_add(struct wb_buf *b, struct upp_str s);
 
+/* The same for those who have no buffer: are the end of `before` and the front of s such halves? Then ret is the
+ * character, four bytes that stand for the last three of the one and the first three of the other. */
+bool wb_wtf8_join(struct upp_str before, struct upp_str s, char ret[4]);
+
 /* Appends s as UTF-8: U+FFFD for a lone surrogate, and for each byte that belongs to nothing. */
 void wb_utf8_add_clean(struct wb_buf *b, struct upp_str s);
 

@@ -320,8 +320,10 @@ static int vendor_next(struct upp_step *s, struct upp_step_event *ret, struct up
         r->at = r->queue.n = 0;
         wb_arena_reset(&r->scratch);
         int e = c->whole ? next_whole(s, c, err) : next_streamed(s, c, err);
-        if (e < 0)
+        if (e < 0) {
+            upp__mask(err, c->key.text); /* an adapter does not know it */
             return e;
+        }
     }
     *ret = r->queue.p[r->at++];
     if (ret->kind == UPP_STEP_END)

@@ -178,6 +178,8 @@ static struct upp_str masked(struct upp_str s, struct upp_str key, char out[SHOW
 
 void upp__mask(struct upp_err *err, struct upp_str key)
 {
+    if (!err)
+        return;
     char               *texts[] = {err->msg, err->cause, err->where};
     static const size_t sizes[] = {sizeof err->msg, sizeof err->cause, sizeof err->where};
     for (size_t i = 0; i < WB_LEN(texts); i++) {

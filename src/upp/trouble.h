@@ -19,7 +19,7 @@ struct upp__trouble {
 int upp__trouble_fail(const struct upp__trouble *t, struct upp_str key, struct upp_err *err);
 
 /* The same for an error that was made without the key at hand, as those inside of a stream: its texts lose what is of
- * the key. Eight bytes of it in a row are a piece of it; a key of less than four is no secret. */
+ * the key. `err` may be NULL. Eight bytes of it in a row are a piece of it; a key of less than four is no secret. */
 void upp__mask(struct upp_err *err, struct upp_str key);
 
 /* What the headers say about trying again, as retry_ms: x-should-retry, retry-after-ms, retry-after in seconds (also

@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/utf8.h"
 #include "base/uuid.h"
 #include "model/upp_json.h"
 #include "upp/talk.h"
@@ -273,10 +274,17 @@ static int delta(struct upp__making *m, const struct upp_step_event *ev, struct 
     char                *to = text_room(arena_of(m), p, &g->cap, ev->text.n);
     if (WB_UNLIKELY(!to))
         return wb_arena_check(arena_of(m), err);
-    memcpy(to + p->text.n, ev->text.p, ev->text.n);
-    to[p->text.n + ev->text.n] = 0;
-    p->text                    = wb_str(to, p->text.n + ev->text.n);
-    g->said                    = true;
+    char           pair[4]; /* a vendor may cut a character that is a pair in UTF-16 between its halves */
+    struct upp_str had = wb_str(to, p->text.n), more = ev->text;
+    if (WB_UNLIKELY(more.n >= 3 && (unsigned char)more.p[0] == 0xed) && wb_wtf8_join(had, more, pair)) {
+        memcpy(to + had.n - 3, pair, sizeof pair);
+        had.n += 1;
+        more = wb_str_sub(more, 3, more.n);
+    }
+    memcpy(to + had.n, more.p, more.n);
+    to[had.n + more.n] = 0;
+    p->text            = wb_str(to, had.n + more.n);
+    g->said            = true;
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "upp/trouble.h"
 
 #include <stdio.h>
+#include <upp/provider.h>
 
 #include "base/defs.h"
 #include "base/str.h"
@@ -390,4 +391,64 @@ TEST(trouble_retry_headers_have_an_order)
     CHECK_INT(upp__retry_after(&head, NOW, 3600000), 7000);
     head.n_headers = 0;
     CHECK_INT(upp__retry_after(&head, NOW, 3600000), 0);
+}
+
+/* ---- Inside of a stream, where the adapter does not know the key ---------------------
+ */
+
+static int stub_send(void *arg, const struct upp_http_request *req, const struct upp_wait *wait,
+                     struct upp_http_call **ret, struct upp_err *err)
+{
+    (void)req, (void)wait, (void)err;
+    *ret = arg; /* nobody but us looks at it */
+    return 0;
+}
+
+static int stub_head(struct upp_http_call *c, struct upp_http_head *ret, struct upp_err *err)
+{
+    static const struct upp_header stream = {UPP_STR_INIT("content-type"), UPP_STR_INIT("text/event-stream")};
+
+    (void)c, (void)err;
+    *ret = (struct upp_http_head){200, &stream, 1};
+    return 0;
+}
+
+static int stub_read(struct upp_http_call *c, struct upp_str *ret, struct upp_err *err)
+{
+    (void)err;
+    *ret = wb_cstr((const char *)(const void *)c);
+    return 1;
+}
+
+static void stub_close(struct upp_http_call *c)
+{
+    (void)c;
+}
+
+static int ask_stub(char *answer, struct upp_err *err)
+{
+    struct upp_transport t = {
+        .size = sizeof t, .arg = answer, .send = stub_send, .head = stub_head, .read = stub_read, .close = stub_close};
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m    = NULL;
+    UPP_CLEANUP(upp_step_closep) struct upp_step  *step = NULL;
+    struct upp_part                                part = {.kind = UPP_PART_TEXT, .text = UPP_STR("hi")};
+    struct upp_message                             user = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    const struct upp_message                      *list = &user;
+    struct upp_request                             req  = {.messages = &list, .n_messages = 1, .attempt = 1};
+    struct upp_step_event                          ev;
+    int r = upp_model_new(upp_openai("m", .api = "chat", .api_key = "sk-0123456789", .transport = &t), &m, err);
+    if (r == 0)
+        r = upp_step_open(m, &req, NULL, &step, err);
+    while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0)
+        ;
+    return r;
+}
+
+TEST(trouble_in_a_stream_does_not_show_the_key)
+{
+    static char in_stream[] = "data: {\"error\":{\"message\":\"no: sk-0123456789\",\"code\":\"invalid_api_key\"}}\n\n";
+    struct upp_err err      = {0};
+    CHECK_INT(ask_stub(in_stream, &err), -UPP_EAUTH);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("no: ***"));
+    CHECK_INT(ask_stub(in_stream, NULL), -UPP_EAUTH);
 }

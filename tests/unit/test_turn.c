@@ -127,3 +127,51 @@ TEST(turn_of_a_call_as_json_and_back)
     CHECK_INT(back->executions[0].approved, UPP_APPROVED_UNASKED);
     CHECK_STR(back->messages[1].parts[1].text, UPP_STR("{no"));
 }
+
+/* A model that says one text in given pieces. */
+static const struct upp_str halves[] = {
+    UPP_STR_INIT("a\xed\xa0\xbd"), UPP_STR_INIT("\xed\xb9\x82"), UPP_STR_INIT("\xed\xa0\xbd"),
+                                                                              UPP_STR_INIT("b\xed\xb9\x82"), UPP_STR_INIT("\xed\xa0\xbd"), UPP_STR_INIT("\xed\xb9\x82z")};
+
+static int pieces_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
+{
+    (void)err;
+    unsigned *at = upp_step_state(s);
+    if (*at == 0)
+        *ret = (struct upp_step_event){.kind = UPP_STEP_PART_OPEN, .part_kind = UPP_PART_TEXT};
+    else if (*at <= WB_LEN(halves))
+        *ret = (struct upp_step_event){.kind = UPP_STEP_DELTA, .text = halves[*at - 1]};
+    else if (*at == WB_LEN(halves) + 1)
+        *ret = (struct upp_step_event){.kind = UPP_STEP_PART_CLOSE};
+    else
+        *ret = (struct upp_step_event){.kind = UPP_STEP_END, .stop = UPP_STOP_END};
+    return ++*at <= WB_LEN(halves) + 3;
+}
+
+static int pieces_open(struct upp_step *s, struct upp_err *err)
+{
+    (void)s, (void)err;
+    return 0;
+}
+
+/* Halves of a pair in two deltas are the character; a half that stays alone stays as it is. */
+TEST(turn_joins_halves_of_a_pair)
+{
+    static const struct upp_model_ops            ops   = {.size      = sizeof ops,
+                                                          .provider  = "pieces",
+                                                          .step_size = sizeof(unsigned),
+                                                          .open      = pieces_open,
+                                                          .next      = pieces_next};
+    struct upp_model                             model = {.ops = &ops, .name = UPP_STR_INIT("m")};
+    struct upp_err                               err   = {0};
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm   = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn  = NULL;
+    struct upp_str                               json  = {0};
+    CHECK(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = &model), &llm, &err) >= 0);
+    CHECK(upp_ask(llm, UPP_STR("go"), &turn, &err) >= 0);
+    CHECK_STR(wb_cstr(upp_turn_text(turn)), UPP_STR("a\xf0\x9f\x99\x82\xed\xa0\xbd"
+                                                    "b\xed\xb9\x82\xf0\x9f\x99\x82z"));
+    int r = upp_turn_to_json(turn, &json, &err);
+    upp_text_free(json);
+    CHECK(r >= 0);
+}

@@ -84,7 +84,7 @@ export const cases = [
 
   // The first events have come when the connection goes: that is never tried again.
   { name: 'cut', ways: ['stream'], words: ['retry'],
-    answers: [[{}, { content: 'a long text that will not come to its end, whatever it may say' }, { chunkSize: 4, latency: 20, truncateAfterChunks: 6 }]],
+    answers: [[{}, { content: 'a long text that will not come to its end, whatever it may say' }, { chunkSize: 4, latency: 20, truncateAfterChunks: 12 }]],
     want: { error: ['NETWORK_ERROR'] } },
 
   { name: 'broken JSON', words: ['header=x-aimock-chaos-malformed:1'], answers: [[{}, { content: 'x' }]],
