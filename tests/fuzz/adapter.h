@@ -143,7 +143,7 @@ static inline int fuzz_stream(struct fuzz_said *s, struct reading *g, struct upp
 static inline void fuzz_send_back(const struct fuzz_said *s, const struct upp__vendor *v)
 {
     static const struct upp_str result = UPP_STR_INIT("[{\"type\":\"text\",\"text\":\"ok\"}]");
-    struct upp_part             parts[FUZZ_PARTS], results[FUZZ_PARTS];
+    static struct upp_part      parts[FUZZ_PARTS], results[FUZZ_PARTS]; /* frames are small */
     struct upp_message m = {.role = UPP_ROLE_ASSISTANT, .parts = parts, .n_parts = s->n, .metadata = s->metadata};
     struct upp_message t = {.role = UPP_ROLE_TOOL, .parts = results};
     const struct upp_message *list[] = {&m, &t};

@@ -113,14 +113,14 @@ FUZZ(anthropic)
     struct wire          w   = {.body = in, .whole = in.n && in.p[0] == '{'};
     struct upp_transport via = {
         .size = sizeof via, .arg = &w, .send = wire_send, .head = wire_head, .read = wire_read, .close = wire_close};
-    struct said               s      = {.arena = WB_ARENA(256u << 20), .message = {.role = UPP_ROLE_ASSISTANT}};
-    struct said               more   = {.arena = WB_ARENA(256u << 20), .message = {.role = UPP_ROLE_ASSISTANT}};
+    static struct said        s, more; /* frames are small */
     struct upp_part           hi     = {.kind = UPP_PART_TEXT, .text = UPP_STR("Hi")};
     struct upp_message        user   = {.role = UPP_ROLE_USER, .parts = &hi, .n_parts = 1};
     struct upp_model         *m      = NULL;
     const struct upp_message *list[] = {&user, &s.message};
     struct upp_request        req    = {.messages = list, .n_messages = 1, .attempt = 1, .whole = w.whole};
     struct upp_err            err;
+    s = more = (struct said){.arena = WB_ARENA(256u << 20), .message = {.role = UPP_ROLE_ASSISTANT}};
     REQUIRE(upp_model_new(upp_anthropic("claude-x", .api_key = "KEY", .transport = &via), &m, &err) == 0);
     if (ask(m, &req, &s) == 0 && s.message.n_parts <= PARTS) {
         for (size_t i = 0; i < s.message.n_parts; i++)
