@@ -38,6 +38,9 @@ struct upp__vendor {
     unsigned                   habits;
 };
 
+/* Bytes of JSON that is read in one piece, at most: an answer, what was kept of one. Their own limits are lower. */
+enum { UPP__JSON = 256 << 20 };
+
 /* A request being made. */
 struct upp__outgoing {
     struct wb_arena   *arena; /* for texts of url and headers */

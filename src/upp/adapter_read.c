@@ -113,8 +113,9 @@ int upp__check(struct upp__reader *r, struct upp_err *err)
 
 int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, struct upp_err *err)
 {
-    struct upp_err why = {0};
-    int            e   = wj_read(&r->scratch, text, NULL, ret, &why);
+    static const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = UPP__JSON};
+    struct upp_err                   why  = {0};
+    int                              e    = wj_read(&r->scratch, text, &opts, ret, &why);
     if (e == -UPP_EINVALID)
         return upp_fail(err, UPP_EPROTO, "the answer is not JSON: %s", why.msg);
     if (e < 0 && err)

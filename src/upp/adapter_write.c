@@ -99,13 +99,25 @@ void upp__write_json(struct wj_writer *w, struct wb_arena *a, struct upp_str jso
         wj_write_value(w, v);
 }
 
+/* Text that may be JSON. Where there is no memory to see it the arena has failed, and with it the request: else
+ * something different would go out. */
+static yyjson_val *look(struct wb_arena *a, struct upp_str text)
+{
+    static const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = UPP__JSON};
+    yyjson_val                      *v    = NULL;
+    int                              r    = wj_read(a, text, &opts, &v, NULL);
+    if (r == -UPP_ENOMEM && !a->failed)
+        a->failed = r;
+    return r < 0 ? NULL : v;
+}
+
 void upp__write_arguments(struct wj_writer *w, struct wb_arena *a, struct upp_str arguments)
 {
-    yyjson_val *v = NULL;
+    yyjson_val *v = wb_str_trim(arguments).n ? look(a, arguments) : NULL;
     if (!wb_str_trim(arguments).n) {
         wj_write_open(w, '{');
         wj_write_close(w, '}');
-    } else if (wj_read(a, arguments, NULL, &v, NULL) == 0 && yyjson_is_obj(v)) {
+    } else if (yyjson_is_obj(v)) {
         wj_write_value(w, v);
     } else {
         wj_write_open(w, '{');
@@ -117,8 +129,8 @@ void upp__write_arguments(struct wj_writer *w, struct wb_arena *a, struct upp_st
 
 struct upp_str upp__result_text(struct wb_arena *a, struct upp_str result)
 {
-    yyjson_val *v = NULL;
-    if (wj_read(a, result, NULL, &v, NULL) == 0 && yyjson_is_str(v))
+    yyjson_val *v = look(a, result);
+    if (yyjson_is_str(v))
         return wj_text(v);
     return result.p ? result : UPP_STR("");
 }
@@ -128,10 +140,7 @@ struct upp_str upp__result_text(struct wb_arena *a, struct upp_str result)
 
 yyjson_val *upp__kept(struct wb_arena *a, const struct upp__vendor *v, const struct upp_message *m, const char *name)
 {
-    yyjson_val *all = NULL;
-    if (!m->metadata.n || wj_read(a, m->metadata, NULL, &all, NULL) < 0)
-        return NULL;
-    return upp__get(upp__get(all, v->provider), name);
+    return m->metadata.n ? upp__get(upp__get(look(a, m->metadata), v->provider), name) : NULL;
 }
 
 static struct upp_str name_of_call(const struct upp_message *m, struct upp_str id)

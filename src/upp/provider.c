@@ -56,6 +56,7 @@ struct call {
     struct ww_frames            frames;
     struct upp_str              piece; /* of the body, not cut yet */
     bool                        whole, over;
+    bool                        cut; /* the body is over: the event given last may be a half one */
     struct upp__reader          reader;
     max_align_t                 own[]; /* the adapter's */
 };
@@ -225,7 +226,13 @@ static int trouble(struct upp_step *s, struct call *c, const struct upp_http_hea
     st->vendor.adapter->trouble(&a, wb_buf_str(&body), &t);
     if (said)
         t.retry_ms = said; /* a header comes before the body */
-    return upp__trouble_fail(&t, c->key.text, err);
+    r = upp__trouble_fail(&t, c->key.text, err);
+    if (r == -UPP_ENOMODEL && h->status == 404) { /* a wrong base_url looks the same */
+        struct upp_str rest = c->out.url, url;
+        (void)wb_str_split(&rest, '?', &url);
+        upp_wrap(err, r, "%.*s", UPP_FMT(url));
+    }
+    return r;
 }
 
 static bool is_type(struct upp_str content_type, const char *type)
@@ -278,7 +285,7 @@ static int next_frame(struct call *c, struct ww_frame *f, struct upp_err *err)
         if (!c->piece.n) {
             r = c->over ? 0 : read_more(c, err);
             if (r <= 0)
-                return r < 0 ? r : ww_frames_end(&c->frames, f, err);
+                return r < 0 ? r : (c->cut = true, ww_frames_end(&c->frames, f, err));
         }
         struct upp_str now = wb_str_sub(c->piece, 0, WW_PIECE);
         c->piece           = wb_str_sub(c->piece, now.n, SIZE_MAX);
@@ -288,18 +295,33 @@ static int next_frame(struct call *c, struct ww_frame *f, struct upp_err *err)
     }
 }
 
+/* No more comes. That is well where the answer is complete, however the connection ended: some servers just drop it. */
+static int end_of_stream(struct call *c, const struct upp__adapter *adapter, int r, struct upp_err *err)
+{
+    struct upp_err own = {0};
+    int            e   = adapter->eof(&c->reader, &own);
+    if (e == 0 && c->reader.ended)
+        return 0;
+    if (r < 0)
+        return r; /* the connection says why */
+    if (e == 0)
+        return upp_fail(err, UPP_ENET, "the stream ended before the answer did");
+    if (err)
+        *err = own;
+    return e;
+}
+
 static int next_streamed(struct upp_step *s, struct call *c, struct upp_err *err)
 {
     const struct upp__adapter *adapter = state_of(s)->vendor.adapter;
     struct ww_frame            f;
     int                        r = next_frame(c, &f, err);
+    if (r == 0 || r == -UPP_ENET)
+        return end_of_stream(c, adapter, r, err);
     if (r > 0)
         r = adapter->event(&c->reader, &f, err);
-    else if (r == 0) {
-        r = adapter->eof(&c->reader, err);
-        if (r == 0 && !c->reader.ended)
-            r = upp_fail(err, UPP_ENET, "the stream ended before the answer did");
-    }
+    if (r == -UPP_EPROTO && c->cut)
+        r = upp_fail(err, UPP_ENET, "the stream ended inside of an event");
     return r;
 }
 

@@ -159,7 +159,7 @@ TEST(provider_knows_what_is_no_answer)
         {"application/json", "", UPP_EPROTO, "the answer is empty"},
         {"application/json", "{\"model\":", UPP_EPROTO, NULL},
         {"application/x-ndjson", "", UPP_ENET, NULL},
-        {"application/x-ndjson", "{\"model\":\"m\",\"message\"", UPP_EPROTO, NULL},
+        {"application/x-ndjson", "{\"model\":\"m\",\"message\"", UPP_ENET, "the stream ended inside of an event"},
         {"application/x-ndjson", line, UPP_ENET, NULL},
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
