@@ -342,16 +342,24 @@ static WEFT_SUSPENDS int stop_holder(struct starting *s, struct wm_run *holder, 
     return s->again ? upp_fail(err, UPP_EBUSY, "the run has just ended") : r;
 }
 
-/* Where nothing took the place of a run that was stopped, the queue goes on. */
-static WEFT_SUSPENDS int leave_holder(struct starting *s, int result, struct upp_err *err)
+/* True: there was one, and the queue waits for whoever takes its place. */
+static bool leave_holder(struct starting *s)
 {
-    if (!s->holder)
-        return result;
     struct wr_tree *t = WB_TAKE(s->holder);
+    if (!t)
+        return false;
     t->heirs--;
     wr_tree_unref(t);
-    int r = result < 0 && !s->again ? wr_start_next(s->engine, &s->what->owner, s->what->thread, err) : 0;
-    return result < 0 ? result : r;
+    return true;
+}
+
+/* Where nothing took the place of a run that was stopped (it failed, or an earlier request with its key was found), the
+ * queue goes on: at once, or when the engine looks for runs that nobody works on. */
+static WEFT_SUSPENDS void go_on(struct wr_engine *e, const struct wr_start *what)
+{
+    struct upp_err why;
+    if (wr_start_next(e, &what->owner, what->thread, &why) < 0)
+        wr_look_soon(e);
 }
 
 /* Which tools ran in what is rolled back: nothing is deleted, and nothing is hidden. */
@@ -524,13 +532,17 @@ int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started
         return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
     if (!e->store)
         return start_alone(e, what, ret, err);
+    bool owed = false; /* in this try or an earlier one */
     for (unsigned tries = 0;; tries++) {
         struct starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
         int             r = try_start(&s, ret, err);
-        r                 = leave_holder(&s, r, err);
+        owed              = leave_holder(&s) || owed;
         wb_arena_done(&s.memory);
-        if (r >= 0 || !s.again || tries >= WR_RETRIES)
+        if (r >= 0 || !s.again || tries >= WR_RETRIES) {
+            if (owed && (r < 0 || ret->joined))
+                go_on(e, what);
             return r < 0 ? r : 0;
+        }
     }
 }
 

@@ -613,7 +613,8 @@ TEST_WITH(run_sim_one_seed, .no_torture = whole)
 TEST_WITH(run_sim_seeds_that_failed, .no_torture = whole)
 {
     static const uint64_t seeds[] = {
-        5892, /* two losses of power: the second tore the sector in which the first frame after the log's end began */
+        5892,  /* two losses of power: the second tore the sector in which the first frame after the log's end began */
+        13132, /* a rollback stopped the holder of its thread, then found its key used: the queue stood still */
     };
     for (size_t i = 0; i < WB_LEN(seeds); i++) {
         struct sums sums = {0};
