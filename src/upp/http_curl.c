@@ -518,7 +518,6 @@ static const struct {
 } numbers[] = {
     {CURLOPT_NOSIGNAL, 1},
     {CURLOPT_NOPROGRESS, 1},
-    {CURLOPT_QUICK_EXIT, 1}, /* closing a call does not wait for the thread that looks up its name */
     {CURLOPT_FOLLOWLOCATION, 0},
     {CURLOPT_SSL_VERIFYPEER, 1},
     {CURLOPT_SSL_VERIFYHOST, 2},
@@ -570,11 +569,20 @@ static CURLcode set_fixed(struct upp_http_call *c)
     return r;
 }
 
+/* "127.0.0.1:80", "[::1]:80" */
+static bool is_number(const char *host)
+{
+    return host[0] == '[' || strspn(host, "0123456789.") == strcspn(host, ":");
+}
+
 static CURLcode set_request(struct upp_http_call *c, const char *url, const char *method)
 {
     const struct upp_http_request *q = &c->req;
     CURLcode                       r = CURLE_OK;
     SET(CURLOPT_URL, url);
+    /* Closing a call does not wait for the thread that looks up its name, which may take long; one that has only an
+     * address to look at is waited for, so that none is left behind without need. */
+    SET(CURLOPT_QUICK_EXIT, is_number(c->host) ? 0L : 1L);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)WB_MIN(q->head_ms, (uint64_t)INT32_MAX));
     if (q->body.p || strcmp(method, "POST") == 0) {
         SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)q->body.n);

@@ -78,9 +78,10 @@ bool faults_has_header(struct upp_str head, const char *line);
 struct upp_str faults_gzip(struct upp_str body);
 struct upp_str faults_bomb(size_t n);
 
-#define FAULTS_REPLY(array, ...)                                                                                       \
+#define FAULTS_REPLY(array) FAULTS_REPLY_AT(NULL, array)
+#define FAULTS_REPLY_AT(path_, array)                                                                                  \
     {                                                                                                                  \
-        .steps = (array), .n = sizeof(array) / sizeof((array)[0]), __VA_ARGS__                                         \
+        .steps = (array), .n = sizeof(array) / sizeof((array)[0]), .path = (path_)                                     \
     }
 #define FAULTS_SERVER(name, ...)                                                                                       \
     const struct faults_reply                             name##_replies[] = {__VA_ARGS__};                            \

@@ -95,8 +95,8 @@ TEST(outgoing_bodies_end_in_three_ways_and_may_be_cut_anywhere)
         drip[]              = {{.act = FAULTS_DRIP, .bytes = UPP_STR_INIT(OK_HEAD "Content-Length: 3\r\n\r\nabc")}},
                   interim[] = {SEND("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\n"
                                     "Content-Type: no\r\n\r\n" OK_HEAD "Content-Length: 3\r\n\r\nabc")};
-    FAULTS_SERVER(s, FAULTS_REPLY(chunked, .path = "/chunked"), FAULTS_REPLY(to_end, .path = "/end"),
-                  FAULTS_REPLY(drip, .path = "/drip"), FAULTS_REPLY(interim, .path = "/interim"));
+    FAULTS_SERVER(s, FAULTS_REPLY_AT("/chunked", chunked), FAULTS_REPLY_AT("/end", to_end),
+                  FAULTS_REPLY_AT("/drip", drip), FAULTS_REPLY_AT("/interim", interim));
     static const char *const paths[] = {"/chunked", "/drip", "/interim", "/end"};
     struct upp_err           err     = {0};
     HTTP(h);
@@ -129,7 +129,7 @@ TEST(outgoing_two_calls_on_one_thread_take_turns)
 {
     static const struct faults_step slow[] = {
         SEND(OK_HEAD "Content-Length: 4\r\n\r\nab"), {.act = FAULTS_HOLD}, SEND("cd")};
-    FAULTS_SERVER(s, FAULTS_REPLY(slow, .path = "/slow"), FAULTS_REPLY(hello));
+    FAULTS_SERVER(s, FAULTS_REPLY_AT("/slow", slow), FAULTS_REPLY(hello));
     HTTP(h); /* freed after the call */
     WB_CLEANUP(call_closep) struct upp_http_call *c = NULL;
     char                                          url[100];
@@ -302,8 +302,7 @@ TEST(outgoing_three_limits_of_time)
                                     drip[] = {SEND(OK_HEAD "\r\n"),
                                               {.act = FAULTS_SEND, .bytes = UPP_STR_INIT("x"), .times = 3},
                                                {.act = FAULTS_HANG}};
-    FAULTS_SERVER(s, FAULTS_REPLY(hang, .path = "/head"), FAULTS_REPLY(idle, .path = "/idle"),
-                  FAULTS_REPLY(drip, .path = "/total"));
+    FAULTS_SERVER(s, FAULTS_REPLY_AT("/head", hang), FAULTS_REPLY_AT("/idle", idle), FAULTS_REPLY_AT("/total", drip));
     static const struct {
         const char *path;
         uint64_t    head, idle, total;
@@ -360,8 +359,7 @@ TEST(outgoing_limits_of_size)
                   body[] = {SEND(OK_HEAD "\r\n"),
                             {.act = FAULTS_SEND, .bytes = UPP_STR_INIT("0123456789abcdef"), .times = 5000},
                              {.act = FAULTS_END}};
-    FAULTS_SERVER(s, FAULTS_REPLY(many, .path = "/many"), FAULTS_REPLY(wide, .path = "/wide"),
-                  FAULTS_REPLY(body, .path = "/body"));
+    FAULTS_SERVER(s, FAULTS_REPLY_AT("/many", many), FAULTS_REPLY_AT("/wide", wide), FAULTS_REPLY_AT("/body", body));
     static const struct {
         const char *path, *msg;
     } cases[] = {
@@ -421,7 +419,7 @@ TEST(outgoing_a_call_that_nobody_reads_is_paused)
     static const char               kib[1025] = {0};
     static const struct faults_step ten[]     = {
             SEND(OK_HEAD "\r\n"), {.act = FAULTS_SEND, .bytes = {kib, 1024}, .times = 4096}, {.act = FAULTS_END}};
-    FAULTS_SERVER(s, FAULTS_REPLY(ten, .path = "/ten"), FAULTS_REPLY(hello));
+    FAULTS_SERVER(s, FAULTS_REPLY_AT("/ten", ten), FAULTS_REPLY(hello));
     HTTP(h); /* freed after the call */
     WB_CLEANUP(call_closep) struct upp_http_call *c   = NULL;
     struct upp_err                                err = {0};
@@ -521,7 +519,7 @@ TEST(outgoing_redirects_of_a_get_leave_the_credentials_behind)
     (void)snprintf(chain, sizeof chain, "HTTP/1.1 301 Moved\r\nLocation: ../b\r\nContent-Length: 0\r\n\r\n");
     const struct faults_step first[]  = {{.act = FAULTS_SEND, .bytes = wb_cstr(chain)}};
     const struct faults_step second[] = {{.act = FAULTS_SEND, .bytes = wb_cstr(to)}};
-    FAULTS_SERVER(s, FAULTS_REPLY(first, .path = "/a/"), FAULTS_REPLY(second, .path = "/b"));
+    FAULTS_SERVER(s, FAULTS_REPLY_AT("/a/", first), FAULTS_REPLY_AT("/b", second));
     struct upp_http_request q = {.url = wb_cstr(faults_url(s, "/a/a")), .headers = headers, .n_headers = 3};
     CALLED(got);
     HTTP(h);

@@ -260,7 +260,7 @@ static WEFT_SUSPENDS int in_time(void *arg, struct upp_err *err)
 
 static int run_world(weft_fn *fn, struct upp_err *err)
 {
-    FAULTS_SERVER(s, FAULTS_REPLY(slow, .path = "/slow"), FAULTS_REPLY(hang, .path = "/hang"), FAULTS_REPLY(quick));
+    FAULTS_SERVER(s, FAULTS_REPLY_AT("/slow", slow), FAULTS_REPLY_AT("/hang", hang), FAULTS_REPLY(quick));
     struct world w = {.server = s};
     (void)snprintf(w.slow, sizeof w.slow, "%s", faults_url(s, "/slow"));
     (void)snprintf(w.quick, sizeof w.quick, "%s", faults_url(s, "/quick"));
