@@ -88,6 +88,23 @@ def marks_in_scripts_name_the_line():
 
 
 @case
+def marks_in_talk_files_name_their_test():
+    path = "tests/talk/groq/a_stream.talk"
+    link = f"[talk_groq_a_stream](../{path})"
+    for text in (f"# {MARK} TP-1. A stream.\nprovider groq\n", f"# A stream. trap 3. {MARK} TP-1 trap 4\n",
+                 f"# A stream,\n# cut. {MARK} TP-1\nprovider groq\n>> request\n{{}}\n"):
+        check(tests_of(path, text), link, text)
+
+
+@case
+def what_vendors_say_is_no_mark():
+    text = f"# A stream.\nprovider groq\n>> answers 200\n\n# {MARK} TP-1\n"
+    with tree({"tests/talk/groq/a.talk": text}) as root:
+        check(script("conformance", "--root", root)[0], 0)
+        check(row_of(root, "TP-1")[4], "open")
+
+
+@case
 def lists_of_ids():
     for rest in ("TP-1, UAP-5.3b */", "TP-1 UAP-5.3b*/", "TP-1,UAP-5.3b. And prose with TP-2 */", "TP-1, UAP-5.3b, re-run */"):
         with tree({"tests/t.c": f"/* {MARK} {rest}\nTEST(one)\n"}) as root:

@@ -322,6 +322,7 @@ static void again_succeeded(void *arg)
     a->succeeded++;
 }
 
+/* covers: UPP-10 */
 TEST(stream_tries_again_before_anything_was_said)
 {
     static const struct {

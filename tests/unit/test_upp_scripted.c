@@ -100,6 +100,7 @@ static bool is_answer(const struct upp_model *m, const struct upp_request *req, 
 
 /* ---- Answers ------------------------------------------------------------------------------------------------- */
 
+/* covers: UPP-13f */
 TEST(scripted_says_what_the_script_says)
 {
     static const struct upp_str                    script = UPP_STR_INIT(
@@ -182,6 +183,7 @@ TEST(scripted_takes_the_first_reply_that_holds)
     CHECK_ANSWER(m, &u, "[0:1|any] end_turn " NAMED(3));
 }
 
+/* covers: UPP-13f */
 TEST(scripted_reads_what_was_used_from_the_request)
 {
     static const struct upp_str script = UPP_STR_INIT(
@@ -259,6 +261,7 @@ TEST(scripted_starts_again)
     CHECK_ANSWER(m, &t, "[0:1|A] end_turn " NAMED(1));
 }
 
+/* covers: UPP-13f */
 TEST(scripted_errors_are_used_up_by_attempts)
 {
     static const struct upp_str script =
@@ -286,6 +289,7 @@ TEST(scripted_errors_are_used_up_by_attempts)
     CHECK_ANSWER(m, &t, " QUOTA_EXCEEDED 402 0: the quota is used up, as the script says");
 }
 
+/* covers: UPP-13f */
 TEST(scripted_streams_break_after_output)
 {
     static const struct upp_str script = UPP_STR_INIT(
