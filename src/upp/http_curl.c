@@ -44,6 +44,7 @@ struct upp_http {
     struct wb_link    calls; /* all that are open */
     struct wb_link    news;  /* those that something came for since libcurl was entered */
     bool              lost;  /* the kernel did not take a socket */
+    bool              spent; /* libcurl failed half-way: the multi handle is not entered again, but to take it down */
 };
 
 struct upp_http_call {
@@ -221,10 +222,14 @@ static void fail_all(struct upp_http *h, int r, const char *why)
     }
 }
 
+/* 7.88 leaves a broken entry for a socket behind when it has no memory for it, and dies of it when the number of that
+ * socket comes again. So all calls fail, and the next one begins with a new multi handle. */
 static void judge_multi(struct upp_http *h, CURLMcode r)
 {
-    if (r != CURLM_OK)
-        fail_all(h, r == CURLM_OUT_OF_MEMORY ? -UPP_ENOMEM : -UPP_EBUG, curl_multi_strerror(r));
+    if (r == CURLM_OK)
+        return;
+    h->spent = true;
+    fail_all(h, r == CURLM_OUT_OF_MEMORY ? -UPP_ENOMEM : -UPP_EBUG, curl_multi_strerror(r));
 }
 
 /* Outside of libcurl: who has ended, who holds too much, who is to be woken. */
@@ -247,7 +252,7 @@ static void settle(struct upp_http *h)
     struct wb_link *l;
     while ((l = wb_list_pop(&h->news))) {
         struct upp_http_call *c = wb_item(l, struct upp_http_call, news);
-        if (c->coded && !c->done && !c->failed && !c->paused && c->in.n > HIGH_BYTES)
+        if (c->coded && !h->spent && !c->done && !c->failed && !c->paused && c->in.n > HIGH_BYTES)
             c->paused = curl_easy_pause(c->easy, CURLPAUSE_RECV) == CURLE_OK;
         upp__crowd_tell(&c->waiter);
     }
@@ -256,7 +261,7 @@ static void settle(struct upp_http *h)
 static void drive_timers(struct upp_http *h)
 {
     int running;
-    if (wb_mono_ms() < h->timer_at)
+    if (h->spent || wb_mono_ms() < h->timer_at)
         return;
     h->timer_at = UPP_FOREVER;
     judge_multi(h, curl_multi_socket_action(h->multi, CURL_SOCKET_TIMEOUT, 0, &running));
@@ -269,7 +274,7 @@ static int drive(void *arg, struct upp_err *err)
     int                n = epoll_wait(h->epoll, events, EVENTS, 0);
     if (n < 0 && errno != EINTR)
         return wb_fail_sys(err, -errno, UPP_EBUG, "epoll_wait");
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && !h->spent; i++) {
         uint32_t e = events[i].events;
         uint64_t count;
         int      running;
@@ -343,6 +348,8 @@ static void close_multi(struct upp_http *h)
         (void)close(h->poke);
     h->multi = NULL;
     h->epoll = h->poke = -1;
+    h->timer_at        = UPP_FOREVER;
+    h->spent           = false;
 }
 
 void upp_http_free(struct upp_http *h)
@@ -370,6 +377,10 @@ static int open_descriptors(struct upp_http *h, struct upp_err *err)
  * thread, and keeps the allocator that it has. */
 static int open_multi(struct upp_http *h, struct upp_err *err)
 {
+    if (h->spent && !wb_list_empty(&h->calls))
+        return upp_fail(err, UPP_ENOMEM, "calls that failed for want of memory are still open");
+    if (h->spent)
+        close_multi(h);
     if (h->multi)
         return 0;
     int r = open_descriptors(h, err);
@@ -599,7 +610,7 @@ static CURLcode set_request(struct upp_http_call *c, const char *url, const char
 /* Adds it to those that libcurl works on, and lets it begin at once: the leader may be asleep. */
 static int begin(struct upp_http_call *c, struct upp_err *err)
 {
-    CURLMcode r = curl_multi_add_handle(c->http->multi, c->easy);
+    CURLMcode r = c->http->spent ? CURLM_OUT_OF_MEMORY : curl_multi_add_handle(c->http->multi, c->easy);
     if (r != CURLM_OK)
         return upp_fail(err, r == CURLM_OUT_OF_MEMORY ? UPP_ENOMEM : UPP_EBUG, "%s: libcurl: %s", c->host,
                         curl_multi_strerror(r));
@@ -871,7 +882,7 @@ static void lend(struct upp_http_call *c, struct upp_str *ret)
     c->in              = c->lent;
     c->lent            = full;
     *ret               = wb_buf_str(&c->lent);
-    if (!c->paused)
+    if (!c->paused || c->http->spent)
         return;
     c->paused      = false;
     CURLcode moved = curl_easy_pause(c->easy, CURLPAUSE_CONT); /* may call on_body */
