@@ -18,10 +18,9 @@
 
 /* Habits of servers that speak somebody else's API; bits of upp__vendor.habits. */
 enum upp__habit {
-    UPP__MAX_COMPLETION_TOKENS = 1 << 0, /* api.openai.com; all others take max_tokens */
-    UPP__DEVELOPER_ROLE        = 1 << 1, /* the system text has the role "developer" */
-    UPP__NO_STREAM_USAGE       = 1 << 2, /* stream_options is refused */
-    UPP__REASONING_APART       = 1 << 3, /* completion_tokens does not hold the reasoning tokens: xAI */
+    UPP__DEVELOPER_ROLE    = 1 << 1, /* the system text has the role "developer" */
+    UPP__NO_STREAM_USAGE   = 1 << 2, /* stream_options is refused */
+    UPP__REASONING_APART   = 1 << 3, /* completion_tokens does not hold the reasoning tokens: xAI */
     UPP__REASONING_BACK    = 1 << 4, /* reasoning_content goes back with messages that hold calls: Moonshot, DeepSeek */
     UPP__REASONING_DETAILS = 1 << 5, /* reasoning_details go back as they came: OpenRouter */
     UPP__KEY_OPTIONAL      = 1 << 6,

@@ -10,8 +10,7 @@ enum { NO_MEDIA_BUT_IMAGES = UPP_CAN_DOCUMENTS | UPP_CAN_AUDIO | UPP_CAN_VIDEO }
 static const struct upp__provider providers[] = {
     {"anthropic", NULL, &upp__anthropic, "https://api.anthropic.com", "ANTHROPIC_API_KEY", 0, 0},
     {"openai", "responses", &upp__openai_responses, "https://api.openai.com/v1", "OPENAI_API_KEY", 0, 0},
-    {"openai", "chat", &upp__openai_chat, "https://api.openai.com/v1", "OPENAI_API_KEY",
-     UPP__MAX_COMPLETION_TOKENS | UPP__DEVELOPER_ROLE, 0},
+    {"openai", "chat", &upp__openai_chat, "https://api.openai.com/v1", "OPENAI_API_KEY", UPP__DEVELOPER_ROLE, 0},
     {"google", NULL, &upp__google, "https://generativelanguage.googleapis.com", "GOOGLE_API_KEY", 0, 0},
     {"ollama", NULL, &upp__ollama, "http://127.0.0.1:11434", "OLLAMA_API_KEY", UPP__KEY_OPTIONAL, 0},
     {"openrouter", NULL, &upp__openai_chat, "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY",

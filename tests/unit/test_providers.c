@@ -59,7 +59,6 @@ static const struct {
     unsigned    habit;
     const char *says;
 } habits[] = {
-    {UPP__MAX_COMPLETION_TOKENS, NULL}, /* a limit stands in params, in the vendor's words: nothing to say */
     {UPP__DEVELOPER_ROLE, "the system text has the role `developer`"},
     {UPP__NO_STREAM_USAGE, "`stream_options` is not sent"},
     {UPP__REASONING_APART, "its output tokens leave reasoning out: those are added"},
