@@ -158,6 +158,8 @@ static int sys_spawn(const struct upp_spawn *what)
         r = put_fd(&acts, what->out, 1);
     if (!r)
         r = put_fd(&acts, what->error, 2);
+    if (!r) /* ours are close-on-exec; those that libraries open behind our back may not be: libcurl's wake-up pair */
+        r = posix_spawn_file_actions_addclosefrom_np(&acts, 3);
     if (!r)
         r = posix_spawnp(&pid, what->file, &acts, &attr, what->argv, what->envp ? what->envp : nothing);
     (void)posix_spawnattr_destroy(&attr);
