@@ -11,39 +11,77 @@
 
 /* ---- Memory for yyjson ------------------------------------------------------------------------- */
 
-/* yyjson keeps a document in one block, which the arena takes over in the end. */
+/* yyjson keeps a document in one block. It begins in the arena's chunk where that has room for it, as it has for every
+ * small text; else, and once it has outgrown the chunk, it is a block of its own, which the arena takes over in the
+ * end. Nobody else takes from the arena meanwhile. */
 struct source {
-    size_t max; /* of one block: what valid JSON of this length needs at most */
-    bool   over;
-    void  *block;
+    struct wb_arena *arena;
+    size_t           max; /* of the block: what valid JSON of this length needs at most */
+    bool             over;
+    bool             inside; /* at the end of what is taken from the arena's chunk */
+    char            *block;
 };
 
-static void *source_resize(void *ctx, void *p, size_t old, size_t n)
+static bool source_may(struct source *s, size_t n)
 {
-    struct source *s = ctx;
-    (void)old;
-    if (n > s->max) {
-        s->over = true;
-        return NULL;
-    }
-    void *grown = wb_block_resize(p, n);
-    if (grown && s->block == p)
-        s->block = grown;
-    return grown;
+    s->over |= n > s->max;
+    return n <= s->max;
 }
 
 static void *source_alloc(void *ctx, size_t n)
 {
-    struct source *s = ctx;
-    return s->block ? NULL : source_resize(ctx, NULL, 0, n);
+    struct source   *s = ctx;
+    struct wb_arena *a = s->arena;
+    if (s->block || !source_may(s, n))
+        return NULL;
+    s->inside = a->p && n + _Alignof(max_align_t) <= (size_t)(a->end - a->p);
+    s->block  = s->inside ? wb_arena_alloc(a, n, _Alignof(max_align_t)) : wb_block_alloc(n);
+    return s->block;
+}
+
+static void *source_resize(void *ctx, void *p, size_t old, size_t n)
+{
+    struct source   *s = ctx;
+    struct wb_arena *a = s->arena;
+    if (p != s->block || !source_may(s, n))
+        return NULL;
+    if (s->inside && n <= (size_t)(a->end - s->block)) {
+        a->p = s->block + n;
+        return p;
+    }
+    void *grown = s->inside ? wb_block_alloc(n) : wb_block_resize(p, n);
+    if (!grown)
+        return NULL;
+    if (s->inside) {
+        memcpy(grown, p, WB_MIN(old, n));
+        a->p = s->block;
+    }
+    s->inside       = false;
+    return s->block = grown;
 }
 
 static void source_free(void *ctx, void *p)
 {
     struct source *s = ctx;
-    if (s->block == p)
-        s->block = NULL;
-    wb_block_free(p);
+    if (p != s->block)
+        return;
+    if (s->inside)
+        s->arena->p = s->block;
+    else
+        wb_block_free(p);
+    s->block = NULL;
+}
+
+/* The first n bytes of the block are the arena's now. yyjson guesses how many values there will be, often too many by
+ * far. */
+static void *source_keep(struct source *s, size_t n)
+{
+    void *kept = s->inside ? s->block : wb_block_resize(s->block, n);
+    if (s->inside)
+        s->arena->p = s->block + n;
+    else
+        wb_arena_adopt(s->arena, kept ? kept : s->block);
+    return kept ? kept : s->block;
 }
 
 /* ---- Depth --------------------------------------------------------------------------------------- */
@@ -86,34 +124,29 @@ struct job {
     char            *copy; /* of the text, for yyjson to work in */
 };
 
-/* Reads the first n bytes of the copy. *refused: yyjson took them for no JSON (and err says so). */
+/* Reads the first n bytes of the copy. *refused: yyjson took them for no JSON; whoever asks knows what to say. */
 static int read_once(struct job *j, size_t n, yyjson_read_flag flags, yyjson_val **root, size_t *values, bool *refused,
                      struct upp_err *err)
 {
-    struct source   source = {.max = 12 * j->text.n + 4096};
+    struct source   source = {.arena = j->arena, .max = 12 * j->text.n + 4096};
     yyjson_alc      alc    = {source_alloc, source_resize, source_free, &source};
-    yyjson_read_err why    = {0};
+    yyjson_read_err why;
 
     memset(j->copy + n, 0, YYJSON_PADDING_SIZE);
     yyjson_doc *doc = yyjson_read_opts(j->copy, n, flags | YYJSON_READ_INSITU | YYJSON_READ_NUMBER_AS_RAW, &alc, &why);
     *refused        = !doc && (source.over || why.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION);
     if (*refused)
-        return upp_fail(err, UPP_EBUG, "yyjson refused a text that is JSON: %s", why.msg ? why.msg : "");
+        return 0;
     if (!doc)
         return upp_fail(err, UPP_ENOMEM, "out of memory");
     if ((void *)doc != source.block) {
         yyjson_doc_free(doc);
         return upp_fail(err, UPP_EBUG, "this yyjson keeps documents in another way");
     }
-
-    /* The values alone: yyjson guesses how many there will be, often too many by far. */
-    size_t at = (size_t)((char *)doc->root - (char *)doc), used = at + doc->val_read * sizeof(yyjson_val);
-    *values     = doc->val_read;
-    void *block = wb_block_resize(source.block, used);
-    if (!block)
-        block = source.block;
-    *root = (yyjson_val *)(void *)((char *)block + at);
-    wb_arena_adopt(j->arena, block);
+    size_t at = (size_t)((char *)doc->root - (char *)doc);
+    *values   = doc->val_read;
+    char *p   = source_keep(&source, at + *values * sizeof(yyjson_val));
+    *root     = (yyjson_val *)(void *)(p + at);
     return wb_arena_check(j->arena, err);
 }
 
@@ -131,7 +164,8 @@ static int read_any(struct job *j, yyjson_val **root, size_t *values, struct upp
     if (r < 0)
         return r;
     size_t n = wj_surrogates_in(j->text, j->copy);
-    return read_once(j, n, YYJSON_READ_ALLOW_INVALID_UNICODE, root, values, &refused, err);
+    r        = read_once(j, n, YYJSON_READ_ALLOW_INVALID_UNICODE, root, values, &refused, err);
+    return refused ? upp_fail(err, UPP_EBUG, "yyjson refused a text that is JSON") : r;
 }
 
 struct wb_library wj_library(void)

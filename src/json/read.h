@@ -10,7 +10,7 @@
  *  4. Nothing is nested deeper than the limit.
  *  5. A container and everything in it lie in a row in memory, in document order (json/pointer.h lives on this).
  *
- * Cost: time linear in the text; memory at most 13 bytes for each byte of text plus 8 KiB while reading
+ * Cost: time linear in the text, and no allocation where the chunk of the arena has room; memory at most 13 bytes for each byte of text plus 8 KiB while reading
  * ("[0,0,0,..." is the worst: yyjson spends 16 bytes on a value that took two, and grows by half), and what the
  * values need, plus the text, afterwards.
  */

@@ -118,10 +118,49 @@ int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, str
  * ------------------------------------------------------------------------ */
 /* All take NULL and values of other types: no text, NULL, 0, false. The last member of a name counts. */
 
-yyjson_val    *upp__get(yyjson_val *object, const char *name);
-struct upp_str upp__get_str(yyjson_val *object, const char *name);
-uint64_t upp__get_u64(yyjson_val *object, const char *name); /* 12 and 12.0 are 12; what is none or negative is 0 */
-bool     upp__get_true(yyjson_val *object, const char *name);
+yyjson_val *upp__member(yyjson_val *object, struct upp_str name);
+uint64_t    upp__u64(yyjson_val *v); /* 12 and 12.0 are 12; what is none or negative is 0 */
+
+/* Several members in one pass, as deltas are read: ret[i] is that of names[i]. */
+static inline void upp__pick(yyjson_val *object, const struct upp_str *names, size_t n, yyjson_val **ret)
+{
+    yyjson_val     *key;
+    yyjson_obj_iter it = yyjson_obj_iter_with(object);
+    for (size_t i = 0; i < n; i++)
+        ret[i] = NULL;
+    while ((key = yyjson_obj_iter_next(&it)))
+        for (size_t i = 0; i < n; i++)
+            if (wj_named(key, names[i])) {
+                ret[i] = yyjson_obj_iter_get_val(key);
+                break;
+            }
+}
+
+static inline struct upp_str upp__str(yyjson_val *v)
+{
+    return yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+/* By name: inline, because the compiler knows how long most names are. */
+static inline yyjson_val *upp__get(yyjson_val *object, const char *name)
+{
+    return upp__member(object, wb_cstr(name));
+}
+
+static inline struct upp_str upp__get_str(yyjson_val *object, const char *name)
+{
+    return upp__str(upp__get(object, name));
+}
+
+static inline uint64_t upp__get_u64(yyjson_val *object, const char *name)
+{
+    return upp__u64(upp__get(object, name));
+}
+
+static inline bool upp__get_true(yyjson_val *object, const char *name)
+{
+    return yyjson_is_true(upp__get(object, name));
+}
 
 /* ---- For adapters: writing
  * ------------------------------------------------------------------------------------------------ */

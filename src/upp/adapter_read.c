@@ -111,50 +111,40 @@ int upp__check(struct upp__reader *r, struct upp_err *err)
     return 0;
 }
 
+static int not_json(struct upp_err *err)
+{
+    struct upp_err why = {0};
+    if (err)
+        why = *err;
+    return upp_fail(err, UPP_EPROTO, "the answer is not JSON: %s", why.msg);
+}
+
 int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, struct upp_err *err)
 {
     static const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = UPP__JSON};
-    struct upp_err                   why  = {0};
-    int                              e    = wj_read(&r->scratch, text, &opts, ret, &why);
-    if (e == -UPP_EINVALID)
-        return upp_fail(err, UPP_EPROTO, "the answer is not JSON: %s", why.msg);
-    if (e < 0 && err)
-        *err = why;
-    return e;
+    int                              e    = wj_read(&r->scratch, text, &opts, ret, err);
+    return WB_UNLIKELY(e == -UPP_EINVALID) ? not_json(err) : e;
 }
 
 /* ---- JSON from outside ---------------------------------------------------------------------------------------- */
 
-yyjson_val *upp__get(yyjson_val *object, const char *name)
+yyjson_val *upp__member(yyjson_val *object, struct upp_str name)
 {
-    const size_t    n     = strlen(name);
     yyjson_val     *found = NULL, *key;
     yyjson_obj_iter it    = yyjson_obj_iter_with(object);
     while ((key = yyjson_obj_iter_next(&it)))
-        if (wj_named(key, wb_str(name, n)))
+        if (wj_named(key, name))
             found = yyjson_obj_iter_get_val(key);
     return found;
 }
 
-struct upp_str upp__get_str(yyjson_val *object, const char *name)
+uint64_t upp__u64(yyjson_val *v)
 {
-    yyjson_val *v = upp__get(object, name);
-    return yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
-}
-
-uint64_t upp__get_u64(yyjson_val *object, const char *name)
-{
-    yyjson_val *v = upp__get(object, name);
-    uint64_t    n;
+    uint64_t n;
     if (!yyjson_is_raw(v))
         return 0;
     if (wb_str_u64(wj_text(v), &n))
         return n;
     double d = strtod(wj_text(v).p, NULL); /* 12.0, 1.2e3; the text of a document is followed by something else */
     return d >= 1 && d < 1e18 ? (uint64_t)d : 0;
-}
-
-bool upp__get_true(yyjson_val *object, const char *name)
-{
-    return yyjson_is_true(upp__get(object, name));
 }

@@ -21,6 +21,7 @@ int ww_frames_feed(struct ww_frames *f, struct upp_str bytes, struct upp_err *er
         wb_buf_drop(&f->bytes, f->event);
         f->line -= f->event;
         f->seen -= f->event;
+        f->next_cr -= WB_MIN(f->next_cr, f->event);
         f->data_at -= f->n_data ? f->event : 0;
         f->name_at -= f->has_name ? f->event : 0;
         f->event = 0;
@@ -31,12 +32,23 @@ int ww_frames_feed(struct ww_frames *f, struct upp_str bytes, struct upp_err *er
 
 /* ---- Lines ------------------------------------------------------------------------------------------------- */
 
-static size_t find_end(const struct ww_frames *f)
+/* The first c in [from, end), or end. */
+static size_t find(const struct ww_frames *f, char c, size_t from, size_t end)
 {
-    const char *from = f->bytes.p + f->seen, *end = f->bytes.p + f->bytes.n;
-    const char *lf = memchr(from, '\n', (size_t)(end - from));
-    const char *cr = memchr(from, '\r', (size_t)((lf ? lf : end) - from));
-    return cr ? (size_t)(cr - f->bytes.p) : lf ? (size_t)(lf - f->bytes.p) : SIZE_MAX;
+    if (from >= end || f->bytes.p[from] == c) /* blank lines */
+        return WB_MIN(from, end);
+    const char *p = memchr(f->bytes.p + from, c, end - from);
+    return p ? (size_t)(p - f->bytes.p) : end;
+}
+
+/* Nearly no stream has CRs, so that they are looked for once in all that came, not in each line again. */
+static size_t find_end(struct ww_frames *f)
+{
+    size_t n = f->bytes.n, cr = f->next_cr;
+    if (cr < f->seen || (cr < n && f->bytes.p[cr] != '\r'))
+        cr = f->next_cr = find(f, '\r', WB_MAX(f->seen, cr), n);
+    size_t end = find(f, '\n', f->seen, cr);
+    return end < n ? end : SIZE_MAX;
 }
 
 static void skip_mark(struct ww_frames *f)
@@ -115,6 +127,10 @@ static void take_field(struct ww_frames *f, struct upp_str line)
         return;
     if (line.p[0] == '{' || line.p[0] == '[') { /* no name of a field: JSON that somebody sends bare, errors mostly */
         take_data(f, line);
+        return;
+    }
+    if (wb_str_starts(line, UPP_STR("data:"))) {
+        take_data(f, value_of(line, 4));
         return;
     }
     const char    *p     = memchr(line.p, ':', line.n);

@@ -17,13 +17,14 @@ struct ww_frame {
 };
 
 struct ww_frames {
-    uint8_t       kind;  /* enum ww_framing */
-    size_t        max;   /* bytes of one event */
-    struct wb_buf bytes; /* what came; events point into it */
-    size_t        event; /* where the event being read begins: what is before it was given out */
-    size_t        line;  /* where the line being read begins */
-    size_t        seen;  /* no line ends between there and here */
-    struct wb_buf lines; /* the data of an event that has several lines of it */
+    uint8_t       kind;    /* enum ww_framing */
+    size_t        max;     /* bytes of one event */
+    struct wb_buf bytes;   /* what came; events point into it */
+    size_t        event;   /* where the event being read begins: what is before it was given out */
+    size_t        line;    /* where the line being read begins */
+    size_t        seen;    /* no line ends between there and here */
+    size_t        next_cr; /* no CR stands between seen and there */
+    struct wb_buf lines;   /* the data of an event that has several lines of it */
     size_t        data_at, data_n, name_at, name_n; /* in bytes */
     unsigned      n_data;                           /* lines of data so far */
     bool          has_name, begun;

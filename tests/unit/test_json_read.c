@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/hooks.h"
+#include "json/value.h"
 #include "json/write.h"
 #include "support/fault.h"
 #include "support/test.h"
@@ -321,6 +322,32 @@ TEST(json_read_stays_inside_the_arena)
     ALWAYS(!v);
     wb_arena_reset(&a);
     CHECK_INT(wj_read(&a, UPP_STR("[0]"), NULL, &v, &err), 0);
+}
+
+/* yyjson guesses how many values a text has, so that a dense one grows: within the chunk of the arena, out of it, and
+ * never within it. What was read before must stay as it is. */
+TEST(json_read_documents_that_grow)
+{
+    enum { TEXTS = 14 };
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(1 << 16);
+    yyjson_val                               *v[TEXTS];
+    for (size_t i = 0; i < TEXTS; i++) {
+        wb_buf_clear(&text);
+        wb_buf_addc(&text, '[');
+        for (size_t k = 0; k < (size_t)1 << i; k++)
+            wb_buf_add(&text, k ? UPP_STR(",7") : UPP_STR("7"));
+        wb_buf_addc(&text, ']');
+        CHECK(wb_buf_check(&text, NULL) == 0);
+        CHECK(wj_read(&a, wb_buf_str(&text), NULL, &v[i], NULL) == 0);
+    }
+    for (size_t i = 0; i < TEXTS; i++) {
+        ALWAYS(yyjson_arr_size(v[i]) == (size_t)1 << i);
+        yyjson_val     *item;
+        yyjson_arr_iter it = yyjson_arr_iter_with(v[i]);
+        while ((item = yyjson_arr_iter_next(&it)))
+            ALWAYS(yyjson_is_raw(item) && wb_str_eq(wj_text(item), UPP_STR("7")));
+    }
 }
 
 /* Depth at its limits: exactly, one more, and far more; arrays and objects; closed and not. */

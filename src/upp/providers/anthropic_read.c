@@ -189,7 +189,11 @@ static int fail_inside(yyjson_val *v, struct upp_err *err)
 
 static int on_block_delta(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
-    return upp__anthropic_block_delta(r, upp__get_u64(v, "index"), upp__get(v, "delta"), err);
+    enum { INDEX, DELTA, COUNT };
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("index"), UPP_STR_INIT("delta")};
+    yyjson_val                 *m[COUNT];
+    upp__pick(v, names, COUNT, m);
+    return upp__anthropic_block_delta(r, upp__u64(m[INDEX]), m[DELTA], err);
 }
 
 static int on_block_start(struct upp__reader *r, yyjson_val *v, struct upp_err *err)

@@ -277,24 +277,6 @@ const char *const upp__google_extra_names[UPP__GOOGLE_EXTRAS] = {
     [UPP__GOOGLE_URLS] = "urlContextMetadata",
 };
 
-/* Members of an object in one pass, which deltas go through. The last of a name counts. */
-struct wanted {
-    struct upp_str name;
-    yyjson_val    *v;
-};
-
-static void pick(yyjson_val *object, struct wanted *w, size_t n)
-{
-    yyjson_obj_iter it = yyjson_obj_iter_with(object);
-    yyjson_val     *name;
-    while ((name = yyjson_obj_iter_next(&it)))
-        for (size_t i = 0; i < n; i++)
-            if (wj_named(name, w[i].name)) {
-                w[i].v = yyjson_obj_iter_get_val(name);
-                break;
-            }
-}
-
 /* The newest of each counts. */
 static void read_extras(struct upp__reader *r, struct upp__google_own *g, yyjson_val *candidate)
 {
@@ -307,17 +289,17 @@ static void read_extras(struct upp__reader *r, struct upp__google_own *g, yyjson
 
 static int read_candidate(struct upp__reader *r, struct upp__google_own *g, yyjson_val *candidate, struct upp_err *err)
 {
-    enum { CONTENT, INDEX, FINISH, WANTED };
-    struct wanted w[WANTED] = {
-        [CONTENT]            = {.name = UPP_STR("content")},
-                     [INDEX] = {.name = UPP_STR("index")}, [FINISH] = {.name = UPP_STR("finishReason")}};
-    int e = 0;
-    pick(candidate, w, WANTED);
-    if (w[INDEX].v && upp__get_u64(candidate, "index") != 0)
+    enum { CONTENT, INDEX, FINISH, COUNT };
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("content"), UPP_STR_INIT("index"),
+                                                                                      UPP_STR_INIT("finishReason")};
+    yyjson_val                 *m[COUNT];
+    int                         e = 0;
+    upp__pick(candidate, names, COUNT, m);
+    if (upp__u64(m[INDEX]) != 0)
         return 0; /* one answer was asked for; others are passed over */
     g->answered          = true;
-    yyjson_arr_iter it   = yyjson_arr_iter_with(upp__get(w[CONTENT].v, "parts"));
-    struct upp_str  word = yyjson_is_str(w[FINISH].v) ? wj_text(w[FINISH].v) : (struct upp_str){0};
+    yyjson_arr_iter it   = yyjson_arr_iter_with(upp__get(m[CONTENT], "parts"));
+    struct upp_str  word = upp__str(m[FINISH]);
     yyjson_val     *part;
     while (e >= 0 && (part = yyjson_arr_iter_next(&it)))
         e = read_part(r, g, part, err);
@@ -378,31 +360,28 @@ static void keep_usage(struct upp__reader *r, struct upp__google_own *g, yyjson_
 /* `kept`: the text that v was read from, where there is one. */
 static int read_answer(struct upp__reader *r, yyjson_val *v, struct upp_str kept, struct upp_err *err)
 {
-    enum { CANDIDATES, USAGE, MODEL, ID, FEEDBACK, ERROR, WANTED };
-    struct
-        wanted              w[WANTED] = {[CANDIDATES]                       = {.name = UPP_STR("candidates")},
-                                                         [USAGE]            = {.name = UPP_STR("usageMetadata")},
-                                                                    [MODEL] = {.name = UPP_STR("modelVersion")},
-                                                                               [ID] = {.name = UPP_STR("responseId")},
-                                                                                       [FEEDBACK] = {.name = UPP_STR("promptFeedback")},
-                                                                                                     [ERROR] = {.name = UPP_STR("error")}};
-    struct upp__google_own *g         = r->own;
-    int                     e         = 0;
-    pick(v, w, WANTED);
-    if (w[ERROR].v) {
+    enum { CANDIDATES, USAGE, MODEL, ID, FEEDBACK, ERROR, COUNT };
+    static const struct upp_str names[COUNT] = {
+        UPP_STR_INIT("candidates"), UPP_STR_INIT("usageMetadata"),  UPP_STR_INIT("modelVersion"),
+                                                                                 UPP_STR_INIT("responseId"), UPP_STR_INIT("promptFeedback"), UPP_STR_INIT("error")};
+    yyjson_val             *m[COUNT];
+    struct upp__google_own *g = r->own;
+    int                     e = 0;
+    upp__pick(v, names, COUNT, m);
+    if (m[ERROR]) {
         struct upp__trouble t = {0};
-        read_error(w[ERROR].v, &t);
+        read_error(m[ERROR], &t);
         return upp__trouble_fail(&t, (struct upp_str){0}, err);
     }
     if (!r->begun)
-        upp__say_open(r, yyjson_is_str(w[ID].v) ? wj_text(w[ID].v) : (struct upp_str){0});
-    if (!g->model.p && yyjson_is_str(w[MODEL].v))
-        g->model = wb_arena_dup(&r->keep, wj_text(w[MODEL].v));
-    if (w[USAGE].v)
-        keep_usage(r, g, w[USAGE].v, kept);
-    if (!yyjson_arr_size(w[CANDIDATES].v) && upp__get_str(w[FEEDBACK].v, "blockReason").n)
-        return blocked(w[FEEDBACK].v, err);
-    yyjson_arr_iter it = yyjson_arr_iter_with(w[CANDIDATES].v);
+        upp__say_open(r, upp__str(m[ID]));
+    if (!g->model.p && yyjson_is_str(m[MODEL]))
+        g->model = wb_arena_dup(&r->keep, wj_text(m[MODEL]));
+    if (m[USAGE])
+        keep_usage(r, g, m[USAGE], kept);
+    if (!yyjson_arr_size(m[CANDIDATES]) && upp__get_str(m[FEEDBACK], "blockReason").n)
+        return blocked(m[FEEDBACK], err);
+    yyjson_arr_iter it = yyjson_arr_iter_with(m[CANDIDATES]);
     yyjson_val     *candidate;
     while (e >= 0 && (candidate = yyjson_arr_iter_next(&it)))
         e = read_candidate(r, g, candidate, err);

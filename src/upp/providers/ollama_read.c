@@ -134,25 +134,46 @@ static bool read_error(yyjson_val *v, struct upp__trouble *t)
     return true;
 }
 
-static int read_object(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+static int fail_inside(yyjson_val *v, struct upp_err *err)
 {
-    struct upp__ollama_own *o       = r->own;
-    yyjson_val             *message = upp__get(v, "message"), *call;
-    yyjson_arr_iter         it      = yyjson_arr_iter_with(upp__get(message, "tool_calls"));
-    struct upp__trouble     t       = {0};
-    int                     e       = 0;
-    if (read_error(v, &t))
-        return upp__trouble_fail(&t, (struct upp_str){0}, err);
-    upp__say_open(r, (struct upp_str){0});
-    if (!o->model.p)
-        o->model = wb_arena_dup(&r->keep, upp__get_str(v, "model"));
-    say_text(r, o, UPP_PART_REASONING, upp__get_str(message, "thinking"));
-    say_text(r, o, UPP_PART_TEXT, upp__get_str(message, "content"));
+    struct upp__trouble t = {0};
+    (void)read_error(v, &t);
+    return upp__trouble_fail(&t, (struct upp_str){0}, err);
+}
+
+static int read_message(struct upp__reader *r, struct upp__ollama_own *o, yyjson_val *message, struct upp_err *err)
+{
+    enum { CONTENT, THINKING, CALLS, COUNT };
+    static const struct upp_str names[COUNT] = {UPP_STR_INIT("content"), UPP_STR_INIT("thinking"),
+                                                                                      UPP_STR_INIT("tool_calls")};
+    yyjson_val                 *m[COUNT], *call;
+    int                         e = 0;
+    upp__pick(message, names, COUNT, m);
+    say_text(r, o, UPP_PART_REASONING, upp__str(m[THINKING]));
+    say_text(r, o, UPP_PART_TEXT, upp__str(m[CONTENT]));
+    yyjson_arr_iter it = yyjson_arr_iter_with(m[CALLS]);
     while (e >= 0 && (call = yyjson_arr_iter_next(&it)))
         e = say_call(r, o, call, err);
+    return e;
+}
+
+static int read_object(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
+{
+    enum { MESSAGE, DONE, MODEL, ERROR, COUNT };
+    static const struct upp_str names[COUNT] = {
+        UPP_STR_INIT("message"), UPP_STR_INIT("done"), UPP_STR_INIT("model"), UPP_STR_INIT("error")};
+    struct upp__ollama_own *o = r->own;
+    yyjson_val             *m[COUNT];
+    upp__pick(v, names, COUNT, m);
+    if (m[ERROR])
+        return fail_inside(v, err);
+    upp__say_open(r, (struct upp_str){0});
+    if (!o->model.p)
+        o->model = wb_arena_dup(&r->keep, upp__str(m[MODEL]));
+    int e = read_message(r, o, m[MESSAGE], err);
     if (e < 0)
         return e;
-    if (upp__get_true(v, "done"))
+    if (yyjson_is_true(m[DONE]))
         finish(r, o, v);
     return upp__check(r, err);
 }

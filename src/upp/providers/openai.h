@@ -90,28 +90,7 @@ void upp__openai_lose(struct upp__openai *o, const struct upp_message *m, bool r
 
 /* ---- Answers ---------------------------------------------------------------------------------------------------- */
 
-/* Several members in one pass: ret[i] is the last of name i, or NULL. What each event of a stream costs is mostly this.
- */
-static inline void upp__openai_pick(yyjson_val *object, const struct upp_str *names, size_t n, yyjson_val **ret)
-{
-    yyjson_val     *key;
-    yyjson_obj_iter it = yyjson_obj_iter_with(object);
-    for (size_t i = 0; i < n; i++)
-        ret[i] = NULL;
-    while ((key = yyjson_obj_iter_next(&it)))
-        for (size_t i = 0; i < n; i++)
-            if (wj_named(key, names[i])) {
-                ret[i] = yyjson_obj_iter_get_val(key);
-                break;
-            }
-}
-
-/* The text of a string, and the value of an index; no text, 0 for all else. */
-static inline struct upp_str upp__openai_text(yyjson_val *v)
-{
-    return yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
-}
-
+/* The value of an index; 0 for all else. */
 static inline uint64_t upp__openai_index(yyjson_val *v)
 {
     uint64_t n;

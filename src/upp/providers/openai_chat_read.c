@@ -279,8 +279,8 @@ static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *c
                                                                      UPP_STR_INIT("message"), UPP_STR_INIT("error"), UPP_STR_INIT("usage")};
     yyjson_val         *m[COUNT];
     struct upp__trouble t = {0};
-    upp__openai_pick(choice, names, COUNT, m);
-    struct upp_str finish = upp__openai_text(m[FINISH]);
+    upp__pick(choice, names, COUNT, m);
+    struct upp_str finish = upp__str(m[FINISH]);
     if (upp__openai_index(m[INDEX]))
         return 0;
     c->chosen |= yyjson_is_obj(choice);
@@ -303,12 +303,12 @@ static int read_chunk(struct upp__reader *r, struct upp__chat *c, yyjson_val *v,
     struct upp__trouble t = {0};
     yyjson_val         *m[COUNT], *choice;
     int                 e = 0;
-    upp__openai_pick(v, names, COUNT, m);
-    if ((m[ERROR] || wb_str_eq(upp__openai_text(m[OBJECT]), UPP_STR("error"))) && upp__openai_error(v, &t))
+    upp__pick(v, names, COUNT, m);
+    if ((m[ERROR] || wb_str_eq(upp__str(m[OBJECT]), UPP_STR("error"))) && upp__openai_error(v, &t))
         return upp__openai_fail(&t, err);
-    if (!r->begun && upp__openai_text(m[ID]).n) /* Azure's first is empty */
+    if (!r->begun && upp__str(m[ID]).n) /* Azure's first is empty */
         upp__say_open(r, wj_text(m[ID]));
-    if (!c->model.n && upp__openai_text(m[MODEL]).n)
+    if (!c->model.n && upp__str(m[MODEL]).n)
         c->model = wb_arena_dup(&r->keep, wj_text(m[MODEL]));
     if (m[X_GROQ] && !c->usage_json.p)
         read_usage(r, c, upp__get(m[X_GROQ], "usage"));

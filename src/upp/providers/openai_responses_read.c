@@ -405,12 +405,12 @@ static struct upp_str pick(struct at *at)
     static const struct upp_str names[COUNT] = {UPP_STR_INIT("type"), UPP_STR_INIT("output_index"), UPP_STR_INIT("content_index"),
                                                             UPP_STR_INIT("delta"), UPP_STR_INIT("summary_index")};
     yyjson_val                 *m[COUNT];
-    upp__openai_pick(at->event, names, COUNT, m);
+    upp__pick(at->event, names, COUNT, m);
     at->output  = upp__openai_index(m[OUTPUT]);
     at->content = upp__openai_index(m[CONTENT]);
     at->summary = upp__openai_index(m[SUMMARY]);
-    at->delta   = upp__openai_text(m[DELTA]);
-    return upp__openai_text(m[TYPE]);
+    at->delta   = upp__str(m[DELTA]);
+    return upp__str(m[TYPE]);
 }
 
 int upp__responses_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err)
