@@ -615,6 +615,8 @@ TEST_WITH(run_sim_seeds_that_failed, .no_torture = whole)
     static const uint64_t seeds[] = {
         5892,  /* two losses of power: the second tore the sector in which the first frame after the log's end began */
         13132, /* a rollback stopped the holder of its thread, then found its key used: the queue stood still */
+        22925, /* a queued run found its place taken, started at another node, and its readers had ids of the first one
+                */
     };
     for (size_t i = 0; i < WB_LEN(seeds); i++) {
         struct sums sums = {0};
