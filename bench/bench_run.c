@@ -1,7 +1,8 @@
-/* A run through the engine beside a plain loop over the step interface, and a delta on its way to a reader: all without
- * a store, on one thread. */
+/* A run through the engine beside libupp's own loop, and a delta on its way to a reader: all without a store, on one
+ * thread. */
 #include <stdint.h>
 #include <string.h>
+#include <upp/llm.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -141,94 +142,44 @@ static void run_talks(unsigned times)
     load(UPP_STR("talks"), times / DELTAS, true);
 }
 
-/* ---- The same without an engine
- * ----------------------------------------------------------------------------------------- */
+/* ---- The same by libupp alone ---------------------------------------------------------------------------- */
 
-/* A message of ours has an id and a time, as UPP wants it. */
-static void stamp(struct wb_arena *a, struct upp_message *m)
+static struct upp_llm *says_llm, *calls_llm;
+
+static int upp_no_op(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
+{
+    (void)call;
+    return upp_value_text(ret, UPP_STR("ok"), err);
+}
+
+static void make_llms(void)
+{
+    static const char            params[] = "{\"type\":\"object\"}";
+    static const struct upp_tool both[]   = {{"noop_a", "does nothing", params, NULL, false, upp_no_op, NULL, NULL},
+                                             {"noop_b", "does nothing", params, NULL, false, upp_no_op, NULL, NULL}};
+    struct upp_err               err      = {0};
+    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = says, .tools = both, .n_tools = 2), &says_llm, &err), &err);
+    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = calls, .tools = both, .n_tools = 2), &calls_llm, &err), &err);
+}
+
+static void generate(struct upp_llm *llm, unsigned times)
 {
     struct upp_err err = {0};
-    struct wb_uuid id;
-    char           text[WB_UUID_TEXT + 1];
-    must(wb_uuid_new(&id, &err), &err);
-    m->id      = wb_arena_dup(a, wb_uuid_text(id, text));
-    m->time_ms = wb_wall_ms();
-}
-
-/* One answer of a model, kept. */
-static void ask(const struct upp_model *model, const struct upp_message *const *messages, size_t n, struct wb_arena *a,
-                struct upp_message *ret)
-{
-    struct upp_err        err = {0};
-    struct upp_step      *step;
-    struct upp_step_event ev;
-    struct upp_tool_spec  specs[] = {tools[0].spec, tools[1].spec};
-    struct upp_request    req     = {
-               .messages = messages, .n_messages = n, .tools = specs, .n_tools = WB_LEN(specs), .attempt = 1};
-    struct upp_part *parts = wb_new_n(a, struct upp_part, 8);
-    int              r     = upp_step_open(model, &req, NULL, &step, &err);
-    *ret                   = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .parts = parts};
-    must(r, &err);
-    while ((r = upp_step_next(step, &ev, &err)) > 0)
-        switch (ev.kind) {
-        case UPP_STEP_PART_OPEN:
-            parts[ret->n_parts++] =
-                (struct upp_part){.kind = ev.part_kind, .id = wb_arena_dup(a, ev.id), .name = wb_arena_dup(a, ev.name)};
-            break;
-        case UPP_STEP_DELTA: { /* the scripts say each part in one delta */
-            parts[ev.part].text = wb_arena_dup(a, ev.text);
-            break;
-        }
-        case UPP_STEP_END:
-            ret->metadata = wb_arena_dup(a, ev.metadata);
-            break;
-        default:
-            break;
-        }
-    must(r, &err);
-    upp_step_close(step);
-    stamp(a, ret);
-}
-
-static void plain_says(unsigned times)
-{
     for (unsigned i = 0; i < times; i++) {
-        struct wb_arena           a     = WB_ARENA(1u << 20);
-        struct upp_message        input = hello, answer;
-        const struct upp_message *path  = &input;
-        stamp(&a, &input);
-        ask(says, &path, 1, &a, &answer);
-        bench_keep(&answer);
-        wb_arena_done(&a);
+        UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+        must(upp_ask(llm, UPP_STR("hello there"), &turn, &err), &err);
+        bench_keep(turn);
     }
 }
 
-static void plain_calls(unsigned times)
+static void upp_says(unsigned times)
 {
-    for (unsigned i = 0; i < times; i++) {
-        struct wb_arena           a       = WB_ARENA(1u << 20);
-        struct upp_message        input   = hello, first, results, last;
-        const struct upp_message *path[3] = {&input, &first, &results};
-        stamp(&a, &input);
-        ask(calls, path, 1, &a, &first);
-        struct upp_part *parts = wb_new_n(&a, struct upp_part, first.n_parts);
-        results                = (struct upp_message){.role = UPP_ROLE_TOOL, .parts = parts, .n_parts = first.n_parts};
-        for (size_t k = 0; k < first.n_parts; k++) {
-            struct wb_arena scratch = WB_ARENA(1u << 16);
-            yyjson_val     *v;
-            if (wj_read(&scratch, first.parts[k].text, NULL, &v, NULL) < 0)
-                exit(1);
-            wb_arena_done(&scratch);
-            parts[k] = (struct upp_part){.kind = UPP_PART_RESULT,
-                                         .id   = first.parts[k].id,
-                                         .name = first.parts[k].name,
-                                         .text = wb_arena_dup(&a, UPP_STR("\"ok\""))};
-        }
-        stamp(&a, &results);
-        ask(calls, path, 3, &a, &last);
-        bench_keep(&last);
-        wb_arena_done(&a);
-    }
+    generate(says_llm, times);
+}
+
+static void upp_calls(unsigned times)
+{
+    generate(calls_llm, times);
 }
 
 /* The least a delta costs: escaped into a line of a buffer. */
@@ -282,11 +233,8 @@ static void only(const char *what, unsigned times)
     static const struct {
         const char *name;
         void (*fn)(unsigned);
-    } things[] = {{"run", run_says},
-                  {"plain-run", plain_says},
-                  {"round", run_calls},
-                  {"plain-round", plain_calls},
-                  {"delta", run_talks}};
+    } things[] = {
+        {"run", run_says}, {"upp-run", upp_says}, {"round", run_calls}, {"upp-round", upp_calls}, {"delta", run_talks}};
     for (size_t i = 0; i < WB_LEN(things); i++)
         if (strcmp(things[i].name, what) == 0)
             things[i].fn(times);
@@ -296,6 +244,7 @@ int main(int argc, char **argv)
 {
     struct upp_err err = {0};
     make_models(&err);
+    make_llms();
     make_agent(0, UPP_STR("says"), says);
     make_agent(1, UPP_STR("calls"), calls);
     make_agent(2, UPP_STR("talks"), talks);
@@ -303,12 +252,14 @@ int main(int argc, char **argv)
     must(wr_engine_open(loop, UPP_OPTS(wr_engine_opts, .agent = find_agent), &engine, &err), &err);
     if (argc == 3)
         return only(argv[1], (unsigned)atoi(argv[2])), 0;
-    BENCH(.name = "run without tools", .product = run_says, .floor = plain_says, .times = 20000, .goal_ratio = 2);
-    BENCH(.name = "run with a round of 2 tools", .product = run_calls, .floor = plain_calls, .times = 10000,
+    BENCH(.name = "run without tools", .product = run_says, .floor = upp_says, .times = 20000, .goal_ratio = 2);
+    BENCH(.name = "run with a round of 2 tools", .product = run_calls, .floor = upp_calls, .times = 10000,
           .goal_ratio = 2);
     BENCH(.name = "delta to one uap reader", .product = run_talks, .floor = plain_frames, .times = 5 * DELTAS,
           .goal_ns = 150);
     weft_loop_close(loop);
+    upp_llm_free(says_llm);
+    upp_llm_free(calls_llm);
     upp_model_free(says);
     upp_model_free(calls);
     upp_model_free(talks);
