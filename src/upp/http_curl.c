@@ -591,6 +591,9 @@ static CURLcode set_request(struct upp_http_call *c, const char *url, const char
     const struct upp_http_request *q = &c->req;
     CURLcode                       r = CURLE_OK;
     SET(CURLOPT_URL, url);
+    /* Streams that begin at the same time share one connection where TLS's handshake says that it can be shared;
+     * without TLS nothing would say so, and each would wait for the one before it. */
+    SET(CURLOPT_PIPEWAIT, strncmp(url, "https:", 6) == 0 ? 1L : 0L);
     /* Closing a call does not wait for the thread that looks up its name, which may take long; one that has only an
      * address to look at is waited for, so that none is left behind without need. */
     SET(CURLOPT_QUICK_EXIT, is_number(c->host) ? 0L : 1L);
