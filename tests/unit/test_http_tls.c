@@ -87,7 +87,7 @@ TEST(outgoing_tls_the_variable_names_the_ca)
 }
 
 /* A body that lasts until the connection closes has no end of its own, and libcurl does not ask for TLS's word of
- * good-bye: whoever reads must know when an answer is whole. With a length or chunks a cut is seen. */
+ * good-bye (newer ones do): whoever reads must know when an answer is whole. With a length or chunks a cut is seen. */
 TEST(outgoing_tls_a_connection_that_is_cut)
 {
     static const struct faults_step half[]   = {SEND("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nhalf"),
@@ -113,7 +113,8 @@ TEST(outgoing_tls_a_connection_that_is_cut)
         CALLED(got);
         int r = post(path, faults_url(s, "/"), &got, &err);
         test_note("case %zu: %s", i, err.msg);
-        CHECK_INT(r, cases[i].code);
+        if (cases[i].steps != cut || r != -UPP_ENET)
+            CHECK_INT(r, cases[i].code);
         CHECK_STR(wb_buf_str(&got.body), UPP_STR("half"));
     }
 }
