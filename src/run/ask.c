@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "base/uuid.h"
 #include "model/upp_json.h"
 #include "run/internal.h"
@@ -273,12 +274,24 @@ static void add_usage(struct upp_usage *to, const struct upp_usage *u)
     to->cache_write += u->cache_write;
 }
 
+/* A switch of vendor in mid-thread is told once a run: the first call of its first step has all of the past. */
+static void tell_loss(void *arg, const struct upp_loss *loss)
+{
+    const struct asking *a = arg;
+    char                 id[WB_UUID_TEXT + 1];
+    if (a->run->pub.state.step == 0 && a->request.attempt == 1)
+        wb_log(WB_WARN, "something said earlier does not go to this model",
+               WB_LS("run", wb_uuid_text(a->run->row.id, id)), WB_LU("message", loss->message),
+               WB_LU("part", loss->part), WB_LZ("what", loss->what), WB_LZ("why", loss->why));
+}
+
 static int make_request(struct asking *a, struct upp_err *err)
 {
     struct wr_run               *run   = a->run;
     const struct weft_agent_def *agent = run->pub.agent;
     size_t                       n     = a->opts && a->opts->no_tools ? 0 : agent->n_tools;
-    a->request                         = (struct upp_request){.system = agent->system, .params = agent->params};
+    a->request =
+        (struct upp_request){.system = agent->system, .params = agent->params, .on_loss = tell_loss, .on_loss_arg = a};
     if (a->opts)
         a->request.structure = a->opts->structure;
     struct upp_tool_spec *specs = n ? wb_new_n(&run->memory, struct upp_tool_spec, n) : NULL;

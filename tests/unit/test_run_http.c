@@ -4,6 +4,7 @@
 #include <upp/provider.h>
 
 #include "base/defs.h"
+#include "base/log.h"
 #include "base/str.h"
 #include "stores/memory.h"
 #include "support/faults.h"
@@ -125,4 +126,66 @@ TEST_WITH(run_over_http_is_cancelled_in_mid_answer, .no_torture = "run_cancel* a
     wb_buf_done(&s.events);
     CHECK(ok);
     CHECK_INT(asked, 1);
+}
+
+/* ---- A switch of vendor ------------------------------------------------------------------------------------ */
+
+struct heard {
+    struct faults *server;
+    struct wb_buf  lines;
+};
+
+static void hear(void *arg, enum wb_log_level level, struct upp_str line)
+{
+    (void)level;
+    wb_buf_add(&((struct heard *)arg)->lines, line);
+}
+
+static WEFT_SUSPENDS int with_a_past(void *arg, struct upp_err *err)
+{
+    struct heard             *h       = arg;
+    struct upp_part           said[]  = {{.kind = UPP_PART_REASONING, .text = UPP_STR("another vendor's thoughts")},
+                                          {.kind = UPP_PART_TEXT, .text = UPP_STR("yes")}};
+    struct upp_part           ask     = {.kind = UPP_PART_TEXT, .text = UPP_STR("and now?")};
+    const struct upp_message  earlier = {.role = UPP_ROLE_ASSISTANT, .parts = said, .n_parts = 2};
+    const struct upp_message *past[]  = {&earlier};
+    const struct upp_message  input   = {.role = UPP_ROLE_USER, .parts = &ask, .n_parts = 1};
+    struct wr_start           what    = {.owner = rig_owner,
+                                         .agent = UPP_STR("main"), .input = &input, .history = past, .n_history = 1};
+    struct wr_started         started;
+    struct rig                rig = {0};
+    uint8_t                   status;
+    int                       r = rig_agent(&rig, "main", NULL, err);
+    if (r >= 0) {
+        upp_model_free(WB_TAKE(rig.models[0]));
+        r = upp_model_new(upp_anthropic("m", .base_url = faults_url(h->server, ""), .api_key = "k"), &rig.models[0],
+                          err);
+        rig.agents[0].model = rig.models[0];
+    }
+    if (r >= 0)
+        r = rig_open(&rig, weft_loop_current(), NULL, err);
+    if (r >= 0)
+        r = wr_start(rig.engine, &what, &started, err);
+    if (r >= 0)
+        r = wr_wait(rig.engine, &rig_owner, started.run, &status, err);
+    rig_close(&rig);
+    return r == -UPP_ENOTFOUND ? 0 : r; /* without a store a run that has ended is gone */
+}
+
+/* covers: UPP-13 */
+TEST_WITH(run_over_http_tells_what_another_vendor_said, .no_torture = "it is about a line in the log")
+{
+    FAULTS_SERVER(server, FAULTS_REPLY(busy));
+    struct heard   h   = {.server = server, .lines = WB_BUF(1 << 20)};
+    struct upp_err err = {0};
+    wb_log_setup(WB_WARN, WB_LOG_TEXT, -1);
+    wb_log_to(hear, &h);
+    int r = test_on_loop(with_a_past, &h, &err);
+    wb_log_to(NULL, NULL);
+    wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
+    test_note("%s: %.*s", err.msg, UPP_FMT(wb_buf_str(&h.lines)));
+    bool ok = r >= 0 && wb_str_find(wb_buf_str(&h.lines), UPP_STR("does not go to this model"), 0) != SIZE_MAX &&
+                                    wb_str_find(wb_buf_str(&h.lines), UPP_STR("reasoning"), 0) != SIZE_MAX;
+    wb_buf_done(&h.lines);
+    CHECK(ok);
 }
