@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/crash.h"
 #include "base/defs.h"
@@ -83,6 +84,13 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
+/* While a call to a vendor is under way its key is also in buffers of libraries: no core file is to have it. */
+static void leave_no_core(void)
+{
+    if (!getenv("WEFT_CORE"))
+        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}); /* lowering a limit cannot fail */
+}
+
 int main(int argc, char **argv)
 {
     struct upp_err err = {0};
@@ -108,6 +116,7 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (asks_for_help(argv[i]))
             return flushed(help(c->name));
+    leave_no_core();
     if (weft_global_init(NULL, &err) < 0 || wb_crash_arm(getenv("WEFT_CRASHPOINT"), &err) < 0)
         return cli_fail(c, &err);
     return flushed(c->run(c, argc - 1, argv + 1));

@@ -185,6 +185,12 @@ def test_signs_of_life(s):
     assert s.good("GET", "/readyz") == {"status": "ok"}
 
 
+def test_it_leaves_no_core_file(s):
+    with open(f"/proc/{s.process.pid}/limits", encoding="ascii") as limits:
+        line, = [line for line in limits if line.startswith("Max core file size")]
+    assert line.split()[4:6] == ["0", "0"], line
+
+
 def test_the_unix_socket_has_the_same_routes(s):
     with socket.socket(socket.AF_UNIX) as u:
         u.connect(f"{HERE}/serve.db.sock")
