@@ -59,11 +59,19 @@ static void skip_mark(struct ww_frames *f)
     f->begun = true;
 }
 
-/* The next whole line, without its end: 1; 0: there is none yet. The last one of a body may lack its end. */
-static int take_line(struct ww_frames *f, bool last, struct upp_str *ret)
+static int too_long(const struct ww_frames *f, struct upp_err *err)
+{
+    return upp_fail(err, UPP_ELIMIT, "an event of the stream is longer than %zu bytes", f->max);
+}
+
+/* The next whole line, without its end: 1; 0: there is none yet. The last one of a body may lack its end. What is too
+ * long is so at the same byte however it came: whether a line belongs to an event is known only at its end. */
+static int take_line(struct ww_frames *f, bool last, struct upp_str *ret, struct upp_err *err)
 {
     if (f->cr && f->line < f->bytes.n) {
-        f->line += f->bytes.p[f->line] == '\n';
+        bool lf = f->bytes.p[f->line] == '\n';
+        f->event += lf && f->event == f->line; /* between two events it belongs to none */
+        f->line += lf;
         f->cr   = false;
         f->seen = f->seen < f->line ? f->line : f->seen;
     }
@@ -74,6 +82,8 @@ static int take_line(struct ww_frames *f, bool last, struct upp_str *ret)
             return 0;
         end = f->bytes.n;
     }
+    if (end - f->event > f->max)
+        return too_long(f, err);
     if (!f->begun) /* a line has ended, so all of a mark is here */
         skip_mark(f);
     *ret = wb_str(f->bytes.p + f->line, end - f->line);
@@ -88,11 +98,6 @@ static void begin_event(struct ww_frames *f)
     f->event    = f->line;
     f->n_data   = 0;
     f->has_name = false;
-}
-
-static int too_long(const struct ww_frames *f, struct upp_err *err)
-{
-    return upp_fail(err, UPP_ELIMIT, "an event of the stream is longer than %zu bytes", f->max);
 }
 
 /* ---- Server-sent events --------------------------------------------------------------------------------------- */
@@ -167,7 +172,8 @@ static int give_event(struct ww_frames *f, struct ww_frame *ret, struct upp_err 
 static int next_sse(struct ww_frames *f, bool last, struct ww_frame *ret, struct upp_err *err)
 {
     struct upp_str line;
-    while (take_line(f, last, &line)) {
+    int            r;
+    while ((r = take_line(f, last, &line, err)) > 0) {
         if (line.n)
             take_field(f, line);
         else if (f->n_data || f->has_name)
@@ -175,6 +181,8 @@ static int next_sse(struct ww_frames *f, bool last, struct ww_frame *ret, struct
         if (!f->n_data && !f->has_name)
             begin_event(f); /* comments and blank lines between events are no part of one */
     }
+    if (r < 0)
+        return r;
     if (last && (f->n_data || f->has_name))
         return give_event(f, ret, err);
     return f->bytes.n - f->event > f->max ? too_long(f, err) : 0;
@@ -186,16 +194,15 @@ static int next_sse(struct ww_frames *f, bool last, struct ww_frame *ret, struct
 static int next_line(struct ww_frames *f, bool last, struct ww_frame *ret, struct upp_err *err)
 {
     struct upp_str line;
-    while (take_line(f, last, &line)) {
+    int            r;
+    while ((r = take_line(f, last, &line, err)) > 0) {
         begin_event(f);
-        if (line.n > f->max)
-            return too_long(f, err);
         if (line.n) {
             *ret = (struct ww_frame){.data = line};
             return 1;
         }
     }
-    return f->bytes.n - f->event > f->max ? too_long(f, err) : 0;
+    return r < 0 ? r : f->bytes.n - f->event > f->max ? too_long(f, err) : 0;
 }
 
 int ww_frames_next(struct ww_frames *f, struct ww_frame *ret, struct upp_err *err)
