@@ -90,8 +90,8 @@ struct upp_provider_opts {
     const char                 *base_url;    /* the API's root or the whole endpoint. NULL: the provider's own */
     const char                 *api;         /* openai: "responses" (NULL: this) or "chat" */
     const char                 *api_version; /* anthropic: "2023-06-01" (NULL: this), "2026-10-21" */
-    const char                 *auth;        /* anthropic: "x-api-key" or "bearer"; NULL: as the version wants it */
-    const char                 *api_key;     /* NULL: `keys`, else the provider's environment variable */
+    const char                 *auth;    /* how the key is sent; NULL: as the vendor wants it (docs/configuration.md) */
+    const char                 *api_key; /* NULL: `keys`, else the provider's environment variable */
     struct upp_keys             keys;
     const struct upp_header    *headers; /* more of them; one with no value takes the provider's own away */
     size_t                      n_headers;
