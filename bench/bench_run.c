@@ -32,10 +32,10 @@ static void must(int r, const struct upp_err *err)
 
 /* ---- Agents ------------------------------------------------------------------------------------------------------ */
 
-static WEFT_SUSPENDS int no_op(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
+static WEFT_SUSPENDS int no_op(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     (void)call;
-    return weft_result_text(ret, UPP_STR("ok"), err);
+    return upp_value_text(ret, UPP_STR("ok"), err);
 }
 
 #define SPEC(name_)                                                                                                    \
@@ -43,12 +43,12 @@ static WEFT_SUSPENDS int no_op(const struct weft_call *call, struct weft_result 
         .name = UPP_STR_INIT(name_), .description = UPP_STR_INIT("does nothing"),                                      \
                                                                  .parameters = UPP_STR_INIT("{\"type\":\"object\"}")   \
     }
-static const struct weft_tool tools[] = {{.spec = SPEC("noop_a"), .run = no_op},
-                                         {.spec = SPEC("noop_b"), .run = no_op}};
+static const struct wr_tool tools[] = {{.spec = SPEC("noop_a"), .base = {.run = no_op}},
+                                       {.spec = SPEC("noop_b"), .base = {.run = no_op}}};
 
-static struct weft_agent_def agents[3];
+static struct wr_agent_def agents[3];
 
-static const struct weft_agent_def *find_agent(void *arg, struct upp_str name)
+static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 {
     (void)arg;
     for (size_t i = 0; i < WB_LEN(agents); i++)
@@ -59,10 +59,10 @@ static const struct weft_agent_def *find_agent(void *arg, struct upp_str name)
 
 static void make_agent(size_t i, struct upp_str name, const struct upp_model *model)
 {
-    agents[i] = (struct weft_agent_def){.name = name,
-                                        .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = model,
-                                                      .strategy = &weft_strategy_loop, .tools = tools,
-                                                      .n_tools = WB_LEN(tools)};
+    agents[i] =
+        (struct wr_agent_def){.name = name,
+                              .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = model,
+                                            .strategy = &weft_strategy_loop, .tools = tools, .n_tools = WB_LEN(tools)};
 }
 
 /* ---- Runs
@@ -146,18 +146,13 @@ static void run_talks(unsigned times)
 
 static struct upp_llm *says_llm, *calls_llm;
 
-static int upp_no_op(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
-{
-    (void)call;
-    return upp_value_text(ret, UPP_STR("ok"), err);
-}
-
 static void make_llms(void)
 {
     static const char            params[] = "{\"type\":\"object\"}";
-    static const struct upp_tool both[]   = {{"noop_a", "does nothing", params, NULL, false, upp_no_op, NULL, NULL},
-                                             {"noop_b", "does nothing", params, NULL, false, upp_no_op, NULL, NULL}};
-    struct upp_err               err      = {0};
+    static const struct upp_tool both[]   = {
+          {.name = "noop_a", .description = "does nothing", .parameters = params, .run = no_op},
+          {.name = "noop_b", .description = "does nothing", .parameters = params, .run = no_op}};
+    struct upp_err err = {0};
     must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = says, .tools = both, .n_tools = 2), &says_llm, &err), &err);
     must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = calls, .tools = both, .n_tools = 2), &calls_llm, &err), &err);
 }

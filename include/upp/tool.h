@@ -27,6 +27,9 @@ UPP_API int upp_value_json(struct upp_value *v, struct upp_str json, struct upp_
 UPP_API int upp_value_printf(struct upp_value *v, struct upp_err *err, const char *fmt, ...)
     UPP_PRINTF(3, 4) UPP_MUST_CHECK;
 
+/* What was written is an error that the model shall see. */
+UPP_API void upp_value_error(struct upp_value *v);
+
 /* What it is now, as JSON; borrowed until it is written again. For on_after. */
 UPP_API struct upp_str upp_value_get(const struct upp_value *v);
 
@@ -57,7 +60,8 @@ struct upp_tool {
     bool        blocking;   /* takes a while: it runs beside the others of its round, in a thread of its own */
     int (*run)(struct upp_call *call, struct upp_value *ret, struct upp_err *err);
     int (*approval)(struct upp_call *call, struct upp_err *err); /* 1: yes, 0: no, <0: it failed. NULL: yes */
-    void *arg;
+    void       *arg;
+    const void *extra; /* of a layer above: libupp does not look at it */
 };
 
 #define UPP_TOOL(fn, about, params)                                                                                    \

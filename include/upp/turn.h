@@ -36,6 +36,10 @@ struct upp_turn {
     size_t                      n_losses;
 };
 
+/* A turn of one's own, from a struct that the caller filled in: all of it is copied, messages get ids and times where
+ * they have none, and the response is the last assistant message. */
+UPP_API int upp_turn_copy(const struct upp_turn *t, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
+
 UPP_API void upp_turn_free(struct upp_turn *t); /* NULL is fine */
 UPP_API void upp_turn_freep(struct upp_turn **t);
 

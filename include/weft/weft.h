@@ -3,8 +3,10 @@
 #define WEFT_WEFT_H
 
 #include <upp/upp.h>
+#include <weft/agent.h>
+#include <weft/execution.h>
 #include <weft/fiber.h>
+#include <weft/middleware.h>
 #include <weft/runtime.h>
-#include <weft/strategy.h>
 
 #endif

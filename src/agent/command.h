@@ -11,7 +11,7 @@
 #ifndef WA_COMMAND_H
 #define WA_COMMAND_H
 
-#include <weft/strategy.h>
+#include "run/def.h"
 
 #include "base/buf.h"
 #include "base/secret.h"
@@ -72,9 +72,8 @@ WEFT_SUSPENDS int wa_command_run(const struct wa_command *c, struct upp_str argu
 int wa_command_tell(const struct wa_command_end *e, struct wb_buf *text, bool *json, bool *failed,
                     struct upp_err *err) UPP_MUST_CHECK;
 
-/* Both as the run() of a weft_tool whose `arg` is the command. */
-WEFT_SUSPENDS int wa_command_call(const struct weft_call *call, struct weft_result *ret,
-                                  struct upp_err *err) UPP_MUST_CHECK;
+/* Both as the run() of a tool whose `arg` is the command. */
+WEFT_SUSPENDS int wa_command_call(struct upp_call *call, struct upp_value *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Where weft-reaper is: $WEFT_REAPER, beside the running program, or where it was installed. A NUL follows that is not
  * counted. -UPP_ENOTFOUND. */

@@ -61,18 +61,18 @@ int wa_command_tell(const struct wa_command_end *e, struct wb_buf *text, bool *j
     return wb_buf_check(text, err);
 }
 
-WEFT_SUSPENDS int wa_command_call(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
+WEFT_SUSPENDS int wa_command_call(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     WB_CLEANUP(wa_command_end_done) struct wa_command_end end = {0};
-    int  r = wa_command_run(call->arg, call->arguments, call->key, &end, err);
+    int  r = wa_command_run(call->arg, call->arguments, weft_call_key(call), &end, err);
     bool json, failed;
     if (r < 0)
         return r;
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(3 * end.out.max + 4 * WA_COMMAND_TAIL); /* U+FFFD is 3 bytes */
     r                                          = wa_command_tell(&end, &text, &json, &failed, err);
     if (r == 0)
-        r = (json ? weft_result_json : weft_result_text)(ret, wb_buf_str(&text), err);
+        r = (json ? upp_value_json : upp_value_text)(ret, wb_buf_str(&text), err);
     if (r == 0 && failed)
-        weft_result_is_error(ret);
+        upp_value_error(ret);
     return r;
 }

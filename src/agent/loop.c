@@ -1,5 +1,5 @@
 /* agent/loop.c — UAP-5.2: ask, run tools, until there are no more calls. */
-#include <weft/strategy.h>
+#include <weft/execution.h>
 
 #include "base/defs.h"
 
@@ -7,7 +7,7 @@ enum { ITERATIONS = 10 };
 
 static uint32_t rounds(const struct weft_run *run)
 {
-    const struct weft_loop_strategy *opts = run->agent->strategy->opts;
+    const struct weft_strategy_loop_opts *opts = run->opts;
     return opts && opts->max_iterations ? opts->max_iterations : ITERATIONS;
 }
 
@@ -19,7 +19,7 @@ static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
         int                      r = weft_run_ask(run, "act", NULL, &reply, err);
         if (r < 0)
             return r;
-        if (!reply->n_calls || !run->agent->n_tools)
+        if (!reply->n_calls || !run->has_tools)
             return 0;
         if (run->state.step >= rounds(run))
             return upp_fail(err, UPP_EINVALID, "Tool execution exceeded maximum iterations (%u)", rounds(run));
@@ -34,7 +34,7 @@ static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
 
 const struct weft_strategy weft_strategy_loop = {.name = "loop", .execute = execute};
 
-struct weft_strategy weft_loop_with(const struct weft_loop_strategy *opts)
+struct weft_strategy weft_loop_with(const struct weft_strategy_loop_opts *opts)
 {
     return (struct weft_strategy){.name = "loop", .execute = execute, .opts = opts};
 }

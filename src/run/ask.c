@@ -118,7 +118,7 @@ static int ended(struct asking *a, const struct upp_step_event *ev, struct upp_e
     struct wb_arena *m              = &a->run->memory;
     a->end                          = *ev;
     a->end.metadata                 = wb_arena_dup(m, ev->metadata);
-    a->end.data                     = wb_arena_dup(m, ev->data);
+    a->end.data                     = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
     a->open->entry.message.metadata = a->end.metadata;
     a->open->entry.data             = a->end.data;
     go_on_air(a);
@@ -149,7 +149,7 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
     struct upp_step_event                         ev;
-    int r = upp_step_open(a->run->pub.agent->model, &a->request, &a->run->engine->wait, &step, err);
+    int r = upp_step_open(a->run->model, &a->request, &a->run->engine->wait, &step, err);
     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
         r = take(a, &ev, err);
         if (r < 0)
@@ -204,7 +204,7 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
 
 static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
 {
-    struct upp_retry *retry = a->run->pub.agent->model->retry;
+    struct upp_retry *retry = a->run->model->retry;
     struct upp_err    own, *why = err ? err : &own;
     for (unsigned n = a->run->voids + 1;; n++) {
         uint64_t wait_ms = upp_retry_before(retry);
@@ -232,6 +232,44 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
         if (r < 0)
             return r;
     }
+}
+
+/* ---- Said whole ------------------------------------------------------------------------------------------------ */
+
+static int say_part(struct wr_open *o, uint32_t i, const struct upp_part *p, struct upp_err *err)
+{
+    struct upp_step_event ev = {
+        .kind = UPP_STEP_PART_OPEN, .part = i, .part_kind = p->kind, .id = p->id, .name = p->name, .media = p->media};
+    int r = wr_open_part(o, &ev, err);
+    if (r >= 0 && p->text.n)
+        r = wr_open_delta(o, i, p->text, err);
+    return r < 0 ? r : wr_open_close(o, i, p->metadata, err);
+}
+
+static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *err);
+
+int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, struct upp_err *err)
+{
+    struct asking   a    = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
+    struct wr_said *said = NULL;
+    int             r    = wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
+    if (r >= 0)
+        r = open_message(&a, err);
+    if (r < 0)
+        return r;
+    a.open->entry.message.id       = wb_arena_dup(&run->memory, m->id);
+    a.open->entry.message.metadata = wb_arena_dup(&run->memory, m->metadata);
+    for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
+        r = say_part(a.open, i, &m->parts[i], err);
+    if (r >= 0)
+        r = wb_arena_check(&run->memory, err);
+    if (r >= 0)
+        r = into_draft(&a, &said, err);
+    if (r < 0) {
+        wr_open_free(run->engine, a.open);
+        return r;
+    }
+    return wb_vec_push(&run->said, said, WR_CALLS) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the journal");
 }
 
 /* ---- Into the draft ------------------------------------------------------------------------------------------ */
@@ -263,15 +301,13 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
         said->reply.n_calls += !p->cut;
     *ret = said;
-    return wr_path_add(run, m, err);
-}
-
-static void add_usage(struct upp_usage *to, const struct upp_usage *u)
-{
-    to->input += u->input;
-    to->output += u->output;
-    to->cache_read += u->cache_read;
-    to->cache_write += u->cache_write;
+    if (entry->audience == WM_AUDIENCE_ALL) {
+        if (a->end.data.n)
+            run->data = a->end.data;
+        return wr_mine_add(run, m, err);
+    }
+    int bad = wb_str_eq(a->phase, UPP_STR("reason")) ? wr_reasoned(run, m, err) : 0;
+    return bad < 0 ? bad : wr_path_add(run, m, err);
 }
 
 /* A switch of vendor in mid-thread is told once a run: the first call of its first step has all of the past. */
@@ -285,15 +321,22 @@ static void tell_loss(void *arg, const struct upp_loss *loss)
                WB_LU("part", loss->part), WB_LZ("what", loss->what), WB_LZ("why", loss->why));
 }
 
+static struct upp_str structure_of(const struct asking *a)
+{
+    if (a->opts && a->opts->structure.n)
+        return a->opts->structure;
+    bool none = a->opts && (a->opts->no_structure || a->opts->scaffolding);
+    return none ? (struct upp_str){0} : a->run->def->structure;
+}
+
 static int make_request(struct asking *a, struct upp_err *err)
 {
-    struct wr_run               *run   = a->run;
-    const struct weft_agent_def *agent = run->pub.agent;
-    size_t                       n     = a->opts && a->opts->no_tools ? 0 : agent->n_tools;
+    struct wr_run             *run   = a->run;
+    const struct wr_agent_def *agent = run->def;
+    size_t                     n     = a->opts && a->opts->no_tools ? 0 : agent->n_tools;
     a->request =
-        (struct upp_request){.system = agent->system, .params = agent->params, .on_loss = tell_loss, .on_loss_arg = a};
-    if (a->opts)
-        a->request.structure = a->opts->structure;
+        (struct upp_request){.system = agent->system, .params = run->params, .on_loss = tell_loss, .on_loss_arg = a};
+    a->request.structure        = structure_of(a);
     struct upp_tool_spec *specs = n ? wb_new_n(&run->memory, struct upp_tool_spec, n) : NULL;
     if (n && !specs)
         return wb_arena_check(&run->memory, err);
@@ -337,7 +380,7 @@ static int add_prompt(struct asking *a, struct upp_err *err)
 
 static int step_start(struct wr_run *run, struct upp_err *err)
 {
-    const struct weft_hooks *h = run->pub.agent->hooks;
+    const struct weft_hooks *h = run->pub.hooks;
     if (run->step_dirty || !h || !h->on_step_start)
         return 0;
     return h->on_step_start(h->arg, &run->pub, run->pub.state.step + 1, err);
@@ -356,7 +399,6 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
         r = make_request(a, err);
     if (r >= 0)
         r = attempts(a, err);
-    run->pub.state.cycles++;
     struct wr_said *said = NULL;
     if (r >= 0)
         r = into_draft(a, &said, err);
@@ -370,8 +412,9 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
         drop_message(a);
     if (r < 0)
         return r;
-    add_usage(&run->step_usage, &said->reply.usage);
-    add_usage(&run->pub.state.usage, &said->reply.usage);
+    r = wr_cycle_add(run, &said->reply.usage, err);
+    if (r < 0)
+        return r;
     if (!wb_vec_push(&run->said, said, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
     return 0;
@@ -387,8 +430,8 @@ int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_
             *ret = &run->said.p[i]->reply;
             return 0;
         }
-    if (!pub->agent->model)
-        return upp_fail(err, UPP_EINVALID, "agent %.*s has no model", UPP_FMT(pub->agent->name));
+    if (!run->model)
+        return upp_fail(err, UPP_EINVALID, "agent %.*s has no model", UPP_FMT(run->def->name));
     int r = ask(&a, err);
     if (r < 0)
         return r;

@@ -49,10 +49,10 @@ static int draft_begin(struct wr_run *child, struct upp_str task, struct upp_err
     *m               = e->message;
     child->pub.input = m;
     child->loaded    = true;
-    return wr_path_add(child, m, err);
+    return wr_mine_add(child, m, err);
 }
 
-static struct wm_run child_row(const struct wr_run *parent, const struct wr_call *call, const struct weft_tool *tool)
+static struct wm_run child_row(const struct wr_run *parent, const struct wr_call *call, const struct wr_tool *tool)
 {
     return (struct wm_run){.id         = call->child,
                            .root       = parent->tree->root,
@@ -117,12 +117,12 @@ static WEFT_SUSPENDS int go_on(struct wr_run *child, struct upp_err *err)
 }
 
 /* The last thing it said, or why it failed. */
-static int last_words(const struct wr_run *child, int result, const struct upp_err *why, struct weft_result *ret,
+static int last_words(const struct wr_run *child, int result, const struct upp_err *why, struct upp_value *ret,
                       struct upp_err *err)
 {
     if (result < 0) {
-        weft_result_is_error(ret);
-        return weft_result_text(ret, wb_cstr(why->msg), err);
+        upp_value_error(ret);
+        return upp_value_text(ret, wb_cstr(why->msg), err);
     }
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
     struct upp_str                            text = UPP_STR("");
@@ -131,7 +131,7 @@ static int last_words(const struct wr_run *child, int result, const struct upp_e
             text = wm_message_text(&a, child->path.p[i]);
             break;
         }
-    return weft_result_text(ret, text, err);
+    return upp_value_text(ret, text, err);
 }
 
 static int had_ended(const struct wr_run *child, struct upp_err *why)
@@ -154,7 +154,7 @@ static int give_pending(struct wr_run *parent, const struct wr_run *child, struc
     return wb_arena_check(&parent->memory, err);
 }
 
-static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, struct weft_result *ret, struct upp_err *err)
+static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, struct upp_value *ret, struct upp_err *err)
 {
     struct upp_err why = {0};
     if (wm_status_ended(child->row.status))
@@ -182,8 +182,8 @@ static WEFT_SUSPENDS int find_row(struct wr_run *parent, struct wr_call *call, s
              : upp_fail(err, UPP_ENOTFOUND, "there is no store");
 }
 
-int wr_child(struct wr_run *parent, struct wr_call *call, const struct weft_tool *tool, struct upp_str arguments,
-             struct weft_result *ret, struct upp_err *err)
+int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool, struct upp_str arguments,
+             struct upp_value *ret, struct upp_err *err)
 {
     if (parent->row.depth + 1u > parent->engine->opts.max_depth)
         return upp_fail(err, UPP_ELIMIT, "agents ask agents more than %u deep", parent->engine->opts.max_depth);

@@ -51,13 +51,6 @@ int64_t wr_now(struct wr_run *run)
     return run->time_ms;
 }
 
-int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
-{
-    if (!wb_vec_push(&run->path, m, UINT32_MAX))
-        return upp_fail(err, UPP_ENOMEM, "no memory for the path");
-    return 0;
-}
-
 /* ---- Flushing -------------------------------------------------------------------------------------------- */
 
 /* What a flush works with. */

@@ -72,7 +72,7 @@ struct wr_counts wr_engine_counts(const struct wr_engine *e)
     return c;
 }
 
-const struct weft_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name)
+const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name)
 {
     return e->opts.agent(e->opts.arg, name);
 }
@@ -110,6 +110,9 @@ static struct wr_tree *take_tree(struct wr_engine *e)
 static void tree_free(struct wr_tree *t)
 {
     struct wr_spares *s = &t->engine->spares;
+    if (t->outcome)
+        upp_turn_free(t->outcome->turn);
+    wb_free(t->outcome);
     if (s->n_trees == WR_SPARES || t->memory.used > WR_SPARE_BYTES) {
         wb_arena_done(&t->memory);
         wb_free(t);

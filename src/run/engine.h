@@ -10,7 +10,7 @@
 #ifndef WR_ENGINE_H
 #define WR_ENGINE_H
 
-#include <weft/strategy.h>
+#include "run/def.h"
 
 #include "log/log.h"
 
@@ -21,7 +21,7 @@ struct wr_engine_opts {
     struct wl_store *store; /* NULL: runs live in memory alone, and only as long as somebody has them */
 
     /* The definition of an agent that is now in force, or NULL. It must stay as it is while runs use it. */
-    const struct weft_agent_def *(*agent)(void *arg, struct upp_str name);
+    const struct wr_agent_def *(*agent)(void *arg, struct upp_str name);
     void *arg;
 
     uint8_t  durability;  /* enum wm_durability; 0: WM_SYNC */
@@ -61,18 +61,26 @@ struct wr_start {
     const unsigned char             *body;       /* SHA-256 of the request's body, with a key */
     const struct upp_message *const *history;    /* before the input, where there is no store; borrowed until it ends */
     size_t                           n_history;
+    bool                             wants_turn; /* wr_join will be called */
 };
 
 struct wr_started {
     struct wb_uuid run, thread;
     bool           joined; /* an earlier request with the same key had started it */
     bool           queued;
+
+    struct wr_tree *tree; /* with wants_turn, unless it joined or was queued: for wr_join and wr_leave */
 };
 
 /* C1. -UPP_ENOTFOUND: no such thread or agent. -UPP_EBUSY: a run holds the thread (err names it), or the queue is full.
  * -UPP_EREFUSED: the key was used with another body. */
 WEFT_SUSPENDS int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret,
                            struct upp_err *err) UPP_MUST_CHECK;
+
+/* Waits for the run: what it came to, and its turn, which is the caller's from then on; NULL: nothing was said.
+ * -UPP_EWAIT: it waits for an answer from outside. -UPP_ECANCELED with a turn: it was cancelled. */
+WEFT_SUSPENDS int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
+void              wr_leave(struct wr_tree *t); /* NULL is fine */
 
 /* ---- Looking, cancelling, answering ---------------------------------------------------------------------- */
 

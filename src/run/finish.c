@@ -6,18 +6,23 @@
 #include "model/upp_json.h"
 #include "run/internal.h"
 
-int wr_execute(struct wr_run *run, struct upp_err *err)
+static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
 {
-    const struct weft_agent_def *agent = run->pub.agent;
-    if (!agent)
+    if (!run->def)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(run->row.agent));
     if (run->row.cancel)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Taken up between two steps: had the hook said that it is enough? */
-    const struct weft_hooks *h = agent->hooks;
-    if (run->pub.state.step && !run->step_dirty && !run->said.n && h && h->stop && h->stop(h->arg, &run->pub))
-        return 0;
-    return agent->strategy->execute(&run->pub, err);
+    int r = run->pub.state.step && !run->step_dirty && !run->said.n ? wr_enough(run, err) : 0;
+    if (r)
+        return r < 0 ? r : 0;
+    return run->def->strategy->execute(&run->pub, err);
+}
+
+int wr_execute(struct wr_run *run, struct upp_err *err)
+{
+    int r = work_on(run, err);
+    return run->def ? wr_conclude(run, r, err) : r;
 }
 
 /* ---- Repairs ---------------------------------------------------------------------------------------------- */
@@ -82,7 +87,7 @@ static int repair_message(struct wr_run *run, const struct wr_said *said, bool c
     return 0;
 }
 
-static int repair(struct wr_run *run, bool canceled, struct upp_err *err)
+int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err)
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < run->said.n; i++)
@@ -105,7 +110,7 @@ static struct upp_str error_json(struct wr_run *run, const struct upp_err *why)
 
 static int last_records(struct wr_run *run, uint8_t status, const struct upp_err *why, struct upp_err *err)
 {
-    int              r  = repair(run, status == WM_CANCELED, err);
+    int              r  = wr_repair(run, status == WM_CANCELED, err);
     struct wm_event *ev = r >= 0 ? wr_draft_record(run, WM_RUN, err) : NULL;
     if (!ev)
         return r < 0 ? r : -UPP_ENOMEM;
@@ -156,18 +161,20 @@ static uint8_t status_of(const struct wr_run *run, int result)
     return result >= 0 ? WM_COMPLETED : WM_FAILED;
 }
 
-/* The step with which the run completes ends in the same row as the run: the hooks hear of it before. */
-static int last_step(struct wr_run *run, const struct weft_hooks *h, struct upp_err *err)
+/* Whoever waits for the turn gets it, or what there is of it. */
+static void hand_over(struct wr_run *run, int result, const struct upp_err *why)
 {
-    int r = 0;
-    if (run->step_dirty) {
-        r = repair(run, false, err);
-        if (r >= 0)
-            r = wr_step_close(run, err);
-        if (r >= 0 && h && h->on_step_end)
-            r = h->on_step_end(h->arg, &run->pub, run->pub.state.step, err);
-    }
-    return r >= 0 && h && h->on_complete ? h->on_complete(h->arg, &run->pub, err) : r;
+    struct wr_outcome *o = run->row.depth ? NULL : run->tree->outcome;
+    if (!o || o->told)
+        return;
+    o->told   = true;
+    o->result = result;
+    if (result < 0)
+        o->why = *why;
+    bool begun = run->mine.n > (run->pub.input != NULL);
+    o->turn    = WB_TAKE(run->turn);
+    if (!o->turn && begun && wr_turn(run, (struct wr_mark){0}, result == -UPP_ECANCELED, &o->turn, &o->why) < 0)
+        o->result = -o->why.code;
 }
 
 int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
@@ -175,26 +182,20 @@ int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct 
     /* Waiting is committed. When the engine closes, or the store failed, the log says where to go on. */
     if (run->engine->closing && result < 0 && !run->draft.open && !wr_draft_empty(run) && !run->tree->failed)
         return wr_flush(run, NULL, err); /* results that are known; nothing that was said half */
+    if (result == -UPP_EWAIT)
+        hand_over(run, result, why);
     if (result == -UPP_EWAIT || run->tree->failed || (run->engine->closing && result < 0))
         return 0;
     WEFT_SHIELD(WR_END_MS);
-    const struct weft_hooks *h    = run->pub.agent ? run->pub.agent->hooks : NULL;
-    struct upp_err           hook = {0};
     wr_row_claim(run); /* a cancel that came before counts; one that comes now finds a run that has ended */
     uint8_t status = status_of(run, result);
-    int     r      = status == WM_COMPLETED ? last_step(run, h, &hook) : 0;
-    if (r < 0) {
-        status = WM_FAILED;
-        why    = &hook;
-    }
-    if (status == WM_FAILED && h && h->on_error) {
-        struct upp_err other = {0};
-        if (h->on_error(h->arg, &run->pub, why, &other) < 0)
-            wb_log(WB_WARN, "the hook for errors failed itself", WB_LERR(&other));
-    }
+    int     r      = 0;
     if (status != WM_COMPLETED && (r = wr_children_end(run, result, why, err)) < 0)
         return r;
-    return end_run(run, status, why, err);
+    r = end_run(run, status, why, err);
+    if (r >= 0)
+        hand_over(run, status == WM_CANCELED ? -UPP_ECANCELED : result, why);
+    return r;
 }
 
 /* ---- Fibers of roots ----------------------------------------------------------------------------------------- */

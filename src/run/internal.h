@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "fiber/fiber.h"
 #include "run/engine.h"
+#include "upp/call.h"
 
 enum {
     WR_KEPT_ROWS   = 64,        /* committed rows a tree keeps for readers that follow, while there is a store */
@@ -96,6 +97,16 @@ struct wr_tree {
 
     struct wr_run     *run; /* the root's, while a fiber works on it */
     struct weft_fiber *fiber;
+
+    struct wr_outcome *outcome; /* somebody waits for it in wr_join; NULL: nobody */
+};
+
+/* What a run came to, for whoever started it. */
+struct wr_outcome {
+    bool             told;
+    int              result;
+    struct upp_turn *turn; /* NULL: nothing was said */
+    struct upp_err   why;
 };
 
 struct wr_tree *wr_tree_find(struct wr_engine *e, struct wb_uuid root); /* live; borrowed; NULL: none */
@@ -192,30 +203,49 @@ struct wr_more {
 };
 #define WR_MORE_OF(array) ((struct wr_more){(array), WB_LEN(array)})
 
+/* How much of a run's messages, executions and cycles there was at some time. */
+struct wr_mark {
+    size_t messages, executions, cycles;
+};
+
 struct wr_run {
     struct weft_run   pub; /* first: strategies hold a pointer to it */
     struct wr_run    *spare;
     struct wr_engine *engine;
     struct wr_tree   *tree;
     struct wr_run    *parent;
-    struct wm_run     row;
-    struct wr_faces  *face;
-    struct wl_end     end;        /* of its node */
-    bool              step_open;  /* its start is on a tape that was committed or is on the air */
-    bool              step_dirty; /* something was said or done in it */
-    unsigned          voids;      /* since the last message: attempts that were lost */
-    uint32_t          attempt;    /* at the current index */
-    struct upp_usage  step_usage;
-    int64_t           time_ms;  /* of the newest entry on the path */
-    bool              loaded;   /* history and journal are there */
-    bool              changing; /* its row is about to change with its next commit: a cancel comes after that. It is
-                                 * set with the lane held, or before anybody can find the run */
-    uint8_t          gate;      /* enum wr_gate */
+
+    const struct wr_agent_def *def;    /* NULL: there is no such agent any more */
+    const struct upp_model    *model;  /* its own, or that of its parent; NULL: neither has one */
+    struct upp_str             params; /* that go with it */
+
+    struct wm_run    row;
+    struct wr_faces *face;
+    struct wl_end    end;        /* of its node */
+    bool             step_open;  /* its start is on a tape that was committed or is on the air */
+    bool             step_dirty; /* something was said or done in it */
+    unsigned         voids;      /* since the last message: attempts that were lost */
+    uint32_t         attempt;    /* at the current index */
+    struct upp_usage step_usage;
+    struct wr_mark   step_from; /* what belonged to the steps before the current one */
+    size_t           n_history; /* of the path: what came before the input */
+    struct upp_str   data;      /* the structured answer; no text: none */
+    struct upp_turn *turn;      /* that it ends with, where somebody wants it; NULL: none yet */
+    char             id_text[WB_UUID_TEXT + 1];
+    int64_t          time_ms;  /* of the newest entry on the path */
+    bool             loaded;   /* history and journal are there */
+    bool             changing; /* its row is about to change with its next commit: a cancel comes after that. It is
+                                * set with the lane held, or before anybody can find the run */
+    uint8_t          gate;     /* enum wr_gate */
     struct weft_cond at_gate;
 
     /* A spare one keeps the memory of what follows. */
     struct wb_arena memory;
     WB_VEC(const struct upp_message *) path;
+    WB_VEC(const struct upp_message *) mine; /* the input and what came of it, without scaffolding */
+    WB_VEC(struct upp_str) reasoning;
+    WB_VEC(struct upp_execution) executions;
+    WB_VEC(struct upp_usage) cycles;
     WB_VEC(struct wr_said *) said;
     WB_VEC(struct upp_str) prompted; /* phases of this step whose prompt is on the path */
     WB_VEC(struct wr_call *) calls;
@@ -242,6 +272,9 @@ WEFT_SUSPENDS int wr_load(struct wr_run *run, struct upp_err *err) UPP_MUST_CHEC
 /* The state as JSON, and back. */
 int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
 int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
+
+/* totalTokens in the metadata, for hooks. */
+int wr_count_tokens(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Works on a run until it ends or waits; its result is that of the strategy. */
 WEFT_SUSPENDS int wr_execute(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
@@ -281,8 +314,39 @@ bool             wr_draft_empty(const struct wr_run *run);
 /* Commits the draft as one row, with these other changes. Takes the lane. */
 WEFT_SUSPENDS int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A path grows by one message. */
+/* A path grows by one message; by one that is no scaffolding. */
 int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+int wr_mine_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A message of the assistant that no model says now: into the draft, with a tape of one delta a part. What the draft
+ * has is flushed before. */
+WEFT_SUSPENDS int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase,
+                         struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Turns ---------------------------------------------------------------------------------------------- */
+
+int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
+int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+int wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+struct wr_mark wr_mark_now(const struct wr_run *run);
+
+/* What the run brought since then. `abort`: it ends with an assistant message that says so. */
+int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn **ret,
+            struct upp_err *err) UPP_MUST_CHECK;
+
+/* 1: the hook `stop` says that it is enough. */
+WEFT_SUSPENDS int wr_enough(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* on_step_end. */
+WEFT_SUSPENDS int wr_step_hook(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* What becomes of the strategy's result by hooks and middleware: 0, or why the run fails. */
+WEFT_SUSPENDS int wr_conclude(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Every call of what was said has a result. */
+int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err) UPP_MUST_CHECK;
 
 int64_t wr_now(struct wr_run *run); /* max(now, the time of the entry before) */
 
@@ -292,15 +356,16 @@ struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_er
 
 /* ---- Tools and children ------------------------------------------------------------------------------------ */
 
-struct weft_result {
-    struct wb_buf json;
-    size_t        max;
-    bool          is_error, cut;
+/* A call under way, behind the struct upp_call that its function sees. */
+struct wr_doing {
+    struct upp__call call;
+    struct wr_run   *run;
+    struct upp_str   key;
 };
 
 /* Runs the child of a call, new or begun before; its last words are the result. -UPP_EWAIT: it waits. */
-WEFT_SUSPENDS int wr_child(struct wr_run *parent, struct wr_call *call, const struct weft_tool *tool,
-                           struct upp_str arguments, struct weft_result *ret, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool,
+                           struct upp_str arguments, struct upp_value *ret, struct upp_err *err) UPP_MUST_CHECK;
 int               wr_child_mint(struct wr_call *call, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Ends the children of open calls, before their parent is ended by a cancel. */
@@ -343,7 +408,7 @@ struct wr_engine {
     char                  last_id_text[WB_UUID_TEXT];
 };
 
-const struct weft_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
+const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
 /* Sees to it that runs nobody works on are looked at then (src/run/after.c); 0: not because of this. */
 void wr_look_at(struct wr_engine *e, int64_t ms);
 void wr_look_soon(struct wr_engine *e);

@@ -12,9 +12,25 @@ static struct wr_run *take_run(struct wr_engine *e)
     e->spares.n_runs--;
     memset(run, 0, offsetof(struct wr_run, memory));
     run->path.n = run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
+    run->mine.n = run->reasoning.n = run->executions.n = run->cycles.n = 0;
     run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
                                    .records = {run->draft.records.p, 0, run->draft.records.cap}};
     return run;
+}
+
+/* The definition now in force. An agent without a model has that of whoever asks it, with what belongs to that. */
+static void define(struct wr_run *run, const struct wr_agent_def *def)
+{
+    run->def = def;
+    if (!def)
+        return;
+    bool own           = def->model || !run->parent;
+    run->model         = own ? def->model : run->parent->model;
+    run->params        = own ? def->params : run->parent->params;
+    run->pub.agent     = def->agent;
+    run->pub.opts      = def->strategy->opts;
+    run->pub.hooks     = def->hooks;
+    run->pub.has_tools = def->n_tools > 0;
 }
 
 int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
@@ -34,9 +50,10 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     run->row.options = wb_arena_dup(&run->memory, row->options);
     run->row.error   = wb_arena_dup(&run->memory, row->error);
     run->pub.depth   = row->depth;
-    run->pub.agent   = wr_agent(e, row->agent);
-    run->face        = wr_tree_face(t, row, run->pub.agent ? run->pub.agent->id : UPP_STR(""));
-    int r            = wb_arena_check(&run->memory, err);
+    run->pub.parent  = parent ? &parent->pub : NULL;
+    define(run, wr_agent(e, row->agent));
+    run->face = wr_tree_face(t, row, run->def ? run->def->id : UPP_STR(""));
+    int r     = wb_arena_check(&run->memory, err);
     if (r >= 0 && !run->face)
         r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
     if (r < 0) {
@@ -52,6 +69,10 @@ static void run_done(struct wr_run *run)
     wb_vec_done(&run->draft.entries);
     wb_vec_done(&run->draft.records);
     wb_vec_done(&run->path);
+    wb_vec_done(&run->mine);
+    wb_vec_done(&run->reasoning);
+    wb_vec_done(&run->executions);
+    wb_vec_done(&run->cycles);
     wb_vec_done(&run->said);
     wb_vec_done(&run->prompted);
     wb_vec_done(&run->calls);
@@ -67,9 +88,9 @@ enum { SPARE_ITEMS = 64 };
 static bool worth_keeping(const struct wr_run *run)
 {
     return run->engine->spares.n_runs < WR_SPARES && run->memory.used <= WR_SPARE_BYTES &&
-           run->path.cap <= SPARE_ITEMS && run->calls.cap <= SPARE_ITEMS && run->pending.cap <= SPARE_ITEMS &&
-           run->ids.size <= SPARE_ITEMS && run->draft.entries.cap <= SPARE_ITEMS &&
-           run->draft.records.cap <= SPARE_ITEMS;
+           run->path.cap <= SPARE_ITEMS && run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS &&
+           run->calls.cap <= SPARE_ITEMS && run->pending.cap <= SPARE_ITEMS && run->ids.size <= SPARE_ITEMS &&
+           run->draft.entries.cap <= SPARE_ITEMS && run->draft.records.cap <= SPARE_ITEMS;
 }
 
 void wr_run_free(struct wr_run *run)
@@ -83,6 +104,7 @@ void wr_run_free(struct wr_run *run)
             t->open = NULL;
     }
     wr_open_free(run->engine, run->draft.open);
+    upp_turn_free(run->turn);
     if (worth_keeping(run)) {
         struct wr_spares *s = &run->engine->spares;
         wb_arena_reset(&run->memory);
@@ -366,8 +388,13 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
             run->pub.input = &line->entry.message;
         if (!on_path(run, line))
             continue;
-        const struct upp_message *m = &line->entry.message;
-        r                           = wr_path_add(run, m, err);
+        const struct upp_message *m    = &line->entry.message;
+        bool                      mine = wb_uuid_eq(line->run, run->row.id);
+        if (!mine)
+            run->n_history++;
+        r = mine && line->entry.audience == WM_AUDIENCE_ALL ? wr_mine_add(run, m, err) : wr_path_add(run, m, err);
+        if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
+            r = wr_reasoned(run, m, err);
         for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
             r = wr_ids_add(&run->ids, p->id, err);
             if (r >= 0 && run->row.depth)
@@ -384,5 +411,7 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     if (!run->engine->store)
         return 0;
     int r = load_journal(run, err);
-    return r < 0 ? r : load_path(run, err);
+    if (r >= 0)
+        r = load_path(run, err);
+    return r < 0 ? r : wr_turn_restore(run, err);
 }

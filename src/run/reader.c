@@ -155,14 +155,14 @@ static WEFT_SUSPENDS int from_store(struct wr_reader *rd, struct upp_err *err)
 
 static void source_of(struct wr_reader *rd, const struct wm_run *run, uint32_t epoch)
 {
-    const struct weft_agent_def *agent = wr_agent(rd->tree->engine, run->agent);
-    rd->from_row                       = (struct wm_source){.run   = run->id,
-                                                            .root  = rd->tree->root,
-                                                            .agent = run->agent,
-                                                            .node  = run->node,
-                                                            .epoch = epoch,
-                                                            .depth = run->depth,
-                                                            .input = run->input};
+    const struct wr_agent_def *agent = wr_agent(rd->tree->engine, run->agent);
+    rd->from_row                     = (struct wm_source){.run   = run->id,
+                                                          .root  = rd->tree->root,
+                                                          .agent = run->agent,
+                                                          .node  = run->node,
+                                                          .epoch = epoch,
+                                                          .depth = run->depth,
+                                                          .input = run->input};
     if (!agent || !wb_uuid_parse(agent->id, &rd->from_row.agent_id))
         rd->from_row.agent_id = (struct wb_uuid){{0}};
 }
@@ -310,8 +310,8 @@ void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void)
 /* Texts of a run that outlive what they were read from. */
 static int keep_run(struct wr_reader *rd, struct upp_err *err)
 {
-    const struct weft_agent_def *agent = wr_agent(rd->tree->engine, rd->run.agent);
-    const struct wr_faces       *face  = wr_tree_face(rd->tree, &rd->run, agent ? agent->id : UPP_STR(""));
+    const struct wr_agent_def *agent = wr_agent(rd->tree->engine, rd->run.agent);
+    const struct wr_faces     *face  = wr_tree_face(rd->tree, &rd->run, agent ? agent->id : UPP_STR(""));
     if (!face)
         return upp_fail(err, UPP_ENOMEM, "no memory for a reader");
     rd->run.agent = face->from.agent;

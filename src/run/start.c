@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/hooks.h"
 #include "fiber/loop.h"
 #include "json/read.h"
 #include "json/write.h"
@@ -188,6 +189,23 @@ static size_t start_changes(struct starting *s, struct wl_change to[WR_MORE])
     return n;
 }
 
+/* The caller waits for the turn: the tree stays until wr_leave. */
+static int want_turn(const struct wr_start *w, struct wr_run *run, struct upp_err *err)
+{
+    if (!w->wants_turn)
+        return 0;
+    run->tree->outcome = wb_calloc(1, sizeof *run->tree->outcome);
+    return run->tree->outcome ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for a run");
+}
+
+static struct wr_tree *wanted(struct wr_run *run)
+{
+    if (!run->tree->outcome)
+        return NULL;
+    run->tree->refs++;
+    return run->tree;
+}
+
 static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret, struct upp_err *err)
 {
     struct wr_run *run;
@@ -198,6 +216,8 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
         return r;
     r = draft_start(s->what, s->notice, run, err);
     if (r >= 0)
+        r = want_turn(s->what, run, err);
+    if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
         wr_run_free(run);
@@ -205,7 +225,7 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
     }
     if (s->fresh.n) { /* there is no history to be read */
         run->loaded = true;
-        r           = run->pub.input ? wr_path_add(run, run->pub.input, err) : 0;
+        r           = run->pub.input ? wr_mine_add(run, run->pub.input, err) : 0;
     }
     s->key.object = s->row.id;
     struct wl_change changes[WR_MORE];
@@ -215,8 +235,10 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
     if (r >= 0)
         r = wr_flush(run, &more, err);
     wb_crashpoint("c1.after");
-    if (r >= 0)
+    if (r >= 0) {
         s->engine->counts.started++;
+        ret->tree = wanted(run);
+    }
     s->again = r == -UPP_EBUSY;
     wr_go(run, r >= 0);
     return r < 0 ? r : 0;
@@ -502,14 +524,17 @@ static int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_
     if (r < 0)
         return r;
     run->loaded = true;
-    r           = draft_start(w, (struct upp_str){0}, run, err);
+    r           = want_turn(w, run, err);
+    if (r >= 0)
+        r = draft_start(w, (struct upp_str){0}, run, err);
     for (size_t i = 0; r >= 0 && i < w->n_history; i++) {
         r = wr_path_add(run, w->history[i], err);
         for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(w->history[i], p, UPP_PARTS_CALLS));)
             r = wr_ids_add(&run->ids, p->id, err);
     }
+    run->n_history = w->n_history;
     if (r >= 0 && run->pub.input)
-        r = wr_path_add(run, run->pub.input, err);
+        r = wr_mine_add(run, run->pub.input, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
@@ -517,7 +542,7 @@ static int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_
         return r;
     }
     e->counts.started++;
-    *ret = (struct wr_started){.run = row.id, .thread = row.thread};
+    *ret = (struct wr_started){.run = row.id, .thread = row.thread, .tree = wanted(run)};
     wr_go(run, true);
     return 0;
 }

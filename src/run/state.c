@@ -1,4 +1,7 @@
 /* run/state.c — the state of a run as JSON: what a strategy comes back to, and nothing else. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -8,6 +11,7 @@ static const struct upp_str STEP     = UPP_STR_INIT("step");
 static const struct upp_str CYCLES   = UPP_STR_INIT("cycles");
 static const struct upp_str USAGE    = UPP_STR_INIT("usage");
 static const struct upp_str METADATA = UPP_STR_INIT("metadata");
+static const struct upp_str PLAN     = UPP_STR_INIT("plan");
 static const struct upp_str OWN      = UPP_STR_INIT("own");
 static const struct upp_str APPROVED = UPP_STR_INIT("approved");
 
@@ -37,6 +41,8 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
     wj_write_close(&w, ']');
     if (s->metadata.p)
         raw(&w, METADATA, s->metadata);
+    if (s->plan.p)
+        raw(&w, PLAN, s->plan);
     if (s->own.p)
         raw(&w, OWN, s->own);
     if (run->approved.n) {
@@ -124,16 +130,78 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
     if (r >= 0)
         r = text_of(&run->memory, member(v, METADATA), &s->metadata, err);
     if (r >= 0)
+        r = text_of(&run->memory, member(v, PLAN), &s->plan, err);
+    if (r >= 0)
         r = text_of(&run->memory, member(v, OWN), &s->own, err);
     return r < 0 ? r : read_approved(run, member(v, APPROVED), err);
 }
 
+/* ---- Changing it ------------------------------------------------------------------------------------------- */
+
+static int set(struct wr_run *run, struct upp_str json, const char *what, struct upp_str *to, struct upp_err *err)
+{
+    yyjson_val *v;
+    int         r = wj_read(&run->memory, json, NULL, &v, err);
+    return r < 0 ? upp_wrap(err, r, "%s", what) : text_of(&run->memory, v, to, err);
+}
+
 int weft_run_set_own(struct weft_run *pub, struct upp_str json, struct upp_err *err)
 {
-    struct wr_run *run = wr_of(pub);
-    yyjson_val    *v;
-    int            r = wj_read(&run->memory, json, NULL, &v, err);
+    return set(wr_of(pub), json, "the private state", &pub->state.own, err);
+}
+
+int weft_run_set_plan(struct weft_run *pub, struct upp_str json, struct upp_err *err)
+{
+    return set(wr_of(pub), json, "the plan", &pub->state.plan, err);
+}
+
+/* The members that are there, but for one, which has this value now. */
+static int with_member(struct wr_run *run, struct upp_str map, struct upp_str name, struct upp_str json,
+                       struct wb_buf *out, struct upp_err *err)
+{
+    struct wj_writer w;
+    yyjson_val      *v = NULL, *key = NULL;
+    size_t           n = 0;
+    int              r = map.n ? wj_read(&run->memory, map, NULL, &v, err) : 0;
     if (r < 0)
-        return upp_wrap(err, r, "the private state");
-    return text_of(&run->memory, v, &pub->state.own, err);
+        return r;
+    if (v) {
+        n   = unsafe_yyjson_get_len(v);
+        key = unsafe_yyjson_get_first(v);
+    }
+    wj_writer_init(&w, out, err);
+    wj_write_open(&w, '{');
+    for (; n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (!wj_named(key, name)) {
+            wj_write_name(&w, wj_text(key));
+            wj_write_value(&w, key + 1);
+        }
+    if (json.n)
+        raw(&w, name, json);
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+enum { METADATA_BYTES = 1 << 20 };
+
+int weft_run_set_metadata(struct weft_run *pub, struct upp_str name, struct upp_str json, struct upp_err *err)
+{
+    struct wr_run                        *run     = wr_of(pub);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b       = WB_BUF(METADATA_BYTES);
+    struct upp_str                        checked = {0};
+    int                                   r       = json.n ? set(run, json, "the value", &checked, err) : 0;
+    if (r >= 0)
+        r = with_member(run, pub->state.metadata, name, checked, &b, err);
+    if (r < 0)
+        return upp_wrap(err, r, "metadata '%.*s'", UPP_FMT(name));
+    pub->state.metadata = wb_arena_dup(&run->memory, wb_buf_str(&b));
+    return wb_arena_check(&run->memory, err);
+}
+
+int wr_count_tokens(struct wr_run *run, struct upp_err *err)
+{
+    const struct upp_usage *u = &run->pub.state.usage;
+    char                    digits[24];
+    int                     n = snprintf(digits, sizeof digits, "%" PRIu64, u->input + u->output);
+    return weft_run_set_metadata(&run->pub, UPP_STR("totalTokens"), wb_str(digits, (size_t)n), err);
 }

@@ -20,25 +20,40 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
     run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
     run->step_open = run->step_dirty = false;
     run->step_usage                  = (struct upp_usage){0};
+    run->step_from                   = wr_mark_now(run);
     return 0;
+}
+
+/* Also after the last step: whoever counts, counts them all. */
+int wr_enough(struct wr_run *run, struct upp_err *err)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    if (!h || !h->stop)
+        return 0;
+    int r = wr_count_tokens(run, err);
+    return r < 0 ? r : h->stop(h->arg, &run->pub);
 }
 
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
 {
-    struct wr_run           *run  = wr_of(pub);
-    const struct weft_hooks *h    = pub->agent->hooks;
-    uint32_t                 step = pub->state.step + 1;
-    int                      r    = wr_step_close(run, err);
+    struct wr_run *run = wr_of(pub);
+    int            r   = wr_step_hook(run, err);
+    if (r >= 0)
+        r = wr_step_close(run, err);
     if (r < 0)
         return r;
     wb_crashpoint("c4.before");
     r = wr_flush(run, NULL, err);
     wb_crashpoint("c4.after");
-    if (r >= 0 && h && h->on_step_end)
-        r = h->on_step_end(h->arg, pub, step, err);
     if (r >= 0 && weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
-    return r < 0 ? r : h && h->stop && h->stop(h->arg, pub);
+    return r < 0 ? r : wr_enough(run, err);
+}
+
+int weft_run_reasoned(struct weft_run *pub, struct upp_str text, struct upp_err *err)
+{
+    const struct weft_hooks *h = pub->hooks;
+    return h && h->on_reason ? h->on_reason(h->arg, pub, pub->state.step + 1, text, err) : 0;
 }
 
 void wr_row_claim(struct wr_run *run)

@@ -5,56 +5,10 @@
  */
 #include "base/crash.h"
 #include "fiber/loop.h"
-#include "json/read.h"
-#include "json/syntax.h"
 #include "json/write.h"
 #include "run/internal.h"
 
-enum { TOOL_MS = 600000, TOOL_BYTES = 1 << 20, PARALLEL = 16 };
-
-/* ---- Results --------------------------------------------------------------------------------------------- */
-
-static const char cut_mark[] = " [cut: the result was longer]";
-
-int weft_result_text(struct weft_result *r, struct upp_str text, struct upp_err *err)
-{
-    struct wj_writer w;
-    wb_buf_clear(&r->json);
-    wj_writer_init(&w, &r->json, err);
-    if (text.n <= r->max) {
-        wj_write_str(&w, text.p ? text : UPP_STR(""));
-        return wj_writer_check(&w);
-    }
-    struct wb_buf b    = WB_BUF(r->max + sizeof cut_mark);
-    size_t        keep = r->max;
-    while (keep && ((unsigned char)text.p[keep] & 0xc0) == 0x80) /* not inside a character */
-        keep--;
-    wb_buf_add(&b, wb_str(text.p, keep));
-    wb_buf_add(&b, wb_cstr(cut_mark));
-    wj_write_str(&w, wb_buf_str(&b));
-    int bad = wb_buf_check(&b, err);
-    wb_buf_done(&b);
-    r->cut = true;
-    return bad < 0 ? bad : wj_writer_check(&w);
-}
-
-int weft_result_json(struct weft_result *r, struct upp_str json, struct upp_err *err)
-{
-    if (json.n > r->max)
-        return upp_fail(err, UPP_ELIMIT, "the result is longer than %zu bytes", r->max);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 * r->max + (64u << 10));
-    yyjson_val                               *v;
-    int                                       bad = wj_read(&a, json, NULL, &v, err);
-    if (bad < 0)
-        return upp_wrap(err, bad, "the result");
-    wb_buf_clear(&r->json);
-    return wj_write(v, &r->json, err);
-}
-
-void weft_result_is_error(struct weft_result *r)
-{
-    r->is_error = true;
-}
+enum { TOOL_MS = 600000, TOOL_BYTES = 1 << 20, ARGUMENT_BYTES = 64 << 20, PARALLEL = 16 };
 
 struct upp_str wr_json_text(struct wr_run *run, struct upp_str text)
 {
@@ -72,12 +26,12 @@ struct upp_str wr_json_text(struct wr_run *run, struct upp_str text)
 struct round;
 
 struct job {
-    struct round           *round;
-    const struct upp_part  *part;
-    const struct weft_tool *tool; /* NULL: there is none of that name */
-    struct wr_call         *call;
-    bool                    waits;    /* for something outside */
-    uint64_t                began_ns; /* by the loop's clock */
+    struct round          *round;
+    const struct upp_part *part;
+    const struct wr_tool  *tool; /* NULL: there is none of that name */
+    struct wr_call        *call;
+    bool                   waits;    /* for something outside */
+    uint64_t               began_ns; /* by the loop's clock */
 };
 
 /* The calls of one message. */
@@ -89,7 +43,7 @@ struct round {
     struct upp_err *err; /* of the first failure; may be NULL */
 };
 
-static const struct weft_tool *find_tool(const struct weft_agent_def *agent, struct upp_str name)
+static const struct wr_tool *find_tool(const struct wr_agent_def *agent, struct upp_str name)
 {
     for (size_t i = 0; i < agent->n_tools; i++)
         if (wb_str_eq(agent->tools[i].spec.name, name))
@@ -114,20 +68,20 @@ static int end_call(struct job *j, uint8_t outcome, struct upp_str json, uint64_
     j->call->outcome = outcome;
     j->call->result  = json;
     j->round->left--;
-    return 0;
+    return wr_execution_add(run,
+                            &(struct upp_execution){.id          = j->call->id,
+                                                    .name        = j->part->name,
+                                                    .arguments   = j->part->text,
+                                                    .result      = json,
+                                                    .is_error    = outcome != WM_DONE,
+                                                    .approved    = UPP_APPROVED_YES,
+                                                    .duration_ms = ms},
+                            err);
 }
 
 static int end_text(struct job *j, uint8_t outcome, struct upp_str text, struct upp_err *err)
 {
     return end_call(j, outcome, wr_json_text(j->round->run, text), 0, err);
-}
-
-/* Is the text of the arguments a JSON object? An empty text is taken as one without members. */
-static bool arguments_ok(struct upp_str text)
-{
-    struct wj_syntax found;
-    struct upp_str   bare = wb_str_trim(text);
-    return !bare.n || (bare.p[0] == '{' && wj_syntax(text, WJ_MAX_DEPTH, &found, NULL) >= 0);
 }
 
 /* RUN/STEP/CALL: the same when the call is run again. */
@@ -152,59 +106,86 @@ static struct upp_str key_of(struct wr_run *run, struct upp_str call)
     return wb_str(key, n + call.n);
 }
 
-static WEFT_SUSPENDS int call_function(struct job *j, struct weft_result *res, struct upp_err *err)
+static struct upp_str arguments_of(struct upp_str text)
 {
-    struct wr_run *run  = j->round->run;
-    struct upp_str full = key_of(run, j->call->id);
-    if (!full.p)
+    return wb_str_trim(text).n ? text : UPP_STR("{}");
+}
+
+static struct wr_doing *doing_of(const struct upp_call *call)
+{
+    union {
+        const struct upp_call *in;
+        struct upp_call       *out;
+    } u = {.in = call};
+    return WB_OUTER(u.out, struct wr_doing, call.pub);
+}
+
+struct weft_run *weft_call_run(const struct upp_call *call)
+{
+    return &doing_of(call)->run->pub;
+}
+
+struct upp_str weft_call_key(const struct upp_call *call)
+{
+    return doing_of(call)->key;
+}
+
+static WEFT_SUSPENDS int call_function(struct job *j, struct upp_value *value, struct upp_err *err)
+{
+    struct wr_run  *run  = j->round->run;
+    struct wr_doing call = {.run  = run,
+                            .key  = key_of(run, j->call->id),
+                            .call = {.pub     = {.tool      = &j->tool->base,
+                                                 .id        = j->call->id,
+                                                 .name      = j->part->name,
+                                                 .arguments = arguments_of(j->part->text),
+                                                 .arg       = j->tool->base.arg,
+                                                 .wait      = &run->engine->wait},
+                                     .scratch = WB_ARENA(ARGUMENT_BYTES)}};
+    if (!call.key.p)
         return wb_arena_check(&run->memory, err);
-    struct weft_call call = {
-        .run       = &run->pub,
-        .id        = j->call->id,
-        .name      = j->part->name,
-        .arguments = wb_str_trim(j->part->text).n ? j->part->text : UPP_STR("{}"), .key = full, .arg = j->tool->arg};
     WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS); /* looks at the clock */
     j->began_ns = run->engine->loop->now;
-    return j->tool->run(&call, res, err);
+    int r       = j->tool->base.run(&call.call.pub, value, err);
+    wb_arena_done(&call.call.scratch);
+    return r;
 }
 
 /* What a tool that failed says to the model. */
-static int failed_text(struct weft_result *res, const struct upp_err *why, struct upp_err *err)
+static int failed_text(struct upp_value *value, const struct upp_err *why, struct upp_err *err)
 {
-    res->is_error = true;
-    return weft_result_text(res, wb_cstr(why->msg[0] ? why->msg : upp_code_text(why->code)), err);
+    upp_value_error(value);
+    return upp_value_text(value, wb_cstr(why->msg[0] ? why->msg : upp_code_text(why->code)), err);
 }
 
 static WEFT_SUSPENDS int run_job(struct job *j, struct upp_err *err)
 {
-    struct wr_run     *run = j->round->run;
-    size_t             max = j->tool->max_result ? j->tool->max_result : TOOL_BYTES;
-    struct weft_result res = {.json = WB_BUF(8 * max + 64), .max = max};
-    struct upp_err     why = {0};
-    struct weft_loop  *l   = run->engine->loop;
-    j->began_ns            = l->now;
+    struct wr_run    *run   = j->round->run;
+    struct upp_value  value = UPP__VALUE;
+    struct upp_err    why   = {0};
+    struct weft_loop *l     = run->engine->loop;
+    value.max               = j->tool->max_result ? j->tool->max_result : TOOL_BYTES;
+    j->began_ns             = l->now;
     wb_crashpoint("tool.start");
-    int r = j->tool->kind == WEFT_TOOL_AGENT ? wr_child(run, j->call, j->tool, j->part->text, &res, &why)
-                                             : call_function(j, &res, &why);
+    int r = j->tool->kind == WR_TOOL_AGENT ? wr_child(run, j->call, j->tool, j->part->text, &value, &why)
+                                           : call_function(j, &value, &why);
     wb_crashpoint("tool.end");
-    if (r == -UPP_EWAIT && j->tool->kind == WEFT_TOOL_AGENT) {
+    if (r == -UPP_EWAIT && j->tool->kind == WR_TOOL_AGENT) {
         j->waits = true;
-        wb_buf_done(&res.json);
+        upp__value_done(&value);
         return 0;
     }
     bool stopped = (r == -UPP_ECANCELED && weft_fiber_canceled()) || r == -UPP_ESTORE;
     if (r < 0 && !stopped) {
-        r = failed_text(&res, &why, err);
+        r = failed_text(&value, &why, err);
     } else if (r < 0 && err)
         *err = why;
-    if (r >= 0 && !res.json.n)
-        r = weft_result_text(&res, UPP_STR(""), err);
     if (r >= 0) {
-        struct upp_str json = wb_arena_dup(&run->memory, wb_buf_str(&res.json));
+        struct upp_str json = wb_arena_dup(&run->memory, upp_value_get(&value));
         uint64_t       ms   = (weft__loop_clock(l) - j->began_ns) / 1000000;
-        r                   = end_call(j, res.is_error ? WM_ERROR : WM_DONE, json, ms, err);
+        r                   = end_call(j, value.is_error ? WM_ERROR : WM_DONE, json, ms, err);
     }
-    wb_buf_done(&res.json);
+    upp__value_done(&value);
     /* C3, unless it is the last: that one goes with the end of the step. */
     if (r >= 0 && j->round->left) {
         r = wr_flush(run, NULL, err);
@@ -238,7 +219,7 @@ static const struct upp_str lost = UPP_STR_INIT("outcome unknown: the server sto
 /* Started before and not ended: nobody knows, unless it is a child or may be run again. */
 static int take_up(struct job *j, struct upp_err *err)
 {
-    if (j->tool->kind == WEFT_TOOL_AGENT || j->tool->delivery != WEFT_AT_MOST_ONCE) {
+    if (j->tool->kind == WR_TOOL_AGENT || j->tool->delivery != WEFT_AT_MOST_ONCE) {
         j->call->here = true;
         return 0;
     }
@@ -273,7 +254,7 @@ static int begin(struct job *j, struct upp_err *err)
     struct wm_event *ev  = wr_draft_record(run, WM_TOOL_STARTED, err);
     if (!ev)
         return -UPP_ENOMEM;
-    if (j->tool->kind == WEFT_TOOL_AGENT) {
+    if (j->tool->kind == WR_TOOL_AGENT) {
         int r = wr_child_mint(j->call, err);
         if (r < 0)
             return r;
@@ -296,7 +277,7 @@ static int plan(struct job *j, struct upp_err *err)
     j->call            = wr_call_add(run, j->part->id, err);
     if (!j->call)
         return -UPP_ENOMEM;
-    j->tool = find_tool(run->pub.agent, j->part->name);
+    j->tool = find_tool(run->def, j->part->name);
     if (j->call->state == WR_CALL_ENDED) {
         j->round->left--;
         return 0;
@@ -305,13 +286,13 @@ static int plan(struct job *j, struct upp_err *err)
         struct upp_str text = wb_arena_printf(&run->memory, "Tool '%.*s' not found", UPP_FMT(j->part->name));
         return text.p ? end_text(j, WM_ERROR, text, err) : wb_arena_check(&run->memory, err);
     }
-    if (!arguments_ok(j->part->text))
+    if (!upp__arguments_ok(j->part->text))
         return end_text(j, WM_ERROR, UPP_STR("the arguments are not a JSON object"), err);
     if (j->call->state == WR_CALL_STARTED)
         return take_up(j, err);
     if (j->tool->approval && !approved(run, j->call->id))
         return pend(j, true, err);
-    return j->tool->kind == WEFT_TOOL_CLIENT ? pend(j, false, err) : begin(j, err);
+    return j->tool->kind == WR_TOOL_CLIENT ? pend(j, false, err) : begin(j, err);
 }
 
 static int plan_all(struct round *round, const struct weft_reply *reply, struct upp_err *err)
@@ -353,7 +334,7 @@ static WEFT_SUSPENDS int run_all(struct round *round, uint32_t parallel, struct 
     int r = weft_scope_join(&scope, NULL);
     if (round->failed)
         return round->failed; /* err says why */
-    round->err = NULL; /* what fails while the scope is closed is not the reason */
+    round->err = NULL;        /* what fails while the scope is closed is not the reason */
     return r < 0 ? upp_fail(err, (enum upp_code) - r, "%s while tools ran", upp_code_text(r)) : 0;
 }
 
@@ -384,8 +365,8 @@ static int observe(struct round *round, struct upp_err *err)
     m->parts                   = parts;
     m->n_parts                 = round->n;
     run->step_dirty            = true;
-    int                      r = wr_path_add(run, m, err);
-    const struct weft_hooks *h = run->pub.agent->hooks;
+    int                      r = wr_mine_add(run, m, err);
+    const struct weft_hooks *h = run->pub.hooks;
     if (r >= 0 && h && h->on_observe)
         r = h->on_observe(h->arg, &run->pub, run->pub.state.step + 1, m, err);
     return r;
@@ -405,7 +386,7 @@ static WEFT_SUSPENDS int run_round(struct round *round, const struct weft_reply 
                                    struct upp_err *err)
 {
     struct wr_run           *run = round->run;
-    const struct weft_hooks *h   = run->pub.agent->hooks;
+    const struct weft_hooks *h   = run->pub.hooks;
     int                      r   = 0;
     run->pending.n               = 0;
     if (h && h->on_act)

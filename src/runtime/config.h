@@ -7,7 +7,7 @@
  *     wc_report_done(&report);
  *
  * A configuration with a mistake is not used: either all of it is right, or there is none. It is plain data, never
- * changed once made; agents and tools are what the engine takes (weft/strategy.h). `${NAME}` in a scalar is the value
+ * changed once made; agents and tools are what the engine takes (weft/execution.h). `${NAME}` in a scalar is the value
  * of an environment variable, put in after parsing; such a value is in no message.
  *
  * Blocks (it reads files): on a loop it belongs on a worker thread.
@@ -15,7 +15,7 @@
 #ifndef WC_CONFIG_H
 #define WC_CONFIG_H
 
-#include <weft/strategy.h>
+#include "run/def.h"
 
 #include "base/arena.h"
 #include "base/log.h"
@@ -56,16 +56,16 @@ struct wc_model {
 };
 
 struct wc_tool {
-    struct weft_tool   tool;
+    struct wr_tool     tool;
     struct wa_command *command; /* NULL: the client runs it */
 };
 
 struct wc_agent {
-    struct weft_agent_def     def; /* .id is no text where the file has none */
-    struct weft_loop_strategy loop;
-    struct weft_strategy      strategy; /* def.strategy points here; execute is NULL without opts.loop */
-    const struct wc_model    *model;
-    uint32_t                  line;
+    struct wr_agent_def            def; /* .id is no text where the file has none */
+    struct weft_strategy_loop_opts loop;
+    struct weft_strategy           strategy; /* def.strategy points here; execute is NULL without opts.loop */
+    const struct wc_model         *model;
+    uint32_t                       line;
 };
 
 struct wc_config {
@@ -98,7 +98,7 @@ struct wc_opts {
     void *arg;
 
     /* weft_loop_with; NULL: strategies have their numbers and no execute. */
-    struct weft_strategy (*loop)(const struct weft_loop_strategy *opts);
+    struct weft_strategy (*loop)(const struct weft_strategy_loop_opts *opts);
 
     bool no_files; /* nothing but the text is looked at: models are not made, programs not looked for */
 

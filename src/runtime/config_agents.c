@@ -62,19 +62,19 @@ static const struct upp_str asked_in_words =
     UPP_STR_INIT("{\"type\":\"object\",\"properties\":{\"task\":{\"type\":\"string\"}},\"required\":[\"task\"]}");
 
 /* An agent as a tool of another. */
-static struct weft_tool agent_tool(struct wc_reader *r, const struct wc_item *agent)
+static struct wr_tool agent_tool(struct wc_reader *r, const struct wc_item *agent)
 {
     const struct wc_node *said        = wc_get(agent->value, "description");
     struct upp_str        name        = agent->key->text;
     struct upp_str        description = said && said->kind == WC_SCALAR && !wc_null(said)
                                             ? said->text
                                             : wb_arena_printf(&r->config->arena, "Asks the agent %.*s.", UPP_FMT(name));
-    return (struct weft_tool){.spec  = {.name = name, .description = description, .parameters = asked_in_words},
-                              .kind  = WEFT_TOOL_AGENT,
-                              .agent = name};
+    return (struct wr_tool){.spec  = {.name = name, .description = description, .parameters = asked_in_words},
+                            .kind  = WR_TOOL_AGENT,
+                            .agent = name};
 }
 
-static bool find_either(struct wc_reader *r, const struct wc_node *at, const struct wc_node *all, struct weft_tool *ret)
+static bool find_either(struct wc_reader *r, const struct wc_node *at, const struct wc_node *all, struct wr_tool *ret)
 {
     struct wc_guess guess = {0};
     struct upp_str  name;
@@ -101,8 +101,8 @@ static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
         wc_mistake(r, n, "an agent has at most %d tools", WC_MAX_NAMED);
         return;
     }
-    struct weft_tool *tools = wb_new_n(&r->config->arena, struct weft_tool, n->n + 1);
-    size_t            count = 0;
+    struct wr_tool *tools = wb_new_n(&r->config->arena, struct wr_tool, n->n + 1);
+    size_t          count = 0;
     for (const struct wc_item *i = n->first; tools && i; i = i->next) {
         if (!find_either(r, i->value, a->all, &tools[count]))
             continue;
@@ -230,9 +230,9 @@ static unsigned descend(struct descent *d, size_t at, unsigned depth)
     unsigned          most  = 0;
     d->mark[at]             = GREY;
     for (size_t i = 0; i < agent->def.n_tools; i++) {
-        const struct weft_tool *t = &agent->def.tools[i];
-        struct wc_agent        *below;
-        if (t->kind != WEFT_TOOL_AGENT || !(below = wc_config_agent(c, t->agent)))
+        const struct wr_tool *t = &agent->def.tools[i];
+        struct wc_agent      *below;
+        if (t->kind != WR_TOOL_AGENT || !(below = wc_config_agent(c, t->agent)))
             continue;
         size_t   to = (size_t)(below - c->agents);
         unsigned n;

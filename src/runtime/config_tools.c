@@ -206,8 +206,8 @@ static void standard_env(struct wc_reader *r, struct reading *t)
 
 static void make_command(struct wc_reader *r, const struct wc_node *key, struct reading *t)
 {
-    struct weft_tool *tool = &t->tool->tool;
-    struct upp_err    err  = {0};
+    struct wr_tool *tool = &t->tool->tool;
+    struct upp_err  err  = {0};
     if (wb_arena_check(&r->config->arena, NULL) < 0)
         return;
     t->command.size   = sizeof t->command;
@@ -221,9 +221,9 @@ static void make_command(struct wc_reader *r, const struct wc_node *key, struct 
         wc_mistake(r, key, "%s", err.msg);
     uint32_t seconds = t->command.seconds ? t->command.seconds : WA_COMMAND_SECONDS;
     uint32_t kb      = t->command.output_kb ? t->command.output_kb : WA_COMMAND_OUTPUT_KB;
-    tool->kind       = WEFT_TOOL_FUNCTION;
-    tool->run        = wa_command_call;
-    tool->arg        = t->tool->command;
+    tool->kind       = WR_TOOL_FUNCTION;
+    tool->base.run   = wa_command_call;
+    tool->base.arg   = t->tool->command;
     tool->timeout_ms = (uint64_t)seconds * 1000 + 20000; /* its own limit comes first, and ends it in order */
     tool->max_result = ((size_t)kb << 10) + (64u << 10);
 }
@@ -246,7 +246,7 @@ static void read_tool(struct wc_reader *r, const struct wc_node *key, const stru
         return;
     t.tool->tool.spec.name       = key->text;
     t.tool->tool.spec.parameters = UPP_STR("{\"type\":\"object\",\"properties\":{}}");
-    t.tool->tool.kind            = WEFT_TOOL_CLIENT;
+    t.tool->tool.kind            = WR_TOOL_CLIENT;
     standard_env(r, &t);
     if (wc_null(value)) /* `name:` alone is a tool of the client's without arguments */
         return;

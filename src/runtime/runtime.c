@@ -77,10 +77,10 @@ static WEFT_SUSPENDS int keep_id(struct wrt_runtime *rt, struct upp_str name, st
 static WEFT_SUSPENDS int make_agents(struct wrt_runtime *rt, struct upp_err *err)
 {
     const struct wc_config *c = rt->config;
-    rt->agents                = wb_new_n(&rt->arena, struct weft_agent_def, c->n_agents ? c->n_agents : 1);
+    rt->agents                = wb_new_n(&rt->arena, struct wr_agent_def, c->n_agents ? c->n_agents : 1);
     for (size_t i = 0; rt->agents && i < c->n_agents; i++) {
-        struct weft_agent_def *def = &rt->agents[i];
-        *def                       = c->agents[i].def;
+        struct wr_agent_def *def = &rt->agents[i];
+        *def                     = c->agents[i].def;
         if (def->id.n)
             continue;
         struct wb_uuid id;
@@ -93,7 +93,7 @@ static WEFT_SUSPENDS int make_agents(struct wrt_runtime *rt, struct upp_err *err
     return wb_arena_check(&rt->arena, err);
 }
 
-const struct weft_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name)
+const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name)
 {
     const struct wc_config *c = rt->config;
     struct wb_uuid          wanted, id;
@@ -109,7 +109,7 @@ const struct weft_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_
     return NULL;
 }
 
-static const struct weft_agent_def *find_agent(void *arg, struct upp_str name)
+static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 {
     return wrt_agent(arg, name);
 }

@@ -34,7 +34,7 @@ struct wrt_runtime {
     const struct wc_config *config;
     struct wl_store        *store;
     struct wr_engine       *engine;
-    struct weft_agent_def  *agents; /* the configuration's, each with its id */
+    struct wr_agent_def    *agents; /* the configuration's, each with its id */
     struct wb_arena         arena;
 };
 
@@ -50,7 +50,7 @@ WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt); /* NULL is fine */
 WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt);
 
 /* By name, or by id in any spelling (UUID, asst_HEX); no text: the default agent. NULL: there is none. */
-const struct weft_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name);
+const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name);
 
 /* The socket at which the owner of the store does work for others; empty: none. */
 const char *wrt_socket(const struct wrt_runtime *rt);

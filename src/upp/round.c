@@ -214,7 +214,7 @@ static int finish(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
     if (j->r < 0)
         return end_failed(s, j, j->why, err);
     struct upp_str json = wb_arena_dup(arena_of(s), upp_value_get(j->value));
-    return end_call(s, j, json, json, false, err);
+    return end_call(s, j, json, json, j->value->is_error, err);
 }
 
 static int run_here(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
@@ -222,7 +222,7 @@ static int run_here(struct upp_stream *s, struct upp__job *j, struct upp_err *er
     struct upp_err why;
     why.code     = 0;
     why.msg[0]   = 0;
-    s->value.set = false;
+    s->value.set = s->value.is_error = false;
     j->value     = &s->value;
     j->why       = &why;
     run(j);

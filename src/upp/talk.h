@@ -12,13 +12,13 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/value.h"
+#include "upp/call.h"
 
 enum {
-    UPP__TURN_BYTES   = 1 << 30, /* memory of one turn, at most */
-    UPP__CALLS        = 128,     /* tool calls of one message */
-    UPP__TEAM         = 64,      /* tools at work at one time */
-    UPP__RESULT_BYTES = 16 << 20,
-    UPP__ITERATIONS   = 10,
+    UPP__TURN_BYTES = 1 << 30, /* memory of one turn, at most */
+    UPP__CALLS      = 128,     /* tool calls of one message */
+    UPP__TEAM       = 64,      /* tools at work at one time */
+    UPP__ITERATIONS = 10,
 };
 
 /* ---- The llm ------------------------------------------------------------------------------------------------ */
@@ -40,33 +40,6 @@ int upp__llm_may_say(const struct upp_llm *llm, const struct upp_message *m, str
 
 /* Fails with INVALID_REQUEST in the name of the model's provider. */
 int upp__llm_refuse(const struct upp_llm *llm, struct upp_err *err, const char *fmt, ...) UPP_PRINTF(3, 4);
-
-/* ---- Tools ---------------------------------------------------------------------------------------------------- */
-
-/* Written into `spare`, then the two change places: what is written may come from `json`. */
-struct upp_value {
-    struct wb_buf json, spare;
-    bool          set;
-};
-#define UPP__VALUE                                                                                                     \
-    {                                                                                                                  \
-        .json = WB_BUF(6u * UPP__RESULT_BYTES + 64), .spare = WB_BUF(6u * UPP__RESULT_BYTES + 64)                      \
-    }
-void upp__value_done(struct upp_value *v);
-
-/* A call with what its arguments were read into. */
-struct upp__call {
-    struct upp_call pub;
-    struct wb_arena scratch;
-    yyjson_val     *args;
-    struct upp_str  read; /* what args came from */
-};
-
-/* Is the text of the arguments a JSON object? An empty text is taken as one without members. */
-bool upp__arguments_ok(struct upp_str text);
-
-/* Parameters as JSON Schema: JSON as it is, the short form made into it. */
-int upp__parameters(struct wb_arena *a, struct upp_str text, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Waiting ---------------------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #include <upp/tool.h>
 
 #include "base/err.h"
+#include "base/utf8.h"
 #include "json/number.h"
 #include "json/read.h"
 #include "json/syntax.h"
@@ -28,27 +29,47 @@ static int keep(struct upp_value *v, int r)
     return 0;
 }
 
-static int too_long(struct upp_err *err)
+static size_t most(const struct upp_value *v)
 {
-    return upp_fail(err, UPP_ELIMIT, "the result is longer than %d bytes", UPP__RESULT_BYTES);
+    return v->max ? v->max : UPP__RESULT_BYTES;
 }
 
-int upp_value_text(struct upp_value *v, struct upp_str text, struct upp_err *err)
+static int too_long(const struct upp_value *v, struct upp_err *err)
+{
+    return upp_fail(err, UPP_ELIMIT, "the result is longer than %zu bytes", most(v));
+}
+
+static int write_text(struct upp_value *v, struct upp_str text, struct upp_err *err)
 {
     struct wj_writer w;
-    if (text.n > UPP__RESULT_BYTES)
-        return too_long(err);
     wb_buf_clear(&v->spare);
     wj_writer_init(&w, &v->spare, err);
     wj_write_str(&w, text.p ? text : UPP_STR(""));
     return keep(v, wj_writer_check(&w));
 }
 
+static int write_cut(struct upp_value *v, struct upp_str text, struct upp_err *err)
+{
+    static const struct upp_str           mark = UPP_STR_INIT(" [cut: the result was longer]");
+    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(v->max + mark.n);
+    wb_buf_add(&b, wb_str(text.p, wb_utf8_cut(text, v->max)));
+    wb_buf_add(&b, mark);
+    int r = wb_buf_check(&b, err);
+    return r < 0 ? r : write_text(v, wb_buf_str(&b), err);
+}
+
+int upp_value_text(struct upp_value *v, struct upp_str text, struct upp_err *err)
+{
+    if (text.n <= most(v))
+        return write_text(v, text, err);
+    return v->max ? write_cut(v, text, err) : too_long(v, err);
+}
+
 int upp_value_json(struct upp_value *v, struct upp_str json, struct upp_err *err)
 {
     struct wj_syntax found;
-    if (json.n > UPP__RESULT_BYTES)
-        return too_long(err);
+    if (json.n > most(v))
+        return too_long(v, err);
     int r = wj_syntax(json.p ? json : UPP_STR(""), WJ_MAX_DEPTH, &found, err);
     if (r < 0)
         return upp_wrap(err, r, "the result");
@@ -66,6 +87,11 @@ int upp_value_printf(struct upp_value *v, struct upp_err *err, const char *fmt, 
     va_end(args);
     int r = wb_buf_check(&b, err);
     return r < 0 ? r : upp_value_text(v, wb_buf_str(&b), err);
+}
+
+void upp_value_error(struct upp_value *v)
+{
+    v->is_error = true;
 }
 
 struct upp_str upp_value_get(const struct upp_value *v)

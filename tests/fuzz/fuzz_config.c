@@ -36,7 +36,7 @@ FUZZ(config)
     }
     REQUIRE_SHOWN(err.msg);
     for (size_t i = 0; c && i < c->n_agents; i++) {
-        const struct weft_agent_def *a = &c->agents[i].def;
+        const struct wr_agent_def *a = &c->agents[i].def;
         REQUIRE(a->name.n && c->agents[i].model && (a->n_tools == 0 || a->tools));
         for (size_t j = 0; j < a->n_tools; j++)
             REQUIRE(a->tools[j].spec.name.n && a->tools[j].spec.parameters.n);

@@ -89,9 +89,9 @@ int checker_ran_key(struct checker *c, struct upp_str tool, struct upp_str key, 
     return wb_vec_push(&c->ran, ran, MANY) ? 0 : -UPP_ENOMEM;
 }
 
-void checker_ran(struct checker *c, const struct weft_call *call, uint8_t delivery)
+void checker_ran(struct checker *c, struct upp_call *call, uint8_t delivery)
 {
-    (void)checker_ran_key(c, call->name, call->key, delivery);
+    (void)checker_ran_key(c, call->name, weft_call_key(call), delivery);
 }
 
 /* ---- Events ----------------------------------------------------------------------------------------------------- */

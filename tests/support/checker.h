@@ -88,7 +88,7 @@ void checker_done(struct checker *c);
 int  checker_acked_start(struct checker *c, const struct checker_start *s);
 int  checker_acked_answer(struct checker *c, const struct checker_answer *a);
 int  checker_acked_cancel(struct checker *c, struct wb_uuid run);
-void checker_ran(struct checker *c, const struct weft_call *call, uint8_t delivery);
+void checker_ran(struct checker *c, struct upp_call *call, uint8_t delivery);
 /* From a ledger that was kept elsewhere. */
 int checker_ran_key(struct checker *c, struct upp_str tool, struct upp_str key, uint8_t delivery);
 

@@ -25,7 +25,7 @@ static uint8_t delivery_of(struct upp_str name)
     return WEFT_AT_MOST_ONCE;
 }
 
-static struct rig_ran *ledger_begin(const struct weft_call *call)
+static struct rig_ran *ledger_begin(struct upp_call *call)
 {
     if (rig_now && rig_now->dead && *rig_now->dead)
         return NULL;
@@ -36,12 +36,12 @@ static struct rig_ran *ledger_begin(const struct weft_call *call)
         return NULL;
     struct rig_ran *ran = &l->ran[l->n++];
     snprintf(ran->tool, sizeof ran->tool, "%.*s", UPP_FMT(call->name));
-    snprintf(ran->key, sizeof ran->key, "%.*s", UPP_FMT(call->key));
+    snprintf(ran->key, sizeof ran->key, "%.*s", UPP_FMT(weft_call_key(call)));
     ran->ended = false;
     return ran;
 }
 
-static int64_t number_of(const struct weft_call *call, const char *name)
+static int64_t number_of(struct upp_call *call, const char *name)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     yyjson_val                               *v;
@@ -52,45 +52,45 @@ static int64_t number_of(const struct weft_call *call, const char *name)
     return v && wb_str_i64(wj_text(v), &n) ? n : 0;
 }
 
-static WEFT_SUSPENDS int add(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
+static WEFT_SUSPENDS int add(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     char text[32];
     (void)ledger_begin(call);
     int n = snprintf(text, sizeof text, "%lld", (long long)(number_of(call, "a") + number_of(call, "b")));
-    return weft_result_json(ret, wb_str(text, (size_t)n), err);
+    return upp_value_json(ret, wb_str(text, (size_t)n), err);
 }
 
-static WEFT_SUSPENDS int note(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
+static WEFT_SUSPENDS int note(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     struct rig_ran *ran = ledger_begin(call);
     int             r   = weft_sleep_ms(3, err);
     if (ran)
         ran->ended = r >= 0;
-    return r < 0 ? r : weft_result_text(ret, UPP_STR("noted"), err);
+    return r < 0 ? r : upp_value_text(ret, UPP_STR("noted"), err);
 }
 
-static WEFT_SUSPENDS int fails(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
+static WEFT_SUSPENDS int fails(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     (void)ledger_begin(call);
     (void)ret;
     return upp_fail(err, UPP_EREFUSED, "this tool always fails");
 }
 
-static WEFT_SUSPENDS int slow(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
+static WEFT_SUSPENDS int slow(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     struct rig_ran *ran = ledger_begin(call);
     int             r   = weft_sleep_ms(rig_now && rig_now->slow_ms ? rig_now->slow_ms : 1000, err);
     if (ran)
         ran->ended = r >= 0;
-    return r < 0 ? r : weft_result_text(ret, UPP_STR("slowly"), err);
+    return r < 0 ? r : upp_value_text(ret, UPP_STR("slowly"), err);
 }
 
-static WEFT_SUSPENDS int big(const struct weft_call *call, struct weft_result *ret, struct upp_err *err)
+static WEFT_SUSPENDS int big(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     (void)ledger_begin(call);
     static char text[4096];
     memset(text, 'x', sizeof text);
-    return weft_result_text(ret, wb_str(text, sizeof text), err);
+    return upp_value_text(ret, wb_str(text, sizeof text), err);
 }
 
 #define SPEC(name_, text_)                                                                                             \
@@ -99,17 +99,17 @@ static WEFT_SUSPENDS int big(const struct weft_call *call, struct weft_result *r
                                                                  .parameters = UPP_STR_INIT("{\"type\":\"object\"}")   \
     }
 
-const struct weft_tool rig_tools[] = {
-    {.spec = SPEC("add", "adds two numbers"), .delivery = WEFT_PURE, .run = add},
-    {.spec = SPEC("note", "writes something down"), .run = note},
-    {.spec = SPEC("again", "may be done again"), .delivery = WEFT_IDEMPOTENT, .run = note},
-    {.spec = SPEC("fails", "fails"), .run = fails},
-    {.spec = SPEC("slow", "takes its time"), .run = slow},
-    {.spec = SPEC("big", "says much"), .delivery = WEFT_PURE, .run = big, .max_result = 1000},
-    {.spec = SPEC("pick", "the client picks"), .kind = WEFT_TOOL_CLIENT},
-    {.spec = SPEC("danger", "asks first"), .approval = true, .run = note},
-    {.spec = SPEC("ask_helper", "asks an agent"), .kind = WEFT_TOOL_AGENT, .agent = UPP_STR_INIT("helper")},
-     {.spec = SPEC("ask_picker", "asks an agent"), .kind = WEFT_TOOL_AGENT, .agent = UPP_STR_INIT("picker")},
+const struct wr_tool rig_tools[] = {
+    {.spec = SPEC("add", "adds two numbers"), .delivery = WEFT_PURE, .base = {.run = add}},
+    {.spec = SPEC("note", "writes something down"), .base = {.run = note}},
+    {.spec = SPEC("again", "may be done again"), .delivery = WEFT_IDEMPOTENT, .base = {.run = note}},
+    {.spec = SPEC("fails", "fails"), .base = {.run = fails}},
+    {.spec = SPEC("slow", "takes its time"), .base = {.run = slow}},
+    {.spec = SPEC("big", "says much"), .delivery = WEFT_PURE, .base = {.run = big}, .max_result = 1000},
+    {.spec = SPEC("pick", "the client picks"), .kind = WR_TOOL_CLIENT},
+    {.spec = SPEC("danger", "asks first"), .approval = true, .base = {.run = note}},
+    {.spec = SPEC("ask_helper", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("helper")},
+     {.spec = SPEC("ask_picker", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("picker")},
 };
 const size_t rig_n_tools = WB_LEN(rig_tools);
 
@@ -128,7 +128,7 @@ int rig_agent(struct rig *rig, const char *name, const char *script, struct upp_
     }
     if (r < 0)
         return r;
-    rig->agents[rig->n] = (struct weft_agent_def){
+    rig->agents[rig->n] = (struct wr_agent_def){
         .name = wb_cstr(name),
         .id = UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"), .model = rig->models[rig->n],
                       .strategy = &weft_strategy_loop, .tools = rig_tools, .n_tools = rig_n_tools};
@@ -136,7 +136,7 @@ int rig_agent(struct rig *rig, const char *name, const char *script, struct upp_
     return 0;
 }
 
-static const struct weft_agent_def *find_agent(void *arg, struct upp_str name)
+static const struct wr_agent_def *find_agent(void *arg, struct upp_str name)
 {
     struct rig *rig = arg;
     for (size_t i = 0; i < rig->n; i++)

@@ -11,7 +11,7 @@
 #include "run/engine.h"
 #include "support/checker.h"
 
-enum { RIG_AGENTS = 16, RIG_LEDGER = 4096 };
+enum { RIG_AGENTS = 8, RIG_LEDGER = 4096 };
 
 /* One line of the ledger: a tool ran. */
 struct rig_ran {
@@ -27,7 +27,7 @@ struct rig_ledger {
 struct rig {
     struct wl_store      *store; /* NULL: none; not the rig's */
     struct wr_engine     *engine;
-    struct weft_agent_def agents[RIG_AGENTS];
+    struct wr_agent_def agents[RIG_AGENTS];
     struct upp_model     *models[RIG_AGENTS];
     size_t                n;
     struct rig_ledger    *ledger;  /* outside of the world that crashes; may be NULL */
@@ -38,7 +38,7 @@ struct rig {
 
 /* The tools every agent has: add (pure), note (at most once), again (idempotent), fails, slow, big, pick (the
  * client's), danger (asks for approval), ask_helper (the agent "helper"), ask_picker (the agent "picker"). */
-extern const struct weft_tool rig_tools[];
+extern const struct wr_tool rig_tools[];
 extern const size_t           rig_n_tools;
 
 /* An agent on a script. Before rig_open. */

@@ -19,7 +19,7 @@ static const char *no_variables(void *arg, const char *name)
     return strcmp(name, "KEY") == 0 ? "s3cret" : strcmp(name, "PORT") == 0 ? "4711" : NULL;
 }
 
-static struct weft_strategy loop(const struct weft_loop_strategy *opts)
+static struct weft_strategy loop(const struct weft_strategy_loop_opts *opts)
 {
     return (struct weft_strategy){.name = "loop", .opts = opts};
 }
@@ -89,17 +89,17 @@ TEST(config_has_what_the_file_says)
     CHECK_INT(upp_retry_failed(c->models[0].model->retry, &limited, 6, &ms), 0);
     CHECK_STR(c->models[0].params, UPP_STR("{\"temperature\":0.5,\"n\":10,\"x\":\"1\",\"y\":[null,true]}"));
 
-    const struct weft_tool *sum = &c->tools[0].tool;
-    CHECK(sum->kind == WEFT_TOOL_FUNCTION && sum->delivery == WEFT_IDEMPOTENT && sum->approval);
-    CHECK(sum->run == wa_command_call && sum->arg == c->tools[0].command && sum->timeout_ms == 27000);
+    const struct wr_tool *sum = &c->tools[0].tool;
+    CHECK(sum->kind == WR_TOOL_FUNCTION && sum->delivery == WEFT_IDEMPOTENT && sum->approval);
+    CHECK(sum->base.run == wa_command_call && sum->base.arg == c->tools[0].command && sum->timeout_ms == 27000);
     CHECK_STR(sum->spec.parameters, UPP_STR("{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}"));
-    CHECK(c->tools[1].tool.kind == WEFT_TOOL_CLIENT && c->tools[2].tool.kind == WEFT_TOOL_CLIENT);
+    CHECK(c->tools[1].tool.kind == WR_TOOL_CLIENT && c->tools[2].tool.kind == WR_TOOL_CLIENT);
     CHECK_STR(c->tools[2].tool.spec.parameters, UPP_STR("{\"type\":\"object\",\"properties\":{}}"));
 
-    const struct weft_agent_def *one = &c->agents[0].def, *two = &c->agents[1].def;
+    const struct wr_agent_def *one = &c->agents[0].def, *two = &c->agents[1].def;
     CHECK_STR(one->id, UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"));
     CHECK_STR(one->system, UPP_STR("Adds"));
-    CHECK(one->n_tools == 2 && one->tools[0].run == wa_command_call && one->tools[1].kind == WEFT_TOOL_AGENT);
+    CHECK(one->n_tools == 2 && one->tools[0].base.run == wa_command_call && one->tools[1].kind == WR_TOOL_AGENT);
     CHECK_STR(one->tools[1].agent, UPP_STR("two"));
     CHECK(one->model == c->models[0].model && one->params.n);
     CHECK(!two->id.p && two->n_tools == 2 && two->strategy->opts == &c->agents[1].loop);
@@ -155,7 +155,7 @@ TEST(config_of_the_demo_is_right)
     CHECK_INT(wc_config_load(path, &opts, &report, &c, &err), 0);
     CHECK_INT(report.n, 0);
     CHECK_STR(c->default_agent->def.name, UPP_STR("weather"));
-    CHECK(c->default_agent->def.model && c->default_agent->def.tools[0].arg);
+    CHECK(c->default_agent->def.model && c->default_agent->def.tools[0].base.arg);
 }
 
 TEST(config_that_is_not_there)

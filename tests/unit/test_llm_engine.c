@@ -22,21 +22,23 @@ struct outcome {
 
 /* ---- By the engine --------------------------------------------------------------------------------------------- */
 
-static int completed(void *arg, struct weft_run *run, struct upp_err *err)
+static int completed(void *arg, struct weft_run *run, const struct upp_turn *turn, struct upp_err *err)
 {
     struct outcome *o = arg;
-    (void)err;
+    (void)turn, (void)err;
     o->usage  = run->state.usage;
     o->cycles = run->state.cycles;
     return 0;
 }
 
-static int failed(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_err *err)
+static int failed(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_turn **ret,
+                  struct upp_err *err)
 {
     struct outcome *o = arg;
     o->code           = why->code;
     (void)snprintf(o->msg, sizeof o->msg, "%s", why->msg);
-    return completed(arg, run, err);
+    (void)ret;
+    return completed(arg, run, NULL, err);
 }
 
 struct engine_run {

@@ -240,10 +240,10 @@ TEST(after_runs_beyond_the_limit_are_recovered_later)
 /* ---- Runs that nobody works on ----------------------------------------------------------------------------------- */
 
 /* The disk is full when the run has completed. */
-static int fill_the_disk(void *arg, struct weft_run *run, struct upp_err *err)
+static int fill_the_disk(void *arg, struct weft_run *run, const struct upp_turn *turn, struct upp_err *err)
 {
     struct lazy *l = arg;
-    (void)run;
+    (void)run, (void)turn;
     (void)err;
     l->full = l->refused == 0;
     return 0;

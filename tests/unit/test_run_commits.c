@@ -163,23 +163,25 @@ static int observes(void *arg, struct weft_run *run, uint32_t step, const struct
     return upp_part_next(results, NULL, UPP_PARTS_RESULTS) ? 0 : upp_fail(err, UPP_EBUG, "no results");
 }
 
-static int step_ended(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
+static int step_ended(void *arg, struct weft_run *run, uint32_t step, const struct weft_step_result *result,
+                      struct upp_err *err)
 {
-    (void)run;
-    (void)err;
+    if (result->state != &run->state || !result->turn->n_messages)
+        return upp_fail(err, UPP_EBUG, "the step has no turn");
     return hear(arg, "end", step);
 }
 
-static int completed(void *arg, struct weft_run *run, struct upp_err *err)
+static int completed(void *arg, struct weft_run *run, const struct upp_turn *turn, struct upp_err *err)
 {
-    (void)err;
+    if (turn->n_cycles != run->state.cycles)
+        return upp_fail(err, UPP_EBUG, "the turn has %zu cycles", turn->n_cycles);
     return hear(arg, "complete", run->state.step);
 }
 
-static int errors(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_err *err)
+static int errors(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_turn **ret,
+                  struct upp_err *err)
 {
-    (void)why;
-    (void)err;
+    (void)why, (void)ret, (void)err;
     return hear(arg, "error", run->state.step);
 }
 
@@ -211,7 +213,7 @@ TEST_WITH(run_hooks_come_in_order, .no_torture = "the store's tests are tortured
     struct counted    c = with_hooks(&h, &hooks);
     CHECK(count(&c) == 0);
     CHECK_STR(wb_cstr(h.text), UPP_STR("start1 act1 observe1 end1 stop1 start2 act2 observe2 end2 stop2 start3 end3 "
-                                       "complete3 "));
+                                       "stop3 complete3 "));
 }
 
 TEST_WITH(run_hook_says_that_it_is_enough, .no_torture = "the store's tests are tortured")

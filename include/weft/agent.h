@@ -1,0 +1,237 @@
+/* weft/agent.h — agents: a model with a system text, tools and a way to work (UAP 4, 8, 9, 12).
+ *
+ *     struct weft_agent *weather;
+ *     struct upp_turn *turn;
+ *     if (weft_agent_new(rt, UPP_OPTS(weft_agent_opts,
+ *             .model = upp_anthropic("claude-sonnet-4-20250514"),
+ *             .system = "You know the weather.",
+ *             .tools = WEFT_TOOLS(UPP_TOOL(get_weather, "The weather of a city", "{city: string}"))), &weather, &err) <
+ * 0 || weft_agent_run(weather, UPP_STR("Tokyo?"), &turn, &err) < 0) return fprintf(stderr, "%s\n", err.msg), 1;
+ *     puts(upp_turn_text(turn));
+ *     upp_turn_free(turn);
+ *
+ * Messages, turns, threads and tools are libupp's. Calls block: on a fiber of the runtime's loop the fiber, elsewhere
+ * the thread, which drives the loop meanwhile. Nothing that the caller gave is changed.
+ */
+#ifndef WEFT_AGENT_H
+#define WEFT_AGENT_H
+
+#include <upp/llm.h>
+#include <weft/execution.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct weft_runtime;
+struct weft_middleware;
+
+/* ---- Tools ---------------------------------------------------------------------------------------------- */
+
+/* What may happen to a call whose outcome a crash made unknown. */
+enum weft_delivery {
+    WEFT_AT_MOST_ONCE = 0, /* never run again: the model is told that nobody knows */
+    WEFT_IDEMPOTENT,       /* run again with the same key */
+    WEFT_PURE,             /* run again; need not even wait for its start to be on disk */
+};
+
+/* What a tool's or the run's approval may answer besides yes (1) and no (0): a person will say, perhaps in days. The
+ * run waits without a fiber until then. */
+enum { WEFT_PENDING = 2 };
+
+/* Limits of a run and all below it. 0: none. */
+struct weft_budget {
+    uint64_t max_tokens, max_time_ms;
+    uint32_t max_steps;
+    double   max_cost; /* by the prices of a million tokens */
+    double   input_price, output_price, cache_read_price, cache_write_price;
+};
+
+/* What a run and all below it may do. A child cannot widen what its parents may. */
+struct weft_rights {
+    const char *const *allow; /* names of tools, NULL after the last; NULL: all */
+    const char *const *deny;
+    uint32_t           max_depth; /* of agents below this one; 0: as the runtime says; UINT32_MAX: none */
+    struct weft_budget budget;
+    /* Asked before each call, after the tool's own approval: 1, 0, WEFT_PENDING, or <0. */
+    WEFT_SUSPENDS int (*approval)(void *arg, struct upp_call *call, struct upp_err *err);
+    void *arg;
+};
+
+/* What only a run can do with a tool: `extra` of a struct upp_tool. */
+struct weft_tool_opts {
+    uint32_t                  size;
+    uint8_t                   delivery;   /* enum weft_delivery */
+    bool                      client;     /* the client runs it: the run waits for its result */
+    bool                      approval;   /* a person must say yes before each call */
+    bool                      sequential; /* nothing else of its round runs at the same time */
+    bool                      unchecked;  /* arguments are not checked against the parameters */
+    const char *const        *after;      /* tools whose calls of the same round come first; NULL after the last */
+    uint64_t                  timeout_ms; /* 0: 600000 */
+    size_t                    max_result; /* 0: 1 MiB; a longer text is cut and says so */
+    const struct weft_agent  *agent;      /* it is this agent */
+    const struct weft_rights *rights;     /* of the agent's runs as this tool */
+};
+
+struct weft_tools {
+    const struct upp_tool *list;
+    size_t                 n;
+};
+
+/* ---- Agents --------------------------------------------------------------------------------------------- */
+
+/* Texts, tables and what they point to are borrowed until the agent is freed; the model's reference only for the call.
+ * All but the model has a default. */
+struct weft_agent_opts {
+    uint32_t                        size;
+    struct upp_model_ref            model; /* or `use`; neither: that of whoever asks it */
+    const struct upp_model         *use;
+    const char                     *params;    /* JSON object */
+    struct weft_strategy            execution; /* none: loop */
+    struct weft_tools               tools;     /* WEFT_TOOLS(...) */
+    const char                     *system;
+    const char                     *structure; /* JSON Schema of the answer */
+    const struct weft_middleware   *middleware;
+    size_t                          n_middleware;
+    const struct weft_hooks        *hooks; /* UAP: strategy */
+    const struct upp_tool_strategy *tool_strategy;
+
+    const char                     *id, *name, *description; /* UUID, made where absent; by which others call it */
+    const struct weft_rights       *rights;
+    const struct weft_agent *const *handoff; /* to whom it may pass the thread; NULL after the last */
+};
+
+UPP_API int weft_agent_new(struct weft_runtime *rt, const struct weft_agent_opts *opts, struct weft_agent **ret,
+                           struct upp_err *err) UPP_MUST_CHECK;
+
+/* All of an agent's options, with those that `changes` sets, and an id of its own. */
+UPP_API int weft_agent_derive(const struct weft_agent *from, const struct weft_agent_opts *changes,
+                              struct weft_agent **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Before the runtime closes, which frees those that are left. No run of it works. NULL is fine. */
+UPP_API void weft_agent_free(struct weft_agent *a);
+
+UPP_API struct upp_str          weft_agent_id(const struct weft_agent *a);
+UPP_API const struct upp_model *weft_agent_model(const struct weft_agent *a); /* NULL: none of its own */
+UPP_API struct weft_tools       weft_agent_tools(const struct weft_agent *a); /* as given */
+UPP_API const char             *weft_agent_system(const struct weft_agent *a);
+
+/* An agent as a tool of another; what is absent follows from the agent. Good as long as the agent. */
+struct weft_to_tool {
+    uint32_t                  size;
+    const char               *name, *description, *parameters;
+    const struct weft_rights *rights;
+};
+UPP_API int weft_agent_to_tool(struct weft_agent *a, const struct weft_to_tool *opts, struct upp_tool *ret,
+                               struct upp_err *err) UPP_MUST_CHECK;
+
+#ifndef __cplusplus
+#define WEFT_TOOLS(...)                                                                                                \
+    ((struct weft_tools){(const struct upp_tool[]){__VA_ARGS__},                                                       \
+                         sizeof((const struct upp_tool[]){__VA_ARGS__}) / sizeof(struct upp_tool)})
+/* An agent among the tools; a tool with options of weft_tool_opts. */
+#define WEFT_TOOL_AGENT(a_)                                                                                            \
+    {                                                                                                                  \
+        .extra = &(const struct weft_tool_opts)                                                                        \
+        {                                                                                                              \
+            .size = sizeof(struct weft_tool_opts), .agent = (a_)                                                       \
+        }                                                                                                              \
+    }
+#define WEFT_TOOL(fn, about, params, ...)                                                                              \
+    {                                                                                                                  \
+        .name = #fn, .description = (about), .parameters = (params), .run = (fn),                                      \
+        .extra = &(const struct weft_tool_opts)                                                                        \
+        {                                                                                                              \
+            .size = sizeof(struct weft_tool_opts), __VA_ARGS__                                                         \
+        }                                                                                                              \
+    }
+#endif
+
+/* ---- Running -------------------------------------------------------------------------------------------- */
+
+/* The turn is the caller's (upp_turn_free). On failure it is the turn so far where something was said, else NULL. */
+UPP_API WEFT_SUSPENDS int weft_agent_run(struct weft_agent *a, struct upp_str text, struct upp_turn **ret,
+                                         struct upp_err *err) UPP_MUST_CHECK;
+UPP_API WEFT_SUSPENDS int weft_agent_run_with(struct weft_agent *a, const struct upp_input *in, struct upp_turn **ret,
+                                              struct upp_err *err) UPP_MUST_CHECK;
+
+/* UAP 9.1: with the history of *thread, to which the turn is appended; *thread NULL: a new one, the caller's. */
+UPP_API WEFT_SUSPENDS int weft_ask(struct weft_agent *a, struct upp_str text, struct upp_thread **thread,
+                                   struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* UAP 9.2: on a thread of its own, which can be gone on with. */
+struct weft_query {
+    struct upp_turn   *turn; /* the newest */
+    struct upp_thread *thread;
+    struct weft_agent *agent;
+};
+UPP_API WEFT_SUSPENDS int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query **ret,
+                                     struct upp_err *err) UPP_MUST_CHECK;
+/* A new result on the same thread; the older ones stay good. The thread lives as long as any of them. */
+UPP_API WEFT_SUSPENDS int weft_query_continue(struct weft_query *q, struct upp_str text, struct weft_query **ret,
+                                              struct upp_err *err) UPP_MUST_CHECK;
+UPP_API void              weft_query_free(struct weft_query *q); /* NULL is fine */
+UPP_API void              weft_query_freep(struct weft_query **q);
+
+/* ---- Streams -------------------------------------------------------------------------------------------- */
+
+enum weft_event_type {
+    WEFT_STEP_START = 1,
+    WEFT_STEP_END,    /* usage */
+    WEFT_REASONING,   /* text */
+    WEFT_ACTION,      /* message: its calls */
+    WEFT_OBSERVATION, /* message: its results */
+    WEFT_CHECKPOINT,  /* id */
+    /* Beyond UAP: */
+    WEFT_SYSTEM_EVENT,   /* name = its type, text = its data as JSON */
+    WEFT_ATTEMPT_VOID,   /* what was said since the last record is void and comes again */
+    WEFT_SUBAGENT_START, /* with opts.children, as the two below: text = what it is asked */
+    WEFT_SUBAGENT_END,   /* text = its last words or error; is_error, usage */
+};
+
+enum { WEFT_SOURCE_UAP = 1, WEFT_SOURCE_UPP = 2 };
+
+/* UAP's AgentStreamEvent. Borrowed until the next call. */
+struct weft_event {
+    uint8_t                   source; /* WEFT_SOURCE_* */
+    uint8_t                   type;   /* UAP: enum weft_event_type */
+    uint16_t                  depth;  /* 0: the agent itself */
+    uint32_t                  step;
+    struct upp_str            agent_id, run_id;
+    struct upp_str            id, name, text;
+    bool                      is_error;
+    const struct upp_message *message;
+    struct upp_usage          usage;
+    struct upp_event          upp; /* UPP: as the provider layer tells it */
+};
+
+struct weft_stream_opts {
+    uint32_t size;
+    uint8_t  only;     /* WEFT_SOURCE_UAP or _UPP; 0: both */
+    bool     children; /* events of agents below it too */
+};
+
+struct weft_stream;
+UPP_API int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const struct weft_stream_opts *opts,
+                              struct weft_stream **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* 1: *ret. 0: it is over. <0: it failed, and is over. */
+UPP_API WEFT_SUSPENDS int weft_stream_next(struct weft_stream *s, struct weft_event *ret,
+                                           struct upp_err *err) UPP_MUST_CHECK;
+
+/* Reads what is left and gives the turn, again at each call; it belongs to the stream. After an abort: what was said
+ * until then, or -UPP_ECANCELED where nothing had begun. */
+UPP_API WEFT_SUSPENDS int  weft_stream_turn(struct weft_stream *s, const struct upp_turn **ret,
+                                            struct upp_err *err) UPP_MUST_CHECK;
+UPP_API void               weft_stream_abort(struct weft_stream *s); /* from any thread */
+UPP_API WEFT_SUSPENDS void weft_stream_close(struct weft_stream *s); /* NULL is fine; in the middle it aborts */
+UPP_API WEFT_SUSPENDS void weft_stream_closep(struct weft_stream **s);
+
+/* "step_start" ...; AgentStreamEvent JSON, freed by upp_text_free. */
+UPP_API const char *weft_event_name(uint8_t type);
+UPP_API int weft_event_to_json(const struct weft_event *ev, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

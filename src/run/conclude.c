@@ -1,0 +1,140 @@
+/* run/conclude.c — from the strategy's last word to what the run comes to: hooks, middleware, recovery.
+ *
+ * Everything here may wait and may be cancelled; the end itself (run/finish.c) is shielded and writes the last row.
+ * Order of a run that goes well: the last step's on_step_end, on_complete, middleware's after. Of one that fails:
+ * on_error; where that has a turn, on_complete and after as before; else middleware's on_error, whose turn is what the
+ * caller gets.
+ */
+#include "run/internal.h"
+
+static bool is_mine(const struct wr_run *run, const struct upp_message *m)
+{
+    for (size_t i = 0; m->id.n && i < run->mine.n; i++)
+        if (wb_str_eq(run->mine.p[i]->id, m->id))
+            return true;
+    return false;
+}
+
+/* Says what of a turn the run has not said: a recovery's last words. */
+static WEFT_SUSPENDS int adopt(struct wr_run *run, const struct upp_turn *turn, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < turn->n_messages; i++)
+        if (turn->messages[i].role == UPP_ROLE_ASSISTANT && !is_mine(run, &turn->messages[i]))
+            r = wr_say(run, &turn->messages[i], "recovered", err);
+    return r;
+}
+
+static void replace_turn(struct wr_run *run, struct upp_turn *turn)
+{
+    if (run->turn != turn)
+        upp_turn_free(run->turn);
+    run->turn = turn;
+}
+
+/* Does anybody want to see the turn? */
+static bool turn_wanted(const struct wr_run *run)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    return (run->tree->outcome && !run->row.depth) || (h && h->on_complete) ||
+           (run->def->around && run->def->around->after);
+}
+
+int wr_step_hook(struct wr_run *run, struct upp_err *err)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    if (!h || !h->on_step_end)
+        return 0;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    int                                          r    = wr_count_tokens(run, err);
+    if (r >= 0)
+        r = wr_turn(run, run->step_from, false, &turn, err);
+    if (r < 0)
+        return r;
+    struct weft_step_result result = {.turn = turn, .state = &run->pub.state};
+    return h->on_step_end(h->arg, &run->pub, run->pub.state.step + 1, &result, err);
+}
+
+/* The step with which the run completes ends in the same row as the run. */
+static WEFT_SUSPENDS int last_step(struct wr_run *run, struct upp_err *err)
+{
+    if (!run->step_dirty)
+        return 0;
+    int r = wr_repair(run, false, err);
+    if (r >= 0)
+        r = wr_step_hook(run, err);
+    if (r >= 0)
+        r = wr_step_close(run, err);
+    return r < 0 ? r : wr_enough(run, err);
+}
+
+/* The strategy is content, or a hook has made a turn of its failure. */
+static WEFT_SUSPENDS int completed(struct wr_run *run, struct upp_err *err)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    const struct wr_around  *m = run->def->around;
+    int                      r = last_step(run, err);
+    if (r >= 0 && !run->turn && turn_wanted(run)) {
+        struct upp_turn *turn = NULL;
+        r                     = wr_turn(run, (struct wr_mark){0}, false, &turn, err);
+        replace_turn(run, turn);
+    }
+    if (r >= 0 && h && h->on_complete)
+        r = h->on_complete(h->arg, &run->pub, run->turn, err);
+    if (r >= 0 && m && m->after)
+        r = m->after(m->arg, &run->pub, &run->turn, err);
+    return r;
+}
+
+static bool final(const struct wr_run *run, int result)
+{
+    return result == -UPP_EWAIT || result == -UPP_ECANCELED || result == -UPP_ESTORE || run->tree->failed ||
+           run->engine->closing || run->row.cancel;
+}
+
+/* 1: there is a turn after all. */
+static WEFT_SUSPENDS int recover_by_hook(struct wr_run *run, int result, struct upp_err *err)
+{
+    const struct weft_hooks *h = run->pub.hooks;
+    if (!h || !h->on_error)
+        return result;
+    struct upp_err   why  = *err;
+    struct upp_turn *turn = NULL;
+    int              r    = h->on_error(h->arg, &run->pub, &why, &turn, err);
+    if (r == 0 && err)
+        *err = why;
+    if (r <= 0)
+        return r < 0 ? r : result;
+    replace_turn(run, turn);
+    r = adopt(run, turn, err);
+    return r < 0 ? r : 1;
+}
+
+static WEFT_SUSPENDS int recover_by_middleware(struct wr_run *run, int result, struct upp_err *err)
+{
+    const struct wr_around *m = run->def->around;
+    if (!m || !m->failed || final(run, result))
+        return result;
+    struct upp_err   why  = *err;
+    struct upp_turn *turn = NULL;
+    int              r    = m->failed(m->arg, &run->pub, &why, &turn, err);
+    if (r == 0)
+        *err = why;
+    if (r <= 0)
+        return r < 0 ? r : result;
+    replace_turn(run, turn);
+    r = adopt(run, turn, err);
+    return r < 0 ? r : last_step(run, err);
+}
+
+int wr_conclude(struct wr_run *run, int result, struct upp_err *err)
+{
+    if (final(run, result))
+        return result;
+    int r = result;
+    if (r < 0)
+        r = recover_by_hook(run, result, err);
+    if (r >= 0 && !final(run, r))
+        r = completed(run, err);
+    return r < 0 ? recover_by_middleware(run, r, err) : 0;
+}

@@ -1,0 +1,193 @@
+/* run/turn.c — what a run has brought, as those who look at it from outside see it: messages, turns, ids. */
+#include "model/upp_json.h"
+#include "run/internal.h"
+
+/* ---- What is said ---------------------------------------------------------------------------------------- */
+
+int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+{
+    if (!wb_vec_push(&run->path, m, UINT32_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the path");
+    return 0;
+}
+
+int wr_mine_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+{
+    if (!wb_vec_push(&run->mine, m, UINT32_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the messages of a run");
+    return wr_path_add(run, m, err);
+}
+
+int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+{
+    struct upp_str text = wm_message_text(&run->memory, m);
+    int            r    = wb_arena_check(&run->memory, err);
+    if (r >= 0 && !wb_vec_push(&run->reasoning, text, UINT32_MAX))
+        r = upp_fail(err, UPP_ENOMEM, "no memory for reasoning");
+    return r;
+}
+
+const struct upp_message *const *weft_run_history(struct weft_run *pub, size_t *n)
+{
+    struct wr_run *run = wr_of(pub);
+    *n                 = run->n_history;
+    return run->path.p;
+}
+
+const struct upp_message *const *weft_run_messages(struct weft_run *pub, size_t *n)
+{
+    struct wr_run *run = wr_of(pub);
+    *n                 = run->mine.n;
+    return run->mine.p;
+}
+
+const struct upp_str *weft_run_reasoning(struct weft_run *pub, size_t *n)
+{
+    struct wr_run *run = wr_of(pub);
+    *n                 = run->reasoning.n;
+    return run->reasoning.p;
+}
+
+struct upp_str weft_run_id(struct weft_run *pub)
+{
+    struct wr_run *run = wr_of(pub);
+    return wb_uuid_text(run->row.id, run->id_text);
+}
+
+struct upp_str weft_run_agent_id(struct weft_run *pub)
+{
+    struct wr_run *run = wr_of(pub);
+    return run->def ? run->def->id : UPP_STR("");
+}
+
+/* ---- Executions and cycles ------------------------------------------------------------------------------- */
+
+int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err)
+{
+    if (!wb_vec_push(&run->executions, *e, UINT32_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for an execution");
+    return 0;
+}
+
+static void add_usage(struct upp_usage *to, const struct upp_usage *u)
+{
+    to->input += u->input;
+    to->output += u->output;
+    to->cache_read += u->cache_read;
+    to->cache_write += u->cache_write;
+}
+
+int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
+{
+    add_usage(&run->step_usage, u);
+    add_usage(&run->pub.state.usage, u);
+    run->pub.state.cycles++;
+    if (!wb_vec_push(&run->cycles, *u, UINT32_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the usage of a call");
+    return 0;
+}
+
+/* The call of a result, in the messages before it. */
+static const struct upp_part *call_of(const struct wr_run *run, size_t before, struct upp_str id)
+{
+    for (size_t i = before; i-- > 0;)
+        for (const struct upp_part *p = NULL; (p = upp_part_next(run->mine.p[i], p, UPP_PARTS_CALLS));)
+            if (wb_str_eq(p->id, id))
+                return p;
+    return NULL;
+}
+
+/* A run that was taken up: what it did before, as far as the log's messages tell. How long each call took, and what
+ * each cycle used, is in records that nobody reads for this: the sums are right. */
+int wr_turn_restore(struct wr_run *run, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; i < run->mine.n; i++) {
+        const struct upp_message *m = run->mine.p[i];
+        for (size_t k = 0; r >= 0 && k < m->n_parts; k++) {
+            const struct upp_part *p    = &m->parts[k];
+            const struct upp_part *call = p->kind == UPP_PART_RESULT ? call_of(run, i, p->id) : NULL;
+            if (p->kind == UPP_PART_RESULT)
+                r = wr_execution_add(run, &(struct upp_execution){.id        = p->id,
+                                                                  .name      = p->name,
+                                                                  .arguments = call ? call->text
+                                                                                    : UPP_STR("{}"), .result = p->text,
+                                                                                              .is_error = p->is_error},
+                                                                  err);
+        }
+    }
+    for (uint32_t i = 0; r >= 0 && i < run->pub.state.cycles; i++)
+        if (!wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : run->pub.state.usage, UINT32_MAX))
+            r = upp_fail(err, UPP_ENOMEM, "no memory for the usage of calls");
+    return r;
+}
+
+/* ---- Turns ------------------------------------------------------------------------------------------------ */
+
+struct wr_mark wr_mark_now(const struct wr_run *run)
+{
+    return (struct wr_mark){run->mine.n, run->executions.n, run->cycles.n};
+}
+
+static const struct upp_str aborted = UPP_STR_INIT("\"uap\":{\"aborted\":true}");
+
+/* {"uap":{"aborted":true}} beside what is there. */
+static struct upp_str mark_aborted(struct wb_arena *a, struct upp_str metadata)
+{
+    struct upp_str rest = metadata.n ? wb_str_trim(wb_str_sub(wb_str_trim(metadata), 1, SIZE_MAX)) : UPP_STR("}");
+    return wb_arena_printf(a, "{%.*s%s%.*s", UPP_FMT(aborted), rest.n > 1 ? "," : "", UPP_FMT(rest));
+}
+
+int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn **ret, struct upp_err *err)
+{
+    size_t              n    = run->mine.n - from.messages;
+    struct upp_message *list = wb_new_n(&run->memory, struct upp_message, n + 1);
+    struct upp_usage    sum  = {0};
+    if (!list)
+        return wb_arena_check(&run->memory, err);
+    for (size_t i = 0; i < n; i++)
+        list[i] = *run->mine.p[from.messages + i];
+    for (size_t i = from.cycles; i < run->cycles.n; i++)
+        add_usage(&sum, &run->cycles.p[i]);
+    if (abort && (!n || list[n - 1].role != UPP_ROLE_ASSISTANT))
+        list[n++] = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .interrupted = true};
+    if (abort)
+        list[n - 1].metadata = mark_aborted(&run->memory, list[n - 1].metadata);
+    int r = wb_arena_check(&run->memory, err);
+    if (r < 0)
+        return r;
+    struct upp_turn t = {.messages     = list,
+                         .n_messages   = n,
+                         .executions   = run->executions.n ? run->executions.p + from.executions : NULL,
+                         .n_executions = run->executions.n - from.executions,
+                         .usage        = sum,
+                         .cycles       = run->cycles.n ? run->cycles.p + from.cycles : NULL,
+                         .n_cycles     = run->cycles.n - from.cycles,
+                         .data         = run->data};
+    return upp_turn_copy(&t, ret, err);
+}
+
+/* ---- For whoever started the run -------------------------------------------------------------------------- */
+
+int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
+{
+    struct wr_outcome *o = t->outcome;
+    int                r = 0;
+    *ret                 = NULL;
+    while (r >= 0 && !o->told && t->run)
+        r = weft_cond_wait(&t->changed, err);
+    if (r < 0)
+        return r;
+    if (!o->told)
+        return upp_fail(err, t->failed ? (enum upp_code) - t->failed : UPP_ECANCELED, "the run did not come to an end");
+    *ret = WB_TAKE(o->turn);
+    if (o->result < 0 && err)
+        *err = o->why;
+    return o->result;
+}
+
+void wr_leave(struct wr_tree *t)
+{
+    if (t)
+        wr_tree_unref(t);
+}

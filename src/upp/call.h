@@ -1,0 +1,45 @@
+/* upp/call.h — one call of a tool from the inside: the value it gives back, the arguments it gets. */
+#ifndef UPP_CALL_H
+#define UPP_CALL_H
+
+#include <upp/tool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/export.h"
+#include "json/value.h"
+
+enum { UPP__RESULT_BYTES = 16 << 20 };
+
+/* Written into `spare`, then the two change places: what is written may come from `json`. */
+struct upp_value {
+    struct wb_buf json, spare;
+    size_t        max; /* a longer text is cut and says so; 0: UPP__RESULT_BYTES, and a longer one is refused */
+    bool          set, is_error;
+};
+#define UPP__VALUE                                                                                                     \
+    {                                                                                                                  \
+        .json = WB_BUF(6u * UPP__RESULT_BYTES + 64), .spare = WB_BUF(6u * UPP__RESULT_BYTES + 64)                      \
+    }
+
+/* A call with what its arguments were read into. */
+struct upp__call {
+    struct upp_call pub;
+    struct wb_arena scratch;
+    yyjson_val     *args;
+    struct upp_str  read; /* what args came from */
+};
+
+WB_EXPORT_BEGIN
+
+void upp__value_done(struct upp_value *v);
+
+/* Is the text of the arguments a JSON object? An empty text is taken as one without members. */
+bool upp__arguments_ok(struct upp_str text);
+
+/* Parameters as JSON Schema: JSON as it is, the short form made into it. */
+int upp__parameters(struct wb_arena *a, struct upp_str text, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+WB_EXPORT_END
+
+#endif
