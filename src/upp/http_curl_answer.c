@@ -168,7 +168,7 @@ int upp_http_call_head(struct upp_http_call *c, struct upp_http_head *ret, struc
             return upp__curl_fail_again(c, err);
         if (c->done)
             return fail_result(c, err);
-        r = wait_more(c, c->began + c->req.head_ms, "no answer from", c->req.head_ms, err);
+        r = wait_more(c, upp__curl_after(c->began, c->req.head_ms), "no answer from", c->req.head_ms, err);
         if (r < 0)
             return r;
     }
@@ -215,7 +215,7 @@ int upp_http_call_read(struct upp_http_call *c, struct upp_str *ret, struct upp_
             return upp__curl_fail_again(c, err);
         if (c->done)
             return c->result == CURLE_OK ? 0 : fail_result(c, err);
-        r = wait_more(c, wb_mono_ms() + c->req.idle_ms, "nothing more from", c->req.idle_ms, err);
+        r = wait_more(c, upp__curl_after(wb_mono_ms(), c->req.idle_ms), "nothing more from", c->req.idle_ms, err);
         if (r < 0)
             return r;
     }

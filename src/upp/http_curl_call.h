@@ -45,12 +45,19 @@ struct upp_http_call {
     struct wb_buf           in, lent;
     uint64_t                got; /* bytes of the body so far */
     bool                    added, done, get, moved, coded, paused;
+    bool                    away; /* it was sent to another host: credentials stay behind from then on */
     unsigned                hops;
     CURLcode                result;
     int                     failed; /* sticky; `err` says why */
     struct upp_err          err;
     char                    text[CURL_ERROR_SIZE];
 };
+
+/* The moment so many ms after another; more than anything waits (68 years) is for ever. */
+static inline uint64_t upp__curl_after(uint64_t at, uint64_t ms)
+{
+    return ms / 1000 > INT32_MAX ? UPP_FOREVER : at + ms;
+}
 
 /* There is something for whoever reads it. */
 static inline void upp__curl_note(struct upp_http_call *c)

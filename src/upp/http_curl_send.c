@@ -275,7 +275,7 @@ int upp_http_send(struct upp_http *h, const struct upp_http_request *req, const 
     c->req         = with_defaults(req);
     c->get         = wb_str_eq(c->req.method, UPP_STR("GET")) && !c->req.body.p;
     c->began       = wb_mono_ms();
-    c->total_at    = c->req.total_ms ? c->began + c->req.total_ms : UPP_FOREVER;
+    c->total_at    = c->req.total_ms ? upp__curl_after(c->began, c->req.total_ms) : UPP_FOREVER;
     c->in.max = c->lent.max = c->req.max_bytes;
     upp__head_init(&c->head);
     wb_list_push(&h->calls, &c->link);

@@ -114,6 +114,7 @@ static int try_again(struct upp_stream *s, int r, struct upp_err *err)
         return r;
     s->request.attempt++;
     s->phase = ASK;
+    *err     = (struct upp_err){0}; /* what fails later need not say why */
     return upp_wait_ms(s->wait, ms, err);
 }
 
