@@ -57,16 +57,23 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *mi
     return 0;
 }
 
-static int on_timer(CURLM *multi, long ms, void *arg)
+/* The leader waits for the descriptor: it looks again. A full counter wakes it too. */
+static void poke(struct upp_http *h)
 {
     static const uint64_t one = 1;
-    struct upp_http      *h   = arg;
+    (void)!write(h->poke, &one, sizeof one);
+}
+
+static int on_timer(CURLM *multi, long ms, void *arg)
+{
+    struct upp_http *h = arg;
     (void)multi;
     h->timer_at = ms < 0 ? UPP_FOREVER : wb_mono_ms() + (uint64_t)ms;
     if (h->crowd.leader && h->timer_at < h->planned)
-        (void)!write(h->poke, &one, sizeof one); /* the leader looks at the time again; a full counter wakes it too */
+        poke(h); /* it looks at the time again */
     return 0;
 }
+
 /* ---- Driving ---------------------------------------------------------------------------------------------------- */
 
 static void fail_all(struct upp_http *h, int r, const char *why)
@@ -113,6 +120,8 @@ void upp__curl_settle(struct upp_http *h)
         if (c->coded && !h->spent && !c->done && !c->failed && !c->paused && c->in.n > UPP__CURL_HIGH)
             c->paused = curl_easy_pause(c->easy, CURLPAUSE_RECV) == CURLE_OK;
         upp__crowd_tell(&c->waiter);
+        if (&c->waiter == h->crowd.leader) /* told by another: one that leads is not parked */
+            poke(h);
     }
 }
 
