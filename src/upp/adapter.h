@@ -111,6 +111,13 @@ void     upp__say_close(struct upp__reader *r, uint32_t part);
 void upp__say_end(struct upp__reader *r, uint8_t stop, const struct upp_usage *usage, struct upp_str metadata);
 int  upp__check(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
 
+/* A failure of the adapter's own; 0 is none. The first one counts. */
+static inline void upp__note(struct upp__reader *r, int failed)
+{
+    if (failed < 0 && !r->failed)
+        r->failed = failed;
+}
+
 /* Reads JSON into r->scratch. -UPP_EPROTO, with the place, where it is none. */
 int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -170,14 +177,14 @@ static inline bool upp__get_true(yyjson_val *object, const char *name)
 struct upp_str upp__endpoint(struct wb_arena *a, struct upp_str base_url, struct upp_str path);
 
 void upp__header(struct upp__outgoing *out, const char *name, struct upp_str value);
-void upp__headerf(struct upp__outgoing *out, const char *name, const char *fmt, ...) UPP_PRINTF(3, 4);
+
+/* The header that holds the key, where there is one. A way to send it is "bearer", or the name of the header: `own`, or
+ * what `auth` of the vendor says, which may be `other` (NULL: there is none). -UPP_EINVALID: it says something else. */
+int upp__put_key(struct upp__outgoing *out, const struct upp__vendor *v, struct upp_str key, const char *own,
+                 const char *other, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A text for a vendor: as wj_write_str, with U+FFFD for lone surrogates. */
 void upp__write_text(struct wj_writer *w, struct upp_str s);
-
-/* Members of request.params, in their order, except for those whose names stand in `taken` (NULL at its end; may be
- * NULL). The object is open. They come as they are: the vendor knows what they mean. */
-void upp__write_params(struct wj_writer *w, struct wb_arena *a, struct upp_str params, const char *const *taken);
 
 /* JSON text as a value, token for token (lone surrogates as U+FFFD). Fails where it is no JSON. */
 void upp__write_json(struct wj_writer *w, struct wb_arena *a, struct upp_str json);

@@ -116,7 +116,7 @@ TEST(anthropic_refuses_bytes_that_are_no_text)
     struct upp_part    p[]  = {{.kind = UPP_PART_DOCUMENT, .media = &bad}};
     struct upp_message m[]  = {{.role = UPP_ROLE_USER, .parts = p, .n_parts = 1}};
     int                r    = write_messages(m, 1, &b, &err);
-    struct upp_str     what = UPP_STR("message 0, part 0: ");
+    struct upp_str     what = UPP_STR("message 0, part 0 (document): ");
     CHECK(r == -UPP_EINVALID && wb_str_starts(wb_cstr(err.msg), what));
     bad.data = UPP_STR("/w=="); /* not UTF-8: U+FFFD stands for it */
     CHECK_INT(write_messages(m, 1, &b, &err), 0);

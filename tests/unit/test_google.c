@@ -145,7 +145,7 @@ TEST(google_media_without_a_type)
         WB_CLEANUP(writing_done) struct writing w;
         CHECK_INT(write_one(&w, &at_its_own, UPP_ROLE_USER, parts, 3, true, &err), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.msg),
-                  UPP_STR("message 0, part 1: Google wants to know the type of the data, and it has none"));
+                  UPP_STR("message 0, part 1 (binary): Google wants to know the type of the data, and it has none"));
     }
     WB_CLEANUP(writing_done) struct writing w;
     CHECK(write_one(&w, &at_its_own, UPP_ROLE_ASSISTANT, parts, 3, true, &err) == 0);

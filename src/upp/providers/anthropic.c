@@ -295,37 +295,26 @@ static void put_messages(struct upp__body *b)
 
 /* ---- The body --------------------------------------------------------------------------------------------------- */
 
-static void put_tools(struct upp__body *b)
+static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
-    yyjson_val *native = upp__get(b->params, "tools"), *tool;
-    size_t      i, n;
-    if (!b->req->n_tools && !native)
-        return;
-    upp__put_open(b, "tools", '[');
-    for (size_t t = 0; t < b->req->n_tools; t++) {
-        const struct upp_tool_spec *spec = &b->req->tools[t];
-        wj_write_open(&b->w, '{');
-        upp__put(b, "name", spec->name);
-        if (spec->description.n)
-            upp__put(b, "description", spec->description);
-        wj_write_name(&b->w, UPP_STR("input_schema"));
-        upp__write_json(&b->w, b->arena, spec->parameters.n ? spec->parameters : UPP_STR("{\"type\":\"object\"}"));
-        put_metadata(b, spec->metadata, NULL);
-        wj_write_close(&b->w, '}');
-    }
-    yyjson_arr_foreach(native, i, n, tool) wj_write_value(&b->w, tool);
-    wj_write_close(&b->w, ']');
+    wj_write_open(&b->w, '{');
+    upp__put(b, "name", t->name);
+    if (t->description.n)
+        upp__put(b, "description", t->description);
+    wj_write_name(&b->w, UPP_STR("input_schema"));
+    upp__write_json(&b->w, b->arena, t->parameters.n ? t->parameters : UPP_STR("{\"type\":\"object\"}"));
+    put_metadata(b, t->metadata, NULL);
+    wj_write_close(&b->w, '}');
 }
 
 /* What params say of the output, and the structure where they say nothing of the format. */
 static void put_output(struct upp__body *b)
 {
-    static const char *const none[] = {NULL};
-    yyjson_val              *said   = upp__get(b->params, "output_config");
+    yyjson_val *said = upp__get(b->params, "output_config");
     if (!said && !b->req->structure.p)
         return;
     upp__put_open(b, "output_config", '{');
-    upp__put_rest(b, said, none);
+    upp__put_all(b, said);
     if (b->req->structure.p && !upp__get(said, "format")) {
         upp__put_open(b, "format", '{');
         upp__put(b, "type", UPP_STR("json_schema"));
@@ -363,7 +352,7 @@ static void put_body(struct upp__body *b)
     if (!is_blank(b->req->system) && !upp__get(b->params, "system"))
         upp__put(b, "system", b->req->system);
     put_messages(b);
-    put_tools(b);
+    upp__put_tools(b, put_tool);
     put_output(b);
     if (!upp__get(b->params, "container"))
         put_container(b);
@@ -373,49 +362,28 @@ static void put_body(struct upp__body *b)
     wj_write_close(&b->w, '}');
 }
 
-/* params go to the vendor as they are; but what of them has to be put together with ours must have its shape. */
-static int check_params(const struct upp__body *b)
-{
-    yyjson_val *tools = upp__get(b->params, "tools"), *output = upp__get(b->params, "output_config");
-    if (upp__get(b->params, "messages"))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'messages' are made of the request's own messages");
-    if (tools && !yyjson_is_arr(tools))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'tools' is an array");
-    if (output && !yyjson_is_obj(output))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'output_config' is an object");
-    return 0;
-}
-
 /* The key goes as the version wants it: versions are dates. */
 static int put_headers(const struct upp__vendor *v, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp_str version = v->api_version.n ? v->api_version : UPP_STR("2023-06-01");
     bool bearer = wb_str_cmp(version, UPP_STR("2026-10-21")) >= 0;
-    if (v->auth.n) {
-        bearer = wb_str_eq(v->auth, UPP_STR("bearer"));
-        if (!bearer && !wb_str_eq(v->auth, UPP_STR("x-api-key")))
-            return upp_fail(err, UPP_EINVALID, "auth '%.*s': there are 'x-api-key' and 'bearer'", UPP_FMT(v->auth));
-    }
     upp__header(out, "content-type", UPP_STR("application/json"));
     upp__header(out, "anthropic-version", version);
-    if (key.p && bearer)
-        upp__headerf(out, "authorization", "Bearer %.*s", UPP_FMT(key));
-    else if (key.p)
-        upp__header(out, "x-api-key", key);
-    return 0;
+    return upp__put_key(out, v, key, bearer ? "bearer" : "x-api-key", bearer ? "x-api-key" : "bearer", err);
 }
 
 static int write_request(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
                          struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp__body b;
-    int              r = upp__body_init(&b, v, req, out, err);
-    if (r == 0)
-        r = check_params(&b);
+    int              r = upp__body_init(&b, v, req, out, "messages", err);
     if (r == 0)
         r = put_headers(v, key, out, err);
     if (r < 0)
         return r;
+    yyjson_val *output = upp__get(b.params, "output_config");
+    if (output && !yyjson_is_obj(output))
+        return upp_fail(err, UPP_EINVALID, "params: 'output_config' is an object");
     out->url = upp__endpoint(out->arena, v->base_url, UPP_STR("/v1/messages"));
     put_body(&b);
     return upp__body_check(&b);

@@ -40,9 +40,8 @@ void upp__anthropic_blocks_stop(struct upp__reader *r);                /* all th
 void upp__anthropic_blocks_write(struct upp__reader *r, struct wj_writer *w);
 void upp__anthropic_blocks_free(struct upp__reader *r);
 
-/* The reader's buffer, empty; and a value as JSON in r->keep. */
+/* The reader's buffer, empty. */
 struct wb_buf *upp__anthropic_fresh(struct upp__reader *r);
-struct upp_str upp__anthropic_keep(struct upp__reader *r, yyjson_val *v);
 
 /* ---- anthropic_read.c: answers ---- */
 

@@ -61,15 +61,6 @@ struct wb_buf *upp__anthropic_fresh(struct upp__reader *r)
     return b;
 }
 
-struct upp_str upp__anthropic_keep(struct upp__reader *r, yyjson_val *v)
-{
-    struct wb_buf *out = upp__anthropic_fresh(r);
-    int            e   = v ? wj_write(v, out, NULL) : 0;
-    if (e < 0)
-        r->failed = e;
-    return v && e == 0 ? wb_arena_dup(&r->keep, wb_buf_str(out)) : (struct upp_str){0};
-}
-
 static struct member *member_of(struct upp__reader *r, struct upp__anthropic_block *b, size_t i)
 {
     if (!b->members[i] && (b->members[i] = wb_new(&r->keep, struct member)))
@@ -80,7 +71,7 @@ static struct member *member_of(struct upp__reader *r, struct upp__anthropic_blo
 /* A citation among the others. */
 static void push(struct upp__reader *r, struct wb_buf *items, yyjson_val *item)
 {
-    struct upp_str json = upp__anthropic_keep(r, item);
+    struct upp_str json = upp__json_text(&r->keep, item);
     if (items->n)
         wb_buf_addc(items, ',');
     wb_buf_add(items, json);
@@ -178,15 +169,14 @@ static void take_apart(struct upp__reader *r, struct upp__anthropic_block *b, yy
             i++;
         struct member *m = i < MEMBERS ? member_of(r, b, i) : NULL;
         if (m)
-            m->start = upp__anthropic_keep(r, value);
+            m->start = upp__json_text(&r->keep, value);
         if (i == MEMBERS || b->exact) {
             wj_write_name(&w, wj_text(name));
             wj_write_value(&w, value);
         }
     }
     int e = wj_writer_check(&w);
-    if (e < 0)
-        r->failed = e;
+    upp__note(r, e);
     b->head = wb_arena_dup(&r->keep, wb_buf_str(&head));
 }
 

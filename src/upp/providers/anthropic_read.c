@@ -137,7 +137,7 @@ static void take_stop(struct upp__reader *r, yyjson_val *from)
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         yyjson_val *v = upp__get(from, rows[i].name);
         if (v && !yyjson_is_null(v))
-            *rows[i].ret = upp__anthropic_keep(r, v);
+            *rows[i].ret = upp__json_text(&r->keep, v);
     }
 }
 

@@ -180,9 +180,8 @@ static void put_raw(struct upp__body *b, yyjson_val *raw)
     while ((part = yyjson_arr_iter_next(&it))) {
         bool call = upp__get(part, "functionCall");
         if (call && wanted && !upp__get(part, "thoughtSignature")) { /* an older model said it */
-            static const char *const none[] = {NULL};
             wj_write_open(&b->w, '{');
-            upp__put_rest(b, part, none);
+            upp__put_all(b, part);
             upp__put(b, "thoughtSignature", UPP_STR(DUMMY_SIGNATURE));
             wj_write_close(&b->w, '}');
         } else

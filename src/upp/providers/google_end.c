@@ -84,8 +84,7 @@ static struct upp_str make_metadata(struct upp__reader *r, struct upp__google_ow
         put_array(&b, "raw", &g->raw);
     wb_buf_addc(&b, '}');
     int e = wj_writer_check(&w);
-    if (e < 0 && !r->failed)
-        r->failed = e;
+    upp__note(r, e);
     return wb_arena_dup(&r->keep, wb_buf_str(&b));
 }
 

@@ -251,20 +251,6 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     wj_write_close(&b->w, '}');
 }
 
-static void put_tools(struct upp__body *b)
-{
-    yyjson_val     *native = upp__get(b->params, "tools"), *item;
-    yyjson_arr_iter it     = yyjson_arr_iter_with(native);
-    if (!b->req->n_tools && !native)
-        return;
-    upp__put_open(b, "tools", '[');
-    for (size_t i = 0; i < b->req->n_tools; i++)
-        put_tool(b, &b->req->tools[i]);
-    while ((item = yyjson_arr_iter_next(&it)))
-        wj_write_value(&b->w, item);
-    wj_write_close(&b->w, ']');
-}
-
 static void put_body(struct body *o)
 {
     static const char *const made[] = {"stream", "tools", NULL};
@@ -274,7 +260,7 @@ static void put_body(struct body *o)
         upp__put(b, "model", b->vendor->model);
     put_messages(o);
     upp__put_true(b, "stream", !b->req->whole);
-    put_tools(b);
+    upp__put_tools(b, put_tool);
     if (b->req->structure.p && !upp__get(b->params, "format")) {
         wj_write_name(&b->w, UPP_STR("format"));
         upp__write_json(&b->w, b->arena, b->req->structure);
@@ -283,27 +269,17 @@ static void put_body(struct body *o)
     wj_write_close(&b->w, '}');
 }
 
-static int check_params(const struct upp__body *b)
-{
-    yyjson_val *tools = upp__get(b->params, "tools");
-    if (upp__get(b->params, "messages"))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'messages' are made of the request's own messages");
-    return !tools || yyjson_is_arr(tools) ? 0 : upp_fail(b->err, UPP_EINVALID, "params: 'tools' is an array");
-}
-
 static int write_request(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
                          struct upp__outgoing *out, struct upp_err *err)
 {
     struct body o = {0};
-    int         r = upp__body_init(&o.b, v, req, out, err);
+    int         r = upp__body_init(&o.b, v, req, out, "messages", err);
+    upp__header(out, "content-type", UPP_STR("application/json"));
     if (r == 0)
-        r = check_params(&o.b);
+        r = upp__put_key(out, v, key.n ? key : (struct upp_str){0}, "bearer", NULL, err);
     if (r < 0)
         return r;
     out->url = upp__endpoint(out->arena, v->base_url, UPP_STR("/api/chat"));
-    upp__header(out, "content-type", UPP_STR("application/json"));
-    if (key.n)
-        upp__headerf(out, "authorization", "Bearer %.*s", UPP_FMT(key));
     put_body(&o);
     wb_buf_done(&o.text);
     return upp__body_check(&o.b);

@@ -97,8 +97,7 @@ static struct upp_str make_metadata(struct upp__reader *r, struct upp__ollama_ow
     }
     wj_write_close(&w, '}');
     int e = wj_writer_check(&w);
-    if (e < 0 && !r->failed)
-        r->failed = e;
+    upp__note(r, e);
     return wb_arena_dup(&r->keep, wb_buf_str(&b));
 }
 

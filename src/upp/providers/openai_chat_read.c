@@ -113,7 +113,7 @@ static void open_call(struct upp__reader *r, struct upp__chat *c, struct upp__ch
 static void add_arguments(struct upp__reader *r, struct upp__chat_call *call, yyjson_val *v)
 {
     struct upp_str text = yyjson_is_str(v)   ? wj_text(v)
-                          : yyjson_is_obj(v) ? upp__openai_keep(r, v)
+                          : yyjson_is_obj(v) ? upp__json_text(&r->keep, v)
                                              : (struct upp_str){0};
     if (!text.n)
         return;
@@ -237,7 +237,7 @@ static void read_usage(struct upp__reader *r, struct upp__chat *c, yyjson_val *u
         c->usage.cache_read = upp__get_u64(u, "prompt_cache_hit_tokens"); /* DeepSeek */
     if (r->vendor->habits & UPP__REASONING_APART)
         c->usage.output += upp__get_u64(out, "reasoning_tokens");
-    c->usage_json = upp__openai_keep(r, u);
+    c->usage_json = upp__json_text(&r->keep, u);
 }
 
 /* What was said: the delta of a chunk, or the message of a body. */

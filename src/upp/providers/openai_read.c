@@ -2,8 +2,6 @@
 #include "base/str.h"
 #include "upp/providers/openai.h"
 
-enum { MAX_JSON = 64 << 20 };
-
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
 
 /* A code may be a text or a number; null is none. */
@@ -87,15 +85,6 @@ int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err)
 
 /* ---- Keeping ---------------------------------------------------------------------------------------------------- */
 
-struct upp_str upp__openai_keep(struct upp__reader *r, yyjson_val *v)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAX_JSON);
-    int                                   e = v ? wj_write(v, &b, NULL) : 0;
-    if (e < 0 && !r->failed)
-        r->failed = e;
-    return v && e == 0 ? wb_arena_dup(&r->keep, wb_buf_str(&b)) : (struct upp_str){0};
-}
-
 static bool is_taken(const struct upp_request *req, struct upp_str id)
 {
     for (size_t i = 0; i < req->n_messages; i++) {
@@ -124,7 +113,7 @@ void upp__openai_said_begin(struct upp__openai_said *s, struct upp_str id, struc
         const char    *name;
         struct upp_str text;
     } rows[] = {{"id", id}, {"model", model}, {"stopReason", stop}};
-    s->b     = (struct wb_buf)WB_BUF(MAX_JSON);
+    s->b     = (struct wb_buf)WB_BUF(UPP__JSON);
     wj_writer_init(&s->w, &s->b, NULL);
     wj_write_open(&s->w, '{');
     for (size_t i = 0; i < WB_LEN(rows); i++)
@@ -143,8 +132,7 @@ struct upp_str upp__openai_said_end(struct upp__openai_said *s, struct upp__read
     wj_write_close(&s->w, '}');
     int            e   = wj_writer_check(&s->w);
     struct upp_str ret = e < 0 ? (struct upp_str){0} : wb_arena_dup(&r->keep, wb_buf_str(&s->b));
-    if (e < 0 && !r->failed)
-        r->failed = e;
+    upp__note(r, e);
     wb_buf_done(&s->b);
     return ret;
 }

@@ -8,12 +8,6 @@
 #include "upp/providers/openai.h"
 #include "upp/providers/openai_responses.h"
 
-static void fail(struct upp__reader *r, int code)
-{
-    if (!r->failed)
-        r->failed = code;
-}
-
 /* ---- Pieces ----------------------------------------------------------------------------------------------------- */
 
 static struct upp__piece *find_piece(struct upp__responses *s, uint64_t output, uint8_t what, uint64_t sub)
@@ -30,7 +24,7 @@ static struct upp__piece *new_piece(struct upp__reader *r, struct upp__responses
                                     struct upp_str id, struct upp_str name)
 {
     if (!wb_vec_room(&s->pieces, UPP__OPENAI_BLOCKS)) {
-        fail(r, s->pieces.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM);
+        upp__note(r, s->pieces.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM);
         return NULL;
     }
     p.part                     = upp__say_part(r, kind, id, name);
@@ -182,11 +176,11 @@ static void end_item(struct upp__reader *r, struct upp__responses *s, uint64_t o
     else
         s->special = true;
     if (!wb_vec_room(&s->items, UPP__OPENAI_BLOCKS)) {
-        fail(r, s->items.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM);
+        upp__note(r, s->items.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM);
         return;
     }
     memmove(s->items.p + at + 1, s->items.p + at, (s->items.n++ - at) * sizeof *s->items.p);
-    s->items.p[at] = (struct upp__item){output, upp__openai_keep(r, item)};
+    s->items.p[at] = (struct upp__item){output, upp__json_text(&r->keep, item)};
 }
 
 /* ---- The end ---------------------------------------------------------------------------------------------------- */
@@ -270,7 +264,7 @@ static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_
     }
     yyjson_val *u = upp__get(response, "usage");
     upp__openai_said_begin(&said, s->id, s->model, word,
-                           yyjson_is_obj(u) ? upp__openai_keep(r, u) : (struct upp_str){0});
+                           yyjson_is_obj(u) ? upp__json_text(&r->keep, u) : (struct upp_str){0});
     put_raw(&said.w, s);
     upp__say_end(r, stop, &usage, upp__openai_said_end(&said, r));
     return upp__check(r, err);
