@@ -106,6 +106,17 @@ uint32_t upp__say_media(struct upp__reader *r, uint8_t kind, const struct upp_me
 void     upp__say_delta(struct upp__reader *r, uint32_t part, struct upp_str text); /* the empty text is passed over */
 void     upp__say_close(struct upp__reader *r, uint32_t part);
 
+/* Before the close of a call that was cut off, where what came of its arguments could pass for all of them: no text, or
+ * an object that the vendor has closed itself. They are said with a brace that stays open, so that the call is answered
+ * by an error and its tool does not run. */
+void upp__say_cut(struct upp__reader *r, uint32_t part, struct upp_str arguments);
+
+/* Was an answer that stops so cut off? */
+static inline bool upp__is_cut(uint8_t stop)
+{
+    return stop != UPP_STOP_END && stop != UPP_STOP_TOOLS;
+}
+
 /* The end. `metadata` is the object that goes under metadata.PROVIDER, as JSON text; no text: none. Where parts of kind
  * CALL were opened the stop is TOOLS, whatever is given (but LENGTH and FILTER stay). */
 void upp__say_end(struct upp__reader *r, uint8_t stop, const struct upp_usage *usage, struct upp_str metadata);
@@ -194,9 +205,6 @@ void upp__write_arguments(struct wj_writer *w, struct wb_arena *a, struct upp_st
 
 /* A result as the text a model reads: strings as they are, all else as JSON. In `a`. */
 struct upp_str upp__result_text(struct wb_arena *a, struct upp_str result);
-
-/* metadata.PROVIDER.NAME of a message, read into `a`: NULL where there is none. Only what this provider said itself. */
-yyjson_val *upp__kept(struct wb_arena *a, const struct upp__vendor *v, const struct upp_message *m, const char *name);
 
 /* The name of the tool of a result: its own, or that of the call with its id in the messages before it. */
 struct upp_str upp__tool_name(const struct upp_request *req, size_t message, const struct upp_part *result);

@@ -78,6 +78,14 @@ void upp__say_close(struct upp__reader *r, uint32_t part)
         ev->part = part;
 }
 
+void upp__say_cut(struct upp__reader *r, uint32_t part, struct upp_str arguments)
+{
+    struct upp_str said = wb_str_trim(arguments);
+    if (wb_str_ends(said, UPP_STR("}")))
+        said.n--;
+    upp__say_delta(r, part, said.n ? said : UPP_STR("{"));
+}
+
 /* A structured answer is data where it is JSON; else the text is all there is, as UPP has it. */
 static struct upp_str answer_data(struct upp__reader *r)
 {

@@ -118,11 +118,6 @@ struct upp_str upp__result_text(struct wb_arena *a, struct upp_str result)
 /* ---- The past -------------------------------------------------------------------------------------------------------
  */
 
-yyjson_val *upp__kept(struct wb_arena *a, const struct upp__vendor *v, const struct upp_message *m, const char *name)
-{
-    return m->metadata.n ? upp__get(upp__get(look(a, m->metadata), v->provider), name) : NULL;
-}
-
 static struct upp_str name_of_call(const struct upp_message *m, struct upp_str id)
 {
     const struct upp_part *p = NULL;

@@ -104,3 +104,40 @@ TEST(adapters_send_keys_as_auth_says)
         CHECK(wb_str_starts(wb_cstr(err.msg), UPP_STR("auth 'Bearer': there ")));
     }
 }
+
+static void count_loss(void *arg, const struct upp_loss *loss)
+{
+    *(size_t *)arg += loss->message == 1 && loss->part == 1 && !strcmp(loss->what, "call");
+}
+
+/* A call of an answer that was cut off does not go back: vendors refuse calls without results. Unless it has one. */
+TEST(adapters_leave_out_cut_calls)
+{
+    static const struct upp__adapter *const all[]  = {&upp__anthropic, &upp__openai_chat, &upp__openai_responses,
+                                                      &upp__google, &upp__ollama};
+    struct upp_part                         hi     = {.kind = UPP_PART_TEXT, .text = UPP_STR("Hi")};
+    struct upp_part                         said[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("Well")},
+                                                       {.kind = UPP_PART_CALL,
+                                                        .id = UPP_STR("lost"), .name = UPP_STR("f"), .cut = true},
+                                                        {.kind = UPP_PART_CALL, .id = UPP_STR("kept"), .name = UPP_STR("f"), .cut = true}};
+    struct upp_part           result = {.kind = UPP_PART_RESULT, .id = UPP_STR("kept"), .text = UPP_STR("1")};
+    struct upp_message        m[]    = {{.role = UPP_ROLE_USER, .parts = &hi, .n_parts = 1},
+                                        {.role = UPP_ROLE_ASSISTANT, .parts = said, .n_parts = 3, .interrupted = true},
+                                        {.role = UPP_ROLE_TOOL, .parts = &result, .n_parts = 1}};
+    const struct upp_message *list[] = {&m[0], &m[1], &m[2]};
+    for (size_t i = 0; i < WB_LEN(all); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
+        size_t                                    lost = 0;
+        struct upp_header                         headers[UPP__HEADERS];
+        struct upp__outgoing                      out = {.arena = &a, .headers = headers, .body = WB_BUF(4096)};
+        struct upp__vendor v    = {.adapter = all[i], .provider = "x", .base_url = UPP_STR("https://h")};
+        struct upp_request req  = {.messages = list, .n_messages = 3, .on_loss = count_loss, .on_loss_arg = &lost};
+        int                r    = all[i]->write(&v, &req, UPP_STR("K"), &out, NULL);
+        struct upp_str     body = wb_arena_dup(&a, wb_buf_str(&out.body));
+        wb_buf_done(&out.body);
+        CHECK_INT(r, 0);
+        CHECK(wb_str_find(body, UPP_STR("lost"), 0) == SIZE_MAX);
+        CHECK(wb_str_find(body, UPP_STR("kept"), 0) != SIZE_MAX);
+        CHECK_INT(lost, 1);
+    }
+}

@@ -263,6 +263,10 @@ static void put_assistant(struct upp__body *b, size_t at)
                                                     : "Anthropic takes this from users alone");
             continue;
         }
+        if (p->kind == UPP_PART_CALL && !upp__is_said_call(b, p)) {
+            upp__lose_call(b);
+            continue;
+        }
         if (!is_said(p, ~0u))
             continue;
         begin(b, assistant);

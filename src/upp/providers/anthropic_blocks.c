@@ -202,6 +202,24 @@ static struct upp__anthropic_block *find_block(struct upp__anthropic_own *own, u
     return NULL;
 }
 
+static void say_held(struct upp__reader *r, bool cut)
+{
+    struct upp__anthropic_own *own = own_of(r);
+    if (!own->held)
+        return;
+    struct upp__anthropic_block *b     = &own->blocks.p[own->held - 1];
+    struct member               *input = b->members[INPUT];
+    struct upp_str               args  = input ? input->start : (struct upp_str){0};
+    own->held                          = 0;
+    if (!wb_str_starts(args, UPP_STR("{")))
+        args = UPP_STR("{}");
+    if (cut)
+        upp__say_cut(r, b->part, args);
+    else
+        upp__say_delta(r, b->part, args);
+    upp__say_close(r, b->part);
+}
+
 int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val *block, bool exact,
                                struct upp_err *err)
 {
@@ -215,6 +233,7 @@ int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val
         return own->blocks.n >= MAX_BLOCKS ? upp_fail(err, UPP_ELIMIT, "an answer of more than %d blocks", MAX_BLOCKS)
                                            : upp_fail(err, UPP_ENOMEM, "no memory for a block of the answer");
     b.plain = is_plain(b.says, block);
+    say_held(r, false);
     take_apart(r, &b, block);
     if (b.says) {
         bool call = b.says == UPP_PART_CALL;
@@ -226,16 +245,17 @@ int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val
     return upp__check(r, err);
 }
 
-/* A call without arguments, or with all of them in its start: they are still to be said. */
+/* A call without deltas has no arguments, or all of them in its start; or it was cut before them, which nobody knows
+ * before another block begins or the message ends. */
 static void end_block(struct upp__reader *r, struct upp__anthropic_block *b)
 {
-    struct member *input = b->members[INPUT];
-    b->open              = false;
+    struct upp__anthropic_own *own   = own_of(r);
+    struct member             *input = b->members[INPUT];
+    b->open                          = false;
     if (b->says == UPP_PART_CALL && !(input && input->bytes.n)) {
-        bool said = input && input->start.n && input->start.p[0] == '{';
-        upp__say_delta(r, b->part, said ? input->start : UPP_STR("{}"));
-    }
-    if (b->says)
+        say_held(r, false);
+        own->held = 1 + (size_t)(b - own->blocks.p);
+    } else if (b->says)
         upp__say_close(r, b->part);
 }
 
@@ -258,12 +278,13 @@ void upp__anthropic_block_stop(struct upp__reader *r, uint64_t index)
         end_block(r, b);
 }
 
-void upp__anthropic_blocks_stop(struct upp__reader *r)
+void upp__anthropic_blocks_stop(struct upp__reader *r, bool cut)
 {
     struct upp__anthropic_own *own = own_of(r);
     for (size_t i = 0; i < own->blocks.n; i++)
         if (own->blocks.p[i].open)
             end_block(r, &own->blocks.p[i]);
+    say_held(r, cut);
 }
 
 /* ---- The way back ----------------------------------------------------------------------------------------------- */
@@ -319,4 +340,5 @@ void upp__anthropic_blocks_free(struct upp__reader *r)
             if (own->blocks.p[i].members[k])
                 wb_buf_done(&own->blocks.p[i].members[k]->bytes);
     wb_vec_done(&own->blocks);
+    own->held = 0;
 }

@@ -84,12 +84,13 @@ static int say_end(struct upp__reader *r, struct upp_err *err)
     struct upp_usage           usage = {.output      = upp__get_u64(own->usage, "output_tokens"),
                                         .cache_read  = upp__get_u64(own->usage, "cache_read_input_tokens"),
                                         .cache_write = upp__get_u64(own->usage, "cache_creation_input_tokens")};
-    usage.input = sum(upp__get_u64(own->usage, "input_tokens"), sum(usage.cache_read, usage.cache_write));
-    upp__anthropic_blocks_stop(r);
+    usage.input  = sum(upp__get_u64(own->usage, "input_tokens"), sum(usage.cache_read, usage.cache_write));
+    uint8_t stop = stop_of(own->stop_reason);
+    upp__anthropic_blocks_stop(r, upp__is_cut(stop));
     int e = write_metadata(r, err);
     if (e < 0)
         return e;
-    upp__say_end(r, stop_of(own->stop_reason), &usage, wb_buf_str(&own->json));
+    upp__say_end(r, stop, &usage, wb_buf_str(&own->json));
     return upp__check(r, err);
 }
 

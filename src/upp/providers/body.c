@@ -153,6 +153,11 @@ void upp__lose(struct upp__body *b, const char *what, const char *why)
     upp__loss(b->req, b->message, b->part, what, why);
 }
 
+void upp__lose_call(struct upp__body *b)
+{
+    upp__lose(b, "call", "it was cut, and nobody answered it");
+}
+
 const char *upp__kind_name(uint8_t kind)
 {
     static const char *const names[] = {

@@ -45,9 +45,10 @@ yyjson_val *upp__look(struct upp__body *b, struct upp_str json);
 /* metadata.PROVIDER; NULL where there is none. */
 yyjson_val *upp__look_own(struct upp__body *b, struct upp_str metadata);
 
-/* Is this call to be said? One that was cut is not, unless somebody has answered it: vendors refuse calls without
- * results. b->message is that of the call. */
+/* Is this call, of the message b->message, to be said? One that was cut is not, unless somebody has answered it:
+ * vendors refuse calls without results. upp__lose_call says that it is not. */
 bool upp__is_said_call(const struct upp__body *b, const struct upp_part *call);
+void upp__lose_call(struct upp__body *b);
 
 /* This part cannot be said to the vendor: -UPP_EINVALID, which names message and part. */
 void upp__refuse(struct upp__body *b, const char *sentence);

@@ -215,6 +215,8 @@ static void put_parts(struct upp__body *b, const struct said *s)
             put_text_part(b, p->text);
         else if (p->kind == UPP_PART_REASONING)
             upp__lose(b, "reasoning", "Google takes back thoughts only as it has signed them");
+        else if (p->kind == UPP_PART_CALL && !upp__is_said_call(b, p))
+            upp__lose_call(b);
         else if (p->kind == UPP_PART_CALL) {
             put_call(b, p, upp__is_minted(s->minted, p->id), sign);
             sign = false;

@@ -122,25 +122,32 @@ static struct upp_str without_thoughts(struct upp_str text)
 
 static void put_calls(struct body *o, const struct upp_message *m)
 {
-    struct upp__body      *b = &o->b;
-    const struct upp_part *p = upp_part_next(m, NULL, UPP_PARTS_CALLS);
-    if (!p)
-        return;
-    upp__put_open(b, "tool_calls", '[');
-    for (size_t i = 0; p; p = upp_part_next(m, p, UPP_PARTS_CALLS), i++) {
+    struct upp__body *b = &o->b;
+    size_t            n = 0;
+    for (b->part = 0; b->part < m->n_parts; b->part++) {
+        const struct upp_part *p = &m->parts[b->part];
+        if (p->kind != UPP_PART_CALL)
+            continue;
+        if (!upp__is_said_call(b, p)) {
+            upp__lose_call(b);
+            continue;
+        }
+        if (n == 0)
+            upp__put_open(b, "tool_calls", '[');
         wj_write_open(&b->w, '{');
         if (p->id.n && !upp__is_minted(o->minted, p->id))
             upp__put(b, "id", p->id);
         upp__put_open(b, "function", '{');
         wj_write_name(&b->w, UPP_STR("index"));
-        wj_write_u64(&b->w, i);
+        wj_write_u64(&b->w, n++);
         upp__put(b, "name", p->name);
         wj_write_name(&b->w, UPP_STR("arguments"));
         upp__write_arguments(&b->w, b->arena, p->text);
         wj_write_close(&b->w, '}');
         wj_write_close(&b->w, '}');
     }
-    wj_write_close(&b->w, ']');
+    if (n)
+        wj_write_close(&b->w, ']');
 }
 
 static void put_assistant(struct body *o, const struct upp_message *m)

@@ -228,6 +228,6 @@ void upp__openai_lose(struct upp__body *b, const struct upp_message *m, bool rea
         else if (p->media)
             upp__lose(b, upp__kind_name(p->kind), "this API takes no media in what the model said");
         else if (p->kind == UPP_PART_CALL && !upp__is_said_call(b, p))
-            upp__lose(b, "call", "it was cut, and nobody answered it");
+            upp__lose_call(b);
     }
 }

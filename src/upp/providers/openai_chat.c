@@ -193,7 +193,7 @@ static bool put_reasoning(struct upp__body *b, const struct upp_message *m, bool
     if (!own)
         return false;
     if (b->vendor->habits & UPP__REASONING_DETAILS) {
-        yyjson_val *raw     = upp__kept(b->arena, b->vendor, m, "raw");
+        yyjson_val *raw     = upp__get(upp__look_own(b, m->metadata), "raw");
         yyjson_val *details = upp__get(raw, "reasoning_details");
         if (!details || !has_kept_calls(m, upp__get(raw, "calls")))
             return false;

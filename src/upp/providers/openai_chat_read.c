@@ -179,7 +179,9 @@ static void close_calls(struct upp__reader *r, struct upp__chat *c, uint8_t stop
         struct upp__chat_call *call = &c->calls.p[i];
         if (!call->open) /* it never got a name */
             open_call(r, c, call, UPP_STR(""));
-        if (!call->spoke && stop != UPP_STOP_LENGTH)
+        if (!call->spoke && i + 1 == c->calls.n && upp__is_cut(stop))
+            upp__say_cut(r, call->part, (struct upp_str){0});
+        else if (!call->spoke)
             upp__say_delta(r, call->part, UPP_STR("{}"));
         upp__say_close(r, call->part);
     }

@@ -207,7 +207,7 @@ static void put_call(struct upp__body *b, const struct upp_part *p)
 
 static void put_assistant(struct upp__body *b, const struct upp_message *m)
 {
-    yyjson_val     *raw = upp__kept(b->arena, b->vendor, m, "raw"), *item;
+    yyjson_val     *raw = upp__get(upp__look_own(b, m->metadata), "raw"), *item;
     yyjson_arr_iter it  = yyjson_arr_iter_with(raw);
     if (is_whole(b, m, raw)) {
         while ((item = yyjson_arr_iter_next(&it)))
@@ -233,8 +233,7 @@ static size_t first_new(struct upp__body *b)
 {
     struct upp_str before = upp__get_str(b->params, "previous_response_id");
     for (size_t i = before.n ? b->req->n_messages : 0; i-- > 0;) {
-        yyjson_val *id = upp__kept(b->arena, b->vendor, b->req->messages[i], "id");
-        if (yyjson_is_str(id) && wb_str_eq(wj_text(id), before))
+        if (wb_str_eq(upp__get_str(upp__look_own(b, b->req->messages[i]->metadata), "id"), before))
             return i + 1;
     }
     return 0;

@@ -122,8 +122,10 @@ static void end_call(struct upp__reader *r, struct upp__responses *s, uint64_t o
         return;
     s->half |= half;
     s->special |= is_member(item, "namespace") || is_member(item, "caller");
-    if (!p->spoke)
-        upp__say_delta(r, p->part, wb_str_trim(arguments).n || half ? arguments : UPP_STR("{}"));
+    if (!p->spoke && half)
+        upp__say_cut(r, p->part, arguments);
+    else if (!p->spoke)
+        upp__say_delta(r, p->part, wb_str_trim(arguments).n ? arguments : UPP_STR("{}"));
     close_piece(r, p);
 }
 
@@ -259,8 +261,12 @@ static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_
         return upp__openai_fail(&(struct upp__trouble){.code = word, .message = UPP_STR("the answer was filtered")},
                                                        err);
     for (size_t i = 0; i < s->pieces.n; i++) { /* an item that was begun and never done */
-        s->half |= !s->pieces.p[i].closed && s->pieces.p[i].what == UPP__OF_CALL;
-        close_piece(r, &s->pieces.p[i]);
+        struct upp__piece *p    = &s->pieces.p[i];
+        bool               half = !p->closed && p->what == UPP__OF_CALL;
+        s->half |= half;
+        if (half && !p->spoke)
+            upp__say_cut(r, p->part, (struct upp_str){0});
+        close_piece(r, p);
     }
     yyjson_val *u = upp__get(response, "usage");
     upp__openai_said_begin(&said, s->id, s->model, word,
