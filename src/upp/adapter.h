@@ -139,6 +139,15 @@ int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, str
 yyjson_val *upp__member(yyjson_val *object, struct upp_str name);
 uint64_t    upp__u64(yyjson_val *v); /* 12 and 12.0 are 12; what is none or negative is 0 */
 
+static inline uint64_t upp__sum(uint64_t a, uint64_t b) /* of counts from outside: it stops at the largest */
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* The body of an error, read into `a`: of an array the first. What is no JSON but short, and no web page, is the
+ * message itself, and so is what some servers say beside `error`: `message`, `detail`. NULL: that is all there is. */
+yyjson_val *upp__trouble_read(struct wb_arena *a, struct upp_str body, struct upp__trouble *t);
+
 /* Several members in one pass, as deltas are read: ret[i] is that of names[i]. */
 static inline void upp__pick(yyjson_val *object, const struct upp_str *names, size_t n, yyjson_val **ret)
 {

@@ -176,6 +176,24 @@ TEST_WITH(anthropic_blocks_have_a_limit, .no_torture = "thousands of blocks, eac
     CHECK_STR(wb_cstr(err.msg), UPP_STR("an answer of more than 4096 blocks"));
 }
 
+/* Counts are looked for among each other: hundreds of thousands of them would take hours. */
+TEST(anthropic_usage_has_a_limit)
+{
+    WB_CLEANUP(reading_done) struct reading g;
+    WB_CLEANUP(wb_buf_done) struct wb_buf   b   = WB_BUF(1 << 16);
+    struct upp_err                          err = {0};
+    reading_init(&g);
+    wb_buf_add(&b, UPP_STR("{\"type\":\"message_delta\",\"usage\":{\"input_tokens\":1"));
+    for (unsigned i = 0; i < 199; i++)
+        wb_buf_addf(&b, ",\"n%u\":1", i);
+    wb_buf_add(&b, UPP_STR("}}"));
+    wb_buf_addc(&b, 0);
+    CHECK(!b.failed);
+    CHECK_INT(feed(&g, b.p, &err), 0);
+    CHECK_INT(feed(&g, b.p, &err), -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("usage of more than 256 counts"));
+}
+
 /* Half a pair of surrogates in one delta and the other in the next are one character on the way back. */
 TEST(anthropic_halves_of_a_character_meet)
 {

@@ -303,3 +303,18 @@ TEST(google_args_have_limits)
         CHECK_INT(assemble(deep.p, &b, &err), levels < WJ_MAX_DEPTH ? 0 : -UPP_ELIMIT);
     }
 }
+
+/* Places that are looked for from the beginning, again and again: an answer of a few MB must not take minutes. */
+TEST_WITH(google_args_in_no_order_have_a_limit, .no_torture = "thousands of pieces that do the same")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf in  = WB_BUF(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1 << 20);
+    struct upp_err                        err = {0};
+    wb_buf_add(&in, UPP_STR("[{\"jsonPath\":\"$.a[16000]\",\"numberValue\":1}"));
+    for (unsigned i = 0; i < 2000; i++)
+        wb_buf_add(&in, UPP_STR(",{\"jsonPath\":\"$.a[15999]\",\"numberValue\":1}"));
+    wb_buf_addc(&in, ']');
+    wb_buf_addc(&in, 0);
+    CHECK(!in.failed);
+    CHECK_INT(assemble(in.p, &b, &err), -UPP_ELIMIT);
+}

@@ -90,9 +90,9 @@ static void begin_adding(struct member *m, const struct delta *d, struct upp_str
 static int add(struct upp__reader *r, struct upp__anthropic_block *b, const struct delta *d, yyjson_val *value,
                struct upp_err *err)
 {
-    struct member *m    = member_of(r, b, (size_t)(d - deltas));
-    struct upp_str text = yyjson_is_str(value) ? wj_text(value) : (struct upp_str){0};
-    if (!m || (!text.p && d->how != PUSH))
+    struct upp_str text = upp__str(value);
+    struct member *m    = text.p || d->how == PUSH ? member_of(r, b, (size_t)(d - deltas)) : NULL;
+    if (!m) /* nothing, or no memory for it */
         return upp__check(r, err);
     if (!m->added)
         begin_adding(m, d, (struct upp_str){0});

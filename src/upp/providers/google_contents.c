@@ -171,6 +171,47 @@ static bool same_calls(const struct said *s, yyjson_val *raw)
     return !upp_part_next(s->message, p, UPP_PARTS_CALLS);
 }
 
+/* Takes `text` off what the message says from *p, *rest on. */
+static bool takes_text(const struct upp_message *m, const struct upp_part **p, struct upp_str *rest,
+                       struct upp_str text)
+{
+    while (text.n) {
+        while (!rest->n) {
+            if (!(*p = upp_part_next(m, *p, 1u << UPP_PART_TEXT)))
+                return false;
+            *rest = (*p)->text;
+        }
+        size_t n = WB_MIN(text.n, rest->n);
+        if (memcmp(text.p, rest->p, n) != 0)
+            return false;
+        text  = wb_str_sub(text, n, SIZE_MAX);
+        *rest = wb_str_sub(*rest, n, SIZE_MAX);
+    }
+    return true;
+}
+
+/* Are the texts in raw, one after the other, those of the message? Where one ends and the next begins is another
+ * matter; but somebody may have taken something out, or a medium. */
+static bool same_texts(const struct upp_message *m, yyjson_val *raw)
+{
+    const unsigned         media = (1u << UPP_PART_CALL) - (1u << UPP_PART_IMAGE);
+    const struct upp_part *p = NULL, *medium = NULL;
+    struct upp_str         rest = {0};
+    yyjson_arr_iter        it   = yyjson_arr_iter_with(raw);
+    yyjson_val            *part;
+    while ((part = yyjson_arr_iter_next(&it))) {
+        if (upp__get_true(part, "thought"))
+            continue;
+        if (!takes_text(m, &p, &rest, upp__get_str(part, "text")))
+            return false;
+        if (upp__get_str(upp__get(part, "inlineData"), "data").n && !(medium = upp_part_next(m, medium, media)))
+            return false;
+    }
+    while (!rest.n && (p = upp_part_next(m, p, 1u << UPP_PART_TEXT)))
+        rest = p->text;
+    return !rest.n && !upp_part_next(m, medium, media);
+}
+
 /* What it said, as it said it. */
 static void put_raw(struct upp__body *b, yyjson_val *raw)
 {
@@ -233,7 +274,7 @@ static void put_model(struct contents *o, const struct upp_message *m)
 {
     yyjson_val *own = upp__look_own(o->b, m->metadata), *raw = upp__get(own, "raw");
     o->said = (struct said){.message = m, .minted = upp__get(own, "minted")};
-    if (yyjson_arr_size(raw) && same_calls(&o->said, raw))
+    if (yyjson_arr_size(raw) && same_calls(&o->said, raw) && same_texts(m, raw))
         o->said.raw = raw;
     begin_content(o->b, "model");
     if (o->said.raw)

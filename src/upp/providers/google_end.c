@@ -41,8 +41,8 @@ static struct finish find_finish(struct upp_str word)
 static struct upp_usage count(yyjson_val *u)
 {
     return (struct upp_usage){
-        .input      = upp__get_u64(u, "promptTokenCount") + upp__get_u64(u, "toolUsePromptTokenCount"),
-        .output     = upp__get_u64(u, "candidatesTokenCount") + upp__get_u64(u, "thoughtsTokenCount"),
+        .input      = upp__sum(upp__get_u64(u, "promptTokenCount"), upp__get_u64(u, "toolUsePromptTokenCount")),
+        .output     = upp__sum(upp__get_u64(u, "candidatesTokenCount"), upp__get_u64(u, "thoughtsTokenCount")),
         .cache_read = upp__get_u64(u, "cachedContentTokenCount"),
     };
 }

@@ -308,8 +308,11 @@ static void read_error(yyjson_val *error, struct upp__trouble *t)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(error, "details"));
     yyjson_val     *detail, *violation;
-    t->type    = upp__get_str(error, "status");
-    t->message = upp__get_str(error, "message");
+    t->type = upp__get_str(error, "status");
+    if (upp__get_str(error, "message").n)
+        t->message = upp__get_str(error, "message");
+    else if (yyjson_is_str(error)) /* what a proxy says in its own words */
+        t->message = wj_text(error);
     if (yyjson_is_raw(upp__get(error, "code")))
         t->code = wj_text(upp__get(error, "code"));
     while ((detail = yyjson_arr_iter_next(&it))) {
@@ -435,14 +438,5 @@ void upp__google_done(struct upp__reader *r)
 
 void upp__google_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
 {
-    yyjson_val *v = NULL;
-    if (wj_read(a, body, NULL, &v, NULL) < 0)
-        return;
-    if (yyjson_is_arr(v))
-        v = yyjson_arr_get_first(v);
-    yyjson_val *error = upp__get(v, "error");
-    if (yyjson_is_str(error))
-        t->message = wj_text(error);
-    else
-        read_error(error, t);
+    read_error(upp__get(upp__trouble_read(a, body, t), "error"), t);
 }

@@ -238,7 +238,7 @@ static void read_usage(struct upp__reader *r, struct upp__chat *c, yyjson_val *u
     if (!c->usage.cache_read)
         c->usage.cache_read = upp__get_u64(u, "prompt_cache_hit_tokens"); /* DeepSeek */
     if (r->vendor->habits & UPP__REASONING_APART)
-        c->usage.output += upp__get_u64(out, "reasoning_tokens");
+        c->usage.output = upp__sum(c->usage.output, upp__get_u64(out, "reasoning_tokens"));
     c->usage_json = upp__json_text(&r->keep, u);
 }
 

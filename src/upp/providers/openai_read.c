@@ -17,13 +17,6 @@ static void take(struct upp_str *to, struct upp_str word)
         *to = word;
 }
 
-/* What FastAPI says: {"detail": "text"}, or a list of {"msg": "text"}. */
-static struct upp_str get_detail(yyjson_val *v)
-{
-    yyjson_val *detail = upp__get(v, "detail");
-    return yyjson_is_str(detail) ? wj_text(detail) : upp__get_str(yyjson_arr_get_first(detail), "msg");
-}
-
 static void read_error(yyjson_val *e, struct upp__trouble *t)
 {
     take(&t->type, get_word(e, "type"));
@@ -38,7 +31,6 @@ static void read_error(yyjson_val *e, struct upp__trouble *t)
 
 bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret)
 {
-
     yyjson_val *e = upp__get(v, "error");
     if (yyjson_is_str(e)) {
         take(&ret->message, wj_text(e));
@@ -61,21 +53,9 @@ bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret)
 
 void upp__openai_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
 {
-    yyjson_val *v = NULL;
-    if (wj_read(a, body, NULL, &v, NULL) < 0) {
-        struct upp_str text = wb_str_trim(body);
-        if (text.n && text.p[0] != '<') /* pages of proxies say nothing to anybody */
-            t->message = wb_arena_dup(a, wb_str_sub(text, 0, 200));
-        return;
-    }
-    if (yyjson_is_arr(v))
-        v = yyjson_arr_get_first(v); /* Google's server that speaks OpenAI's chat */
-    if (upp__openai_error(v, t))
-        return;
-    read_error(v, t);
-    take(&t->message, get_detail(v));
-    if (yyjson_is_str(v))
-        take(&t->message, wj_text(v));
+    yyjson_val *v = upp__trouble_read(a, body, t);
+    if (v && !upp__openai_error(v, t))
+        read_error(v, t);
 }
 
 int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err)

@@ -26,21 +26,24 @@ static void put_text(struct upp__body *b, struct upp_str text)
 static void put_image(struct upp__body *b, const struct upp_part *p)
 {
     static const char *const names[] = {"detail", NULL};
-    const struct upp_media  *m       = p->media;
+    yyjson_val              *own     = upp__look_own(b, p->metadata);
     put_part(b, "input_image");
-    upp__put(b, "image_url", upp__openai_url(b, m));
-    upp__put_some(b, upp__look_own(b, p->metadata), names);
+    upp__put(b, "image_url", upp__openai_url(b, p->media));
+    upp__put_some(b, own, names);
+    if (!upp__get(own, "detail")) /* unlike all else that is optional, it is not left out */
+        upp__put(b, "detail", UPP_STR("auto"));
 }
 
 static void put_document(struct upp__body *b, const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
+    struct upp_str          mime, data;
     if (m->source == UPP_SOURCE_TEXT) {
         put_text(b, m->data);
         return;
     }
     put_part(b, "input_file");
-    if (m->source == UPP_SOURCE_URL) {
+    if (m->source == UPP_SOURCE_URL && !upp__media_bytes(m, &mime, &data)) {
         upp__put(b, "file_url", m->data);
         return;
     }
