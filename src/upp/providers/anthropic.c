@@ -73,12 +73,6 @@ static void begin(struct upp__body *b, const char *role)
     upp__put_open(b, "content", '[');
 }
 
-static void put_block(struct upp__body *b, const char *type)
-{
-    wj_write_open(&b->w, '{');
-    upp__put(b, "type", wb_cstr(type));
-}
-
 /* The members of an image or a document that is not refused. */
 static void put_media(struct upp__body *b, uint8_t kind, const struct upp_media *m)
 {
@@ -107,10 +101,9 @@ static void put_shown(struct upp__body *b, yyjson_val *blocks)
             why = upp__anthropic_refuses(s.kind, &s.media);
         if (s.kind == UPP_PART_TEXT && is_blank(s.text))
             continue;
-        put_block(b, s.kind == UPP_PART_TEXT || why ? "text" : s.kind == UPP_PART_IMAGE ? "image" : "document");
+        upp__put_typed(b, s.kind == UPP_PART_TEXT || why ? "text" : s.kind == UPP_PART_IMAGE ? "image" : "document");
         if (why) { /* the tool has run: the model had better know that there was something */
-            upp__lose(b, upp__kind_name(s.kind), why);
-            upp__put(b, "text", wb_arena_printf(b->arena, "[left out, %.*s: %s]", UPP_FMT(s.media.mime), why));
+            upp__put(b, "text", upp__left_out(b, s.kind, why));
         } else if (s.kind == UPP_PART_TEXT)
             upp__put(b, "text", s.text);
         else
@@ -125,7 +118,7 @@ static void put_result(struct upp__body *b, const struct upp_part *p, yyjson_val
     yyjson_val    *value = upp__look(b, p->text);
     struct upp_str text  = upp__is_blocks(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
     begin(b, user);
-    put_block(b, "tool_result");
+    upp__put_typed(b, "tool_result");
     upp__put(b, "tool_use_id", fit_id(b, p->id));
     if (!text.p)
         put_shown(b, value);
@@ -168,7 +161,7 @@ static void put_user(struct upp__body *b, size_t at, unsigned kinds)
             return;
         }
         begin(b, user);
-        put_block(b, p->kind == UPP_PART_TEXT ? "text" : p->kind == UPP_PART_IMAGE ? "image" : "document");
+        upp__put_typed(b, p->kind == UPP_PART_TEXT ? "text" : p->kind == UPP_PART_IMAGE ? "image" : "document");
         if (p->kind == UPP_PART_TEXT)
             upp__put(b, "text", p->text);
         else
@@ -229,13 +222,13 @@ static void put_text(struct upp__body *b, struct upp_str text, bool last)
 {
     while (last && wb_str_trim(wb_str_sub(text, text.n - 1, 1)).n == 0)
         text.n--;
-    put_block(b, "text");
+    upp__put_typed(b, "text");
     upp__put(b, "text", text);
 }
 
 static void put_call(struct upp__body *b, const struct upp_part *p)
 {
-    put_block(b, "tool_use");
+    upp__put_typed(b, "tool_use");
     upp__put(b, "id", fit_id(b, p->id));
     upp__put(b, "name", p->name);
     wj_write_name(&b->w, UPP_STR("input"));

@@ -62,6 +62,12 @@ void upp__put_open(struct upp__body *b, const char *name, char bracket)
     wj_write_open(&b->w, bracket);
 }
 
+void upp__put_typed(struct upp__body *b, const char *type)
+{
+    wj_write_open(&b->w, '{');
+    upp__put(b, "type", wb_cstr(type));
+}
+
 static bool stands_in(const char *const *list, const yyjson_val *name)
 {
     for (; *list; list++)
@@ -266,21 +272,32 @@ bool upp__is_blocks(yyjson_val *v)
     return yyjson_arr_size(v) > 0;
 }
 
-struct upp_str upp__blocks_text(struct wb_arena *a, yyjson_val *blocks)
+struct upp_str upp__left_out(struct upp__body *b, uint8_t kind, const char *why)
+{
+    upp__lose(b, upp__kind_name(kind), why);
+    return wb_arena_printf(b->arena, "[%s left out: %s]", upp__kind_name(kind), why);
+}
+
+struct upp_str upp__blocks_text(struct upp__body *b, yyjson_val *blocks,
+                                const char *(*refused)(const struct upp__block *block))
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(UPP__JSON);
     yyjson_arr_iter                       it  = yyjson_arr_iter_with(blocks);
     yyjson_val                           *item;
     struct upp__block                     block;
-    while ((item = yyjson_arr_iter_next(&it)))
-        if (upp__block_read(item, &block) && block.kind == UPP_PART_TEXT) {
-            if (all.n)
-                wb_buf_addc(&all, '\n');
-            wb_buf_add(&all, block.text);
-        }
-    if (all.failed && !a->failed)
-        a->failed = all.failed;
-    return wb_arena_dup(a, wb_buf_str(&all));
+    while ((item = yyjson_arr_iter_next(&it))) {
+        if (!upp__block_read(item, &block))
+            continue;
+        const char *why = block.kind == UPP_PART_TEXT ? NULL : refused(&block);
+        if (block.kind != UPP_PART_TEXT && !why)
+            continue;
+        if (all.n)
+            wb_buf_addc(&all, '\n');
+        wb_buf_add(&all, why ? upp__left_out(b, block.kind, why) : block.text);
+    }
+    if (all.failed && !b->arena->failed)
+        b->arena->failed = all.failed;
+    return wb_arena_dup(b->arena, wb_buf_str(&all));
 }
 
 /* ---- Values as text ------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ void upp__put(struct upp__body *b, const char *name, struct upp_str text);
 void upp__put_true(struct upp__body *b, const char *name, bool value);
 void upp__put_value(struct upp__body *b, const char *name, yyjson_val *value);
 void upp__put_open(struct upp__body *b, const char *name, char bracket);
+void upp__put_typed(struct upp__body *b, const char *type); /* an object that begins with its type; it stays open */
 
 /* Members of an object (NULL: none), as they are: all, all but those in `taken`, or those in `names`. The lists end in
  * NULL. */
@@ -74,8 +75,13 @@ struct upp__block {
 bool upp__block_read(yyjson_val *v, struct upp__block *ret); /* false: this is none */
 bool upp__is_blocks(yyjson_val *v);                          /* an array of blocks, and nothing but blocks */
 
-/* The texts among them, joined by LF. */
-struct upp_str upp__blocks_text(struct wb_arena *a, yyjson_val *blocks);
+/* The texts among them, joined by LF. Of those that `refused` gives a reason for (NULL: none) the model reads that they
+ * were left out, because the tool has run; and they are a loss. */
+struct upp_str upp__blocks_text(struct upp__body *b, yyjson_val *blocks,
+                                const char *(*refused)(const struct upp__block *block));
+
+/* "[image left out: why]" for something that the result at b->part shows; it is a loss. */
+struct upp_str upp__left_out(struct upp__body *b, uint8_t kind, const char *why);
 
 /* ---- Values as text ------------------------------------------------------------------------------------------------
  */

@@ -306,6 +306,13 @@ static struct upp_str id_at_google(const struct said *s, struct upp_str id)
     return upp__is_minted(s->minted, id) ? (struct upp_str){0} : id;
 }
 
+static const char *result_refused(const struct upp__block *block)
+{
+    struct upp_str mime, data;
+    return upp__media_bytes(&block->media, &mime, &data) ? NULL
+                                                         : "results for Google hold data of a known type, no addresses";
+}
+
 static void put_response_media(struct upp__body *b, yyjson_val *blocks)
 {
     yyjson_arr_iter   it = yyjson_arr_iter_with(blocks);
@@ -316,10 +323,8 @@ static void put_response_media(struct upp__body *b, yyjson_val *blocks)
     while ((item = yyjson_arr_iter_next(&it))) {
         if (!upp__block_read(item, &block) || block.kind == UPP_PART_TEXT)
             continue;
-        if (!upp__media_bytes(&block.media, &mime, &data)) { /* the tool has run: the rest of it still counts */
-            upp__lose(b, upp__kind_name(block.kind), "results for Google hold data of a known type, no addresses");
-            continue;
-        }
+        if (!upp__media_bytes(&block.media, &mime, &data))
+            continue; /* the text says so */
         if (!any)
             upp__put_open(b, "parts", '[');
         any = true;
@@ -344,7 +349,7 @@ static void put_response(struct upp__body *b, const struct upp_part *p)
         if (value && !blocks)
             upp__put_value(b, name, value);
         else
-            upp__put(b, name, blocks ? upp__blocks_text(b->arena, value) : p->text);
+            upp__put(b, name, blocks ? upp__blocks_text(b, value, result_refused) : p->text);
         wj_write_close(&b->w, '}');
     }
     if (blocks)

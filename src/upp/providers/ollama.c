@@ -66,6 +66,21 @@ static const char *image_of(uint8_t kind, const struct upp_media *m, struct upp_
     return base64->n ? NULL : "there is nothing in it";
 }
 
+static const char *result_refused(const struct upp__block *block)
+{
+    struct upp_str base64;
+    return image_of(block->kind, &block->media, &base64);
+}
+
+/* The first opens their list. */
+static void put_image(struct body *o, bool *any, struct upp_str base64)
+{
+    if (!*any)
+        upp__put_open(&o->b, "images", '[');
+    *any = true;
+    upp__write_text(&o->b.w, base64);
+}
+
 /* Of a user's message. */
 static void put_images(struct body *o, const struct upp_message *m)
 {
@@ -78,10 +93,7 @@ static void put_images(struct body *o, const struct upp_message *m)
         const char *why = image_of(p->kind, p->media, &base64);
         if (why)
             upp__refuse(&o->b, why);
-        if (!any)
-            upp__put_open(&o->b, "images", '[');
-        any = true;
-        upp__write_text(&o->b.w, base64);
+        put_image(o, &any, base64);
     }
     if (any)
         wj_write_close(&o->b.w, ']');
@@ -186,15 +198,8 @@ static void put_result_images(struct body *o, yyjson_val *blocks)
     while ((item = yyjson_arr_iter_next(&it))) {
         if (!upp__block_read(item, &block) || block.kind == UPP_PART_TEXT)
             continue;
-        const char *why = image_of(block.kind, &block.media, &base64);
-        if (why) { /* the tool has run: the rest of it still counts */
-            upp__lose(&o->b, upp__kind_name(block.kind), why);
-            continue;
-        }
-        if (!any)
-            upp__put_open(&o->b, "images", '[');
-        any = true;
-        upp__write_text(&o->b.w, base64);
+        if (!image_of(block.kind, &block.media, &base64)) /* else the text says so */
+            put_image(o, &any, base64);
     }
     if (any)
         wj_write_close(&o->b.w, ']');
@@ -210,7 +215,8 @@ static void put_results(struct body *o, const struct upp_message *m)
         yyjson_val *value  = upp__look(b, p->text);
         bool        blocks = upp__is_blocks(value);
         begin_message(o, "tool");
-        upp__put(b, "content", blocks ? upp__blocks_text(b->arena, value) : upp__result_text(b->arena, p->text));
+        upp__put(b, "content",
+                 blocks ? upp__blocks_text(b, value, result_refused) : upp__result_text(b->arena, p->text));
         if (blocks)
             put_result_images(o, value);
         upp__put(b, "tool_name", upp__tool_name(b->req, b->message, p));

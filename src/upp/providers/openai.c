@@ -46,10 +46,28 @@ void upp__openai_marks(struct upp__body *b, const struct upp_part *p, bool last)
         upp__put_some(b, upp__look_own(b, m->metadata), names);
 }
 
-struct upp_str upp__openai_left_out(struct upp__body *b, const struct upp_part *p, const char *why)
+void upp__openai_user(struct upp__body *b, const struct upp_message *m,
+                      void (*put)(struct upp__body *b, const struct upp_part *p, bool last))
 {
-    upp__lose(b, upp__kind_name(p->kind), why);
-    return wb_arena_printf(b->arena, "[%s left out: %s]", upp__kind_name(p->kind), why);
+    size_t n = 0, last = 0;
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (upp__openai_is_said(&m->parts[i])) {
+            n++;
+            last = i;
+        }
+    wj_write_open(&b->w, '{');
+    upp__put(b, "role", UPP_STR("user"));
+    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n &&
+                   !upp__look_own(b, m->metadata)))
+        upp__put(b, "content", n ? m->parts[last].text : UPP_STR(""));
+    else {
+        upp__put_open(b, "content", '[');
+        for (b->part = 0; b->part < m->n_parts; b->part++)
+            if (upp__openai_is_said(&m->parts[b->part]))
+                put(b, &m->parts[b->part], b->part == last);
+        wj_write_close(&b->w, ']');
+    }
+    wj_write_close(&b->w, '}');
 }
 
 struct upp_str upp__openai_url(struct upp__body *b, const struct upp_media *m)

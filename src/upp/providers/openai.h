@@ -14,8 +14,14 @@ int upp__openai_begin(struct upp__body *b, struct upp__outgoing *out, struct upp
 /* What marks a part for the prompt cache: of the part's own metadata, or on the last one, of its message's. */
 void upp__openai_marks(struct upp__body *b, const struct upp_part *p, bool last);
 
-/* For what a tool has shown and cannot be said: that has happened, so the model reads that it was left out. */
-struct upp_str upp__openai_left_out(struct upp__body *b, const struct upp_part *p, const char *why);
+/* A user's message: a text by itself, or a list of content, each by `put`. */
+void upp__openai_user(struct upp__body *b, const struct upp_message *m,
+                      void (*put)(struct upp__body *b, const struct upp_part *p, bool last));
+
+static inline bool upp__openai_is_said(const struct upp_part *p)
+{
+    return p->kind != UPP_PART_TEXT || p->text.n; /* an empty text says nothing */
+}
 
 /* "data:image/png;base64,...", or the address. */
 struct upp_str upp__openai_url(struct upp__body *b, const struct upp_media *m);

@@ -11,15 +11,9 @@
 
 /* ---- Content of users ------------------------------------------------------------------------------------------- */
 
-static void put_part(struct upp__body *b, const char *type)
-{
-    wj_write_open(&b->w, '{');
-    upp__put(b, "type", wb_cstr(type));
-}
-
 static void put_text(struct upp__body *b, struct upp_str text)
 {
-    put_part(b, "text");
+    upp__put_typed(b, "text");
     upp__put(b, "text", text);
 }
 
@@ -27,7 +21,7 @@ static void put_image(struct upp__body *b, const struct upp_part *p)
 {
     static const char *const names[] = {"detail", NULL};
     const struct upp_media  *m       = p->media;
-    put_part(b, "image_url");
+    upp__put_typed(b, "image_url");
     upp__put_open(b, "image_url", '{');
     upp__put(b, "url", upp__openai_url(b, m));
     upp__put_some(b, upp__look_own(b, p->metadata), names);
@@ -41,7 +35,7 @@ static void put_document(struct upp__body *b, const struct upp_part *p)
         put_text(b, m->data);
         return;
     }
-    put_part(b, "file");
+    upp__put_typed(b, "file");
     upp__put_open(b, "file", '{');
     upp__put(b, "filename", upp__openai_file_name(m));
     upp__put(b, "file_data", upp__openai_url(b, m));
@@ -64,7 +58,7 @@ static const char *audio_format(const struct upp_media *m)
 
 static void put_audio(struct upp__body *b, const struct upp_part *p)
 {
-    put_part(b, "input_audio");
+    upp__put_typed(b, "input_audio");
     upp__put_open(b, "input_audio", '{');
     upp__put(b, "data", p->media->data);
     upp__put(b, "format", wb_cstr(audio_format(p->media)));
@@ -113,35 +107,6 @@ static void put_role(struct upp__body *b, const char *role)
 {
     wj_write_open(&b->w, '{');
     upp__put(b, "role", wb_cstr(role));
-}
-
-/* Texts that are empty say nothing. The number of parts that are left, and which is the last. */
-static size_t count_said(const struct upp_message *m, size_t *last)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < m->n_parts; i++)
-        if (m->parts[i].kind != UPP_PART_TEXT || m->parts[i].text.n) {
-            n++;
-            *last = i;
-        }
-    return n;
-}
-
-static void put_user(struct upp__body *b, const struct upp_message *m)
-{
-    size_t last = 0, n = count_said(m, &last);
-    put_role(b, "user");
-    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n &&
-                   !upp__look_own(b, m->metadata)))
-        upp__put(b, "content", n ? m->parts[last].text : UPP_STR(""));
-    else {
-        upp__put_open(b, "content", '[');
-        for (b->part = 0; b->part < m->n_parts; b->part++)
-            if (m->parts[b->part].kind != UPP_PART_TEXT || m->parts[b->part].text.n)
-                put_content(b, &m->parts[b->part], b->part == last);
-        wj_write_close(&b->w, ']');
-    }
-    wj_write_close(&b->w, '}');
 }
 
 /* ---- What the model said ---------------------------------------------------------------------------------------- */
@@ -254,7 +219,7 @@ static void put_media(struct upp__body *b, const struct upp_message *m)
         const char     *why = refused(&s.parts[i]);
         struct upp_part out = {.kind = UPP_PART_TEXT};
         if (why)
-            out.text = upp__openai_left_out(b, &s.parts[i], why);
+            out.text = upp__left_out(b, s.parts[i].kind, why);
         if (s.parts[i].kind != UPP_PART_TEXT)
             put_content(b, why ? &out : &s.parts[i], false);
     }
@@ -299,7 +264,7 @@ static void put_messages(struct upp__body *b)
         next                        = i + 1;
         b->message                  = i;
         if (m->role == UPP_ROLE_USER)
-            put_user(b, m);
+            upp__openai_user(b, m, put_content);
         else if (m->role == UPP_ROLE_ASSISTANT)
             put_assistant(b, m);
         else {

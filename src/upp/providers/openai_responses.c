@@ -11,15 +11,9 @@
 
 /* ---- Content of users and of results ---------------------------------------------------------------------------- */
 
-static void put_part(struct upp__body *b, const char *type)
-{
-    wj_write_open(&b->w, '{');
-    upp__put(b, "type", wb_cstr(type));
-}
-
 static void put_text(struct upp__body *b, struct upp_str text)
 {
-    put_part(b, "input_text");
+    upp__put_typed(b, "input_text");
     upp__put(b, "text", text);
 }
 
@@ -27,7 +21,7 @@ static void put_image(struct upp__body *b, const struct upp_part *p)
 {
     static const char *const names[] = {"detail", NULL};
     yyjson_val              *own     = upp__look_own(b, p->metadata);
-    put_part(b, "input_image");
+    upp__put_typed(b, "input_image");
     upp__put(b, "image_url", upp__openai_url(b, p->media));
     upp__put_some(b, own, names);
     if (!upp__get(own, "detail")) /* unlike all else that is optional, it is not left out */
@@ -42,7 +36,7 @@ static void put_document(struct upp__body *b, const struct upp_part *p)
         put_text(b, m->data);
         return;
     }
-    put_part(b, "input_file");
+    upp__put_typed(b, "input_file");
     if (m->source == UPP_SOURCE_URL && !upp__media_bytes(m, &mime, &data)) {
         upp__put(b, "file_url", m->data);
         return;
@@ -80,47 +74,13 @@ static void put_content(struct upp__body *b, const struct upp_part *p, bool last
     wj_write_close(&b->w, '}');
 }
 
-static bool is_said(const struct upp_part *p)
-{
-    return p->kind != UPP_PART_TEXT || p->text.n; /* an empty text says nothing */
-}
-
-static void put_role(struct upp__body *b, const char *role)
-{
-    wj_write_open(&b->w, '{');
-    upp__put(b, "role", wb_cstr(role));
-    wj_write_name(&b->w, UPP_STR("content"));
-}
-
-static void put_user(struct upp__body *b, const struct upp_message *m)
-{
-    size_t n = 0, last = 0;
-    for (size_t i = 0; i < m->n_parts; i++)
-        if (is_said(&m->parts[i])) {
-            n++;
-            last = i;
-        }
-    put_role(b, "user");
-    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n &&
-                   !upp__look_own(b, m->metadata)))
-        upp__write_text(&b->w, n ? m->parts[last].text : UPP_STR(""));
-    else {
-        wj_write_open(&b->w, '[');
-        for (b->part = 0; b->part < m->n_parts; b->part++)
-            if (is_said(&m->parts[b->part]))
-                put_content(b, &m->parts[b->part], b->part == last);
-        wj_write_close(&b->w, ']');
-    }
-    wj_write_close(&b->w, '}');
-}
-
 static void put_shown(struct upp__body *b, const struct upp_part *p)
 {
     const char     *why = refused(p);
     struct upp_part out = {.kind = UPP_PART_TEXT};
     if (why)
-        out.text = upp__openai_left_out(b, p, why);
-    if (is_said(p))
+        out.text = upp__left_out(b, p->kind, why);
+    if (upp__openai_is_said(p))
         put_content(b, why ? &out : p, false);
 }
 
@@ -130,7 +90,7 @@ static void put_results(struct upp__body *b, const struct upp_message *m)
         if (m->parts[b->part].kind != UPP_PART_RESULT)
             continue;
         struct upp__openai_shown s = upp__openai_shown(b, m);
-        put_part(b, "function_call_output");
+        upp__put_typed(b, "function_call_output");
         upp__put(b, "call_id", m->parts[b->part].id);
         if (s.media) {
             upp__put_open(b, "output", '[');
@@ -201,7 +161,7 @@ static bool is_whole(struct upp__body *b, const struct upp_message *m, yyjson_va
 
 static void put_call(struct upp__body *b, const struct upp_part *p)
 {
-    put_part(b, "function_call");
+    upp__put_typed(b, "function_call");
     upp__put(b, "call_id", p->id);
     upp__put(b, "name", p->name);
     upp__put(b, "arguments", upp__openai_arguments(b, p->text));
@@ -220,8 +180,9 @@ static void put_assistant(struct upp__body *b, const struct upp_message *m)
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
         if (p->kind == UPP_PART_TEXT && p->text.n) {
-            put_role(b, "assistant");
-            upp__write_text(&b->w, p->text);
+            wj_write_open(&b->w, '{');
+            upp__put(b, "role", UPP_STR("assistant"));
+            upp__put(b, "content", p->text);
             wj_write_close(&b->w, '}');
         } else if (p->kind == UPP_PART_CALL && upp__is_said_call(b, p))
             put_call(b, p);
@@ -248,7 +209,7 @@ static void put_input(struct upp__body *b)
     for (b->message = first_new(b); b->message < b->req->n_messages; b->message++) {
         const struct upp_message *m = b->req->messages[b->message];
         if (m->role == UPP_ROLE_USER)
-            put_user(b, m);
+            upp__openai_user(b, m, put_content);
         else if (m->role == UPP_ROLE_ASSISTANT)
             put_assistant(b, m);
         else
@@ -261,7 +222,7 @@ static void put_input(struct upp__body *b)
 static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
     yyjson_val *metadata = upp__look_own(b, t->metadata);
-    put_part(b, "function");
+    upp__put_typed(b, "function");
     upp__put(b, "name", t->name);
     if (t->description.n)
         upp__put(b, "description", t->description);
@@ -287,7 +248,7 @@ static void put_structure(struct upp__body *b)
     wj_write_open(&b->w, '{');
     if (!upp__get(text, "format")) {
         wj_write_name(&b->w, UPP_STR("format"));
-        put_part(b, "json_schema");
+        upp__put_typed(b, "json_schema");
         upp__openai_schema(b);
         wj_write_close(&b->w, '}');
     }
