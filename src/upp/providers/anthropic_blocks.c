@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "upp/providers/anthropic.h"
+#include "upp/providers/mint.h"
 
 enum { MAX_BLOCKS = 4096 };
 
@@ -236,9 +237,11 @@ int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val
     say_held(r, false);
     take_apart(r, &b, block);
     if (b.says) {
-        bool call = b.says == UPP_PART_CALL;
-        b.part    = upp__say_part(r, b.says, call ? upp__get_str(block, "id") : (struct upp_str){0},
-                               call ? upp__get_str(block, "name") : (struct upp_str){0});
+        bool           call = b.says == UPP_PART_CALL;
+        struct upp_str id   = call ? upp__get_str(block, "id") : (struct upp_str){0};
+        if (call && !id.n) /* of a server that speaks this API, and not all of it */
+            id = upp__mint_told(r, own->blocks.n);
+        b.part = upp__say_part(r, b.says, id, call ? upp__get_str(block, "name") : (struct upp_str){0});
     }
     say_start(r, &b, block);
     own->blocks.p[own->blocks.n++] = b;

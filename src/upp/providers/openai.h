@@ -76,9 +76,6 @@ void upp__openai_trouble(struct wb_arena *a, struct upp_str body, struct upp__tr
 /* A failure that a 200 held. */
 int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err);
 
-/* An id for a call that came with none: of no other call in this thread. `n`: how many calls came before it. */
-struct upp_str upp__openai_mint(struct upp__reader *r, size_t n);
-
 /* The metadata of an answer: begun with model, stopReason and usage; closed by _metadata_end, as text in r->keep. */
 struct upp__openai_said {
     struct wb_buf    b;

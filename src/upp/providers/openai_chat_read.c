@@ -5,6 +5,7 @@
  */
 #include "base/base64.h"
 #include "base/str.h"
+#include "upp/providers/mint.h"
 #include "upp/providers/openai.h"
 #include "upp/providers/openai_chat.h"
 
@@ -173,7 +174,7 @@ static struct upp__chat_call *new_call(struct upp__reader *r, struct upp__chat *
 static void open_call(struct upp__reader *r, struct upp__chat *c, struct upp__chat_call *call, struct upp_str name)
 {
     if (!call->id.n || is_used(c, call, call->id))
-        call->id = upp__openai_mint(r, (size_t)(call - c->calls.p));
+        call->id = upp__mint_told(r, (size_t)(call - c->calls.p));
     stop_talking(r, c);
     call->open = true;
     call->part = upp__say_part(r, UPP_PART_CALL, call->id, wb_arena_dup(&r->keep, name));

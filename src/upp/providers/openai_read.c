@@ -65,27 +65,6 @@ int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err)
 
 /* ---- Keeping ---------------------------------------------------------------------------------------------------- */
 
-static bool is_taken(const struct upp_request *req, struct upp_str id)
-{
-    for (size_t i = 0; i < req->n_messages; i++) {
-        const struct upp_part *p = NULL;
-        while ((p = upp_part_next(req->messages[i], p, UPP_PARTS_CALLS)))
-            if (wb_str_eq(p->id, id))
-                return true;
-    }
-    return false;
-}
-
-struct upp_str upp__openai_mint(struct upp__reader *r, size_t n)
-{
-    /* The length of the thread makes it new, unless messages were taken out of it since. */
-    for (size_t turn = r->request->n_messages;; turn++) {
-        struct upp_str id = wb_arena_printf(&r->keep, "call_weft_%zu_%zu", turn, n);
-        if (!id.p || !is_taken(r->request, id))
-            return id;
-    }
-}
-
 void upp__openai_said_begin(struct upp__openai_said *s, struct upp_str id, struct upp_str model, struct upp_str stop,
                             struct upp_str usage)
 {

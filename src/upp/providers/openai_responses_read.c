@@ -5,6 +5,7 @@
  * holds may be nothing.
  */
 #include "base/str.h"
+#include "upp/providers/mint.h"
 #include "upp/providers/openai.h"
 #include "upp/providers/openai_responses.h"
 
@@ -102,7 +103,7 @@ static struct upp__piece *begin_call(struct upp__reader *r, struct upp__response
     if (p)
         return p;
     if (!id.n)
-        id = upp__openai_mint(r, s->pieces.n);
+        id = upp__mint_told(r, s->pieces.n);
     return new_piece(r, s, (struct upp__piece){.output = output, .what = UPP__OF_CALL}, UPP_PART_CALL, id,
                      upp__get_str(item, "name"));
 }
