@@ -240,11 +240,13 @@ for n in range(1, 9):
 
 
 def talk_bodies(path):
-    """The bodies of the answers in a talk file (tests/talk/PROVIDER/NAME.talk) that came with a 200."""
+    """The bodies of the answers in a talk file (tests/talk/PROVIDER/NAME.talk) that came with a 200, as fuzz/adapter.h
+    wants them: how it comes, where it is cut, and what comes."""
     for section in path.read_text().split("\n>> ")[1:]:
         head, _, body = section.partition("\n\n")
         if head.startswith("answers 200") and body:
-            yield body.encode() + b"\n"
+            how = b"w" if "content-type: application/json" in head else b"s"
+            yield how + bytes([len(body) % 251]) + body.encode() + b"\n"
 
 
 for path in sorted((HERE.parent.parent / "talk").glob("*/*.talk")):
