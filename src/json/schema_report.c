@@ -118,6 +118,12 @@ void wj_report_unknown(struct wj_report *t, yyjson_val *name, const struct wj_ob
         wj_report(t, name, "not allowed here");
 }
 
+void wj_report_none(struct wj_report *t, yyjson_val *v, size_t n)
+{
+    char shown[WJ_SHOWN];
+    wj_report(t, v, "%s fits none of the %zu alternatives", wj_show(v, shown), n);
+}
+
 void wj_report_end(struct wj_report *t)
 {
     if (!t->to)
