@@ -336,6 +336,9 @@ int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct u
 int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
 int wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Executions of a run that was taken up, as its records have them. */
+WEFT_SUSPENDS int wr_executions_read(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
 struct wr_mark wr_mark_now(const struct wr_run *run);
 
 /* What the run brought since then. `abort`: it ends with an assistant message that says so. */

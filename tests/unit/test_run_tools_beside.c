@@ -220,6 +220,19 @@ TEST_WITH(beside_left_alone_after_ten_seconds, .no_torture = real, .seconds = 12
     CHECK(says(&s, "tool f unknown \"outcome unknown: the run was cancelled while this ran\""));
 }
 
+/* The same when its time is up, and the run goes on without it. */
+TEST_WITH(beside_left_alone_when_its_time_is_up, .no_torture = real, .seconds = 120)
+{
+    struct stuck                          s   = {.when = AT_THE_END};
+    struct upp_err                        err = {0};
+    int                                   r   = hung(&s, 5, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b   = s.story;
+    CHECK_INT(r, 0);
+    CHECK_INT(atomic_load(&s.ended), 1);
+    CHECK(says(&s, "tool f unknown \"outcome unknown: it did not return in time\""));
+    CHECK(says(&s, "run completed"));
+}
+
 /* ---- On the simulated loop, at every moment -----------------------------------------------------------------------
  */
 
