@@ -220,6 +220,7 @@ TEST(tools_failing_on_error_ends_the_run)
     CHECK_INT(r, 0);
     CHECK_INT(run.result, -UPP_EREFUSED);
     CHECK_STR(wb_cstr(run.why.msg), UPP_STR("on_error failed"));
+    CHECK_STR(wb_buf_str(&log), UPP_STR("on_call on_before approval run (run failed) on_error"));
     CHECK_INT(run.turn->n_executions, 1); /* what the tool came to stands */
     CHECK_STR(run.turn->executions[0].result, UPP_STR("\"run failed\""));
 }
@@ -474,6 +475,7 @@ TEST(tools_arguments_that_do_not_fit)
     CHECK_INT(r, 0);
     CHECK_INT(run.result, 0);
     CHECK_GOLDEN("run/invalid_arguments.txt", wb_buf_str(&story));
+    CHECK(wb_str_find(wb_buf_str(&log), UPP_STR("(the arguments do not fit: /city"), 0) != SIZE_MAX); /* on_error */
     CHECK_INT(run.turn->n_executions, 2);
     CHECK_STR(run.turn->executions[0].id, UPP_STR("c1"));
     CHECK(run.turn->executions[0].is_error && !run.turn->executions[1].is_error);
