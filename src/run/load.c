@@ -13,8 +13,9 @@ static struct wr_run *take_run(struct wr_engine *e)
     memset(run, 0, offsetof(struct wr_run, memory));
     run->path.n = run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
     run->mine.n = run->reasoning.n = run->executions.n = run->cycles.n = 0;
-    run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
-                                   .records = {run->draft.records.p, 0, run->draft.records.cap}};
+    run->places.n = run->later.n = 0;
+    run->draft                   = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
+                                                     .records = {run->draft.records.p, 0, run->draft.records.cap}};
     return run;
 }
 
@@ -70,6 +71,8 @@ static void run_done(struct wr_run *run)
     wb_vec_done(&run->draft.records);
     wb_vec_done(&run->path);
     wb_vec_done(&run->mine);
+    wb_vec_done(&run->places);
+    wb_vec_done(&run->later);
     wb_vec_done(&run->reasoning);
     wb_vec_done(&run->executions);
     wb_vec_done(&run->cycles);
@@ -88,9 +91,10 @@ enum { SPARE_ITEMS = 64 };
 static bool worth_keeping(const struct wr_run *run)
 {
     return run->engine->spares.n_runs < WR_SPARES && run->memory.used <= WR_SPARE_BYTES &&
-           run->path.cap <= SPARE_ITEMS && run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS &&
-           run->calls.cap <= SPARE_ITEMS && run->pending.cap <= SPARE_ITEMS && run->ids.size <= SPARE_ITEMS &&
-           run->draft.entries.cap <= SPARE_ITEMS && run->draft.records.cap <= SPARE_ITEMS;
+           run->path.cap <= SPARE_ITEMS && run->places.cap <= SPARE_ITEMS && run->later.cap <= SPARE_ITEMS &&
+           run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS && run->calls.cap <= SPARE_ITEMS &&
+           run->pending.cap <= SPARE_ITEMS && run->ids.size <= SPARE_ITEMS && run->draft.entries.cap <= SPARE_ITEMS &&
+           run->draft.records.cap <= SPARE_ITEMS;
 }
 
 void wr_run_free(struct wr_run *run)
@@ -228,7 +232,7 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
 /* One row of the current step. Records first: a message of results refers to them. */
 static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm_entry *e, struct upp_err *err)
 {
-    if (e->kind != WM_ENTRY_MESSAGE || e->origin != WM_ORIGIN_RUN)
+    if (e->kind != WM_ENTRY_MESSAGE || e->origin != WM_ORIGIN_RUN || wr_is_context(e))
         return 0;
     if (e->audience == WM_AUDIENCE_RUN && e->message.role == UPP_ROLE_USER &&
         !wb_vec_push(&run->prompted, e->phase, WR_CALLS))
@@ -356,18 +360,28 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 /* Does an entry go to the model of this run? */
 static bool on_path(const struct wr_run *run, const struct wl_line *line)
 {
-    if (line->entry.kind != WM_ENTRY_MESSAGE && line->entry.kind != WM_ENTRY_REPAIR)
+    if ((line->entry.kind != WM_ENTRY_MESSAGE && line->entry.kind != WM_ENTRY_REPAIR) || wr_is_context(&line->entry))
         return false;
     return line->entry.audience != WM_AUDIENCE_RUN || wb_uuid_eq(line->run, run->row.id);
 }
 
-/* A summary stands for all entries before it: where the model's path begins. */
-static size_t path_begin(const struct wl_line *lines, size_t n)
+static int add_history(struct wr_run *run, const struct upp_message *m, size_t place, struct upp_err *err)
 {
-    for (size_t i = n; i-- > 0;)
-        if (lines[i].entry.audience == WM_AUDIENCE_MODEL)
-            return i;
-    return 0;
+    if (!wb_vec_push(&run->places, (uint32_t)place, UINT32_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the path");
+    run->n_history++;
+    return wr_path_add(run, m, err);
+}
+
+static int add_ids(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+{
+    int r = 0;
+    for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
+        r = wr_ids_add(&run->ids, p->id, err);
+        if (r >= 0 && run->row.depth)
+            r = wr_ids_add(&run->tree->ids, p->id, err);
+    }
+    return r;
 }
 
 static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
@@ -379,9 +393,13 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
     int              r = wl_path_open(s, &run->tree->owner, run->row.node, run->end.length, &run->memory, &path, err);
     if (r >= 0)
         r = wl_path_tail(s, &run->tree->owner, &path, path.length, path.length, &run->memory, &lines, &n, err);
+    struct wr_summary before = {0};
+    if (r >= 0 && wr_summary_before(run, lines, n, &before)) /* it stands for all that was said till then */
+        r = add_history(run, &lines[before.at].entry.message, UINT32_MAX, err);
     if (r < 0)
         return r;
-    for (size_t i = path_begin(lines, n); i < n; i++) {
+    run->input_place = (uint32_t)n;
+    for (size_t i = before.through; i < n; i++) {
         struct wl_line *line = &lines[i];
         run->time_ms         = WB_MAX(run->time_ms, line->entry.message.time_ms);
         if (line->node == run->row.node && line->index == run->row.input && line->entry.message.role == UPP_ROLE_USER)
@@ -390,20 +408,19 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
             continue;
         const struct upp_message *m    = &line->entry.message;
         bool                      mine = wb_uuid_eq(line->run, run->row.id);
-        if (!mine)
-            run->n_history++;
-        r = mine && line->entry.audience == WM_AUDIENCE_ALL ? wr_mine_add(run, m, err) : wr_path_add(run, m, err);
+        if (mine)
+            run->input_place = WB_MIN(run->input_place, (uint32_t)i);
+        r = !mine                                     ? add_history(run, m, i, err)
+            : line->entry.audience == WM_AUDIENCE_ALL ? wr_mine_add(run, m, err)
+                                                      : wr_path_add(run, m, err);
         if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
             r = wr_reasoned(run, m, err);
-        for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
-            r = wr_ids_add(&run->ids, p->id, err);
-            if (r >= 0 && run->row.depth)
-                r = wr_ids_add(&run->tree->ids, p->id, err);
-        }
+        if (r >= 0)
+            r = add_ids(run, m, err);
         if (r < 0)
             return r;
     }
-    return 0;
+    return wr_context_restore(run, lines, n, err);
 }
 
 int wr_load(struct wr_run *run, struct upp_err *err)
@@ -413,5 +430,7 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     int r = load_journal(run, err);
     if (r >= 0)
         r = load_path(run, err);
+    if (r >= 0)
+        r = wr_used_restore(run, err);
     return r < 0 ? r : wr_turn_restore(run, err);
 }
