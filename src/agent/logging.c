@@ -75,11 +75,16 @@ static bool in_key(char c)
            c == '.' || c == '+' || c == '/';
 }
 
+/* Also behind a '/' or '.' in it, as in an address. */
 static bool key_head(struct upp_str word)
 {
-    for (size_t i = 0; i < WB_LEN(key_heads); i++)
-        if (wb_str_starts(word, wb_cstr(key_heads[i])))
-            return true;
+    for (size_t at = 0; at + KEY_LENGTH <= word.n; at++) {
+        if (at && word.p[at - 1] != '/' && word.p[at - 1] != '.' && word.p[at - 1] != '+')
+            continue;
+        for (size_t i = 0; i < WB_LEN(key_heads); i++)
+            if (wb_str_starts(wb_str_sub(word, at, SIZE_MAX), wb_cstr(key_heads[i])))
+                return true;
+    }
     return false;
 }
 

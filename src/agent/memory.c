@@ -197,19 +197,19 @@ static WEFT_SUSPENDS int view(void *own, struct weft_context *c, struct upp_requ
         return 0;
     size_t covers = m->opts.mode == WEFT_SUMMARISE ? worth_summing(m, c, q) : 0;
     if (covers) {
+        /* The request has the run's own list, which is about to change. */
+        const struct upp_message **list = wb_new_n(wa_context_memory(c), const struct upp_message *, q->n_messages);
+        size_t                     n    = q->n_messages - covers + 1;
+        if (!list)
+            return wb_arena_check(wa_context_memory(c), err);
+        for (size_t i = 1; i < n; i++)
+            list[i] = q->messages[i + covers - 1];
         int r = summarise(m, c, covers, err);
         if (r < 0)
             return r;
-        size_t                     n;
-        const struct upp_message **list = wb_new_n(wa_context_memory(c), const struct upp_message *, q->n_messages);
-        const struct upp_message *const *history = weft_run_history(c->run, &n);
-        if (!list)
-            return wb_arena_check(wa_context_memory(c), err);
-        list[0] = history[0];
-        for (size_t i = covers; i < q->n_messages; i++)
-            list[i - covers + 1] = q->messages[i];
-        q->messages = list;
-        q->n_messages -= covers - 1;
+        list[0]       = weft_run_history(c->run, &covers)[0];
+        q->messages   = list;
+        q->n_messages = n;
     }
     return leave_out(m, c, q, err);
 }

@@ -217,9 +217,12 @@ static void tell(const struct chain *ch, struct context *x, const char *which, u
         ch->trace(ch->trace_arg, &t);
 }
 
+/* Those that are built in say themselves who they are. To wait for days is for strategies and tools alone. */
 static int named(const struct item *it, const char *which, int r, struct upp_err *err)
 {
-    return r < 0 && r != -UPP_ECANCELED ? upp_wrap(err, r, "%s of %s", which, it->m.name) : r;
+    if (r == -UPP_EWAIT)
+        r = upp_fail(err, UPP_EREFUSED, "it cannot wait for an answer from outside");
+    return r < 0 && r != -UPP_ECANCELED && !it->kind ? upp_wrap(err, r, "%s of %s", which, it->m.name) : r;
 }
 
 static WEFT_SUSPENDS int one_before(struct chain *ch, struct context *x, struct upp_err *err)
@@ -232,7 +235,7 @@ static WEFT_SUSPENDS int one_before(struct chain *ch, struct context *x, struct 
     int                 r = it->kind ? it->kind->before(it->own, &x->pub, err) : it->m.before(it->m.arg, &x->pub, err);
     tell(ch, x, "before", began, r);
     if (r < 0)
-        return it->kind ? r : named(it, "before", r, err);
+        return named(it, "before", r, err);
     return copy_changes(x, &was, err);
 }
 
@@ -272,7 +275,7 @@ static WEFT_SUSPENDS int one_after(struct chain *ch, struct context *x, struct u
     if (r >= 0 && !now)
         r = upp_fail(err, UPP_EINVALID, "it gave back no turn");
     if (r < 0)
-        return it->kind ? r : named(it, "after", r, err);
+        return named(it, "after", r, err);
     return copy_changes(x, &was, err);
 }
 
@@ -345,7 +348,7 @@ static WEFT_SUSPENDS int view(void *arg, struct weft_run *run, struct upp_reques
     for (size_t i = 0; r >= 0 && i < ch->n; i++)
         if (ch->items[i].kind && ch->items[i].kind->view) {
             x->current = i;
-            r          = ch->items[i].kind->view(ch->items[i].own, &x->pub, request, err);
+            r = named(&ch->items[i], "view", ch->items[i].kind->view(ch->items[i].own, &x->pub, request, err), err);
         }
     return r;
 }
@@ -359,7 +362,7 @@ static WEFT_SUSPENDS int screen(void *arg, struct weft_run *run, struct upp_mess
     for (size_t i = ch->n; r >= 0 && i-- > 0;)
         if (ch->items[i].kind && ch->items[i].kind->screen) {
             x->current = i;
-            r          = ch->items[i].kind->screen(ch->items[i].own, &x->pub, said, err);
+            r = named(&ch->items[i], "screen", ch->items[i].kind->screen(ch->items[i].own, &x->pub, said, err), err);
         }
     return r < 0 ? r : wr_run_set_request(run, x->pub.metadata, err);
 }

@@ -35,7 +35,9 @@ int wr_run_set_request(struct weft_run *pub, struct upp_str json, struct upp_err
 {
     struct wr_run *run = wr_of(pub);
     yyjson_val    *v;
-    int            r = wj_read(&run->memory, json, NULL, &v, err);
+    if (run->request.p && wb_str_eq(run->request, json))
+        return 0;
+    int r = wj_read(&run->memory, json, NULL, &v, err);
     if (r >= 0 && !yyjson_is_obj(v))
         r = upp_fail(err, UPP_EINVALID, "it is no object");
     if (r < 0)

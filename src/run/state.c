@@ -36,12 +36,12 @@ static void put_usage(struct wj_writer *w, const struct upp_usage *u)
 /* Only what is not 0: most runs have no children and no limit of time. */
 static void put_used(struct wj_writer *w, const struct wr_run *run)
 {
-    static const struct wr_below none = {0};
-    if (memcmp(&run->below_before, &none, sizeof none) != 0) {
+    const struct wr_below *b = &run->below_before;
+    if (b->steps || b->usage.input || b->usage.output || b->usage.cache_read || b->usage.cache_write) {
         wj_write_name(w, BELOW);
         wj_write_open(w, '[');
-        put_usage(w, &run->below_before.usage);
-        wj_write_u64(w, run->below_before.steps);
+        put_usage(w, &b->usage);
+        wj_write_u64(w, b->steps);
         wj_write_close(w, ']');
     }
     uint64_t ms = wr_budget_ms(run) == UINT64_MAX ? 0 : wr_worked_ms(run);

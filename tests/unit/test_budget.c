@@ -122,6 +122,15 @@ TEST(budget_stops_agents_below)
     CHECK(strstr(b.text, "cycles 1 "));
 }
 
+/* Time runs out in a child: both complete. */
+TEST(budget_of_time_ends_agents_below)
+{
+    struct bed b = {.act = run_it, .place.script = HELPED, .place.helper = SLOWLY};
+    LIMITS(&b, .max_time_ms = 350);
+    BED_PLAYS(&b);
+    CHECK(strncmp(b.text, "over max_time\n", 14) == 0);
+}
+
 static WEFT_SUSPENDS int crash_and_go_on(struct bed *b, struct upp_err *err)
 {
     struct wr_started s;

@@ -105,9 +105,9 @@ TEST(logging_tells_a_failure_with_its_causes_at_debug)
 
 static WEFT_SUSPENDS int run_secrets(struct bed *b, struct upp_err *err)
 {
-    static const char *const said[] = {"my key is sk-proj-0123456789abcdef, ok?",
-                                       "Authorization: Bearer 0123456789abcdef", "api_key=0123456789abcdef",
-                                       "{\"password\": \"0123456789abcdef\"}"};
+    static const char *const said[] = {
+        "my key is sk-proj-0123456789abcdef, ok?", "Authorization: Bearer 0123456789abcdef", "api_key=0123456789abcdef",
+        "https://example.org/sk-0123456789abcdef/x", "{\"password\": \"0123456789abcdef\"}"};
     for (size_t i = 0; i < WB_LEN(said); i++)
         TRY(bed_run(b, said[i], false, err));
     return 0;

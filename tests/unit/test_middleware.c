@@ -224,6 +224,15 @@ TEST(middleware_rewritten_input_leaves_what_the_user_said)
                          "user: hello\nuser: hello!!\n"
                          "event {\"type\":\"prompt.enriched\",\"data\":{\"original\":{\"entry\":\""));
     CHECK(strstr(b.text, "\"source\":\"main\",\"targets\":[]}\nassistant: hello!!\n"));
+    const char *at = b.text;
+    for (uint32_t i = 0; i < 2; i++) { /* the entries that are named are these two */
+        struct wb_uuid id;
+        struct wm_id   parsed;
+        at = strstr(at, "\"entry\":\"");
+        CHECK(at && wb_uuid_parse(wb_str(at + 9, WB_UUID_TEXT), &id));
+        CHECK(wm_id_parse(id, &parsed) && parsed.index == i && parsed.noun == WM_NOUN_ENTRY);
+        at += 9;
+    }
 }
 
 static WEFT_SUSPENDS int run_twice(struct bed *b, struct upp_err *err)
@@ -305,6 +314,46 @@ TEST(middleware_before_is_not_done_again_after_a_crash)
                       "told: u<once upon a time> a<One two three four five six seven eight nine ten> u<second!>\n"
                       "told: u<once upon a time> a<One two three four five six seven eight nine ten> u<second!>\n"
                       "1.after seen=\"1\" 'One two three four five six seven eight nine ten'\n"));
+}
+
+static WEFT_SUSPENDS int waits_for_ever(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    struct bed *b = arg;
+    (void)c;
+    return b->fails_in ? upp_fail(err, UPP_EWAIT, "in a week") : weft_sleep_ms(100000, err);
+}
+
+static WEFT_SUSPENDS int cancel_in_before(struct bed *b, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    TRY(rig_start(&b->place.rig, "main", "hello", NULL, &s, err));
+    TRY(weft_sleep_ms(10, err));
+    TRY(wr_cancel(b->place.rig.engine, &rig_owner, s.run, err));
+    TRY(place_await(&b->place, s.run, &status, err));
+    FAIL_UNLESS(status == WM_CANCELED);
+    return 0;
+}
+
+TEST(middleware_cancel_in_before_is_a_cancel)
+{
+    struct bed                   b        = {.act = cancel_in_before};
+    struct mark                  mark     = {&b, "1"};
+    const struct weft_middleware around[] = {MARK(mark), {.name = "slow", .arg = &b, .before = waits_for_ever}};
+    b.list                                = around;
+    b.n                                   = 2;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n"));
+}
+
+TEST(middleware_cannot_wait_for_an_answer)
+{
+    struct bed                   b        = {.act = run_that_fails, .fails_in = 9};
+    const struct weft_middleware around[] = {{.name = "slow", .arg = &b, .before = waits_for_ever}};
+    b.list                                = around;
+    b.n                                   = 1;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("REFUSED: before of slow: it cannot wait for an answer from outside\n"));
 }
 
 /* ---- Turns --------------------------------------------------------------------------------------------------------
