@@ -12,7 +12,8 @@ static const struct upp_str HISTORY = UPP_STR_INIT("history");
 static const struct upp_str MEMORY  = UPP_STR_INIT("memory");
 static const struct upp_str SUMMARY = UPP_STR_INIT("summary");
 
-enum { NOWHERE = UINT32_MAX, DATA_BYTES = 4 << 20 };
+enum { DATA_BYTES = 4 << 20 };
+#define NOWHERE UINT32_MAX /* is in no log */
 
 /* ---- What a run is, for middleware ------------------------------------------------------------------------- */
 
