@@ -44,6 +44,7 @@ static bool turn_wanted(const struct wr_run *run)
 int wr_step_hook(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
+    wr_observe(run); /* what tools did, before its end */
     if (!h || !h->on_step_end)
         return 0;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;

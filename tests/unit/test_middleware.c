@@ -78,7 +78,7 @@ static WEFT_SUSPENDS int run_that_fails(struct bed *b, struct upp_err *err)
     return r == -UPP_ENOMEM || r == -UPP_ESTORE ? r : 0;
 }
 
-/* covers: UAP-10.1, UAP-10.2, UAP-3.3 */
+/* covers: UAP-10.2 */
 TEST(middleware_before_in_order_after_in_reverse)
 {
     struct bed b = {.act = just_run};
@@ -517,6 +517,77 @@ TEST(middleware_is_the_same_where_somebody_listens)
                                        "3.after seen=\"123\" 'hello'\n"
                                        "2.after seen=\"123\" 'hello'\n"
                                        "1.after seen=\"123\" 'hello'\n"));
+}
+
+/* ---- The whole order ----------------------------------------------------------------------------------------------
+ */
+
+static void see(void *own, struct weft_context *c, const struct wm_event *ev)
+{
+    static const char *const names[] = {
+        [WM_STEP_START] = "step", [WM_STEP_END] = "step's end", [WM_TOOL_STARTED] = "tool", [WM_TOOL_ENDED] = "result"};
+    (void)c;
+    bed_say(*(struct bed **)own, "%s %u\n", names[ev->kind], ev->step);
+}
+
+static WEFT_SUSPENDS int step_start(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
+{
+    (void)run;
+    (void)err;
+    bed_say(arg, "on_step_start %u\n", step);
+    return 0;
+}
+
+static WEFT_SUSPENDS int step_end(void *arg, struct weft_run *run, uint32_t step, const struct weft_step_result *result,
+                                  struct upp_err *err)
+{
+    (void)run;
+    (void)result;
+    (void)err;
+    bed_say(arg, "on_step_end %u\n", step);
+    return 0;
+}
+
+static WEFT_SUSPENDS int complete(void *arg, struct weft_run *run, const struct upp_turn *turn, struct upp_err *err)
+{
+    (void)run;
+    (void)turn;
+    (void)err;
+    bed_say(arg, "on_complete\n");
+    return 0;
+}
+
+static WEFT_SUSPENDS bool stop(void *arg, struct weft_run *run)
+{
+    bed_say(arg, "stop? %u\n", run->state.step);
+    return false;
+}
+
+static WEFT_SUSPENDS int run_and_say(struct bed *b, struct upp_err *err)
+{
+    TRY(bed_run(b, "hello", false, err));
+    bed_say(b, "turn\n");
+    return 0;
+}
+
+/* covers: UAP-3.3 */
+TEST(middleware_stands_around_all_else)
+{
+    struct bed b = {.act = run_and_say, .place.script = SCRIPT(REPLY(CALL("c1", "add")) "," REPLY(TEXT("x")))}, *p = &b;
+    struct mark                       mark     = {&b, "1"};
+    const struct weft_middleware_kind kind     = {.name = "seer", .make = bed_spy_make, .observe = see};
+    const struct weft_middleware      around[] = {MARK(mark), BED_SPY(&p), {.name = "seer", .kind = &kind, .opts = &p}};
+    b.place.hooks                              = (struct weft_hooks){
+                                     .arg = &b, .on_step_start = step_start, .on_step_end = step_end, .on_complete = complete, .stop = stop};
+    b.list = around;
+    b.n    = 3;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n"
+                                       "step 1\non_step_start 1\ntold: u<hello>\ntool 1\n"
+                                       "result 1\non_step_end 1\nstep's end 1\nstop? 1\n"
+                                       "step 2\non_step_start 2\ntold: u<hello> a<add{}> t<add0>\n"
+                                       "on_step_end 2\nstep's end 2\nstop? 2\n"
+                                       "on_complete\n1.after seen=\"1\" 'x'\nturn\n"));
 }
 
 /* ---- Putting it together ------------------------------------------------------------------------------------------
