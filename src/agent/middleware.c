@@ -32,7 +32,8 @@ struct chain {
 };
 
 struct context {
-    struct weft_context pub; /* first */
+    struct weft_context pub;   /* first */
+    const struct chain *chain; /* whose it is: the run may pass to another agent */
     struct wb_arena    *memory;
     unsigned            order;   /* calls so far */
     size_t              current; /* whose turn it is */
@@ -119,15 +120,17 @@ struct upp_str weft_context_get(const struct weft_context *c, const char *name)
 
 static struct context *context(struct chain *ch, struct weft_run *run, struct upp_err *err)
 {
-    void **slot = wr_run_slot(run);
-    if (*slot)
-        return *slot;
+    void          **slot = wr_run_slot(run);
+    struct context *has  = *slot;
+    if (has && has->chain == ch)
+        return has;
     struct wb_arena *a = wr_run_memory(run);
     struct context  *x = wb_arena_zero(a, sizeof *x + ch->n * sizeof *x->words, _Alignof(struct context));
     if (!x)
         return upp_fail(err, UPP_ENOMEM, "no memory for middleware"), NULL;
     struct upp_str metadata = wr_run_request(run);
     x->memory               = a;
+    x->chain                = ch;
     x->pub = (struct weft_context){.run = run, .agent = ch->agent, .input = wr_run_told(run), .metadata = metadata};
     if (!metadata.p)
         x->pub.metadata = UPP_STR("{}");

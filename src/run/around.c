@@ -75,7 +75,7 @@ const struct upp_message *wr_run_told(struct weft_run *pub)
 {
     struct wr_run *run = wr_of(pub);
     size_t         at  = wr_run_told_at(pub);
-    return at < run->path.n && (run->pub.input || run->enriched) ? run->path.p[at] : NULL;
+    return at < run->path.n && (run->pub.input || run->told) ? run->path.p[at] : NULL;
 }
 
 /* ---- Before --------------------------------------------------------------------------------------------------- */
@@ -133,9 +133,9 @@ static int path_insert(struct wr_run *run, size_t at, const struct upp_message *
 
 static int path_told(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
-    size_t at     = wr_run_told_at(&run->pub);
-    bool   had    = run->pub.input || run->enriched;
-    run->enriched = true;
+    size_t at  = wr_run_told_at(&run->pub);
+    bool   had = run->pub.input || run->told;
+    run->told  = m;
     if (had) {
         run->path.p[at] = m;
         return 0;
@@ -236,21 +236,29 @@ static int draft_enriched(struct wr_run *run, uint32_t enriched, struct upp_err 
                                   &(struct weft_system_event){.type = UPP_STR("prompt.enriched"), .data = data}, err);
 }
 
-/* The newest n entries of the draft come before the others. */
-static void to_front(struct wr_run *run, size_t n)
+/* What was added to the draft since then comes before all else in it. */
+static void to_front(struct wr_run *run, size_t entries, size_t records)
 {
-    struct wm_entry *list = run->draft.entries.p;
-    for (size_t i = 0, at = run->draft.entries.n - n; i < n; i++, at++) {
-        struct wm_entry e = list[at];
-        memmove(list + i + 1, list + i, (at - i) * sizeof *list);
-        list[i] = e;
+    struct wr_draft *d = &run->draft;
+    uint32_t         n = (uint32_t)(d->entries.n - entries);
+    for (size_t i = 0; i < n; i++) {
+        struct wm_entry e = d->entries.p[entries + i];
+        memmove(d->entries.p + i + 1, d->entries.p + i, entries * sizeof e);
+        d->entries.p[i] = e;
+    }
+    for (size_t i = 0; i < d->records.n; i++) /* in before there are no other records than of entries */
+        d->records.p[i].part += i < records ? n : 0u - (uint32_t)entries;
+    for (size_t i = 0; records + i < d->records.n; i++) {
+        struct wm_event ev = d->records.p[records + i];
+        memmove(d->records.p + i + 1, d->records.p + i, records * sizeof ev);
+        d->records.p[i] = ev;
     }
 }
 
 int wr_run_set_input(struct weft_run *pub, const struct upp_message *m, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
-    size_t         had = run->draft.entries.n;
+    size_t         had = run->draft.entries.n, records = run->draft.records.n;
     if (m->role != UPP_ROLE_USER)
         return upp_fail(err, UPP_EINVALID, "an input is a message of the user");
     const struct upp_message *copy = told_copy(run, m, err);
@@ -265,9 +273,10 @@ int wr_run_set_input(struct weft_run *pub, const struct upp_message *m, struct u
         r = path_told(run, copy, err);
     if (r < 0) {
         run->draft.entries.n = had;
+        run->draft.records.n = records;
         return r;
     }
-    to_front(run, run->draft.entries.n - had);
+    to_front(run, had, records);
     return 0;
 }
 
@@ -426,6 +435,13 @@ bool wr_is_context(const struct wm_entry *e)
            (wb_str_eq(e->phase, INPUT) || wb_str_eq(e->phase, HISTORY) || wb_str_eq(e->phase, MEMORY));
 }
 
+static bool is_history(const struct wr_run *run, const struct wl_line *line, uint8_t kind)
+{
+    return line->entry.kind == kind && wb_uuid_eq(line->run, run->row.id) && wr_is_context(&line->entry) &&
+           wb_str_eq(line->entry.phase, HISTORY);
+}
+
+/* The messages of its own follow it. */
 static int restore_history(struct wr_run *run, struct upp_str data, const struct wl_line *lines, size_t n,
                            struct upp_err *err)
 {
@@ -443,9 +459,8 @@ static int restore_history(struct wr_run *run, struct upp_str data, const struct
     for (size_t i = 0; i < n_keep; i++, item = unsafe_yyjson_get_next(item))
         if (!wb_str_i64(wj_text(item), &keep[i]))
             return upp_fail(err, UPP_ESTORE, "the history of the run is no list of numbers");
-    for (size_t i = 0; i < n; i++)
-        if (lines[i].entry.kind == WM_ENTRY_MESSAGE && wb_uuid_eq(lines[i].run, run->row.id) &&
-            wr_is_context(&lines[i].entry) && wb_str_eq(lines[i].entry.phase, HISTORY))
+    for (size_t i = 0; i < n && !is_history(run, &lines[i], WM_ENTRY_EVENT); i++)
+        if (is_history(run, &lines[i], WM_ENTRY_MESSAGE))
             fresh[n_fresh++] = &lines[i].entry.message;
     return path_history(run, keep, n_keep, fresh, n_fresh, err);
 }
@@ -454,17 +469,14 @@ static int restore_history(struct wr_run *run, struct upp_str data, const struct
 int wr_context_restore(struct wr_run *run, const struct wl_line *lines, size_t n, struct upp_err *err)
 {
     int r = 0;
-    for (size_t i = 0; r >= 0 && i < n; i++) { /* before what is not of this order */
-        const struct wm_entry *e = &lines[i].entry;
-        if (e->kind == WM_ENTRY_EVENT && wb_uuid_eq(lines[i].run, run->row.id) && wr_is_context(e))
-            r = restore_history(run, e->data, lines, n, err);
-    }
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct wm_entry *e = &lines[i].entry;
-        if (e->kind != WM_ENTRY_MESSAGE || !wb_uuid_eq(lines[i].run, run->row.id) || !wr_is_context(e))
+        if (!wb_uuid_eq(lines[i].run, run->row.id) || !wr_is_context(e))
             continue;
         if (e->audience == WM_AUDIENCE_MODEL)
             r = path_cover(run, &e->message, number_in(run, e->data, "covers", 0), err);
+        else if (e->kind == WM_ENTRY_EVENT)
+            r = restore_history(run, e->data, lines + i + 1, n - i - 1, err);
         else if (wb_str_eq(e->phase, INPUT))
             r = path_told(run, &e->message, err);
         else if (wb_str_eq(e->phase, MEMORY))

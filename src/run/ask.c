@@ -67,7 +67,7 @@ static int open_message(struct asking *a, struct upp_err *err)
     o->step           = run->pub.state.step + 1;
     o->entry.step     = o->step;
     o->entry.phase    = a->phase;
-    o->entry.who      = run->row.agent;
+    o->entry.who      = run->def->name;
     o->entry.attempt  = (uint8_t)(run->attempt % WM_ATTEMPTS);
     if (a->opts && a->opts->scaffolding)
         o->entry.audience = WM_AUDIENCE_RUN;
@@ -403,10 +403,12 @@ static int make_request(struct asking *a, struct upp_err *err)
     struct upp_tool_spec *specs = n ? wb_new_n(&run->memory, struct upp_tool_spec, n) : NULL;
     if (n && !specs)
         return wb_arena_check(&run->memory, err);
+    size_t offered = 0;
     for (size_t i = 0; i < n; i++)
-        specs[i] = agent->tools[i].spec;
+        if (wr_offers(run, &agent->tools[i]))
+            specs[offered++] = agent->tools[i].spec;
     a->request.tools      = specs;
-    a->request.n_tools    = n;
+    a->request.n_tools    = offered;
     a->request.messages   = run->path.p;
     a->request.n_messages = run->path.n;
     return 0;
@@ -428,6 +430,7 @@ static int add_prompt(struct asking *a, struct upp_err *err)
         return -UPP_ENOMEM;
     e->audience = WM_AUDIENCE_RUN;
     e->phase    = a->phase;
+    e->who      = run->def->name;
     int r       = wm_message_copy(&run->memory, a->opts->prompt, &e->message, err);
     if (r < 0) {
         run->draft.entries.n--;

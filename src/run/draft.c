@@ -99,9 +99,10 @@ static int make_row(struct flush *f, struct upp_err *err)
                                           .entries   = f->draft.entries.p,
                                           .n_entries = f->draft.entries.n,
                                           .records   = f->draft.records.p,
-                                          .n_records = f->draft.records.n};
+                                          .n_records = f->draft.records.n,
+                                          .agent     = wr_agent_now(run)};
     for (size_t i = 0; i < f->row.n_records; i++) /* the entries have come to rest */
-        if (f->row.records[i].kind == WM_MESSAGE)
+        if (wm_has_entry(f->row.records[i].kind))
             f->row.records[i].entry = &f->row.entries[f->row.records[i].part];
     if (f->draft.open)
         f->row.tape = wm_tape_end(&f->draft.open->tape);

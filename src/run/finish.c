@@ -14,7 +14,9 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
     if (run->row.cancel)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Taken up between two steps: had the hook said that it is enough? */
-    int r = run->pub.state.step && !run->step_dirty && !run->said.n ? wr_enough(run, true, err) : 0;
+    bool between     = run->pub.state.step && !run->step_dirty && !run->said.n;
+    int  r           = between && !run->turn_begins ? wr_enough(run, true, err) : 0;
+    run->turn_begins = false;
     if (r)
         return r < 0 ? r : 0;
     uint64_t left = wr_budget_ms(run);
@@ -27,10 +29,13 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
 int wr_execute(struct wr_run *run, struct upp_err *err)
 {
     run->began_ns = weft__loop_clock(run->engine->loop);
-    int r         = run->def && !run->row.cancel ? wr_before(run, err) : 0;
-    if (r < 0)
-        return wr_not_begun(run, r, err);
-    r = work_on(run, err);
+    int r;
+    do {
+        r = run->def && !run->row.cancel ? wr_before(run, err) : 0;
+        if (r < 0)
+            return wr_not_begun(run, r, err);
+        r = work_on(run, err);
+    } while (r >= 0 && (r = wr_handoff(run, err)) > 0);
     return run->def ? wr_conclude(run, r, err) : r;
 }
 

@@ -36,8 +36,9 @@ int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err)
         r = h->stop(h->arg, &run->pub);
     if (r < 0)
         return r;
-    int used_up = wr_budget(run, goes_on && !r, err);
-    return used_up < 0 ? used_up : r || used_up;
+    bool enough  = r || run->passing.to.n > 0; /* another agent goes on */
+    int  used_up = wr_budget(run, goes_on && !enough, err);
+    return used_up < 0 ? used_up : enough || used_up;
 }
 
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)

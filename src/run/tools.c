@@ -43,11 +43,12 @@ struct round {
     struct upp_err *err; /* of the first failure; may be NULL */
 };
 
-static const struct wr_tool *find_tool(const struct wr_agent_def *agent, struct upp_str name)
+/* One that was revoked is as unknown as one that never was. */
+static const struct wr_tool *find_tool(const struct wr_run *run, struct upp_str name)
 {
-    for (size_t i = 0; i < agent->n_tools; i++)
-        if (wb_str_eq(agent->tools[i].spec.name, name))
-            return &agent->tools[i];
+    for (size_t i = 0; i < run->def->n_tools; i++)
+        if (wb_str_eq(run->def->tools[i].spec.name, name))
+            return wr_offers(run, &run->def->tools[i]) ? &run->def->tools[i] : NULL;
     return NULL;
 }
 
@@ -146,7 +147,8 @@ static WEFT_SUSPENDS int call_function(struct job *j, struct upp_value *value, s
         return wb_arena_check(&run->memory, err);
     WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS); /* looks at the clock */
     j->began_ns = run->engine->loop->now;
-    int r       = j->tool->base.run(&call.call.pub, value, err);
+    int r       = j->tool->kind == WR_TOOL_HANDOFF ? wr_handoff_call(run, j->tool, &call.call.pub, value, err)
+                                                   : j->tool->base.run(&call.call.pub, value, err);
     wb_arena_done(&call.call.scratch);
     return r;
 }
@@ -219,7 +221,7 @@ static const struct upp_str lost = UPP_STR_INIT("outcome unknown: the server sto
 /* Started before and not ended: nobody knows, unless it is a child or may be run again. */
 static int take_up(struct job *j, struct upp_err *err)
 {
-    if (j->tool->kind == WR_TOOL_AGENT || j->tool->delivery != WEFT_AT_MOST_ONCE) {
+    if (j->tool->kind == WR_TOOL_AGENT || j->tool->kind == WR_TOOL_HANDOFF || j->tool->delivery != WEFT_AT_MOST_ONCE) {
         j->call->here = true;
         return 0;
     }
@@ -264,7 +266,7 @@ static int begin(struct job *j, struct upp_err *err)
     ev->text       = j->part->text;
     ev->child      = j->call->child;
     ev->child_node = j->call->child_node;
-    run->draft.must_sync |= j->tool->delivery == WEFT_AT_MOST_ONCE;
+    run->draft.must_sync |= j->tool->delivery == WEFT_AT_MOST_ONCE && j->tool->kind != WR_TOOL_HANDOFF;
     j->call->state = WR_CALL_STARTED;
     j->call->here  = true;
     return 0;
@@ -277,10 +279,11 @@ static int plan(struct job *j, struct upp_err *err)
     j->call            = wr_call_add(run, j->part->id, err);
     if (!j->call)
         return -UPP_ENOMEM;
-    j->tool = find_tool(run->def, j->part->name);
+    j->tool = find_tool(run, j->part->name);
     if (j->call->state == WR_CALL_ENDED) {
         j->round->left--;
-        return 0;
+        bool passed = j->tool && j->tool->kind == WR_TOOL_HANDOFF && j->call->outcome == WM_DONE;
+        return passed ? wr_handoff_again(run, j->tool, j->part->text, err) : 0;
     }
     if (!j->tool) {
         struct upp_str text = wb_arena_printf(&run->memory, "Tool '%.*s' not found", UPP_FMT(j->part->name));

@@ -37,7 +37,7 @@ struct rig {
 };
 
 /* The tools every agent has: add (pure), note (at most once), again (idempotent), fails, slow, big, pick (the
- * client's), danger (asks for approval), ask_helper (the agent "helper"), ask_picker (the agent "picker"). */
+ * client's), danger (asks for approval), pass_on (hands over to the agent "helper"), ask_helper (the agent "helper"), ask_picker (the agent "picker"). */
 extern const struct wr_tool rig_tools[];
 extern const size_t           rig_n_tools;
 

@@ -53,10 +53,10 @@ TEST(guardrails_flag_is_an_event)
     CHECK_STR(wb_cstr(strstr(b.text, "user: ")),
               UPP_STR("user: my number is 555-1234 and 555-9999\n"
                       "event {\"type\":\"guardrail.flagged\",\"data\":{\"rule\":\"numbers\",\"on\":\"input\"},"
-                      "\"source\":\"guardrails\",\"targets\":[]}\n"
+                      "\"source\":\"guardrails\"}\n"
                       "assistant: my number is 555-1234 and 555-9999\n"
                       "event {\"type\":\"guardrail.flagged\",\"data\":{\"rule\":\"numbers\",\"on\":\"output\"},"
-                      "\"source\":\"guardrails\",\"targets\":[]}\n"));
+                      "\"source\":\"guardrails\"}\n"));
 }
 
 /* covers: UAP-10.4 */

@@ -223,7 +223,7 @@ TEST(middleware_rewritten_input_leaves_what_the_user_said)
     CHECK(strstr(b.text, "shout\nshout\nturn: hello -> hello!!\n"
                          "user: hello\nuser: hello!!\n"
                          "event {\"type\":\"prompt.enriched\",\"data\":{\"original\":{\"entry\":\""));
-    CHECK(strstr(b.text, "\"source\":\"main\",\"targets\":[]}\nassistant: hello!!\n"));
+    CHECK(strstr(b.text, "\"source\":\"main\"}\nassistant: hello!!\n"));
     const char *at = b.text;
     for (uint32_t i = 0; i < 2; i++) { /* the entries that are named are these two */
         struct wb_uuid id;
@@ -588,6 +588,36 @@ TEST(middleware_stands_around_all_else)
                                        "step 2\non_step_start 2\ntold: u<hello> a<add{}> t<add0>\n"
                                        "on_step_end 2\nstep's end 2\nstop? 2\n"
                                        "on_complete\n1.after seen=\"1\" 'x'\nturn\n"));
+}
+
+/* ---- Handoffs -----------------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int hand_over(struct bed *b, struct upp_err *err)
+{
+    b->place.rig.agents[1].around = b->place.around;
+    return bed_run(b, "hello", false, err);
+}
+
+/* Each agent's before when its turn begins; what the first one changed holds for the second. */
+TEST(middleware_of_the_agent_that_goes_on)
+{
+    for (int alone = 0; alone < 2; alone++) {
+        struct bed b                          = {.act            = hand_over,
+                                                 .place.no_store = alone,
+                                                 .place.script   = SCRIPT(REPLY(CALL("m1", "pass_on"))),
+                                                 .place.helper   = SCRIPT(REPLY(TEXT("Helped.")))},
+                   *p                         = &b;
+        struct mark                  mark     = {&b, "1"};
+        const struct weft_middleware around[] = {MARK(mark), SHOUT(&b), BED_SPY(&p)};
+        b.list                                = around;
+        b.n                                   = 3;
+        BED_PLAYS(&b);
+        test_note("%s", b.text);
+        CHECK(strncmp(b.text, "1.before\nshout\ntold: u<hello!>\n1.before\nshout\ntold: u<hello!!> a<pass_on{}> t<",
+                      83) == 0);
+        CHECK(strstr(b.text, "\n1.after seen=\"1\" 'Helped.'\n"));
+    }
 }
 
 /* ---- Putting it together ------------------------------------------------------------------------------------------

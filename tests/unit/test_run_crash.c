@@ -296,6 +296,27 @@ TEST_WITH(crash_at_every_commit_with_middleware, .no_torture = swept, .seconds =
     printf("# %llu deaths\n", (unsigned long long)deaths);
 }
 
+/* A handoff, by which the helper goes on and hands over to itself once more: at every commit. */
+TEST_WITH(crash_while_handing_over, .no_torture = swept, .seconds = 300)
+{
+    static const struct stage handing = {
+        .script = SCRIPT(REPLY(TEXT("Wait.") "," CALL("m1", "note") "," CALL("m2", "pass_on"))),
+        .helper = SCRIPT(REPLY(CALL("h1", "note")) "," REPLY(CALL("h2", "pass_on")) "," REPLY(TEXT("Helped."))),
+        .act    = lives,
+    };
+    uint64_t deaths = 0;
+    for (uint64_t n = 1;; n++) {
+        struct stage st = handing;
+        st.applies      = n % 2;
+        st.deaths[0]    = (n + 1) / 2;
+        CHECK(plays(&st));
+        deaths += st.died;
+        if (!st.died)
+            break;
+    }
+    CHECK(deaths >= 14);
+}
+
 /* ---- Found before
  * ---------------------------------------------------------------------------------------------------- */
 

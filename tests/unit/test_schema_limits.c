@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <upp/schema.h>
+#include <weft/fiber.h>
 
 #include "base/buf.h"
 #include "json/number.h"
@@ -87,6 +88,46 @@ TEST(schema_check_has_a_depth)
     CHECK_INT(check_nested(twice, WJ_SCHEMA_DEPTH / 3, &err), 0);
     CHECK_INT(check_nested(twice, WJ_SCHEMA_DEPTH / 3 + 2, &err), -UPP_ELIMIT);
     CHECK_INT(check_nested(plain, WJ_MAX_DEPTH + 1, &err), -UPP_ELIMIT); /* the reader's */
+}
+
+/* To the limit and beyond, each level through an alternative whose reasons are told, on a stack that is smaller than a
+ * fiber's. What fails to fit is at the bottom. */
+static int check_deep(void *arg, struct upp_err *err)
+{
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf           b = WB_BUF(1u << 20);
+    int                                             r;
+    (void)arg;
+    r = upp_schema_new(
+        UPP_STR("{\"anyOf\":[{\"type\":\"object\",\"patternProperties\":{\"a\":{\"$ref\":\"#\"}}},{\"type\":"
+                               "\"string\",\"pattern\":\"^x\"}]}"),
+                &s, err);
+    for (int levels = 1; r == 0 && levels < WJ_MAX_DEPTH; levels++) {
+        wb_buf_clear(&b);
+        for (int i = 0; i < levels; i++)
+            wb_buf_add(&b, UPP_STR("{\"a\":"));
+        wb_buf_add(&b, UPP_STR("\"y\""));
+        for (int i = 0; i < levels; i++)
+            wb_buf_addc(&b, '}');
+        struct upp_schema_report report;
+        r = b.failed ? b.failed : upp_schema_check(s, wb_buf_str(&b), NULL, &report, err);
+        r = r == 1 ? 0 : r == 0 ? -UPP_EBUG : r;
+    }
+    return r;
+}
+
+TEST(schema_depth_fits_a_fibers_stack)
+{
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
+    struct upp_err                                  err;
+#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
+    size_t stack = 256u << 10; /* frames are larger there, and so are the stacks of fibers */
+#else
+    size_t stack = 48u << 10;
+#endif
+    CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .stack_size = stack), &l, &err) == 0);
+    CHECK_INT(weft_loop_run(l, "deep", check_deep, NULL, &err), -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("the check goes through more than 128 schemas within schemas"));
 }
 
 /* Twice the work at each level, and each of the two ways fails or fits. */
