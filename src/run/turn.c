@@ -88,6 +88,7 @@ int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *
     add_usage(&run->step_usage, u);
     add_usage(&run->pub.state.usage, u);
     run->pub.state.cycles++;
+    wr_used(run, u, 0);
     if (!wb_vec_push(&run->cycles, *u, UINT32_MAX))
         return upp_fail(err, UPP_ENOMEM, "no memory for the usage of a call");
     return 0;
