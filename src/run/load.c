@@ -287,8 +287,8 @@ static int journal_take(struct wr_run *run, struct journal *j, const struct wl_r
         j->state = row.state;
         j->newer = j->rows.n;
     }
-    *stop = ends_step(&row) || stored->pos == run->row.first;
-    if (ends_step(&row) && j->state.p)
+    *stop = (ends_step(&row) && !run->whole) || stored->pos == run->row.first;
+    if (ends_step(&row) && j->state.p && !run->whole)
         return 0;
     if (!wb_vec_push(&j->rows, row, 65536))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
@@ -353,12 +353,13 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 
 /* ---- The path -------------------------------------------------------------------------------------------- */
 
-/* Does an entry go to the model of this run? */
+/* Does an entry go to the model of this run? Scaffolding is its own, and in a branch also that of the run it is of. */
 static bool on_path(const struct wr_run *run, const struct wl_line *line)
 {
     if (line->entry.kind != WM_ENTRY_MESSAGE && line->entry.kind != WM_ENTRY_REPAIR)
         return false;
-    return line->entry.audience != WM_AUDIENCE_RUN || wb_uuid_eq(line->run, run->row.id);
+    return line->entry.audience != WM_AUDIENCE_RUN || wb_uuid_eq(line->run, run->row.id) ||
+           wb_uuid_eq(line->run, run->row.parent);
 }
 
 /* A summary stands for all entries before it: where the model's path begins. */
@@ -393,6 +394,8 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
         if (!mine)
             run->n_history++;
         r = mine && line->entry.audience == WM_AUDIENCE_ALL ? wr_mine_add(run, m, err) : wr_path_add(run, m, err);
+        if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first one has the input */
+            run->step_from.messages = run->mine.n;
         if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
             r = wr_reasoned(run, m, err);
         for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {

@@ -278,9 +278,17 @@ static int plan(struct job *j, struct upp_err *err)
     if (!j->call)
         return -UPP_ENOMEM;
     j->tool = find_tool(run->def, j->part->name);
-    if (j->call->state == WR_CALL_ENDED) {
+    if (j->call->state == WR_CALL_ENDED) { /* answered, or before a restart */
         j->round->left--;
-        return 0;
+        return wr_execution_add(
+            run,
+            &(struct upp_execution){.id        = j->call->id,
+                                    .name      = j->part->name,
+                                    .arguments = j->part->text,
+                                    .result    = j->call->result,
+                                    .is_error  = j->call->outcome != WM_DONE,
+                                    .approved  = j->call->outcome == WM_DENIED ? UPP_APPROVED_NO : UPP_APPROVED_YES},
+            err);
     }
     if (!j->tool) {
         struct upp_str text = wb_arena_printf(&run->memory, "Tool '%.*s' not found", UPP_FMT(j->part->name));
