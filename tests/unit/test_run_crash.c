@@ -10,7 +10,8 @@
 #include "support/rig.h"
 
 struct stage {
-    const char *script, *helper, *picker;
+    const char                 *script, *helper, *picker;
+    const struct weft_strategy *strategy; /* of the main agent; NULL: the loop */
     int (*act)(struct stage *st, struct upp_err *err);
     struct weft__sim *sim;
     struct wl_store  *inner;
@@ -37,6 +38,8 @@ static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct u
     st->frail.applies = st->applies;
     st->rig = (struct rig){.store = &st->frail.store, .checker = &st->check, .dead = &st->frail.dead, .slow_ms = 20};
     TRY(rig_agent(&st->rig, "main", st->script, err));
+    if (st->strategy)
+        st->rig.agents[0].strategy = st->strategy;
     TRY(rig_agent(&st->rig, "helper", st->helper, err));
     TRY(rig_agent(&st->rig, "picker", st->picker, err));
     return rig_open(&st->rig, weft_loop_current(), NULL, err);
@@ -207,20 +210,71 @@ static const struct stage everything = {
     .act    = lives,
 };
 
-TEST_WITH(crash_at_every_commit, .no_torture = swept, .seconds = 300)
+/* Dies at each commit of a play once before and once after it is written. How often it died; 0: something was wrong. */
+static uint64_t sweep(const struct stage *what)
 {
-    uint64_t n = 1, deaths = 0;
-    for (struct stage st = everything;; n++) {
-        st           = everything;
-        st.applies   = n % 2;
-        st.deaths[0] = (n + 1) / 2;
-        CHECK(plays(&st));
+    uint64_t deaths = 0;
+    for (uint64_t n = 1;; n++) {
+        struct stage st = *what;
+        st.applies      = n % 2;
+        st.deaths[0]    = (n + 1) / 2;
+        if (!plays(&st))
+            return 0;
         deaths += st.died;
         if (!st.died)
             break;
     }
-    CHECK(deaths >= 30);
     printf("# %llu deaths\n", (unsigned long long)deaths);
+    return deaths;
+}
+
+TEST_WITH(crash_at_every_commit, .no_torture = swept, .seconds = 300)
+{
+    CHECK(sweep(&everything) >= 30);
+}
+
+/* covers: UAP-5.3c */
+TEST_WITH(crash_at_every_commit_of_react, .no_torture = swept, .seconds = 300)
+{
+    static const struct stage react = {
+        .script   = SCRIPT(BREAKS("As I was thinking", "2") "," REPLY(TEXT("First a note.")) "," REPLY(
+              CALL("m1", "note") "," CALL("m2", "ask_helper") "," CALL(
+                  "m3",
+                  "danger")) "," REPLY(TEXT("Now the client.") "," CALL("m4",
+                                                                        "note")) "," REPLY(CALL("m5",
+                                                                                                "pick")) "," REPLY(TEXT("Enough.")) "," REPLY(TEXT("So it is."))),
+        .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+        .strategy = &weft_strategy_react,
+        .act      = lives,
+    };
+    CHECK(sweep(&react) >= 24);
+}
+
+#define STEP(id, deps) "{\"id\":\"" id "\",\"description\":\"do " id "\",\"dependsOn\":[" deps "]}"
+#define PLAN(...)                                                                                                      \
+    "{\"when\":{\"contains\":\"plan\"},\"data\":{\"steps\":[" __VA_ARGS__ "]},\"usage\":{\"input_tokens\":7}}"
+
+/* One after the other, with a step that fails and a new plan. covers: UAP-5.4c */
+TEST_WITH(crash_at_every_commit_of_a_plan, .no_torture = swept, .seconds = 300)
+{
+    static const struct weft_strategy_plan_opts one    = {.size = sizeof one, .max_parallel = 1};
+    const struct weft_strategy                  plan   = weft_plan_with(&one);
+    const struct stage                          planed = {
+                                 .script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "\"a\"")) "," REPLY(CALL("m1", "note") "," CALL("m2", "ask_"
+                                                                                                                                                                  "helpe"
+                                                                                                                                                                  "r")) "," REPLY(CALL(
+                                     "m3",
+                                     "pick")) "," REPLY(TEXT("a is done.")) "," REPLY(CALL("m4",
+                                                                                           "fails")) "," PLAN(STEP("c",
+                                                                                                                   "\"a\"")) "," REPLY(CALL("m5",
+                                                                                                                                            "dan"
+                                                                                                                                                                     "ge"
+                                                                                                                                                                     "r")) "," REPLY(TEXT("c is done."))),
+        .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+        .strategy = &plan,
+        .act      = lives,
+    };
+    CHECK(sweep(&planed) >= 24);
 }
 
 TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
