@@ -28,7 +28,7 @@ int wr_execute(struct wr_run *run, struct upp_err *err)
 /* ---- Repairs ---------------------------------------------------------------------------------------------- */
 
 /* The result that stands for one that will never come. */
-static struct upp_str stand_in(const struct wr_call *c, bool canceled, uint8_t *outcome)
+static struct upp_str stand_in(const struct wr_call *c, bool canceled, bool goes_on, uint8_t *outcome)
 {
     if (c && c->state == WR_CALL_STARTED) {
         *outcome = WM_UNKNOWN;
@@ -36,18 +36,21 @@ static struct upp_str stand_in(const struct wr_call *c, bool canceled, uint8_t *
                         : UPP_STR("outcome unknown: the run ended while this ran");
     }
     *outcome = WM_STOPPED;
+    if (goes_on)
+        return UPP_STR("not run: the agent went on without it");
     return canceled ? UPP_STR("not run: the run was cancelled") : UPP_STR("not run: the run ended before");
 }
 
-static int repair_call(struct wr_run *run, const struct upp_part *p, bool canceled, struct upp_err *err)
+static int repair_call(struct wr_run *run, const struct upp_part *p, bool canceled, bool goes_on, struct upp_err *err)
 {
     struct wr_call *c = wr_call_add(run, p->id, err);
     if (!c)
         return -UPP_ENOMEM;
+    c->name = p->name;
     if (c->state == WR_CALL_ENDED)
         return 0;
     uint8_t          outcome;
-    struct upp_str   json = wr_json_text(run, stand_in(c, canceled, &outcome));
+    struct upp_str   json = wr_json_text(run, stand_in(c, canceled, goes_on, &outcome));
     struct wm_event *ev   = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return upp_fail(err, UPP_ENOMEM, "no memory for a repair");
@@ -55,7 +58,6 @@ static int repair_call(struct wr_run *run, const struct upp_part *p, bool cancel
     ev->name    = p->name;
     ev->text    = json;
     ev->outcome = outcome;
-    c->name     = p->name;
     c->state    = WR_CALL_ENDED;
     c->outcome  = outcome;
     c->result   = json;
@@ -96,7 +98,7 @@ static int repair_message(struct wr_run *run, const struct wr_said *said, bool c
         const struct wr_call *c = p->cut ? NULL : wr_call_find(run, p->id);
         if (p->cut || (c && c->shown))
             continue;
-        int r = repair_call(run, p, canceled, err);
+        int r = repair_call(run, p, canceled, goes_on, err);
         if (r < 0)
             return r;
         refs[n++] = p->id;
