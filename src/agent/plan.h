@@ -60,6 +60,31 @@ struct wa_planning {
 
 enum { WA_HANDED_BACK = 2 };
 
+/* The private value of the strategy. */
+struct wa_own {
+    uint64_t       replans;
+    uint64_t       code; /* enum upp_code: why a new plan is needed; 0: it is not */
+    struct upp_str why;
+    struct wa_pair {
+        struct upp_str step;
+        struct wb_uuid branch;
+    } * wave; /* steps that are done at the same time, and not adopted yet */
+    size_t n_wave;
+};
+int wa_own_load(struct weft_run *run, struct wa_own *ret, struct upp_err *err) UPP_MUST_CHECK;
+int wa_own_keep(struct weft_run *run, const struct wa_own *own, struct upp_err *err) UPP_MUST_CHECK;
+
+/* metadata.planStepId; no text: none. */
+int wa_plan_at(struct weft_run *run, struct upp_str id, struct upp_err *err) UPP_MUST_CHECK;
+
+/* By id; NULL: there is none. Is no step after it still to be done? */
+struct wa_step *wa_plan_step(struct wa_plan *plan, struct upp_str id);
+bool            wa_plan_last(const struct wa_plan *plan, const struct wa_step *step);
+
+/* Carries out the wave of the private value. 1: it is enough. */
+WEFT_SUSPENDS int wa_plan_wave(struct weft_run *run, const struct wa_planning *how, struct wa_own *own,
+                               struct wa_plan *plan, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Asks and runs tools until the step is done. 0: it is. WA_HANDED_BACK: its calls are for whoever started the run.
  * `last`: the run's structured answer comes of it. */
 WEFT_SUSPENDS int wa_step_cycles(struct weft_run *run, const struct wa_step *step, uint32_t max_iterations, bool last,

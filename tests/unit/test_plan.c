@@ -197,7 +197,7 @@ TEST(plan_step_with_too_many_rounds)
     const struct weft_strategy one = weft_plan(.max_iterations = 1, .no_replan = true);
     EXPECTS(e, .status = WM_FAILED,
             .end = "error INVALID_REQUEST: step 'a' of the plan: Tool execution exceeded maximum iterations (1)\n",
-            .log = "assistant: add={\"a\":1,\"b\":2}\nrepair tool: add=\"not run: the run ended before\"\n");
+            .log = "assistant: add={\"a\":1,\"b\":2}\nrepair tool: add=\"not run: the agent went on without it\"\n");
     PLAYS(.script = SCRIPT(PLAN(STEP("a", "count", "")) "," USED(ADD("c1")) "," USED(ADD("c2"))), .strategy = &one,
           .hooks = heard_hooks(&e.heard), .act = runs);
 }

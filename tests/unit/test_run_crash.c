@@ -260,19 +260,20 @@ TEST_WITH(crash_at_every_commit_of_a_plan, .no_torture = swept, .seconds = 300)
     static const struct weft_strategy_plan_opts one    = {.size = sizeof one, .max_parallel = 1};
     const struct weft_strategy                  plan   = weft_plan_with(&one);
     const struct stage                          planed = {
-                                 .script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "\"a\"")) "," REPLY(CALL("m1", "note") "," CALL("m2", "ask_"
-                                                                                                                                                                  "helpe"
-                                                                                                                                                                  "r")) "," REPLY(CALL(
-                                     "m3",
-                                     "pick")) "," REPLY(TEXT("a is done.")) "," REPLY(CALL("m4",
-                                                                                           "fails")) "," PLAN(STEP("c",
-                                                                                                                   "\"a\"")) "," REPLY(CALL("m5",
-                                                                                                                                            "dan"
-                                                                                                                                                                     "ge"
-                                                                                                                                                                     "r")) "," REPLY(TEXT("c is done."))),
-        .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
-        .strategy = &plan,
-        .act      = lives,
+                                 .script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "\"a\"")) "," REPLY(CALL("m1", "note") "," CALL(
+                                     "m2",
+                                     "ask_"
+                                                              "helpe"
+                                                              "r")) "," REPLY(CALL("m3",
+                                                          "pick")) "," REPLY(TEXT("a is done.")) "," REPLY(CALL("m4",
+                                                                                                                "fails")) "," PLAN(STEP("c",
+                                                                                                                                        "\"a\"")) "," REPLY(CALL("m5",
+                                                                                                                                                                 "dan"
+                                                                                                                                                                                          "ge"
+                                                                                                                                                                                          "r")) "," REPLY(TEXT("c is done."))),
+                                 .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+                                 .strategy = &plan,
+                                 .act      = lives,
     };
     CHECK(sweep(&planed) >= 24);
 }
@@ -291,6 +292,61 @@ TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
         }
     CHECK(twice >= 100);
     printf("# %llu times two deaths\n", (unsigned long long)twice);
+}
+
+#define ON(id, ...)                                                                                                    \
+    "{\"when\":{\"contains\":\"step '" id "'\"},\"parts\":[" __VA_ARGS__ "],\"usage\":{\"input_tokens\":5}}"
+#define AFTER(tool, ...)                                                                                               \
+    "{\"when\":{\"tool_result\":\"" tool "\"},\"parts\":[" __VA_ARGS__ "],\"usage\":{\"input_tokens\":3}}"
+
+/* Three steps at the same time: one with a child, one that waits for the client, one that fails. Then a new plan of two
+ * that are done at the same time again. */
+static const struct stage waves = {
+    .script =
+        "{\"replies\":[" PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON("a", CALL("a1", "note") "," CALL("a2", "ask_helper")) "," ON("b", CALL("b1", "pick") "," CALL("b2", "danger")) "," ON("c", CALL("c1", "fails")) "," PLAN(
+            STEP("d", "\"a\"") "," STEP(
+                "e",
+                "")) "," ON("d",
+                            CALL("d1",
+                                 "again")) "," ON("e",
+                                                  TEXT(
+                                                      "e is done.")) "," AFTER("note",
+                                                                               TEXT(
+                                                                                   "a is done.")) "," AFTER("pick",
+                                                                                                            TEXT(
+                                                                                                                "b is "
+                                                                                                                "done"
+                                                                                                                ".")) "," AFTER("again",
+                                                                                                                                TEXT(
+                                                                                                                                    "d is done.")) "," AFTER("ask_helper",
+                                                                                                                                                             TEXT(
+                                                                                                                                                                 "a is done too.")) "," AFTER("danger",
+                                                                                                                                                                                              TEXT(
+                                                                                                                                                                                                  "b too.")) "]}",
+    .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+    .strategy = &weft_strategy_plan,
+    .act      = lives,
+};
+
+/* covers: UAP-5.4b, UAP-5.4c */
+TEST_WITH(crash_at_every_commit_of_waves, .no_torture = swept, .seconds = 300)
+{
+    CHECK(sweep(&waves) >= 40);
+}
+
+TEST_WITH(crash_again_while_waves_recover, .no_torture = swept, .seconds = 300)
+{
+    uint64_t twice = 0;
+    for (uint64_t first = 3; first < 30; first += 2)
+        for (uint64_t second = 1; second < 12; second += 2) {
+            struct stage st = waves;
+            st.applies      = (first + second / 2) % 2;
+            st.deaths[0]    = first;
+            st.deaths[1]    = second;
+            CHECK(plays(&st));
+            twice += st.died == 2;
+        }
+    CHECK(twice >= 30);
 }
 
 /* ---- Found before
