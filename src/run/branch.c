@@ -42,7 +42,15 @@ static int define(struct wr_run *child, const struct wr_branch *b, struct upp_er
     return 0;
 }
 
-static struct wm_run row_of(const struct wr_run *parent, const struct wr_branch *b)
+/* The call it is in the journal: a step of the same name may come again with another plan. */
+static struct upp_str call_of(struct wr_run *run, const struct wr_branch *b)
+{
+    char hex[WB_UUID_HEX + 1] = "";
+    wb_uuid_hex(b->id, hex);
+    return wb_arena_printf(&run->memory, "branch_%.*s", WB_UUID_HEX, hex);
+}
+
+static struct wm_run row_of(struct wr_run *parent, const struct wr_branch *b)
 {
     return (struct wm_run){.id         = b->id,
                            .root       = parent->tree->root,
@@ -54,7 +62,7 @@ static struct wm_run row_of(const struct wr_run *parent, const struct wr_branch 
                            .durability = parent->row.durability,
                            .epoch      = parent->tree->epoch,
                            .agent      = parent->row.agent,
-                           .call       = wb_cstr(b->name),
+                           .call       = call_of(parent, b),
                            .created_ms = wb_wall_ms(),
                            .started_ms = wb_wall_ms()};
 }
@@ -191,8 +199,8 @@ static WEFT_SUSPENDS int is_stored(struct wr_run *run, struct wb_uuid id, struct
 static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b, size_t n, struct upp_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        struct upp_str id = wb_cstr(b[i].name);
-        int            r  = wr_call_find(run, id) ? 1 : is_stored(run, b[i].id, err);
+        struct upp_str id = call_of(run, &b[i]);
+        int r = !id.p ? wb_arena_check(&run->memory, err) : wr_call_find(run, id) ? 1 : is_stored(run, b[i].id, err);
         if (r < 0)
             return r;
         if (r)
@@ -232,7 +240,7 @@ static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n,
     if (waits)
         return wr_wait_for(run, err);
     for (size_t i = 0; i < n; i++) {
-        struct wr_call  *c  = wr_call_find(run, wb_cstr(b[i].name));
+        struct wr_call  *c  = wr_call_find(run, call_of(run, &b[i]));
         struct wm_event *ev = NULL;
         if (!c || c->state == WR_CALL_ENDED)
             continue;
