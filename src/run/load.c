@@ -326,8 +326,8 @@ static int journal_take(struct wr_run *run, struct journal *j, const struct wl_r
         j->state = row.state;
         j->newer = j->rows.n;
     }
-    *stop = ends_step(&row) || stored->pos == run->row.first;
-    if (ends_step(&row) && j->state.p)
+    *stop = (ends_step(&row) && !run->whole) || stored->pos == run->row.first;
+    if (ends_step(&row) && j->state.p && !run->whole)
         return 0;
     if (!wb_vec_push(&j->rows, row, 65536))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
@@ -396,15 +396,16 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 
 /* ---- The path -------------------------------------------------------------------------------------------- */
 
-/* Does an entry go to the model of this run? */
+/* Does an entry go to the model of this run? Scaffolding is its own, and in a branch also that of the run it is of. */
 static bool on_path(const struct wr_run *run, const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
     if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || wr_is_context(e))
         return false;
-    /* Scaffolding is for the run, and there for the agent that built it. */
+    /* Scaffolding is for the run (and its branches), and there for the agent that built it. */
     return e->audience != WM_AUDIENCE_RUN ||
-           (wb_uuid_eq(line->run, run->row.id) && (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
+           ((wb_uuid_eq(line->run, run->row.id) || wb_uuid_eq(line->run, run->row.parent)) &&
+            (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
 }
 
 static int add_history(struct wr_run *run, const struct upp_message *m, size_t place, struct upp_err *err)
@@ -472,6 +473,8 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
         if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
             run->input_place = WB_MIN(run->input_place, (uint32_t)i);
         r = load_line(run, line, i, err);
+        if (wb_uuid_eq(line->run, run->row.id) && run->pub.state.step && line->entry.step <= run->pub.state.step)
+            run->step_from.messages = run->mine.n; /* the first step has the input */
         if (r < 0)
             return r;
     }
