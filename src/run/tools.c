@@ -82,11 +82,12 @@ static WEFT_SUSPENDS int run_groups(struct wr_round *round, uint32_t parallel, s
 
 /* ---- The round -------------------------------------------------------------------------------------------------- */
 
-static const struct wr_tool *find_tool(const struct wr_agent_def *agent, struct upp_str name)
+/* One that was revoked is as unknown as one that never was. */
+static const struct wr_tool *find_tool(const struct wr_run *run, struct upp_str name)
 {
-    for (size_t i = 0; i < agent->n_tools; i++)
-        if (wb_str_eq(agent->tools[i].spec.name, name))
-            return &agent->tools[i];
+    for (size_t i = 0; i < run->def->n_tools; i++)
+        if (wb_str_eq(run->def->tools[i].spec.name, name))
+            return wr_offers(run, &run->def->tools[i]) ? &run->def->tools[i] : NULL;
     return NULL;
 }
 
@@ -103,6 +104,8 @@ static int count_ended(struct wr_round *round, struct upp_err *err)
         if (!first)
             break;
         int r = wr_call_count(first, err);
+        if (r >= 0 && first->tool && first->tool->kind == WR_TOOL_HANDOFF && first->call->outcome == WM_DONE)
+            r = wr_handoff_again(round->run, first->tool, wr_call_arguments(first), err);
         if (r < 0)
             return r;
     }
@@ -123,7 +126,7 @@ static int open_round(struct wr_round *round, const struct weft_reply *reply, st
         struct wr_job *j      = &round->jobs[round->n];
         j->round              = round;
         j->part               = p;
-        j->tool               = find_tool(run->def, p->name);
+        j->tool               = find_tool(run, p->name);
         j->call               = wr_call_add(run, p->id, err);
         j->doing.call.scratch = (struct wb_arena)WB_ARENA(ARGUMENT_BYTES);
         if (!j->call)

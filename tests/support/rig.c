@@ -123,12 +123,13 @@ const struct wr_tool rig_tools[] = {
     {.spec = SPEC("big", "says much"), .delivery = WEFT_PURE, .base = {.run = big}, .max_result = 1000},
     {.spec = SPEC("pick", "the client picks"), .kind = WR_TOOL_CLIENT},
     {.spec = SPEC("danger", "asks first"), .approval = true, .base = {.run = note}},
-    {.spec = SPEC("ask_helper", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("helper")},
-     {.spec = SPEC("ask_picker", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("picker")},
-    {.spec = SPEC("then", "comes after note and pick"), .after = after_note, .n_after = 2, .base = {.run = note}},
-    {.spec = SPEC("alone", "must be alone"), .sequential = true, .base = {.run = note}},
-    {.spec = SPEC("block", "blocks"), .delivery = WEFT_PURE, .base = {.run = block, .blocking = true}},
-    {.spec = SPEC("maybe", "asks somebody"), .base = {.run = note, .approval = ask_later}},
+    {.spec = SPEC("pass_on", "hands over"), .kind = WR_TOOL_HANDOFF, .agent = UPP_STR_INIT("helper")},
+     {.spec = SPEC("ask_helper", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("helper")},
+      {.spec = SPEC("ask_picker", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("picker")},
+       {.spec = SPEC("then", "comes after note and pick"), .after = after_note, .n_after = 2, .base = {.run = note}},
+       {.spec = SPEC("alone", "must be alone"), .sequential = true, .base = {.run = note}},
+       {.spec = SPEC("block", "blocks"), .delivery = WEFT_PURE, .base = {.run = block, .blocking = true}},
+       {.spec = SPEC("maybe", "asks somebody"), .base = {.run = note, .approval = ask_later}},
 };
 const size_t rig_n_tools = WB_LEN(rig_tools);
 
@@ -235,6 +236,9 @@ static void event_body(struct wb_buf *out, const struct wm_event *ev)
     case WM_VOID:
         wb_buf_addf(out, "void last=%llu", (unsigned long long)ev->last);
         break;
+    case WM_SYSTEM:
+        wb_buf_addf(out, "system %.*s", UPP_FMT(ev->entry->data));
+        break;
     case WM_STEP_START:
         wb_buf_addf(out, "step start");
         break;
@@ -298,6 +302,10 @@ static void line_text(struct wb_buf *out, const struct wl_line *line)
     const struct wm_entry   *e       = &line->entry;
     if (e->kind == WM_ENTRY_EVENT) {
         wb_buf_addf(out, "event %.*s\n", UPP_FMT(e->data));
+        return;
+    }
+    if (e->kind == WM_ENTRY_TURN) {
+        wb_buf_addf(out, "turn of %.*s\n", UPP_FMT(e->who));
         return;
     }
     wb_buf_addf(out, "%s%s%s:", e->kind == WM_ENTRY_REPAIR ? "repair " : "", roles[e->message.role],

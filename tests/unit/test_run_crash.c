@@ -283,6 +283,27 @@ TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
     printf("# %llu times two deaths\n", (unsigned long long)twice);
 }
 
+/* A handoff, by which the helper goes on and hands over to itself once more: at every commit. */
+TEST_WITH(crash_while_handing_over, .no_torture = swept, .seconds = 300)
+{
+    static const struct stage handing = {
+        .script = SCRIPT(REPLY(TEXT("Wait.") "," CALL("m1", "note") "," CALL("m2", "pass_on"))),
+        .helper = SCRIPT(REPLY(CALL("h1", "note")) "," REPLY(CALL("h2", "pass_on")) "," REPLY(TEXT("Helped."))),
+        .act    = lives,
+    };
+    uint64_t deaths = 0;
+    for (uint64_t n = 1;; n++) {
+        struct stage st = handing;
+        st.applies      = n % 2;
+        st.deaths[0]    = (n + 1) / 2;
+        CHECK(plays(&st));
+        deaths += st.died;
+        if (!st.died)
+            break;
+    }
+    CHECK(deaths >= 14);
+}
+
 /* ---- Found before
  * ---------------------------------------------------------------------------------------------------- */
 
