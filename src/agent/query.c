@@ -13,11 +13,11 @@ struct shared {
 };
 
 struct query {
-    struct weft_query pub;
-    struct shared    *shared;
+    struct weft_query_result pub;
+    struct shared           *shared;
 };
 
-static struct query *query_of(struct weft_query *q)
+static struct query *query_of(struct weft_query_result *q)
 {
     return (struct query *)(void *)q;
 }
@@ -31,8 +31,8 @@ static void shared_unref(struct shared *s)
 }
 
 /* The next turn of the thread, as a result of its own. */
-static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct upp_str text, struct weft_query **ret,
-                               struct upp_err *err)
+static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct upp_str text,
+                               struct weft_query_result **ret, struct upp_err *err)
 {
     if (s->busy)
         return upp_fail(err, UPP_EBUSY, "the thread of this query is being answered");
@@ -41,7 +41,7 @@ static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct up
         return upp_fail(err, UPP_ENOMEM, "no memory for a query");
     s->refs++;
     q->shared = s;
-    q->pub    = (struct weft_query){.thread = s->thread, .agent = a};
+    q->pub    = (struct weft_query_result){.thread = s->thread, .agent = a};
     s->busy   = true;
     int r     = weft_ask(a, text, &q->pub.thread, &q->pub.turn, err);
     s->busy   = false;
@@ -53,7 +53,7 @@ static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct up
     return 0;
 }
 
-int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query **ret, struct upp_err *err)
+int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query_result **ret, struct upp_err *err)
 {
     struct shared *s = wb_calloc(1, sizeof *s);
     if (!s)
@@ -66,12 +66,13 @@ int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query **re
     return r;
 }
 
-int weft_query_continue(struct weft_query *q, struct upp_str text, struct weft_query **ret, struct upp_err *err)
+int weft_query_continue(struct weft_query_result *q, struct upp_str text, struct weft_query_result **ret,
+                        struct upp_err *err)
 {
     return go_on(q->agent, query_of(q)->shared, text, ret, err);
 }
 
-void weft_query_free(struct weft_query *q)
+void weft_query_free(struct weft_query_result *q)
 {
     if (!q)
         return;
@@ -80,7 +81,7 @@ void weft_query_free(struct weft_query *q)
     wb_free(query_of(q));
 }
 
-void weft_query_freep(struct weft_query **q)
+void weft_query_freep(struct weft_query_result **q)
 {
     weft_query_free(*q);
 }

@@ -52,6 +52,14 @@ static void take_wake(struct weft__msg *m)
     unref(s);
 }
 
+static void release(struct weft_stream *s)
+{
+    wa_telling_done(&s->telling);
+    wa_asked_done(&s->asked);
+    upp_turn_free(s->turn);
+    unref(s);
+}
+
 /* ---- Its life --------------------------------------------------------------------------------------------------- */
 
 int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const struct weft_stream_opts *opts,
@@ -73,7 +81,7 @@ int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const st
     wa_telling_init(&s->telling, &o, a->structure != NULL);
     int r = wa_asked_take(&s->asked, in, err);
     if (r < 0) {
-        weft_stream_close(s);
+        release(s);
         return r;
     }
     *ret = s;
@@ -146,10 +154,7 @@ void weft_stream_close(struct weft_stream *s)
         return;
     if (s->phase == OPEN)
         (void)(give_up(s, -UPP_ECANCELED, NULL) < 0);
-    wa_telling_done(&s->telling);
-    wa_asked_done(&s->asked);
-    upp_turn_free(s->turn);
-    unref(s);
+    release(s);
 }
 
 void weft_stream_closep(struct weft_stream **s)

@@ -41,8 +41,8 @@ TEST(ask_goes_on_with_a_thread)
 /* covers: UAP-9.2a, UAP-9.2b */
 static WEFT_SUSPENDS int queries(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_query_freep) struct weft_query *one = NULL, *two = NULL, *three = NULL;
-    struct weft_agent                               *a;
+    UPP_CLEANUP(weft_query_freep) struct weft_query_result *one = NULL, *two = NULL, *three = NULL;
+    struct weft_agent                                      *a;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
     TRY(weft_query(a, UPP_STR("first"), &one, err));
     FAIL_UNLESS(one->agent == a && length(one->thread) == 2 && strcmp(upp_turn_text(one->turn), "one") == 0);
@@ -56,7 +56,7 @@ static WEFT_SUSPENDS int queries(struct agents *p, struct upp_err *err)
     weft_query_free(two);
     one = two = NULL;
     FAIL_UNLESS(length(three->thread) == 6); /* which lives as long as any of them */
-    struct weft_query *failed = NULL;
+    struct weft_query_result *failed = NULL;
     FAIL_UNLESS(weft_query_continue(three, UPP_STR("fourth"), &failed, NULL) < 0 && !failed);
     return 0;
 }
@@ -69,15 +69,15 @@ TEST(query_has_a_thread_of_its_own)
 }
 
 struct second {
-    struct weft_query *query;
-    int                result;
+    struct weft_query_result *query;
+    int                       result;
 };
 
 static WEFT_SUSPENDS int go_on(void *arg, struct upp_err *err)
 {
-    struct second     *s   = arg;
-    struct weft_query *ret = NULL;
-    s->result              = weft_query_continue(s->query, UPP_STR("again"), &ret, err);
+    struct second            *s   = arg;
+    struct weft_query_result *ret = NULL;
+    s->result                     = weft_query_continue(s->query, UPP_STR("again"), &ret, err);
     weft_query_free(ret);
     return 0;
 }
@@ -85,9 +85,9 @@ static WEFT_SUSPENDS int go_on(void *arg, struct upp_err *err)
 /* Two at the same time would answer different pasts. */
 static WEFT_SUSPENDS int two_at_once(struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_query_freep) struct weft_query *q = NULL;
-    struct second                                    one, two;
-    struct weft_agent                               *a;
+    UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL;
+    struct second                                           one, two;
+    struct weft_agent                                      *a;
     if (!p->loop)
         return 0;
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
