@@ -4,22 +4,34 @@
 #include "base/hooks.h"
 #include "fiber/loop.h"
 
+struct upp_str wa_agent_id(const struct weft_agent *a)
+{
+    union {
+        const struct weft_agent *in;
+        struct weft_agent       *out;
+    } u = {.in = a};
+    if (!a->spelled) {
+        struct wb_uuid id = a->id.raw;
+        (void)wb_uuid_text(id, u.out->id.text);
+        u.out->spelled = true;
+    }
+    return wb_str(a->id.text, WB_UUID_TEXT);
+}
+
 struct upp_str wa_agent_name(const struct weft_agent *a)
 {
-    return a->name ? wb_cstr(a->name) : wb_str(a->id, WB_UUID_TEXT);
+    return a->name ? wb_cstr(a->name) : wa_agent_id(a);
 }
 
 /* ---- Making ------------------------------------------------------------------------------------------------ */
 
 static int take_id(struct weft_agent *a, const char *given, struct upp_err *err)
 {
-    struct wb_uuid id;
-    if (given && !wb_uuid_parse(wb_cstr(given), &id))
-        return upp_fail(err, UPP_EINVALID, "the id of an agent is a UUID, not '%s'", given);
-    int r = given ? 0 : wb_uuid_new(&id, err);
-    if (r >= 0)
-        (void)wb_uuid_text(id, a->id);
-    return r;
+    if (!given)
+        return wb_uuid_new(&a->id.raw, err);
+    return wb_uuid_parse(wb_cstr(given), &a->id.raw)
+               ? 0
+               : upp_fail(err, UPP_EINVALID, "the id of an agent is a UUID, not '%s'", given);
 }
 
 static void model_unref(struct wa_model *m)
@@ -139,7 +151,7 @@ void weft_agent_free(struct weft_agent *a)
 
 struct upp_str weft_agent_id(const struct weft_agent *a)
 {
-    return wb_str(a->id, WB_UUID_TEXT);
+    return wa_agent_id(a);
 }
 
 const struct upp_model *weft_agent_model(const struct weft_agent *a)

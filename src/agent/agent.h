@@ -18,9 +18,10 @@ struct wa_made;
 
 struct weft_agent {
     struct wa_home                 *home;
-    struct weft_agent              *next[WA_KEYS];
-    struct wa_def                  *def;  /* NULL: not compiled yet */
-    struct wa_made                 *made; /* tools of weft_agent_to_tool */
+    struct wb_link                  link;          /* among all of the home */
+    struct weft_agent              *next[WA_KEYS]; /* in chains, where it can be found by that key */
+    struct wa_def                  *def;           /* NULL: not compiled yet */
+    struct wa_made                 *made;          /* tools of weft_agent_to_tool */
     const struct upp_model         *model;
     struct wa_model                *owned; /* NULL: the model is the caller's */
     const char                     *params, *system, *structure, *name, *description;
@@ -33,8 +34,15 @@ struct weft_agent {
     const struct weft_agent *const *handoff;
     uint32_t                        n_middleware;
     bool                            queued; /* to be compiled */
-    char                            id[WB_UUID_TEXT + 1];
+    bool                            found;  /* by its id: when it was given, or is needed */
+    bool                            spelled;
+    union {
+        struct wb_uuid raw; /* until somebody wants to see it */
+        char           text[WB_UUID_TEXT + 1];
+    } id;
 };
+
+struct upp_str wa_agent_id(const struct weft_agent *a); /* ends with NUL */
 
 /* By which runs refer to it: its name, or its id. */
 struct upp_str wa_agent_name(const struct weft_agent *a);

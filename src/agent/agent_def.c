@@ -116,7 +116,7 @@ static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
     d->arena             = arena;
     a->def               = d;
     d->pub.name          = wa_agent_name(a);
-    d->pub.id            = wb_str(a->id, WB_UUID_TEXT);
+    d->pub.id            = wa_agent_id(a);
     d->pub.model         = a->model;
     d->pub.system        = wb_cstr(a->system);
     d->pub.strategy      = &a->execution;
@@ -124,7 +124,9 @@ static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
     d->pub.tool_strategy = a->tool_strategy;
     d->pub.rights        = a->rights;
     d->pub.agent         = a;
-    int r                = wa_object("params", a->params, &d->pub.params, err);
+    int r                = wa_home_show(a->home, a, err);
+    if (r >= 0)
+        r = wa_object("params", a->params, &d->pub.params, err);
     if (r >= 0)
         r = wa_object("structure", a->structure, &d->pub.structure, err);
     if (r >= 0)

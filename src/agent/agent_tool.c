@@ -39,7 +39,7 @@ static struct upp_str about(const struct weft_agent *a)
 
 static struct upp_str tool_name(struct wb_arena *arena, const struct weft_agent *a)
 {
-    return a->name ? wb_cstr(a->name) : wb_arena_printf(arena, "agent_%s", a->id);
+    return a->name ? wb_cstr(a->name) : wb_arena_printf(arena, "agent_%.*s", UPP_FMT(wa_agent_id(a)));
 }
 
 /* ---- Tools ---------------------------------------------------------------------------------------------------- */

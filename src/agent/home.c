@@ -15,7 +15,7 @@ enum { FIRST_CHAINS = 16 };
 
 static struct upp_str key_of(const struct weft_agent *a, enum wa_key key)
 {
-    return key == WA_BY_ID ? wb_str(a->id, WB_UUID_TEXT) : wb_cstr(a->name);
+    return key == WA_BY_ID ? wa_agent_id(a) : wb_cstr(a->name);
 }
 
 static uint64_t hash(struct upp_str s)
@@ -56,9 +56,7 @@ static int grow(struct wa_index *x, enum wa_key by, struct upp_err *err)
     if (x->n < x->size)
         return 0;
     struct wa_index more = {.n = x->n, .size = x->size ? 2 * x->size : FIRST_CHAINS};
-    if (x->n >= WA_AGENTS)
-        return upp_fail(err, UPP_ELIMIT, "a runtime has at most %d agents", WA_AGENTS);
-    more.chains = wb_calloc(more.size, sizeof *more.chains);
+    more.chains          = wb_calloc(more.size, sizeof *more.chains);
     if (!more.chains)
         return upp_fail(err, UPP_ENOMEM, "no memory for an agent");
     for (size_t i = 0; i < x->size; i++)
@@ -90,30 +88,55 @@ static void take(struct wa_index *x, enum wa_key by, struct weft_agent *a)
     x->n--;
 }
 
-int wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct upp_err *err)
+int wa_home_show(struct wa_home *h, struct weft_agent *a, struct upp_err *err)
+{
+    int r = a->found ? 0 : grow(&h->agents[WA_BY_ID], WA_BY_ID, err);
+    if (r >= 0 && !a->found)
+        put(&h->agents[WA_BY_ID], WA_BY_ID, a);
+    a->found |= r >= 0;
+    return r;
+}
+
+static int name_free(const struct wa_home *h, const struct weft_agent *a, struct upp_err *err)
 {
     struct upp_str name = wb_cstr(a->name);
-    if (given_id && find(h, WA_BY_ID, wb_str(a->id, WB_UUID_TEXT)))
-        return upp_fail(err, UPP_EINVALID, "there is an agent with the id %s already", a->id);
-    if (a->name && (!name.n || wa_home_find(h, name)))
-        return upp_fail(err, UPP_EINVALID,
-                        name.n ? "there is an agent '%.*s' already" : "the name of an agent is empty", UPP_FMT(name));
-    int r = grow(&h->agents[WA_BY_ID], WA_BY_ID, err);
-    if (r >= 0 && a->name)
-        r = grow(&h->agents[WA_BY_NAME], WA_BY_NAME, err);
+    if (!name.n)
+        return upp_fail(err, UPP_EINVALID, "the name of an agent is empty");
+    if (wa_home_find(h, name))
+        return upp_fail(err, UPP_EINVALID, "there is an agent '%.*s' already", UPP_FMT(name));
+    return 0;
+}
+
+int wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct upp_err *err)
+{
+    int r = a->name ? name_free(h, a, err) : 0;
     if (r < 0)
         return r;
-    put(&h->agents[WA_BY_ID], WA_BY_ID, a);
+    if (given_id && find(h, WA_BY_ID, wa_agent_id(a)))
+        return upp_fail(err, UPP_EINVALID, "there is an agent with the id %.*s already", UPP_FMT(wa_agent_id(a)));
+    if (h->n >= WA_AGENTS)
+        return upp_fail(err, UPP_ELIMIT, "a runtime has at most %d agents", WA_AGENTS);
+    if (a->name)
+        r = grow(&h->agents[WA_BY_NAME], WA_BY_NAME, err);
+    if (r >= 0 && given_id)
+        r = wa_home_show(h, a, err);
+    if (r < 0)
+        return r;
     if (a->name)
         put(&h->agents[WA_BY_NAME], WA_BY_NAME, a);
+    wb_list_push(&h->all, &a->link);
+    h->n++;
     return 0;
 }
 
 void wa_home_remove(struct wa_home *h, struct weft_agent *a)
 {
-    take(&h->agents[WA_BY_ID], WA_BY_ID, a);
+    if (a->found)
+        take(&h->agents[WA_BY_ID], WA_BY_ID, a);
     if (a->name)
         take(&h->agents[WA_BY_NAME], WA_BY_NAME, a);
+    wb_unlink(&a->link);
+    h->n--;
 }
 
 struct weft_agent *wa_home_find(const struct wa_home *h, struct upp_str name)
@@ -131,10 +154,8 @@ const struct wr_agent_def *wa_home_def(void *home, struct upp_str name)
 
 void wa_home_done(struct wa_home *h)
 {
-    struct wa_index *x = &h->agents[WA_BY_ID];
-    for (size_t i = 0; i < x->size; i++)
-        while (x->chains[i])
-            weft_agent_free(x->chains[i]);
+    while (!wb_list_empty(&h->all))
+        weft_agent_free(wb_item(h->all.next, struct weft_agent, link));
     for (size_t i = 0; i < WA_KEYS; i++)
         wb_free(h->agents[i].chains);
 }

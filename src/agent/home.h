@@ -4,6 +4,7 @@
 #ifndef WA_HOME_H
 #define WA_HOME_H
 
+#include "base/list.h"
 #include "run/engine.h"
 
 enum { WA_AGENTS = 1 << 20 }; /* of one runtime */
@@ -20,6 +21,8 @@ struct wa_index {
 struct wa_home {
     struct weft_loop *loop;
     struct wr_engine *engine;
+    struct wb_link    all; /* agents */
+    size_t            n;
     struct wa_index   agents[WA_KEYS];
 };
 
@@ -36,8 +39,10 @@ struct weft_agent *wa_home_find(const struct wa_home *h, struct upp_str name);
 /* For the engine: the definition of an agent, or NULL. */
 const struct wr_agent_def *wa_home_def(void *home, struct upp_str name);
 
-/* -UPP_EINVALID names the id or name that is taken. */
+/* -UPP_EINVALID names the id or name that is taken. One that has neither from the caller is found only when it was
+ * shown: most are never looked for. */
 int  wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct upp_err *err) UPP_MUST_CHECK;
+int  wa_home_show(struct wa_home *h, struct weft_agent *a, struct upp_err *err) UPP_MUST_CHECK;
 void wa_home_remove(struct wa_home *h, struct weft_agent *a);
 void wa_home_done(struct wa_home *h); /* frees all agents */
 

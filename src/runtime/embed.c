@@ -17,6 +17,7 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     struct weft_runtime *rt = wb_calloc(1, sizeof *rt);
     if (!rt)
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
+    wb_list_init(&rt->home.all);
     int r         = o.loop ? 0 : weft_loop_open(NULL, &rt->own, err);
     rt->home.loop = o.loop ? o.loop : rt->own;
     if (r >= 0)

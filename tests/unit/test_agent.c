@@ -48,8 +48,10 @@ static WEFT_SUSPENDS int names_and_ids(struct agents *p, struct upp_err *err)
     FAIL_UNLESS(r < 0 && !b);
     weft_agent_free(a);
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .id = given, .name = "one"), &a, err));
-    for (unsigned i = 0; i < 100; i++)
+    for (unsigned i = 0; i < 100; i++) {
         TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &b, err));
+        TRY(wa_home_show(b->home, b, err));
+    }
     FAIL_UNLESS(wa_home_find(a->home, UPP_STR("one")) == a && wa_home_find(a->home, wb_cstr(given)) == a);
     FAIL_UNLESS(wa_home_find(b->home, weft_agent_id(b)) == b && !wa_home_find(a->home, UPP_STR("two")));
     return 0;
@@ -75,7 +77,7 @@ TEST(agent_options_may_be_shorter)
 
 TEST(agent_is_small)
 {
-    CHECK(sizeof(struct weft_agent) <= 240);
+    CHECK(sizeof(struct weft_agent) <= 256);
 }
 
 /* covers: UAP-2.2 */
@@ -177,7 +179,7 @@ static int looks_like_a_tool(struct agents *p, struct upp_err *err)
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .system = system), &plain, err));
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .name = "helper"), &named, err));
     TRY(weft_agent_to_tool(plain, NULL, &tool, err));
-    FAIL_UNLESS(strncmp(tool.name, "agent_", 6) == 0 && strcmp(tool.name + 6, plain->id) == 0);
+    FAIL_UNLESS(strncmp(tool.name, "agent_", 6) == 0 && wb_str_eq(wb_cstr(tool.name + 6), weft_agent_id(plain)));
     FAIL_UNLESS(strlen(tool.description) == 3 * 256 && strstr(tool.parameters, "\"task\"") && tool.run);
     TRY(weft_agent_to_tool(
         named, UPP_OPTS(weft_to_tool, .name = "asks", .description = "asks it", .parameters = "{q: string}"), &tool,
