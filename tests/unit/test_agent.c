@@ -13,7 +13,6 @@ static bool says(const struct upp_err *err, const char *what)
 
 /* ---- Making ------------------------------------------------------------------------------------------------- */
 
-/* covers: UAP-2.5, UAP-3.4, UAP-4.2, UAP-4.3d */
 static WEFT_SUSPENDS int a_model_is_enough(struct agents *p, struct upp_err *err)
 {
     struct weft_agent                           *a;
@@ -27,12 +26,12 @@ static WEFT_SUSPENDS int a_model_is_enough(struct agents *p, struct upp_err *err
     return 0;
 }
 
+/* covers: UAP-2.5, UAP-3.4, UAP-4.2, UAP-4.3d */
 TEST(agent_with_a_model_alone_runs)
 {
     AGENTS(NULL, a_model_is_enough);
 }
 
-/* covers: UAP-3.4, UAP-4.2 */
 static WEFT_SUSPENDS int names_and_ids(struct agents *p, struct upp_err *err)
 {
     static const char  given[] = "5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11";
@@ -57,6 +56,7 @@ static WEFT_SUSPENDS int names_and_ids(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-3.4, UAP-4.2 */
 TEST(agent_names_and_ids_are_taken_once)
 {
     AGENTS(NULL, names_and_ids);
@@ -80,7 +80,6 @@ TEST(agent_is_small)
     CHECK(sizeof(struct weft_agent) <= 256);
 }
 
-/* covers: UAP-2.2 */
 static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
 {
     static const struct weft_hooks               hooks;
@@ -108,6 +107,7 @@ static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-2.2 */
 TEST(agent_derives_all_options)
 {
     AGENTS(NULL, derives);
@@ -138,7 +138,6 @@ static int nothing(struct upp_call *call, struct upp_value *ret, struct upp_err 
     return 0;
 }
 
-/* covers: UAP-4.7 */
 static WEFT_SUSPENDS int bad_agents(struct agents *p, struct upp_err *err)
 {
     const struct upp_tool twice[] = {UPP_TOOL(nothing, "a", "{}"), UPP_TOOL(nothing, "b", "{}")};
@@ -158,6 +157,7 @@ static WEFT_SUSPENDS int bad_agents(struct agents *p, struct upp_err *err)
     return refused(p, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {same, 2}), "two tools called 'sub'", err);
 }
 
+/* covers: UAP-4.7 */
 TEST(agent_that_is_wrong_is_refused_when_it_runs)
 {
     AGENTS(SCRIPT(REPLY(TEXT("never"))), bad_agents);
@@ -166,7 +166,6 @@ TEST(agent_that_is_wrong_is_refused_when_it_runs)
 /* ---- Agents as tools ------------------------------------------------------------------------------------------------
  */
 
-/* covers: UAP-4.3c, UAP-8.1, UAP-8.2 */
 static int looks_like_a_tool(struct agents *p, struct upp_err *err)
 {
     char                       system[1024];
@@ -196,12 +195,12 @@ static int looks_like_a_tool(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-4.3c, UAP-8.1, UAP-8.2 */
 TEST(agent_looks_like_a_tool)
 {
     AGENTS(NULL, looks_like_a_tool);
 }
 
-/* covers: UAP-8.1, UAP-8.2 */
 static WEFT_SUSPENDS int asks_an_agent(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_model_freep) struct upp_model *echo = NULL;
@@ -229,6 +228,7 @@ static WEFT_SUSPENDS int asks_an_agent(struct agents *p, struct upp_err *err)
     return r;
 }
 
+/* covers: UAP-8.1, UAP-8.2 */
 TEST(agent_as_a_tool_answers)
 {
     AGENTS(SCRIPT(REPLY(CALL("1", "helper", "\"task\":\"say this\"")), REPLY(CALL("2", "helper", "\"n\":1")),

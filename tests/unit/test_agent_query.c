@@ -10,7 +10,6 @@ static size_t length(const struct upp_thread *t)
     return n;
 }
 
-/* covers: UAP-9.1 */
 static WEFT_SUSPENDS int asks(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *thread = NULL;
@@ -33,12 +32,12 @@ static WEFT_SUSPENDS int asks(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-9.1 */
 TEST(ask_goes_on_with_a_thread)
 {
     AGENTS(SCRIPT(REPLY(TEXT("one")), REPLY(TEXT("two")), "{\"error\":{\"code\":\"RATE_LIMITED\"}}"), asks);
 }
 
-/* covers: UAP-9.2a, UAP-9.2b */
 static WEFT_SUSPENDS int queries(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_query_freep) struct weft_query_result *one = NULL, *two = NULL, *three = NULL;
@@ -61,6 +60,7 @@ static WEFT_SUSPENDS int queries(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-9.2a, UAP-9.2b */
 TEST(query_has_a_thread_of_its_own)
 {
     AGENTS(

@@ -82,7 +82,6 @@ TEST(agent_run_gives_structured_data)
 
 /* ---- What is asked ----------------------------------------------------------------------------------------------- */
 
-/* covers: UAP-2.4, UAP-4.3a, UAP-4.4 */
 static WEFT_SUSPENDS int asks_with_history(struct agents *p, struct upp_err *err)
 {
     struct weft_agent                               *a;
@@ -121,6 +120,7 @@ static WEFT_SUSPENDS int asks_with_history(struct agents *p, struct upp_err *err
     return 0;
 }
 
+/* covers: UAP-2.4, UAP-4.3a, UAP-4.4 */
 TEST(agent_run_takes_history_and_input)
 {
     AGENTS(NULL, asks_with_history);

@@ -66,7 +66,6 @@ static WEFT_SUSPENDS int read_all(struct weft_stream *s, struct wb_buf *out, str
     SCRIPT(CUT_REPLY(TEXT("Let me."), CALL("1", "add", "\"a\":1"), CALL("2", "note", "")),                             \
            "{\"parts\":[" TEXT("one") "],\"usage\":{\"input_tokens\":5,\"output_tokens\":2}}")
 
-/* covers: UAP-4.3b, UAP-12.1, UAP-12.2, UAP-12.5a */
 static WEFT_SUSPENDS int tells_both(struct agents *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf               out  = WB_BUF(1u << 20);
@@ -116,6 +115,7 @@ static WEFT_SUSPENDS int tells_both(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-4.3b, UAP-12.1, UAP-12.2, UAP-12.5a */
 TEST(agent_stream_tells_both_layers_in_order)
 {
     AGENTS(ROUND, tells_both);
@@ -137,7 +137,6 @@ static int upp_events(struct agents *p, const char *structure, struct wb_buf *ou
     return r;
 }
 
-/* covers: UAP-12.2, UAP-12.5c */
 static WEFT_SUSPENDS int passes_on(struct agents *p, struct upp_err *err)
 {
     static const char *const structures[] = {NULL, "{\"type\":\"object\"}"};
@@ -157,6 +156,7 @@ static WEFT_SUSPENDS int passes_on(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-12.2, UAP-12.5c */
 TEST(agent_stream_passes_provider_events_on_unchanged)
 {
     AGENTS(ROUND, passes_on);
@@ -223,7 +223,6 @@ static int complete(void *arg, struct weft_run *run, const struct upp_turn *turn
     return 0;
 }
 
-/* covers: UAP-12.5c */
 static WEFT_SUSPENDS int same_as_run(struct agents *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf               one = WB_BUF(1u << 20), two = WB_BUF(1u << 20);
@@ -249,6 +248,7 @@ static WEFT_SUSPENDS int same_as_run(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-12.5c */
 TEST(agent_stream_and_run_are_equal)
 {
     AGENTS(ROUND, same_as_run);
@@ -323,7 +323,6 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-12.2 */
 static WEFT_SUSPENDS int same_json(struct agents *p, struct upp_err *err)
 {
     struct both b = {.p = p, .ours = WB_BUF(1u << 20), .theirs = WB_BUF(1u << 20)};
@@ -347,6 +346,7 @@ static WEFT_SUSPENDS int same_json(struct agents *p, struct upp_err *err)
     return r;
 }
 
+/* covers: UAP-12.2 */
 TEST(agent_event_json_is_that_of_the_dialect)
 {
     AGENTS(SCRIPT(CUT_REPLY("{\"reasoning\":\"hm\"}", TEXT("a \\\"b\\\""), CALL("1", "add", "\"a\":1, \"b\": 2"),
@@ -396,7 +396,6 @@ TEST(agent_stream_tells_of_children_where_asked)
 /* ---- Ends
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* covers: UAP-12.5b */
 static WEFT_SUSPENDS int aborted_before(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *s    = NULL;
@@ -410,6 +409,7 @@ static WEFT_SUSPENDS int aborted_before(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-12.5b */
 TEST(agent_stream_aborted_before_it_began)
 {
     AGENTS(ROUND, aborted_before);
