@@ -135,6 +135,8 @@ void wa_home_remove(struct wa_home *h, struct weft_agent *a)
         take(&h->agents[WA_BY_ID], WA_BY_ID, a);
     if (a->name)
         take(&h->agents[WA_BY_NAME], WA_BY_NAME, a);
+    if (h->last == a)
+        h->last = NULL;
     wb_unlink(&a->link);
     h->n--;
 }
@@ -147,9 +149,15 @@ struct weft_agent *wa_home_find(const struct wa_home *h, struct upp_str name)
 
 const struct wr_agent_def *wa_home_def(void *home, struct upp_str name)
 {
-    struct weft_agent         *a   = wa_home_find(home, name);
-    const struct wr_agent_def *def = NULL;
-    return a && wa_agent_def(a, &def, NULL) >= 0 ? def : NULL;
+    struct wa_home            *h   = home;
+    const struct wr_agent_def *def = h->last && h->last->def ? &h->last->def->pub : NULL;
+    if (def && name.p == def->name.p && name.n == def->name.n)
+        return def;
+    struct weft_agent *a = wa_home_find(h, name);
+    if (!a || wa_agent_def(a, &def, NULL) < 0)
+        return NULL;
+    h->last = a;
+    return def;
 }
 
 void wa_home_done(struct wa_home *h)

@@ -19,11 +19,12 @@ struct wa_index {
 };
 
 struct wa_home {
-    struct weft_loop *loop;
-    struct wr_engine *engine;
-    struct wb_link    all; /* agents */
-    size_t            n;
-    struct wa_index   agents[WA_KEYS];
+    struct weft_loop  *loop;
+    struct wr_engine  *engine;
+    struct wb_link     all; /* agents */
+    size_t             n;
+    struct wa_index    agents[WA_KEYS];
+    struct weft_agent *last; /* whose definition was asked for: that of a run is, several times */
 };
 
 static inline struct wa_home *wa_home_of(struct weft_runtime *rt)

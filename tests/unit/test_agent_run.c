@@ -2,7 +2,9 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "base/defs.h"
+#include "fiber/loop.h"
 #include "support/agents.h"
 #include "support/llm.h"
 
@@ -115,8 +117,7 @@ static WEFT_SUSPENDS int asks_with_history(struct agents *p, struct upp_err *err
     TRY(weft_agent_run_with(a, UPP_OPTS(upp_input, .messages = given, .n_messages = 3), &four, err));
     FAIL_UNLESS(four->n_messages == 2 && strcmp(upp_turn_text(four), "second") == 0);
     struct upp_turn *none = NULL;
-    FAIL_UNLESS(weft_agent_run_with(a, UPP_OPTS(upp_input, .wait = NULL), &none, NULL) < 0 &&
-                !none);
+    FAIL_UNLESS(weft_agent_run_with(a, UPP_OPTS(upp_input, .wait = NULL), &none, NULL) < 0 && !none);
     return 0;
 }
 
@@ -283,6 +284,60 @@ static WEFT_SUSPENDS int canceled_fiber(struct agents *p, struct upp_err *err)
 TEST(agent_run_ends_with_the_fiber_that_called)
 {
     AGENTS(SCRIPT(REPLY(CALL("1", "slow", "")), REPLY(TEXT("never"))), canceled_fiber);
+}
+
+/* Cancelled at every suspension of whoever takes part: the call comes back, and nothing works any more. */
+struct sweep {
+    struct weft_fiber *caller;
+    unsigned           seen, at;
+};
+
+static void at_suspension(void *arg, struct weft_fiber *f)
+{
+    struct sweep *s = arg;
+    (void)f;
+    if (s->caller && ++s->seen == s->at)
+        weft_fiber_cancel(s->caller);
+}
+
+static WEFT_SUSPENDS int cancel_at(struct weft_agent *a, struct sweep *s, struct upp_err *err)
+{
+    struct caller                                     c     = {.agent = a, .result = -UPP_ECANCELED};
+    UPP_CLEANUP(weft_scope_close) struct weft_scope   scope = {.flags = WEFT_SCOPE_ISOLATED};
+    UPP_CLEANUP(weft_fiber_unrefp) struct weft_fiber *f     = NULL;
+    TRY(weft_scope_spawn(&scope, "caller", call, &c, &f, err));
+    s->caller = f;
+    (void)(weft_fiber_join(f, NULL) < 0);
+    s->caller = NULL;
+    upp_turn_free(c.turn);
+    FAIL_UNLESS(wr_engine_counts(a->home->engine).working == 0);
+    if (c.result < 0 && c.result != -UPP_ECANCELED) /* a fault */
+        return upp_fail(err, (enum upp_code) - c.result, "a run that was to be cancelled failed");
+    return 0;
+}
+
+static WEFT_SUSPENDS int canceled_everywhere(struct agents *p, struct upp_err *err)
+{
+    struct weft_agent *a;
+    if (!p->loop)
+        return 0;
+    TRY(make(p, AGENTS_ALL, &a, err));
+    for (unsigned at = 1;; at++) {
+        struct sweep s = {.at = at};
+        weft__loop_on_suspend(p->loop, at_suspension, &s);
+        int r = cancel_at(a, &s, err);
+        weft__loop_on_suspend(p->loop, NULL, NULL);
+        if (r < 0 || s.seen < at) {
+            FAIL_UNLESS(r < 0 || at > 5);
+            return r;
+        }
+    }
+}
+
+TEST(agent_run_is_canceled_at_every_suspension)
+{
+    AGENTS(SCRIPT(SLOW_REPLY(10, TEXT("One two"), CALL("1", "slow", ""), CALL("2", "slow", "")), REPLY(TEXT("done"))),
+           canceled_everywhere);
 }
 
 /* ---- Where it may be called
