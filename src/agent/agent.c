@@ -90,8 +90,10 @@ static int take_opts(struct weft_agent *a, const struct weft_agent_opts *o, cons
     a->name          = o->name; /* which nobody else may have */
     a->execution     = none && from ? from->execution : none ? weft_strategy_loop : o->execution;
     a->tools         = !o->tools.list && from ? from->tools : o->tools;
-    if (o->n_middleware > UINT32_MAX)
-        return upp_fail(err, UPP_EINVALID, "an agent with %zu middlewares", o->n_middleware);
+    if (o->n_middleware > UINT32_MAX || o->n_handoff > UINT32_MAX)
+        return upp_fail(err, UPP_EINVALID, "an agent with %zu middlewares and %zu handoffs", o->n_middleware,
+                        o->n_handoff);
+    a->n_handoff    = !o->handoff && from ? from->n_handoff : (uint32_t)o->n_handoff;
     a->middleware   = OR(o->middleware, from->middleware);
     a->n_middleware = !o->middleware && from ? from->n_middleware : (uint32_t)o->n_middleware;
     if (!a->execution.execute)

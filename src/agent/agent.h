@@ -31,8 +31,8 @@ struct weft_agent {
     const struct weft_hooks        *hooks;
     const struct upp_tool_strategy *tool_strategy;
     const struct weft_rights       *rights;
-    const struct weft_agent *const *handoff;
-    uint32_t                        n_middleware;
+    const struct weft_handoff      *handoff;
+    uint32_t                        n_middleware, n_handoff;
     bool                            queued; /* to be compiled */
     bool                            found;  /* by its id: when it was given, or is needed */
     bool                            spelled;

@@ -7,6 +7,7 @@
 #include <upp/schema.h>
 
 #include "agent/agent.h"
+#include "agent/middleware.h"
 #include "base/vec.h"
 #include "json/read.h"
 
@@ -46,12 +47,22 @@ static int want(struct batch *b, const struct weft_agent *of, const struct weft_
     return 0;
 }
 
-static size_t count_handoffs(const struct weft_agent *a)
+/* To whom it may pass the thread; each has a tool too. */
+static int make_handoffs(const struct weft_agent *a, struct wa_def *d, struct upp_err *err)
 {
-    size_t n = 0;
-    while (a->handoff && n < TOOLS && a->handoff[n])
-        n++;
-    return n;
+    struct wr_handoff *list = a->n_handoff ? wb_new_n(&d->arena, struct wr_handoff, a->n_handoff) : NULL;
+    for (size_t i = 0; list && i < a->n_handoff; i++) {
+        const struct weft_handoff *h = &a->handoff[i];
+        if (!h->to)
+            return upp_fail(err, UPP_EINVALID, "handoff %zu is to nobody", i);
+        list[i] = (struct wr_handoff){.agent      = wa_agent_name(h->to),
+                                      .title      = wa_agent_name(h->to),
+                                      .prompt     = wb_cstr(h->prompt),
+                                      .on_mention = h->on_mention};
+    }
+    d->pub.handoffs   = list;
+    d->pub.n_handoffs = list ? a->n_handoff : 0;
+    return wb_arena_check(&d->arena, err);
 }
 
 static int check_name(const struct wa_def *d, size_t n, struct upp_err *err)
@@ -65,13 +76,13 @@ static int check_name(const struct wa_def *d, size_t n, struct upp_err *err)
 
 static int make_tools(struct batch *b, struct weft_agent *a, struct wa_def *d, struct upp_err *err)
 {
-    size_t handoffs = count_handoffs(a);
-    if (a->tools.n > TOOLS - handoffs)
+    size_t handoffs = a->n_handoff;
+    if (handoffs > TOOLS || a->tools.n > TOOLS - handoffs)
         return upp_fail(err, UPP_ELIMIT, "more than %d tools", TOOLS);
     d->tools = wb_new_n(&d->arena, struct wr_tool, a->tools.n + handoffs + 1);
     int r    = wb_arena_check(&d->arena, err);
     for (size_t i = 0; r >= 0 && i < a->tools.n + handoffs; i++) {
-        const struct weft_agent *below = i < a->tools.n ? NULL : a->handoff[i - a->tools.n];
+        const struct weft_agent *below = i < a->tools.n ? NULL : a->handoff[i - a->tools.n].to;
         if (below)
             r = wa_handoff_make(&d->arena, below, &d->tools[i], err);
         else
@@ -102,11 +113,6 @@ static int check_model(const struct weft_agent *a, const struct wa_def *d, struc
     return a->structure && !(m->can & UPP_CAN_STRUCTURE) ? lacks(m, "structured output", err) : 0;
 }
 
-static int check_middleware(const struct weft_agent *a, struct upp_err *err)
-{
-    return a->n_middleware ? upp_fail(err, UPP_EINVALID, "middleware is not part of this build") : 0;
-}
-
 static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
 {
     struct wb_arena arena = WB_ARENA(DEF_BYTES);
@@ -130,11 +136,13 @@ static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
     if (r >= 0)
         r = wa_object("structure", a->structure, &d->pub.structure, err);
     if (r >= 0)
+        r = make_handoffs(a, d, err);
+    if (r >= 0)
         r = make_tools(b, a, d, err);
     if (r >= 0)
         r = check_model(a, d, err);
     if (r >= 0)
-        r = check_middleware(a, err);
+        r = wa_around_new(a->middleware, a->n_middleware, a, &d->pub.around, err);
     return r < 0 ? upp_wrap(err, r, "agent '%.*s'", UPP_FMT(wa_agent_name(a))) : 0;
 }
 
@@ -149,6 +157,7 @@ void wa_def_free(struct wa_def *d)
         } schema = {.in = d->tools[i].schema};
         upp_schema_free(schema.out);
     }
+    wa_around_free(d->pub.around);
     struct wb_arena arena = d->arena;
     wb_arena_done(&arena);
 }

@@ -118,6 +118,7 @@ int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struc
     to->delivery   = o.delivery;
     to->approval   = o.approval;
     to->sequential = o.sequential;
+    to->withheld   = o.withheld;
     to->timeout_ms = o.timeout_ms;
     to->max_result = o.max_result;
     to->rights     = o.rights;

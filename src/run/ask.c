@@ -10,6 +10,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "json/read.h"
 #include "model/upp_json.h"
 #include "run/internal.h"
 
@@ -29,6 +30,12 @@ struct asking {
     size_t                      bytes;
 };
 
+/* A child's message is delivered when it is whole, and one that middleware wants to see before others do. */
+static bool aired(const struct asking *a)
+{
+    return !a->run->row.depth && !wr_screened(a->run);
+}
+
 /* The message goes on the air with the first thing that is said: a call that fails before that leaves no trace. */
 static void go_on_air(struct asking *a)
 {
@@ -36,15 +43,15 @@ static void go_on_air(struct asking *a)
     if (a->said)
         return;
     a->said = true;
-    if (a->run->row.depth)
-        return; /* a child's message is delivered when it is whole */
+    if (!aired(a))
+        return;
     a->open->number = t->next;
     t->open         = a->open;
 }
 
 static void on_air(struct asking *a)
 {
-    if (a->run->row.depth == 0)
+    if (aired(a))
         wr_readers_wake(a->run->tree);
 }
 
@@ -60,7 +67,7 @@ static int open_message(struct asking *a, struct upp_err *err)
     o->step           = run->pub.state.step + 1;
     o->entry.step     = o->step;
     o->entry.phase    = a->phase;
-    o->entry.who      = run->row.agent;
+    o->entry.who      = run->def->name;
     o->entry.attempt  = (uint8_t)(run->attempt % WM_ATTEMPTS);
     if (a->opts && a->opts->scaffolding)
         o->entry.audience = WM_AUDIENCE_RUN;
@@ -116,11 +123,13 @@ static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err
 static int ended(struct asking *a, const struct upp_step_event *ev, struct upp_err *err)
 {
     struct wb_arena *m              = &a->run->memory;
+    struct upp_str   metadata       = wb_arena_dup(m, ev->metadata);
+    struct upp_str   data           = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
     a->end                          = *ev;
-    a->end.metadata                 = wb_arena_dup(m, ev->metadata);
-    a->end.data                     = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
-    a->open->entry.message.metadata = a->end.metadata;
-    a->open->entry.data             = a->end.data;
+    a->end.metadata                 = metadata;
+    a->end.data                     = data;
+    a->open->entry.message.metadata = metadata;
+    a->open->entry.data             = data;
     go_on_air(a);
     return wb_arena_check(m, err);
 }
@@ -188,7 +197,7 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     run->attempt = tried;
     run->voids++;
     run->engine->counts.voids++;
-    if (run->row.depth) /* nobody has seen it: a child's message is delivered when it is whole */
+    if (!aired(a)) /* nobody has seen it */
         return 0;
     struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
     if (!ev)
@@ -310,6 +319,62 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
     return bad < 0 ? bad : wr_path_add(run, m, err);
 }
 
+/* ---- Screened ------------------------------------------------------------------------------------------------- */
+
+/* A structured answer is what the text says now, or nothing. */
+static int data_again(struct asking *a, const struct upp_message *said, struct upp_err *err)
+{
+    yyjson_val *v;
+    if (!a->end.data.n)
+        return 0;
+    struct upp_str text = wm_message_text(&a->run->memory, said);
+    bool           json = text.p && wj_read(&a->run->memory, text, NULL, &v, NULL) >= 0;
+    a->end.data         = json ? text : (struct upp_str){0};
+    return wb_arena_check(&a->run->memory, err);
+}
+
+/* The message with other texts: said anew, each part in one piece. */
+static int say_again(struct asking *a, const struct upp_message *said, struct upp_err *err)
+{
+    struct upp_message old = a->open->entry.message;
+    int                r   = data_again(a, said, err);
+    drop_message(a);
+    if (r >= 0)
+        r = open_message(a, err);
+    for (uint32_t i = 0; r >= 0 && i < said->n_parts; i++)
+        r = say_part(a->open, i, &said->parts[i], err);
+    if (r < 0)
+        return r;
+    a->open->entry.message.id       = old.id;
+    a->open->entry.message.metadata = old.metadata;
+    a->open->entry.data             = a->end.data;
+    return 0;
+}
+
+/* Middleware sees what was said before anybody else does. */
+static WEFT_SUSPENDS int screen(struct asking *a, struct upp_err *err)
+{
+    struct wr_run          *run = a->run;
+    const struct wr_around *m   = run->def->around;
+    struct upp_message      said;
+    bool                    changed = false;
+    int                     r       = wm_message_copy(&run->memory, &a->open->entry.message, &said, err);
+    struct upp_str         *were    = r >= 0 ? wb_new_n(&run->memory, struct upp_str, said.n_parts + 1) : NULL;
+    if (!were)
+        return r < 0 ? r : wb_arena_check(&run->memory, err);
+    for (size_t i = 0; i < said.n_parts; i++)
+        were[i] = said.parts[i].text;
+    r = m->screen(m->arg, &run->pub, &said, err);
+    for (size_t i = 0; r >= 0 && i < said.n_parts; i++)
+        if (!wb_str_eq(were[i], said.parts[i].text)) {
+            said.parts[i].metadata = (struct upp_str){0}; /* a signature of what it was */
+            changed                = true;
+        }
+    return r >= 0 && changed ? say_again(a, &said, err) : r;
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------------------------- */
+
 /* A switch of vendor in mid-thread is told once a run: the first call of its first step has all of the past. */
 static void tell_loss(void *arg, const struct upp_loss *loss)
 {
@@ -340,10 +405,12 @@ static int make_request(struct asking *a, struct upp_err *err)
     struct upp_tool_spec *specs = n ? wb_new_n(&run->memory, struct upp_tool_spec, n) : NULL;
     if (n && !specs)
         return wb_arena_check(&run->memory, err);
+    size_t offered = 0;
     for (size_t i = 0; i < n; i++)
-        specs[i] = agent->tools[i].spec;
+        if (wr_offers(run, &agent->tools[i]))
+            specs[offered++] = agent->tools[i].spec;
     a->request.tools      = specs;
-    a->request.n_tools    = n;
+    a->request.n_tools    = offered;
     a->request.messages   = run->path.p;
     a->request.n_messages = run->path.n;
     return 0;
@@ -365,6 +432,7 @@ static int add_prompt(struct asking *a, struct upp_err *err)
         return -UPP_ENOMEM;
     e->audience = WM_AUDIENCE_RUN;
     e->phase    = a->phase;
+    e->who      = run->def->name;
     int r       = wm_message_copy(&run->memory, a->opts->prompt, &e->message, err);
     if (r < 0) {
         run->draft.entries.n--;
@@ -378,10 +446,20 @@ static int add_prompt(struct asking *a, struct upp_err *err)
     return wr_path_add(run, m, err);
 }
 
-static int step_start(struct wr_run *run, struct upp_err *err)
+/* Middleware may show the model other messages than the path. */
+static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
+{
+    const struct wr_around *m = a->run->def->around;
+    return m && m->view ? m->view(m->arg, &a->run->pub, &a->request, err) : 0;
+}
+
+static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
-    if (run->step_dirty || !h || !h->on_step_start)
+    if (run->step_dirty)
+        return 0;
+    wr_observe_step(run);
+    if (!h || !h->on_step_start)
         return 0;
     return h->on_step_start(h->arg, &run->pub, run->pub.state.step + 1, err);
 }
@@ -389,7 +467,11 @@ static int step_start(struct wr_run *run, struct upp_err *err)
 static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
 {
     struct wr_run *run = a->run;
-    int            r   = step_start(run, err);
+    int            r   = wr_budget(run, true, err);
+    if (r > 0)
+        return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->over);
+    if (r >= 0)
+        r = step_start(run, err);
     /* What was done before must be committed before anything new is said. */
     if (r >= 0 && !wr_draft_empty(run))
         r = wr_flush(run, NULL, err);
@@ -398,11 +480,17 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     if (r >= 0)
         r = make_request(a, err);
     if (r >= 0)
+        r = view(a, err);
+    run->asking++;
+    if (r >= 0)
         r = attempts(a, err);
+    if (r >= 0 && wr_screened(run))
+        r = screen(a, err);
+    run->asking--;
     struct wr_said *said = NULL;
     if (r >= 0)
         r = into_draft(a, &said, err);
-    else if (a->open && a->said && !run->engine->closing) {
+    else if (a->open && a->said && !run->engine->closing && !wr_screened(run)) {
         /* The last attempt allowed, or a cancel: what was said so far is kept, and the run ends. */
         struct upp_err second = {0};
         if (wr_open_cut(a->open, &second) >= 0 && into_draft(a, &said, &second) >= 0)
@@ -410,8 +498,9 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     }
     if (a->open)
         drop_message(a);
-    if (r < 0)
-        return r;
+    int due = run->asking ? 0 : wr_events_due(run, r < 0 ? NULL : err);
+    if (r < 0 || due < 0)
+        return r < 0 ? r : due;
     r = wr_cycle_add(run, &said->reply.usage, err);
     if (r < 0)
         return r;

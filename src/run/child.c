@@ -124,6 +124,8 @@ static int last_words(const struct wr_run *child, int result, const struct upp_e
         upp_value_error(ret);
         return upp_value_text(ret, wb_cstr(why->msg), err);
     }
+    if (child->turn) /* middleware may have replaced it */
+        return upp_value_text(ret, wb_cstr(upp_turn_text(child->turn)), err);
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
     struct upp_str                            text = UPP_STR("");
     for (size_t i = child->path.n; i-- > 0;)

@@ -26,8 +26,17 @@ struct wr_tool {
     size_t                    n_after;
     uint64_t                  timeout_ms; /* 0: 600000 */
     size_t                    max_result; /* 0: 1 MiB; a longer text is cut and says so */
+    bool                      withheld;   /* not offered until an event tool.grant says so */
     struct upp_str            agent;      /* AGENT, HANDOFF: by name */
     const struct weft_rights *rights;     /* AGENT: what the child may do at most; NULL: what its parent may */
+};
+
+/* To whom an agent may pass the thread. Each has a tool of kind HANDOFF too. */
+struct wr_handoff {
+    struct upp_str agent;  /* by name */
+    struct upp_str title;  /* how it is spoken of: an answer that names it hands over, where on_mention is set */
+    struct upp_str prompt; /* what it is asked, where the call says nothing; no text: nothing but the history */
+    bool           on_mention;
 };
 
 /* Middleware, put together by the layer above. Each function may be NULL. */
@@ -51,8 +60,12 @@ struct wr_around {
      * streamed before it is whole. */
     WEFT_SUSPENDS int (*screen)(void *arg, struct weft_run *run, struct upp_message *said, struct upp_err *err);
 
-    /* Steps and calls as they happen. `tool` events have call, name and text as in model/event.h. */
+    /* STEP_START, STEP_END, TOOL_STARTED and TOOL_ENDED of model/event.h (without number and source), in order: calls
+     * when their record is about to be committed, so that they come at least once across a crash. */
     void (*observe)(void *arg, struct weft_run *run, const struct wm_event *ev);
+
+    const struct weft_budget *const *budgets; /* limits beside those of the agent's rights */
+    size_t                           n_budgets;
 };
 
 struct wr_agent_def {
@@ -63,6 +76,8 @@ struct wr_agent_def {
     const struct weft_strategy     *strategy;
     const struct wr_tool           *tools;
     size_t                          n_tools;
+    const struct wr_handoff        *handoffs;
+    size_t                          n_handoffs;
     const struct weft_hooks        *hooks;         /* NULL: none */
     const struct upp_tool_strategy *tool_strategy; /* NULL: none */
     const struct wr_around         *around;        /* NULL: none */
