@@ -26,9 +26,9 @@ enum wm_event_kind {
     /* Of the strength of deltas. */
     WM_STEP_START,
     WM_MESSAGE_OPEN, /* id of the entry to come, role */
-    WM_PART_OPEN,    /* part, its kind; call and name of a call */
+    WM_PART_OPEN,    /* part, its kind; call and name of a call, as in the two below */
     WM_DELTA,        /* part, text */
-    WM_PART_CLOSE,   /* part */
+    WM_PART_CLOSE,   /* part, text = all of it */
 };
 
 static inline bool wm_is_record(uint8_t kind)

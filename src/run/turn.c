@@ -192,12 +192,17 @@ int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn
 
 /* ---- For whoever started the run -------------------------------------------------------------------------- */
 
+bool wr_over(const struct wr_tree *t)
+{
+    return t->outcome->told || !t->run;
+}
+
 int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
 {
     struct wr_outcome *o = t->outcome;
     int                r = 0;
     *ret                 = NULL;
-    while (r >= 0 && !o->told && t->run)
+    while (r >= 0 && !wr_over(t))
         r = weft_cond_wait(&t->changed, err);
     if (r < 0)
         return r;
