@@ -66,6 +66,7 @@ struct weft_tool_opts {
     bool                      approval;   /* a person must say yes before each call */
     bool                      sequential; /* nothing else of its round runs at the same time */
     bool                      unchecked;  /* arguments are not checked against the parameters */
+    bool                      withheld;   /* not offered until a system event tool.grant names it */
     const char *const        *after;      /* tools whose calls of the same round come first; NULL after the last */
     uint64_t                  timeout_ms; /* 0: 600000 */
     size_t                    max_result; /* 0: 1 MiB; a longer text is cut and says so */
@@ -76,6 +77,14 @@ struct weft_tool_opts {
 struct weft_tools {
     const struct upp_tool *list;
     size_t                 n;
+};
+
+/* An agent to which another may pass the thread: a tool handoff_to_NAME, or, with on_mention, an answer that names it.
+ */
+struct weft_handoff {
+    const struct weft_agent *to;
+    const char              *prompt; /* what it is asked, where the call says nothing; NULL: it sees the history */
+    bool                     on_mention;
 };
 
 /* ---- Agents --------------------------------------------------------------------------------------------- */
@@ -96,9 +105,10 @@ struct weft_agent_opts {
     const struct weft_hooks        *hooks; /* UAP: strategy */
     const struct upp_tool_strategy *tool_strategy;
 
-    const char                     *id, *name, *description; /* UUID, made where absent; by which others call it */
-    const struct weft_rights       *rights;
-    const struct weft_agent *const *handoff; /* to whom it may pass the thread; NULL after the last */
+    const char                *id, *name, *description; /* UUID, made where absent; by which others call it */
+    const struct weft_rights  *rights;
+    const struct weft_handoff *handoff; /* to whom it may pass the thread */
+    size_t                     n_handoff;
 };
 
 UPP_API int weft_agent_new(struct weft_runtime *rt, const struct weft_agent_opts *opts, struct weft_agent **ret,

@@ -201,7 +201,9 @@ UPP_API int weft_run_set_plan(struct weft_run *run, struct upp_str json, struct 
 UPP_API int weft_run_set_metadata(struct weft_run *run, struct upp_str name, struct upp_str json,
                                   struct upp_err *err) UPP_MUST_CHECK;
 
-/* ThreadProtocol's system event: stored in order with the run's next commit, streamed, never sent to a model. */
+/* ThreadProtocol's system event: stored in order with the run's next commit, streamed, never sent to a model. Two kinds
+ * change what the targets (none: all agents) may call from their next step on: tool.grant and tool.revoke, with data
+ * {"tools": ["name" ...]}. They follow the branch that they were made on. */
 struct weft_system_event {
     struct upp_str        type; /* "agent.note" */
     struct upp_str        data; /* JSON; no text: {} */
@@ -212,10 +214,20 @@ struct weft_system_event {
 UPP_API int weft_run_event(struct weft_run *run, const struct weft_system_event *ev,
                            struct upp_err *err) UPP_MUST_CHECK;
 
+/* Passes the thread to another agent when the current step has ended: this agent's turn ends with the system event
+ * agent.handoff, the next one is the other's. -UPP_ENOTFOUND: no such agent. -UPP_ELIMIT: too many in this run. */
+struct weft_handoff_to {
+    struct upp_str agent;   /* by name */
+    struct upp_str reason;  /* no text: "program" */
+    struct upp_str message; /* what it is asked; no text: it sees the history */
+};
+UPP_API int weft_run_handoff(struct weft_run *run, const struct weft_handoff_to *to,
+                             struct upp_err *err) UPP_MUST_CHECK;
+
 /* ---- What a tool can learn of its call ------------------------------------------------------------------------ */
 
-/* The run whose call it is, and the key under which it may be done again: the same when it is. Only for calls that a
- * run makes. */
+/* The run whose call it is (NULL in a blocking tool, which is on a thread of its own), and the key under which it may be
+ * done again: the same when it is. Only for calls that a run makes. */
 UPP_API struct weft_run *weft_call_run(const struct upp_call *call);
 UPP_API struct upp_str   weft_call_key(const struct upp_call *call);
 

@@ -22,6 +22,7 @@ enum wm_event_kind {
     WM_STEP_END,     /* usage of the step */
     WM_CHECKPOINT,   /* id */
     WM_VOID,         /* what was said since the last record is void */
+    WM_SYSTEM,       /* a system event was appended: entry */
     /* Of the strength of deltas. */
     WM_STEP_START,
     WM_MESSAGE_OPEN, /* id of the entry to come, role */
@@ -33,6 +34,12 @@ enum wm_event_kind {
 static inline bool wm_is_record(uint8_t kind)
 {
     return kind < WM_STEP_START;
+}
+
+/* Is it about an entry of its row? */
+static inline bool wm_has_entry(uint8_t kind)
+{
+    return kind == WM_MESSAGE || kind == WM_SYSTEM;
 }
 
 enum wm_status {
@@ -58,6 +65,7 @@ enum wm_outcome {
     WM_UNKNOWN, /* started, and nobody knows what became of it */
     WM_DENIED,
     WM_STOPPED, /* by a cancel */
+    WM_INVALID, /* its arguments are not what the tool takes: it never ran, and the result says why */
 };
 
 /* A call that waits for an answer from outside. */
@@ -79,23 +87,24 @@ struct wm_source {
 };
 
 struct wm_event {
-    uint8_t                  kind;      /* enum wm_event_kind */
-    uint8_t                  status;    /* RUN */
-    uint8_t                  outcome;   /* TOOL_ENDED */
-    uint8_t                  part_kind; /* PART_OPEN, DELTA, PART_CLOSE */
-    uint8_t                  stop;      /* MESSAGE: enum upp_stop */
-    uint32_t                 step;
-    uint32_t                 part; /* index in the message: PART_*, DELTA */
-    uint64_t                 number;
-    int64_t                  time_ms; /* records only; else 0 */
-    const struct wm_source  *from;
-    struct wb_uuid           id; /* MESSAGE_OPEN, MESSAGE: of the entry; CHECKPOINT: its own; STEP_*: of the step */
-    struct upp_str           call, name;
-    struct upp_str           text;    /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
-    uint64_t                 ms;      /* TOOL_ENDED: how long it took */
-    struct upp_usage         usage;   /* MESSAGE, STEP_END; RUN that has ended: of the whole run */
-    const struct upp_media  *media;   /* PART_OPEN of a medium, whole; NULL: it is seen only in its MESSAGE */
-    const struct wm_entry   *entry;   /* MESSAGE; and TOOL message of a STEP_END: the results as shown, or NULL */
+    uint8_t                 kind;      /* enum wm_event_kind */
+    uint8_t                 status;    /* RUN */
+    uint8_t                 outcome;   /* TOOL_ENDED */
+    uint8_t                 part_kind; /* PART_OPEN, DELTA, PART_CLOSE */
+    uint8_t                 stop;      /* MESSAGE: enum upp_stop */
+    bool                    aside;     /* MESSAGE_OPEN: scaffolding, for its run alone */
+    uint32_t                step;
+    uint32_t                part; /* index in the message: PART_*, DELTA */
+    uint64_t                number;
+    int64_t                 time_ms; /* records only; else 0 */
+    const struct wm_source *from;
+    struct wb_uuid   id; /* MESSAGE_OPEN, MESSAGE, SYSTEM: of the entry; CHECKPOINT: its own; STEP_*: of the step */
+    struct upp_str   call, name;
+    struct upp_str   text;          /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
+    uint64_t         ms;            /* TOOL_ENDED: how long it took */
+    struct upp_usage usage;         /* MESSAGE, STEP_END; RUN that has ended: of the whole run */
+    const struct upp_media  *media; /* PART_OPEN of a medium, whole; NULL: it is seen only in its MESSAGE */
+    const struct wm_entry   *entry; /* MESSAGE, SYSTEM; and TOOL message of a STEP_END: the results as shown, or NULL */
     const struct wm_pending *pending; /* RUN, waiting */
     size_t                   n_pending;
     uint64_t                 last;       /* VOID: the number of the last record of the epoch before */

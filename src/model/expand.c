@@ -116,8 +116,10 @@ static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *e
         return 1;
     }
     if (mark == WM_MARK_OPEN) {
-        ev->kind = WM_MESSAGE_OPEN;
-        ev->id   = id_of(x, WM_NOUN_ENTRY, index, e->attempt);
+        ev->kind  = WM_MESSAGE_OPEN;
+        ev->id    = id_of(x, WM_NOUN_ENTRY, index, e->attempt);
+        ev->name  = e->phase;
+        ev->aside = e->audience == WM_AUDIENCE_RUN;
         return 1;
     }
     return part_mark(x, e, mark, bytes, ev, err);
@@ -130,7 +132,7 @@ static void next_record(struct wm_expand *x, struct wm_event *ev)
     static const struct wb_uuid none;
     const struct wm_row        *row = x->row;
     *ev                             = row->records[x->record++];
-    if (ev->kind == WM_MESSAGE && ev->entry)
+    if (wm_has_entry(ev->kind) && ev->entry)
         ev->id = id_of(x, WM_NOUN_ENTRY, (size_t)(ev->entry - row->entries), ev->entry->attempt);
     if (ev->kind == WM_STEP_END) {
         ev->entry = tool_entry(row);

@@ -4,7 +4,7 @@
  * parentheses. Texts are strings (WTF-8; a lone surrogate is an escape); "JSON" is a value that stands as it is.
  *
  * row      v number of its first event (0)    c epoch (0)          s step (0)        t time, ms since 1970 (0)
- *          e entries (none)                   r records (none)     x state: JSON (none)
+ *          a agent, after a handoff (none)    e entries (none)     r records (none)  x state: JSON (none)
  * entry    k kind (1 message) 2 event 3 repair 4 turn              o origin (1 run) 2 client 3 import
  *          a audience (1 all) 2 run 3 model   n attempt (0)        s step (the row's)
  *          w who (none)                       h phase (none)       j data: JSON (none)
@@ -18,12 +18,12 @@
  *          d metadata: JSON object (none)     m medium (none)
  * medium   s source (0) 1 base64 2 bytes 3 url 4 text              u data (none)     m MIME type (none)
  *          l title (none)                     t duration           w width           h height: numbers (none)
- * record   k kind: 1 run 2 message 3 tool started 4 tool ended 5 step end 6 checkpoint 7 void
+ * record   k kind: 1 run 2 message 3 tool started 4 tool ended 5 step end 6 checkpoint 7 void 8 system event
  *          t time, minus the row's (0)        s step (the row's)
  *          u status of a run (0) 1 queued 2 running 3 waiting 4 canceling 5 completed 6 failed 7 canceled 8 expired
- *          o outcome of a tool (0) 1 done 2 error 3 unknown 4 denied 5 stopped
+ *          o outcome of a tool (0) 1 done 2 error 3 unknown 4 denied 5 stopped 6 invalid
  *          y stop of a message (0) 1 end 2 length 3 tools 4 filter 5 error
- *          e which entry of the row a message is (0)               c call (none)     n name (none)
+ *          e which entry of the row a message or system event is (0)   c call (none)  n name (none)
  *          x arguments of a call (none)       j result of a tool, error of a run: JSON (none)
  *          m how long, ms (0)                 g usage: [input, output, cache read, cache write] (all 0)
  *          p what a run waits for (none)      i id of a checkpoint: 32 hex digits (all zero)
@@ -293,7 +293,7 @@ static void put_pending(struct put *p, const struct wm_event *ev)
     wj_write_close(&p->w, ']');
 }
 
-/* Which entry of the row a message record closes. */
+/* Which entry of the row a record is about. */
 static size_t entry_index(const struct wm_row *row, const struct wm_event *ev)
 {
     for (size_t i = 0; i < row->n_entries; i++)
@@ -312,9 +312,9 @@ static void put_record(struct put *p, const struct wm_event *ev)
     put_time(p, ev->time_ms, p->row->time_ms);
     put_u64(p, 's', ev->step, p->row->step);
     put_enum(p, 'u', ev->status, 0, WM_EXPIRED);
-    put_enum(p, 'o', ev->outcome, 0, WM_STOPPED);
+    put_enum(p, 'o', ev->outcome, 0, WM_INVALID);
     put_enum(p, 'y', ev->stop, 0, UPP_STOP_ERROR);
-    if (ev->kind == WM_MESSAGE) {
+    if (wm_has_entry(ev->kind)) {
         size_t i  = entry_index(p->row, ev);
         p->member = 'e';
         if (i == SIZE_MAX)
@@ -374,6 +374,7 @@ int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *e
     put_u64(&p, 'c', row->epoch, 0);
     put_u64(&p, 's', row->step, 0);
     put_time(&p, row->time_ms, 0);
+    put_str(&p, 'a', row->agent);
     put_lists(&p, row);
     if (!failed(&p))
         put_json(&p, 'x', row->state, false);

@@ -30,6 +30,7 @@ struct wm_row {
     size_t           n_records;
     struct upp_str   state; /* JSON: the run's state from here on; no text: as before */
     struct upp_str   tape;
+    struct upp_str   agent; /* by name, where the run has been handed over; no text: the run's own */
 };
 
 WB_EXPORT_BEGIN

@@ -434,13 +434,13 @@ static void record_member(struct get *g, char name, yyjson_val *v, void *into)
         ev->status = get_enum(g, v, WM_EXPIRED);
         break;
     case 'o':
-        ev->outcome = get_enum(g, v, WM_STOPPED);
+        ev->outcome = get_enum(g, v, WM_INVALID);
         break;
     case 'y':
         ev->stop = get_enum(g, v, UPP_STOP_ERROR);
         break;
     case 'e':
-        if (ev->kind != WM_MESSAGE)
+        if (!wm_has_entry(ev->kind))
             unknown(g, v);
         ev->entry = get_entry(g, v);
         break;
@@ -513,7 +513,7 @@ static void get_records(struct get *g, yyjson_val *v)
         each_member(g, item, ev, record_member);
         if (!ev->kind)
             refuse(g, item, "a record with a kind");
-        if (ev->kind == WM_MESSAGE && !ev->entry) {
+        if (wm_has_entry(ev->kind) && !ev->entry) {
             ev->entry = row->entries;
             if (!ev->entry)
                 refuse(g, item, "an entry in the row");
@@ -526,7 +526,7 @@ static void get_records(struct get *g, yyjson_val *v)
 static void row_member(struct get *g, char name, yyjson_val *v, void *into)
 {
     struct wm_row *row = into;
-    if (strchr("vcst", name) && (row->n_entries || row->n_records)) {
+    if (strchr("vcsta", name) && (row->n_entries || row->n_records)) {
         refuse_name(g, v - 1, "entries and records behind step and time");
         return;
     }
@@ -542,6 +542,9 @@ static void row_member(struct get *g, char name, yyjson_val *v, void *into)
         break;
     case 't':
         row->time_ms = get_time(g, v, 0);
+        break;
+    case 'a':
+        row->agent = get_str(g, v);
         break;
     case 'e':
         if (row->n_records)

@@ -492,8 +492,8 @@ static int read_message(struct wb_arena *a, yyjson_val *v, const int64_t *untime
                         struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
-    struct get         g = {.a = a, .root = v, .scratch = &scratch, .err = err, .untimed = untimed};
-    struct upp_message m = {0};
+    struct get                            g = {.a = a, .root = v, .scratch = &scratch, .err = err, .untimed = untimed};
+    struct upp_message                    m = {0};
     get_message(&g, v, &m);
     int r = finish(&g);
     if (r == 0)

@@ -60,7 +60,7 @@ static int open_message(struct asking *a, struct upp_err *err)
     o->step           = run->pub.state.step + 1;
     o->entry.step     = o->step;
     o->entry.phase    = a->phase;
-    o->entry.who      = run->row.agent;
+    o->entry.who      = run->def->name;
     o->entry.attempt  = (uint8_t)(run->attempt % WM_ATTEMPTS);
     if (a->opts && a->opts->scaffolding)
         o->entry.audience = WM_AUDIENCE_RUN;
@@ -116,11 +116,13 @@ static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err
 static int ended(struct asking *a, const struct upp_step_event *ev, struct upp_err *err)
 {
     struct wb_arena *m              = &a->run->memory;
+    struct upp_str   metadata       = wb_arena_dup(m, ev->metadata);
+    struct upp_str   data           = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
     a->end                          = *ev;
-    a->end.metadata                 = wb_arena_dup(m, ev->metadata);
-    a->end.data                     = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
-    a->open->entry.message.metadata = a->end.metadata;
-    a->open->entry.data             = a->end.data;
+    a->end.metadata                 = metadata;
+    a->end.data                     = data;
+    a->open->entry.message.metadata = metadata;
+    a->open->entry.data             = data;
     go_on_air(a);
     return wb_arena_check(m, err);
 }
@@ -350,10 +352,12 @@ static int make_request(struct asking *a, struct upp_err *err)
     struct upp_tool_spec *specs = n ? wb_new_n(&run->memory, struct upp_tool_spec, n) : NULL;
     if (n && !specs)
         return wb_arena_check(&run->memory, err);
+    size_t offered = 0;
     for (size_t i = 0; i < n; i++)
-        specs[i] = agent->tools[i].spec;
+        if (wr_offers(run, &agent->tools[i]))
+            specs[offered++] = agent->tools[i].spec;
     a->request.tools      = specs;
-    a->request.n_tools    = n;
+    a->request.n_tools    = offered;
     a->request.messages   = run->path.p;
     a->request.n_messages = run->path.n;
     return 0;
@@ -372,6 +376,7 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
         return -UPP_ENOMEM;
     e->audience = WM_AUDIENCE_RUN;
     e->phase    = phase;
+    e->who      = run->def->name;
     int r       = wm_message_copy(&run->memory, prompt, &e->message, err);
     if (r < 0) {
         run->draft.entries.n--;

@@ -56,7 +56,7 @@ int wr_step_hook(struct wr_run *run, struct upp_err *err)
 }
 
 /* The step with which the run completes ends in the same row as the run. */
-static WEFT_SUSPENDS int last_step(struct wr_run *run, struct upp_err *err)
+int wr_last_step(struct wr_run *run, struct upp_err *err)
 {
     if (!run->step_dirty)
         return 0;
@@ -73,7 +73,7 @@ static WEFT_SUSPENDS int completed(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
     const struct wr_around  *m = run->def->around;
-    int                      r = last_step(run, err);
+    int                      r = wr_last_step(run, err);
     if (r >= 0 && !run->turn && turn_wanted(run)) {
         struct upp_turn *turn = NULL;
         r                     = wr_turn(run, (struct wr_mark){0}, false, &turn, err);
@@ -124,7 +124,7 @@ static WEFT_SUSPENDS int recover_by_middleware(struct wr_run *run, int result, s
         return r < 0 ? r : result;
     replace_turn(run, turn);
     r = adopt(run, turn, err);
-    return r < 0 ? r : last_step(run, err);
+    return r < 0 ? r : wr_last_step(run, err);
 }
 
 int wr_conclude(struct wr_run *run, int result, struct upp_err *err)

@@ -26,8 +26,17 @@ struct wr_tool {
     size_t                    n_after;
     uint64_t                  timeout_ms; /* 0: 600000 */
     size_t                    max_result; /* 0: 1 MiB; a longer text is cut and says so */
+    bool                      withheld;   /* not offered until an event tool.grant says so */
     struct upp_str            agent;      /* AGENT, HANDOFF: by name */
     const struct weft_rights *rights;     /* AGENT: what the child may do at most; NULL: what its parent may */
+};
+
+/* To whom an agent may pass the thread. Each has a tool of kind HANDOFF too. */
+struct wr_handoff {
+    struct upp_str agent;  /* by name */
+    struct upp_str title;  /* how it is spoken of: an answer that names it hands over, where on_mention is set */
+    struct upp_str prompt; /* what it is asked, where the call says nothing; no text: nothing but the history */
+    bool           on_mention;
 };
 
 /* Middleware, put together by the layer above. Each function may be NULL. */
@@ -63,6 +72,8 @@ struct wr_agent_def {
     const struct weft_strategy     *strategy;
     const struct wr_tool           *tools;
     size_t                          n_tools;
+    const struct wr_handoff        *handoffs;
+    size_t                          n_handoffs;
     const struct weft_hooks        *hooks;         /* NULL: none */
     const struct upp_tool_strategy *tool_strategy; /* NULL: none */
     const struct wr_around         *around;        /* NULL: none */

@@ -47,7 +47,8 @@ bool wr_draft_empty(const struct wr_run *run)
 
 int64_t wr_now(struct wr_run *run)
 {
-    run->time_ms = WB_MAX(run->time_ms, weft__loop_wall_ms(run->engine->loop));
+    int64_t now  = weft__loop_wall_ms(run->engine->loop);
+    run->time_ms = WB_MAX(run->time_ms, now);
     return run->time_ms;
 }
 
@@ -98,9 +99,10 @@ static int make_row(struct flush *f, struct upp_err *err)
                                           .entries   = f->draft.entries.p,
                                           .n_entries = f->draft.entries.n,
                                           .records   = f->draft.records.p,
-                                          .n_records = f->draft.records.n};
+                                          .n_records = f->draft.records.n,
+                                          .agent     = wr_agent_now(run)};
     for (size_t i = 0; i < f->row.n_records; i++) /* the entries have come to rest */
-        if (f->row.records[i].kind == WM_MESSAGE)
+        if (wm_has_entry(f->row.records[i].kind))
             f->row.records[i].entry = &f->row.entries[f->row.records[i].part];
     if (f->draft.open)
         f->row.tape = wm_tape_end(&f->draft.open->tape);

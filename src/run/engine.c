@@ -231,7 +231,7 @@ static struct wb_uuid agent_uuid(struct wr_engine *e, struct upp_str text)
 struct wr_faces *wr_tree_face(struct wr_tree *t, const struct wm_run *run, struct upp_str agent_id)
 {
     for (struct wr_faces *f = t->faces; f; f = f->next)
-        if (wb_uuid_eq(f->from.run, run->id)) {
+        if (wb_uuid_eq(f->from.run, run->id) && wb_str_eq(f->from.agent, run->agent)) {
             f->from.node  = run->node; /* a queued run that could not start at one node starts at another */
             f->from.input = run->input;
             return f;

@@ -13,7 +13,9 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
     if (run->row.cancel)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Taken up between two steps: had the hook said that it is enough? */
-    int r = run->pub.state.step && !run->step_dirty && !run->said.n ? wr_enough(run, err) : 0;
+    bool between     = run->pub.state.step && !run->step_dirty && !run->said.n;
+    int  r           = between && !run->turn_begins ? wr_enough(run, err) : 0;
+    run->turn_begins = false;
     if (r)
         return r < 0 ? r : 0;
     return run->def->strategy->execute(&run->pub, err);
@@ -21,7 +23,10 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
 
 int wr_execute(struct wr_run *run, struct upp_err *err)
 {
-    int r = work_on(run, err);
+    int r;
+    do
+        r = work_on(run, err);
+    while (r >= 0 && (r = wr_handoff(run, err)) > 0);
     return run->def ? wr_conclude(run, r, err) : r;
 }
 

@@ -178,8 +178,13 @@ struct wr_call {
     struct upp_str id, name;
     uint8_t        state;
     uint8_t        outcome;
-    bool           here;  /* started by this execution: its end is on the way, not unknown */
-    bool           shown; /* its result is on the path */
+    bool           asked;   /* hooks were, and what they made of the arguments is in the log */
+    bool           begun;   /* it was started, or given to the client */
+    bool           counted; /* it is among the run's executions */
+    bool           shown;   /* its result is on the path */
+    uint32_t       order;   /* in which it ended, of those that the journal has */
+    uint64_t       ms;
+    struct upp_str arguments; /* that it was started with; no text: those of the message */
     struct upp_str result;
     struct wb_uuid child;
     uint64_t       child_node;
@@ -208,6 +213,24 @@ struct wr_mark {
     size_t messages, executions, cycles;
 };
 
+/* A handoff that waits for the end of its step. */
+struct wr_passing {
+    struct upp_str to, reason, message; /* to: no text: none */
+};
+
+/* Whose the messages of a run are up to there. */
+struct wr_speaker {
+    size_t         until;
+    struct upp_str who;
+};
+
+/* What a tool.grant or tool.revoke said. */
+struct wr_grant {
+    struct upp_str tool, agent; /* agent: no text: any */
+    uint32_t       step;        /* of this run: it holds when so many have ended */
+    bool           given;
+};
+
 struct wr_run {
     struct weft_run   pub; /* first: strategies hold a pointer to it */
     struct wr_run    *spare;
@@ -219,25 +242,30 @@ struct wr_run {
     const struct upp_model    *model;  /* its own, or that of its parent; NULL: neither has one */
     struct upp_str             params; /* that go with it */
 
-    struct wm_run    row;
-    struct wr_faces *face;
-    struct wl_end    end;        /* of its node */
-    bool             step_open;  /* its start is on a tape that was committed or is on the air */
-    bool             step_dirty; /* something was said or done in it */
-    unsigned         voids;      /* since the last message: attempts that were lost */
-    uint32_t         attempt;    /* at the current index */
-    struct upp_usage step_usage;
-    struct wr_mark   step_from; /* what belonged to the steps before the current one */
-    size_t           n_history; /* of the path: what came before the input */
-    struct upp_str   data;      /* the structured answer; no text: none */
-    struct upp_turn *turn;      /* that it ends with, where somebody wants it; NULL: none yet */
-    char             id_text[WB_UUID_TEXT + 1];
-    int64_t          time_ms;  /* of the newest entry on the path */
-    bool             loaded;   /* history and journal are there */
-    bool             whole;    /* a branch that is to be adopted: its journal is that of all its steps */
-    bool             changing; /* its row is about to change with its next commit: a cancel comes after that. It is
-                                * set with the lane held, or before anybody can find the run */
-    uint8_t          gate;     /* enum wr_gate */
+    struct wm_run     row;
+    struct wr_faces  *face;
+    struct wl_end     end;        /* of its node */
+    bool              step_open;  /* its start is on a tape that was committed or is on the air */
+    bool              step_dirty; /* something was said or done in it */
+    uint32_t          n_ended;    /* calls whose end the journal has */
+    unsigned          voids;      /* since the last message: attempts that were lost */
+    uint32_t          attempt;    /* at the current index */
+    struct upp_usage  step_usage;
+    struct wr_mark    step_from;   /* what belonged to the steps before the current one */
+    size_t            n_history;   /* of the path: what came before the input */
+    struct upp_str    data;        /* the structured answer; no text: none */
+    bool              turn_begins; /* of an agent to whom it was passed */
+    struct wr_passing passing;
+    struct upp_str    becomes;  /* the agent that its next state names; no text: the one it has */
+    uint32_t          handoffs; /* so many were there in this run */
+    struct upp_turn  *turn;     /* that it ends with, where somebody wants it; NULL: none yet */
+    char              id_text[WB_UUID_TEXT + 1];
+    int64_t           time_ms;  /* of the newest entry on the path */
+    bool              loaded;   /* history and journal are there */
+    bool              whole;    /* a branch that is to be adopted: its journal is that of all its steps */
+    bool              changing; /* its row is about to change with its next commit: a cancel comes after that. It is
+                                 * set with the lane held, or before anybody can find the run */
+    uint8_t          gate;      /* enum wr_gate */
     struct weft_cond at_gate;
 
     /* A spare one keeps the memory of what follows. */
@@ -245,6 +273,8 @@ struct wr_run {
     WB_VEC(const struct upp_message *) path;
     WB_VEC(const struct upp_message *) mine; /* the input and what came of it, without scaffolding */
     WB_VEC(struct upp_str) reasoning;
+    WB_VEC(struct wr_grant) grants; /* in order */
+    WB_VEC(struct wr_speaker) speakers;
     WB_VEC(struct upp_execution) executions;
     WB_VEC(struct upp_usage) cycles;
     WB_VEC(struct wr_said *) said;
@@ -318,6 +348,8 @@ WEFT_SUSPENDS int wr_flush(struct wr_run *run, const struct wr_more *more, struc
 /* A path grows by one message; by one that is no scaffolding. */
 int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
 int wr_mine_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
+int wr_mine_note(struct wr_run *run, const struct upp_message *m,
+                 struct upp_err *err) UPP_MUST_CHECK; /* not the path */
 int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A message of the assistant that no model says now: into the draft, with a tape of one delta a part. What the draft
@@ -334,14 +366,20 @@ int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct u
 int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
 int wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Executions of a run that was taken up, as its records have them. */
+WEFT_SUSPENDS int wr_executions_read(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
 struct wr_mark wr_mark_now(const struct wr_run *run);
 
 /* What the run brought since then. `abort`: it ends with an assistant message that says so. */
 int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn **ret,
             struct upp_err *err) UPP_MUST_CHECK;
 
-/* 1: the hook `stop` says that it is enough. */
+/* 1: the hook `stop` says that it is enough, or the thread was passed on. */
 WEFT_SUSPENDS int wr_enough(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The current step ends with what is in the draft. */
+WEFT_SUSPENDS int wr_last_step(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* on_step_end. */
 WEFT_SUSPENDS int wr_step_hook(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
@@ -360,6 +398,40 @@ int64_t wr_now(struct wr_run *run); /* max(now, the time of the entry before) */
 struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id);
 struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_err *err);
 
+/* ---- System events, handoffs, grants ------------------------------------------------------------------------- */
+
+/* An event entry and its record, into the draft. `json` as wr_event_write makes it. */
+int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
+int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struct upp_str *ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Takes note of an event on the path. step: of this run, 0: of another. */
+int  wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct upp_err *err) UPP_MUST_CHECK;
+bool wr_offers(const struct wr_run *run, const struct wr_tool *tool); /* may the model call it in this step? */
+
+/* The agent now, where it is not the one the run began with; no text: it is. */
+struct upp_str wr_agent_now(const struct wr_run *run);
+
+/* The run is that agent's from here on. -UPP_ENOTFOUND. */
+int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A call of a handoff tool: asks for it, and says so. */
+int wr_handoff_call(struct wr_run *run, const struct wr_tool *tool, struct upp_call *call, struct upp_value *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
+/* The journal says that it was called. */
+int wr_handoff_again(struct wr_run *run, const struct wr_tool *tool, struct upp_str arguments,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* 1: the strategy has ended, and another agent goes on. */
+WEFT_SUSPENDS int wr_handoff(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* As the agent that works now sees it: what others said begins with their name. */
+int wr_as_seen(struct wr_run *run, const struct upp_message *m, struct upp_str who, const struct upp_message **ret,
+               struct upp_err *err) UPP_MUST_CHECK;
+
+/* History and messages anew, for an agent that has just come. */
+WEFT_SUSPENDS int wr_path_anew(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
 /* ---- Tools and children ------------------------------------------------------------------------------------ */
 
 /* A call under way, behind the struct upp_call that its function sees. */
@@ -376,7 +448,7 @@ int               wr_child_mint(struct wr_call *call, struct upp_err *err) UPP_M
 
 /* A child run that was found in the store goes on; what it waits for is what its parent waits for. */
 WEFT_SUSPENDS int wr_child_go_on(struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
-int               wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
+int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Ends the children of open calls, before their parent is ended by a cancel. */
 WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct upp_err *why,

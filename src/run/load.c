@@ -12,7 +12,7 @@ static struct wr_run *take_run(struct wr_engine *e)
     e->spares.n_runs--;
     memset(run, 0, offsetof(struct wr_run, memory));
     run->path.n = run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
-    run->mine.n = run->reasoning.n = run->executions.n = run->cycles.n = 0;
+    run->mine.n = run->reasoning.n = run->grants.n = run->speakers.n = run->executions.n = run->cycles.n = 0;
     run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
                                    .records = {run->draft.records.p, 0, run->draft.records.cap}};
     return run;
@@ -31,6 +31,17 @@ static void define(struct wr_run *run, const struct wr_agent_def *def)
     run->pub.opts      = def->strategy->opts;
     run->pub.hooks     = def->hooks;
     run->pub.has_tools = def->n_tools > 0;
+}
+
+int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
+{
+    struct wm_run row = run->row;
+    row.agent         = agent;
+    define(run, wr_agent(run->engine, agent));
+    if (!run->def)
+        return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(agent));
+    run->face = wr_tree_face(run->tree, &row, run->def->id);
+    return run->face ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
 }
 
 int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
@@ -71,6 +82,8 @@ static void run_done(struct wr_run *run)
     wb_vec_done(&run->path);
     wb_vec_done(&run->mine);
     wb_vec_done(&run->reasoning);
+    wb_vec_done(&run->grants);
+    wb_vec_done(&run->speakers);
     wb_vec_done(&run->executions);
     wb_vec_done(&run->cycles);
     wb_vec_done(&run->said);
@@ -163,6 +176,20 @@ struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_er
     return c;
 }
 
+/* Somebody outside was shown these arguments: they stay. */
+static int journal_pending(struct wr_run *run, const struct wm_pending *p, struct upp_err *err)
+{
+    if (!wb_uuid_eq(p->run, run->row.id))
+        return 0;
+    struct wr_call *c = wr_call_add(run, p->call, err);
+    if (!c)
+        return -(err && err->code ? err->code : UPP_ENOMEM);
+    c->asked     = true;
+    c->begun     = !p->approval;
+    c->arguments = p->arguments;
+    return 0;
+}
+
 static int journal_record(struct wr_run *run, const struct wm_event *ev, struct upp_err *err)
 {
     struct wr_call *c;
@@ -175,12 +202,16 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
         c->name = ev->name;
         if (ev->kind == WM_TOOL_STARTED) {
             c->state      = WR_CALL_STARTED;
+            c->begun      = true;
+            c->arguments  = ev->text;
             c->child      = ev->child;
             c->child_node = ev->child_node;
         } else {
             c->state   = WR_CALL_ENDED;
             c->outcome = ev->outcome;
             c->result  = ev->text;
+            c->ms      = ev->ms;
+            c->order   = run->n_ended++;
         }
         return 0;
     case WM_VOID:
@@ -188,9 +219,13 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
         return 0;
     case WM_RUN:
         run->pending.n = 0;
-        for (size_t i = 0; i < ev->n_pending; i++)
+        for (size_t i = 0; i < ev->n_pending; i++) {
             if (!wb_vec_push(&run->pending, ev->pending[i], 8 * WR_CALLS))
                 return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
+            int r = journal_pending(run, &ev->pending[i], err);
+            if (r < 0)
+                return r;
+        }
         return 0;
     default:
         return 0;
@@ -342,6 +377,10 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
         r = upp_fail(err, UPP_ESTORE, "the run has no rows");
     if (r >= 0 && j.state.p)
         r = wr_state_read(run, j.state, err);
+    if (r >= 0 && run->becomes.n) { /* it was handed over */
+        r            = wr_become(run, run->becomes, err);
+        run->becomes = (struct upp_str){0};
+    }
     for (size_t i = j.rows.n; r >= 0 && i-- > 0;) {
         if (i < j.newer)
             count_said(run, &j.rows.p[i]);
@@ -353,13 +392,16 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 
 /* ---- The path -------------------------------------------------------------------------------------------- */
 
-/* Does an entry go to the model of this run? Scaffolding is its own, and in a branch also that of the run it is of. */
+/* Does an entry go to the model of this run? */
 static bool on_path(const struct wr_run *run, const struct wl_line *line)
 {
-    if (line->entry.kind != WM_ENTRY_MESSAGE && line->entry.kind != WM_ENTRY_REPAIR)
+    const struct wm_entry *e = &line->entry;
+    if (e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR)
         return false;
-    return line->entry.audience != WM_AUDIENCE_RUN || wb_uuid_eq(line->run, run->row.id) ||
-           wb_uuid_eq(line->run, run->row.parent);
+    /* Scaffolding is for the run, and there for the agent that built it; in a branch also that of the run it is of. */
+    return e->audience != WM_AUDIENCE_RUN ||
+           ((wb_uuid_eq(line->run, run->row.id) || wb_uuid_eq(line->run, run->row.parent)) &&
+            (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
 }
 
 /* A summary stands for all entries before it: where the model's path begins. */
@@ -369,6 +411,36 @@ static size_t path_begin(const struct wl_line *lines, size_t n)
         if (lines[i].entry.audience == WM_AUDIENCE_MODEL)
             return i;
     return 0;
+}
+
+/* One entry of the path, as the run's agent sees it. */
+static int load_line(struct wr_run *run, const struct wl_line *line, struct upp_err *err)
+{
+    const struct upp_message *m    = &line->entry.message, *seen;
+    bool                      mine = wb_uuid_eq(line->run, run->row.id);
+    int                       r    = 0;
+    if (line->entry.kind == WM_ENTRY_EVENT)
+        return wr_grant_note(run, line->entry.data, mine ? line->entry.step : 0, err);
+    if (!on_path(run, line))
+        return 0;
+    if (!mine)
+        run->n_history++;
+    else if (line->entry.audience == WM_AUDIENCE_ALL)
+        r = wr_mine_note(run, m, err);
+    if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first one has the input */
+        run->step_from.messages = run->mine.n;
+    if (r >= 0)
+        r = wr_as_seen(run, m, line->entry.who, &seen, err);
+    if (r >= 0)
+        r = wr_path_add(run, seen, err);
+    if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
+        r = wr_reasoned(run, m, err);
+    for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
+        r = wr_ids_add(&run->ids, p->id, err);
+        if (r >= 0 && run->row.depth)
+            r = wr_ids_add(&run->tree->ids, p->id, err);
+    }
+    return r;
 }
 
 static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
@@ -382,27 +454,15 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
         r = wl_path_tail(s, &run->tree->owner, &path, path.length, path.length, &run->memory, &lines, &n, err);
     if (r < 0)
         return r;
-    for (size_t i = path_begin(lines, n); i < n; i++) {
+    size_t begin = path_begin(lines, n);
+    for (size_t i = 0; i < n; i++) {
         struct wl_line *line = &lines[i];
-        run->time_ms         = WB_MAX(run->time_ms, line->entry.message.time_ms);
+        if (i < begin && line->entry.kind != WM_ENTRY_EVENT)
+            continue; /* a summary stands for it; what was granted holds all the same */
+        run->time_ms = WB_MAX(run->time_ms, line->entry.message.time_ms);
         if (line->node == run->row.node && line->index == run->row.input && line->entry.message.role == UPP_ROLE_USER)
             run->pub.input = &line->entry.message;
-        if (!on_path(run, line))
-            continue;
-        const struct upp_message *m    = &line->entry.message;
-        bool                      mine = wb_uuid_eq(line->run, run->row.id);
-        if (!mine)
-            run->n_history++;
-        r = mine && line->entry.audience == WM_AUDIENCE_ALL ? wr_mine_add(run, m, err) : wr_path_add(run, m, err);
-        if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first one has the input */
-            run->step_from.messages = run->mine.n;
-        if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
-            r = wr_reasoned(run, m, err);
-        for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
-            r = wr_ids_add(&run->ids, p->id, err);
-            if (r >= 0 && run->row.depth)
-                r = wr_ids_add(&run->tree->ids, p->id, err);
-        }
+        r = load_line(run, line, err);
         if (r < 0)
             return r;
     }
@@ -416,5 +476,35 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     int r = load_journal(run, err);
     if (r >= 0)
         r = load_path(run, err);
-    return r < 0 ? r : wr_turn_restore(run, err);
+    if (r >= 0)
+        r = wr_turn_restore(run, err);
+    return r < 0 ? r : wr_executions_read(run, err);
+}
+
+static struct upp_str speaker_of(const struct wr_run *run, size_t message)
+{
+    for (size_t i = 0; i < run->speakers.n; i++)
+        if (message < run->speakers.p[i].until)
+            return run->speakers.p[i].who;
+    return (struct upp_str){0};
+}
+
+int wr_path_anew(struct wr_run *run, struct upp_err *err)
+{
+    if (run->engine->store) {
+        run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->n_history = 0;
+        wr_ids_clear(&run->ids);
+        return load_path(run, err);
+    }
+    /* Without a store the history is the caller's, and nobody said who spoke in it. */
+    run->path.n = run->n_history;
+    for (size_t i = 0; i < run->mine.n; i++) {
+        const struct upp_message *seen;
+        int                       r = wr_as_seen(run, run->mine.p[i], speaker_of(run, i), &seen, err);
+        if (r >= 0)
+            r = wr_path_add(run, seen, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
 }

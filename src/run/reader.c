@@ -125,6 +125,8 @@ static WEFT_SUSPENDS int found(struct wr_reader *rd, size_t way, struct upp_err 
     int r = way ? s->ops->run(s, &rd->tree->owner, rd->stored->ways.p[way]->run, &rd->memory, &run, err) : 0;
     if (r < 0)
         return r;
+    if (rd->row.agent.n) /* it was handed over */
+        run.agent = rd->row.agent;
     source_of(rd, &run, rd->row.epoch);
     return 1;
 }

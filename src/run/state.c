@@ -13,6 +13,9 @@ static const struct upp_str USAGE    = UPP_STR_INIT("usage");
 static const struct upp_str METADATA = UPP_STR_INIT("metadata");
 static const struct upp_str PLAN     = UPP_STR_INIT("plan");
 static const struct upp_str OWN      = UPP_STR_INIT("own");
+static const struct upp_str AGENT    = UPP_STR_INIT("agent");
+static const struct upp_str HANDOFFS = UPP_STR_INIT("handoffs");
+static const struct upp_str PASSING  = UPP_STR_INIT("passing");
 static const struct upp_str APPROVED = UPP_STR_INIT("approved");
 
 static void raw(struct wj_writer *w, struct upp_str name, struct upp_str json)
@@ -20,6 +23,27 @@ static void raw(struct wj_writer *w, struct upp_str name, struct upp_str json)
     wj_write_name(w, name);
     wj_write_raw(w, json.p, json.n);
     w->comma = true;
+}
+
+static void write_handoffs(struct wj_writer *w, const struct wr_run *run)
+{
+    struct upp_str agent = run->becomes.n ? run->becomes : wr_agent_now(run);
+    if (agent.n) {
+        wj_write_name(w, AGENT);
+        wj_write_str(w, agent);
+    }
+    if (run->handoffs) {
+        wj_write_name(w, HANDOFFS);
+        wj_write_u64(w, run->handoffs);
+    }
+    if (run->passing.to.n) {
+        wj_write_name(w, PASSING);
+        wj_write_open(w, '[');
+        wj_write_str(w, run->passing.to);
+        wj_write_str(w, run->passing.reason);
+        wj_write_str(w, run->passing.message.p ? run->passing.message : UPP_STR(""));
+        wj_write_close(w, ']');
+    }
 }
 
 int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err *err)
@@ -45,6 +69,7 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
         raw(&w, PLAN, s->plan);
     if (s->own.p)
         raw(&w, OWN, s->own);
+    write_handoffs(&w, run);
     if (run->approved.n) {
         wj_write_name(&w, APPROVED);
         wj_write_open(&w, '[');
@@ -109,6 +134,28 @@ static int read_approved(struct wr_run *run, yyjson_val *v, struct upp_err *err)
     return 0;
 }
 
+static int read_handoffs(struct wr_run *run, yyjson_val *state, struct upp_err *err)
+{
+    yyjson_val     *agent = member(state, AGENT), *count = member(state, HANDOFFS), *passing = member(state, PASSING);
+    uint64_t        n    = 0;
+    struct upp_str *to[] = {&run->passing.to, &run->passing.reason, &run->passing.message};
+    if (agent && !yyjson_is_str(agent))
+        return wrong(err, AGENT);
+    if (count && !number(count, UINT32_MAX, &n))
+        return wrong(err, HANDOFFS);
+    if (passing && yyjson_arr_size(passing) != WB_LEN(to))
+        return wrong(err, PASSING);
+    run->becomes  = agent ? wj_text(agent) : (struct upp_str){0};
+    run->handoffs = (uint32_t)n;
+    for (size_t i = 0; passing && i < WB_LEN(to); i++) {
+        yyjson_val *v = yyjson_arr_get(passing, i);
+        if (!yyjson_is_str(v))
+            return wrong(err, PASSING);
+        *to[i] = wj_text(v);
+    }
+    return 0;
+}
+
 /* A state that does not fit is an error: a run that began again at its first step would do its work twice. */
 int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
@@ -133,6 +180,8 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
         r = text_of(&run->memory, member(v, PLAN), &s->plan, err);
     if (r >= 0)
         r = text_of(&run->memory, member(v, OWN), &s->own, err);
+    if (r >= 0)
+        r = read_handoffs(run, v, err);
     return r < 0 ? r : read_approved(run, member(v, APPROVED), err);
 }
 

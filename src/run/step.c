@@ -27,11 +27,12 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
 /* Also after the last step: whoever counts, counts them all. */
 int wr_enough(struct wr_run *run, struct upp_err *err)
 {
-    const struct weft_hooks *h = run->pub.hooks;
+    const struct weft_hooks *h     = run->pub.hooks;
+    int                      other = run->passing.to.n > 0; /* another agent goes on */
     if (!h || !h->stop)
-        return 0;
+        return other;
     int r = wr_count_tokens(run, err);
-    return r < 0 ? r : h->stop(h->arg, &run->pub);
+    return r < 0 ? r : h->stop(h->arg, &run->pub) || other;
 }
 
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)

@@ -11,11 +11,17 @@ int wr_path_add(struct wr_run *run, const struct upp_message *m, struct upp_err 
     return 0;
 }
 
-int wr_mine_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+int wr_mine_note(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
     if (!wb_vec_push(&run->mine, m, UINT32_MAX))
         return upp_fail(err, UPP_ENOMEM, "no memory for the messages of a run");
-    return wr_path_add(run, m, err);
+    return 0;
+}
+
+int wr_mine_add(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+{
+    int r = wr_mine_note(run, m, err);
+    return r < 0 ? r : wr_path_add(run, m, err);
 }
 
 int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err *err)

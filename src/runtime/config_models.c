@@ -89,6 +89,24 @@ static void read_max_delay(struct wc_reader *r, const struct wc_node *n, void *i
     (void)wc_number(r, n, "max_delay_ms", 1, 3600000, &m->retry.max_delay_ms);
 }
 
+static void read_retry_after_max(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    (void)wc_number(r, n, "retry_after_max_ms", 1, 86400000, &m->retry.retry_after_max_ms);
+}
+
+static void read_max_tokens(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    (void)wc_decimal(r, n, "max_tokens", 1, 1000000, &m->retry.max_tokens);
+}
+
+static void read_refill(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *m = into;
+    (void)wc_decimal(r, n, "refill_per_second", 0.001, 1000000, &m->retry.refill_per_second);
+}
+
 static void read_retry(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
@@ -96,8 +114,18 @@ static void read_retry(struct wc_reader *r, const struct wc_node *n, void *into)
         {"max_attempts", read_attempts, 0},
         {"base_delay_ms", read_base_delay, 0},
         {"max_delay_ms", read_max_delay, 0},
+        {"retry_after_max_ms", read_retry_after_max, 0},
+        {"max_tokens", read_max_tokens, 0},
+        {"refill_per_second", read_refill, 0},
     };
     wc_map(r, n, "retry", keys, WB_LEN(keys), into);
+}
+
+/* Ours is shorter than that of the library; the other strategies keep theirs. */
+static void default_delay(struct upp_retry_opts *o)
+{
+    if (o->kind == UPP_RETRY_EXPONENTIAL && !o->base_delay_ms)
+        o->base_delay_ms = 500;
 }
 
 /* ---- Models with a network -------------------------------------------------------------------------------- */
@@ -233,7 +261,8 @@ static void make_vendor(struct wc_reader *r, struct reading *m)
         wc_mistake(r, m->key, "only a scripted model has a script or an echo");
     if (wb_arena_check(&r->config->arena, NULL) < 0)
         return;
-    m->opts.size = sizeof m->opts;
+    m->opts.size                     = sizeof m->opts;
+    m->opts.retry.retry_after_max_ms = m->retry.retry_after_max_ms; /* what it says of an answer is cut to this, too */
     made(r, m,
          upp_model_new((struct upp_model_ref){upp_provider_name(m->provider), m->vendor_model, &m->opts},
                        &m->model->model, &err),
@@ -277,7 +306,7 @@ static void read_model(struct wc_reader *r, const struct wc_node *key, const str
         {"headers", read_headers, 0},
     };
     struct wc_model *model = &r->config->models[r->config->n_models++];
-    struct reading   m = {.model = model, .key = key, .retry = {.kind = UPP_RETRY_EXPONENTIAL, .base_delay_ms = 500}};
+    struct reading   m     = {.model = model, .key = key, .retry = {.kind = UPP_RETRY_EXPONENTIAL}};
     (void)into;
     model->name = key->text;
     wc_map(r, value, "a model", keys, WB_LEN(keys), &m);
@@ -288,6 +317,7 @@ static void read_model(struct wc_reader *r, const struct wc_node *key, const str
         make_scripted(r, &m);
     else
         make_vendor(r, &m);
+    default_delay(&m.retry);
     if (model->model && m.retry.kind) {
         struct upp_err err = {0};
         made(r, &m, upp_retry_new(&m.retry, &model->model->retry, &err), &err, "");

@@ -40,6 +40,7 @@ bool wc_secret(struct wc_reader *r, const struct wc_node *n, const char *what, c
 
 bool wc_number(struct wc_reader *r, const struct wc_node *n, const char *what, uint64_t min, uint64_t max,
                uint64_t *ret);
+bool wc_decimal(struct wc_reader *r, const struct wc_node *n, const char *what, double min, double max, double *ret);
 bool wc_truth(struct wc_reader *r, const struct wc_node *n, const char *what, bool *ret);
 
 /* One of some words: its place in the list, which ends with NULL. */

@@ -172,6 +172,22 @@ bool wc_number(struct wc_reader *r, const struct wc_node *n, const char *what, u
     return true;
 }
 
+bool wc_decimal(struct wc_reader *r, const struct wc_node *n, const char *what, double min, double max, double *ret)
+{
+    struct upp_str text;
+    char           quoted[WJ_QUOTED];
+    double         value;
+    if (!wc_text(r, n, what, &text))
+        return false;
+    if (!wj_num_valid(text) || !wj_num_f64(text, &value) || value < min || value > max) {
+        wc_mistake(r, n, "%s must be a number from %.10g to %.10g, not %s", what, min, max,
+                   found(n, quoted, sizeof quoted));
+        return false;
+    }
+    *ret = value;
+    return true;
+}
+
 bool wc_word(struct wc_reader *r, const struct wc_node *n, const char *what, const char *const *words, unsigned *ret)
 {
     struct upp_str  text;

@@ -106,10 +106,28 @@ uint32_t upp__say_media(struct upp__reader *r, uint8_t kind, const struct upp_me
 void     upp__say_delta(struct upp__reader *r, uint32_t part, struct upp_str text); /* the empty text is passed over */
 void     upp__say_close(struct upp__reader *r, uint32_t part);
 
+/* Before the close of a call that was cut off, where what came of its arguments could pass for all of them: no text, or
+ * an object that the vendor has closed itself. They are said with a brace that stays open, so that the call is answered
+ * by an error and its tool does not run. */
+void upp__say_cut(struct upp__reader *r, uint32_t part, struct upp_str arguments);
+
+/* Was an answer that stops so cut off? */
+static inline bool upp__is_cut(uint8_t stop)
+{
+    return stop != UPP_STOP_END && stop != UPP_STOP_TOOLS;
+}
+
 /* The end. `metadata` is the object that goes under metadata.PROVIDER, as JSON text; no text: none. Where parts of kind
  * CALL were opened the stop is TOOLS, whatever is given (but LENGTH and FILTER stay). */
 void upp__say_end(struct upp__reader *r, uint8_t stop, const struct upp_usage *usage, struct upp_str metadata);
 int  upp__check(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A failure of the adapter's own; 0 is none. The first one counts. */
+static inline void upp__note(struct upp__reader *r, int failed)
+{
+    if (failed < 0 && !r->failed)
+        r->failed = failed;
+}
 
 /* Reads JSON into r->scratch. -UPP_EPROTO, with the place, where it is none. */
 int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -120,6 +138,15 @@ int upp__parse(struct upp__reader *r, struct upp_str text, yyjson_val **ret, str
 
 yyjson_val *upp__member(yyjson_val *object, struct upp_str name);
 uint64_t    upp__u64(yyjson_val *v); /* 12 and 12.0 are 12; what is none or negative is 0 */
+
+static inline uint64_t upp__sum(uint64_t a, uint64_t b) /* of counts from outside: it stops at the largest */
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* The body of an error, read into `a`: of an array the first. What is no JSON but short, and no web page, is the
+ * message itself, and so is what some servers say beside `error`: `message`, `detail`. NULL: that is all there is. */
+yyjson_val *upp__trouble_read(struct wb_arena *a, struct upp_str body, struct upp__trouble *t);
 
 /* Several members in one pass, as deltas are read: ret[i] is that of names[i]. */
 static inline void upp__pick(yyjson_val *object, const struct upp_str *names, size_t n, yyjson_val **ret)
@@ -170,14 +197,14 @@ static inline bool upp__get_true(yyjson_val *object, const char *name)
 struct upp_str upp__endpoint(struct wb_arena *a, struct upp_str base_url, struct upp_str path);
 
 void upp__header(struct upp__outgoing *out, const char *name, struct upp_str value);
-void upp__headerf(struct upp__outgoing *out, const char *name, const char *fmt, ...) UPP_PRINTF(3, 4);
+
+/* The header that holds the key, where there is one. A way to send it is "bearer", or the name of the header: `own`, or
+ * what `auth` of the vendor says, which may be `other` (NULL: there is none). -UPP_EINVALID: it says something else. */
+int upp__put_key(struct upp__outgoing *out, const struct upp__vendor *v, struct upp_str key, const char *own,
+                 const char *other, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A text for a vendor: as wj_write_str, with U+FFFD for lone surrogates. */
 void upp__write_text(struct wj_writer *w, struct upp_str s);
-
-/* Members of request.params, in their order, except for those whose names stand in `taken` (NULL at its end; may be
- * NULL). The object is open. They come as they are: the vendor knows what they mean. */
-void upp__write_params(struct wj_writer *w, struct wb_arena *a, struct upp_str params, const char *const *taken);
 
 /* JSON text as a value, token for token (lone surrogates as U+FFFD). Fails where it is no JSON. */
 void upp__write_json(struct wj_writer *w, struct wb_arena *a, struct upp_str json);
@@ -187,9 +214,6 @@ void upp__write_arguments(struct wj_writer *w, struct wb_arena *a, struct upp_st
 
 /* A result as the text a model reads: strings as they are, all else as JSON. In `a`. */
 struct upp_str upp__result_text(struct wb_arena *a, struct upp_str result);
-
-/* metadata.PROVIDER.NAME of a message, read into `a`: NULL where there is none. Only what this provider said itself. */
-yyjson_val *upp__kept(struct wb_arena *a, const struct upp__vendor *v, const struct upp_message *m, const char *name);
 
 /* The name of the tool of a result: its own, or that of the call with its id in the messages before it. */
 struct upp_str upp__tool_name(const struct upp_request *req, size_t message, const struct upp_part *result);

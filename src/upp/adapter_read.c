@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "base/hooks.h"
+#include "base/utf8.h"
 #include "model/id.h"
 #include "upp/adapter.h"
 
@@ -78,6 +79,14 @@ void upp__say_close(struct upp__reader *r, uint32_t part)
         ev->part = part;
 }
 
+void upp__say_cut(struct upp__reader *r, uint32_t part, struct upp_str arguments)
+{
+    struct upp_str said = wb_str_trim(arguments);
+    if (wb_str_ends(said, UPP_STR("}")))
+        said.n--;
+    upp__say_delta(r, part, said.n ? said : UPP_STR("{"));
+}
+
 /* A structured answer is data where it is JSON; else the text is all there is, as UPP has it. */
 static struct upp_str answer_data(struct upp__reader *r)
 {
@@ -136,6 +145,31 @@ yyjson_val *upp__member(yyjson_val *object, struct upp_str name)
         if (wj_named(key, name))
             found = yyjson_obj_iter_get_val(key);
     return found;
+}
+
+/* What FastAPI says: {"detail": "text"}, or a list of {"msg": "text"}. */
+static struct upp_str get_detail(yyjson_val *v)
+{
+    yyjson_val *detail = upp__get(v, "detail");
+    return yyjson_is_str(detail) ? wj_text(detail) : upp__get_str(yyjson_arr_get_first(detail), "msg");
+}
+
+yyjson_val *upp__trouble_read(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
+{
+    struct upp_str text = wb_str_trim(body);
+    yyjson_val    *v    = NULL;
+    if (wj_read(a, body, NULL, &v, NULL) < 0) {
+        if (text.n && text.n <= 200 && text.p[0] != '<' &&
+            wb_utf8_valid(text, NULL)) /* pages of proxies say nothing to anybody */
+            t->message = wb_arena_dup(a, text);
+        return NULL;
+    }
+    if (yyjson_is_arr(v))
+        v = yyjson_arr_get_first(v); /* Google */
+    t->message = yyjson_is_str(v) ? wj_text(v) : upp__get_str(v, "message");
+    if (!t->message.n)
+        t->message = get_detail(v);
+    return v;
 }
 
 uint64_t upp__u64(yyjson_val *v)

@@ -1,6 +1,4 @@
 /* upp/adapter_write.c — for adapters: addresses, headers, and the pieces that every request is made of. */
-#include <stdarg.h>
-
 #include "base/buf.h"
 #include "base/str.h"
 #include "upp/adapter.h"
@@ -35,17 +33,22 @@ void upp__header(struct upp__outgoing *out, const char *name, struct upp_str val
         out->body.failed = -UPP_ELIMIT;
 }
 
-void upp__headerf(struct upp__outgoing *out, const char *name, const char *fmt, ...)
+int upp__put_key(struct upp__outgoing *out, const struct upp__vendor *v, struct upp_str key, const char *own,
+                 const char *other, struct upp_err *err)
 {
-    char    text[1024];
-    va_list args;
-    va_start(args, fmt);
-    int n = vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    if (n < 0 || (size_t)n >= sizeof text)
-        out->body.failed = -UPP_ELIMIT;
-    else
-        upp__header(out, name, wb_arena_dup(out->arena, wb_str(text, (size_t)n)));
+    const char *way = own;
+    if (v->auth.n && !wb_str_eq(v->auth, wb_cstr(own))) {
+        if (!other)
+            return upp_fail(err, UPP_EINVALID, "auth '%.*s': there is '%s'", UPP_FMT(v->auth), own);
+        if (!wb_str_eq(v->auth, wb_cstr(other)))
+            return upp_fail(err, UPP_EINVALID, "auth '%.*s': there are '%s' and '%s'", UPP_FMT(v->auth), own, other);
+        way = other;
+    }
+    if (key.p && !strcmp(way, "bearer"))
+        upp__header(out, "authorization", wb_arena_printf(out->arena, "Bearer %.*s", UPP_FMT(key)));
+    else if (key.p)
+        upp__header(out, way, key);
+    return 0;
 }
 
 /* ---- Pieces of a body ---------------------------------------------------------------------------------------------
@@ -67,29 +70,6 @@ static yyjson_val *read_json(struct wj_writer *w, struct wb_arena *a, struct upp
         return NULL;
     }
     return v;
-}
-
-static bool stands_in(const char *const *list, const yyjson_val *name)
-{
-    for (; list && *list; list++)
-        if (wj_named(name, wb_cstr(*list)))
-            return true;
-    return false;
-}
-
-void upp__write_params(struct wj_writer *w, struct wb_arena *a, struct upp_str params, const char *const *taken)
-{
-    yyjson_val *v = params.n ? read_json(w, a, params, "params") : NULL, *key;
-    if (v && !yyjson_is_obj(v)) {
-        upp_fail(w->err, UPP_EINVALID, "params is a JSON object");
-        wj_writer_fail(w, -UPP_EINVALID);
-    }
-    yyjson_obj_iter it = yyjson_obj_iter_with(v);
-    while ((key = yyjson_obj_iter_next(&it)))
-        if (!stands_in(taken, key)) {
-            wj_write_name(w, wj_text(key));
-            wj_write_value(w, yyjson_obj_iter_get_val(key));
-        }
 }
 
 void upp__write_json(struct wj_writer *w, struct wb_arena *a, struct upp_str json)
@@ -137,11 +117,6 @@ struct upp_str upp__result_text(struct wb_arena *a, struct upp_str result)
 
 /* ---- The past -------------------------------------------------------------------------------------------------------
  */
-
-yyjson_val *upp__kept(struct wb_arena *a, const struct upp__vendor *v, const struct upp_message *m, const char *name)
-{
-    return m->metadata.n ? upp__get(upp__get(look(a, m->metadata), v->provider), name) : NULL;
-}
 
 static struct upp_str name_of_call(const struct upp_message *m, struct upp_str id)
 {

@@ -140,6 +140,8 @@ int upp__http_check(const struct upp_http_request *req, struct upp_err *err)
         return upp_fail(err, UPP_EINVALID, "an address is empty or has a blank in it");
     if (req->method.n && !is_token(req->method))
         return upp_fail(err, UPP_EINVALID, "this is no method of HTTP");
+    if (req->body.p && wb_str_eq(req->method, UPP_STR("HEAD")))
+        return upp_fail(err, UPP_EINVALID, "a HEAD has no body");
     for (size_t i = 0; i < req->n_headers; i++) {
         const struct upp_header *h = &req->headers[i];
         if (!is_token(h->name))

@@ -47,9 +47,14 @@ static int check_list(const struct upp_keys *how, struct upp_err *err)
         return upp_fail(err, UPP_EINVALID, "keys: the list is empty");
     if (how->n > KEYS_MAX)
         return upp_fail(err, UPP_ELIMIT, "keys: %zu of them are more than %d", how->n, KEYS_MAX);
-    for (size_t i = 0; how->kind == UPP_KEYS_WEIGHTED && i < how->n; i++)
+    double sum = 0;
+    for (size_t i = 0; how->kind == UPP_KEYS_WEIGHTED && i < how->n; i++) {
         if (!isfinite(how->list[i].weight) || how->list[i].weight <= 0)
             return upp_fail(err, UPP_EINVALID, "keys: the weight %zu is %g and not above 0", i, how->list[i].weight);
+        sum += how->list[i].weight;
+    }
+    if (!isfinite(sum))
+        return upp_fail(err, UPP_EINVALID, "keys: the weights sum up to more than any number");
     return 0;
 }
 

@@ -6,11 +6,12 @@
  */
 #include <upp/tool.h>
 
+#include "base/vec.h"
 #include "json/read.h"
 #include "json/write.h"
 #include "upp/talk.h"
 
-enum { DEPTH = 16, SCHEMA_BYTES = 1 << 20 };
+enum { DEPTH = 16, SCHEMA_BYTES = 1 << 20, MEMBERS = 1024 };
 
 struct reader {
     struct upp_str   text;
@@ -87,8 +88,33 @@ static void literals(struct reader *r)
     wj_write_close(&r->w, '}');
 }
 
+struct names {
+    WB_VEC(struct upp_str) list;
+};
+
+/* A name stands once. */
+static void take_name(struct reader *r, struct names *seen, struct upp_str name)
+{
+    for (size_t i = 0; i < seen->list.n && !r->failed; i++)
+        if (wb_str_eq(seen->list.p[i], name)) {
+            r->at -= name.n;
+            refuse(r, "a name that is not there yet");
+        }
+    if (r->failed || wb_vec_push(&seen->list, name, MEMBERS))
+        return;
+    r->failed = seen->list.n == MEMBERS
+                    ? upp_fail(r->err, UPP_ELIMIT, "parameters: more than %d in one object", MEMBERS)
+                    : upp_fail(r->err, UPP_ENOMEM, "out of memory");
+}
+
+static void names_done(struct names *n)
+{
+    wb_vec_done(&n->list);
+}
+
 static void object(struct reader *r)
 {
+    WB_CLEANUP(names_done) struct names   seen  = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf names = WB_BUF(SCHEMA_BYTES); /* that are required */
     struct wj_writer                      required;
     wj_writer_init(&required, &names, r->err);
@@ -100,6 +126,7 @@ static void object(struct reader *r)
     need(r, '{', "'{'");
     while (!r->failed && peek(r) != '}') {
         struct upp_str name = word(r, "a name");
+        take_name(r, &seen, name);
         if (!take(r, '?'))
             wj_write_str(&required, name);
         need(r, ':', "':'");

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "upp/keys.h"
 #include "upp/vendors.h"
+#include "upp/waits.h"
 
 enum {
     MAX_BODY    = 256 << 20, /* of a request */
@@ -22,6 +23,9 @@ enum {
     MAX_EVENT   = 16 << 20,
     MAX_IDLE    = 16, /* connections that nobody uses now, in a plain program */
 };
+
+/* As much as there can be of anything: what is reckoned from it does not overflow. */
+#define ANY_SIZE (SIZE_MAX / 32)
 
 /* Connections of this model's own, where the caller's table has none: one user at a time. */
 struct pool {
@@ -107,7 +111,7 @@ static int send(struct upp_step *s, struct call *c, const struct upp_http_reques
         c->via = st->transport;
         return c->via->send(c->via->arg, req, s->wait, &c->http_call, err);
     }
-    struct upp_http *http = s->wait ? s->wait->http : NULL;
+    struct upp_http *http = UPP__CAN(s->wait, http) ? s->wait->http : NULL;
     int              r    = http ? 0 : pool_take(st, &c->http, err);
     c->via                = &by_curl;
     return r < 0 ? r : by_curl.send(http ? http : c->http, req, s->wait, &c->http_call, err);
@@ -329,7 +333,8 @@ static int next_streamed(struct upp_step *s, struct call *c, struct upp_err *err
  * used again. */
 static void finish(struct call *c)
 {
-    if (!c->over && c->via->drain)
+    bool can = c->via->size >= offsetof(struct upp_transport, drain) + sizeof c->via->drain && c->via->drain;
+    if (!c->over && can)
         c->via->drain(c->http_call);
     c->over = true;
 }
@@ -468,8 +473,8 @@ static void fill(struct state *st, const struct upp_model_ref *ref, const struct
     st->timeout_ms         = o->timeout_ms ? o->timeout_ms : 120000;
     st->idle_ms            = o->idle_ms ? o->idle_ms : 60000;
     st->retry_after_max_ms = o->retry.retry_after_max_ms ? o->retry.retry_after_max_ms : 3600000;
-    st->max_event          = o->max_event ? o->max_event : MAX_EVENT;
-    st->max_answer         = o->max_answer ? o->max_answer : MAX_ANSWER;
+    st->max_event          = o->max_event ? WB_MIN(o->max_event, ANY_SIZE) : MAX_EVENT;
+    st->max_answer         = o->max_answer ? WB_MIN(o->max_answer, ANY_SIZE) : MAX_ANSWER;
     st->transport          = o->transport;
     st->http               = o->http;
     st->http.ca_file       = text_of(st, o->http.ca_file);

@@ -220,13 +220,16 @@ static int finish(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 static int run_here(struct upp_stream *s, struct upp__job *j, struct upp_err *err)
 {
     struct upp_err why;
+    int            r = upp__stream_check(s, err); /* whoever listens may have taken its time since the last event */
+    if (r < 0)
+        return r;
     why.code     = 0;
     why.msg[0]   = 0;
     s->value.set = s->value.is_error = false;
     j->value     = &s->value;
     j->why       = &why;
     run(j);
-    int r    = finish(s, j, err);
+    r        = finish(s, j, err);
     j->value = NULL;
     j->why   = NULL;
     return r;

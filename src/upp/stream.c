@@ -11,7 +11,7 @@
 #include "base/hooks.h"
 #include "upp/talk.h"
 
-enum { ASK, READ, ROUND, OVER };
+enum { ASK, READ, BEGIN_ROUND, ROUND, OVER };
 
 /* ---- Events ------------------------------------------------------------------------------------------------- */
 
@@ -114,6 +114,7 @@ static int try_again(struct upp_stream *s, int r, struct upp_err *err)
         return r;
     s->request.attempt++;
     s->phase = ASK;
+    *err     = (struct upp_err){0}; /* what fails later need not say why */
     return upp_wait_ms(s->wait, ms, err);
 }
 
@@ -138,25 +139,27 @@ static int too_many_rounds(struct upp_stream *s, int max, struct upp_err *err)
     return r < 0 ? r : upp__llm_refuse(s->llm, err, "Tool execution exceeded maximum iterations (%d)", max);
 }
 
-static int answered(struct upp_stream *s, const struct upp_step_event *end, struct upp_err *err)
+/* After the events of the answer were handed out: it is whole, whatever comes of its calls. */
+static int begin_round(struct upp_stream *s, struct upp_err *err)
 {
-    const struct upp_message *said = s->making.path[s->making.n_path - 1];
-    int                       max  = s->llm->strategy.max_iterations;
-    bool                      data = end->data.p && s->llm->structure.p;
-    close_step(s);
-    if (s->llm->model->retry)
-        upp_retry_succeeded(s->llm->model->retry);
-    s->phase           = OVER;
-    s->request.attempt = 1;
-    if (data || max < 0 || !s->llm->n_tools || !upp_part_next(said, NULL, UPP_PARTS_CALLS))
-        return 0;
-    if (max == 0)
-        max = UPP__ITERATIONS;
+    int max = s->llm->strategy.max_iterations ? s->llm->strategy.max_iterations : UPP__ITERATIONS;
     if (s->rounds >= (unsigned)max)
         return too_many_rounds(s, max, err);
     s->rounds++;
     s->phase = ROUND;
     return upp__round_begin(s, err);
+}
+
+static void answered(struct upp_stream *s, const struct upp_step_event *end)
+{
+    const struct upp_message *said = s->making.path[s->making.n_path - 1];
+    bool                      data = end->data.p && s->llm->structure.p;
+    close_step(s);
+    if (s->llm->model->retry)
+        upp_retry_succeeded(s->llm->model->retry);
+    s->request.attempt = 1;
+    bool runs          = !data && s->llm->strategy.max_iterations >= 0 && s->llm->n_tools;
+    s->phase           = runs && upp_part_next(said, NULL, UPP_PARTS_CALLS) ? BEGIN_ROUND : OVER;
 }
 
 static int read_answer(struct upp_stream *s, struct upp_event *ret, struct upp_err *err)
@@ -170,7 +173,7 @@ static int read_answer(struct upp_stream *s, struct upp_event *ret, struct upp_e
         return r;
     int told = s->quiet ? 0 : tell(s, &ev, ret);
     if (ev.kind == UPP_STEP_END)
-        r = answered(s, &ev, err);
+        answered(s, &ev);
     else if (s->watched)
         r = upp__stream_check(s, err);
     return r < 0 ? r : told;
@@ -206,6 +209,9 @@ static int advance(struct upp_stream *s, struct upp_event *ret)
         break;
     case READ:
         r = read_answer(s, ret, &s->why);
+        break;
+    case BEGIN_ROUND:
+        r = begin_round(s, &s->why);
         break;
     default:
         r = upp__round_next(s, ret, &s->why);

@@ -70,13 +70,16 @@ static void touch(struct upp_thread *t)
     t->updated    = (struct upp_str){0};
 }
 
-/* All of them, or none. */
+/* All of them, or none. They may be the thread's own, which move when there is no room behind them. */
 int upp_thread_push(struct upp_thread *t, const struct upp_message *list, size_t n, struct upp_err *err)
 {
-    size_t before = t->messages.n;
+    size_t    before = t->messages.n;
+    uintptr_t begins = (uintptr_t)t->messages.p, at = (uintptr_t)list;
+    bool      own  = before && at >= begins && at < begins + before * sizeof *list;
+    size_t    from = own ? (size_t)(list - t->messages.p) : 0;
     for (size_t i = 0; i < n; i++) {
         struct upp_message m;
-        int                r = upp__message_own(&t->contents, &list[i], &t->last_ms, &m, err);
+        int r = upp__message_own(&t->contents, own ? &t->messages.p[from + i] : &list[i], &t->last_ms, &m, err);
         if (r >= 0 && !wb_vec_push(&t->messages, m, THREAD_MESSAGES))
             r = t->messages.n == THREAD_MESSAGES ? upp_fail(err, UPP_ELIMIT, "a thread of %d messages", THREAD_MESSAGES)
                                                  : upp_fail(err, UPP_ENOMEM, "no memory for a message");

@@ -91,6 +91,20 @@ static const struct row table[] = {
     {.kind = WEAK, .code = UPP_ENOMODEL, .text = "NOT_FOUND"},
     {.kind = WEAK, .code = UPP_EINVALID, .text = "invalid_request_error"},
     {.kind = WEAK, .code = UPP_EINVALID, .text = "INVALID_ARGUMENT"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "invalid_prompt"}, /* this and the others: Responses that failed */
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "invalid_image"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "invalid_image_format"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "invalid_base64_image"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "invalid_image_url"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "image_too_large"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "image_too_small"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "image_parse_error"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "invalid_image_mode"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "image_file_too_large"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "unsupported_image_media_type"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "empty_image_file"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "failed_to_download_image"},
+    {.kind = WEAK, .code = UPP_EINVALID, .text = "image_file_not_found"},
 }; /* all else: PROVIDER_ERROR */
 
 /* Servers that speak OpenAI's chat put the status into `code`: there it is no code, and in a stream it is the status.

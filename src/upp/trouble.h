@@ -23,7 +23,7 @@ int upp__trouble_fail(const struct upp__trouble *t, struct upp_str key, struct u
 void upp__mask(struct upp_err *err, struct upp_str key);
 
 /* What the headers say about trying again, as retry_ms: x-should-retry, retry-after-ms, retry-after in seconds (also
- * 1.5) or as a date. `now_ms` since 1970. Cut to max_ms. */
+ * 1.5) or as a date. `now_ms` since 1970. Cut to max_ms. Who says at once, or a moment that is over, says 1. */
 uint64_t upp__retry_after(const struct upp_http_head *h, int64_t now_ms, uint64_t max_ms);
 
 /* A duration as Go and Google write it: "34.4s", "6m0s", "20ms". False: it is none. */

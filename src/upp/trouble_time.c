@@ -185,25 +185,29 @@ static uint64_t until(int64_t then, int64_t now_ms)
     return then > now_ms ? (uint64_t)then - (uint64_t)now_ms : 0;
 }
 
-/* Seconds, a duration, a date, or text that begins with seconds. */
-static uint64_t after_ms(struct upp_str s, int64_t now_ms)
+/* Seconds, a duration, a date, or text that begins with seconds. False: it says nothing. */
+static bool after_ms(struct upp_str s, int64_t now_ms, uint64_t *ret)
 {
     struct upp_str rest = s;
     struct decimal d;
     struct wb_time t;
-    uint64_t       ms;
     int64_t        then;
-    bool           number = take_decimal(&rest, &d) && in_ms(d, 1000, &ms);
+    bool           number = take_decimal(&rest, &d) && in_ms(d, 1000, ret);
     if (number && !rest.n)
-        return ms;
-    if (date_ms(s, now_ms, &then))
-        return until(then, now_ms);
-    if (wb_time_parse(s, &t, NULL) == 0)
-        return until(wb_time_ms(&t), now_ms);
+        return true;
+    if (date_ms(s, now_ms, &then)) {
+        *ret = until(then, now_ms);
+        return true;
+    }
+    if (wb_time_parse(s, &t, NULL) == 0) {
+        *ret = until(wb_time_ms(&t), now_ms);
+        return true;
+    }
     uint64_t said;
-    if (upp__duration_ms(s, &said))
-        return said;
-    return number ? ms : 0;
+    if (!upp__duration_ms(s, &said))
+        return number;
+    *ret = said;
+    return true;
 }
 
 uint64_t upp__retry_after(const struct upp_http_head *h, int64_t now_ms, uint64_t max_ms)
@@ -214,9 +218,12 @@ uint64_t upp__retry_after(const struct upp_http_head *h, int64_t now_ms, uint64_
         return UINT64_MAX;
     struct upp_str s = header(h, UPP_STR("retry-after-ms"));
     struct decimal d;
-    uint64_t       ms = 0;
-    if (take_decimal(&s, &d) && !s.n && in_ms(d, 1, &ms) && ms && ms <= too_long)
-        return WB_MIN(ms, max_ms);
-    ms = after_ms(header(h, UPP_STR("retry-after")), now_ms);
-    return ms <= too_long ? WB_MIN(ms, max_ms) : 0;
+    uint64_t       ms = 0, other;
+    bool           said = take_decimal(&s, &d) && !s.n && in_ms(d, 1, &ms) && ms <= too_long;
+    if ((!said || !ms) && after_ms(header(h, UPP_STR("retry-after")), now_ms, &other) && other <= too_long) {
+        said = true;
+        ms   = other;
+    }
+    /* At once is one ms: 0 stands for nothing said, and then a strategy may wait long. */
+    return said ? WB_MIN(WB_MAX(ms, (uint64_t)1), max_ms) : 0;
 }

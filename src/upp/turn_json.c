@@ -265,8 +265,8 @@ static void get_usage(struct get *g)
     g->turn->pub.usage     = usage(g, v);
     for (size_t i = 0; list && i < n && !g->failed; i++, item = unsafe_yyjson_get_next(item))
         list[i] = usage(g, item);
-    if (!n && !g->failed) { /* old ones say only how many there were */
-        n    = (size_t)WB_MIN(number(g, g->root, "cycles"), (uint64_t)ITEMS);
+    if (!n && !g->failed) { /* old ones say only how many there were; each of them said something */
+        n    = (size_t)WB_MIN(number(g, g->root, "cycles"), (uint64_t)g->turn->pub.n_messages);
         list = n ? wb_new_n(&g->turn->arena, struct upp_usage, n) : NULL;
         if (list && n == 1)
             list[0] = g->turn->pub.usage;

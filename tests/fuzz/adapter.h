@@ -1,6 +1,7 @@
 /* fuzz/adapter.h — what holds of every adapter, whatever a vendor sends.
  *
- * The first byte says how it comes: as a stream, cut at a place that the second byte says, or in one piece.
+ * The first byte says how it comes: 'w', in one piece; else as a stream, from a server with the habits that its upper
+ * bits say. The second is where the stream is cut in two; if it is odd, a structure was asked for.
  *  1. The events keep the invariants of upp/model.h, and their texts are WTF-8.
  *  2. How the bytes are cut changes nothing.
  *  3. What was read can be sent back: the next request is written, and is JSON.
@@ -162,15 +163,18 @@ static inline void fuzz_send_back(const struct fuzz_said *s, const struct upp__v
     free(w);
 }
 
-static inline uint64_t fuzz_once(const struct upp__adapter *adapter, struct upp_str in, bool whole, size_t cut)
+static inline uint64_t fuzz_once(const struct upp__adapter *adapter, struct upp_str how, struct upp_str in, size_t cut)
 {
     struct reading    g;
-    struct fuzz_said *s   = calloc(1, sizeof *s);
-    struct upp_err    err = {0};
+    struct fuzz_said *s     = calloc(1, sizeof *s);
+    struct upp_err    err   = {0};
+    bool              whole = how.p[0] == 'w';
     REQUIRE(s && reading_init(&g, adapter, "gemini-3-pro"));
-    s->arena            = (struct wb_arena)WB_ARENA(256 << 20);
-    g.request.structure = UPP_STR("{}");
-    int r               = whole ? adapter->whole(&g.r, in, &err) : fuzz_stream(s, &g, in, cut, &err);
+    s->arena        = (struct wb_arena)WB_ARENA(256 << 20);
+    g.vendor.habits = (unsigned char)how.p[0] >> 1;
+    if (how.p[1] & 1)
+        g.request.structure = UPP_STR("{}");
+    int r = whole ? adapter->whole(&g.r, in, &err) : fuzz_stream(s, &g, in, cut, &err);
     fuzz_take(s, &g);
     REQUIRE(r < 0 ? err.code == -r && r != -UPP_EBUG && r != -UPP_ENOMEM : s->ended);
     if (r < 0)
@@ -191,11 +195,9 @@ static inline void fuzz_adapter(const struct upp__adapter *adapter, struct upp_s
     struct upp_err      err;
     if (in.n < 2)
         return;
-    bool           whole = in.p[0] == 'w';
-    size_t         cut   = (unsigned char)in.p[1];
-    struct upp_str body  = wb_str_sub(in, 2, SIZE_MAX);
-    uint64_t       first = fuzz_once(adapter, body, whole, 0);
-    REQUIRE(whole || fuzz_once(adapter, body, false, cut) == first);
+    struct upp_str how = wb_str_sub(in, 0, 2), body = wb_str_sub(in, 2, SIZE_MAX);
+    uint64_t       first = fuzz_once(adapter, how, body, 0);
+    REQUIRE(in.p[0] == 'w' || fuzz_once(adapter, how, body, (unsigned char)in.p[1]) == first);
     adapter->trouble(&a, body, &t);
     REQUIRE(upp__trouble_fail(&t, (struct upp_str){0}, &err) < 0);
     REQUIRE_SHOWN(err.msg);

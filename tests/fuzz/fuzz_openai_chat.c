@@ -1,7 +1,7 @@
-/* fuzz/fuzz_openai_chat.c — answers of Chat Completions. */
-#include "fuzz/answers.h"
+/* fuzz/fuzz_openai_chat.c — whatever a server that speaks Chat Completions sends: fuzz/adapter.h says what holds. */
+#include "fuzz/adapter.h"
 
 FUZZ(openai_chat)
 {
-    fuzz_answer(&upp__openai_chat, in);
+    fuzz_adapter(&upp__openai_chat, in);
 }

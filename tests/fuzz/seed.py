@@ -155,6 +155,73 @@ UI_ORDER = {
              "run running\nchild 1 end d1 done 1\nrun cancelled",
     "wrong": "run running\nopen\nopen\npart text\n+ 0 x\nclose 0\n+ 0 y",
 }
+PARAMETERS = {
+    "empty": "",
+    "none": "{}",
+    "blanks": " { \t}\r\n",
+    "doc": '{city: string, days?: integer, units: "metric"|"imperial", tags: string[], at: {lat: number, lon: number}}',
+    "types": "{a:string,b:integer,c:number,d:boolean,e:object,f:any}",
+    "arrays": '{a: string[][], b: {c: any[]}[], d: "x"|"y"[]}',
+    "deep": "{a:" * 16 + "{}" + "}" * 16,
+    "too-deep": "{a:" * 17 + "{}" + "}" * 17,
+    "many-arrays": "{a: any" + "[]" * 17 + "}",
+    "twice": "{a: string, a?: integer}",
+    "many": "{" + ",".join(f"a{i}?:any" for i in range(1025)) + "}",
+    "comma-last": "{a: any,}",
+    "unknown": "{a: text}",
+    "open": '{a: {b: "x',
+    "escape": '{a: "x\\"y"}',
+    "quoted-brace": '{a: {b: "}"|"{"}[], c: any}',
+    "after": "{} x",
+    "json": ' {"type":"object","properties":{"a":{"type":"string"}},"required":["a"]} ',
+    "json-bad": '{"type":}',
+    "word": "string",
+    "lone": "{a: any",
+}
+SAID = '{"id":"b","type":"assistant","content":[{"type":"text","text":"hello"}],"timestamp":"2026-02-03T04:05:06.900Z"}'
+USED = '{"inputTokens":5,"outputTokens":2,"totalTokens":7,"cacheReadTokens":0,"cacheWriteTokens":0,"cycles":[%s]}'
+TURN_JSON = {
+    "least": '{"messages":[%s]}' % SAID,
+    "none": '{"messages":[]}',
+    "all": '{"messages":[{"id":"a","type":"user","content":[{"type":"image","source":{"type":"bytes","data":{"0":1,"1":255}},'
+    '"mimeType":"image/png"}]},{"id":"c","type":"assistant","content":[],"toolCalls":[{"toolCallId":"t","toolName":"f",'
+    '"arguments":{"a":1.50}}]},{"id":"d","type":"tool_result","content":[],"results":[{"toolCallId":"t","result":null,'
+    '"isError":true}]},%s],"response":%s,"toolExecutions":[{"toolName":"f","toolCallId":"t","arguments":{"a":1.50},"result":'
+    '[1e2,"\\ud800"],"isError":true,"duration":3.7,"approved":false},{"toolName":"","toolCallId":"","duration":0,"approved":'
+    'true}],"usage":%s,"cycles":1,"data":{"a":[1,null]}}'
+    % (SAID, SAID, USED % '{"inputTokens":5,"outputTokens":2}'),
+    "old": '{"messages":[%s],"cycles":3,"usage":{"inputTokens":18446744073709551615,"outputTokens":1}}' % SAID,
+    "many-cycles": '{"messages":[%s],"cycles":99999999999}' % SAID,
+    "wrong": '{"messages":[%s],"toolExecutions":{},"usage":7}' % SAID,
+    "negative": '{"messages":[%s],"usage":{"inputTokens":-1}}' % SAID,
+    "no-name": '{"messages":[%s],"toolExecutions":[{"toolCallId":"t"}]}' % SAID,
+    "data-null": '{"messages":[%s],"data":null}' % SAID,
+    "list": "[]",
+}
+SCHEMA = {
+    "tool": ('{"type":"object","properties":{"city":{"type":"string","minLength":1},"days":{"type":"integer","minimum":1,'
+             '"maximum":14},"unit":{"enum":["C","F",null]}},"required":["city"],"additionalProperties":false}',
+             '{"days":3.5,"unit":"K","place":"Rome"}'),
+    "tree": ('{"type":"object","properties":{"v":{"type":"number"},"kids":{"type":"array","items":{"$ref":"#"},"maxItems":3}},'
+             '"required":["v"]}', '{"v":1,"kids":[{"v":2.0,"kids":[]},{"kids":[{}]}]}'),
+    "defs": ('{"$defs":{"a/b":{"const":1},"n":{"$ref":"#/$defs/a~1b"}},"items":{"$ref":"#/$defs/n"}}', "[1,1.0,10e-1,2]"),
+    "union": ('{"anyOf":[{"type":"object","required":["a"]},{"type":"null"}],"not":{"required":["b"]},"oneOf":[{"minProperties":1},'
+              '{"maxProperties":0}]}', '{"b":1}'),
+    "tuple": ('{"prefixItems":[{"type":"string"},true],"items":false,"contains":{"const":1},"maxContains":1,"uniqueItems":true}',
+              '["a",1,1,"a"]'),
+    "old": ('{"items":[{"minimum":1,"exclusiveMinimum":true}],"additionalItems":{"multipleOf":0.01}}', "[1,19.99,1e-3]"),
+    "names": ('{"patternProperties":{"^x-[a-z]{1,8}$":{"type":"string"}},"propertyNames":{"maxLength":6},"additionalProperties":'
+              '{"type":"boolean"},"dependentRequired":{"a":["b"]}}', '{"x-a":"","x-toolong":1,"a":true,"c":0}'),
+    "choice": ('{"if":{"properties":{"k":{"const":"a"}},"required":["k"]},"then":{"required":["x"]},"else":{"required":["y"]}}',
+               '{"k":"a","y":1}'),
+    "pattern": (r'{"items":{"pattern":"^(?:a|b{2,3}|[^\\d\\s-]*?)+\\bc?\\u{1F600}$"}}', r'["abbc\ud83d\ude00","","\ud800"]'),
+    "numbers": ('{"items":{"type":"integer","minimum":-9007199254740993,"exclusiveMaximum":1e30}}',
+                "[1.0,-9007199254740993,9007199254740993e14,1e-1,1e30]"),
+    "bounds": ('{"minItems":1,"maxItems":2,"items":{"minLength":2,"maxLength":3}}', r'["\ud83d\ude00","abcd","\u00e9\u00e9"]'),
+    "loop": ('{"anyOf":[{"not":{"$ref":"#"}}]}', "1"),
+    "wrong": ('{"type":["null",1],"pattern":"(?=a)"}', "1"),
+    "deep": ('{"items":{"$ref":"#"}}', "[" * 60 + "]" * 60),
+}
 
 
 def put(target, name, data):
@@ -184,8 +251,14 @@ for name, text in UUID.items():
     put("uuid", name, text.encode())
 for name, (body, tape) in ROW.items():
     put("row", name, body.encode() + (b"" if tape is None else b"\xff" + tape))
+for name, (schema, value) in SCHEMA.items():
+    put("schema", name, schema.encode() + b"\xff" + value.encode())
 for name, text in MESSAGE.items():
     put("message", name, text.encode())
+for name, text in PARAMETERS.items():
+    put("parameters", name, text.encode())
+for name, text in TURN_JSON.items():
+    put("turn_json", name, text.encode())
 for name, text in UI_ORDER.items():
     put("ui_order", name, text.encode())
 for n in range(1, 9):
@@ -193,11 +266,13 @@ for n in range(1, 9):
 
 
 def talk_bodies(path):
-    """The bodies of the answers in a talk file (tests/talk/PROVIDER/NAME.talk) that came with a 200."""
+    """The bodies of the answers in a talk file (tests/talk/PROVIDER/NAME.talk) that came with a 200, as fuzz/adapter.h
+    wants them: how it comes, where it is cut, and what comes."""
     for section in path.read_text().split("\n>> ")[1:]:
         head, _, body = section.partition("\n\n")
         if head.startswith("answers 200") and body:
-            yield body.encode() + b"\n"
+            how = b"w" if "content-type: application/json" in head else b"s"
+            yield how + bytes([len(body) % 251]) + body.encode() + b"\n"
 
 
 for path in sorted((HERE.parent.parent / "talk").glob("*/*.talk")):

@@ -117,8 +117,8 @@ static void message_text(struct wb_buf *out, const struct upp_message *m)
 void checker_event_text(struct wb_buf *out, const struct wm_event *ev)
 {
     static const char *const kinds[] = {"?",        "RUN",        "MESSAGE", "TOOL_STARTED", "TOOL_ENDED",
-                                        "STEP_END", "CHECKPOINT", "VOID",    "step",         "open",
-                                        "part",     "delta",      "close"};
+                                        "STEP_END", "CHECKPOINT", "VOID",    "SYSTEM",       "step",
+                                        "open",     "part",       "delta",   "close"};
     wb_buf_addf(out, "%u-%llu d%u s%u %s status=%u outcome=%u part=%u/%u stop=%u time=%lld ms=%llu last=%llu",
                 ev->from->epoch, (unsigned long long)ev->number, ev->from->depth, ev->step,
                 ev->kind < WB_LEN(kinds) ? kinds[ev->kind] : "?", ev->status, ev->outcome, ev->part, ev->part_kind,

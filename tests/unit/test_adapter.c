@@ -74,20 +74,70 @@ TEST(adapter_writes_arguments_as_an_object)
     CHECK_STR(wb_buf_str(&out), UPP_STR("{\"INVALID_JSON\":\"42\"}"));
 }
 
-TEST(adapter_writes_params_but_for_those_taken)
+/* Tokens of clouds are some thousands of bytes long. Ways to send one that are none are refused by all alike. */
+TEST(adapters_send_keys_as_auth_says)
 {
-    static const char *const                  taken[] = {"tools", "stream", NULL};
-    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1 << 20);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out     = WB_BUF(4096);
-    struct upp_err                            err     = {0};
-    struct wj_writer                          w;
-    wj_writer_init(&w, &out, &err);
-    wj_write_open(&w, '{');
-    upp__write_params(&w, &a, UPP_STR("{\"temperature\":0.70,\"tools\":[],\"x\":{\"y\":null}}"), taken);
-    wj_write_close(&w, '}');
-    CHECK(wj_writer_check(&w) == 0);
-    CHECK_STR(wb_buf_str(&out), UPP_STR("{\"temperature\":0.70,\"x\":{\"y\":null}}"));
-    upp__write_params(&w, &a, UPP_STR("[1]"), taken);
-    CHECK_INT(wj_writer_check(&w), -UPP_EINVALID);
-    CHECK_STR(wb_cstr(err.msg), UPP_STR("params is a JSON object"));
+    static const struct upp__adapter *const all[] = {&upp__anthropic, &upp__openai_chat, &upp__openai_responses,
+                                                     &upp__google, &upp__ollama};
+    static char                             text[5000]; /* frames are small */
+    struct upp_str                          key = wb_str(text, 4000);
+    memset(text, 'k', sizeof text);
+    for (size_t i = 0; i < WB_LEN(all); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+        struct upp_header                         headers[UPP__HEADERS];
+        struct upp__outgoing                      out = {.arena = &a, .headers = headers, .body = WB_BUF(4096)};
+        struct upp__vendor v    = {.adapter = all[i], .base_url = UPP_STR("https://h"), .auth = UPP_STR("bearer")};
+        struct upp_request req  = {0};
+        struct upp_err     err  = {0};
+        size_t             sent = 0;
+        int                r    = all[i]->write(&v, &req, key, &out, &err);
+        for (size_t k = 0; r == 0 && k < out.n_headers; k++)
+            if (wb_str_eq(headers[k].name, UPP_STR("authorization")))
+                sent = headers[k].value.n;
+        bool failed = out.body.failed;
+        v.auth      = UPP_STR("Bearer");
+        int refused = r == 0 ? all[i]->write(&v, &req, key, &out, &err) : r;
+        wb_buf_done(&out.body);
+        CHECK_INT(r, 0);
+        CHECK(!failed && sent == key.n + 7);
+        CHECK_INT(refused, -UPP_EINVALID);
+        CHECK(wb_str_starts(wb_cstr(err.msg), UPP_STR("auth 'Bearer': there ")));
+    }
+}
+
+static void count_loss(void *arg, const struct upp_loss *loss)
+{
+    *(size_t *)arg += loss->message == 1 && loss->part == 1 && !strcmp(loss->what, "call");
+}
+
+/* A call of an answer that was cut off does not go back: vendors refuse calls without results. Unless it has one. */
+TEST(adapters_leave_out_cut_calls)
+{
+    static const struct upp__adapter *const all[]  = {&upp__anthropic, &upp__openai_chat, &upp__openai_responses,
+                                                      &upp__google, &upp__ollama};
+    struct upp_part                         hi     = {.kind = UPP_PART_TEXT, .text = UPP_STR("Hi")};
+    struct upp_part                         said[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("Well")},
+                                                       {.kind = UPP_PART_CALL,
+                                                        .id = UPP_STR("lost"), .name = UPP_STR("f"), .cut = true},
+                                                        {.kind = UPP_PART_CALL, .id = UPP_STR("kept"), .name = UPP_STR("f"), .cut = true}};
+    struct upp_part           result = {.kind = UPP_PART_RESULT, .id = UPP_STR("kept"), .text = UPP_STR("1")};
+    struct upp_message        m[]    = {{.role = UPP_ROLE_USER, .parts = &hi, .n_parts = 1},
+                                        {.role = UPP_ROLE_ASSISTANT, .parts = said, .n_parts = 3, .interrupted = true},
+                                        {.role = UPP_ROLE_TOOL, .parts = &result, .n_parts = 1}};
+    const struct upp_message *list[] = {&m[0], &m[1], &m[2]};
+    for (size_t i = 0; i < WB_LEN(all); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 20);
+        size_t                                    lost = 0;
+        struct upp_header                         headers[UPP__HEADERS];
+        struct upp__outgoing                      out = {.arena = &a, .headers = headers, .body = WB_BUF(4096)};
+        struct upp__vendor v    = {.adapter = all[i], .provider = "x", .base_url = UPP_STR("https://h")};
+        struct upp_request req  = {.messages = list, .n_messages = 3, .on_loss = count_loss, .on_loss_arg = &lost};
+        int                r    = all[i]->write(&v, &req, UPP_STR("K"), &out, NULL);
+        struct upp_str     body = wb_arena_dup(&a, wb_buf_str(&out.body));
+        wb_buf_done(&out.body);
+        CHECK_INT(r, 0);
+        CHECK(wb_str_find(body, UPP_STR("lost"), 0) == SIZE_MAX);
+        CHECK(wb_str_find(body, UPP_STR("kept"), 0) != SIZE_MAX);
+        CHECK_INT(lost, 1);
+    }
 }

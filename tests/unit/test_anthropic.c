@@ -116,7 +116,7 @@ TEST(anthropic_refuses_bytes_that_are_no_text)
     struct upp_part    p[]  = {{.kind = UPP_PART_DOCUMENT, .media = &bad}};
     struct upp_message m[]  = {{.role = UPP_ROLE_USER, .parts = p, .n_parts = 1}};
     int                r    = write_messages(m, 1, &b, &err);
-    struct upp_str     what = UPP_STR("message 0, part 0: ");
+    struct upp_str     what = UPP_STR("message 0, part 0 (document): ");
     CHECK(r == -UPP_EINVALID && wb_str_starts(wb_cstr(err.msg), what));
     bad.data = UPP_STR("/w=="); /* not UTF-8: U+FFFD stands for it */
     CHECK_INT(write_messages(m, 1, &b, &err), 0);
@@ -174,6 +174,24 @@ TEST_WITH(anthropic_blocks_have_a_limit, .no_torture = "thousands of blocks, eac
     }
     CHECK(r == -UPP_ELIMIT && n == 4097);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("an answer of more than 4096 blocks"));
+}
+
+/* Counts are looked for among each other: hundreds of thousands of them would take hours. */
+TEST(anthropic_usage_has_a_limit)
+{
+    WB_CLEANUP(reading_done) struct reading g;
+    WB_CLEANUP(wb_buf_done) struct wb_buf   b   = WB_BUF(1 << 16);
+    struct upp_err                          err = {0};
+    reading_init(&g);
+    wb_buf_add(&b, UPP_STR("{\"type\":\"message_delta\",\"usage\":{\"input_tokens\":1"));
+    for (unsigned i = 0; i < 199; i++)
+        wb_buf_addf(&b, ",\"n%u\":1", i);
+    wb_buf_add(&b, UPP_STR("}}"));
+    wb_buf_addc(&b, 0);
+    CHECK(!b.failed);
+    CHECK_INT(feed(&g, b.p, &err), 0);
+    CHECK_INT(feed(&g, b.p, &err), -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("usage of more than 256 counts"));
 }
 
 /* Half a pair of surrogates in one delta and the other in the next are one character on the way back. */

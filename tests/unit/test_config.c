@@ -1,6 +1,5 @@
 #include "runtime/config.h"
 
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include "base/file.h"
 #include "model/run.h"
 #include "run/engine.h"
+#include "support/faults.h"
 #include "support/fibers.h"
 
 static const char *no_variables(void *arg, const char *name)
@@ -68,6 +68,80 @@ static const char whole[] =
     "agents:\n"
     "  one: {id: 5F0C8C1E-6a4e-4f0e-9d0c-0b8f6f6a1c11, model: e, system: *text, tools: [sum, two]}\n"
     "  two: {model: e, strategy: {loop: {max_iterations: 3}}, tools: [pick_date, bare]}\n";
+
+/* Each strategy with its numbers, and with those that it has where the file says none. */
+TEST(config_retry_has_all_numbers)
+{
+    static const struct {
+        const char *retry;
+        uint64_t    said, first, second; /* what the server says; the delays, 0: it is not tried again */
+    } cases[] = {
+        {"{strategy: linear}", 0, 1000, 2000},
+        {"{strategy: linear, base_delay_ms: 20, max_attempts: 1}", 0, 20, 0},
+        {"{strategy: linear, retry_after_max_ms: 7000}", 9000, 7000, 7000},
+        {"{strategy: retry_after}", 0, 5000, 5000},
+        {"{strategy: retry_after, base_delay_ms: 30}", 0, 30, 30},
+        {"{strategy: retry_after}", 9000000, 3600000, 3600000},
+        {"{strategy: retry_after, retry_after_max_ms: 86400000}", 9000000, 9000000, 9000000},
+        {"{strategy: token_bucket}", 0, 2000, 2000},
+        {"{strategy: token_bucket, refill_per_second: 0.5}", 0, 4000, 4000},
+        {"{strategy: none}", 0, 0, 0},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+        struct upp_err err, limited = {.code = UPP_ERATE, .retry_after_ms = cases[i].said};
+        uint64_t       first = 0, second = 0;
+        char           text[300];
+        (void)snprintf(text, sizeof text,
+                       "models: {e: {provider: scripted, echo: true, retry: %s}}\nagents: {a: {model: e}}\n",
+                       cases[i].retry);
+        int r = parse(text, &c, &err);
+        test_note("%s: %s", cases[i].retry, r < 0 ? err.msg : "");
+        CHECK_INT(r, 0);
+        struct upp_retry *retry = c->models[0].model->retry;
+        CHECK_INT(upp_retry_failed(retry, &limited, 1, &first), cases[i].first != 0);
+        CHECK_INT(upp_retry_failed(retry, &limited, 2, &second), cases[i].second != 0);
+        CHECK(first == cases[i].first && second == cases[i].second);
+    }
+}
+
+TEST(config_bucket_has_its_tokens)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
+    struct upp_err                                err;
+    int r = parse("models: {e: {provider: scripted, echo: true, retry: {strategy: token_bucket, max_tokens: 2,\n"
+                  "  refill_per_second: 0.001}}}\nagents: {a: {model: e}}\n",
+                  &c, &err);
+    CHECK_INT(r, 0);
+    struct upp_retry *retry = c->models[0].model->retry;
+    CHECK(upp_retry_before(retry) == 0 && upp_retry_before(retry) == 0);
+    uint64_t ms = upp_retry_before(retry);
+    CHECK(ms > 0 && ms <= 1000000);
+}
+
+/* A model of a vendor cuts what its answers say to the same. */
+TEST(config_retry_after_max_reaches_the_provider)
+{
+    static const struct faults_step slow[] = {
+        {.act   = FAULTS_SEND,
+         .bytes = UPP_STR_INIT("HTTP/1.1 429 Slow\r\nRetry-After: 7200\r\nContent-Length: 0\r\n\r\n")}};
+    FAULTS_SERVER(s, FAULTS_REPLY(slow));
+    WB_CLEANUP(wc_config_freep) struct wc_config *c      = NULL;
+    UPP_CLEANUP(upp_step_closep) struct upp_step *step   = NULL;
+    struct upp_part                               part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    const struct upp_message                      m      = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    const struct upp_message                     *list[] = {&m};
+    const struct upp_request                      q      = {.messages = list, .n_messages = 1, .attempt = 1};
+    struct upp_err                                err    = {0};
+    char                                          text[300];
+    (void)snprintf(text, sizeof text,
+                   "models: {e: {provider: ollama, model: m, base_url: '%s', retry: {retry_after_max_ms: 86400000}}}\n"
+                   "agents: {a: {model: e}}\n",
+                   faults_url(s, ""));
+    CHECK_INT(parse(text, &c, &err), 0);
+    CHECK_INT(upp_step_open(c->models[0].model, &q, NULL, &step, &err), -UPP_ERATE);
+    CHECK_INT(err.retry_after_ms, 7200000);
+}
 
 TEST(config_has_what_the_file_says)
 {

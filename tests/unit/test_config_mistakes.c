@@ -80,6 +80,16 @@ static const struct {
     {GOOD "on_busy: ${KEY}\n", "3:10: on_busy is one of 'reject', 'enqueue', 'interrupt', 'rollback', not '${KEY}'\n"},
     {GOOD "tools: {t: {command: [a], limits: {seconds: '${KEY}'}}}\n",
      "3:45: seconds must be a whole number from 1 to 86400, not '${KEY}'\n"},
+    {"models: {m: {provider: scripted, echo: true, retry: {max_tokens: 0, refill_per_second: .5, retry_after_max_ms: "
+     "1h}}}\n"
+     "agents: {a: {model: m}}\n",
+     "1:66: max_tokens must be a number from 1 to 1000000, not '0'\n"
+     "1:88: refill_per_second must be a number from 0.001 to 1000000, not '.5'\n"
+     "1:112: retry_after_max_ms must be a whole number from 1 to 86400000, not '1h'\n"},
+    {"models: {m: {provider: scripted, echo: true, retry: {max_tokens: 1e7, refill_per_second: 1e999}}}\n"
+     "agents: {a: {model: m}}\n",
+     "1:66: max_tokens must be a number from 1 to 1000000, not '1e7'\n"
+     "1:90: refill_per_second must be a number from 0.001 to 1000000, not '1e999'\n"},
     {"models: {m: {provider: anthropic, model: x, api_key: k, base_url: u}}\nagents: {a: {model: m}}\n",
      "1:10: base_url begins with http:// or https://\n"},
     {"models: {m: {provider: anthropic}}\nagents: {a: {model: m}}\n",

@@ -145,7 +145,7 @@ TEST(google_media_without_a_type)
         WB_CLEANUP(writing_done) struct writing w;
         CHECK_INT(write_one(&w, &at_its_own, UPP_ROLE_USER, parts, 3, true, &err), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.msg),
-                  UPP_STR("message 0, part 1: Google wants to know the type of the data, and it has none"));
+                  UPP_STR("message 0, part 1 (binary): Google wants to know the type of the data, and it has none"));
     }
     WB_CLEANUP(writing_done) struct writing w;
     CHECK(write_one(&w, &at_its_own, UPP_ROLE_ASSISTANT, parts, 3, true, &err) == 0);
@@ -302,4 +302,19 @@ TEST(google_args_have_limits)
         wb_buf_clear(&b);
         CHECK_INT(assemble(deep.p, &b, &err), levels < WJ_MAX_DEPTH ? 0 : -UPP_ELIMIT);
     }
+}
+
+/* Places that are looked for from the beginning, again and again: an answer of a few MB must not take minutes. */
+TEST_WITH(google_args_in_no_order_have_a_limit, .no_torture = "thousands of pieces that do the same")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf in  = WB_BUF(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(1 << 20);
+    struct upp_err                        err = {0};
+    wb_buf_add(&in, UPP_STR("[{\"jsonPath\":\"$.a[16000]\",\"numberValue\":1}"));
+    for (unsigned i = 0; i < 2000; i++)
+        wb_buf_add(&in, UPP_STR(",{\"jsonPath\":\"$.a[15999]\",\"numberValue\":1}"));
+    wb_buf_addc(&in, ']');
+    wb_buf_addc(&in, 0);
+    CHECK(!in.failed);
+    CHECK_INT(assemble(in.p, &b, &err), -UPP_ELIMIT);
 }

@@ -67,7 +67,8 @@ TEST(outgoing_methods)
           {UPP_STR_INIT("PUT"), UPP_STR_INIT("x"), "PUT / "},
            {UPP_STR_INIT("DELETE"), {0}, "DELETE / "},
             {UPP_STR_INIT("GET"), {0}, "GET / "},
-           };
+             {UPP_STR_INIT("GET"), UPP_STR_INIT("x"), "GET / "},
+            };
     struct upp_err err = {0};
     HTTP(h);
     CHECK_INT(upp_http_new(NULL, &h, &err), 0);
@@ -329,6 +330,22 @@ TEST(outgoing_three_limits_of_time)
     }
 }
 
+/* The largest number is no limit, not one that has passed. */
+TEST(outgoing_limits_of_time_may_be_for_ever)
+{
+    static const struct faults_step slow[] = {
+        SEND(OK_HEAD "Content-Length: 2\r\n\r\na"), {.act = FAULTS_WAIT, .ms = 5}, SEND("b")};
+    FAULTS_SERVER(s, FAULTS_REPLY(slow));
+    struct upp_err          err = {0};
+    struct upp_http_request q   = {
+          .url = wb_cstr(faults_url(s, "/")), .head_ms = UPP_FOREVER, .idle_ms = UPP_FOREVER, .total_ms = UPP_FOREVER};
+    CALLED(got);
+    HTTP(h);
+    CHECK_INT(upp_http_new(NULL, &h, &err), 0);
+    CHECK_INT(call_http(h, &q, NULL, &got, &err), 0);
+    CHECK_STR(wb_buf_str(&got.body), UPP_STR("ab"));
+}
+
 TEST(outgoing_a_failure_is_said_again)
 {
     FAULTS_SERVER(s, FAULTS_REPLY(hang));
@@ -532,6 +549,38 @@ TEST(outgoing_redirects_of_a_get_leave_the_credentials_behind)
     CHECK(wb_str_starts(seen.head, UPP_STR("GET /there?t=1 ")));
     ALWAYS(wb_str_find(seen.head, UPP_STR(KEY), 0) == SIZE_MAX);
     CHECK(faults_has_header(seen.head, "accept: text/plain"));
+}
+
+/* Once away from the host that they were meant for they do not come back: not when the other host points to itself, and
+ * not when it points home. */
+TEST(outgoing_redirects_leave_the_credentials_behind_for_good)
+{
+    static const struct faults_step again[] = {SEND("HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n")};
+    char                            away[200], back[200];
+    const struct upp_header         headers[] = {{UPP_STR("Authorization"), UPP_STR("Bearer " KEY)}};
+    struct upp_err                  err       = {0};
+    struct faults_seen              seen;
+    struct faults_step              leave = {.act = FAULTS_SEND, .bytes = {away, 0}};
+    struct faults_step              home  = {.act = FAULTS_SEND, .bytes = {back, 0}};
+    FAULTS_SERVER(other, FAULTS_REPLY_AT("/a", again), {.steps = &home, .n = 1, .path = "/b"});
+    FAULTS_SERVER(s, {.steps = &leave, .n = 1, .path = "/start"}, FAULTS_REPLY(hello));
+    leave.bytes.n = (size_t)snprintf(
+        away, sizeof away, "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", faults_url(other, "/a"));
+    home.bytes.n = (size_t)snprintf(
+        back, sizeof back, "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", faults_url(s, "/home"));
+    struct upp_http_request q = {.url = wb_cstr(faults_url(s, "/start")), .headers = headers, .n_headers = 1};
+    CALLED(got);
+    HTTP(h);
+    CHECK_INT(upp_http_new(NULL, &h, &err), 0);
+    CHECK_INT(call_http(h, &q, NULL, &got, &err), 0);
+    CHECK_STR(wb_buf_str(&got.body), UPP_STR("hello"));
+    for (unsigned i = 0; i < 2; i++) {
+        CHECK(faults_request(other, i, &seen));
+        ALWAYS(wb_str_find(seen.head, UPP_STR(KEY), 0) == SIZE_MAX);
+    }
+    CHECK(faults_request(s, 1, &seen));
+    CHECK(wb_str_starts(seen.head, UPP_STR("GET /home ")));
+    ALWAYS(wb_str_find(seen.head, UPP_STR(KEY), 0) == SIZE_MAX);
 }
 
 TEST(outgoing_redirects_that_are_not_followed)

@@ -96,6 +96,10 @@ TEST(outgoing_rules_nothing_in_a_request_ends_its_line)
     CHECK_INT(upp__http_check(&q, NULL), -UPP_EINVALID);
     q.headers = &good;
     CHECK_INT(upp__http_check(&q, NULL), 0);
+    q.method = UPP_STR("HEAD");
+    CHECK_INT(upp__http_check(&q, NULL), 0);
+    q.body = UPP_STR(""); /* libcurl would send a POST */
+    CHECK_INT(upp__http_check(&q, NULL), -UPP_EINVALID);
 }
 
 TEST(outgoing_rules_what_travels_and_what_is_decoded)

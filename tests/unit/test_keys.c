@@ -268,6 +268,7 @@ TEST(keys_are_checked_when_given)
     static struct upp_key       many[1025];
     static const struct upp_key light[] = {{UPP_STR_INIT("a"), 1}, {UPP_STR_INIT("b"), 0}};
     static const struct upp_key heavy[] = {{UPP_STR_INIT("a"), (double)INFINITY}};
+    static const struct upp_key much[]  = {{UPP_STR_INIT("a"), 1e308}, {UPP_STR_INIT("b"), 1e308}};
     static const struct upp_key evil[]  = {{UPP_STR_INIT("a"), 1}, {UPP_STR_INIT("secret\n"), 1}};
     static const struct {
         struct upp_keys how;
@@ -280,6 +281,9 @@ TEST(keys_are_checked_when_given)
         {{.kind = 4, .list = light, .n = 2}, UPP_EINVALID, "keys: there is no strategy 4"},
         {{.kind = UPP_KEYS_WEIGHTED, .list = light, .n = 2}, UPP_EINVALID, "keys: the weight 1 is 0 and not above 0"},
         {{.kind = UPP_KEYS_WEIGHTED, .list = heavy, .n = 1}, UPP_EINVALID, "keys: the weight 0 is inf and not above 0"},
+        {{.kind = UPP_KEYS_WEIGHTED, .list = much, .n = 2},
+         UPP_EINVALID,
+         "keys: the weights sum up to more than any number"},
         {{.kind = UPP_KEYS_ROUND_ROBIN, .list = many, .n = 1025}, UPP_ELIMIT, "keys: 1025 of them are more than 1024"},
         {{.kind = UPP_KEYS_ROUND_ROBIN, .list = evil, .n = 2},
          UPP_EINVALID,

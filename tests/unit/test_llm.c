@@ -306,6 +306,75 @@ TEST(llm_is_cancelled_at_every_point)
     CHECK(!"it never ended");
 }
 
+static int count(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
+{
+    (void)ret, (void)err;
+    ++*(unsigned *)call->arg;
+    return 0;
+}
+
+static int flag_stopped(void *arg, struct upp_err *err)
+{
+    return *(bool *)arg ? upp_fail(err, UPP_ECANCELED, "cancelled") : 0;
+}
+
+/* Whoever listens may take its time between two events: what was told to stop then has not started, and never does. */
+TEST(llm_stopped_between_two_events_runs_no_tool)
+{
+    unsigned              ran     = 0;
+    bool                  stop    = false;
+    const struct upp_tool tools[] = {{.name = "count", .run = count, .arg = &ran}};
+    struct upp_err        err     = {0};
+    struct upp_event      ev      = {0};
+    struct upp_wait       wait    = {.size = sizeof wait, .arg = &stop, .stopped = flag_stopped};
+    UPP_CLEANUP(upp_model_freep)
+    struct upp_model *model = llm_script("{\"replies\":[{\"parts\":[{\"tool_call\":{\"name\":\"count\"}},"
+                                         "{\"tool_call\":{\"name\":\"count\"}}]},{\"parts\":[{\"text\":\"done\"}]}]}");
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
+    CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1), &llm, &err) >= 0);
+    CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("x"), .wait = &wait), &stream, &err) >= 0);
+    unsigned starts = 0;
+    while (starts < 2) {
+        CHECK_INT(upp_stream_next(stream, &ev, &err), 1);
+        starts += ev.type == UPP_TOOL_EXECUTION_START;
+    }
+    stop  = true;
+    int r = upp_stream_next(stream, &ev, &err);
+    ALWAYS(r < 0 && ran == 0);
+    CHECK_INT(r, -UPP_ECANCELED);
+}
+
+static int refuse_silently(void *arg, int max, struct upp_err *err)
+{
+    (void)arg, (void)max, (void)err;
+    return -UPP_EREFUSED;
+}
+
+/* What a call that was tried again had failed with is no part of a later failure. */
+TEST(llm_failure_of_an_earlier_attempt_is_forgotten)
+{
+    unsigned              ran     = 0;
+    const struct upp_tool tools[] = {{.name = "count", .run = count, .arg = &ran}};
+    struct upp_err        err     = {0};
+    struct patience       p       = {.stop_after = UINT32_MAX};
+    struct upp_wait wait = {.size = sizeof wait, .arg = &p, .sleep_ms = patient_sleep, .stopped = patient_stopped};
+    UPP_CLEANUP(upp_model_freep)
+    struct upp_model *model = llm_script(
+        "{\"replies\":[{\"error\":{\"code\":\"RATE_LIMITED\",\"status\":429,\"message\":\"slow down\"}},"
+        "{\"parts\":[{\"tool_call\":{\"name\":\"count\"}}]},{\"parts\":[{\"tool_call\":{\"name\":\"count\"}}]}]}");
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm   *llm  = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    CHECK(model && upp_retry_new(&(struct upp_retry_opts){.kind = UPP_RETRY_LINEAR}, &model->retry, &err) >= 0);
+    CHECK(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1,
+                               .strategy = {.max_iterations = 1, .on_max_iterations = refuse_silently}),
+                      &llm, &err) >= 0);
+    int r = upp_generate(llm, UPP_OPTS(upp_input, .text = UPP_STR("x"), .wait = &wait), &turn, &err);
+    CHECK_INT(r, -UPP_EREFUSED);
+    CHECK_INT(p.sleeps, 1);
+    CHECK(err.code == UPP_EREFUSED && !err.msg[0] && !err.http);
+}
+
 TEST(llm_turn_has_a_deadline)
 {
     struct upp_err err = {0};

@@ -36,7 +36,7 @@ TEST(ollama_an_image_that_is_empty_is_refused)
     struct upp_err                          err     = {0};
     WB_CLEANUP(writing_done) struct writing w;
     CHECK_INT(writing_write(&w, &local, &req, &err), -UPP_EINVALID);
-    CHECK_STR(wb_cstr(err.msg), UPP_STR("message 0, part 1: there is nothing in it"));
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("message 0, part 1 (image): there is nothing in it"));
 }
 
 TEST(ollama_ids_have_a_limit)

@@ -137,7 +137,8 @@ TEST(openai_results_show_media)
     CHECK(b.p);
     CHECK_STR(part_of(&a, b, "input"),
               S("[{\"type\":\"function_call_output\",\"call_id\":\"c1\",\"output\":[{\"type\":\"input_text\",\"text\":"
-                "\"one\"},{\"type\":\"input_image\",\"image_url\":\"data:image/png;base64,AQID\"}]},{\"type\":"
+                "\"one\"},{\"type\":\"input_image\",\"image_url\":\"data:image/"
+                "png;base64,AQID\",\"detail\":\"auto\"}]},{\"type\":"
                 "\"function_call_output\",\"call_id\":\"c2\",\"output\":[{\"type\":\"input_text\",\"text\":\"[{\\\"type"
                 "\\\":\\\"text\\\"}]\"},{\"type\":\"input_text\",\"text\":\"[video left out: the Responses API has no "
                 "such content]\"}]}]"));

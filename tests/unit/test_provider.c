@@ -13,6 +13,7 @@ struct scene {
     int            status;
     const char    *type, *body;
     size_t         repeat; /* the body so many times */
+    bool           old;    /* a transport from before `drain` */
     unsigned       sent, read, closed, drained;
     struct wb_buf  head, asked;
     size_t         max_bytes;
@@ -71,19 +72,19 @@ static void scene_drain(struct upp_http_call *c)
 static int play(struct scene *s, const char *provider, struct upp_provider_opts o, const struct upp_request *req,
                 struct wb_buf *said)
 {
-    const struct upp_transport                     via    = {.size  = sizeof via,
-                                                             .arg   = s,
-                                                             .send  = scene_send,
-                                                             .head  = scene_head,
-                                                             .read  = scene_read,
-                                                             .close = scene_close,
-                                                             .drain = scene_drain};
-    struct upp_part                                part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
-    const struct upp_message                       m      = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
-    const struct upp_message                      *list[] = {&m};
-    struct upp_request                             plain  = {.messages = list, .n_messages = 1, .attempt = 1};
-    UPP_CLEANUP(upp_model_freep) struct upp_model *model  = NULL;
-    UPP_CLEANUP(upp_step_closep) struct upp_step  *step   = NULL;
+    const struct upp_transport via    = {.size  = s->old ? offsetof(struct upp_transport, drain) : sizeof via,
+                                         .arg   = s,
+                                         .send  = scene_send,
+                                         .head  = scene_head,
+                                         .read  = scene_read,
+                                         .close = scene_close,
+                                         .drain = scene_drain};
+    struct upp_part            part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    const struct upp_message   m      = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    const struct upp_message  *list[] = {&m};
+    struct upp_request         plain  = {.messages = list, .n_messages = 1, .attempt = 1};
+    UPP_CLEANUP(upp_model_freep) struct upp_model *model = NULL;
+    UPP_CLEANUP(upp_step_closep) struct upp_step  *step  = NULL;
     struct upp_step_event                          ev;
     o.size      = sizeof o;
     o.api_key   = o.api_key ? o.api_key : "sk-secret-key";
@@ -211,6 +212,30 @@ TEST(provider_answers_have_a_limit)
     CHECK_INT(play(&body, "ollama", (struct upp_provider_opts){.max_answer = 4096}, &whole, NULL), -UPP_ELIMIT);
     CHECK(body.read < 200);
     ALWAYS(body.sent == body.closed && long_event.sent == long_event.closed);
+}
+
+/* The largest number is no limit. */
+TEST(provider_limits_may_be_none)
+{
+    struct upp_part                       part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    const struct upp_message              m      = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    const struct upp_message             *list[] = {&m};
+    const struct upp_provider_opts        most   = {.max_answer = SIZE_MAX, .max_event = SIZE_MAX};
+    WB_CLEANUP(wb_buf_done) struct wb_buf said   = WB_BUF(4096);
+    WB_CLEANUP(scene_done) struct scene   s      = {.status = 200, .type = "application/x-ndjson", .body = done};
+    WB_CLEANUP(scene_done) struct scene   w      = {.status = 200, .type = "application/json", .body = done};
+    const struct upp_request              whole  = {.messages = list, .n_messages = 1, .whole = true};
+    CHECK_INT(play(&s, "ollama", most, NULL, &said), 0);
+    CHECK_INT(play(&w, "ollama", most, &whole, &said), 0);
+    CHECK_STR(wb_buf_str(&said), UPP_STR("hihi"));
+}
+
+TEST(provider_uses_no_member_that_an_old_transport_lacks)
+{
+    WB_CLEANUP(scene_done)
+    struct scene s = {.status = 200, .type = "application/x-ndjson", .body = done, .repeat = 50, .old = true};
+    CHECK_INT(play(&s, "ollama", (struct upp_provider_opts){0}, NULL, NULL), 0);
+    CHECK(s.read == 1 && s.drained == 0 && s.closed == 1);
 }
 
 /* An error's body of any length: its beginning is enough. */

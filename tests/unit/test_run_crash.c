@@ -278,6 +278,50 @@ TEST_WITH(crash_at_every_commit_of_a_plan, .no_torture = swept, .seconds = 300)
     CHECK(sweep(&planed) >= 24);
 }
 
+/* Groups: what is alone, what comes after what, what waits between them. */
+static const struct stage in_order = {
+    .script = SCRIPT(
+        REPLY(CALL("m1", "then") "," CALL("m2", "note") "," CALL("m3", "pick") "," CALL("m4", "maybe")) "," REPLY(
+            CALL("m5", "alone") "," CALL("m6", "block") "," CALL("m7", "ask_helper") "," CALL(
+                "m8", "alone")) "," REPLY(TEXT("So it is."))),
+    .helper = SCRIPT(REPLY(CALL("h1", "maybe") "," CALL("h2", "then") "," CALL("h3", "note")) "," REPLY(TEXT("Yes."))),
+    .picker = SCRIPT(REPLY(TEXT("Picked."))),
+    .act    = lives,
+};
+
+/* covers: UAP-2.6 */
+TEST_WITH(crash_at_every_commit_between_groups, .no_torture = swept, .seconds = 300)
+{
+    uint64_t n = 1, deaths = 0;
+    for (struct stage st = in_order;; n++) {
+        st           = in_order;
+        st.applies   = n % 2;
+        st.deaths[0] = (n + 1) / 2;
+        CHECK(plays(&st));
+        deaths += st.died;
+        if (!st.died)
+            break;
+    }
+    CHECK(deaths >= 30);
+    printf("# %llu deaths\n", (unsigned long long)deaths);
+}
+
+TEST_WITH(crash_again_between_groups, .no_torture = swept, .seconds = 300)
+{
+    uint64_t twice = 0;
+    for (uint64_t first = 2; first < 24; first += 2)
+        for (uint64_t second = 1; second < 12; second += 2) {
+            struct stage st = in_order;
+            st.applies      = (first / 2 + second / 2) % 2;
+            st.deaths[0]    = first;
+            st.deaths[1]    = second;
+            CHECK(plays(&st));
+            twice += st.died == 2;
+        }
+    CHECK(twice >= 30);
+    printf("# %llu times two deaths\n", (unsigned long long)twice);
+}
+
 TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
 {
     uint64_t twice = 0;
@@ -302,27 +346,35 @@ TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
 /* Three steps at the same time: one with a child, one that waits for the client, one that fails. Then a new plan of two
  * that are done at the same time again. */
 static const struct stage waves = {
-    .script =
-        "{\"replies\":[" PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON("a", CALL("a1", "note") "," CALL("a2", "ask_helper")) "," ON("b", CALL("b1", "pick") "," CALL("b2", "danger")) "," ON("c", CALL("c1", "fails")) "," PLAN(
-            STEP("d", "\"a\"") "," STEP(
-                "e",
-                "")) "," ON("d",
-                            CALL("d1",
-                                 "again")) "," ON("e",
-                                                  TEXT(
-                                                      "e is done.")) "," AFTER("note",
-                                                                               TEXT(
-                                                                                   "a is done.")) "," AFTER("pick",
-                                                                                                            TEXT(
-                                                                                                                "b is "
-                                                                                                                "done"
-                                                                                                                ".")) "," AFTER("again",
-                                                                                                                                TEXT(
-                                                                                                                                    "d is done.")) "," AFTER("ask_helper",
-                                                                                                                                                             TEXT(
-                                                                                                                                                                 "a is done too.")) "," AFTER("danger",
-                                                                                                                                                                                              TEXT(
-                                                                                                                                                                                                  "b too.")) "]}",
+    .script = "{\"replies\":[" PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON("a", CALL("a1", "note") "," CALL("a2", "ask_helper")) "," ON(
+        "b",
+        CALL("b1", "pick") "," CALL(
+            "b2",
+            "danger")) "," ON("c",
+                              CALL(
+                                  "c1",
+                                  "fails")) "," PLAN(STEP("d",
+                                                          "\"a\"") "," STEP("e",
+                                                                            "")) "," ON("d",
+                                                                                        CALL(
+                                                                                            "d1",
+                                                                                            "again")) "," ON("e",
+                                                                                                             TEXT(
+                                                                                                                 "e is "
+                                                                                                                 "done"
+                                                                                                                 ".")) "," AFTER("note",
+                                                                                                                                 TEXT(
+                                                                                                                                     "a is done.")) "," AFTER("pick",
+                                                                                                                                                              TEXT(
+                                                                                                                                                                  "b is "
+                                                                                                                                                                  "done"
+                                                                                                                                                                  ".")) "," AFTER("again",
+                                                                                                                                                                                  TEXT(
+                                                                                                                                                                                      "d is done.")) "," AFTER("ask_helper",
+                                                                                                                                                                                                               TEXT(
+                                                                                                                                                                                                                   "a is done too.")) "," AFTER("danger",
+                                                                                                                                                                                                                                                TEXT(
+                                                                                                                                                                                                                                                    "b too.")) "]}",
     .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
     .strategy = &weft_strategy_plan,
     .act      = lives,
@@ -347,6 +399,27 @@ TEST_WITH(crash_again_while_waves_recover, .no_torture = swept, .seconds = 300)
             twice += st.died == 2;
         }
     CHECK(twice >= 30);
+}
+
+/* A handoff, by which the helper goes on and hands over to itself once more: at every commit. */
+TEST_WITH(crash_while_handing_over, .no_torture = swept, .seconds = 300)
+{
+    static const struct stage handing = {
+        .script = SCRIPT(REPLY(TEXT("Wait.") "," CALL("m1", "note") "," CALL("m2", "pass_on"))),
+        .helper = SCRIPT(REPLY(CALL("h1", "note")) "," REPLY(CALL("h2", "pass_on")) "," REPLY(TEXT("Helped."))),
+        .act    = lives,
+    };
+    uint64_t deaths = 0;
+    for (uint64_t n = 1;; n++) {
+        struct stage st = handing;
+        st.applies      = n % 2;
+        st.deaths[0]    = (n + 1) / 2;
+        CHECK(plays(&st));
+        deaths += st.died;
+        if (!st.died)
+            break;
+    }
+    CHECK(deaths >= 14);
 }
 
 /* ---- Found before

@@ -6,11 +6,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/defs.h"
 #include "support/calls.h"
 #include "support/certs.h"
 #include "support/faults.h"
 #include "support/fibers.h"
+#include "upp/http_curl_call.h"
 
 /* ---- The table ----------------------------------------------------------------------------------------------------
  */
@@ -165,6 +167,7 @@ struct world {
     struct upp_http *http;
     char             slow[100], quick[100], hang[100];
     unsigned         whole, stopped;
+    int              failed;
 };
 
 static const struct faults_step quick[] = {SEND("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")};
@@ -258,6 +261,34 @@ static WEFT_SUSPENDS int in_time(void *arg, struct upp_err *err)
     return r == -UPP_ETIMEOUT ? 0 : r;
 }
 
+static WEFT_SUSPENDS int one_failed(void *arg, struct upp_err *err)
+{
+    struct world           *w = arg;
+    struct upp_http_request q = {.url = wb_cstr(w->hang), .head_ms = UPP_FOREVER};
+    CALLED(got);
+    w->failed = call_http(w->http, &q, &w->w, &got, err);
+    return 0;
+}
+
+/* All calls fail at once, by the doing of one that does not lead: the leader hears of it too, and does not wait for its
+ * own time to pass. */
+static WEFT_SUSPENDS int leader_is_told(void *arg, struct upp_err *err)
+{
+    struct world                                   *w   = arg;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    TRY(weft_scope_spawn(&all, "leads", one_failed, w, NULL, err));
+    do /* until libcurl wants nothing any more, or it has failed: a fault was injected */
+        TRY(weft_sleep_ms(1, err));
+    while (w->http->crowd.leader && w->http->timer_at < wb_mono_ms() + 5000);
+    if (!w->http->crowd.leader)
+        return weft_scope_join(&all, err);
+    w->http->lost = true; /* as if the kernel had not taken a socket */
+    upp__curl_settle(w->http);
+    TRY(weft_scope_join(&all, err));
+    FAIL_UNLESS(w->failed == -UPP_ENOMEM);
+    return 0;
+}
+
 static int run_world(weft_fn *fn, struct upp_err *err)
 {
     FAULTS_SERVER(s, FAULTS_REPLY_AT("/slow", slow), FAULTS_REPLY_AT("/hang", hang), FAULTS_REPLY(quick));
@@ -288,6 +319,12 @@ TEST(run_wait_another_leads_when_the_leader_goes)
     int            r   = run_world(leaders_go, &err);
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
+}
+
+TEST(run_wait_a_leader_hears_that_all_have_failed)
+{
+    struct upp_err err = {0};
+    CHECK_INT(run_world(leader_is_told, &err), 0);
 }
 
 TEST(run_wait_a_deadline_of_the_fiber_ends_a_call)

@@ -294,6 +294,38 @@ TEST(stream_events_as_json)
     }
 }
 
+static int refuse_max(void *arg, int max, struct upp_err *err)
+{
+    (void)arg;
+    return upp_fail(err, UPP_ELIMIT, "%d is enough", max);
+}
+
+/* An answer that came whole is told of whole, also when it asks for one round too many, or for too many tools. */
+TEST(stream_failure_after_an_answer_comes_after_its_end)
+{
+    struct upp_err   err = {0};
+    struct upp_event ev;
+    unsigned         starts = 0, stops = 0;
+    int              r;
+    UPP_CLEANUP(upp_model_freep)
+    struct upp_model *model = llm_script("{\"replies\":[{\"parts\":[{\"tool_call\":{\"name\":\"x\"}}]},"
+                                         "{\"parts\":[{\"tool_call\":{\"name\":\"x\"}}]}]}");
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm    = NULL;
+    UPP_CLEANUP(upp_stream_closep) struct upp_stream *stream = NULL;
+    CHECK(model && upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1,
+                                        .strategy = {.max_iterations = 1, .on_max_iterations = refuse_max}),
+                               &llm, &err) >= 0);
+    CHECK(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("x")), &stream, &err) >= 0);
+    while ((r = upp_stream_next(stream, &ev, &err)) > 0) {
+        starts += ev.type == UPP_MESSAGE_START;
+        stops += ev.type == UPP_MESSAGE_STOP;
+    }
+    CHECK_INT(r, -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("1 is enough"));
+    CHECK_INT(starts, 2);
+    CHECK_INT(stops, 2);
+}
+
 /* ---- Trying again -------------------------------------------------------------------------------------------------
  */
 

@@ -49,6 +49,25 @@ TEST(thread_takes_messages_and_gives_them_back)
 }
 
 /* covers: UPP-5 */
+/* thread.push(...thread.messages): what is pushed may be its own. */
+TEST(thread_takes_its_own_messages)
+{
+    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
+    const struct upp_message                        *list;
+    size_t                                           n;
+    CHECK_INT(upp_thread_new(&t, NULL), 0);
+    CHECK_INT(upp_thread_user(t, UPP_STR("one"), NULL), 0);
+    CHECK_INT(upp_thread_assistant(t, UPP_STR("two"), NULL), 0);
+    for (size_t had = 2; had < 64; had *= 2) {
+        list = upp_thread_messages(t, &n);
+        CHECK_INT(n, had);
+        CHECK_INT(upp_thread_push(t, list, n, NULL), 0);
+    }
+    list = upp_thread_messages(t, &n);
+    for (size_t i = 0; i < n; i++)
+        CHECK_STR(list[i].parts[0].text, i % 2 ? UPP_STR("two") : UPP_STR("one"));
+}
+
 TEST(thread_slices_as_javascript_does)
 {
     static const struct {

@@ -58,6 +58,9 @@ TEST(tool_parameters_refused)
         {"{a: string[}", -UPP_EINVALID, "parameters: expected "},
         {"{} x", -UPP_EINVALID, "parameters: expected the end at byte 3"},
         {"{\"a\":}", -UPP_EINVALID, "parameters: "},
+        {"{a: string, b: any, a?: integer}", -UPP_EINVALID,
+         "parameters: expected a name that is not there yet at byte 20"},
+        {"{a: {b: any, b: any}}", -UPP_EINVALID, "parameters: expected a name that is not there yet at byte 13"},
         {"{a:{a:{a:{a:{a:{a:{a:{a:{a:{a:{a:{a:{a:{a:{a:{a:{a:{a:string}}}}}}}}}}}}}}}}}}", -UPP_ELIMIT,
          "parameters: nested deeper than 16"},
     };
@@ -71,6 +74,25 @@ TEST(tool_parameters_refused)
         CHECK_INT(r, rows[i].r);
         test_note("%s", err.msg);
         CHECK(strncmp(err.msg, rows[i].says, strlen(rows[i].says)) == 0);
+    }
+}
+
+TEST(tool_parameters_have_a_limit)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf form = WB_BUF(1u << 16);
+    for (int n = 1024; n <= 1025; n++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+        struct upp_err                            err = {0};
+        struct upp_str                            got = {0};
+        wb_buf_clear(&form);
+        wb_buf_addc(&form, '{');
+        for (int i = 0; i < n; i++)
+            wb_buf_addf(&form, "a%d: any, ", i);
+        wb_buf_addc(&form, '}');
+        CHECK_INT(wb_buf_check(&form, NULL), 0);
+        int r = upp__parameters(&a, wb_buf_str(&form), &got, &err);
+        CHECK_INT(r, n > 1024 ? -UPP_ELIMIT : 0);
+        CHECK(n == 1024 || strcmp(err.msg, "parameters: more than 1024 in one object") == 0);
     }
 }
 

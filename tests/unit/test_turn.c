@@ -65,6 +65,15 @@ TEST(turn_json_takes_what_the_reference_writes)
     CHECK_INT(turn->cycles[0].input, 5);
 }
 
+/* A number is no reason to make as much of anything: no more cycles than messages. */
+TEST(turn_json_of_many_cycles_stays_small)
+{
+    struct upp_err                               err  = {0};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    CHECK(upp_turn_from_json(UPP_STR("{\"messages\":[" USER "," SAID "],\"cycles\":99999999999}"), &turn, &err) >= 0);
+    CHECK_INT(turn->n_cycles, 2);
+}
+
 TEST(turn_json_names_what_is_wrong)
 {
     static const struct {

@@ -73,12 +73,6 @@ static void begin(struct upp__body *b, const char *role)
     upp__put_open(b, "content", '[');
 }
 
-static void put_block(struct upp__body *b, const char *type)
-{
-    wj_write_open(&b->w, '{');
-    upp__put(b, "type", wb_cstr(type));
-}
-
 /* The members of an image or a document that is not refused. */
 static void put_media(struct upp__body *b, uint8_t kind, const struct upp_media *m)
 {
@@ -107,10 +101,9 @@ static void put_shown(struct upp__body *b, yyjson_val *blocks)
             why = upp__anthropic_refuses(s.kind, &s.media);
         if (s.kind == UPP_PART_TEXT && is_blank(s.text))
             continue;
-        put_block(b, s.kind == UPP_PART_TEXT || why ? "text" : s.kind == UPP_PART_IMAGE ? "image" : "document");
+        upp__put_typed(b, s.kind == UPP_PART_TEXT || why ? "text" : s.kind == UPP_PART_IMAGE ? "image" : "document");
         if (why) { /* the tool has run: the model had better know that there was something */
-            upp__lose(b, upp__kind_name(s.kind), why);
-            upp__put(b, "text", wb_arena_printf(b->arena, "[left out, %.*s: %s]", UPP_FMT(s.media.mime), why));
+            upp__put(b, "text", upp__left_out(b, s.kind, why));
         } else if (s.kind == UPP_PART_TEXT)
             upp__put(b, "text", s.text);
         else
@@ -125,7 +118,7 @@ static void put_result(struct upp__body *b, const struct upp_part *p, yyjson_val
     yyjson_val    *value = upp__look(b, p->text);
     struct upp_str text  = upp__is_blocks(value) ? (struct upp_str){0} : upp__result_text(b->arena, p->text);
     begin(b, user);
-    put_block(b, "tool_result");
+    upp__put_typed(b, "tool_result");
     upp__put(b, "tool_use_id", fit_id(b, p->id));
     if (!text.p)
         put_shown(b, value);
@@ -168,7 +161,7 @@ static void put_user(struct upp__body *b, size_t at, unsigned kinds)
             return;
         }
         begin(b, user);
-        put_block(b, p->kind == UPP_PART_TEXT ? "text" : p->kind == UPP_PART_IMAGE ? "image" : "document");
+        upp__put_typed(b, p->kind == UPP_PART_TEXT ? "text" : p->kind == UPP_PART_IMAGE ? "image" : "document");
         if (p->kind == UPP_PART_TEXT)
             upp__put(b, "text", p->text);
         else
@@ -229,13 +222,13 @@ static void put_text(struct upp__body *b, struct upp_str text, bool last)
 {
     while (last && wb_str_trim(wb_str_sub(text, text.n - 1, 1)).n == 0)
         text.n--;
-    put_block(b, "text");
+    upp__put_typed(b, "text");
     upp__put(b, "text", text);
 }
 
 static void put_call(struct upp__body *b, const struct upp_part *p)
 {
-    put_block(b, "tool_use");
+    upp__put_typed(b, "tool_use");
     upp__put(b, "id", fit_id(b, p->id));
     upp__put(b, "name", p->name);
     wj_write_name(&b->w, UPP_STR("input"));
@@ -261,6 +254,10 @@ static void put_assistant(struct upp__body *b, size_t at)
             upp__lose(b, upp__kind_name(p->kind),
                       p->kind == UPP_PART_REASONING ? "it does not have Anthropic's signature"
                                                     : "Anthropic takes this from users alone");
+            continue;
+        }
+        if (p->kind == UPP_PART_CALL && !upp__is_said_call(b, p)) {
+            upp__lose_call(b);
             continue;
         }
         if (!is_said(p, ~0u))
@@ -295,37 +292,26 @@ static void put_messages(struct upp__body *b)
 
 /* ---- The body --------------------------------------------------------------------------------------------------- */
 
-static void put_tools(struct upp__body *b)
+static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
-    yyjson_val *native = upp__get(b->params, "tools"), *tool;
-    size_t      i, n;
-    if (!b->req->n_tools && !native)
-        return;
-    upp__put_open(b, "tools", '[');
-    for (size_t t = 0; t < b->req->n_tools; t++) {
-        const struct upp_tool_spec *spec = &b->req->tools[t];
-        wj_write_open(&b->w, '{');
-        upp__put(b, "name", spec->name);
-        if (spec->description.n)
-            upp__put(b, "description", spec->description);
-        wj_write_name(&b->w, UPP_STR("input_schema"));
-        upp__write_json(&b->w, b->arena, spec->parameters.n ? spec->parameters : UPP_STR("{\"type\":\"object\"}"));
-        put_metadata(b, spec->metadata, NULL);
-        wj_write_close(&b->w, '}');
-    }
-    yyjson_arr_foreach(native, i, n, tool) wj_write_value(&b->w, tool);
-    wj_write_close(&b->w, ']');
+    wj_write_open(&b->w, '{');
+    upp__put(b, "name", t->name);
+    if (t->description.n)
+        upp__put(b, "description", t->description);
+    wj_write_name(&b->w, UPP_STR("input_schema"));
+    upp__write_json(&b->w, b->arena, t->parameters.n ? t->parameters : UPP_STR("{\"type\":\"object\"}"));
+    put_metadata(b, t->metadata, NULL);
+    wj_write_close(&b->w, '}');
 }
 
 /* What params say of the output, and the structure where they say nothing of the format. */
 static void put_output(struct upp__body *b)
 {
-    static const char *const none[] = {NULL};
-    yyjson_val              *said   = upp__get(b->params, "output_config");
+    yyjson_val *said = upp__get(b->params, "output_config");
     if (!said && !b->req->structure.p)
         return;
     upp__put_open(b, "output_config", '{');
-    upp__put_rest(b, said, none);
+    upp__put_all(b, said);
     if (b->req->structure.p && !upp__get(said, "format")) {
         upp__put_open(b, "format", '{');
         upp__put(b, "type", UPP_STR("json_schema"));
@@ -363,7 +349,7 @@ static void put_body(struct upp__body *b)
     if (!is_blank(b->req->system) && !upp__get(b->params, "system"))
         upp__put(b, "system", b->req->system);
     put_messages(b);
-    put_tools(b);
+    upp__put_tools(b, put_tool);
     put_output(b);
     if (!upp__get(b->params, "container"))
         put_container(b);
@@ -373,49 +359,28 @@ static void put_body(struct upp__body *b)
     wj_write_close(&b->w, '}');
 }
 
-/* params go to the vendor as they are; but what of them has to be put together with ours must have its shape. */
-static int check_params(const struct upp__body *b)
-{
-    yyjson_val *tools = upp__get(b->params, "tools"), *output = upp__get(b->params, "output_config");
-    if (upp__get(b->params, "messages"))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'messages' are made of the request's own messages");
-    if (tools && !yyjson_is_arr(tools))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'tools' is an array");
-    if (output && !yyjson_is_obj(output))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'output_config' is an object");
-    return 0;
-}
-
 /* The key goes as the version wants it: versions are dates. */
 static int put_headers(const struct upp__vendor *v, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp_str version = v->api_version.n ? v->api_version : UPP_STR("2023-06-01");
     bool bearer = wb_str_cmp(version, UPP_STR("2026-10-21")) >= 0;
-    if (v->auth.n) {
-        bearer = wb_str_eq(v->auth, UPP_STR("bearer"));
-        if (!bearer && !wb_str_eq(v->auth, UPP_STR("x-api-key")))
-            return upp_fail(err, UPP_EINVALID, "auth '%.*s': there are 'x-api-key' and 'bearer'", UPP_FMT(v->auth));
-    }
     upp__header(out, "content-type", UPP_STR("application/json"));
     upp__header(out, "anthropic-version", version);
-    if (key.p && bearer)
-        upp__headerf(out, "authorization", "Bearer %.*s", UPP_FMT(key));
-    else if (key.p)
-        upp__header(out, "x-api-key", key);
-    return 0;
+    return upp__put_key(out, v, key, bearer ? "bearer" : "x-api-key", bearer ? "x-api-key" : "bearer", err);
 }
 
 static int write_request(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
                          struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp__body b;
-    int              r = upp__body_init(&b, v, req, out, err);
-    if (r == 0)
-        r = check_params(&b);
+    int              r = upp__body_init(&b, v, req, out, "messages", err);
     if (r == 0)
         r = put_headers(v, key, out, err);
     if (r < 0)
         return r;
+    yyjson_val *output = upp__get(b.params, "output_config");
+    if (output && !yyjson_is_obj(output))
+        return upp_fail(err, UPP_EINVALID, "params: 'output_config' is an object");
     out->url = upp__endpoint(out->arena, v->base_url, UPP_STR("/v1/messages"));
     put_body(&b);
     return upp__body_check(&b);

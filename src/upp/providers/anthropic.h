@@ -22,8 +22,9 @@ struct upp__anthropic_block;
 /* What a reader knows of the answer so far. */
 struct upp__anthropic_own {
     WB_VEC(struct upp__anthropic_block) blocks;
-    struct upp_str model, stop_reason;                     /* in keep */
-    yyjson_val    *usage;                                  /* in keep: the newest of each count */
+    size_t         held;               /* 1 + the index of a call that has ended and has said no arguments; 0: none */
+    struct upp_str model, stop_reason; /* in keep */
+    yyjson_val    *usage;              /* in keep: the newest of each count */
     struct upp_str stop_sequence, stop_details, container; /* in keep, as JSON; no text: not said */
     struct wb_buf  json; /* what is being written, for a moment; at the end the metadata */
 };
@@ -34,15 +35,14 @@ int  upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_va
 int  upp__anthropic_block_delta(struct upp__reader *r, uint64_t index, yyjson_val *delta,
                                 struct upp_err *err) UPP_MUST_CHECK;
 void upp__anthropic_block_stop(struct upp__reader *r, uint64_t index); /* of one that is not open: nothing */
-void upp__anthropic_blocks_stop(struct upp__reader *r);                /* all that are open */
+void upp__anthropic_blocks_stop(struct upp__reader *r, bool cut);      /* all that are open; `cut`: so is the last */
 
 /* The member "raw", where texts and calls do not say it all. */
 void upp__anthropic_blocks_write(struct upp__reader *r, struct wj_writer *w);
 void upp__anthropic_blocks_free(struct upp__reader *r);
 
-/* The reader's buffer, empty; and a value as JSON in r->keep. */
+/* The reader's buffer, empty. */
 struct wb_buf *upp__anthropic_fresh(struct upp__reader *r);
-struct upp_str upp__anthropic_keep(struct upp__reader *r, yyjson_val *v);
 
 /* ---- anthropic_read.c: answers ---- */
 

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "upp/providers/anthropic.h"
+#include "upp/providers/mint.h"
 
 enum { MAX_BLOCKS = 4096 };
 
@@ -61,15 +62,6 @@ struct wb_buf *upp__anthropic_fresh(struct upp__reader *r)
     return b;
 }
 
-struct upp_str upp__anthropic_keep(struct upp__reader *r, yyjson_val *v)
-{
-    struct wb_buf *out = upp__anthropic_fresh(r);
-    int            e   = v ? wj_write(v, out, NULL) : 0;
-    if (e < 0)
-        r->failed = e;
-    return v && e == 0 ? wb_arena_dup(&r->keep, wb_buf_str(out)) : (struct upp_str){0};
-}
-
 static struct member *member_of(struct upp__reader *r, struct upp__anthropic_block *b, size_t i)
 {
     if (!b->members[i] && (b->members[i] = wb_new(&r->keep, struct member)))
@@ -80,7 +72,7 @@ static struct member *member_of(struct upp__reader *r, struct upp__anthropic_blo
 /* A citation among the others. */
 static void push(struct upp__reader *r, struct wb_buf *items, yyjson_val *item)
 {
-    struct upp_str json = upp__anthropic_keep(r, item);
+    struct upp_str json = upp__json_text(&r->keep, item);
     if (items->n)
         wb_buf_addc(items, ',');
     wb_buf_add(items, json);
@@ -99,9 +91,9 @@ static void begin_adding(struct member *m, const struct delta *d, struct upp_str
 static int add(struct upp__reader *r, struct upp__anthropic_block *b, const struct delta *d, yyjson_val *value,
                struct upp_err *err)
 {
-    struct member *m    = member_of(r, b, (size_t)(d - deltas));
-    struct upp_str text = yyjson_is_str(value) ? wj_text(value) : (struct upp_str){0};
-    if (!m || (!text.p && d->how != PUSH))
+    struct upp_str text = upp__str(value);
+    struct member *m    = text.p || d->how == PUSH ? member_of(r, b, (size_t)(d - deltas)) : NULL;
+    if (!m) /* nothing, or no memory for it */
         return upp__check(r, err);
     if (!m->added)
         begin_adding(m, d, (struct upp_str){0});
@@ -178,15 +170,14 @@ static void take_apart(struct upp__reader *r, struct upp__anthropic_block *b, yy
             i++;
         struct member *m = i < MEMBERS ? member_of(r, b, i) : NULL;
         if (m)
-            m->start = upp__anthropic_keep(r, value);
+            m->start = upp__json_text(&r->keep, value);
         if (i == MEMBERS || b->exact) {
             wj_write_name(&w, wj_text(name));
             wj_write_value(&w, value);
         }
     }
     int e = wj_writer_check(&w);
-    if (e < 0)
-        r->failed = e;
+    upp__note(r, e);
     b->head = wb_arena_dup(&r->keep, wb_buf_str(&head));
 }
 
@@ -212,6 +203,24 @@ static struct upp__anthropic_block *find_block(struct upp__anthropic_own *own, u
     return NULL;
 }
 
+static void say_held(struct upp__reader *r, bool cut)
+{
+    struct upp__anthropic_own *own = own_of(r);
+    if (!own->held)
+        return;
+    struct upp__anthropic_block *b     = &own->blocks.p[own->held - 1];
+    struct member               *input = b->members[INPUT];
+    struct upp_str               args  = input ? input->start : (struct upp_str){0};
+    own->held                          = 0;
+    if (!wb_str_starts(args, UPP_STR("{")))
+        args = UPP_STR("{}");
+    if (cut)
+        upp__say_cut(r, b->part, args);
+    else
+        upp__say_delta(r, b->part, args);
+    upp__say_close(r, b->part);
+}
+
 int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val *block, bool exact,
                                struct upp_err *err)
 {
@@ -225,27 +234,31 @@ int upp__anthropic_block_start(struct upp__reader *r, uint64_t index, yyjson_val
         return own->blocks.n >= MAX_BLOCKS ? upp_fail(err, UPP_ELIMIT, "an answer of more than %d blocks", MAX_BLOCKS)
                                            : upp_fail(err, UPP_ENOMEM, "no memory for a block of the answer");
     b.plain = is_plain(b.says, block);
+    say_held(r, false);
     take_apart(r, &b, block);
     if (b.says) {
-        bool call = b.says == UPP_PART_CALL;
-        b.part    = upp__say_part(r, b.says, call ? upp__get_str(block, "id") : (struct upp_str){0},
-                               call ? upp__get_str(block, "name") : (struct upp_str){0});
+        bool           call = b.says == UPP_PART_CALL;
+        struct upp_str id   = call ? upp__get_str(block, "id") : (struct upp_str){0};
+        if (call && !id.n) /* of a server that speaks this API, and not all of it */
+            id = upp__mint_told(r, own->blocks.n);
+        b.part = upp__say_part(r, b.says, id, call ? upp__get_str(block, "name") : (struct upp_str){0});
     }
     say_start(r, &b, block);
     own->blocks.p[own->blocks.n++] = b;
     return upp__check(r, err);
 }
 
-/* A call without arguments, or with all of them in its start: they are still to be said. */
+/* A call without deltas has no arguments, or all of them in its start; or it was cut before them, which nobody knows
+ * before another block begins or the message ends. */
 static void end_block(struct upp__reader *r, struct upp__anthropic_block *b)
 {
-    struct member *input = b->members[INPUT];
-    b->open              = false;
+    struct upp__anthropic_own *own   = own_of(r);
+    struct member             *input = b->members[INPUT];
+    b->open                          = false;
     if (b->says == UPP_PART_CALL && !(input && input->bytes.n)) {
-        bool said = input && input->start.n && input->start.p[0] == '{';
-        upp__say_delta(r, b->part, said ? input->start : UPP_STR("{}"));
-    }
-    if (b->says)
+        say_held(r, false);
+        own->held = 1 + (size_t)(b - own->blocks.p);
+    } else if (b->says)
         upp__say_close(r, b->part);
 }
 
@@ -268,12 +281,13 @@ void upp__anthropic_block_stop(struct upp__reader *r, uint64_t index)
         end_block(r, b);
 }
 
-void upp__anthropic_blocks_stop(struct upp__reader *r)
+void upp__anthropic_blocks_stop(struct upp__reader *r, bool cut)
 {
     struct upp__anthropic_own *own = own_of(r);
     for (size_t i = 0; i < own->blocks.n; i++)
         if (own->blocks.p[i].open)
             end_block(r, &own->blocks.p[i]);
+    say_held(r, cut);
 }
 
 /* ---- The way back ----------------------------------------------------------------------------------------------- */
@@ -329,4 +343,5 @@ void upp__anthropic_blocks_free(struct upp__reader *r)
             if (own->blocks.p[i].members[k])
                 wb_buf_done(&own->blocks.p[i].members[k]->bytes);
     wb_vec_done(&own->blocks);
+    own->held = 0;
 }

@@ -11,6 +11,8 @@
 #include "base/str.h"
 #include "upp/providers/anthropic.h"
 
+enum { MAX_COUNTS = 256 }; /* of usage */
+
 static struct upp__anthropic_own *own_of(struct upp__reader *r)
 {
     return r->own;
@@ -73,9 +75,17 @@ static uint8_t stop_of(struct upp_str reason)
     return UPP_STOP_END;
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
+/* Nothing at all was said. */
+static int filtered(struct upp__reader *r, struct upp_err *err)
 {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+    struct upp_str      json = own_of(r)->stop_details;
+    yyjson_val         *why  = NULL;
+    struct upp__trouble t    = {.type = own_of(r)->stop_reason, .code = UPP_STR("content_filter")};
+    if (json.p && wj_read(&r->scratch, json, NULL, &why, NULL) == 0)
+        t.message = upp__get_str(why, "explanation");
+    if (!t.message.n)
+        t.message = UPP_STR("the answer was filtered");
+    return upp__trouble_fail(&t, (struct upp_str){0}, err);
 }
 
 static int say_end(struct upp__reader *r, struct upp_err *err)
@@ -84,12 +94,15 @@ static int say_end(struct upp__reader *r, struct upp_err *err)
     struct upp_usage           usage = {.output      = upp__get_u64(own->usage, "output_tokens"),
                                         .cache_read  = upp__get_u64(own->usage, "cache_read_input_tokens"),
                                         .cache_write = upp__get_u64(own->usage, "cache_creation_input_tokens")};
-    usage.input = sum(upp__get_u64(own->usage, "input_tokens"), sum(usage.cache_read, usage.cache_write));
-    upp__anthropic_blocks_stop(r);
+    usage.input  = upp__sum(upp__get_u64(own->usage, "input_tokens"), upp__sum(usage.cache_read, usage.cache_write));
+    uint8_t stop = stop_of(own->stop_reason);
+    if (stop == UPP_STOP_FILTER && !r->parts)
+        return filtered(r, err);
+    upp__anthropic_blocks_stop(r, upp__is_cut(stop));
     int e = write_metadata(r, err);
     if (e < 0)
         return e;
-    upp__say_end(r, stop_of(own->stop_reason), &usage, wb_buf_str(&own->json));
+    upp__say_end(r, stop, &usage, wb_buf_str(&own->json));
     return upp__check(r, err);
 }
 
@@ -104,16 +117,18 @@ static int take_usage(struct upp__reader *r, yyjson_val *now, struct upp_err *er
     yyjson_obj_iter            it = yyjson_obj_iter_with(own->usage);
     if (!yyjson_is_obj(now))
         return 0;
+    if (yyjson_obj_size(now) + yyjson_obj_size(own->usage) > MAX_COUNTS) /* each is looked for among the others */
+        return upp_fail(err, UPP_ELIMIT, "usage of more than %d counts", MAX_COUNTS);
     wj_writer_init(&w, upp__anthropic_fresh(r), err);
     wj_write_open(&w, '{');
     while ((name = yyjson_obj_iter_next(&it))) {
-        yyjson_val *newer = yyjson_obj_getn(now, wj_text(name).p, wj_text(name).n);
+        yyjson_val *newer = upp__member(now, wj_text(name));
         wj_write_name(&w, wj_text(name));
         wj_write_value(&w, newer && !yyjson_is_null(newer) ? newer : yyjson_obj_iter_get_val(name));
     }
     it = yyjson_obj_iter_with(now);
     while ((name = yyjson_obj_iter_next(&it)))
-        if (!yyjson_obj_getn(own->usage, wj_text(name).p, wj_text(name).n)) {
+        if (!upp__member(own->usage, wj_text(name))) {
             wj_write_name(&w, wj_text(name));
             wj_write_value(&w, yyjson_obj_iter_get_val(name));
         }
@@ -137,7 +152,7 @@ static void take_stop(struct upp__reader *r, yyjson_val *from)
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         yyjson_val *v = upp__get(from, rows[i].name);
         if (v && !yyjson_is_null(v))
-            *rows[i].ret = upp__anthropic_keep(r, v);
+            *rows[i].ret = upp__json_text(&r->keep, v);
     }
 }
 
@@ -162,20 +177,17 @@ static void read_trouble(yyjson_val *v, struct upp__trouble *t)
     yyjson_val *error = upp__get(v, "error");
     t->type           = upp__get_str(error, "type");
     t->code           = upp__get_str(upp__get(error, "details"), "error_code");
-    t->message        = upp__get_str(error, "message");
-    if (yyjson_is_str(error))
+    if (upp__get_str(error, "message").n)
+        t->message = upp__get_str(error, "message");
+    else if (yyjson_is_str(error))
         t->message = wj_text(error);
-    if (!t->message.p)
-        t->message = upp__get_str(v, "message");
     if (upp__get_str(v, "request_id").n)
         t->request_id = upp__get_str(v, "request_id");
 }
 
 void upp__anthropic_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
 {
-    yyjson_val *v = NULL;
-    if (wj_read(a, body, NULL, &v, NULL) == 0)
-        read_trouble(v, t);
+    read_trouble(upp__trouble_read(a, body, t), t);
 }
 
 static int fail_inside(yyjson_val *v, struct upp_err *err)
@@ -258,7 +270,8 @@ int upp__anthropic_event(struct upp__reader *r, const struct ww_frame *f, struct
     for (size_t i = 0; i < WB_LEN(events); i++)
         if (wb_str_eq(type, events[i].type))
             return events[i].on(r, v, err);
-    return 0; /* ping, and what is not known yet */
+    /* ping, and what is not known yet; what a proxy says in its own words has no type at all */
+    return !type.n && upp__get(v, "error") ? fail_inside(v, err) : 0;
 }
 
 int upp__anthropic_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)

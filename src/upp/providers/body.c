@@ -1,25 +1,35 @@
 /* upp/providers/body.c — a body being written, and blocks that results hold. */
 #include "upp/providers/body.h"
 
-#include "base/defs.h"
-#include "base/str.h"
+#include <stdio.h>
 
-enum { MAX_JSON = 64 << 20 }; /* of a result, or of what was kept */
+#include "base/defs.h"
+#include "base/err.h"
+#include "base/str.h"
 
 /* ---- A body --------------------------------------------------------------------------------------------------------
  */
 
+/* params go to the vendor as they are, but for what is put together with ours. */
+static int check_params(const struct upp__body *b, const char *messages)
+{
+    yyjson_val *tools = upp__get(b->params, "tools");
+    if (!yyjson_is_obj(b->params))
+        return upp_fail(b->err, UPP_EINVALID, "params is a JSON object");
+    if (upp__get(b->params, messages))
+        return upp_fail(b->err, UPP_EINVALID, "params: '%s' are made of the request's own messages", messages);
+    return !tools || yyjson_is_arr(tools) ? 0 : upp_fail(b->err, UPP_EINVALID, "params: 'tools' is an array");
+}
+
 int upp__body_init(struct upp__body *b, const struct upp__vendor *v, const struct upp_request *req,
-                   struct upp__outgoing *out, struct upp_err *err)
+                   struct upp__outgoing *out, const char *messages, struct upp_err *err)
 {
     *b = (struct upp__body){.vendor = v, .req = req, .arena = out->arena, .err = err};
     wj_writer_init(&b->w, &out->body, err);
     if (!req->params.n)
         return 0;
     int r = wj_read(b->arena, req->params, NULL, &b->params, err);
-    if (r < 0)
-        return upp_wrap(err, r, "params");
-    return yyjson_is_obj(b->params) ? 0 : upp_fail(err, UPP_EINVALID, "params is a JSON object");
+    return r < 0 ? upp_wrap(err, r, "params") : check_params(b, messages);
 }
 
 int upp__body_check(struct upp__body *b)
@@ -52,12 +62,45 @@ void upp__put_open(struct upp__body *b, const char *name, char bracket)
     wj_write_open(&b->w, bracket);
 }
 
+void upp__put_typed(struct upp__body *b, const char *type)
+{
+    wj_write_open(&b->w, '{');
+    upp__put(b, "type", wb_cstr(type));
+}
+
 static bool stands_in(const char *const *list, const yyjson_val *name)
 {
     for (; *list; list++)
         if (wj_named(name, wb_cstr(*list)))
             return true;
     return false;
+}
+
+void upp__put_all(struct upp__body *b, yyjson_val *object)
+{
+    static const char *const none[] = {NULL};
+    upp__put_rest(b, object, none);
+}
+
+void upp__put_some(struct upp__body *b, yyjson_val *object, const char *const *names)
+{
+    for (; *names; names++)
+        if (upp__get(object, *names))
+            upp__put_value(b, *names, upp__get(object, *names));
+}
+
+void upp__put_tools(struct upp__body *b, void (*put)(struct upp__body *b, const struct upp_tool_spec *t))
+{
+    yyjson_val     *native = upp__get(b->params, "tools"), *tool;
+    yyjson_arr_iter it     = yyjson_arr_iter_with(native);
+    if (!b->req->n_tools && !native)
+        return;
+    upp__put_open(b, "tools", '[');
+    for (size_t i = 0; i < b->req->n_tools; i++)
+        put(b, &b->req->tools[i]);
+    while ((tool = yyjson_arr_iter_next(&it)))
+        wj_write_value(&b->w, tool);
+    wj_write_close(&b->w, ']');
 }
 
 void upp__put_rest(struct upp__body *b, yyjson_val *object, const char *const *taken)
@@ -73,7 +116,7 @@ void upp__put_rest(struct upp__body *b, yyjson_val *object, const char *const *t
 
 yyjson_val *upp__look(struct upp__body *b, struct upp_str json)
 {
-    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = MAX_JSON};
+    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = UPP__JSON};
     yyjson_val               *v    = NULL;
     int                       r    = json.n ? wj_read(b->arena, json, &opts, &v, NULL) : 0;
     if (r == -UPP_ENOMEM) /* else the request would go out without it */
@@ -86,16 +129,39 @@ yyjson_val *upp__look_own(struct upp__body *b, struct upp_str metadata)
     return upp__get(upp__look(b, metadata), b->vendor->provider);
 }
 
+bool upp__is_said_call(const struct upp__body *b, const struct upp_part *call)
+{
+    if (!call->cut)
+        return true;
+    for (size_t i = b->message + 1; i < b->req->n_messages; i++) {
+        const struct upp_part *p = NULL;
+        while ((p = upp_part_next(b->req->messages[i], p, UPP_PARTS_RESULTS)))
+            if (wb_str_eq(p->id, call->id))
+                return true;
+    }
+    return false;
+}
+
 void upp__refuse(struct upp__body *b, const char *sentence)
 {
-    if (!b->w.failed && !b->w.out->failed)
-        wj_writer_fail(&b->w,
-                       upp_fail(b->err, UPP_EINVALID, "message %zu, part %zu: %s", b->message, b->part, sentence));
+    char where[64];
+    if (b->w.failed || b->w.out->failed)
+        return;
+    const struct upp_part *p = &b->req->messages[b->message]->parts[b->part];
+    wj_writer_fail(&b->w, upp_fail(b->err, UPP_EINVALID, "message %zu, part %zu (%s): %s", b->message, b->part,
+                                   upp__kind_name(p->kind), sentence));
+    (void)snprintf(where, sizeof where, "/messages/%zu/content/%zu", b->message, b->part);
+    wb_err_where(b->err, wb_cstr(where));
 }
 
 void upp__lose(struct upp__body *b, const char *what, const char *why)
 {
     upp__loss(b->req, b->message, b->part, what, why);
+}
+
+void upp__lose_call(struct upp__body *b)
+{
+    upp__lose(b, "call", "it was cut, and nobody answered it");
 }
 
 const char *upp__kind_name(uint8_t kind)
@@ -206,21 +272,32 @@ bool upp__is_blocks(yyjson_val *v)
     return yyjson_arr_size(v) > 0;
 }
 
-struct upp_str upp__blocks_text(struct wb_arena *a, yyjson_val *blocks)
+struct upp_str upp__left_out(struct upp__body *b, uint8_t kind, const char *why)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(MAX_JSON);
+    upp__lose(b, upp__kind_name(kind), why);
+    return wb_arena_printf(b->arena, "[%s left out: %s]", upp__kind_name(kind), why);
+}
+
+struct upp_str upp__blocks_text(struct upp__body *b, yyjson_val *blocks,
+                                const char *(*refused)(const struct upp__block *block))
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf all = WB_BUF(UPP__JSON);
     yyjson_arr_iter                       it  = yyjson_arr_iter_with(blocks);
     yyjson_val                           *item;
     struct upp__block                     block;
-    while ((item = yyjson_arr_iter_next(&it)))
-        if (upp__block_read(item, &block) && block.kind == UPP_PART_TEXT) {
-            if (all.n)
-                wb_buf_addc(&all, '\n');
-            wb_buf_add(&all, block.text);
-        }
-    if (all.failed && !a->failed)
-        a->failed = all.failed;
-    return wb_arena_dup(a, wb_buf_str(&all));
+    while ((item = yyjson_arr_iter_next(&it))) {
+        if (!upp__block_read(item, &block))
+            continue;
+        const char *why = block.kind == UPP_PART_TEXT ? NULL : refused(&block);
+        if (block.kind != UPP_PART_TEXT && !why)
+            continue;
+        if (all.n)
+            wb_buf_addc(&all, '\n');
+        wb_buf_add(&all, why ? upp__left_out(b, block.kind, why) : block.text);
+    }
+    if (all.failed && !b->arena->failed)
+        b->arena->failed = all.failed;
+    return wb_arena_dup(b->arena, wb_buf_str(&all));
 }
 
 /* ---- Values as text ------------------------------------------------------------------------------------------------
@@ -228,9 +305,9 @@ struct upp_str upp__blocks_text(struct wb_arena *a, yyjson_val *blocks)
 
 struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAX_JSON);
-    int                                   r = wj_write(v, &b, NULL);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(UPP__JSON);
+    int                                   r = v ? wj_write(v, &b, NULL) : 0;
     if (r < 0 && !a->failed)
         a->failed = r;
-    return r < 0 ? (struct upp_str){0} : wb_arena_dup(a, wb_buf_str(&b));
+    return !v || r < 0 ? (struct upp_str){0} : wb_arena_dup(a, wb_buf_str(&b));
 }

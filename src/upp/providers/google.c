@@ -74,12 +74,11 @@ static void put_tools(struct upp__body *b)
 /* What params say of it, then what a structure needs and they do not say. */
 static void put_config(struct upp__body *b)
 {
-    static const char *const none[] = {NULL};
-    yyjson_val              *given  = upp__get(b->params, "generationConfig");
+    yyjson_val *given = upp__get(b->params, "generationConfig");
     if (!given && !b->req->structure.p)
         return;
     upp__put_open(b, "generationConfig", '{');
-    upp__put_rest(b, given, none);
+    upp__put_all(b, given);
     if (b->req->structure.p) {
         if (!upp__get(given, "responseMimeType"))
             upp__put(b, "responseMimeType", UPP_STR("application/json"));
@@ -109,19 +108,6 @@ static void put_body(struct upp__body *b)
     put_config(b);
     upp__put_rest(b, b->params, made);
     wj_write_close(&b->w, '}');
-}
-
-/* params go to the vendor as they are; but what of them has to be put together with ours must have its shape. */
-static int check_params(const struct upp__body *b)
-{
-    yyjson_val *tools = upp__get(b->params, "tools"), *config = upp__get(b->params, "generationConfig");
-    if (upp__get(b->params, "contents"))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'contents' are made of the request's own messages");
-    if (tools && !yyjson_is_arr(tools))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'tools' is an array");
-    if (config && !yyjson_is_obj(config))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'generationConfig' is an object");
-    return 0;
 }
 
 /* A name as a segment of a path; a slash stays one ("tunedModels/x"). */
@@ -173,30 +159,19 @@ static struct upp_str make_url(const struct upp__vendor *v, struct wb_arena *a, 
                            sse ? "" : "alt=sse");
 }
 
-static int put_headers(const struct upp__vendor *v, struct upp_str key, struct upp__outgoing *out, struct upp_err *err)
-{
-    bool bearer = wb_str_eq(v->auth, UPP_STR("bearer"));
-    if (v->auth.n && !bearer && !wb_str_eq(v->auth, UPP_STR("x-goog-api-key")))
-        return upp_fail(err, UPP_EINVALID, "auth '%.*s': there are 'x-goog-api-key' and 'bearer'", UPP_FMT(v->auth));
-    upp__header(out, "content-type", UPP_STR("application/json"));
-    if (key.p && bearer)
-        upp__headerf(out, "authorization", "Bearer %.*s", UPP_FMT(key));
-    else if (key.p)
-        upp__header(out, "x-goog-api-key", key);
-    return 0;
-}
-
 static int write_request(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
                          struct upp__outgoing *out, struct upp_err *err)
 {
     struct upp__body b;
-    int              r = upp__body_init(&b, v, req, out, err);
+    int              r = upp__body_init(&b, v, req, out, "contents", err);
+    upp__header(out, "content-type", UPP_STR("application/json"));
     if (r == 0)
-        r = check_params(&b);
-    if (r == 0)
-        r = put_headers(v, key, out, err);
+        r = upp__put_key(out, v, key, "x-goog-api-key", "bearer", err);
     if (r < 0)
         return r;
+    yyjson_val *config = upp__get(b.params, "generationConfig");
+    if (config && !yyjson_is_obj(config))
+        return upp_fail(err, UPP_EINVALID, "params: 'generationConfig' is an object");
     out->url = make_url(v, out->arena, req->whole);
     put_body(&b);
     return upp__body_check(&b);

@@ -24,7 +24,7 @@ struct node {
 
 struct upp__google_args {
     struct wb_arena *arena;
-    size_t           nodes;
+    size_t           nodes, looks;
     struct node      root;
 };
 
@@ -120,9 +120,12 @@ static struct node *named_child(struct upp__google_args *args, struct node *of, 
 {
     if (of->last && wb_str_eq(of->last->name, name))
         return of->last;
-    for (struct node *c = of->first; c; c = c->next)
+    for (struct node *c = of->first; c; c = c->next) {
         if (wb_str_eq(c->name, name))
             return c;
+        if (++args->looks > UPP__GOOGLE_LOOKS)
+            return NULL;
+    }
     return add_child(args, of, name);
 }
 
@@ -134,9 +137,10 @@ static struct node *indexed_child(struct upp__google_args *args, struct node *of
     if (index == of->n - 1)
         return of->last;
     struct node *c = of->first;
-    while (index-- > 0)
+    args->looks += index;
+    while (args->looks <= UPP__GOOGLE_LOOKS && index-- > 0)
         c = c->next;
-    return c;
+    return args->looks <= UPP__GOOGLE_LOOKS ? c : NULL;
 }
 
 static int no_path(struct upp_str path, struct upp_err *err)
@@ -167,7 +171,9 @@ static int find_place(struct upp__google_args *args, struct upp_str path, struct
         at       = step.indexed ? indexed_child(args, at, step.index) : named_child(args, at, step.name);
         if (!at) {
             int r = wb_arena_check(args->arena, err);
-            return r < 0 ? r : upp_fail(err, UPP_ELIMIT, "a call has more than %d arguments", UPP__GOOGLE_NODES);
+            return r < 0 ? r
+                         : upp_fail(err, UPP_ELIMIT, "a call has more than %d arguments, or they come in no order",
+                                    UPP__GOOGLE_NODES);
         }
     }
     *ret = at;

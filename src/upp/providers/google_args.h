@@ -9,7 +9,10 @@
 
 #include "upp/adapter.h"
 
-enum { UPP__GOOGLE_NODES = 1 << 14 }; /* values in one call's arguments */
+enum {
+    UPP__GOOGLE_NODES = 1 << 14, /* values in one call's arguments */
+    UPP__GOOGLE_LOOKS = 1 << 24, /* how many of them are looked at to find places, all pieces together */
+};
 
 struct upp__google_args;
 

@@ -171,6 +171,47 @@ static bool same_calls(const struct said *s, yyjson_val *raw)
     return !upp_part_next(s->message, p, UPP_PARTS_CALLS);
 }
 
+/* Takes `text` off what the message says from *p, *rest on. */
+static bool takes_text(const struct upp_message *m, const struct upp_part **p, struct upp_str *rest,
+                       struct upp_str text)
+{
+    while (text.n) {
+        while (!rest->n) {
+            if (!(*p = upp_part_next(m, *p, 1u << UPP_PART_TEXT)))
+                return false;
+            *rest = (*p)->text;
+        }
+        size_t n = WB_MIN(text.n, rest->n);
+        if (memcmp(text.p, rest->p, n) != 0)
+            return false;
+        text  = wb_str_sub(text, n, SIZE_MAX);
+        *rest = wb_str_sub(*rest, n, SIZE_MAX);
+    }
+    return true;
+}
+
+/* Are the texts in raw, one after the other, those of the message? Where one ends and the next begins is another
+ * matter; but somebody may have taken something out, or a medium. */
+static bool same_texts(const struct upp_message *m, yyjson_val *raw)
+{
+    const unsigned         media = (1u << UPP_PART_CALL) - (1u << UPP_PART_IMAGE);
+    const struct upp_part *p = NULL, *medium = NULL;
+    struct upp_str         rest = {0};
+    yyjson_arr_iter        it   = yyjson_arr_iter_with(raw);
+    yyjson_val            *part;
+    while ((part = yyjson_arr_iter_next(&it))) {
+        if (upp__get_true(part, "thought"))
+            continue;
+        if (!takes_text(m, &p, &rest, upp__get_str(part, "text")))
+            return false;
+        if (upp__get_str(upp__get(part, "inlineData"), "data").n && !(medium = upp_part_next(m, medium, media)))
+            return false;
+    }
+    while (!rest.n && (p = upp_part_next(m, p, 1u << UPP_PART_TEXT)))
+        rest = p->text;
+    return !rest.n && !upp_part_next(m, medium, media);
+}
+
 /* What it said, as it said it. */
 static void put_raw(struct upp__body *b, yyjson_val *raw)
 {
@@ -180,9 +221,8 @@ static void put_raw(struct upp__body *b, yyjson_val *raw)
     while ((part = yyjson_arr_iter_next(&it))) {
         bool call = upp__get(part, "functionCall");
         if (call && wanted && !upp__get(part, "thoughtSignature")) { /* an older model said it */
-            static const char *const none[] = {NULL};
             wj_write_open(&b->w, '{');
-            upp__put_rest(b, part, none);
+            upp__put_all(b, part);
             upp__put(b, "thoughtSignature", UPP_STR(DUMMY_SIGNATURE));
             wj_write_close(&b->w, '}');
         } else
@@ -216,6 +256,8 @@ static void put_parts(struct upp__body *b, const struct said *s)
             put_text_part(b, p->text);
         else if (p->kind == UPP_PART_REASONING)
             upp__lose(b, "reasoning", "Google takes back thoughts only as it has signed them");
+        else if (p->kind == UPP_PART_CALL && !upp__is_said_call(b, p))
+            upp__lose_call(b);
         else if (p->kind == UPP_PART_CALL) {
             put_call(b, p, upp__is_minted(s->minted, p->id), sign);
             sign = false;
@@ -232,7 +274,7 @@ static void put_model(struct contents *o, const struct upp_message *m)
 {
     yyjson_val *own = upp__look_own(o->b, m->metadata), *raw = upp__get(own, "raw");
     o->said = (struct said){.message = m, .minted = upp__get(own, "minted")};
-    if (yyjson_arr_size(raw) && same_calls(&o->said, raw))
+    if (yyjson_arr_size(raw) && same_calls(&o->said, raw) && same_texts(m, raw))
         o->said.raw = raw;
     begin_content(o->b, "model");
     if (o->said.raw)
@@ -264,6 +306,13 @@ static struct upp_str id_at_google(const struct said *s, struct upp_str id)
     return upp__is_minted(s->minted, id) ? (struct upp_str){0} : id;
 }
 
+static const char *result_refused(const struct upp__block *block)
+{
+    struct upp_str mime, data;
+    return upp__media_bytes(&block->media, &mime, &data) ? NULL
+                                                         : "results for Google hold data of a known type, no addresses";
+}
+
 static void put_response_media(struct upp__body *b, yyjson_val *blocks)
 {
     yyjson_arr_iter   it = yyjson_arr_iter_with(blocks);
@@ -274,10 +323,8 @@ static void put_response_media(struct upp__body *b, yyjson_val *blocks)
     while ((item = yyjson_arr_iter_next(&it))) {
         if (!upp__block_read(item, &block) || block.kind == UPP_PART_TEXT)
             continue;
-        if (!upp__media_bytes(&block.media, &mime, &data)) { /* the tool has run: the rest of it still counts */
-            upp__lose(b, upp__kind_name(block.kind), "results for Google hold data of a known type, no addresses");
-            continue;
-        }
+        if (!upp__media_bytes(&block.media, &mime, &data))
+            continue; /* the text says so */
         if (!any)
             upp__put_open(b, "parts", '[');
         any = true;
@@ -302,7 +349,7 @@ static void put_response(struct upp__body *b, const struct upp_part *p)
         if (value && !blocks)
             upp__put_value(b, name, value);
         else
-            upp__put(b, name, blocks ? upp__blocks_text(b->arena, value) : p->text);
+            upp__put(b, name, blocks ? upp__blocks_text(b, value, result_refused) : p->text);
         wj_write_close(&b->w, '}');
     }
     if (blocks)

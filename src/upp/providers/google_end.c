@@ -41,8 +41,8 @@ static struct finish find_finish(struct upp_str word)
 static struct upp_usage count(yyjson_val *u)
 {
     return (struct upp_usage){
-        .input      = upp__get_u64(u, "promptTokenCount") + upp__get_u64(u, "toolUsePromptTokenCount"),
-        .output     = upp__get_u64(u, "candidatesTokenCount") + upp__get_u64(u, "thoughtsTokenCount"),
+        .input      = upp__sum(upp__get_u64(u, "promptTokenCount"), upp__get_u64(u, "toolUsePromptTokenCount")),
+        .output     = upp__sum(upp__get_u64(u, "candidatesTokenCount"), upp__get_u64(u, "thoughtsTokenCount")),
         .cache_read = upp__get_u64(u, "cachedContentTokenCount"),
     };
 }
@@ -84,8 +84,7 @@ static struct upp_str make_metadata(struct upp__reader *r, struct upp__google_ow
         put_array(&b, "raw", &g->raw);
     wb_buf_addc(&b, '}');
     int e = wj_writer_check(&w);
-    if (e < 0 && !r->failed)
-        r->failed = e;
+    upp__note(r, e);
     return wb_arena_dup(&r->keep, wb_buf_str(&b));
 }
 

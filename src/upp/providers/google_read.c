@@ -11,13 +11,6 @@
 #include "upp/providers/google_args.h"
 #include "upp/providers/mint.h"
 
-/* The first failure of what is kept for later. */
-static void note(struct upp__reader *r, int failed)
-{
-    if (failed < 0 && !r->failed)
-        r->failed = failed;
-}
-
 /* A buffer begins all zero; a test sets less. */
 static void limit(struct wb_buf *b)
 {
@@ -52,7 +45,7 @@ void upp__google_raw_text_ends(struct upp__reader *r, struct upp__google_own *g)
         wj_write_bool(&w, true);
     }
     wj_write_close(&w, '}');
-    note(r, wj_writer_check(&w));
+    upp__note(r, wj_writer_check(&w));
     wb_buf_clear(&g->text);
 }
 
@@ -63,7 +56,7 @@ static void raw_text(struct upp__reader *r, struct upp__google_own *g, struct up
     g->thought = thought;
     limit(&g->text);
     wb_wtf8_add(&g->text, text);
-    note(r, g->text.failed);
+    upp__note(r, g->text.failed);
     g->odd |= thought;
 }
 
@@ -73,7 +66,7 @@ static void raw_part(struct upp__reader *r, struct upp__google_own *g, yyjson_va
     upp__google_raw_text_ends(r, g);
     struct wj_writer w = raw_writer(g);
     wj_write_value(&w, part);
-    note(r, wj_writer_check(&w));
+    upp__note(r, wj_writer_check(&w));
 }
 
 /* ---- Parts
@@ -157,7 +150,7 @@ int upp__google_end_pieces(struct upp__reader *r, struct upp__google_own *g, str
     g->args = NULL;
     wj_writer_init(&w, &b, NULL);
     upp__google_args_write(args, &w);
-    note(r, wj_writer_check(&w));
+    upp__note(r, wj_writer_check(&w));
     struct upp_str text = wb_arena_dup(&r->scratch, wb_buf_str(&b));
     upp__google_raw_text_ends(r, g);
     w = raw_writer(g);
@@ -179,7 +172,7 @@ int upp__google_end_pieces(struct upp__reader *r, struct upp__google_own *g, str
         g->odd = true;
     }
     wj_write_close(&w, '}');
-    note(r, wj_writer_check(&w));
+    upp__note(r, wj_writer_check(&w));
     return say_call(r, g, g->call_id, g->call_name, text, err);
 }
 
@@ -315,8 +308,11 @@ static void read_error(yyjson_val *error, struct upp__trouble *t)
 {
     yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(error, "details"));
     yyjson_val     *detail, *violation;
-    t->type    = upp__get_str(error, "status");
-    t->message = upp__get_str(error, "message");
+    t->type = upp__get_str(error, "status");
+    if (upp__get_str(error, "message").n)
+        t->message = upp__get_str(error, "message");
+    else if (yyjson_is_str(error)) /* what a proxy says in its own words */
+        t->message = wj_text(error);
     if (yyjson_is_raw(upp__get(error, "code")))
         t->code = wj_text(upp__get(error, "code"));
     while ((detail = yyjson_arr_iter_next(&it))) {
@@ -351,10 +347,10 @@ static void keep_usage(struct upp__reader *r, struct upp__google_own *g, yyjson_
     wb_buf_clear(&g->usage);
     wb_buf_add(&g->usage, kept.p ? kept : UPP_STR("{\"usageMetadata\":"));
     if (!kept.p) {
-        note(r, wj_write(usage, &g->usage, NULL));
+        upp__note(r, wj_write(usage, &g->usage, NULL));
         wb_buf_addc(&g->usage, '}');
     }
-    note(r, g->usage.failed);
+    upp__note(r, g->usage.failed);
 }
 
 /* `kept`: the text that v was read from, where there is one. */
@@ -442,14 +438,5 @@ void upp__google_done(struct upp__reader *r)
 
 void upp__google_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
 {
-    yyjson_val *v = NULL;
-    if (wj_read(a, body, NULL, &v, NULL) < 0)
-        return;
-    if (yyjson_is_arr(v))
-        v = yyjson_arr_get_first(v);
-    yyjson_val *error = upp__get(v, "error");
-    if (yyjson_is_str(error))
-        t->message = wj_text(error);
-    else
-        read_error(error, t);
+    read_error(upp__get(upp__trouble_read(a, body, t), "error"), t);
 }

@@ -1,6 +1,7 @@
 /* upp/providers/mint.c — ids for calls that their vendor gave none. */
 #include "upp/providers/mint.h"
 
+#include "base/str.h"
 #include "base/uuid.h"
 
 int upp__mint(struct upp__reader *r, struct wb_buf *list, struct upp_str *ret, struct upp_err *err)
@@ -32,4 +33,25 @@ bool upp__is_minted(yyjson_val *minted, struct upp_str id)
         if (yyjson_is_str(item) && wb_str_eq(wj_text(item), id))
             return true;
     return false;
+}
+
+static bool is_taken(const struct upp_request *req, struct upp_str id)
+{
+    for (size_t i = 0; i < req->n_messages; i++) {
+        const struct upp_part *p = NULL;
+        while ((p = upp_part_next(req->messages[i], p, UPP_PARTS_CALLS)))
+            if (wb_str_eq(p->id, id))
+                return true;
+    }
+    return false;
+}
+
+struct upp_str upp__mint_told(struct upp__reader *r, size_t n)
+{
+    /* The length of the thread makes it new, unless messages were taken out of it since. */
+    for (size_t turn = r->request->n_messages;; turn++) {
+        struct upp_str id = wb_arena_printf(&r->keep, "call_weft_%zu_%zu", turn, n);
+        if (!id.p || !is_taken(r->request, id))
+            return id;
+    }
 }

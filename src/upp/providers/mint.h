@@ -1,6 +1,7 @@
-/* upp/providers/mint.h — ids for calls that their vendor gave none. They are ours: the vendor never sees them.
+/* upp/providers/mint.h — ids for calls that their vendor gave none.
  *
- * metadata.PROVIDER.minted lists them, so that the next request knows.
+ * Where calls need none they are ours alone, and the vendor never sees them: metadata.PROVIDER.minted lists them, so
+ * that the next request knows. Where calls must have one, the vendor is told ours.
  */
 #ifndef UPP_PROVIDERS_MINT_H
 #define UPP_PROVIDERS_MINT_H
@@ -10,6 +11,9 @@
 /* A new id, in r->keep: "call_" and 32 hex digits by chance, because a name and a number would come again in the next
  * turn. It is added to `list`, a JSON array without its brackets. */
 int upp__mint(struct upp__reader *r, struct wb_buf *list, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* One that the vendor is told, in r->keep: of no other call in this thread. `n`: how many calls came before it. */
+struct upp_str upp__mint_told(struct upp__reader *r, size_t n);
 
 /* Has it the shape of ours? Whoever finds an id taken gives a new one of the same shape. */
 bool upp__looks_minted(struct upp_str id);

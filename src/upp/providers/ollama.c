@@ -66,6 +66,21 @@ static const char *image_of(uint8_t kind, const struct upp_media *m, struct upp_
     return base64->n ? NULL : "there is nothing in it";
 }
 
+static const char *result_refused(const struct upp__block *block)
+{
+    struct upp_str base64;
+    return image_of(block->kind, &block->media, &base64);
+}
+
+/* The first opens their list. */
+static void put_image(struct body *o, bool *any, struct upp_str base64)
+{
+    if (!*any)
+        upp__put_open(&o->b, "images", '[');
+    *any = true;
+    upp__write_text(&o->b.w, base64);
+}
+
 /* Of a user's message. */
 static void put_images(struct body *o, const struct upp_message *m)
 {
@@ -78,10 +93,7 @@ static void put_images(struct body *o, const struct upp_message *m)
         const char *why = image_of(p->kind, p->media, &base64);
         if (why)
             upp__refuse(&o->b, why);
-        if (!any)
-            upp__put_open(&o->b, "images", '[');
-        any = true;
-        upp__write_text(&o->b.w, base64);
+        put_image(o, &any, base64);
     }
     if (any)
         wj_write_close(&o->b.w, ']');
@@ -122,25 +134,32 @@ static struct upp_str without_thoughts(struct upp_str text)
 
 static void put_calls(struct body *o, const struct upp_message *m)
 {
-    struct upp__body      *b = &o->b;
-    const struct upp_part *p = upp_part_next(m, NULL, UPP_PARTS_CALLS);
-    if (!p)
-        return;
-    upp__put_open(b, "tool_calls", '[');
-    for (size_t i = 0; p; p = upp_part_next(m, p, UPP_PARTS_CALLS), i++) {
+    struct upp__body *b = &o->b;
+    size_t            n = 0;
+    for (b->part = 0; b->part < m->n_parts; b->part++) {
+        const struct upp_part *p = &m->parts[b->part];
+        if (p->kind != UPP_PART_CALL)
+            continue;
+        if (!upp__is_said_call(b, p)) {
+            upp__lose_call(b);
+            continue;
+        }
+        if (n == 0)
+            upp__put_open(b, "tool_calls", '[');
         wj_write_open(&b->w, '{');
         if (p->id.n && !upp__is_minted(o->minted, p->id))
             upp__put(b, "id", p->id);
         upp__put_open(b, "function", '{');
         wj_write_name(&b->w, UPP_STR("index"));
-        wj_write_u64(&b->w, i);
+        wj_write_u64(&b->w, n++);
         upp__put(b, "name", p->name);
         wj_write_name(&b->w, UPP_STR("arguments"));
         upp__write_arguments(&b->w, b->arena, p->text);
         wj_write_close(&b->w, '}');
         wj_write_close(&b->w, '}');
     }
-    wj_write_close(&b->w, ']');
+    if (n)
+        wj_write_close(&b->w, ']');
 }
 
 static void put_assistant(struct body *o, const struct upp_message *m)
@@ -179,15 +198,8 @@ static void put_result_images(struct body *o, yyjson_val *blocks)
     while ((item = yyjson_arr_iter_next(&it))) {
         if (!upp__block_read(item, &block) || block.kind == UPP_PART_TEXT)
             continue;
-        const char *why = image_of(block.kind, &block.media, &base64);
-        if (why) { /* the tool has run: the rest of it still counts */
-            upp__lose(&o->b, upp__kind_name(block.kind), why);
-            continue;
-        }
-        if (!any)
-            upp__put_open(&o->b, "images", '[');
-        any = true;
-        upp__write_text(&o->b.w, base64);
+        if (!image_of(block.kind, &block.media, &base64)) /* else the text says so */
+            put_image(o, &any, base64);
     }
     if (any)
         wj_write_close(&o->b.w, ']');
@@ -203,7 +215,8 @@ static void put_results(struct body *o, const struct upp_message *m)
         yyjson_val *value  = upp__look(b, p->text);
         bool        blocks = upp__is_blocks(value);
         begin_message(o, "tool");
-        upp__put(b, "content", blocks ? upp__blocks_text(b->arena, value) : upp__result_text(b->arena, p->text));
+        upp__put(b, "content",
+                 blocks ? upp__blocks_text(b, value, result_refused) : upp__result_text(b->arena, p->text));
         if (blocks)
             put_result_images(o, value);
         upp__put(b, "tool_name", upp__tool_name(b->req, b->message, p));
@@ -251,20 +264,6 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     wj_write_close(&b->w, '}');
 }
 
-static void put_tools(struct upp__body *b)
-{
-    yyjson_val     *native = upp__get(b->params, "tools"), *item;
-    yyjson_arr_iter it     = yyjson_arr_iter_with(native);
-    if (!b->req->n_tools && !native)
-        return;
-    upp__put_open(b, "tools", '[');
-    for (size_t i = 0; i < b->req->n_tools; i++)
-        put_tool(b, &b->req->tools[i]);
-    while ((item = yyjson_arr_iter_next(&it)))
-        wj_write_value(&b->w, item);
-    wj_write_close(&b->w, ']');
-}
-
 static void put_body(struct body *o)
 {
     static const char *const made[] = {"stream", "tools", NULL};
@@ -274,7 +273,7 @@ static void put_body(struct body *o)
         upp__put(b, "model", b->vendor->model);
     put_messages(o);
     upp__put_true(b, "stream", !b->req->whole);
-    put_tools(b);
+    upp__put_tools(b, put_tool);
     if (b->req->structure.p && !upp__get(b->params, "format")) {
         wj_write_name(&b->w, UPP_STR("format"));
         upp__write_json(&b->w, b->arena, b->req->structure);
@@ -283,27 +282,17 @@ static void put_body(struct body *o)
     wj_write_close(&b->w, '}');
 }
 
-static int check_params(const struct upp__body *b)
-{
-    yyjson_val *tools = upp__get(b->params, "tools");
-    if (upp__get(b->params, "messages"))
-        return upp_fail(b->err, UPP_EINVALID, "params: 'messages' are made of the request's own messages");
-    return !tools || yyjson_is_arr(tools) ? 0 : upp_fail(b->err, UPP_EINVALID, "params: 'tools' is an array");
-}
-
 static int write_request(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
                          struct upp__outgoing *out, struct upp_err *err)
 {
     struct body o = {0};
-    int         r = upp__body_init(&o.b, v, req, out, err);
+    int         r = upp__body_init(&o.b, v, req, out, "messages", err);
+    upp__header(out, "content-type", UPP_STR("application/json"));
     if (r == 0)
-        r = check_params(&o.b);
+        r = upp__put_key(out, v, key.n ? key : (struct upp_str){0}, "bearer", NULL, err);
     if (r < 0)
         return r;
     out->url = upp__endpoint(out->arena, v->base_url, UPP_STR("/api/chat"));
-    upp__header(out, "content-type", UPP_STR("application/json"));
-    if (key.n)
-        upp__headerf(out, "authorization", "Bearer %.*s", UPP_FMT(key));
     put_body(&o);
     wb_buf_done(&o.text);
     return upp__body_check(&o.b);

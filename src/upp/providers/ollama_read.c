@@ -97,8 +97,7 @@ static struct upp_str make_metadata(struct upp__reader *r, struct upp__ollama_ow
     }
     wj_write_close(&w, '}');
     int e = wj_writer_check(&w);
-    if (e < 0 && !r->failed)
-        r->failed = e;
+    upp__note(r, e);
     return wb_arena_dup(&r->keep, wb_buf_str(&b));
 }
 
@@ -121,16 +120,15 @@ static void finish(struct upp__reader *r, struct upp__ollama_own *o, yyjson_val 
 /* An error is a text; proxies before hosted ones also make objects. */
 static bool read_error(yyjson_val *v, struct upp__trouble *t)
 {
-    yyjson_val *error = upp__get(v, "error");
+    yyjson_val *error = upp__get(v, "error"), *code = upp__get(error, "code");
     if (!error)
         return false;
     if (yyjson_is_str(error))
         t->message = wj_text(error);
-    else {
+    else if (upp__get_str(error, "message").n)
         t->message = upp__get_str(error, "message");
-        t->type    = upp__get_str(error, "type");
-        t->code    = upp__get_str(error, "code");
-    }
+    t->type = upp__get_str(error, "type");
+    t->code = yyjson_is_raw(code) ? wj_text(code) : upp__str(code);
     return true;
 }
 
@@ -215,7 +213,5 @@ void upp__ollama_done(struct upp__reader *r)
 
 void upp__ollama_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
 {
-    yyjson_val *v = NULL;
-    if (wj_read(a, body, NULL, &v, NULL) == 0)
-        (void)read_error(v, t);
+    (void)read_error(upp__trouble_read(a, body, t), t);
 }

@@ -1,29 +1,9 @@
 /* upp/providers/openai.c — requests: what Chat Completions and Responses write alike. */
 #include "upp/providers/openai.h"
 
-#include <stdio.h>
-
-#include "base/err.h"
 #include "base/utf8.h"
 
 /* ---- The body --------------------------------------------------------------------------------------------------- */
-
-void upp__openai_name(struct upp__openai *o, const char *name)
-{
-    wj_write_name(&o->w, wb_cstr(name));
-}
-
-void upp__openai_str(struct upp__openai *o, const char *name, struct upp_str text)
-{
-    upp__openai_name(o, name);
-    upp__write_text(&o->w, text);
-}
-
-void upp__openai_true(struct upp__openai *o, const char *name)
-{
-    upp__openai_name(o, name);
-    wj_write_bool(&o->w, true);
-}
 
 /* Nothing but a host: "https://api.openai.com". */
 static bool is_host(struct upp_str url)
@@ -36,128 +16,65 @@ static bool is_host(struct upp_str url)
     return wb_str_find(rest, UPP_STR("/"), 0) == SIZE_MAX;
 }
 
-static void put_address(struct upp__openai *o, struct upp_str tail, struct upp_str key)
+int upp__openai_begin(struct upp__body *b, struct upp__outgoing *out, struct upp_str tail, const char *messages,
+                      struct upp_str key)
 {
-    struct upp_str path = is_host(o->v->base_url) ? wb_arena_printf(o->a, "/v1%.*s", UPP_FMT(tail)) : tail;
-    o->out->url         = upp__endpoint(o->a, o->v->base_url, path);
-    if (key.p && wb_str_eq(o->v->auth, UPP_STR("api-key"))) /* Azure */
-        upp__header(o->out, "api-key", key);
-    else if (key.p)
-        upp__header(o->out, "authorization", wb_arena_printf(o->a, "Bearer %.*s", UPP_FMT(key)));
-    upp__header(o->out, "content-type", UPP_STR("application/json"));
-}
-
-int upp__openai_begin(struct upp__openai *o, struct upp_str tail, struct upp_str key, struct upp_err *err)
-{
-    o->a = o->out->arena;
-    wj_writer_init(&o->w, &o->out->body, err);
-    if (o->req->params.n) {
-        int r = wj_read(o->a, o->req->params, NULL, &o->params, err);
-        if (r < 0)
-            return upp_wrap(err, r, "params");
-        if (!yyjson_is_obj(o->params))
-            return upp_fail(err, UPP_EINVALID, "params is a JSON object");
-    }
-    put_address(o, tail, key);
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "model", o->v->model);
+    const struct upp__vendor *v = b->vendor;
+    int                       r = upp__body_init(b, v, b->req, out, messages, b->err);
+    if (r == 0)
+        r = upp__put_key(out, v, key, "bearer", "api-key", b->err); /* the second is Azure's */
+    if (r < 0)
+        return r;
+    if (is_host(v->base_url))
+        tail = wb_arena_printf(b->arena, "/v1%.*s", UPP_FMT(tail));
+    out->url = upp__endpoint(b->arena, v->base_url, tail);
+    upp__header(out, "content-type", UPP_STR("application/json"));
+    wj_write_open(&b->w, '{');
+    if (!upp__get(b->params, "model"))
+        upp__put(b, "model", v->model);
     return 0;
-}
-
-static bool stands_in(const char *const *names, struct upp_str name)
-{
-    for (; *names; names++)
-        if (wb_str_eq(wb_cstr(*names), name))
-            return true;
-    return false;
-}
-
-int upp__openai_end(struct upp__openai *o, const char *const *taken)
-{
-    yyjson_val     *key;
-    yyjson_obj_iter it = yyjson_obj_iter_with(o->params);
-    while ((key = yyjson_obj_iter_next(&it)))
-        if (!stands_in(taken, wj_text(key))) {
-            wj_write_name(&o->w, wj_text(key));
-            wj_write_value(&o->w, yyjson_obj_iter_get_val(key));
-        }
-    wj_write_close(&o->w, '}');
-    int r = wj_writer_check(&o->w);
-    return r < 0 ? r : wb_arena_check(o->a, o->w.err);
-}
-
-/* ---- Metadata --------------------------------------------------------------------------------------------------- */
-
-/* JSON that may be none: NULL. But what there is no memory for is not none. */
-static yyjson_val *look(struct upp__openai *o, struct upp_str json)
-{
-    struct upp_err why = {0};
-    yyjson_val    *v   = NULL;
-    int            r   = json.n ? wj_read(o->a, json, NULL, &v, &why) : -UPP_EINVALID;
-    if (r == -UPP_ENOMEM && !o->w.failed) {
-        if (o->w.err)
-            *o->w.err = why;
-        wj_writer_fail(&o->w, r);
-    }
-    return r < 0 ? NULL : v;
-}
-
-yyjson_val *upp__openai_metadata(struct upp__openai *o, struct upp_str metadata)
-{
-    return upp__get(look(o, metadata), o->v->provider);
-}
-
-void upp__openai_members(struct upp__openai *o, yyjson_val *from, const char *const *names)
-{
-    for (; *names; names++) {
-        yyjson_val *v = upp__get(from, *names);
-        if (v) {
-            upp__openai_name(o, *names);
-            wj_write_value(&o->w, v);
-        }
-    }
-}
-
-void upp__openai_marks(struct upp__openai *o, const struct upp_part *p, bool last)
-{
-    static const char *const  names[] = {"prompt_cache_breakpoint", "cache_control", NULL}; /* OpenAI's, OpenRouter's */
-    const struct upp_message *m       = o->req->messages[o->message];
-    upp__openai_members(o, upp__openai_metadata(o, p->metadata), names);
-    if (last)
-        upp__openai_members(o, upp__openai_metadata(o, m->metadata), names);
 }
 
 /* ---- Parts ------------------------------------------------------------------------------------------------------ */
 
-static const char *const kinds[] = {
-    [UPP_PART_TEXT] = "text",         [UPP_PART_REASONING] = "reasoning", [UPP_PART_IMAGE] = "image",
-    [UPP_PART_DOCUMENT] = "document", [UPP_PART_AUDIO] = "audio",         [UPP_PART_VIDEO] = "video",
-    [UPP_PART_BINARY] = "binary",     [UPP_PART_CALL] = "call",           [UPP_PART_RESULT] = "result",
-};
-
-void upp__openai_refuse(struct upp__openai *o, const struct upp_part *p, const char *why)
+void upp__openai_marks(struct upp__body *b, const struct upp_part *p, bool last)
 {
-    const struct upp_message *m = o->req->messages[o->message];
-    char                      where[64];
-    if (o->w.failed || o->w.out->failed)
-        return;
-    size_t at = p >= m->parts && p < m->parts + m->n_parts ? (size_t)(p - m->parts) : 0;
-    wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_EINVALID, "message %zu, part %zu (%s): %s", o->message, at,
-                                   p->kind < WB_LEN(kinds) && kinds[p->kind] ? kinds[p->kind] : "unknown", why));
-    (void)snprintf(where, sizeof where, "/messages/%zu/content/%zu", o->message, at);
-    wb_err_where(o->w.err, wb_cstr(where));
+    static const char *const  names[] = {"prompt_cache_breakpoint", "cache_control", NULL}; /* OpenAI's, OpenRouter's */
+    const struct upp_message *m       = b->req->messages[b->message];
+    upp__put_some(b, upp__look_own(b, p->metadata), names);
+    if (last)
+        upp__put_some(b, upp__look_own(b, m->metadata), names);
 }
 
-struct upp_str upp__openai_left_out(struct upp__openai *o, size_t result, const struct upp_part *p, const char *why)
+void upp__openai_user(struct upp__body *b, const struct upp_message *m,
+                      void (*put)(struct upp__body *b, const struct upp_part *p, bool last))
 {
-    upp__loss(o->req, o->message, result, kinds[p->kind], why);
-    return wb_arena_printf(o->a, "[%s left out: %s]", kinds[p->kind], why);
+    size_t n = 0, last = 0;
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (upp__openai_is_said(&m->parts[i])) {
+            n++;
+            last = i;
+        }
+    wj_write_open(&b->w, '{');
+    upp__put(b, "role", UPP_STR("user"));
+    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n &&
+                   !upp__look_own(b, m->metadata)))
+        upp__put(b, "content", n ? m->parts[last].text : UPP_STR(""));
+    else {
+        upp__put_open(b, "content", '[');
+        for (b->part = 0; b->part < m->n_parts; b->part++)
+            if (upp__openai_is_said(&m->parts[b->part]))
+                put(b, &m->parts[b->part], b->part == last);
+        wj_write_close(&b->w, ']');
+    }
+    wj_write_close(&b->w, '}');
 }
 
-struct upp_str upp__openai_data_url(struct upp__openai *o, const struct upp_media *m)
+struct upp_str upp__openai_url(struct upp__body *b, const struct upp_media *m)
 {
-    struct upp_str mime = wb_str_eq_nocase(m->mime, UPP_STR("image/jpg")) ? UPP_STR("image/jpeg") : m->mime;
-    return wb_arena_printf(o->a, "data:%.*s;base64,%.*s", UPP_FMT(mime), UPP_FMT(m->data));
+    struct upp_str mime = {0}, data = {0};
+    (void)upp__media_bytes(m, &mime, &data);
+    return data.p ? wb_arena_printf(b->arena, "data:%.*s;base64,%.*s", UPP_FMT(mime), UPP_FMT(data)) : m->data;
 }
 
 struct upp_str upp__openai_file_name(const struct upp_media *m)
@@ -198,160 +115,102 @@ static bool is_strict(yyjson_val *schema)
     return true;
 }
 
-void upp__openai_schema(struct upp__openai *o)
+void upp__openai_schema(struct upp__body *b)
 {
-    yyjson_val    *schema = NULL, *key;
+    yyjson_val    *schema = NULL;
     struct upp_err why    = {0};
-    int            r      = wj_read(o->a, o->req->structure, NULL, &schema, &why);
+    int            r      = wj_read(b->arena, b->req->structure, NULL, &schema, &why);
     if (r < 0 || !yyjson_is_obj(schema)) {
-        wj_writer_fail(&o->w, upp_fail(o->w.err, r < 0 ? (enum upp_code) - r : UPP_EINVALID, "structure: %s",
+        wj_writer_fail(&b->w, upp_fail(b->err, r < 0 ? (enum upp_code) - r : UPP_EINVALID, "structure: %s",
                                        r < 0 ? why.msg : "a JSON Schema is an object"));
         return;
     }
     bool strict = is_strict(schema);
-    upp__openai_str(o, "name", UPP_STR("json_response"));
-    upp__openai_name(o, "schema");
-    wj_write_open(&o->w, '{');
-    yyjson_obj_iter it = yyjson_obj_iter_with(schema);
-    while ((key = yyjson_obj_iter_next(&it))) {
-        wj_write_name(&o->w, wj_text(key));
-        wj_write_value(&o->w, yyjson_obj_iter_get_val(key));
-    }
-    if (strict && !upp__get(schema, "additionalProperties")) {
-        upp__openai_name(o, "additionalProperties");
-        wj_write_bool(&o->w, false);
-    }
-    wj_write_close(&o->w, '}');
-    upp__openai_name(o, "strict");
-    wj_write_bool(&o->w, strict);
+    upp__put(b, "name", UPP_STR("json_response"));
+    upp__put_open(b, "schema", '{');
+    upp__put_all(b, schema);
+    if (strict && !upp__get(schema, "additionalProperties"))
+        upp__put_true(b, "additionalProperties", false);
+    wj_write_close(&b->w, '}');
+    upp__put_true(b, "strict", strict);
 }
 
-void upp__openai_parameters(struct upp__openai *o, const struct upp_tool_spec *t)
+void upp__openai_parameters(struct upp__body *b, const struct upp_tool_spec *t)
 {
-    upp__openai_name(o, "parameters");
-    upp__write_json(&o->w, o->a, t->parameters.n ? t->parameters : UPP_STR("{\"type\":\"object\",\"properties\":{}}"));
-}
-
-bool upp__openai_has_tools(const struct upp__openai *o)
-{
-    return o->req->n_tools || yyjson_is_arr(upp__get(o->params, "tools"));
-}
-
-void upp__openai_native_tools(struct upp__openai *o)
-{
-    yyjson_val     *tool;
-    yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(o->params, "tools"));
-    while ((tool = yyjson_arr_iter_next(&it)))
-        wj_write_value(&o->w, tool);
+    wj_write_name(&b->w, UPP_STR("parameters"));
+    upp__write_json(&b->w, b->arena,
+                    t->parameters.n ? t->parameters : UPP_STR("{\"type\":\"object\",\"properties\":{}}"));
 }
 
 /* ---- Calls and results ------------------------------------------------------------------------------------------ */
 
-struct upp_str upp__openai_arguments(struct upp__openai *o, struct upp_str arguments)
+struct upp_str upp__openai_arguments(struct upp__body *b, struct upp_str arguments)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(UPP__JSON);
     struct wj_writer                      w;
-    if (yyjson_is_obj(look(o, arguments)))
+    if (yyjson_is_obj(upp__look(b, arguments)))
         return arguments;
-    wj_writer_init(&w, &b, o->w.err);
-    upp__write_arguments(&w, o->a, arguments);
+    wj_writer_init(&w, &out, b->err);
+    upp__write_arguments(&w, b->arena, arguments);
     int r = wj_writer_check(&w);
     if (r < 0)
-        wj_writer_fail(&o->w, r);
-    return wb_arena_dup(o->a, wb_buf_str(&b));
+        wj_writer_fail(&b->w, r);
+    return wb_arena_dup(b->arena, wb_buf_str(&out));
 }
 
-bool upp__openai_is_said(struct upp__openai *o, const struct upp_part *call)
+/* Media in a message of results belong to the result before them; those before all of them, to the first. So a result
+ * has what stands from *from up to *to besides itself. */
+static void span_of(const struct upp_message *m, size_t result, size_t *from, size_t *to)
 {
-    if (!call->cut)
-        return true;
-    for (size_t i = o->message + 1; i < o->req->n_messages; i++) {
-        const struct upp_part *p = NULL;
-        while ((p = upp_part_next(o->req->messages[i], p, UPP_PARTS_RESULTS)))
-            if (wb_str_eq(p->id, call->id))
-                return true;
+    const struct upp_part *first = upp_part_next(m, NULL, UPP_PARTS_RESULTS);
+    const struct upp_part *next  = upp_part_next(m, &m->parts[result], UPP_PARTS_RESULTS);
+    *from                        = first == &m->parts[result] ? 0 : result;
+    *to                          = next ? (size_t)(next - m->parts) : m->n_parts;
+}
+
+/* The blocks of a result, if it is an array of them and of nothing else; else its text. */
+static void show_result(struct upp__body *b, struct upp_str result, yyjson_val *blocks, struct upp__openai_shown *ret)
+{
+    yyjson_arr_iter   it = yyjson_arr_iter_with(blocks);
+    struct upp__block block;
+    yyjson_val       *item;
+    if (!blocks)
+        ret->parts[ret->n++] = (struct upp_part){.kind = UPP_PART_TEXT, .text = upp__result_text(b->arena, result)};
+    while ((item = yyjson_arr_iter_next(&it)) && upp__block_read(item, &block)) {
+        struct upp_media *m = wb_new(b->arena, struct upp_media);
+        if (!m)
+            return;
+        *m = block.media;
+        ret->parts[ret->n++] =
+            (struct upp_part){.kind = block.kind, .text = block.text, .media = block.kind == UPP_PART_TEXT ? NULL : m};
     }
-    return false;
 }
 
-/* A content block as UPP writes it. False: this is none. */
-static bool read_block(struct wb_arena *a, yyjson_val *v, struct upp_part *ret)
-{
-    struct upp_str type = upp__get_str(v, "type");
-    yyjson_val    *from = upp__get(v, "source");
-    *ret                = (struct upp_part){.text = upp__get_str(v, "text")};
-    for (uint8_t k = UPP_PART_TEXT; k <= UPP_PART_VIDEO; k++)
-        if (k != UPP_PART_REASONING && wb_str_eq(type, wb_cstr(kinds[k])))
-            ret->kind = k;
-    if (ret->kind == UPP_PART_TEXT || !ret->kind)
-        return ret->kind && ret->text.p;
-    struct upp_media *m   = wb_new(a, struct upp_media);
-    struct upp_str    how = upp__get_str(from, "type");
-    if (!m)
-        return false;
-    ret->media = m;
-    m->mime    = upp__get_str(v, "mimeType");
-    m->title   = upp__get_str(v, "title");
-    m->source  = wb_str_eq(how, UPP_STR("url")) ? UPP_SOURCE_URL
-                                                : wb_str_eq(how, UPP_STR("text")) ? UPP_SOURCE_TEXT : UPP_SOURCE_BASE64;
-    m->data    = upp__get_str(from ? from : v, m->source == UPP_SOURCE_URL ? "url" : "data");
-    return m->data.p;
-}
-
-/* An array of blocks and nothing else: how many of them; else 0. */
-static size_t read_blocks(struct upp__openai *o, struct upp_str result, struct upp_part **ret)
-{
-    yyjson_val *v = wb_str_starts(wb_str_trim(result), UPP_STR("[")) ? look(o, result) : NULL, *item;
-    size_t      n = 0;
-    if (!yyjson_arr_size(v))
-        return 0;
-    yyjson_arr_iter it = yyjson_arr_iter_with(v);
-    *ret               = wb_new_n(o->a, struct upp_part, yyjson_arr_size(v));
-    while (*ret && (item = yyjson_arr_iter_next(&it)))
-        if (!read_block(o->a, item, &(*ret)[n++]))
-            return 0;
-    return n;
-}
-
-/* Media in a message of results belong to the result before them, or to the first one. */
-static size_t owner(const struct upp_message *m, size_t medium)
-{
-    for (size_t i = medium; i-- > 0;)
-        if (m->parts[i].kind == UPP_PART_RESULT)
-            return i;
-    for (size_t i = medium; i < m->n_parts; i++)
-        if (m->parts[i].kind == UPP_PART_RESULT)
-            return i;
-    return SIZE_MAX;
-}
-
-struct upp__openai_shown upp__openai_shown(struct upp__openai *o, const struct upp_message *m, size_t part)
+struct upp__openai_shown upp__openai_shown(struct upp__body *b, const struct upp_message *m)
 {
     struct upp__openai_shown ret    = {0};
-    struct upp_part         *blocks = NULL, text = {.kind = UPP_PART_TEXT};
-    size_t                   n = read_blocks(o, m->parts[part].text, &blocks);
-    if (!n) {
-        text.text = upp__result_text(o->a, m->parts[part].text);
-        blocks    = &text;
-        n         = 1;
-    }
-    ret.parts = wb_new_n(o->a, struct upp_part, n + m->n_parts);
+    struct upp_str           result = m->parts[b->part].text;
+    yyjson_val              *blocks = wb_str_starts(wb_str_trim(result), UPP_STR("[")) ? upp__look(b, result) : NULL;
+    size_t                   from, to;
+    if (!upp__is_blocks(blocks))
+        blocks = NULL;
+    span_of(m, b->part, &from, &to);
+    ret.parts = wb_new_n(b->arena, struct upp_part, (blocks ? yyjson_arr_size(blocks) : 1) + (to - from));
     if (!ret.parts)
         return ret;
-    for (; ret.n < n; ret.n++)
-        ret.parts[ret.n] = blocks[ret.n];
-    for (size_t i = 0; i < m->n_parts; i++)
-        if (m->parts[i].kind != UPP_PART_RESULT && owner(m, i) == part)
+    show_result(b, result, blocks, &ret);
+    for (size_t i = from; i < to; i++)
+        if (i != b->part)
             ret.parts[ret.n++] = m->parts[i];
     for (size_t i = 0; i < ret.n; i++)
         ret.media |= ret.parts[i].kind != UPP_PART_TEXT;
     return ret;
 }
 
-struct upp_str upp__openai_join(struct upp__openai *o, const struct upp_part *parts, size_t n, uint8_t kind,
+struct upp_str upp__openai_join(struct upp__body *body, const struct upp_part *parts, size_t n, uint8_t kind,
                                 struct upp_str between)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(UPP__JSON);
     const struct upp_part                *only = NULL;
     size_t                                said = 0;
     for (size_t i = 0; i < n; i++)
@@ -365,28 +224,28 @@ struct upp_str upp__openai_join(struct upp__openai *o, const struct upp_part *pa
                 wb_buf_add(&b, between);
             wb_wtf8_add(&b, parts[i].text);
         }
-    int r = wb_buf_check(&b, o->w.err);
+    int r = wb_buf_check(&b, body->err);
     if (r < 0)
-        wj_writer_fail(&o->w, r);
-    return wb_arena_dup(o->a, wb_buf_str(&b));
+        wj_writer_fail(&body->w, r);
+    return wb_arena_dup(body->arena, wb_buf_str(&b));
 }
 
 /* ---- The past --------------------------------------------------------------------------------------------------- */
 
-bool upp__openai_is_own(struct upp__openai *o, const struct upp_message *m)
+bool upp__openai_is_own(struct upp__body *b, const struct upp_message *m)
 {
-    return upp__kept(o->a, o->v, m, "stopReason") != NULL;
+    return upp__get(upp__look_own(b, m->metadata), "stopReason") != NULL;
 }
 
-void upp__openai_lose(struct upp__openai *o, const struct upp_message *m, bool reasoning)
+void upp__openai_lose(struct upp__body *b, const struct upp_message *m, bool reasoning)
 {
-    for (size_t i = 0; i < m->n_parts; i++) {
-        const struct upp_part *p = &m->parts[i];
+    for (b->part = 0; b->part < m->n_parts; b->part++) {
+        const struct upp_part *p = &m->parts[b->part];
         if (p->kind == UPP_PART_REASONING && reasoning)
-            upp__loss(o->req, o->message, i, "reasoning", "this API takes back no reasoning but its own, as it came");
+            upp__lose(b, "reasoning", "this API takes back no reasoning but its own, as it came");
         else if (p->media)
-            upp__loss(o->req, o->message, i, kinds[p->kind], "this API takes no media in what the model said");
-        else if (p->kind == UPP_PART_CALL && !upp__openai_is_said(o, p))
-            upp__loss(o->req, o->message, i, "call", "it was cut, and nobody answered it");
+            upp__lose(b, upp__kind_name(p->kind), "this API takes no media in what the model said");
+        else if (p->kind == UPP_PART_CALL && !upp__is_said_call(b, p))
+            upp__lose_call(b);
     }
 }

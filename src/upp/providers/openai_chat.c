@@ -11,43 +11,35 @@
 
 /* ---- Content of users ------------------------------------------------------------------------------------------- */
 
-static void put_part(struct upp__openai *o, const char *type)
+static void put_text(struct upp__body *b, struct upp_str text)
 {
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "type", wb_cstr(type));
+    upp__put_typed(b, "text");
+    upp__put(b, "text", text);
 }
 
-static void put_text(struct upp__openai *o, struct upp_str text)
-{
-    put_part(o, "text");
-    upp__openai_str(o, "text", text);
-}
-
-static void put_image(struct upp__openai *o, const struct upp_part *p)
+static void put_image(struct upp__body *b, const struct upp_part *p)
 {
     static const char *const names[] = {"detail", NULL};
     const struct upp_media  *m       = p->media;
-    put_part(o, "image_url");
-    upp__openai_name(o, "image_url");
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "url", m->source == UPP_SOURCE_URL ? m->data : upp__openai_data_url(o, m));
-    upp__openai_members(o, upp__openai_metadata(o, p->metadata), names);
-    wj_write_close(&o->w, '}');
+    upp__put_typed(b, "image_url");
+    upp__put_open(b, "image_url", '{');
+    upp__put(b, "url", upp__openai_url(b, m));
+    upp__put_some(b, upp__look_own(b, p->metadata), names);
+    wj_write_close(&b->w, '}');
 }
 
-static void put_document(struct upp__openai *o, const struct upp_part *p)
+static void put_document(struct upp__body *b, const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
     if (m->source == UPP_SOURCE_TEXT) {
-        put_text(o, m->data);
+        put_text(b, m->data);
         return;
     }
-    put_part(o, "file");
-    upp__openai_name(o, "file");
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "filename", upp__openai_file_name(m));
-    upp__openai_str(o, "file_data", upp__openai_data_url(o, m));
-    wj_write_close(&o->w, '}');
+    upp__put_typed(b, "file");
+    upp__put_open(b, "file", '{');
+    upp__put(b, "filename", upp__openai_file_name(m));
+    upp__put(b, "file_data", upp__openai_url(b, m));
+    wj_write_close(&b->w, '}');
 }
 
 /* "wav", "mp3"; NULL: another one. */
@@ -64,115 +56,85 @@ static const char *audio_format(const struct upp_media *m)
     return NULL;
 }
 
-static void put_audio(struct upp__openai *o, const struct upp_part *p)
+static void put_audio(struct upp__body *b, const struct upp_part *p)
 {
-    put_part(o, "input_audio");
-    upp__openai_name(o, "input_audio");
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "data", p->media->data);
-    upp__openai_str(o, "format", wb_cstr(audio_format(p->media)));
-    wj_write_close(&o->w, '}');
+    upp__put_typed(b, "input_audio");
+    upp__put_open(b, "input_audio", '{');
+    upp__put(b, "data", p->media->data);
+    upp__put(b, "format", wb_cstr(audio_format(p->media)));
+    wj_write_close(&b->w, '}');
 }
 
 /* Why a part cannot be said; NULL: it can. */
 static const char *refused(const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
+    struct upp_str          mime, data;
     if (p->kind == UPP_PART_TEXT)
         return NULL;
     if (p->kind == UPP_PART_IMAGE && m)
         return m->source != UPP_SOURCE_URL && !m->mime.n ? "an image needs its mime type" : NULL;
     if (p->kind == UPP_PART_DOCUMENT && m)
-        return m->source == UPP_SOURCE_URL ? "Chat Completions takes no documents by address: give their bytes" : NULL;
+        return m->source != UPP_SOURCE_URL || upp__media_bytes(m, &mime, &data)
+                   ? NULL
+                   : "Chat Completions takes no documents by address: give their bytes";
     if (p->kind == UPP_PART_AUDIO && m)
         return audio_format(m) ? NULL : "Chat Completions takes audio as WAV or MP3";
     return "Chat Completions has no such content";
 }
 
 /* One part; `last` of its message. */
-static void put_content(struct upp__openai *o, const struct upp_part *p, bool last)
+static void put_content(struct upp__body *b, const struct upp_part *p, bool last)
 {
     const char *why = refused(p);
     if (why) {
-        upp__openai_refuse(o, p, why);
+        upp__refuse(b, why);
         return;
     }
     if (p->kind == UPP_PART_TEXT)
-        put_text(o, p->text);
+        put_text(b, p->text);
     else if (p->kind == UPP_PART_IMAGE)
-        put_image(o, p);
+        put_image(b, p);
     else if (p->kind == UPP_PART_DOCUMENT)
-        put_document(o, p);
+        put_document(b, p);
     else
-        put_audio(o, p);
-    upp__openai_marks(o, p, last);
-    wj_write_close(&o->w, '}');
+        put_audio(b, p);
+    upp__openai_marks(b, p, last);
+    wj_write_close(&b->w, '}');
 }
 
-static void put_role(struct upp__openai *o, const char *role)
+static void put_role(struct upp__body *b, const char *role)
 {
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "role", wb_cstr(role));
-}
-
-/* Texts that are empty say nothing. The number of parts that are left, and which is the last. */
-static size_t count_said(const struct upp_message *m, size_t *last)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < m->n_parts; i++)
-        if (m->parts[i].kind != UPP_PART_TEXT || m->parts[i].text.n) {
-            n++;
-            *last = i;
-        }
-    return n;
-}
-
-static void put_user(struct upp__openai *o, const struct upp_message *m)
-{
-    size_t last = 0, n = count_said(m, &last);
-    put_role(o, "user");
-    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n &&
-                   !upp__openai_metadata(o, m->metadata)))
-        upp__openai_str(o, "content", n ? m->parts[last].text : UPP_STR(""));
-    else {
-        upp__openai_name(o, "content");
-        wj_write_open(&o->w, '[');
-        for (size_t i = 0; i < m->n_parts; i++)
-            if (m->parts[i].kind != UPP_PART_TEXT || m->parts[i].text.n)
-                put_content(o, &m->parts[i], i == last);
-        wj_write_close(&o->w, ']');
-    }
-    wj_write_close(&o->w, '}');
+    wj_write_open(&b->w, '{');
+    upp__put(b, "role", wb_cstr(role));
 }
 
 /* ---- What the model said ---------------------------------------------------------------------------------------- */
 
-static void put_calls(struct upp__openai *o, const struct upp_message *m)
+static void put_calls(struct upp__body *b, const struct upp_message *m)
 {
     const struct upp_part *p = NULL;
-    upp__openai_name(o, "tool_calls");
-    wj_write_open(&o->w, '[');
+    upp__put_open(b, "tool_calls", '[');
     while ((p = upp_part_next(m, p, UPP_PARTS_CALLS))) {
-        if (!upp__openai_is_said(o, p))
+        if (!upp__is_said_call(b, p))
             continue;
-        wj_write_open(&o->w, '{');
-        upp__openai_str(o, "id", p->id);
-        upp__openai_str(o, "type", UPP_STR("function"));
-        upp__openai_name(o, "function");
-        wj_write_open(&o->w, '{');
-        upp__openai_str(o, "name", p->name);
-        upp__openai_str(o, "arguments", upp__openai_arguments(o, p->text));
-        wj_write_close(&o->w, '}');
-        wj_write_close(&o->w, '}');
+        wj_write_open(&b->w, '{');
+        upp__put(b, "id", p->id);
+        upp__put(b, "type", UPP_STR("function"));
+        upp__put_open(b, "function", '{');
+        upp__put(b, "name", p->name);
+        upp__put(b, "arguments", upp__openai_arguments(b, p->text));
+        wj_write_close(&b->w, '}');
+        wj_write_close(&b->w, '}');
     }
-    wj_write_close(&o->w, ']');
+    wj_write_close(&b->w, ']');
 }
 
-static bool has_calls(struct upp__openai *o, const struct upp_message *m)
+static bool has_calls(struct upp__body *b, const struct upp_message *m)
 {
     const struct upp_part *p = NULL;
     while ((p = upp_part_next(m, p, UPP_PARTS_CALLS)))
-        if (upp__openai_is_said(o, p))
+        if (upp__is_said_call(b, p))
             return true;
     return false;
 }
@@ -191,202 +153,185 @@ static bool has_kept_calls(const struct upp_message *m, yyjson_val *ids)
 }
 
 /* Reasoning, where the server wants it back. False: it does not go. */
-static bool put_reasoning(struct upp__openai *o, const struct upp_message *m, bool own, bool calls)
+static bool put_reasoning(struct upp__body *b, const struct upp_message *m, bool own, bool calls)
 {
     if (!own)
         return false;
-    if (o->v->habits & UPP__REASONING_DETAILS) {
-        yyjson_val *raw     = upp__kept(o->a, o->v, m, "raw");
+    if (b->vendor->habits & UPP__REASONING_DETAILS) {
+        yyjson_val *raw     = upp__get(upp__look_own(b, m->metadata), "raw");
         yyjson_val *details = upp__get(raw, "reasoning_details");
         if (!details || !has_kept_calls(m, upp__get(raw, "calls")))
             return false;
-        upp__openai_name(o, "reasoning_details");
-        wj_write_value(&o->w, details);
+        upp__put_value(b, "reasoning_details", details);
         return true;
     }
-    struct upp_str text = upp__openai_join(o, m->parts, m->n_parts, UPP_PART_REASONING, UPP_STR(""));
-    if (!(o->v->habits & UPP__REASONING_BACK) || !calls || !text.n)
+    struct upp_str text = upp__openai_join(b, m->parts, m->n_parts, UPP_PART_REASONING, UPP_STR(""));
+    if (!(b->vendor->habits & UPP__REASONING_BACK) || !calls || !text.n)
         return false;
-    upp__openai_str(o, "reasoning_content", text);
+    upp__put(b, "reasoning_content", text);
     return true;
 }
 
-static void put_assistant(struct upp__openai *o, const struct upp_message *m)
+static void put_assistant(struct upp__body *b, const struct upp_message *m)
 {
     /* What came as one text and was cut by calls is one text again; texts of others were blocks of their own. */
-    bool           own = upp__openai_is_own(o, m), calls = has_calls(o, m);
-    struct upp_str text = upp__openai_join(o, m->parts, m->n_parts, UPP_PART_TEXT, own ? UPP_STR("") : UPP_STR("\n\n"));
-    put_role(o, "assistant");
-    upp__openai_name(o, "content");
+    bool           own = upp__openai_is_own(b, m), calls = has_calls(b, m);
+    struct upp_str text = upp__openai_join(b, m->parts, m->n_parts, UPP_PART_TEXT, own ? UPP_STR("") : UPP_STR("\n\n"));
+    put_role(b, "assistant");
+    wj_write_name(&b->w, UPP_STR("content"));
     if (calls && !text.n)
-        wj_write_null(&o->w);
+        wj_write_null(&b->w);
     else
-        upp__write_text(&o->w, text);
-    bool reasoning = put_reasoning(o, m, own, calls);
+        upp__write_text(&b->w, text);
+    bool reasoning = put_reasoning(b, m, own, calls);
     if (calls)
-        put_calls(o, m);
-    wj_write_close(&o->w, '}');
-    upp__openai_lose(o, m, !reasoning);
+        put_calls(b, m);
+    wj_write_close(&b->w, '}');
+    upp__openai_lose(b, m, !reasoning);
 }
 
 /* ---- Results ---------------------------------------------------------------------------------------------------- */
 
-static void put_result(struct upp__openai *o, const struct upp_message *m, size_t part)
+static void put_result(struct upp__body *b, const struct upp_message *m)
 {
-    struct upp__openai_shown s    = upp__openai_shown(o, m, part);
-    struct upp_str           text = upp__openai_join(o, s.parts, s.n, UPP_PART_TEXT, UPP_STR("\n\n"));
-    put_role(o, "tool");
-    upp__openai_str(o, "tool_call_id", m->parts[part].id);
-    upp__openai_str(o, "content", text.n || !s.media ? text : UPP_STR("The result follows in the next user message."));
-    wj_write_close(&o->w, '}');
+    struct upp__openai_shown s    = upp__openai_shown(b, m);
+    struct upp_str           text = upp__openai_join(b, s.parts, s.n, UPP_PART_TEXT, UPP_STR("\n\n"));
+    put_role(b, "tool");
+    upp__put(b, "tool_call_id", m->parts[b->part].id);
+    upp__put(b, "content", text.n || !s.media ? text : UPP_STR("The result follows in the next user message."));
+    wj_write_close(&b->w, '}');
 }
 
-static bool has_media(struct upp__openai *o, size_t from, size_t to)
+/* What a result shows besides texts, in the message of the user that the first of them opens. */
+static void put_media(struct upp__body *b, const struct upp_message *m)
 {
-    for (size_t i = from; i < to; i++)
-        for (size_t k = 0; k < o->req->messages[i]->n_parts; k++)
-            if (o->req->messages[i]->parts[k].kind == UPP_PART_RESULT &&
-                upp__openai_shown(o, o->req->messages[i], k).media)
-                return true;
-    return false;
-}
-
-static void put_media_of(struct upp__openai *o, const struct upp_message *m, size_t part)
-{
-    struct upp__openai_shown s = upp__openai_shown(o, m, part);
+    struct upp__openai_shown s = upp__openai_shown(b, m);
     if (!s.media)
         return;
-    put_text(o, wb_arena_printf(o->a, "Result of the call %.*s:", UPP_FMT(m->parts[part].id)));
-    wj_write_close(&o->w, '}');
+    if (!b->role) {
+        b->role = "user";
+        put_role(b, b->role);
+        upp__put_open(b, "content", '[');
+    }
+    put_text(b, wb_arena_printf(b->arena, "Result of the call %.*s:", UPP_FMT(m->parts[b->part].id)));
+    wj_write_close(&b->w, '}');
     for (size_t i = 0; i < s.n; i++) {
         const char     *why = refused(&s.parts[i]);
         struct upp_part out = {.kind = UPP_PART_TEXT};
         if (why)
-            out.text = upp__openai_left_out(o, part, &s.parts[i], why);
+            out.text = upp__left_out(b, s.parts[i].kind, why);
         if (s.parts[i].kind != UPP_PART_TEXT)
-            put_content(o, why ? &out : &s.parts[i], false);
+            put_content(b, why ? &out : &s.parts[i], false);
+    }
+}
+
+static void each_result(struct upp__body *b, size_t from, size_t to,
+                        void (*put)(struct upp__body *b, const struct upp_message *m))
+{
+    for (b->message = from; b->message < to; b->message++) {
+        const struct upp_message *m = b->req->messages[b->message];
+        for (b->part = 0; b->part < m->n_parts; b->part++)
+            if (m->parts[b->part].kind == UPP_PART_RESULT)
+                put(b, m);
     }
 }
 
 /* Messages of results in a row, then what they show. */
-static void put_results(struct upp__openai *o, size_t from, size_t to)
+static void put_results(struct upp__body *b, size_t from, size_t to)
 {
-    for (o->message = from; o->message < to; o->message++)
-        for (size_t k = 0; k < o->req->messages[o->message]->n_parts; k++)
-            if (o->req->messages[o->message]->parts[k].kind == UPP_PART_RESULT)
-                put_result(o, o->req->messages[o->message], k);
-    if (!has_media(o, from, to))
-        return;
-    put_role(o, "user");
-    upp__openai_name(o, "content");
-    wj_write_open(&o->w, '[');
-    for (o->message = from; o->message < to; o->message++)
-        for (size_t k = 0; k < o->req->messages[o->message]->n_parts; k++)
-            if (o->req->messages[o->message]->parts[k].kind == UPP_PART_RESULT)
-                put_media_of(o, o->req->messages[o->message], k);
-    wj_write_close(&o->w, ']');
-    wj_write_close(&o->w, '}');
+    each_result(b, from, to, put_result);
+    each_result(b, from, to, put_media);
+    if (b->role) {
+        wj_write_close(&b->w, ']');
+        wj_write_close(&b->w, '}');
+    }
+    b->role = NULL;
 }
 
 /* ---- The request ------------------------------------------------------------------------------------------------ */
 
-static void put_messages(struct upp__openai *o)
+static void put_messages(struct upp__body *b)
 {
-    const struct upp_request *req = o->req;
-    upp__openai_name(o, "messages");
-    wj_write_open(&o->w, '[');
+    const struct upp_request *req = b->req;
+    upp__put_open(b, "messages", '[');
     if (req->system.p) {
-        put_role(o, o->v->habits & UPP__DEVELOPER_ROLE ? "developer" : "system");
-        upp__openai_str(o, "content", req->system);
-        wj_write_close(&o->w, '}');
+        put_role(b, b->vendor->habits & UPP__DEVELOPER_ROLE ? "developer" : "system");
+        upp__put(b, "content", req->system);
+        wj_write_close(&b->w, '}');
     }
     for (size_t i = 0, next; i < req->n_messages; i = next) {
         const struct upp_message *m = req->messages[i];
         next                        = i + 1;
-        o->message                  = i;
+        b->message                  = i;
         if (m->role == UPP_ROLE_USER)
-            put_user(o, m);
+            upp__openai_user(b, m, put_content);
         else if (m->role == UPP_ROLE_ASSISTANT)
-            put_assistant(o, m);
+            put_assistant(b, m);
         else {
             while (next < req->n_messages && req->messages[next]->role == UPP_ROLE_TOOL)
                 next++;
-            put_results(o, i, next);
+            put_results(b, i, next);
         }
     }
-    wj_write_close(&o->w, ']');
+    wj_write_close(&b->w, ']');
 }
 
-static void put_tool(struct upp__openai *o, const struct upp_tool_spec *t)
+static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
     static const char *const inside[] = {"strict", NULL}, *const beside[] = {"cache_control", NULL};
-    yyjson_val *metadata = upp__openai_metadata(o, t->metadata);
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "type", UPP_STR("function"));
-    upp__openai_name(o, "function");
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "name", t->name);
+    yyjson_val *metadata = upp__look_own(b, t->metadata);
+    wj_write_open(&b->w, '{');
+    upp__put(b, "type", UPP_STR("function"));
+    upp__put_open(b, "function", '{');
+    upp__put(b, "name", t->name);
     if (t->description.n)
-        upp__openai_str(o, "description", t->description);
-    upp__openai_parameters(o, t);
-    upp__openai_members(o, metadata, inside);
-    wj_write_close(&o->w, '}');
-    upp__openai_members(o, metadata, beside);
-    wj_write_close(&o->w, '}');
+        upp__put(b, "description", t->description);
+    upp__openai_parameters(b, t);
+    upp__put_some(b, metadata, inside);
+    wj_write_close(&b->w, '}');
+    upp__put_some(b, metadata, beside);
+    wj_write_close(&b->w, '}');
 }
 
-static void put_tools(struct upp__openai *o)
+static void put_structure(struct upp__body *b)
 {
-    if (!upp__openai_has_tools(o))
+    if (!b->req->structure.p || upp__get(b->params, "response_format"))
         return;
-    upp__openai_name(o, "tools");
-    wj_write_open(&o->w, '[');
-    for (size_t i = 0; i < o->req->n_tools; i++)
-        put_tool(o, &o->req->tools[i]);
-    upp__openai_native_tools(o);
-    wj_write_close(&o->w, ']');
+    upp__put_open(b, "response_format", '{');
+    upp__put(b, "type", UPP_STR("json_schema"));
+    upp__put_open(b, "json_schema", '{');
+    upp__openai_schema(b);
+    wj_write_close(&b->w, '}');
+    wj_write_close(&b->w, '}');
 }
 
-static void put_structure(struct upp__openai *o)
+static void put_stream(struct upp__body *b)
 {
-    if (!o->req->structure.p || upp__get(o->params, "response_format"))
+    if (b->req->whole)
         return;
-    upp__openai_name(o, "response_format");
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "type", UPP_STR("json_schema"));
-    upp__openai_name(o, "json_schema");
-    wj_write_open(&o->w, '{');
-    upp__openai_schema(o);
-    wj_write_close(&o->w, '}');
-    wj_write_close(&o->w, '}');
-}
-
-static void put_stream(struct upp__openai *o)
-{
-    if (o->req->whole)
+    upp__put_true(b, "stream", true);
+    if (b->vendor->habits & UPP__NO_STREAM_USAGE || upp__get(b->params, "stream_options"))
         return;
-    upp__openai_true(o, "stream");
-    if (o->v->habits & UPP__NO_STREAM_USAGE || upp__get(o->params, "stream_options"))
-        return;
-    upp__openai_name(o, "stream_options");
-    wj_write_open(&o->w, '{');
-    upp__openai_true(o, "include_usage");
-    wj_write_close(&o->w, '}');
+    upp__put_open(b, "stream_options", '{');
+    upp__put_true(b, "include_usage", true);
+    wj_write_close(&b->w, '}');
 }
 
 static int chat_write(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
                       struct upp__outgoing *out, struct upp_err *err)
 {
-    static const char *const taken[] = {"model", "messages", "tools", "stream", NULL};
-    struct upp__openai       o       = {.v = v, .req = req, .out = out};
-    int                      r       = upp__openai_begin(&o, UPP_STR("/chat/completions"), key, err);
+    static const char *const made[] = {"tools", "stream", NULL};
+    struct upp__body         b      = {.vendor = v, .req = req, .err = err};
+    int                      r      = upp__openai_begin(&b, out, UPP_STR("/chat/completions"), "messages", key);
     if (r < 0)
         return r;
-    put_messages(&o);
-    put_tools(&o);
-    put_structure(&o);
-    put_stream(&o);
-    return upp__openai_end(&o, taken);
+    put_messages(&b);
+    upp__put_tools(&b, put_tool);
+    put_structure(&b);
+    put_stream(&b);
+    upp__put_rest(&b, b.params, made);
+    wj_write_close(&b.w, '}');
+    return upp__body_check(&b);
 }
 
 const struct upp__adapter upp__openai_chat = {

@@ -24,6 +24,11 @@ struct upp__chat {
     struct upp_str      model, finish; /* finish: the finish_reason; no text: none yet */
     struct upp_str      usage_json;
     struct upp_usage    usage;
+
+    /* What came beside the text: sources (JSON, without brackets), and speech, whose transcript is the text. */
+    struct wb_buf  annotations;
+    struct wb_buf  audio; /* its bytes */
+    struct upp_str audio_id, audio_expires;
 };
 
 int  upp__chat_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err) UPP_MUST_CHECK;

@@ -3,7 +3,9 @@
  * Servers that speak this API differ in what they leave out and in where they put things; all of it is read, whoever
  * sends it. The rules for calls are at find_call.
  */
+#include "base/base64.h"
 #include "base/str.h"
+#include "upp/providers/mint.h"
 #include "upp/providers/openai.h"
 #include "upp/providers/openai_chat.h"
 
@@ -59,6 +61,76 @@ static void read_reasoning(struct upp__reader *r, struct upp__chat *c, yyjson_va
         upp__details_add(r, &c->details, details);
 }
 
+/* ---- What comes beside the text --------------------------------------------------------------------------------- */
+
+static int add_annotations(struct upp__chat *c, yyjson_val *list, struct upp_err *err)
+{
+    yyjson_arr_iter  it = yyjson_arr_iter_with(list);
+    struct wj_writer w;
+    yyjson_val      *v;
+    c->annotations.max = UPP__JSON;
+    wj_writer_init(&w, &c->annotations, err);
+    w.comma = c->annotations.n > 0;
+    while ((v = yyjson_arr_iter_next(&it)))
+        wj_write_value(&w, v);
+    return wj_writer_check(&w);
+}
+
+/* {"id", "transcript", "data", "expires_at"}, in pieces or whole. Each piece of the data is base64 by itself. */
+static int add_audio(struct upp__reader *r, struct upp__chat *c, yyjson_val *audio, struct upp_err *err)
+{
+    struct upp_str id      = upp__get_str(audio, "id");
+    yyjson_val    *expires = upp__get(audio, "expires_at");
+    if (id.n)
+        c->audio_id = wb_arena_dup(&r->keep, id);
+    if (yyjson_is_raw(expires))
+        c->audio_expires = wb_arena_dup(&r->keep, wj_text(expires));
+    talk(r, c, UPP_PART_TEXT, upp__get_str(audio, "transcript"));
+    c->audio.max = UPP__JSON;
+    int e        = wb_base64_decode(upp__get_str(audio, "data"), &c->audio, err);
+    return e == -UPP_EINVALID ? upp_fail(err, UPP_EPROTO, "the audio of the answer is no base64") : e;
+}
+
+/* The whole of the speech, in the format that the request asked for. */
+static void say_audio(struct upp__reader *r, struct upp__chat *c)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text   = WB_BUF(2 * (size_t)UPP__JSON);
+    struct upp_media                     *m      = c->audio.n ? wb_new(&r->scratch, struct upp_media) : NULL;
+    yyjson_val                           *params = NULL;
+    if (!m)
+        return;
+    if (r->request->params.n && wj_read(&r->scratch, r->request->params, NULL, &params, NULL) < 0)
+        params = NULL;
+    struct upp_str format = upp__get_str(upp__get(params, "audio"), "format");
+    wb_base64_add(&text, wb_buf_str(&c->audio), WB_BASE64);
+    upp__note(r, text.failed);
+    m->source = UPP_SOURCE_BASE64;
+    m->data   = wb_arena_dup(&r->scratch, wb_buf_str(&text));
+    m->mime   = wb_arena_printf(&r->scratch, "audio/%.*s", UPP_FMT(format.n ? format : UPP_STR("wav")));
+    upp__say_media(r, UPP_PART_AUDIO, m);
+}
+
+static void put_beside(struct wj_writer *w, const struct upp__chat *c)
+{
+    if (c->annotations.n) {
+        wj_write_name(w, UPP_STR("annotations"));
+        wj_write_open(w, '[');
+        wb_buf_add(w->out, wb_buf_str(&c->annotations));
+        wj_write_close(w, ']');
+    }
+    if (!c->audio_id.n)
+        return;
+    wj_write_name(w, UPP_STR("audio"));
+    wj_write_open(w, '{');
+    wj_write_name(w, UPP_STR("id"));
+    wj_write_str(w, c->audio_id);
+    if (c->audio_expires.n) {
+        wj_write_name(w, UPP_STR("expires_at"));
+        wj_write_num(w, c->audio_expires);
+    }
+    wj_write_close(w, '}');
+}
+
 /* ---- Calls ------------------------------------------------------------------------------------------------------ */
 
 /* Which call a fragment belongs to; NULL: a new one. The index says it; but one server numbers all calls 0, so that
@@ -102,7 +174,7 @@ static struct upp__chat_call *new_call(struct upp__reader *r, struct upp__chat *
 static void open_call(struct upp__reader *r, struct upp__chat *c, struct upp__chat_call *call, struct upp_str name)
 {
     if (!call->id.n || is_used(c, call, call->id))
-        call->id = upp__openai_mint(r, (size_t)(call - c->calls.p));
+        call->id = upp__mint_told(r, (size_t)(call - c->calls.p));
     stop_talking(r, c);
     call->open = true;
     call->part = upp__say_part(r, UPP_PART_CALL, call->id, wb_arena_dup(&r->keep, name));
@@ -113,7 +185,7 @@ static void open_call(struct upp__reader *r, struct upp__chat *c, struct upp__ch
 static void add_arguments(struct upp__reader *r, struct upp__chat_call *call, yyjson_val *v)
 {
     struct upp_str text = yyjson_is_str(v)   ? wj_text(v)
-                          : yyjson_is_obj(v) ? upp__openai_keep(r, v)
+                          : yyjson_is_obj(v) ? upp__json_text(&r->keep, v)
                                              : (struct upp_str){0};
     if (!text.n)
         return;
@@ -179,7 +251,9 @@ static void close_calls(struct upp__reader *r, struct upp__chat *c, uint8_t stop
         struct upp__chat_call *call = &c->calls.p[i];
         if (!call->open) /* it never got a name */
             open_call(r, c, call, UPP_STR(""));
-        if (!call->spoke && stop != UPP_STOP_LENGTH)
+        if (!call->spoke && i + 1 == c->calls.n && upp__is_cut(stop))
+            upp__say_cut(r, call->part, (struct upp_str){0});
+        else if (!call->spoke)
             upp__say_delta(r, call->part, UPP_STR("{}"));
         upp__say_close(r, call->part);
     }
@@ -214,9 +288,11 @@ static int conclude(struct upp__reader *r, struct upp__chat *c, struct upp_err *
             &(struct upp__trouble){.code = c->finish, .message = UPP_STR("the answer was filtered")}, err);
     struct upp__openai_said said;
     stop_talking(r, c);
+    say_audio(r, c);
     close_calls(r, c, stop);
     upp__openai_said_begin(&said, (struct upp_str){0}, c->model,
                            c->finish.p ? c->finish : UPP_STR("stop"), c->usage_json);
+    put_beside(&said.w, c);
     put_raw(&said.w, c);
     upp__say_end(r, stop, &c->usage, upp__openai_said_end(&said, r));
     return upp__check(r, err);
@@ -236,16 +312,17 @@ static void read_usage(struct upp__reader *r, struct upp__chat *c, yyjson_val *u
     if (!c->usage.cache_read)
         c->usage.cache_read = upp__get_u64(u, "prompt_cache_hit_tokens"); /* DeepSeek */
     if (r->vendor->habits & UPP__REASONING_APART)
-        c->usage.output += upp__get_u64(out, "reasoning_tokens");
-    c->usage_json = upp__openai_keep(r, u);
+        c->usage.output = upp__sum(c->usage.output, upp__get_u64(out, "reasoning_tokens"));
+    c->usage_json = upp__json_text(&r->keep, u);
 }
 
 /* What was said: the delta of a chunk, or the message of a body. */
-static void read_said(struct upp__reader *r, struct upp__chat *c, yyjson_val *said, bool whole)
+static int read_said(struct upp__reader *r, struct upp__chat *c, yyjson_val *said, bool whole, struct upp_err *err)
 {
-    yyjson_val     *key, *content = NULL, *refusal = NULL, *calls = NULL, *details = NULL;
-    bool            reasons = false;
-    yyjson_obj_iter it      = yyjson_obj_iter_with(said);
+    yyjson_val *key, *content = NULL, *refusal = NULL, *calls = NULL, *details = NULL, *sources = NULL, *audio = NULL;
+    int         e       = 0;
+    bool        reasons = false;
+    yyjson_obj_iter it  = yyjson_obj_iter_with(said);
     while ((key = yyjson_obj_iter_next(&it))) {
         yyjson_val *v = yyjson_obj_iter_get_val(key);
         if (wj_named(key, UPP_STR("content")))
@@ -256,6 +333,10 @@ static void read_said(struct upp__reader *r, struct upp__chat *c, yyjson_val *sa
             refusal = v;
         else if (wj_named(key, UPP_STR("reasoning_details")))
             details = v;
+        else if (wj_named(key, UPP_STR("annotations")))
+            sources = v;
+        else if (wj_named(key, UPP_STR("audio")))
+            audio = v;
         else
             reasons |= wj_text(key).n >= 9 && wj_same(wj_text(key).p, "reasoning", 9);
     }
@@ -266,8 +347,13 @@ static void read_said(struct upp__reader *r, struct upp__chat *c, yyjson_val *sa
         c->refused = true;
         talk(r, c, UPP_PART_TEXT, wj_text(refusal));
     }
-    if (calls)
+    if (audio)
+        e = add_audio(r, c, audio, err);
+    if (sources && e == 0)
+        e = add_annotations(c, sources, err);
+    if (calls && e == 0)
         read_calls(r, c, calls, whole);
+    return e;
 }
 
 /* A choice: the first one. Others, where somebody asked for several, are passed over. */
@@ -286,7 +372,10 @@ static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *c
     c->chosen |= yyjson_is_obj(choice);
     if (m[ERROR] && upp__openai_error(choice, &t)) /* OpenRouter */
         return upp__openai_fail(&t, err);
-    read_said(r, c, yyjson_is_obj(m[DELTA]) ? m[DELTA] : m[MESSAGE], !yyjson_is_obj(m[DELTA]));
+    bool whole = !yyjson_is_obj(m[DELTA]);
+    int  e     = read_said(r, c, whole ? m[MESSAGE] : m[DELTA], whole, err);
+    if (e < 0)
+        return e;
     if (m[USAGE])
         read_usage(r, c, m[USAGE]); /* Moonshot, at times */
     if (finish.n)
@@ -367,5 +456,7 @@ void upp__chat_done(struct upp__reader *r)
 {
     struct upp__chat *c = r->own;
     upp__details_done(&c->details);
+    wb_buf_done(&c->annotations);
+    wb_buf_done(&c->audio);
     wb_vec_done(&c->calls);
 }

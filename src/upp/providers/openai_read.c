@@ -2,8 +2,6 @@
 #include "base/str.h"
 #include "upp/providers/openai.h"
 
-enum { MAX_JSON = 64 << 20 };
-
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
 
 /* A code may be a text or a number; null is none. */
@@ -17,13 +15,6 @@ static void take(struct upp_str *to, struct upp_str word)
 {
     if (word.n)
         *to = word;
-}
-
-/* What FastAPI says: {"detail": "text"}, or a list of {"msg": "text"}. */
-static struct upp_str get_detail(yyjson_val *v)
-{
-    yyjson_val *detail = upp__get(v, "detail");
-    return yyjson_is_str(detail) ? wj_text(detail) : upp__get_str(yyjson_arr_get_first(detail), "msg");
 }
 
 static void read_error(yyjson_val *e, struct upp__trouble *t)
@@ -40,7 +31,6 @@ static void read_error(yyjson_val *e, struct upp__trouble *t)
 
 bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret)
 {
-
     yyjson_val *e = upp__get(v, "error");
     if (yyjson_is_str(e)) {
         take(&ret->message, wj_text(e));
@@ -63,21 +53,9 @@ bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret)
 
 void upp__openai_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t)
 {
-    yyjson_val *v = NULL;
-    if (wj_read(a, body, NULL, &v, NULL) < 0) {
-        struct upp_str text = wb_str_trim(body);
-        if (text.n && text.p[0] != '<') /* pages of proxies say nothing to anybody */
-            t->message = wb_arena_dup(a, wb_str_sub(text, 0, 200));
-        return;
-    }
-    if (yyjson_is_arr(v))
-        v = yyjson_arr_get_first(v); /* Google's server that speaks OpenAI's chat */
-    if (upp__openai_error(v, t))
-        return;
-    read_error(v, t);
-    take(&t->message, get_detail(v));
-    if (yyjson_is_str(v))
-        take(&t->message, wj_text(v));
+    yyjson_val *v = upp__trouble_read(a, body, t);
+    if (v && !upp__openai_error(v, t))
+        read_error(v, t);
 }
 
 int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err)
@@ -87,36 +65,6 @@ int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err)
 
 /* ---- Keeping ---------------------------------------------------------------------------------------------------- */
 
-struct upp_str upp__openai_keep(struct upp__reader *r, yyjson_val *v)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAX_JSON);
-    int                                   e = v ? wj_write(v, &b, NULL) : 0;
-    if (e < 0 && !r->failed)
-        r->failed = e;
-    return v && e == 0 ? wb_arena_dup(&r->keep, wb_buf_str(&b)) : (struct upp_str){0};
-}
-
-static bool is_taken(const struct upp_request *req, struct upp_str id)
-{
-    for (size_t i = 0; i < req->n_messages; i++) {
-        const struct upp_part *p = NULL;
-        while ((p = upp_part_next(req->messages[i], p, UPP_PARTS_CALLS)))
-            if (wb_str_eq(p->id, id))
-                return true;
-    }
-    return false;
-}
-
-struct upp_str upp__openai_mint(struct upp__reader *r, size_t n)
-{
-    /* The length of the thread makes it new, unless messages were taken out of it since. */
-    for (size_t turn = r->request->n_messages;; turn++) {
-        struct upp_str id = wb_arena_printf(&r->keep, "call_weft_%zu_%zu", turn, n);
-        if (!id.p || !is_taken(r->request, id))
-            return id;
-    }
-}
-
 void upp__openai_said_begin(struct upp__openai_said *s, struct upp_str id, struct upp_str model, struct upp_str stop,
                             struct upp_str usage)
 {
@@ -124,7 +72,7 @@ void upp__openai_said_begin(struct upp__openai_said *s, struct upp_str id, struc
         const char    *name;
         struct upp_str text;
     } rows[] = {{"id", id}, {"model", model}, {"stopReason", stop}};
-    s->b     = (struct wb_buf)WB_BUF(MAX_JSON);
+    s->b     = (struct wb_buf)WB_BUF(UPP__JSON);
     wj_writer_init(&s->w, &s->b, NULL);
     wj_write_open(&s->w, '{');
     for (size_t i = 0; i < WB_LEN(rows); i++)
@@ -143,8 +91,7 @@ struct upp_str upp__openai_said_end(struct upp__openai_said *s, struct upp__read
     wj_write_close(&s->w, '}');
     int            e   = wj_writer_check(&s->w);
     struct upp_str ret = e < 0 ? (struct upp_str){0} : wb_arena_dup(&r->keep, wb_buf_str(&s->b));
-    if (e < 0 && !r->failed)
-        r->failed = e;
+    upp__note(r, e);
     wb_buf_done(&s->b);
     return ret;
 }

@@ -11,41 +11,38 @@
 
 /* ---- Content of users and of results ---------------------------------------------------------------------------- */
 
-static void put_part(struct upp__openai *o, const char *type)
+static void put_text(struct upp__body *b, struct upp_str text)
 {
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "type", wb_cstr(type));
+    upp__put_typed(b, "input_text");
+    upp__put(b, "text", text);
 }
 
-static void put_text(struct upp__openai *o, struct upp_str text)
-{
-    put_part(o, "input_text");
-    upp__openai_str(o, "text", text);
-}
-
-static void put_image(struct upp__openai *o, const struct upp_part *p)
+static void put_image(struct upp__body *b, const struct upp_part *p)
 {
     static const char *const names[] = {"detail", NULL};
-    const struct upp_media  *m       = p->media;
-    put_part(o, "input_image");
-    upp__openai_str(o, "image_url", m->source == UPP_SOURCE_URL ? m->data : upp__openai_data_url(o, m));
-    upp__openai_members(o, upp__openai_metadata(o, p->metadata), names);
+    yyjson_val              *own     = upp__look_own(b, p->metadata);
+    upp__put_typed(b, "input_image");
+    upp__put(b, "image_url", upp__openai_url(b, p->media));
+    upp__put_some(b, own, names);
+    if (!upp__get(own, "detail")) /* unlike all else that is optional, it is not left out */
+        upp__put(b, "detail", UPP_STR("auto"));
 }
 
-static void put_document(struct upp__openai *o, const struct upp_part *p)
+static void put_document(struct upp__body *b, const struct upp_part *p)
 {
     const struct upp_media *m = p->media;
+    struct upp_str          mime, data;
     if (m->source == UPP_SOURCE_TEXT) {
-        put_text(o, m->data);
+        put_text(b, m->data);
         return;
     }
-    put_part(o, "input_file");
-    if (m->source == UPP_SOURCE_URL) {
-        upp__openai_str(o, "file_url", m->data);
+    upp__put_typed(b, "input_file");
+    if (m->source == UPP_SOURCE_URL && !upp__media_bytes(m, &mime, &data)) {
+        upp__put(b, "file_url", m->data);
         return;
     }
-    upp__openai_str(o, "filename", upp__openai_file_name(m));
-    upp__openai_str(o, "file_data", upp__openai_data_url(o, m));
+    upp__put(b, "filename", upp__openai_file_name(m));
+    upp__put(b, "file_data", upp__openai_url(b, m));
 }
 
 /* Why a part cannot be said; NULL: it can. */
@@ -60,84 +57,49 @@ static const char *refused(const struct upp_part *p)
                : NULL;
 }
 
-static void put_content(struct upp__openai *o, const struct upp_part *p, bool last)
+static void put_content(struct upp__body *b, const struct upp_part *p, bool last)
 {
     const char *why = refused(p);
     if (why) {
-        upp__openai_refuse(o, p, why);
+        upp__refuse(b, why);
         return;
     }
     if (p->kind == UPP_PART_TEXT)
-        put_text(o, p->text);
+        put_text(b, p->text);
     else if (p->kind == UPP_PART_IMAGE)
-        put_image(o, p);
+        put_image(b, p);
     else
-        put_document(o, p);
-    upp__openai_marks(o, p, last);
-    wj_write_close(&o->w, '}');
+        put_document(b, p);
+    upp__openai_marks(b, p, last);
+    wj_write_close(&b->w, '}');
 }
 
-static bool is_said(const struct upp_part *p)
-{
-    return p->kind != UPP_PART_TEXT || p->text.n; /* an empty text says nothing */
-}
-
-static void put_role(struct upp__openai *o, const char *role)
-{
-    wj_write_open(&o->w, '{');
-    upp__openai_str(o, "role", wb_cstr(role));
-    upp__openai_name(o, "content");
-}
-
-static void put_user(struct upp__openai *o, const struct upp_message *m)
-{
-    size_t n = 0, last = 0;
-    for (size_t i = 0; i < m->n_parts; i++)
-        if (is_said(&m->parts[i])) {
-            n++;
-            last = i;
-        }
-    put_role(o, "user");
-    if (n == 0 || (n == 1 && m->parts[last].kind == UPP_PART_TEXT && !m->parts[last].metadata.n &&
-                   !upp__openai_metadata(o, m->metadata)))
-        upp__write_text(&o->w, n ? m->parts[last].text : UPP_STR(""));
-    else {
-        wj_write_open(&o->w, '[');
-        for (size_t i = 0; i < m->n_parts; i++)
-            if (is_said(&m->parts[i]))
-                put_content(o, &m->parts[i], i == last);
-        wj_write_close(&o->w, ']');
-    }
-    wj_write_close(&o->w, '}');
-}
-
-static void put_shown(struct upp__openai *o, size_t result, const struct upp_part *p)
+static void put_shown(struct upp__body *b, const struct upp_part *p)
 {
     const char     *why = refused(p);
     struct upp_part out = {.kind = UPP_PART_TEXT};
     if (why)
-        out.text = upp__openai_left_out(o, result, p, why);
-    if (is_said(p))
-        put_content(o, why ? &out : p, false);
+        out.text = upp__left_out(b, p->kind, why);
+    if (upp__openai_is_said(p))
+        put_content(b, why ? &out : p, false);
 }
 
-static void put_results(struct upp__openai *o, const struct upp_message *m)
+static void put_results(struct upp__body *b, const struct upp_message *m)
 {
-    for (size_t k = 0; k < m->n_parts; k++) {
-        if (m->parts[k].kind != UPP_PART_RESULT)
+    for (b->part = 0; b->part < m->n_parts; b->part++) {
+        if (m->parts[b->part].kind != UPP_PART_RESULT)
             continue;
-        struct upp__openai_shown s = upp__openai_shown(o, m, k);
-        put_part(o, "function_call_output");
-        upp__openai_str(o, "call_id", m->parts[k].id);
-        upp__openai_name(o, "output");
+        struct upp__openai_shown s = upp__openai_shown(b, m);
+        upp__put_typed(b, "function_call_output");
+        upp__put(b, "call_id", m->parts[b->part].id);
         if (s.media) {
-            wj_write_open(&o->w, '[');
+            upp__put_open(b, "output", '[');
             for (size_t i = 0; i < s.n; i++)
-                put_shown(o, k, &s.parts[i]);
-            wj_write_close(&o->w, ']');
+                put_shown(b, &s.parts[i]);
+            wj_write_close(&b->w, ']');
         } else
-            upp__write_text(&o->w, upp__openai_join(o, s.parts, s.n, UPP_PART_TEXT, UPP_STR("\n\n")));
-        wj_write_close(&o->w, '}');
+            upp__put(b, "output", upp__openai_join(b, s.parts, s.n, UPP_PART_TEXT, UPP_STR("\n\n")));
+        wj_write_close(&b->w, '}');
     }
 }
 
@@ -172,11 +134,11 @@ static bool same_texts(const struct upp_message *m, yyjson_val *item, const stru
 
 /* May the kept items go back? Not where the message says something else by now, nor where OpenAI has forgotten the
  * reasoning that an id stands for, nor where reasoning was all that came of the answer. */
-static bool is_whole(struct upp__openai *o, const struct upp_message *m, yyjson_val *raw)
+static bool is_whole(struct upp__body *b, const struct upp_message *m, yyjson_val *raw)
 {
     const struct upp_part *text = NULL, *call = NULL;
     yyjson_val            *item;
-    bool                   stored = upp__get_true(o->params, "store"), led = true;
+    bool                   stored = upp__get_true(b->params, "store"), led = true;
     yyjson_arr_iter        it = yyjson_arr_iter_with(raw);
     if (!yyjson_is_arr(raw))
         return false;
@@ -197,123 +159,104 @@ static bool is_whole(struct upp__openai *o, const struct upp_message *m, yyjson_
     return led && !next_said(m, text, UPP_PART_TEXT) && !next_said(m, call, UPP_PART_CALL);
 }
 
-static void put_call(struct upp__openai *o, const struct upp_part *p)
+static void put_call(struct upp__body *b, const struct upp_part *p)
 {
-    put_part(o, "function_call");
-    upp__openai_str(o, "call_id", p->id);
-    upp__openai_str(o, "name", p->name);
-    upp__openai_str(o, "arguments", upp__openai_arguments(o, p->text));
-    wj_write_close(&o->w, '}');
+    upp__put_typed(b, "function_call");
+    upp__put(b, "call_id", p->id);
+    upp__put(b, "name", p->name);
+    upp__put(b, "arguments", upp__openai_arguments(b, p->text));
+    wj_write_close(&b->w, '}');
 }
 
-static void put_assistant(struct upp__openai *o, const struct upp_message *m)
+static void put_assistant(struct upp__body *b, const struct upp_message *m)
 {
-    yyjson_val     *raw = upp__kept(o->a, o->v, m, "raw"), *item;
+    yyjson_val     *raw = upp__get(upp__look_own(b, m->metadata), "raw"), *item;
     yyjson_arr_iter it  = yyjson_arr_iter_with(raw);
-    if (is_whole(o, m, raw)) {
+    if (is_whole(b, m, raw)) {
         while ((item = yyjson_arr_iter_next(&it)))
-            wj_write_value(&o->w, item);
+            wj_write_value(&b->w, item);
         return;
     }
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
         if (p->kind == UPP_PART_TEXT && p->text.n) {
-            put_role(o, "assistant");
-            upp__write_text(&o->w, p->text);
-            wj_write_close(&o->w, '}');
-        } else if (p->kind == UPP_PART_CALL && upp__openai_is_said(o, p))
-            put_call(o, p);
+            wj_write_open(&b->w, '{');
+            upp__put(b, "role", UPP_STR("assistant"));
+            upp__put(b, "content", p->text);
+            wj_write_close(&b->w, '}');
+        } else if (p->kind == UPP_PART_CALL && upp__is_said_call(b, p))
+            put_call(b, p);
     }
-    upp__openai_lose(o, m, true);
+    upp__openai_lose(b, m, true);
 }
 
 /* ---- The request ------------------------------------------------------------------------------------------------ */
 
 /* OpenAI knows what was said up to previous_response_id: only what came after it is sent. */
-static size_t first_new(struct upp__openai *o)
+static size_t first_new(struct upp__body *b)
 {
-    struct upp_str before = upp__get_str(o->params, "previous_response_id");
-    for (size_t i = before.n ? o->req->n_messages : 0; i-- > 0;) {
-        yyjson_val *id = upp__kept(o->a, o->v, o->req->messages[i], "id");
-        if (yyjson_is_str(id) && wb_str_eq(wj_text(id), before))
+    struct upp_str before = upp__get_str(b->params, "previous_response_id");
+    for (size_t i = before.n ? b->req->n_messages : 0; i-- > 0;) {
+        if (wb_str_eq(upp__get_str(upp__look_own(b, b->req->messages[i]->metadata), "id"), before))
             return i + 1;
     }
     return 0;
 }
 
-static void put_input(struct upp__openai *o)
+static void put_input(struct upp__body *b)
 {
-    upp__openai_name(o, "input");
-    wj_write_open(&o->w, '[');
-    for (o->message = first_new(o); o->message < o->req->n_messages; o->message++) {
-        const struct upp_message *m = o->req->messages[o->message];
+    upp__put_open(b, "input", '[');
+    for (b->message = first_new(b); b->message < b->req->n_messages; b->message++) {
+        const struct upp_message *m = b->req->messages[b->message];
         if (m->role == UPP_ROLE_USER)
-            put_user(o, m);
+            upp__openai_user(b, m, put_content);
         else if (m->role == UPP_ROLE_ASSISTANT)
-            put_assistant(o, m);
+            put_assistant(b, m);
         else
-            put_results(o, m);
+            put_results(b, m);
     }
-    wj_write_close(&o->w, ']');
+    wj_write_close(&b->w, ']');
 }
 
 /* Flat, unlike in Chat Completions. A tool is strict unless it says that it is not: so this one always says. */
-static void put_tool(struct upp__openai *o, const struct upp_tool_spec *t)
+static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
-    yyjson_val     *metadata = upp__openai_metadata(o, t->metadata), *key;
-    yyjson_obj_iter it       = yyjson_obj_iter_with(metadata);
-    put_part(o, "function");
-    upp__openai_str(o, "name", t->name);
+    yyjson_val *metadata = upp__look_own(b, t->metadata);
+    upp__put_typed(b, "function");
+    upp__put(b, "name", t->name);
     if (t->description.n)
-        upp__openai_str(o, "description", t->description);
-    upp__openai_parameters(o, t);
-    if (!upp__get(metadata, "strict")) {
-        upp__openai_name(o, "strict");
-        wj_write_bool(&o->w, false);
-    }
-    while ((key = yyjson_obj_iter_next(&it))) {
-        wj_write_name(&o->w, wj_text(key));
-        wj_write_value(&o->w, yyjson_obj_iter_get_val(key));
-    }
-    wj_write_close(&o->w, '}');
-}
-
-static void put_tools(struct upp__openai *o)
-{
-    if (!upp__openai_has_tools(o))
-        return;
-    upp__openai_name(o, "tools");
-    wj_write_open(&o->w, '[');
-    for (size_t i = 0; i < o->req->n_tools; i++)
-        put_tool(o, &o->req->tools[i]);
-    upp__openai_native_tools(o);
-    wj_write_close(&o->w, ']');
+        upp__put(b, "description", t->description);
+    upp__openai_parameters(b, t);
+    if (!upp__get(metadata, "strict"))
+        upp__put_true(b, "strict", false);
+    upp__put_all(b, metadata);
+    wj_write_close(&b->w, '}');
 }
 
 /* text.format, beside what params say of the text. */
-static void put_structure(struct upp__openai *o)
+static void put_structure(struct upp__body *b)
 {
-    yyjson_val     *text = upp__get(o->params, "text"), *key;
+    yyjson_val     *text = upp__get(b->params, "text"), *key;
     yyjson_obj_iter it   = yyjson_obj_iter_with(text);
-    if (!o->req->structure.p && !text)
+    if (!b->req->structure.p && !text)
         return;
-    upp__openai_name(o, "text");
-    if (!o->req->structure.p || (text && !yyjson_is_obj(text))) {
-        wj_write_value(&o->w, text);
+    wj_write_name(&b->w, UPP_STR("text"));
+    if (!b->req->structure.p || (text && !yyjson_is_obj(text))) {
+        wj_write_value(&b->w, text);
         return;
     }
-    wj_write_open(&o->w, '{');
+    wj_write_open(&b->w, '{');
     if (!upp__get(text, "format")) {
-        upp__openai_name(o, "format");
-        put_part(o, "json_schema");
-        upp__openai_schema(o);
-        wj_write_close(&o->w, '}');
+        wj_write_name(&b->w, UPP_STR("format"));
+        upp__put_typed(b, "json_schema");
+        upp__openai_schema(b);
+        wj_write_close(&b->w, '}');
     }
     while ((key = yyjson_obj_iter_next(&it))) {
-        wj_write_name(&o->w, wj_text(key));
-        wj_write_value(&o->w, yyjson_obj_iter_get_val(key));
+        wj_write_name(&b->w, wj_text(key));
+        wj_write_value(&b->w, yyjson_obj_iter_get_val(key));
     }
-    wj_write_close(&o->w, '}');
+    wj_write_close(&b->w, '}');
 }
 
 /* Models that do not reason answer a 400 to those who ask for encrypted reasoning. What is not known does. */
@@ -328,37 +271,37 @@ static bool reasons(struct upp_str model)
     return true;
 }
 
-static void put_state(struct upp__openai *o)
+static void put_state(struct upp__body *b)
 {
-    if (!upp__get(o->params, "store")) {
-        upp__openai_name(o, "store");
-        wj_write_bool(&o->w, false);
+    if (!upp__get(b->params, "store")) {
+        upp__put_true(b, "store", false);
     }
-    if (upp__get(o->params, "include") || upp__get_true(o->params, "store") || !reasons(o->v->model))
+    if (upp__get(b->params, "include") || upp__get_true(b->params, "store") || !reasons(b->vendor->model))
         return;
-    upp__openai_name(o, "include");
-    wj_write_open(&o->w, '[');
-    wj_write_str(&o->w, UPP_STR("reasoning.encrypted_content"));
-    wj_write_close(&o->w, ']');
+    upp__put_open(b, "include", '[');
+    wj_write_str(&b->w, UPP_STR("reasoning.encrypted_content"));
+    wj_write_close(&b->w, ']');
 }
 
 static int responses_write(const struct upp__vendor *v, const struct upp_request *req, struct upp_str key,
                            struct upp__outgoing *out, struct upp_err *err)
 {
-    static const char *const taken[] = {"model", "input", "tools", "text", "stream", NULL};
-    struct upp__openai       o       = {.v = v, .req = req, .out = out};
-    int                      r       = upp__openai_begin(&o, UPP_STR("/responses"), key, err);
+    static const char *const made[] = {"tools", "text", "stream", NULL};
+    struct upp__body         b      = {.vendor = v, .req = req, .err = err};
+    int                      r      = upp__openai_begin(&b, out, UPP_STR("/responses"), "input", key);
     if (r < 0)
         return r;
-    if (req->system.p && !upp__get(o.params, "instructions"))
-        upp__openai_str(&o, "instructions", req->system);
-    put_input(&o);
-    put_tools(&o);
-    put_structure(&o);
-    put_state(&o);
+    if (req->system.p && !upp__get(b.params, "instructions"))
+        upp__put(&b, "instructions", req->system);
+    put_input(&b);
+    upp__put_tools(&b, put_tool);
+    put_structure(&b);
+    put_state(&b);
     if (!req->whole)
-        upp__openai_true(&o, "stream");
-    return upp__openai_end(&o, taken);
+        upp__put_true(&b, "stream", true);
+    upp__put_rest(&b, b.params, made);
+    wj_write_close(&b.w, '}');
+    return upp__body_check(&b);
 }
 
 const struct upp__adapter upp__openai_responses = {

@@ -5,14 +5,9 @@
  * holds may be nothing.
  */
 #include "base/str.h"
+#include "upp/providers/mint.h"
 #include "upp/providers/openai.h"
 #include "upp/providers/openai_responses.h"
-
-static void fail(struct upp__reader *r, int code)
-{
-    if (!r->failed)
-        r->failed = code;
-}
 
 /* ---- Pieces ----------------------------------------------------------------------------------------------------- */
 
@@ -30,7 +25,7 @@ static struct upp__piece *new_piece(struct upp__reader *r, struct upp__responses
                                     struct upp_str id, struct upp_str name)
 {
     if (!wb_vec_room(&s->pieces, UPP__OPENAI_BLOCKS)) {
-        fail(r, s->pieces.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM);
+        upp__note(r, s->pieces.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM);
         return NULL;
     }
     p.part                     = upp__say_part(r, kind, id, name);
@@ -108,7 +103,7 @@ static struct upp__piece *begin_call(struct upp__reader *r, struct upp__response
     if (p)
         return p;
     if (!id.n)
-        id = upp__openai_mint(r, s->pieces.n);
+        id = upp__mint_told(r, s->pieces.n);
     return new_piece(r, s, (struct upp__piece){.output = output, .what = UPP__OF_CALL}, UPP_PART_CALL, id,
                      upp__get_str(item, "name"));
 }
@@ -128,8 +123,10 @@ static void end_call(struct upp__reader *r, struct upp__responses *s, uint64_t o
         return;
     s->half |= half;
     s->special |= is_member(item, "namespace") || is_member(item, "caller");
-    if (!p->spoke)
-        upp__say_delta(r, p->part, wb_str_trim(arguments).n || half ? arguments : UPP_STR("{}"));
+    if (!p->spoke && half)
+        upp__say_cut(r, p->part, arguments);
+    else if (!p->spoke)
+        upp__say_delta(r, p->part, wb_str_trim(arguments).n ? arguments : UPP_STR("{}"));
     close_piece(r, p);
 }
 
@@ -182,11 +179,11 @@ static void end_item(struct upp__reader *r, struct upp__responses *s, uint64_t o
     else
         s->special = true;
     if (!wb_vec_room(&s->items, UPP__OPENAI_BLOCKS)) {
-        fail(r, s->items.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM);
+        upp__note(r, s->items.n >= UPP__OPENAI_BLOCKS ? -UPP_ELIMIT : -UPP_ENOMEM);
         return;
     }
     memmove(s->items.p + at + 1, s->items.p + at, (s->items.n++ - at) * sizeof *s->items.p);
-    s->items.p[at] = (struct upp__item){output, upp__openai_keep(r, item)};
+    s->items.p[at] = (struct upp__item){output, upp__json_text(&r->keep, item)};
 }
 
 /* ---- The end ---------------------------------------------------------------------------------------------------- */
@@ -265,12 +262,16 @@ static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_
         return upp__openai_fail(&(struct upp__trouble){.code = word, .message = UPP_STR("the answer was filtered")},
                                                        err);
     for (size_t i = 0; i < s->pieces.n; i++) { /* an item that was begun and never done */
-        s->half |= !s->pieces.p[i].closed && s->pieces.p[i].what == UPP__OF_CALL;
-        close_piece(r, &s->pieces.p[i]);
+        struct upp__piece *p    = &s->pieces.p[i];
+        bool               half = !p->closed && p->what == UPP__OF_CALL;
+        s->half |= half;
+        if (half && !p->spoke)
+            upp__say_cut(r, p->part, (struct upp_str){0});
+        close_piece(r, p);
     }
     yyjson_val *u = upp__get(response, "usage");
     upp__openai_said_begin(&said, s->id, s->model, word,
-                           yyjson_is_obj(u) ? upp__openai_keep(r, u) : (struct upp_str){0});
+                           yyjson_is_obj(u) ? upp__json_text(&r->keep, u) : (struct upp_str){0});
     put_raw(&said.w, s);
     upp__say_end(r, stop, &usage, upp__openai_said_end(&said, r));
     return upp__check(r, err);

@@ -7,12 +7,6 @@
 
 enum { MAX_MEMBERS = 64, MAX_TEXT = 64 << 20 };
 
-static void fail(struct upp__reader *r, int code)
-{
-    if (!r->failed)
-        r->failed = code;
-}
-
 /* The member that is cut into pieces; the others come whole. NULL: none, such a detail stands for itself. */
 static const char *text_member(struct upp_str type)
 {
@@ -44,7 +38,7 @@ static void add_member(struct upp__reader *r, struct upp__detail *d, yyjson_val 
     if (i == d->members.n) {
         struct upp__detail_member m = {.name = wb_arena_dup(&r->keep, wj_text(key))};
         if (!wb_vec_push(&d->members, m, MAX_MEMBERS)) {
-            fail(r, d->members.n >= MAX_MEMBERS ? -UPP_ELIMIT : -UPP_ENOMEM);
+            upp__note(r, d->members.n >= MAX_MEMBERS ? -UPP_ELIMIT : -UPP_ENOMEM);
             return;
         }
     } else if (yyjson_is_null(v))
@@ -52,11 +46,11 @@ static void add_member(struct upp__reader *r, struct upp__detail *d, yyjson_val 
     if (text && yyjson_is_str(v))
         wb_wtf8_add(&d->text, wj_text(v));
     else if (!text || !d->text.n)
-        d->members.p[i].json = upp__openai_keep(r, v);
+        d->members.p[i].json = upp__json_text(&r->keep, v);
     if (text && d->text.n)
         d->members.p[i].json = (struct upp_str){0};
     if (d->text.failed)
-        fail(r, d->text.failed);
+        upp__note(r, d->text.failed);
 }
 
 static void add_detail(struct upp__reader *r, struct upp__details *all, yyjson_val *v)
@@ -72,7 +66,7 @@ static void add_detail(struct upp__reader *r, struct upp__details *all, yyjson_v
                                 .index = wb_arena_dup(&r->keep, get_index(v)),
                                 .text  = WB_BUF(MAX_TEXT)};
         if (!wb_vec_push(&all->list, d, UPP__DETAILS)) {
-            fail(r, all->list.n >= UPP__DETAILS ? -UPP_ELIMIT : -UPP_ENOMEM);
+            upp__note(r, all->list.n >= UPP__DETAILS ? -UPP_ELIMIT : -UPP_ENOMEM);
             return;
         }
     }

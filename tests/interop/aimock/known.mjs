@@ -1,7 +1,5 @@
 // known.mjs: where a body differs from the type of the vendor's client, and why it is right.
 export const known = [
-  { type: /^responses$/, title: /image|media/, says: /Property 'detail' is missing/,
-    why: 'Responses: the type wants `detail` of an image, and says itself that it is auto where it is not given' },
   { type: /^ollama$/, title: /./, says: /'"index"' does not exist/, why: 'Ollama: the server writes and reads function.index' },
   { type: /^ollama$/, title: /./, says: /'"tool_call_id"' does not exist/, why: 'Ollama: newer servers know results by tool_call_id' },
   { type: /^chat$/, title: /^(deepseek|moonshot)\//, says: /'"reasoning_content"' does not exist/,

@@ -1,12 +1,7 @@
 #!/bin/sh
 # run.sh BUILD_DIR: libupp's outgoing HTTP/2 against Node's server, over TLS with a CA of the test's own.
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-. "$here/../../support/tap.sh"
-if ! folder=$("$here/../../../scripts/node-path" 2>"$tap/log"); then
-    verdict 1 'there is a Node >= 22'
-    tap_end
-fi
-PATH=$folder:$PATH
+. "$here/../interop.sh"
 client=$1/tests/http2_client
 
 "$client" certs "$tap" >"$tap/log" 2>&1

@@ -1,0 +1,230 @@
+/* run/handoff.c — one agent passes the thread to another, within one run.
+ *
+ * The wish is part of the state from the end of its step on; then one row holds the event, the boundary between the two
+ * turns, what the other agent is asked, and a state in which the run is the other agent's. So a crash finds the run
+ * before or after, never between.
+ */
+#include <ctype.h>
+
+#include "base/crash.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "json/write.h"
+#include "run/internal.h"
+
+enum { HANDOFFS = 8 };
+
+struct upp_str wr_agent_now(const struct wr_run *run)
+{
+    return run->def && !wb_str_eq(run->def->name, run->row.agent) ? run->def->name : (struct upp_str){0};
+}
+
+/* ---- The wish -------------------------------------------------------------------------------------------- */
+
+static int want(struct wr_run *run, struct upp_str to, struct upp_str reason, struct upp_str message,
+                struct upp_err *err)
+{
+    if (run->handoffs >= HANDOFFS)
+        return upp_fail(err, UPP_ELIMIT, "the thread was handed over %d times in this run already", HANDOFFS);
+    if (!wr_agent(run->engine, to))
+        return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(to));
+    run->passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, to),
+                                       .reason  = wb_arena_dup(&run->memory, reason),
+                                       .message = wb_arena_dup(&run->memory, message)};
+    return wb_arena_check(&run->memory, err);
+}
+
+int weft_run_handoff(struct weft_run *pub, const struct weft_handoff_to *to, struct upp_err *err)
+{
+    return want(wr_of(pub), to->agent, to->reason.n ? to->reason : UPP_STR("program"), to->message, err);
+}
+
+static struct upp_str text_of(yyjson_val *arguments, const char *name)
+{
+    yyjson_val *v = arguments ? yyjson_obj_get(arguments, name) : NULL;
+    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+static struct upp_str prompt_for(const struct wr_run *run, struct upp_str agent)
+{
+    for (size_t i = 0; i < run->def->n_handoffs; i++)
+        if (wb_str_eq(run->def->handoffs[i].agent, agent))
+            return run->def->handoffs[i].prompt;
+    return (struct upp_str){0};
+}
+
+int wr_handoff_again(struct wr_run *run, const struct wr_tool *tool, struct upp_str arguments, struct upp_err *err)
+{
+    yyjson_val *v = NULL;
+    if (wj_read(&run->memory, arguments, NULL, &v, NULL) < 0)
+        v = NULL; /* without arguments it is a handoff all the same */
+    struct upp_str reason = text_of(v, "reason"), message = text_of(v, "message");
+    return want(run, tool->agent,
+                reason.n ? reason : UPP_STR("tool_call"), message.n ? message : prompt_for(run, tool->agent), err);
+}
+
+int wr_handoff_call(struct wr_run *run, const struct wr_tool *tool, struct upp_call *call, struct upp_value *ret,
+                    struct upp_err *err)
+{
+    int r = wr_handoff_again(run, tool, call->arguments, err);
+    return r < 0 ? r : upp_value_printf(ret, err, "%.*s goes on from here", UPP_FMT(tool->agent));
+}
+
+/* Is a name spoken in the text, as words of their own? */
+static bool speaks_of(struct upp_str text, struct upp_str name)
+{
+    for (size_t i = 0; name.n && i + name.n <= text.n; i++) {
+        if (memcmp(text.p + i, name.p, name.n) != 0)
+            continue;
+        bool begins = i == 0 || !isalnum((unsigned char)text.p[i - 1]);
+        bool ends   = i + name.n == text.n || !isalnum((unsigned char)text.p[i + name.n]);
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
+/* The last answer names somebody who listens. */
+static int by_mention(struct wr_run *run, struct upp_err *err)
+{
+    const struct upp_message *m = run->mine.n ? run->mine.p[run->mine.n - 1] : NULL;
+    if (!m || m->role != UPP_ROLE_ASSISTANT || run->handoffs >= HANDOFFS)
+        return 0;
+    for (size_t i = 0; i < run->def->n_handoffs; i++) {
+        const struct wr_handoff *h = &run->def->handoffs[i];
+        for (const struct upp_part *p = NULL; h->on_mention && (p = upp_part_next(m, p, 1u << UPP_PART_TEXT));)
+            if (speaks_of(p->text, h->title))
+                return want(run, h->agent, UPP_STR("explicit_mention"), h->prompt, err);
+    }
+    return 0;
+}
+
+/* ---- Passing it on ----------------------------------------------------------------------------------------- */
+
+static int event_data(struct wr_run *run, const struct wr_passing *p, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &b, err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("from"));
+    wj_write_str(&w, run->def->name);
+    wj_write_name(&w, UPP_STR("to"));
+    wj_write_str(&w, p->to);
+    wj_write_name(&w, UPP_STR("reason"));
+    wj_write_str(&w, p->reason);
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        return r;
+    *ret = wb_arena_dup(&run->memory, wb_buf_str(&b));
+    return wb_arena_check(&run->memory, err);
+}
+
+static int draft_event(struct wr_run *run, const struct wr_passing *p, struct upp_err *err)
+{
+    struct weft_system_event ev = {.type = UPP_STR("agent.handoff"), .source = run->def->name, .targets = &p->to,
+                                                   .n_targets = 1};
+    struct upp_str           json;
+    int                      r = event_data(run, p, &ev.data, err);
+    if (r >= 0)
+        r = wr_event_write(run, &ev, &json, err);
+    return r < 0 ? r : wr_event_add(run, json, err);
+}
+
+static int draft_turn(struct wr_run *run, const struct wr_passing *p, struct upp_err *err)
+{
+    struct wm_entry *e = wr_draft_entry(run, err);
+    if (!e)
+        return -UPP_ENOMEM;
+    e->kind = WM_ENTRY_TURN;
+    e->who  = p->to;
+    return 0;
+}
+
+/* What the other agent is asked stands on the thread: a message of the user's role that the run says. */
+static int draft_message(struct wr_run *run, const struct wr_passing *p, struct upp_err *err)
+{
+    if (!p->message.n)
+        return 0;
+    struct upp_part    *part = wb_new(&run->memory, struct upp_part);
+    struct upp_message *m    = wb_new(&run->memory, struct upp_message);
+    struct wm_entry    *e    = part && m ? wr_draft_entry(run, err) : NULL;
+    if (!e)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a handoff");
+    *part              = (struct upp_part){.kind = UPP_PART_TEXT, .text = p->message};
+    e->who             = p->to;
+    e->message.role    = UPP_ROLE_USER;
+    e->message.parts   = part;
+    e->message.n_parts = 1;
+    *m                 = e->message;
+    return wr_mine_add(run, m, err);
+}
+
+static WEFT_SUSPENDS int pass_on(struct wr_run *run, struct upp_err *err)
+{
+    struct wr_passing p       = run->passing;
+    struct wr_speaker speaker = {.until = run->mine.n, .who = run->def->name};
+    int               r       = draft_event(run, &p, err);
+    if (r >= 0)
+        r = draft_turn(run, &p, err);
+    if (r >= 0)
+        r = draft_message(run, &p, err);
+    if (r >= 0 && !wb_vec_push(&run->speakers, speaker, HANDOFFS))
+        r = upp_fail(err, UPP_ENOMEM, "no memory for a handoff");
+    if (r < 0)
+        return r;
+    run->passing        = (struct wr_passing){0};
+    run->pub.state.own  = (struct upp_str){0};
+    run->pub.state.plan = (struct upp_str){0};
+    run->becomes        = p.to; /* in the state of this row, though the row is still the first agent's */
+    run->handoffs++;
+    run->draft.state = true;
+    wb_crashpoint("handoff.before");
+    r = wr_flush(run, NULL, err);
+    wb_crashpoint("handoff.after");
+    run->becomes     = (struct upp_str){0};
+    run->turn_begins = true;
+    if (r >= 0)
+        r = wr_become(run, p.to, err);
+    return r < 0 ? r : wr_path_anew(run, err);
+}
+
+int wr_handoff(struct wr_run *run, struct upp_err *err)
+{
+    int r = run->passing.to.n ? 0 : by_mention(run, err);
+    if (r < 0 || !run->passing.to.n)
+        return r;
+    if (run->step_dirty) {
+        r = wr_last_step(run, err);
+        if (r >= 0)
+            r = wr_flush(run, NULL, err);
+    }
+    if (r >= 0)
+        r = pass_on(run, err);
+    return r < 0 ? r : 1;
+}
+
+/* ---- As another sees it ------------------------------------------------------------------------------------ */
+
+int wr_as_seen(struct wr_run *run, const struct upp_message *m, struct upp_str who, const struct upp_message **ret,
+               struct upp_err *err)
+{
+    *ret = m;
+    if (m->role != UPP_ROLE_ASSISTANT || !who.n || !run->def || wb_str_eq(who, run->def->name) ||
+        !upp_part_next(m, NULL, 1u << UPP_PART_TEXT))
+        return 0;
+    struct upp_message *seen  = wb_new(&run->memory, struct upp_message);
+    struct upp_part    *parts = wb_new_n(&run->memory, struct upp_part, m->n_parts);
+    if (!seen || !parts)
+        return wb_arena_check(&run->memory, err);
+    *seen       = *m;
+    seen->parts = parts;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        parts[i] = m->parts[i];
+        if (parts[i].kind == UPP_PART_TEXT)
+            parts[i].text = wb_arena_printf(&run->memory, "{agent:%.*s}: %.*s", UPP_FMT(who), UPP_FMT(parts[i].text));
+    }
+    *ret = seen;
+    return wb_arena_check(&run->memory, err);
+}
