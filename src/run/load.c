@@ -396,7 +396,7 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 
 /* ---- The path -------------------------------------------------------------------------------------------- */
 
-/* Does an entry go to the model of this run? Scaffolding is its own, and in a branch also that of the run it is of. */
+/* Does an entry go to the model of this run? */
 static bool on_path(const struct wr_run *run, const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
@@ -439,6 +439,8 @@ static int load_line(struct wr_run *run, const struct wl_line *line, size_t plac
         return 0;
     if (mine && line->entry.audience == WM_AUDIENCE_ALL)
         r = wr_mine_note(run, m, err);
+    if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first one has the input */
+        run->step_from.messages = run->mine.n;
     if (r >= 0)
         r = wr_as_seen(run, m, line->entry.who, &seen, err);
     if (r >= 0)
@@ -473,8 +475,6 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
         if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
             run->input_place = WB_MIN(run->input_place, (uint32_t)i);
         r = load_line(run, line, i, err);
-        if (wb_uuid_eq(line->run, run->row.id) && run->pub.state.step && line->entry.step <= run->pub.state.step)
-            run->step_from.messages = run->mine.n; /* the first step has the input */
         if (r < 0)
             return r;
     }
