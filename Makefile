@@ -34,7 +34,7 @@ test-unit:
 	@scripts/build build-asan --buildtype=debugoptimized -Db_sanitize=address,undefined
 	@build-asan/tests/unit $(T)
 check-ci:
-	@scripts/setup build clang node
+	@scripts/setup build clang node python
 	@scripts/check ci
 check-long:
 	@scripts/setup build clang valgrind

@@ -10,6 +10,7 @@
 #include <upp/message.h>
 #include <upp/model.h>
 #include <upp/provider.h>
+#include <upp/schema.h>
 #include <upp/thread.h>
 #include <upp/tool.h>
 #include <upp/turn.h>

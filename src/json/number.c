@@ -98,6 +98,28 @@ bool wj_num_eq(struct upp_str sa, struct upp_str sb)
     return true;
 }
 
+/* The digits of two numbers whose first ones stand at the same place. */
+static int compare_digits(const struct parts *a, const struct parts *b)
+{
+    const char *x = a->digits, *y = b->digits;
+    for (size_t i = 0; i < a->n && i < b->n; i++) {
+        char d = next_digit(&x), e = next_digit(&y);
+        if (d != e)
+            return d < e ? -1 : 1;
+    }
+    return (a->n > b->n) - (a->n < b->n); /* the last digit that counts is not zero */
+}
+
+int wj_num_cmp(struct upp_str sa, struct upp_str sb)
+{
+    struct parts a = take_apart(sa), b = take_apart(sb);
+    int          x = a.zero ? 0 : a.negative ? -1 : 1, y = b.zero ? 0 : b.negative ? -1 : 1;
+    if (x != y || x == 0)
+        return (x > y) - (x < y);
+    int64_t places = exponent_diff(&a, &b) + a.scale - b.scale; /* scales are far below FAR */
+    return x * (places ? (places > 0) - (places < 0) : compare_digits(&a, &b));
+}
+
 /* The exponent as a number; beyond +-10^15 something beyond it. */
 static int64_t exponent(const struct parts *p)
 {
@@ -105,6 +127,43 @@ static int64_t exponent(const struct parts *p)
     for (size_t i = 0; i < p->exp.n && n < 1000000000000000; i++)
         n = n * 10 + (p->exp.p[i] - '0');
     return p->exp_negative ? -n : n;
+}
+
+bool wj_num_whole(struct upp_str s)
+{
+    struct parts p = take_apart(s);
+    return p.zero || exponent(&p) + p.scale >= (int64_t)p.n;
+}
+
+bool wj_num_divisor(struct upp_str s)
+{
+    struct parts p = take_apart(s);
+    return !p.zero && !p.negative && p.n <= WJ_NUM_DIVISOR;
+}
+
+bool wj_num_multiple(struct upp_str sa, struct upp_str sb)
+{
+    enum {
+        ENOUGH = 64
+    }; /* tenfold: 2^64 and 5^64 divide it then, and no more of them are in 18 digits; and ten times 18 digits are 64
+          bits */
+    struct parts a = take_apart(sa), b = take_apart(sb);
+    const char  *at      = b.digits;
+    uint64_t     divisor = 0, rest = 0;
+    if (a.zero)
+        return true;
+    for (size_t i = 0; i < b.n; i++)
+        divisor = divisor * 10 + (uint64_t)(next_digit(&at) - '0');
+    /* Both as whole numbers without zeros at their end; what is left of the powers of ten is between them. */
+    int64_t tens = exponent_diff(&a, &b) + (a.scale - (int64_t)a.n) - (b.scale - (int64_t)b.n);
+    if (tens < 0)
+        return false; /* a would have to end in a zero */
+    at = a.digits;
+    for (size_t i = 0; i < a.n; i++)
+        rest = (rest * 10 + (uint64_t)(next_digit(&at) - '0')) % divisor;
+    for (int64_t i = 0; i < WB_MIN(tens, (int64_t)ENOUGH); i++)
+        rest = rest * 10 % divisor;
+    return rest == 0;
 }
 
 /* |s| as an integer. */

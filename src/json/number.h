@@ -27,6 +27,20 @@ bool wj_num_f64(struct upp_str s, double *ret);
 /* The same value, exactly: 1 = 1.0 = 10e-1, and -0 = 0 = 0e9. Both are valid numbers. */
 bool wj_num_eq(struct upp_str a, struct upp_str b);
 
+/* Which is larger, exactly: -1, 0, 1. Both are valid numbers. */
+int wj_num_cmp(struct upp_str a, struct upp_str b);
+
+/* Is a, exactly, a whole number of times b? Both are valid numbers; b is above 0 and has at most WJ_NUM_DIVISOR digits
+ * between its first and its last that are not zero. */
+enum { WJ_NUM_DIVISOR = 18 };
+bool wj_num_multiple(struct upp_str a, struct upp_str b);
+
+/* May a number be the second of wj_num_multiple? */
+bool wj_num_divisor(struct upp_str s);
+
+/* Is the value a whole number, of any size? 1.0, -0 and 1e99 are. */
+bool wj_num_whole(struct upp_str s);
+
 /* The shortest text that reads back as v, into a buffer of WJ_NUM_MAX: its length, 0 when v is not finite. */
 size_t wj_num_format(double v, char *to);
 

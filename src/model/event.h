@@ -64,6 +64,7 @@ enum wm_outcome {
     WM_UNKNOWN, /* started, and nobody knows what became of it */
     WM_DENIED,
     WM_STOPPED, /* by a cancel */
+    WM_INVALID, /* its arguments are not what the tool takes: it never ran, and the result says why */
 };
 
 /* A call that waits for an answer from outside. */
@@ -100,14 +101,16 @@ struct wm_event {
     struct upp_str   call, name;
     struct upp_str   text;          /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
     uint64_t         ms;            /* TOOL_ENDED: how long it took */
-    struct upp_usage usage;         /* MESSAGE, STEP_END; RUN that has ended: of the whole run */
+    struct upp_usage usage;         /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the
+                                     * whole run with all below it */
     const struct upp_media  *media; /* PART_OPEN of a medium, whole; NULL: it is seen only in its MESSAGE */
     const struct wm_entry   *entry; /* MESSAGE, SYSTEM; and TOOL message of a STEP_END: the results as shown, or NULL */
     const struct wm_pending *pending; /* RUN, waiting */
     size_t                   n_pending;
-    uint64_t                 last;       /* VOID: the number of the last record of the epoch before */
-    struct wb_uuid           child;      /* TOOL_STARTED of an agent tool: the child run ... */
-    uint64_t                 child_node; /* ... and the node it holds; 0: none */
+    uint64_t                 last; /* VOID: the number of the last record of the epoch before.
+                                    * TOOL_ENDED of an agent tool: how many calls of models it took */
+    struct wb_uuid child;          /* TOOL_STARTED of an agent tool: the child run ... */
+    uint64_t       child_node;     /* ... and the node it holds; 0: none */
 };
 
 #endif

@@ -61,7 +61,7 @@ static int repair_call(struct wr_run *run, const struct upp_part *p, bool cancel
     ev->text    = json;
     ev->outcome = outcome;
     c->state    = WR_CALL_ENDED;
-    return 0;
+    return wr_spent(run, c, ev, err);
 }
 
 /* Every call of a message that was said has one result after it. */

@@ -178,11 +178,19 @@ struct wr_call {
     struct upp_str id, name;
     uint8_t        state;
     uint8_t        outcome;
-    bool           here;  /* started by this execution: its end is on the way, not unknown */
-    bool           shown; /* its result is on the path */
+    bool           asked;   /* hooks were, and what they made of the arguments is in the log */
+    bool           begun;   /* it was started, or given to the client */
+    bool           counted; /* it is among the run's executions */
+    bool           shown;   /* its result is on the path */
+    uint32_t       order;   /* in which it ended, of those that the journal has */
+    uint64_t       ms;
+    struct upp_str arguments; /* that it was started with; no text: those of the message */
     struct upp_str result;
     struct wb_uuid child;
     uint64_t       child_node;
+
+    const struct upp_usage *cycles; /* of a child that has ended: what it and all below it used, call by call */
+    size_t                  n_cycles;
 };
 
 /* The row that is not committed yet. Texts live in the run's memory. */
@@ -236,12 +244,14 @@ struct wr_run {
     const struct wr_agent_def *def;    /* NULL: there is no such agent any more */
     const struct upp_model    *model;  /* its own, or that of its parent; NULL: neither has one */
     struct upp_str             params; /* that go with it */
+    const struct weft_rights  *given;  /* by the tool of its parent that it is; NULL: nothing less than its parent's */
 
     struct wm_run     row;
     struct wr_faces  *face;
     struct wl_end     end;        /* of its node */
     bool              step_open;  /* its start is on a tape that was committed or is on the air */
     bool              step_dirty; /* something was said or done in it */
+    uint32_t          n_ended;    /* calls whose end the journal has */
     unsigned          voids;      /* since the last message: attempts that were lost */
     uint32_t          attempt;    /* at the current index */
     struct upp_usage  step_usage;
@@ -352,9 +362,14 @@ WEFT_SUSPENDS int wr_say(struct wr_run *run, const struct upp_message *m, const 
 
 /* ---- Turns ---------------------------------------------------------------------------------------------- */
 
-int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
-int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
-int wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+void wr_usage_add(struct upp_usage *to, const struct upp_usage *u);
+
+/* With the record of the end of a call that was a child: what it used is the run's too from here on. */
+int wr_spent(struct wr_run *run, const struct wr_call *call, struct wm_event *ended,
+             struct upp_err *err) UPP_MUST_CHECK;
 
 struct wr_mark wr_mark_now(const struct wr_run *run);
 
@@ -434,6 +449,17 @@ int               wr_child_mint(struct wr_call *call, struct upp_err *err) UPP_M
 /* Ends the children of open calls, before their parent is ended by a cancel. */
 WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct upp_err *why,
                                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Rights -------------------------------------------------------------------------------------------------- */
+
+/* Is it in no list of what is denied, and in each list of what is allowed, from here to the root? */
+bool wr_allowed(const struct wr_run *run, const struct wr_tool *tool);
+
+/* May the model have this call made? -UPP_EREFUSED: not allowed. -UPP_ELIMIT: too deep. */
+int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Asks the handlers of this run and of all above it, the nearest first: 1, 0, WEFT_PENDING (nobody said no), <0. */
+WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Engine -------------------------------------------------------------------------------------------------- */
 

@@ -176,6 +176,20 @@ struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_er
     return c;
 }
 
+/* Somebody outside was shown these arguments: they stay. */
+static int journal_pending(struct wr_run *run, const struct wm_pending *p, struct upp_err *err)
+{
+    if (!wb_uuid_eq(p->run, run->row.id))
+        return 0;
+    struct wr_call *c = wr_call_add(run, p->call, err);
+    if (!c)
+        return -(err && err->code ? err->code : UPP_ENOMEM);
+    c->asked     = true;
+    c->begun     = !p->approval;
+    c->arguments = p->arguments;
+    return 0;
+}
+
 static int journal_record(struct wr_run *run, const struct wm_event *ev, struct upp_err *err)
 {
     struct wr_call *c;
@@ -188,12 +202,17 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
         c->name = ev->name;
         if (ev->kind == WM_TOOL_STARTED) {
             c->state      = WR_CALL_STARTED;
+            c->begun      = true;
+            c->arguments  = ev->text;
             c->child      = ev->child;
             c->child_node = ev->child_node;
         } else {
             c->state   = WR_CALL_ENDED;
             c->outcome = ev->outcome;
             c->result  = ev->text;
+            c->ms      = ev->ms;
+            wr_usage_add(&run->step_usage, &ev->usage);
+            c->order = run->n_ended++;
         }
         return 0;
     case WM_VOID:
@@ -201,9 +220,13 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
         return 0;
     case WM_RUN:
         run->pending.n = 0;
-        for (size_t i = 0; i < ev->n_pending; i++)
+        for (size_t i = 0; i < ev->n_pending; i++) {
             if (!wb_vec_push(&run->pending, ev->pending[i], 8 * WR_CALLS))
                 return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
+            int r = journal_pending(run, &ev->pending[i], err);
+            if (r < 0)
+                return r;
+        }
         return 0;
     default:
         return 0;
@@ -230,10 +253,7 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
             said->reply.usage = row->records[i].usage;
             said->reply.stop  = row->records[i].stop;
         }
-    run->step_usage.input += said->reply.usage.input;
-    run->step_usage.output += said->reply.usage.output;
-    run->step_usage.cache_read += said->reply.usage.cache_read;
-    run->step_usage.cache_write += said->reply.usage.cache_write;
+    wr_usage_add(&run->step_usage, &said->reply.usage);
     run->voids = 0;
     return 0;
 }
@@ -331,19 +351,15 @@ static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, str
     return 0;
 }
 
-/* What was said after the state was written is not counted in it. */
+/* What was said after the state was written is not counted in it, nor what children used that ended since. */
 static void count_said(struct wr_run *run, const struct wm_row *row)
 {
-    struct upp_usage *u = &run->pub.state.usage;
     for (size_t i = 0; i < row->n_records; i++) {
         const struct wm_event *ev = &row->records[i];
-        if (ev->kind != WM_MESSAGE)
+        if (ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED)
             continue;
-        u->input += ev->usage.input;
-        u->output += ev->usage.output;
-        u->cache_read += ev->usage.cache_read;
-        u->cache_write += ev->usage.cache_write;
-        run->pub.state.cycles++;
+        wr_usage_add(&run->pub.state.usage, &ev->usage);
+        run->pub.state.cycles += ev->kind == WM_MESSAGE ? 1 : (uint32_t)ev->last;
     }
 }
 

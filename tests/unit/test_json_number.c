@@ -184,3 +184,94 @@ TEST_WITH(json_number_does_not_know_the_locale, .no_torture = "setlocale is not 
     CHECK(read && wrote);
     (void)comma; /* without that locale on the machine it holds trivially */
 }
+
+TEST(json_number_order_is_by_exact_value)
+{
+    static const char *const rising[] = {"-1e99999999999999999999",
+                                         "-1e400",
+                                         "-123456789012345678901234567890",
+                                         "-10.5",
+                                         "-10.49999999999999999999999",
+                                         "-1",
+                                         "-0.1",
+                                         "-1e-99999999999999999999",
+                                         "0",
+                                         "1e-99999999999999999999",
+                                         "1E-400",
+                                         "0.09999999999999999999",
+                                         "0.1",
+                                         "0.10000000000000000001",
+                                         "1",
+                                         "9.99",
+                                         "10",
+                                         "9007199254740992",
+                                         "9007199254740993",
+                                         "9.0071992547409931e15",
+                                         "123456789012345678901234567890",
+                                         "1e400",
+                                         "1e99999999999999999999",
+                                         "10e99999999999999999999"};
+    static const char *const same[]   = {"1", "1.0", "10e-1", "0.1e+1", "0.001E3"};
+    for (size_t i = 0; i < WB_LEN(rising); i++)
+        for (size_t k = 0; k < WB_LEN(rising); k++) {
+            test_note("%s and %s", rising[i], rising[k]);
+            CHECK_INT(wj_num_cmp(wb_cstr(rising[i]), wb_cstr(rising[k])), (i > k) - (i < k));
+        }
+    for (size_t i = 0; i < WB_LEN(same); i++)
+        CHECK_INT(wj_num_cmp(wb_cstr(same[i]), UPP_STR("1")), 0);
+    CHECK_INT(wj_num_cmp(UPP_STR("-0"), UPP_STR("0e5")), 0);
+}
+
+TEST(json_number_whole_and_multiple)
+{
+    static const struct {
+        const char *a;
+        bool        whole;
+    } whole[] = {{"0", true},
+                 {"-0.0", true},
+                 {"1.0", true},
+                 {"1e99999999999999999999", true},
+                 {"1.50e1", true},
+                 {"1.5", false},
+                 {"1e-1", false},
+                 {"10e-1", true},
+                 {"0e-9", true},
+                 {"1.05e1", false},
+                 {"123456789012345678901234567890.0", true},
+                 {"1e-99999999999999999999", false}};
+    static const struct {
+        const char *a, *b;
+        bool        multiple;
+    } cases[] = {{"0", "3", true},
+                 {"9", "3", true},
+                 {"-9", "3", true},
+                 {"10", "3", false},
+                 {"19.99", "0.01", true},
+                 {"0.0075", "0.0001", true},
+                 {"0.00751", "0.0001", false},
+                 {"4.5", "1.5", true},
+                 {"35", "1.5", false},
+                 {"1e308", "0.123456789", false},
+                 {"1e308", "0.5", true},
+                 {"1e99999999999999999999", "1024e3", true},
+                 {"1e99999999999999999999", "7", false},
+                 {"7e99999999999999999999", "7", true},
+                 {"7e99999999999999999999", "7e99999999999999999999", true},
+                 {"7e99999999999999999999", "7e99999999999999999998", true},
+                 {"7e99999999999999999998", "7e99999999999999999999", false},
+                 {"999999999999999999999999999999999999", "999999999999999999", true},
+                 {"999999999999999999999999999999999998", "999999999999999999", false},
+                 {"5", "10", false},
+                 {"0.5", "1", false}};
+    for (size_t i = 0; i < WB_LEN(whole); i++) {
+        test_note("%s", whole[i].a);
+        CHECK(wj_num_whole(wb_cstr(whole[i].a)) == whole[i].whole);
+    }
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        test_note("%s by %s", cases[i].a, cases[i].b);
+        CHECK(wj_num_divisor(wb_cstr(cases[i].b)));
+        CHECK(wj_num_multiple(wb_cstr(cases[i].a), wb_cstr(cases[i].b)) == cases[i].multiple);
+    }
+    CHECK(!wj_num_divisor(UPP_STR("0")) && !wj_num_divisor(UPP_STR("-1")));
+    CHECK(!wj_num_divisor(UPP_STR("1234567890123456789")) && wj_num_divisor(UPP_STR("123456789012345678000")));
+}

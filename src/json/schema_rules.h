@@ -1,0 +1,146 @@
+/* json/schema_rules.h — a schema as the checker sees it. Private to schema*.c.
+ *
+ * One struct wj_rules for each schema that can be reached from the root; what a schema does not say is NULL or all
+ * zero. References are pointers to the rules they mean, so that the whole is a graph.
+ */
+#ifndef WJ_SCHEMA_RULES_H
+#define WJ_SCHEMA_RULES_H
+
+#include "base/arena.h"
+#include "json/regex.h"
+#include "json/schema.h"
+#include "json/value.h"
+
+enum {
+    WJ_IS_NULL    = 1 << 0,
+    WJ_IS_BOOL    = 1 << 1,
+    WJ_IS_OBJECT  = 1 << 2,
+    WJ_IS_ARRAY   = 1 << 3,
+    WJ_IS_NUMBER  = 1 << 4,
+    WJ_IS_STRING  = 1 << 5,
+    WJ_IS_INTEGER = 1 << 6,
+};
+
+struct wj_rules;
+
+struct wj_rules_list {
+    const struct wj_rules **p;
+    size_t                  n;
+};
+
+/* At least min and at most max. */
+struct wj_span {
+    uint64_t min, max;
+};
+
+/* One name that `properties` or `required` mentions. */
+struct wj_property {
+    struct upp_str         name;
+    const struct wj_rules *rules; /* NULL: it is only required */
+    bool                   required;
+};
+
+struct wj_pattern {
+    struct upp_str         text;
+    struct wj_regex        regex;
+    const struct wj_rules *rules; /* in patternProperties */
+};
+
+struct wj_object_rules {
+    struct wj_property    *properties; /* by name */
+    size_t                 n;
+    bool                   any_required;
+    struct wj_pattern     *patterns;
+    size_t                 n_patterns;
+    const struct wj_rules *others; /* additionalProperties */
+    const struct wj_rules *names;  /* propertyNames */
+    yyjson_val            *needs;  /* dependentRequired: an object of arrays of names */
+    struct wj_span         count;
+};
+
+struct wj_array_rules {
+    struct wj_rules_list   first; /* prefixItems */
+    const struct wj_rules *rest;  /* items */
+    const struct wj_rules *some;  /* contains */
+    struct wj_span         count, some_count;
+    bool                   unique;
+};
+
+struct wj_string_rules {
+    struct wj_span     length;
+    struct wj_pattern *pattern;
+};
+
+/* {NULL, 0}: none. */
+struct wj_number_rules {
+    struct upp_str min, max, above, below, step; /* step: multipleOf */
+};
+
+struct wj_rules {
+    uint32_t                place; /* of the schema in the document, in values from its root */
+    uint8_t                 types; /* WJ_IS_*; 0: any */
+    bool                    never; /* the schema `false` */
+    yyjson_val             *constant;
+    yyjson_val             *choices; /* the array of `enum` */
+    const struct wj_rules  *ref, *not_this;
+    const struct wj_rules  *when, *then, *otherwise; /* if, then, else */
+    struct wj_rules_list    all, any, one;
+    struct wj_object_rules *object;
+    struct wj_array_rules  *array;
+    struct wj_string_rules *string;
+    struct wj_number_rules *number;
+};
+
+struct upp_schema {
+    struct wb_arena        arena;
+    const struct wj_rules *root;
+    uint16_t               regex_steps; /* of the longest pattern; 0: there is none */
+};
+
+/* Fills s, whose arena holds the value v and all that is made of it. */
+int wj_schema_compile(struct upp_schema *s, yyjson_val *v, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The value a reference like "#/$defs/a" means, seen from `base`, which becomes the nearest schema around the value
+ * that has an $id of its own. Each name that is looked at takes one from *budget. -UPP_EINVALID: there is no such
+ * value, or it is elsewhere. -UPP_ELIMIT: the budget did not last. */
+int wj_schema_find(struct upp_str ref, yyjson_val **base, yyjson_val **ret, uint64_t *budget,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Does the schema have an $id of its own, so that references inside it are seen from it? */
+bool wj_schema_is_base(yyjson_val *v);
+
+/* -UPP_EINVALID: a schema applies itself to the very value it is held against, without end. *place is one that does.
+ * `places`: how many values the document has. */
+int wj_schema_loops(const struct wj_rules *const *made, size_t places, uint32_t *place,
+                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* The member of an object that the schema is, or NULL. */
+static inline yyjson_val *wj_member(yyjson_val *object, struct upp_str name)
+{
+    return yyjson_obj_getn(object, name.p, name.n);
+}
+
+/* ---- Reports ---------------------------------------------------------------------------------------- */
+
+struct wj_report {
+    yyjson_val                   *root;
+    const struct upp_schema_opts *opts;
+    struct upp_schema_report     *to; /* NULL: counted only */
+    uint32_t                      violations;
+    size_t                        n; /* bytes in to->text */
+};
+
+/* What is wrong with v, in words that follow its pointer. */
+void wj_report(struct wj_report *t, const yyjson_val *v, const char *fmt, ...) UPP_PRINTF(3, 4);
+void wj_report_missing(struct wj_report *t, const yyjson_val *object, struct upp_str name);
+void wj_report_type(struct wj_report *t, yyjson_val *v, unsigned types);
+void wj_report_choices(struct wj_report *t, yyjson_val *v, yyjson_val *choices);
+void wj_report_constant(struct wj_report *t, yyjson_val *v, yyjson_val *constant);
+void wj_report_unknown(struct wj_report *t, yyjson_val *name, const struct wj_object_rules *o);
+void wj_report_end(struct wj_report *t);
+
+/* v as JSON would write it, for messages: scalars in full (cut when long), "an object", "an array". */
+enum { WJ_SHOWN = 64 };
+const char *wj_show(yyjson_val *v, char buf[WJ_SHOWN]);
+
+#endif
