@@ -237,8 +237,10 @@ static int add_set(struct parser *p, uint32_t letter)
 /* Ranges from `at` in order, those that touch made one: running looks for a character by halves. */
 static void tidy(struct parser *p, size_t at)
 {
+    size_t n = p->ranges.n - at, kept = 0;
+    if (n == 0)
+        return; /* and there may be no array yet */
     struct wj_range *g = p->ranges.p + at;
-    size_t           n = p->ranges.n - at, kept = 0;
     for (size_t gap = n / 2; gap; gap /= 2) /* Shell's sort: a few, and libc's takes memory behind our back */
         for (size_t i = gap; i < n; i++)
             for (size_t k = i; k >= gap && g[k - gap].first > g[k].first; k -= gap) {

@@ -56,6 +56,9 @@ static inline int both(int x, int y)
     return y < 0 ? y : x & y;
 }
 
+/* What does not lead back to apply: its frame must not become part of those that do. */
+#define LEAF __attribute__((noinline))
+
 /* Reports, unless only yes or no is asked for; 0. */
 #define MISFIT(k, call) ((k)->silent ? 0 : ((call), 0))
 
@@ -80,7 +83,7 @@ static bool has_type(unsigned types, yyjson_val *v)
 }
 
 /* Comparing costs what is compared. */
-static int equal(struct check *k, yyjson_val *a, yyjson_val *b)
+LEAF static int equal(struct check *k, yyjson_val *a, yyjson_val *b)
 {
     uint64_t cost = 1;
     if (unsafe_yyjson_get_type(a) != unsafe_yyjson_get_type(b))
@@ -96,7 +99,7 @@ static int equal(struct check *k, yyjson_val *a, yyjson_val *b)
     return r < 0 ? upp_fail(k->err, (enum upp_code) - r, "%s", upp_code_text(r)) : r;
 }
 
-static int check_choices(struct check *k, yyjson_val *choices, yyjson_val *v)
+LEAF static int check_choices(struct check *k, yyjson_val *choices, yyjson_val *v)
 {
     yyjson_val *item = unsafe_yyjson_get_first(choices);
     int         x    = 0;
@@ -105,7 +108,7 @@ static int check_choices(struct check *k, yyjson_val *choices, yyjson_val *v)
     return x ? x : MISFIT(k, wj_report_choices(&k->report, v, choices));
 }
 
-static int check_any_value(struct check *k, const struct wj_rules *r, yyjson_val *v)
+LEAF static int check_any_value(struct check *k, const struct wj_rules *r, yyjson_val *v)
 {
     int x = 1, y = 1;
     if (r->never)
@@ -135,7 +138,7 @@ static int check_span(struct check *k, const struct wj_span *s, uint64_t n, yyjs
 
 /* ---- Numbers and strings ---------------------------------------------------------------------------- */
 
-static int check_number(struct check *k, const struct wj_number_rules *n, yyjson_val *v)
+LEAF static int check_number(struct check *k, const struct wj_number_rules *n, yyjson_val *v)
 {
     const struct {
         struct upp_str bound;
@@ -169,7 +172,7 @@ static int matches(struct check *k, const struct wj_pattern *p, struct upp_str t
     return r == -UPP_ELIMIT ? too_much(k) : r;
 }
 
-static int check_string(struct check *k, const struct wj_string_rules *s, yyjson_val *v)
+LEAF static int check_string(struct check *k, const struct wj_string_rules *s, yyjson_val *v)
 {
     char shown[WJ_SHOWN], quoted[WJ_QUOTED];
     int  x = check_span(k, &s->length, wb_utf8_count(wj_text(v)), v, "character"), y = 1;
@@ -185,7 +188,7 @@ static int check_string(struct check *k, const struct wj_string_rules *s, yyjson
 /* ---- Arrays and objects ----------------------------------------------------------------------------- */
 
 /* By pairs: dear for many items, and the budget knows. */
-static int check_unique(struct check *k, yyjson_val *v)
+LEAF static int check_unique(struct check *k, yyjson_val *v)
 {
     yyjson_val *b = unsafe_yyjson_get_first(v);
     for (size_t i = 0; i < unsafe_yyjson_get_len(v); i++, b = unsafe_yyjson_get_next(b)) {
@@ -255,7 +258,7 @@ static const struct wj_property *property(const struct wj_object_rules *o, struc
     return NULL;
 }
 
-__attribute__((noinline)) static int check_required(struct check *k, const struct wj_object_rules *o, yyjson_val *v)
+LEAF static int check_required(struct check *k, const struct wj_object_rules *o, yyjson_val *v)
 {
     uint64_t    seen[WJ_SCHEMA_NAMES / 64] = {0};
     yyjson_val *key                        = unsafe_yyjson_get_first(v);
@@ -275,7 +278,7 @@ __attribute__((noinline)) static int check_required(struct check *k, const struc
 }
 
 /* Members that others need. */
-static int check_needs(struct check *k, yyjson_val *needs, yyjson_val *v)
+LEAF static int check_needs(struct check *k, yyjson_val *needs, yyjson_val *v)
 {
     yyjson_val *key = unsafe_yyjson_get_first(needs);
     size_t      all = unsafe_yyjson_get_len(v);
@@ -355,7 +358,6 @@ static int explain(struct check *k, const struct wj_rules_list *l, yyjson_val *v
     const struct wj_rules *only  = NULL;
     size_t                 n     = 0;
     unsigned               types = 0;
-    char                   shown[WJ_SHOWN];
     for (size_t i = 0; i < l->n; i++) {
         unsigned t = types_of(l->p[i]);
         if (l->p[i]->never || (t && !has_type(t, v))) {
@@ -370,7 +372,7 @@ static int explain(struct check *k, const struct wj_rules_list *l, yyjson_val *v
     if (n == 0 && types)
         wj_report_type(&k->report, v, types);
     else
-        wj_report(&k->report, v, "%s fits none of the %zu alternatives", wj_show(v, shown), l->n);
+        wj_report_none(&k->report, v, l->n);
     return 0;
 }
 

@@ -49,12 +49,14 @@ void wj_report(struct wj_report *t, const yyjson_val *v, const char *fmt, ...)
         char              where[128], reason[256];
         struct wj_pointer at;
         va_list           args;
+        size_t            good;
         wj_pointer_init(&at, where, sizeof where);
         wj_pointer_find(&at, t->root, v);
         va_start(args, fmt);
         (void)vsnprintf(reason, sizeof reason, fmt, args);
         va_end(args);
-        reason[wb_utf8_cut(wb_cstr(reason), sizeof reason - 1)] = 0;
+        if (!wb_utf8_valid(wb_cstr(reason), &good)) /* cut inside of a character */
+            reason[good] = 0;
         add(t, where, reason);
     }
     t->violations++;
@@ -116,6 +118,12 @@ void wj_report_unknown(struct wj_report *t, yyjson_val *name, const struct wj_ob
         wj_report(t, name, "not allowed; allowed are %s", list.p);
     else
         wj_report(t, name, "not allowed here");
+}
+
+void wj_report_none(struct wj_report *t, yyjson_val *v, size_t n)
+{
+    char shown[WJ_SHOWN];
+    wj_report(t, v, "%s fits none of the %zu alternatives", wj_show(v, shown), n);
 }
 
 void wj_report_end(struct wj_report *t)

@@ -137,6 +137,9 @@ void wj_report_type(struct wj_report *t, yyjson_val *v, unsigned types);
 void wj_report_choices(struct wj_report *t, yyjson_val *v, yyjson_val *choices);
 void wj_report_constant(struct wj_report *t, yyjson_val *v, yyjson_val *constant);
 void wj_report_unknown(struct wj_report *t, yyjson_val *name, const struct wj_object_rules *o);
+/* It fits none of n alternatives. */
+void wj_report_none(struct wj_report *t, yyjson_val *v, size_t n);
+
 void wj_report_end(struct wj_report *t);
 
 /* v as JSON would write it, for messages: scalars in full (cut when long), "an object", "an array". */

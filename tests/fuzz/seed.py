@@ -198,6 +198,30 @@ TURN_JSON = {
     "data-null": '{"messages":[%s],"data":null}' % SAID,
     "list": "[]",
 }
+SCHEMA = {
+    "tool": ('{"type":"object","properties":{"city":{"type":"string","minLength":1},"days":{"type":"integer","minimum":1,'
+             '"maximum":14},"unit":{"enum":["C","F",null]}},"required":["city"],"additionalProperties":false}',
+             '{"days":3.5,"unit":"K","place":"Rome"}'),
+    "tree": ('{"type":"object","properties":{"v":{"type":"number"},"kids":{"type":"array","items":{"$ref":"#"},"maxItems":3}},'
+             '"required":["v"]}', '{"v":1,"kids":[{"v":2.0,"kids":[]},{"kids":[{}]}]}'),
+    "defs": ('{"$defs":{"a/b":{"const":1},"n":{"$ref":"#/$defs/a~1b"}},"items":{"$ref":"#/$defs/n"}}', "[1,1.0,10e-1,2]"),
+    "union": ('{"anyOf":[{"type":"object","required":["a"]},{"type":"null"}],"not":{"required":["b"]},"oneOf":[{"minProperties":1},'
+              '{"maxProperties":0}]}', '{"b":1}'),
+    "tuple": ('{"prefixItems":[{"type":"string"},true],"items":false,"contains":{"const":1},"maxContains":1,"uniqueItems":true}',
+              '["a",1,1,"a"]'),
+    "old": ('{"items":[{"minimum":1,"exclusiveMinimum":true}],"additionalItems":{"multipleOf":0.01}}', "[1,19.99,1e-3]"),
+    "names": ('{"patternProperties":{"^x-[a-z]{1,8}$":{"type":"string"}},"propertyNames":{"maxLength":6},"additionalProperties":'
+              '{"type":"boolean"},"dependentRequired":{"a":["b"]}}', '{"x-a":"","x-toolong":1,"a":true,"c":0}'),
+    "choice": ('{"if":{"properties":{"k":{"const":"a"}},"required":["k"]},"then":{"required":["x"]},"else":{"required":["y"]}}',
+               '{"k":"a","y":1}'),
+    "pattern": (r'{"items":{"pattern":"^(?:a|b{2,3}|[^\\d\\s-]*?)+\\bc?\\u{1F600}$"}}', r'["abbc\ud83d\ude00","","\ud800"]'),
+    "numbers": ('{"items":{"type":"integer","minimum":-9007199254740993,"exclusiveMaximum":1e30}}',
+                "[1.0,-9007199254740993,9007199254740993e14,1e-1,1e30]"),
+    "bounds": ('{"minItems":1,"maxItems":2,"items":{"minLength":2,"maxLength":3}}', r'["\ud83d\ude00","abcd","\u00e9\u00e9"]'),
+    "loop": ('{"anyOf":[{"not":{"$ref":"#"}}]}', "1"),
+    "wrong": ('{"type":["null",1],"pattern":"(?=a)"}', "1"),
+    "deep": ('{"items":{"$ref":"#"}}', "[" * 60 + "]" * 60),
+}
 
 
 def put(target, name, data):
@@ -227,6 +251,8 @@ for name, text in UUID.items():
     put("uuid", name, text.encode())
 for name, (body, tape) in ROW.items():
     put("row", name, body.encode() + (b"" if tape is None else b"\xff" + tape))
+for name, (schema, value) in SCHEMA.items():
+    put("schema", name, schema.encode() + b"\xff" + value.encode())
 for name, text in MESSAGE.items():
     put("message", name, text.encode())
 for name, text in PARAMETERS.items():

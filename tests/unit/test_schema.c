@@ -340,7 +340,7 @@ TEST(schema_reports_each_violation_of_arguments)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s    = NULL;
     struct seen                                     seen = {.n = 0};
-    struct upp_schema_report                        report;
+    static struct upp_schema_report                 report;
     CHECK(
         upp_schema_new(UPP_STR("{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"},\"days\":{\"type\":"
                                  "\"integer\",\"minimum\":1},\"unit\":{\"enum\":[\"C\",\"F\"]}},\"required\":[\"city\"],"
@@ -367,7 +367,7 @@ TEST(schema_report_has_an_end)
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s    = NULL;
     WB_CLEANUP(wb_buf_done) struct wb_buf           json = WB_BUF(1u << 20);
     struct seen                                     seen = {.n = 0};
-    struct upp_schema_report                        report;
+    static struct upp_schema_report                 report;
     CHECK(upp_schema_new(UPP_STR("{\"items\":{\"type\":\"null\"}}"), &s, NULL) == 0);
     for (int i = 0; i < 40; i++)
         wb_buf_addf(&json, "%c%d", i ? ',' : '[', i);

@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <upp/schema.h>
+#include <weft/fiber.h>
 
 #include "base/buf.h"
 #include "json/number.h"
@@ -89,6 +90,46 @@ TEST(schema_check_has_a_depth)
     CHECK_INT(check_nested(plain, WJ_MAX_DEPTH + 1, &err), -UPP_ELIMIT); /* the reader's */
 }
 
+/* To the limit and beyond, each level through an alternative whose reasons are told, on a stack that is smaller than a
+ * fiber's. What fails to fit is at the bottom. */
+static int check_deep(void *arg, struct upp_err *err)
+{
+    WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf           b = WB_BUF(1u << 20);
+    int                                             r;
+    (void)arg;
+    r = upp_schema_new(
+        UPP_STR("{\"anyOf\":[{\"type\":\"object\",\"patternProperties\":{\"a\":{\"$ref\":\"#\"}}},{\"type\":"
+                               "\"string\",\"pattern\":\"^x\"}]}"),
+                &s, err);
+    for (int levels = 1; r == 0 && levels < WJ_MAX_DEPTH; levels++) {
+        wb_buf_clear(&b);
+        for (int i = 0; i < levels; i++)
+            wb_buf_add(&b, UPP_STR("{\"a\":"));
+        wb_buf_add(&b, UPP_STR("\"y\""));
+        for (int i = 0; i < levels; i++)
+            wb_buf_addc(&b, '}');
+        struct upp_schema_report report;
+        r = b.failed ? b.failed : upp_schema_check(s, wb_buf_str(&b), NULL, &report, err);
+        r = r == 1 ? 0 : r == 0 ? -UPP_EBUG : r;
+    }
+    return r;
+}
+
+TEST(schema_depth_fits_a_fibers_stack)
+{
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l = NULL;
+    struct upp_err                                  err;
+#if defined(__SANITIZE_ADDRESS__) || !defined(NDEBUG)
+    size_t stack = 256u << 10; /* frames are larger there, and so are the stacks of fibers */
+#else
+    size_t stack = 48u << 10;
+#endif
+    CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .stack_size = stack), &l, &err) == 0);
+    CHECK_INT(weft_loop_run(l, "deep", check_deep, NULL, &err), -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("the check goes through more than 128 schemas within schemas"));
+}
+
 /* Twice the work at each level, and each of the two ways fails or fits. */
 TEST_WITH(schema_check_has_a_budget, .no_torture = "nothing but work")
 {
@@ -108,32 +149,44 @@ TEST_WITH(schema_check_has_a_budget, .no_torture = "nothing but work")
     }
 }
 
-static int check_large(const char *schema, const char *piece, size_t n, struct upp_err *err)
+/* An array of n pieces against a schema that is itself made of `in` pieces. */
+static int check_large(const char *head, const char *inside, size_t in, const char *tail, const char *piece, size_t n,
+                       struct upp_err *err)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
-    WB_CLEANUP(wb_buf_done) struct wb_buf           b = WB_BUF(20u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf           b = WB_BUF(1u << 20), schema = WB_BUF(1u << 20);
+    add_many(&schema, head, inside, in, tail);
     add_many(&b, "[", piece, n, "]");
-    int r = b.failed ? b.failed : upp_schema_new(wb_cstr(schema), &s, err);
+    int r = b.failed ? b.failed : upp_schema_new(wb_buf_str(&schema), &s, err);
     return r < 0 ? r : upp_schema_check(s, wb_buf_str(&b), NULL, NULL, err);
 }
 
 TEST_WITH(schema_check_pays_for_everything, .no_torture = "nothing but work")
 {
-    struct upp_err err = {0};
-    CHECK_INT(check_large("{\"uniqueItems\":true}", "%", 4000, &err), 0);
-    CHECK_INT(check_large("{\"uniqueItems\":true}", "%", 10000, &err), -UPP_ELIMIT);
-    CHECK_INT(check_large("{\"items\":{\"pattern\":\"(x*y*z*){40}w\"}}", "\"xyzxyzxyzxyzxyzxyzxyzxyz\"", 20000, &err),
-              -UPP_ELIMIT);
-    CHECK_INT(check_large("{\"items\":{\"pattern\":\"^x\"}}", "\"xyzxyzxyzxyzxyzxyzxyzxyz\"", 20000, &err), 0);
-    CHECK_INT(check_large("{\"items\":{\"enum\":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]}}", "1000", 600000,
-                          &err),
-              -UPP_ELIMIT);
-    CHECK_INT(check_large("{\"items\":{\"dependentRequired\":{\"a\":[\"b\",\"c\",\"d\",\"e\"]}}}", "{\"x\":1}", 1000000,
-                          &err),
-              -UPP_ELIMIT);
-    CHECK_INT(check_large("{\"items\":{\"required\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\"]}}", "{}", 1300000,
-                          &err),
-              -UPP_ELIMIT);
-    CHECK_INT(check_large("{\"items\":{\"type\":\"integer\"}}", "12", 1000000, &err), 0);
-    CHECK_INT(check_large("true", "123456789", 2000000, &err), -UPP_ELIMIT); /* the reader's: bytes */
+    static const struct {
+        const char *head, *inside;
+        size_t      in;
+        const char *tail, *piece;
+        size_t      n;
+        int         r;
+    } rows[] = {
+        {"{\"uniqueItems\":true", "", 0, "}", "%", 1000, 0},
+        {"{\"uniqueItems\":true", "", 0, "}", "%", 5000, -UPP_ELIMIT},
+        {"{\"items\":{\"pattern\":\"^x\"}", "", 0, "}", "\"xyz\"", 1000, 0},
+        {"{\"items\":{\"pattern\":\"(x*y*z*){400}w\"}", "", 0, "}", "\"xyzxyzxyzxyzxyzxyzxyzxyz\"", 1000, -UPP_ELIMIT},
+        {"{\"items\":{\"enum\":[", "-%", 100, "]}}", "1000", 1000, 1000},
+        {"{\"items\":{\"enum\":[", "-%", 5000, "]}}", "1000", 3000, -UPP_ELIMIT},
+        {"{\"items\":{\"dependentRequired\":{\"a\":[", "\"%\"", 5000, "]}}}", "{\"x\":1}", 1500, -UPP_ELIMIT},
+        {"{\"items\":{\"required\":[", "\"%\"", 1000, "]}}", "{}", 11000, -UPP_ELIMIT},
+        {"{\"items\":{\"anyOf\":[", "false", 5000, "]}}", "1", 3000, -UPP_ELIMIT},
+        {"{\"items\":{\"patternProperties\":{", "\"%\":true", 3000, "}}}", "{\"x\":1}", 4000, -UPP_ELIMIT},
+    };
+    for (size_t i = 0; i < WB_LEN(rows); i++) {
+        struct upp_err err = {0};
+        test_note("row %zu", i);
+        CHECK_INT(check_large(rows[i].head, rows[i].inside, rows[i].in, rows[i].tail, rows[i].piece, rows[i].n, &err),
+                  rows[i].r);
+        if (rows[i].r < 0)
+            CHECK_STR(wb_cstr(err.msg), UPP_STR("the check takes more than 10000000 steps"));
+    }
 }

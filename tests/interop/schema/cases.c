@@ -29,10 +29,10 @@ static void tell(const char *file, yyjson_val *group, yyjson_val *test, bool ok,
 
 static void run_case(const char *file, yyjson_val *group, yyjson_val *test, const struct upp_schema *s)
 {
-    struct upp_schema_report report;
-    struct upp_err           err   = {0};
-    bool                     valid = yyjson_get_bool(yyjson_obj_get(test, "valid"));
-    int                      r     = wj_schema_check(s, yyjson_obj_get(test, "data"), NULL, &report, &err);
+    static struct upp_schema_report report;
+    struct upp_err                  err   = {0};
+    bool                            valid = yyjson_get_bool(yyjson_obj_get(test, "valid"));
+    int                             r     = wj_schema_check(s, yyjson_obj_get(test, "data"), NULL, &report, &err);
     tell(file, group, test, r >= 0 && (r == 0) == valid, r < 0 ? err.msg : r == 0 ? "it fits" : report.text);
 }
 
