@@ -371,6 +371,9 @@ void wr_usage_add(struct upp_usage *to, const struct upp_usage *u);
 int wr_spent(struct wr_run *run, const struct wr_call *call, struct wm_event *ended,
              struct upp_err *err) UPP_MUST_CHECK;
 
+/* Executions of a run that was taken up, as its records have them. */
+WEFT_SUSPENDS int wr_executions_read(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
 struct wr_mark wr_mark_now(const struct wr_run *run);
 
 /* What the run brought since then. `abort`: it ends with an assistant message that says so. */

@@ -467,7 +467,9 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     int r = load_journal(run, err);
     if (r >= 0)
         r = load_path(run, err);
-    return r < 0 ? r : wr_turn_restore(run, err);
+    if (r >= 0)
+        r = wr_turn_restore(run, err);
+    return r < 0 ? r : wr_executions_read(run, err);
 }
 
 static struct upp_str speaker_of(const struct wr_run *run, size_t message)

@@ -220,6 +220,7 @@ TEST(tools_failing_on_error_ends_the_run)
     CHECK_INT(r, 0);
     CHECK_INT(run.result, -UPP_EREFUSED);
     CHECK_STR(wb_cstr(run.why.msg), UPP_STR("on_error failed"));
+    CHECK_STR(wb_buf_str(&log), UPP_STR("on_call on_before approval run (run failed) on_error"));
     CHECK_INT(run.turn->n_executions, 1); /* what the tool came to stands */
     CHECK_STR(run.turn->executions[0].result, UPP_STR("\"run failed\""));
 }
@@ -376,6 +377,61 @@ TEST(tools_denied_by_a_person)
     ask_about((struct asking){.sc = {CHANGED, .approval = 1}}, true, waited, UPP_APPROVED_NO, denied_told, denied_kept);
 }
 
+/* ---- Executions of another life -----------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int lives_twice(struct round *round, struct upp_err *err)
+{
+    struct asking          *a      = round->arg;
+    const struct weft_hooks hooks  = {.arg = a, .on_complete = kept_turn};
+    struct wr_answer        answer = {.call = UPP_STR("c"), .result = UPP_STR("7")};
+    uint8_t                 status;
+    TRY(round_start(round, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    TRY(round_restart(round, err));
+    round->rig.agents[0].hooks = &hooks;
+    TRY(wr_answer(round->rig.engine, &rig_owner, round->run, &answer, 1, err));
+    TRY(round_wait(round, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    return 0;
+}
+
+/* What a turn says of calls is the same when the process that made them is gone. */
+TEST(tools_executions_of_another_life)
+{
+    UPP_CLEANUP(asking_done) struct asking a       = {.sc = {CHANGED}};
+    struct upp_err                         err     = {0};
+    const struct wr_tool                   tools[] = {
+                          {.spec = ROUND_SPEC("f"), .base = {.run = takes_50}},
+                          {.spec = ROUND_SPEC("g"), .base = {.run = takes_50, .approval = approve, .arg = &a.sc}},
+                          {.spec = ROUND_SPEC("h"), .kind = WR_TOOL_CLIENT},
+    };
+    const struct upp_tool_strategy hooks = {.arg = &a.sc, .on_before = on_before};
+    struct round round = {.script  = SCRIPT(REPLY(CALL("a", "f", "{}") "," CALL("b", "g", "{}")) "," REPLY(
+                               CALL("c", "h", "{}")) "," REPLY(TEXT("done"))),
+                          .tools   = tools,
+                          .n_tools = 3,
+                          .hooks   = &hooks,
+                          .act     = lives_twice,
+                          .arg     = &a};
+    a.sc.log = a.story = (struct wb_buf)WB_BUF(4096);
+    CHECK_INT(round_play(&round, &err), 0);
+    static const struct {
+        const char *id, *result;
+        uint8_t     approved;
+    } want[] = {{"b", denied_kept, UPP_APPROVED_NO}, {"a", "null", UPP_APPROVED_YES}, {"c", "7", UPP_APPROVED_YES}};
+    CHECK(a.turn && a.turn->n_executions == 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct upp_execution *e = &a.turn->executions[i];
+        CHECK_STR(e->id, wb_cstr(want[i].id));
+        CHECK_STR(e->result, wb_cstr(want[i].result));
+        CHECK_STR(e->arguments, i ? UPP_STR("{\"x\":2}") : UPP_STR("{}")); /* of one that never began: the model's */
+        CHECK_INT(e->approved, want[i].approved);
+        CHECK_INT(e->is_error, i == 0);
+        CHECK((i == 1) == (e->duration_ms >= 50));
+    }
+}
+
 /* ---- Arguments ----------------------------------------------------------------------------------------------------
  */
 
@@ -419,6 +475,7 @@ TEST(tools_arguments_that_do_not_fit)
     CHECK_INT(r, 0);
     CHECK_INT(run.result, 0);
     CHECK_GOLDEN("run/invalid_arguments.txt", wb_buf_str(&story));
+    CHECK(wb_str_find(wb_buf_str(&log), UPP_STR("(the arguments do not fit: /city"), 0) != SIZE_MAX); /* on_error */
     CHECK_INT(run.turn->n_executions, 2);
     CHECK_STR(run.turn->executions[0].id, UPP_STR("c1"));
     CHECK(run.turn->executions[0].is_error && !run.turn->executions[1].is_error);

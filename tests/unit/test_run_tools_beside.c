@@ -156,9 +156,9 @@ static WEFT_SUSPENDS int cancel_it(struct round *round, struct upp_err *err)
     return round_story(round, &s->story, err);
 }
 
-static bool says(struct stuck *s, const char *text)
+static bool says(const struct wb_buf *story, const char *text)
 {
-    return wb_str_find(wb_buf_str(&s->story), wb_cstr(text), 0) != SIZE_MAX;
+    return wb_str_find(wb_buf_str(story), wb_cstr(text), 0) != SIZE_MAX;
 }
 
 static int hung(struct stuck *s, uint64_t timeout_ms, struct upp_err *err)
@@ -180,7 +180,7 @@ TEST_WITH(beside_cancel_is_heard, .no_torture = real)
     WB_CLEANUP(wb_buf_done) struct wb_buf b   = s.story;
     CHECK_INT(r, 0);
     CHECK_INT(atomic_load(&s.stopped), 1);
-    CHECK(says(&s, "tool f unknown \"outcome unknown: the run was cancelled while this ran\""));
+    CHECK(says(&b, "tool f unknown \"outcome unknown: the run was cancelled while this ran\""));
 }
 
 /* The tool's time is up; it hears of it as of a cancel, and the run goes on. */
@@ -192,8 +192,8 @@ TEST_WITH(beside_time_is_up, .no_torture = real)
     WB_CLEANUP(wb_buf_done) struct wb_buf b   = s.story;
     CHECK_INT(r, 0);
     CHECK_INT(atomic_load(&s.stopped), 1);
-    CHECK(says(&s, "tool f error"));
-    CHECK(says(&s, "run completed"));
+    CHECK(says(&b, "tool f error"));
+    CHECK(says(&b, "run completed"));
 }
 
 /* One that does not listen but comes back in time: what it did is recorded. */
@@ -204,8 +204,8 @@ TEST_WITH(beside_result_after_a_cancel_is_kept, .no_torture = real)
     int                                   r   = hung(&s, 0, &err);
     WB_CLEANUP(wb_buf_done) struct wb_buf b   = s.story;
     CHECK_INT(r, 0);
-    CHECK(says(&s, "tool f done \"done after all\""));
-    CHECK(says(&s, "run cancelled"));
+    CHECK(says(&b, "tool f done \"done after all\""));
+    CHECK(says(&b, "run cancelled"));
 }
 
 /* One that does not come back within ten seconds is left alone: unknown. It takes these ten seconds. */
@@ -217,7 +217,20 @@ TEST_WITH(beside_left_alone_after_ten_seconds, .no_torture = real, .seconds = 12
     WB_CLEANUP(wb_buf_done) struct wb_buf b = s.story;
     CHECK_INT(r, 0);
     CHECK_INT(atomic_load(&s.ended), 1);
-    CHECK(says(&s, "tool f unknown \"outcome unknown: the run was cancelled while this ran\""));
+    CHECK(says(&b, "tool f unknown \"outcome unknown: the run was cancelled while this ran\""));
+}
+
+/* The same when its time is up, and the run goes on without it. */
+TEST_WITH(beside_left_alone_when_its_time_is_up, .no_torture = real, .seconds = 120)
+{
+    struct stuck                          s   = {.when = AT_THE_END};
+    struct upp_err                        err = {0};
+    int                                   r   = hung(&s, 5, &err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b   = s.story;
+    CHECK_INT(r, 0);
+    CHECK_INT(atomic_load(&s.ended), 1);
+    CHECK(says(&b, "tool f unknown \"outcome unknown: it did not return in time\""));
+    CHECK(says(&b, "run completed"));
 }
 
 /* ---- On the simulated loop, at every moment -----------------------------------------------------------------------

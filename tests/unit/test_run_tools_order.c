@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/defs.h"
+#include "fiber/loop.h"
 #include "support/round.h"
 
 #define SCRIPT ROUND_SCRIPT
@@ -227,4 +228,95 @@ TEST(tools_order_client_and_one_that_is_alone)
            "answer:a{} +e-e\n+e-e");
     waited(false, SCRIPT(REPLY(CALL("a", "a", "{}") "," CALL("e", "e", "{}")) "," REPLY(TEXT("done"))),
            "answer:a{} \n+e-e");
+}
+
+/* ---- Cancelled at every suspension ---------------------------------------------------------------------------------
+ */
+
+struct sweep {
+    uint64_t         at, n; /* suspensions */
+    bool             now, over;
+    struct weft_cond reached;
+    struct ledger    ledger;
+};
+
+static void count(void *arg, struct weft_fiber *f)
+{
+    struct sweep *s = arg;
+    (void)f;
+    if (++s->n == s->at) {
+        s->now = true;
+        weft_cond_signal(&s->reached);
+    }
+}
+
+static WEFT_SUSPENDS int waits_before(void *arg, struct upp_call *call, struct upp_err *err)
+{
+    (void)arg, (void)call;
+    int r = weft_yield(err);
+    return r < 0 ? r : 1;
+}
+
+static WEFT_SUSPENDS int waits_after(void *arg, struct upp_call *call, struct upp_value *value, struct upp_err *err)
+{
+    (void)arg, (void)call, (void)value;
+    return weft_sleep_ms(3, err);
+}
+
+static int blocks(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
+{
+    return upp_value_text(ret, call->name, err);
+}
+
+static WEFT_SUSPENDS int swept(struct round *round, struct upp_err *err)
+{
+    struct sweep     *s = round->arg;
+    struct wr_started started;
+    uint8_t           status;
+    TRY(rig_start(&round->rig, "main", "go", NULL, &started, err));
+    weft__loop_on_suspend(weft_loop_current(), count, s);
+    {
+        WEFT_DEADLINE(60000); /* it comes to its end before that, where it is not cancelled */
+        while (!s->now && weft_cond_wait(&s->reached, NULL) >= 0)
+            ;
+    }
+    weft__loop_on_suspend(weft_loop_current(), NULL, NULL);
+    s->over = !s->now;
+    int r   = wr_cancel(round->rig.engine, &rig_owner, started.run, err);
+    FAIL_UNLESS(r >= 0 || r == -UPP_EREFUSED);
+    TRY(wr_wait(round->rig.engine, &rig_owner, started.run, &status, err));
+    FAIL_UNLESS(wm_status_ended(status));
+    FAIL_UNLESS(status == WM_COMPLETED || !s->over);
+    return rig_well_formed(round->store, &rig_owner, started.thread, err);
+}
+
+/* Whatever the moment, the run ends, the thread is whole and nothing is left. */
+TEST_WITH(tools_order_cancelled_at_every_suspension, .no_torture = "many runs; others are tortured")
+{
+    static const struct upp_str after_a[] = {A};
+    bool                        over      = false;
+    for (uint64_t n = 1; !over; n++) {
+        struct sweep         s       = {.at = n};
+        const struct wr_tool tools[] = {
+            {.spec = ROUND_SPEC("a"), .base = {.run = blocks, .blocking = true}},
+            {.spec = ROUND_SPEC("b"), .after = after_a, .n_after = 1, .base = {.run = noted, .arg = &s.ledger}},
+            {.spec = ROUND_SPEC("c"), .base = {.run = noted, .arg = &s.ledger}},
+            {.spec = ROUND_SPEC("d"), .after = after_a, .n_after = 1, .sequential = true, .base = {.run = blocks}},
+        };
+        const struct upp_tool_strategy hooks = {.on_before = waits_before, .on_after = waits_after};
+        struct round   round = {.script  = SCRIPT(REPLY(CALL("1", "a", "{}") "," CALL("2", "b", "{}") "," CALL(
+                                     "3", "c", "{}") "," CALL("4", "d", "{}")) "," REPLY(TEXT("done"))),
+                                .tools   = tools,
+                                .n_tools = WB_LEN(tools),
+                                .hooks   = &hooks,
+                                .act     = swept,
+                                .arg     = &s};
+        struct upp_err err   = {0};
+        int            r     = round_play(&round, &err);
+        test_note("suspension %llu: %s", (unsigned long long)n, err.msg);
+        CHECK_INT(r, 0);
+        over = s.over;
+        if (over)
+            CHECK(n > 12);
+    }
 }
