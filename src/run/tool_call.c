@@ -314,8 +314,7 @@ static const struct upp_str lost = UPP_STR_INIT("outcome unknown: the server sto
 /* Started before and not ended: nobody knows, unless it is a child or may be run again. */
 static int take_up(struct wr_job *j, struct upp_err *err)
 {
-    bool again = j->tool->kind == WR_TOOL_AGENT || j->tool->kind == WR_TOOL_HANDOFF;
-    if (!again && j->tool->delivery == WEFT_AT_MOST_ONCE)
+    if (j->tool->kind == WR_TOOL_FUNCTION && j->tool->delivery == WEFT_AT_MOST_ONCE)
         return end_text(j, WM_UNKNOWN, lost, err);
     j->ready = true;
     return 0;
@@ -370,9 +369,9 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
 
 static WEFT_SUSPENDS int call_function(struct wr_job *j, struct upp_value *value, bool *left, struct upp_err *err)
 {
-    WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS); /* looks at the clock */
     if (j->tool->kind == WR_TOOL_HANDOFF)
         return wr_handoff_call(j->round->run, j->tool, &j->doing.call.pub, value, err);
+    WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS); /* looks at the clock */
     if (j->tool->base.blocking)
         return wr_call_beside(j, value, left, err);
     return j->tool->base.run(&j->doing.call.pub, value, err);

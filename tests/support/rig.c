@@ -124,12 +124,12 @@ const struct wr_tool rig_tools[] = {
     {.spec = SPEC("pick", "the client picks"), .kind = WR_TOOL_CLIENT},
     {.spec = SPEC("danger", "asks first"), .approval = true, .base = {.run = note}},
     {.spec = SPEC("pass_on", "hands over"), .kind = WR_TOOL_HANDOFF, .agent = UPP_STR_INIT("helper")},
-    {.spec = SPEC("ask_helper", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("helper")},
-     {.spec = SPEC("ask_picker", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("picker")},
-    {.spec = SPEC("then", "comes after note and pick"), .after = after_note, .n_after = 2, .base = {.run = note}},
-    {.spec = SPEC("alone", "must be alone"), .sequential = true, .base = {.run = note}},
-    {.spec = SPEC("block", "blocks"), .delivery = WEFT_PURE, .base = {.run = block, .blocking = true}},
-    {.spec = SPEC("maybe", "asks somebody"), .base = {.run = note, .approval = ask_later}},
+     {.spec = SPEC("ask_helper", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("helper")},
+      {.spec = SPEC("ask_picker", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("picker")},
+       {.spec = SPEC("then", "comes after note and pick"), .after = after_note, .n_after = 2, .base = {.run = note}},
+       {.spec = SPEC("alone", "must be alone"), .sequential = true, .base = {.run = note}},
+       {.spec = SPEC("block", "blocks"), .delivery = WEFT_PURE, .base = {.run = block, .blocking = true}},
+       {.spec = SPEC("maybe", "asks somebody"), .base = {.run = note, .approval = ask_later}},
 };
 const size_t rig_n_tools = WB_LEN(rig_tools);
 

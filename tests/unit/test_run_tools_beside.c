@@ -30,13 +30,10 @@ static int echo(struct upp_call *call, struct upp_value *ret, struct upp_err *er
 
 static const struct wr_tool echoes[] = {{.spec = ROUND_SPEC("f"), .base = {.run = echo, .blocking = true}}};
 
-static void echoed(struct round run)
+static void echoed(bool real)
 {
-    UPP_CLEANUP(round_done) struct round own = run;
+    UPP_CLEANUP(round_done) struct round own = {.script = two, .tools = echoes, .n_tools = 1, .real = real};
     struct upp_err                       err = {0};
-    own.script                               = two;
-    own.tools                                = echoes;
-    own.n_tools                              = 1;
     CHECK_INT(round_play(&own, &err), 0);
     CHECK_INT(own.result, 0);
     CHECK_INT(own.turn->n_executions, 2);
@@ -46,12 +43,12 @@ static void echoed(struct round run)
 
 TEST(beside_runs_on_workers)
 {
-    echoed((struct round){0});
+    echoed(false);
 }
 
 TEST(beside_runs_on_real_workers)
 {
-    echoed((struct round){.real = true});
+    echoed(true);
 }
 
 TEST(beside_failure_is_told)
