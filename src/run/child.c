@@ -139,7 +139,7 @@ static int last_words(const struct wr_run *child, int result, const struct upp_e
         upp_value_error(ret);
         return upp_value_text(ret, wb_cstr(why->msg[0] ? why->msg : upp_code_text(result)), err);
     }
-    if (child->turn) /* a hook may have made another one of it */
+    if (child->turn) /* hooks or middleware may have made another one of it */
         return upp_value_text(ret, wb_cstr(upp_turn_text(child->turn)), err);
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
     struct upp_str                            text = UPP_STR("");

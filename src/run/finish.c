@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "fiber/loop.h"
 #include "model/upp_json.h"
 #include "run/internal.h"
 
@@ -14,19 +15,27 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Taken up between two steps: had the hook said that it is enough? */
     bool between     = run->pub.state.step && !run->step_dirty && !run->said.n;
-    int  r           = between && !run->turn_begins ? wr_enough(run, err) : 0;
+    int  r           = between && !run->turn_begins ? wr_enough(run, true, err) : 0;
     run->turn_begins = false;
     if (r)
         return r < 0 ? r : 0;
+    uint64_t left = wr_budget_ms(run);
+    if (left == UINT64_MAX)
+        return run->def->strategy->execute(&run->pub, err);
+    WEFT_DEADLINE(left);
     return run->def->strategy->execute(&run->pub, err);
 }
 
 int wr_execute(struct wr_run *run, struct upp_err *err)
 {
+    run->began_ns = weft__loop_clock(run->engine->loop);
     int r;
-    do
+    do {
+        r = run->def && !run->row.cancel ? wr_before(run, err) : 0;
+        if (r < 0)
+            return wr_not_begun(run, r, err);
         r = work_on(run, err);
-    while (r >= 0 && (r = wr_handoff(run, err)) > 0);
+    } while (r >= 0 && (r = wr_handoff(run, err)) > 0);
     return run->def ? wr_conclude(run, r, err) : r;
 }
 

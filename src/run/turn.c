@@ -83,7 +83,7 @@ void wr_usage_add(struct upp_usage *to, const struct upp_usage *u)
     to->cache_write += u->cache_write;
 }
 
-int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
+static int count_cycle(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
 {
     wr_usage_add(&run->step_usage, u);
     wr_usage_add(&run->pub.state.usage, u);
@@ -93,13 +93,20 @@ int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *
     return 0;
 }
 
+int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
+{
+    wr_used(run, u, 0);
+    return count_cycle(run, u, err);
+}
+
 int wr_spent(struct wr_run *run, const struct wr_call *call, struct wm_event *ended, struct upp_err *err)
 {
     ended->usage = (struct upp_usage){0};
     ended->last  = call->n_cycles;
     for (size_t i = 0; i < call->n_cycles; i++) {
         wr_usage_add(&ended->usage, &call->cycles[i]);
-        int r = wr_cycle_add(run, &call->cycles[i], err);
+        wr_used_up(run, &call->cycles[i]);
+        int r = count_cycle(run, &call->cycles[i], err);
         if (r < 0)
             return r;
     }

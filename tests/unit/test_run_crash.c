@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/middleware.h"
 #include "base/defs.h"
 #include "fiber/sim.h"
 #include "stores/memory.h"
@@ -21,6 +22,8 @@ struct stage {
     bool              applies;
     uint64_t          commits; /* of the first life */
     unsigned          died;
+
+    const struct wr_around *around; /* of the agent that is started; NULL: none */
 };
 
 #define CALL(id, name)                                                                                                 \
@@ -37,6 +40,7 @@ static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct u
     st->frail.applies = st->applies;
     st->rig = (struct rig){.store = &st->frail.store, .checker = &st->check, .dead = &st->frail.dead, .slow_ms = 20};
     TRY(rig_agent(&st->rig, "main", st->script, err));
+    st->rig.agents[0].around = st->around;
     TRY(rig_agent(&st->rig, "helper", st->helper, err));
     TRY(rig_agent(&st->rig, "picker", st->picker, err));
     return rig_open(&st->rig, weft_loop_current(), NULL, err);
@@ -281,6 +285,59 @@ TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
         }
     CHECK(twice >= 100);
     printf("# %llu times two deaths\n", (unsigned long long)twice);
+}
+
+/* Changes all that can be changed. */
+static WEFT_SUSPENDS int meddle(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    static struct upp_part           part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("once upon a time")};
+    static struct upp_message        m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    static const struct upp_message *list = &m;
+    (void)arg;
+    c->history   = &list;
+    c->n_history = 1;
+    c->input     = &m;
+    return weft_context_set(c, "meddled", UPP_STR("true"), err);
+}
+
+static bool meddled_and_whole = true;
+
+static WEFT_SUSPENDS int meddled(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
+{
+    (void)arg;
+    (void)turn;
+    (void)err;
+    meddled_and_whole &= wb_str_eq(weft_context_get(c, "meddled"), UPP_STR("true")) && c->n_history == 1 &&
+                                   wb_str_eq(c->input->parts[0].text, UPP_STR("once upon a time"));
+    return 0;
+}
+
+TEST_WITH(crash_at_every_commit_with_middleware, .no_torture = swept, .seconds = 300)
+{
+    const struct weft_guard_rule rules[] = {{.name = "all", .pattern = ".", .action = WEFT_FLAG},
+                                            {.pattern = "So", .action = WEFT_REWRITE, .instead = "Thus"}};
+    const struct weft_middleware list[]  = {weft_guardrails(.output = rules, .n_output = 2),
+                                            weft_memory(.max_tokens = 1000000),
+                                            {.name = "meddle", .before = meddle, .after = meddled}};
+    const struct wr_around      *around;
+    CHECK_INT(wa_around_new(list, WB_LEN(list), NULL, &around, NULL), 0);
+    meddled_and_whole = true;
+    uint64_t n = 1, deaths = 0;
+    bool     ok = true;
+    for (struct stage st = everything; ok; n++) {
+        st           = everything;
+        st.around    = around;
+        st.applies   = n % 2;
+        st.deaths[0] = (n + 1) / 2;
+        ok           = plays(&st);
+        deaths += st.died;
+        if (!st.died)
+            break;
+    }
+    wa_around_free(around);
+    CHECK(ok && deaths >= 30);
+    CHECK(meddled_and_whole);
+    printf("# %llu deaths\n", (unsigned long long)deaths);
 }
 
 /* A handoff, by which the helper goes on and hands over to itself once more: at every commit. */
