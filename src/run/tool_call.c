@@ -334,6 +334,13 @@ static WEFT_SUSPENDS int ask_around(struct wr_job *j, struct upp_err *err)
     return r;
 }
 
+/* Not inlined: an error and a report of the schema are too large for one frame. */
+static WEFT_SUSPENDS __attribute__((noinline)) int check_rights(struct wr_job *j, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    return wr_may_call(j->round->run, j->tool, &why) < 0 ? end_failed(j, WM_ERROR, &why, err) : 0;
+}
+
 int wr_call_prepare(struct wr_job *j, struct upp_err *err)
 {
     struct wr_run *run = j->round->run;
@@ -348,9 +355,9 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
         return r;
     if (j->call->state == WR_CALL_STARTED)
         return take_up(j, err);
-    struct upp_err why = {0};
-    if (wr_may_call(run, j->tool, &why) < 0)
-        return end_failed(j, WM_ERROR, &why, err);
+    r = check_rights(j, err);
+    if (r < 0 || j->call->state == WR_CALL_ENDED)
+        return r;
     if (!upp__arguments_ok(j->part->text))
         return refused(j, WM_INVALID, no_object, err);
     r = ask_around(j, err);
