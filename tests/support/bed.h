@@ -13,7 +13,7 @@ struct bed {
     const struct weft_middleware *list;
     size_t                        n;
     int (*act)(struct bed *b, struct upp_err *err);
-    char             text[16384]; /* what middleware and the model saw */
+    char            *text; /* what middleware and the model saw */
     size_t           n_text;
     unsigned         fails_in, heals_in; /* for middleware of tests */
     struct wb_uuid   run, thread;        /* of the last bed_run */
@@ -21,13 +21,25 @@ struct bed {
     struct upp_err   why;
 };
 
+/* Too large for a frame, and four beds may be looked at together. */
+enum { BED_TEXT = 16384, BED_TEXTS = 4 };
+
+static inline char *bed_text(void)
+{
+    static char     texts[BED_TEXTS][BED_TEXT];
+    static unsigned next;
+    char           *text = texts[next++ % BED_TEXTS];
+    text[0]              = 0;
+    return text;
+}
+
 UPP_PRINTF(2, 3) static inline void bed_say(struct bed *b, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(b->text + b->n_text, sizeof b->text - b->n_text, fmt, args);
+    int n = vsnprintf(b->text + b->n_text, BED_TEXT - b->n_text, fmt, args);
     va_end(args);
-    if (n > 0 && b->n_text + (size_t)n < sizeof b->text)
+    if (n > 0 && b->n_text + (size_t)n < BED_TEXT)
         b->n_text += (size_t)n;
 }
 
@@ -42,6 +54,8 @@ static inline int bed_play(struct bed *b)
     struct upp_err err = {0};
     int            r   = wa_around_new(b->list, b->n, NULL, &b->place.around, &err);
     b->place.act       = bed_act;
+    b->text            = bed_text();
+    b->n_text          = 0;
     if (r >= 0)
         r = place_play(&b->place);
     wa_around_free(b->place.around);

@@ -95,7 +95,7 @@ static int play_with_summary(struct bed *b, struct upp_err *err)
     TRY(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"they talked\"}],\"usage\":{\"input_tokens\":7,"
                                  "\"output_tokens\":3}}],\"at_end\":\"repeat_last\"}"),
                                  &model, err));
-    REMEMBERS(b, &p, .mode = WEFT_SUMMARISE, .max_tokens = 185, .keep_last = 2, .model = model);
+    REMEMBERS(b, &p, .mode = WEFT_SUMMARISE, .max_tokens = 230, .keep_last = 2, .model = model);
     int r = bed_play(b);
     upp_model_free(model);
     return r;

@@ -87,18 +87,34 @@ TEST(children_result_is_the_turns_text)
 /* covers: UAP-8.3 */
 TEST(children_without_a_model_have_their_parents)
 {
-    static const struct wr_tool       of_main[] = {ASKS("ask_mid", "mid"), ASKS("ask_own", "own")};
-    static const struct wr_tool       of_mid[] = {ASKS("ask_leaf", "leaf")}, of_own[] = {ASKS("ask_low", "low")};
+    static const struct wr_tool       of_main[] = {ASKS("ask_mid", "mid")};
+    static const struct wr_tool       of_mid[]  = {ASKS("ask_leaf", "leaf")};
     static const struct family_member members[] = {
         {"main",
-         SAYS(WHEN("go", SAY_CALL("c1", "ask_mid", "{\"task\":\"mid-task\"}"),
-                   SAY_CALL("c2", "ask_own", "{\"task\":\"own-task\"}")),
+         SAYS(WHEN("go", SAY_CALL("c1", "ask_mid", "{\"task\":\"mid-task\"}")),
               WHEN("mid-task", SAY_CALL("c3", "ask_leaf", "{\"task\":\"leaf-task\"}")),
               WHEN("leaf-task", SAY_TEXT("leaf")), AFTER("ask_leaf", SAY_TEXT("mid")),
-              AFTER("ask_own", SAY_TEXT("main"))),
+              AFTER("ask_mid", SAY_TEXT("main"))),
          FAMILY_TOOLS(of_main), .params = "{\"p\":1}"},
         {"mid", NULL, FAMILY_TOOLS(of_mid), .params = "{\"p\":2}", .no_model = true},
-        {"leaf", NULL, FAMILY_TOOLS(none), .params = "{\"p\":3}", .no_model = true},
+        {"leaf", NULL, FAMILY_TOOLS(none), .params = "{\"p\":3}", .no_model = true}};
+    struct upp_err err;
+    FAMILY(members);
+    CHECK_INT(family_play(f, &err), 0);
+    CHECK_INT(f->result, 0);
+    CHECK_STR(wb_cstr(upp_turn_text(f->turn)), UPP_STR("main"));
+    CHECK(says(&f->asked, "main params={\"p\":1} asked=mid-task tools=ask_leaf\n"));
+    CHECK(says(&f->asked, "main params={\"p\":1} asked=leaf-task tools=never\n"));
+}
+
+/* One with a model of its own has nothing of its parent's, and gives its own to those below. covers: UAP-8.3 */
+TEST(children_with_a_model_keep_it)
+{
+    static const struct wr_tool       of_main[] = {ASKS("ask_own", "own")}, of_own[] = {ASKS("ask_low", "low")};
+    static const struct family_member members[] = {
+        {"main",
+         SAYS(WHEN("go", SAY_CALL("c2", "ask_own", "{\"task\":\"own-task\"}")), AFTER("ask_own", SAY_TEXT("main"))),
+         FAMILY_TOOLS(of_main), .params = "{\"p\":1}"},
         {"own",
          SAYS(WHEN("own-task", SAY_CALL("c4", "ask_low", "{\"task\":\"low-task\"}")), WHEN("low-task", SAY_TEXT("low")),
               AFTER("ask_low", SAY_TEXT("own"))),
@@ -108,10 +124,7 @@ TEST(children_without_a_model_have_their_parents)
     FAMILY(members);
     CHECK_INT(family_play(f, &err), 0);
     CHECK_INT(f->result, 0);
-    CHECK_STR(wb_cstr(upp_turn_text(f->turn)), UPP_STR("main"));
-    CHECK(says(&f->asked, "main params={\"p\":1} asked=mid-task tools=ask_leaf\n"));
-    CHECK(says(&f->asked, "main params={\"p\":1} asked=leaf-task tools=never\n"));
-    CHECK(says(&f->asked, "own params= asked=own-task tools=ask_low\n")); /* its own model: nothing of the parent's */
+    CHECK(says(&f->asked, "own params= asked=own-task tools=ask_low\n"));
     CHECK(says(&f->asked, "own params= asked=low-task tools=never\n"));
 }
 

@@ -292,3 +292,73 @@ TEST(rights_a_person_says_no_to_a_grandchilds_call)
     CHECK_INT(play(f), 0);
     ALWAYS(!strstr(told, "ran:"));
 }
+
+/* ---- Budgets -------------------------------------------------------------------------------------------------------
+ */
+
+/* A model that never stops: each reply calls again. */
+#define NEVER_STOPS "{\"replies\":[" SAY(5, 5, "{\"tool_call\":{\"name\":\"help\",\"arguments\":{}}}") "]}"
+
+static size_t times(const struct family *f, const char *text)
+{
+    size_t n = 0;
+    for (size_t at = 0; (at = wb_str_find(wb_buf_str(&f->asked), wb_cstr(text), at)) != SIZE_MAX; at++)
+        n++;
+    return n;
+}
+
+/* Steps and tokens of a parent's budget are those of all below it, whatever an agent below says of its own. */
+TEST(rights_a_budget_above_ends_those_below)
+{
+    static const struct weft_rights   few = {.budget = {.max_steps = 4}}, many = {.budget = {.max_steps = 1000}};
+    static const struct wr_tool       widens[]  = {ASKS("ask", "helper", .rights = &many)};
+    static const struct family_member members[] = {
+        {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(widens), .rights = &few},
+        {"helper", NEVER_STOPS, FAMILY_TOOLS(has_harm), .rights = &many}};
+    FAMILY(members, .act = results);
+    CHECK_INT(play(f), 0);
+    CHECK_INT(f->result, 0);
+    ALWAYS(times(f, "helper params=") <= 4);
+    CHECK_INT(times(f, "helper params="), 4);
+    CHECK_INT(times(f, "main params="), 1);
+}
+
+TEST(rights_a_budget_of_an_entry_is_of_that_child)
+{
+    static const struct weft_rights   few       = {.budget = {.max_tokens = 25}};
+    static const struct wr_tool       small[]   = {ASKS("ask", "helper", .rights = &few)};
+    static const struct family_member members[] = {
+        {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(small)},
+        {"helper", NEVER_STOPS, FAMILY_TOOLS(has_harm)}};
+    FAMILY(members, .act = results);
+    CHECK_INT(play(f), 0);
+    CHECK_INT(f->result, 0);
+    CHECK_INT(times(f, "helper params="), 3); /* 10, 20, 30 tokens */
+    CHECK_STR(wb_cstr(upp_turn_text(f->turn)), UPP_STR("done"));
+}
+
+/* The time of a parent is the time of all below it. */
+TEST(rights_a_deadline_above_ends_those_below)
+{
+    static const struct weft_rights   soon      = {.budget = {.max_time_ms = 300}};
+    static const struct family_member members[] = {
+        {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks), .rights = &soon},
+        {"helper", "{\"replies\":[{\"parts\":[{\"text\":\"x\"}],\"delay_ms\":100000}]}", FAMILY_TOOLS(has_harm)}};
+    FAMILY(members, .act = results);
+    CHECK_INT(play(f), 0);
+    CHECK_INT(f->result, 0);
+    CHECK_INT(times(f, "main params="), 1);
+}
+
+/* Nobody says when it is enough: the loop has a limit all the same, in every run of the tree. */
+TEST_WITH(rights_every_loop_has_a_limit, .no_torture = "twenty steps; the others are tortured")
+{
+    static const struct family_member members[] = {
+        {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks)},
+        {"helper", NEVER_STOPS, FAMILY_TOOLS(has_harm)}};
+    FAMILY(members, .act = results);
+    CHECK_INT(play(f), 0);
+    CHECK_INT(f->result, 0);
+    CHECK_INT(times(f, "helper params="), 11);
+    CHECK(f->turn && f->turn->n_executions == 1 && f->turn->executions[0].is_error);
+}
