@@ -4,10 +4,12 @@
  * covers: UAP-16.1 */
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/defs.h"
+#include "fiber/fiber.h"
 #include "fiber/loop.h"
 #include "run/internal.h"
 #include "support/family.h"
@@ -81,7 +83,7 @@ struct plan {
     unsigned         at, seen;
     bool             fiber; /* the run's fiber is cancelled, without a request in the log */
     struct family   *f;
-    bool             now, over;
+    bool             now, over, canceled;
     struct weft_cond moment;
 };
 
@@ -123,22 +125,29 @@ static WEFT_SUSPENDS int no_child_lives(struct family *f, struct upp_err *err)
     return checker_check(&f->checker, f->store, true, err);
 }
 
+/* A fiber of that name is left. */
+static bool lives(const char *name)
+{
+    const struct wb_link *all = &weft_loop_current()->fibers;
+    for (struct wb_link *l = all->next; l != all; l = l->next)
+        if (strcmp(WB_OUTER(l, struct weft_fiber, all)->name, name) == 0)
+            return true;
+    return false;
+}
+
 static WEFT_SUSPENDS int cancel_it(struct family *f, struct upp_err *err)
 {
     struct plan                                    *plan = f->arg;
     UPP_CLEANUP(weft_scope_close) struct weft_scope s    = {0};
     TRY(weft_scope_spawn(&s, "canceller", canceller, plan, NULL, err));
-    size_t before = weft_loop_current()->live;
     TRY(family_turn(f, err));
     weft__loop_on_suspend(weft_loop_current(), NULL, NULL);
     plan->over = true;
     weft_cond_signal(&plan->moment);
     TRY(weft_scope_join(&s, err));
-    uint8_t status;
-    if (f->store)
-        TRY(family_wait(f, &status, err)); /* its fiber has returned */
-    while (weft_loop_current()->live > before - 1 && f->rig.engine->working)
+    for (int i = 0; i < 100 && lives("run"); i++) /* its fiber is about to return */
         TRY(weft_yield(err));
+    FAIL_UNLESS(!lives("run") && !lives("tools"));
     FAIL_UNLESS(in_tools == 0);
     FAIL_UNLESS(f->result == 0 || f->result == -UPP_ECANCELED);
     const struct checker_start start = {
@@ -167,6 +176,7 @@ static int once(struct plan *plan, uint64_t seed, bool real, bool no_store, stru
     int r                  = family_play(&f, err);
     if (r >= 0 && f.turn && f.result == 0 && f.turn->usage.input != 444)
         r = upp_fail(err, UPP_EBUG, "the turn used %llu tokens", (unsigned long long)f.turn->usage.input);
+    plan->canceled = f.result == -UPP_ECANCELED;
     family_done(&f);
     return r;
 }
@@ -174,7 +184,7 @@ static int once(struct plan *plan, uint64_t seed, bool real, bool no_store, stru
 static unsigned sweep(uint64_t seed, bool fiber, bool no_store)
 {
     struct upp_err err    = {0};
-    unsigned       points = 0;
+    unsigned       points = 0, cut_short = 0;
     for (struct plan plan = {.at = 1, .fiber = fiber};; plan.at++) {
         int r = once(&plan, seed, false, no_store, &err);
         if (r < 0 || test_failed()) {
@@ -184,9 +194,10 @@ static unsigned sweep(uint64_t seed, bool fiber, bool no_store)
         if (plan.seen < plan.at)
             break;
         points++;
+        cut_short += plan.canceled;
     }
-    test_note("%u suspensions", points);
-    return points;
+    printf("# cancelled at %u suspensions, %u before its end\n", points, cut_short);
+    return cut_short;
 }
 
 TEST_WITH(children_sweep_by_request, .no_torture = "a sweep of its own; the program is tortured below", .seconds = 300)
