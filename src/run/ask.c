@@ -417,7 +417,7 @@ static int make_request(struct asking *a, struct upp_err *err)
         return wb_arena_check(&run->memory, err);
     size_t offered = 0;
     for (size_t i = 0; i < n; i++)
-        if (wr_offers(run, &agent->tools[i]))
+        if (wr_offers(run, &agent->tools[i]) && wr_allowed(run, &agent->tools[i]))
             specs[offered++] = agent->tools[i].spec;
     a->request.tools      = specs;
     a->request.n_tools    = offered;

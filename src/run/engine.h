@@ -14,6 +14,7 @@
 
 #include "log/log.h"
 
+struct wb_buf;
 struct wr_engine;
 
 struct wr_engine_opts {
@@ -142,6 +143,13 @@ WEFT_SUSPENDS int wr_reader_try(struct wr_reader *r, bool to_wait, struct wm_eve
                                 void *arg, struct upp_err *err) UPP_MUST_CHECK;
 
 bool wr_reader_skips(const struct wr_reader *r, const struct wm_event *ev);
+
+/* ---- Who called whom ---------------------------------------------------------------------------------------- */
+
+/* The tree of calls below a run, as one JSON object (docs/runs.md): each run with its ids, its parent's, what it was
+ * asked, when, how it ended, and what it used itself and with all below it. -UPP_ENOTFOUND, -UPP_ELIMIT: too many. */
+WEFT_SUSPENDS int wr_trace(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct wb_buf *out,
+                           struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Numbers ------------------------------------------------------------------------------------------------ */
 

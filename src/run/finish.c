@@ -75,7 +75,7 @@ static int repair_call(struct wr_run *run, const struct upp_part *p, bool cancel
     c->state    = WR_CALL_ENDED;
     c->outcome  = outcome;
     c->result   = json;
-    return 0;
+    return wr_spent(run, c, ev, err);
 }
 
 /* The run goes on: its model is told too. */

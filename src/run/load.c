@@ -215,7 +215,8 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             c->outcome = ev->outcome;
             c->result  = ev->text;
             c->ms      = ev->ms;
-            c->order   = run->n_ended++;
+            wr_usage_add(&run->step_usage, &ev->usage);
+            c->order = run->n_ended++;
         }
         return 0;
     case WM_VOID:
@@ -256,10 +257,7 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
             said->reply.usage = row->records[i].usage;
             said->reply.stop  = row->records[i].stop;
         }
-    run->step_usage.input += said->reply.usage.input;
-    run->step_usage.output += said->reply.usage.output;
-    run->step_usage.cache_read += said->reply.usage.cache_read;
-    run->step_usage.cache_write += said->reply.usage.cache_write;
+    wr_usage_add(&run->step_usage, &said->reply.usage);
     run->voids = 0;
     return 0;
 }
@@ -357,19 +355,15 @@ static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, str
     return 0;
 }
 
-/* What was said after the state was written is not counted in it. */
+/* What was said after the state was written is not counted in it, nor what children used that ended since. */
 static void count_said(struct wr_run *run, const struct wm_row *row)
 {
-    struct upp_usage *u = &run->pub.state.usage;
     for (size_t i = 0; i < row->n_records; i++) {
         const struct wm_event *ev = &row->records[i];
-        if (ev->kind != WM_MESSAGE)
+        if (ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED)
             continue;
-        u->input += ev->usage.input;
-        u->output += ev->usage.output;
-        u->cache_read += ev->usage.cache_read;
-        u->cache_write += ev->usage.cache_write;
-        run->pub.state.cycles++;
+        wr_usage_add(&run->pub.state.usage, &ev->usage);
+        run->pub.state.cycles += ev->kind == WM_MESSAGE ? 1 : (uint32_t)ev->last;
     }
 }
 
@@ -488,10 +482,10 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     int r = load_journal(run, err);
     if (r >= 0)
         r = load_path(run, err);
-    if (r >= 0)
-        r = wr_used_restore(run, err);
-    if (r >= 0)
+    if (r >= 0) {
+        wr_used_restore(run);
         r = wr_turn_restore(run, err);
+    }
     return r < 0 ? r : wr_executions_read(run, err);
 }
 

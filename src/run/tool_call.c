@@ -91,7 +91,8 @@ static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, stru
     c->result   = json;
     j->ready    = false;
     j->round->left--;
-    return wr_call_count(j, err);
+    int r = wr_spent(run, c, ev, err);
+    return r < 0 ? r : wr_call_count(j, err);
 }
 
 static int end_text(struct wr_job *j, uint8_t outcome, struct upp_str text, struct upp_err *err)
@@ -242,8 +243,12 @@ static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
     int r = j->tool->base.approval ? j->tool->base.approval(c, &why) : 1;
     if (r < 0)
         return end_failed(j, WM_ERROR, &why, err);
-    if (r == 0)
+    int all = r ? wr_approve(j->round->run, c, &why) : 0; /* of the run, and of those that asked for it */
+    if (all < 0)
+        return end_failed(j, WM_ERROR, &why, err);
+    if (all == 0)
         return end_text(j, WM_DENIED, UPP_STR("Tool execution denied by approval handler"), err);
+    r = WB_MAX(r, all);
     return r == WEFT_PENDING || j->tool->approval ? pend(j, true, err) : 0;
 }
 
@@ -332,6 +337,13 @@ static WEFT_SUSPENDS int ask_around(struct wr_job *j, struct upp_err *err)
     return r;
 }
 
+/* Not inlined: an error and a report of the schema are too large for one frame. */
+static WEFT_SUSPENDS __attribute__((noinline)) int check_rights(struct wr_job *j, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    return wr_may_call(j->round->run, j->tool, &why) < 0 ? end_failed(j, WM_ERROR, &why, err) : 0;
+}
+
 int wr_call_prepare(struct wr_job *j, struct upp_err *err)
 {
     struct wr_run *run = j->round->run;
@@ -346,6 +358,9 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
         return r;
     if (j->call->state == WR_CALL_STARTED)
         return take_up(j, err);
+    r = check_rights(j, err);
+    if (r < 0 || j->call->state == WR_CALL_ENDED)
+        return r;
     if (!upp__arguments_ok(j->part->text))
         return refused(j, WM_INVALID, no_object, err);
     r = ask_around(j, err);

@@ -325,7 +325,8 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
 
 static WEFT_SUSPENDS int same_json(struct agents *p, struct upp_err *err)
 {
-    struct both b = {.p = p, .ours = WB_BUF(1u << 20), .theirs = WB_BUF(1u << 20)};
+    static struct both b; /* too large for a frame */
+    b = (struct both){.p = p, .ours = WB_BUF(1u << 20), .theirs = WB_BUF(1u << 20)};
     if (!p->loop)
         return 0;
     FAIL_UNLESS(sizeof b.state >= wd_stream_uap.state_size);
