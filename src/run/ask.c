@@ -264,8 +264,10 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, s
     int             r    = wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
     if (r >= 0)
         r = open_message(&a, err);
-    if (r < 0)
+    if (r < 0) {
+        wr_open_free(run->engine, a.open);
         return r;
+    }
     a.open->entry.message.id       = wb_arena_dup(&run->memory, m->id);
     a.open->entry.message.metadata = wb_arena_dup(&run->memory, m->metadata);
     for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
