@@ -257,7 +257,8 @@ static int say_part(struct wr_open *o, uint32_t i, const struct upp_part *p, str
 
 static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *err);
 
-int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, struct upp_err *err)
+int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, const struct upp_usage *used,
+           struct upp_str data, struct upp_err *err)
 {
     struct asking   a    = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
     struct wr_said *said = NULL;
@@ -266,10 +267,16 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, s
         r = open_message(&a, err);
     if (r < 0)
         return r;
-    a.open->entry.message.id       = wb_arena_dup(&run->memory, m->id);
-    a.open->entry.message.metadata = wb_arena_dup(&run->memory, m->metadata);
+    if (used)
+        a.end.usage = *used;
+    a.end.data = a.open->entry.data   = wb_arena_dup(&run->memory, data);
+    a.open->entry.message.id          = wb_arena_dup(&run->memory, m->id);
+    a.open->entry.message.metadata    = wb_arena_dup(&run->memory, m->metadata);
+    a.open->entry.message.interrupted = m->interrupted;
     for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
         r = say_part(a.open, i, &m->parts[i], err);
+    for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
+        a.open->entry.message.parts[i].cut = m->parts[i].cut;
     if (r >= 0)
         r = wb_arena_check(&run->memory, err);
     if (r >= 0)
@@ -297,6 +304,9 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
         run->draft.records.n -= ev != NULL;
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
     }
+    if (a->opts && a->opts->no_tools) /* it had none: nobody runs what it asks for all the same */
+        for (size_t i = 0; i < entry->message.n_parts; i++)
+            entry->message.parts[i].cut |= entry->message.parts[i].kind == UPP_PART_CALL;
     *m              = entry->message;
     ev->usage       = a->end.usage;
     ev->stop        = a->end.stop;
@@ -416,24 +426,21 @@ static int make_request(struct asking *a, struct upp_err *err)
     return 0;
 }
 
-/* A prompt of the strategy: on the path for this run alone. It is written once, whoever asks again. */
-static int add_prompt(struct asking *a, struct upp_err *err)
+/* It is written once, whoever asks again. */
+int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_str phase, struct upp_err *err)
 {
-    struct wr_run *run = a->run;
-    if (!a->opts || !a->opts->prompt)
-        return 0;
     for (size_t i = 0; i < run->prompted.n; i++)
-        if (wb_str_eq(run->prompted.p[i], a->phase))
+        if (wb_str_eq(run->prompted.p[i], phase))
             return 0;
-    if (!wb_vec_push(&run->prompted, a->phase, WR_CALLS))
+    if (!wb_vec_push(&run->prompted, phase, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
     struct wm_entry *e = wr_draft_entry(run, err);
     if (!e)
         return -UPP_ENOMEM;
     e->audience = WM_AUDIENCE_RUN;
-    e->phase    = a->phase;
+    e->phase    = phase;
     e->who      = run->def->name;
-    int r       = wm_message_copy(&run->memory, a->opts->prompt, &e->message, err);
+    int r       = wm_message_copy(&run->memory, prompt, &e->message, err);
     if (r < 0) {
         run->draft.entries.n--;
         return r;
@@ -472,11 +479,13 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
         return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->over);
     if (r >= 0)
         r = step_start(run, err);
+    if (r >= 0)
+        r = wr_mend(run, err); /* calls that the strategy did not run have a result before the model hears more */
     /* What was done before must be committed before anything new is said. */
     if (r >= 0 && !wr_draft_empty(run))
         r = wr_flush(run, NULL, err);
     if (r >= 0)
-        r = add_prompt(a, err);
+        r = a->opts && a->opts->prompt ? wr_prompt(run, a->opts->prompt, a->phase, err) : 0;
     if (r >= 0)
         r = make_request(a, err);
     if (r >= 0)

@@ -110,7 +110,7 @@ static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, stru
 }
 
 /* One that waited and has its answers goes on. */
-static WEFT_SUSPENDS int go_on(struct wr_run *child, struct upp_err *err)
+int wr_child_go_on(struct wr_run *child, struct upp_err *err)
 {
     int r         = wr_load(child, err);
     child->loaded = r >= 0;
@@ -179,7 +179,7 @@ static int keep_cycles(struct wr_run *parent, struct wr_call *call, const struct
     return 0;
 }
 
-static int give_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err)
+int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err)
 {
     for (size_t i = 0; i < child->pending.n; i++) {
         struct wm_pending p = child->pending.p[i];
@@ -212,7 +212,7 @@ static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, const
     if (f < 0)
         return f;
     if (r == -UPP_EWAIT) {
-        r = give_pending(parent, child, err);
+        r = wr_child_pending(parent, child, err);
         return r < 0 ? r : upp_fail(err, UPP_EWAIT, "the agent waits");
     }
     if (r == -UPP_ECANCELED || r == -UPP_ESTORE) {
@@ -248,7 +248,7 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
                WB_LS("parent", wb_uuid_text(parent->row.id, ids[1])), WB_LS("agent", child->row.agent),
                WB_LS("call", call->id), WB_LU("depth", child->row.depth));
     wb_log(WB_DEBUG, "an agent is asked by another");
-    int r = made ? go_on(child, err) : begin(parent, child, arguments, err);
+    int r = made ? wr_child_go_on(child, err) : begin(parent, child, arguments, err);
     if (r >= 0)
         r = work(parent, child, tool, ret, err);
     wb_log(WB_DEBUG, "an agent that was asked by another has ended or waits", WB_LU("status", child->row.status),

@@ -22,7 +22,7 @@ static WEFT_SUSPENDS int adopt(struct wr_run *run, const struct upp_turn *turn, 
     int r = 0;
     for (size_t i = 0; r >= 0 && i < turn->n_messages; i++)
         if (turn->messages[i].role == UPP_ROLE_ASSISTANT && !is_mine(run, &turn->messages[i]))
-            r = wr_say(run, &turn->messages[i], "recovered", err);
+            r = wr_say(run, &turn->messages[i], "recovered", NULL, (struct upp_str){0}, err);
     return r;
 }
 

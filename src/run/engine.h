@@ -81,7 +81,8 @@ WEFT_SUSPENDS int wr_start(struct wr_engine *e, const struct wr_start *what, str
 /* Waits for the run: what it came to, and its turn, which is the caller's from then on; NULL: nothing was said.
  * -UPP_EWAIT: it waits for an answer from outside. -UPP_ECANCELED with a turn: it was cancelled. */
 WEFT_SUSPENDS int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
-void              wr_leave(struct wr_tree *t); /* NULL is fine */
+bool wr_over(const struct wr_tree *t); /* wr_join need not wait: what it says is the run's, not the wait's */
+void wr_leave(struct wr_tree *t);      /* NULL is fine */
 
 /* ---- Looking, cancelling, answering ---------------------------------------------------------------------- */
 

@@ -284,6 +284,7 @@ struct wr_run {
     char                      id_text[WB_UUID_TEXT + 1];
     int64_t                   time_ms; /* of the newest entry on the path */
     bool                      loaded;  /* history and journal are there */
+    bool                      whole;   /* a branch that is to be adopted: its journal is that of all its steps */
     bool changing;         /* its row is about to change with its next commit: a cancel comes after that. It is
                             * set with the lane held, or before anybody can find the run */
     uint8_t          gate; /* enum wr_gate */
@@ -376,9 +377,12 @@ int wr_mine_note(struct wr_run *run, const struct upp_message *m,
 int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A message of the assistant that no model says now: into the draft, with a tape of one delta a part. What the draft
- * has is flushed before. */
+ * has is flushed before. `used` NULL: nothing. `data`: its structured answer; no text: none. */
 WEFT_SUSPENDS int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase,
-                         struct upp_err *err) UPP_MUST_CHECK;
+                         const struct upp_usage *used, struct upp_str data, struct upp_err *err) UPP_MUST_CHECK;
+/* A prompt of the strategy: on the path for this run alone, once for a phase. */
+int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_str phase,
+              struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Turns ---------------------------------------------------------------------------------------------- */
 
@@ -418,6 +422,8 @@ WEFT_SUSPENDS int wr_not_begun(struct wr_run *run, int result, struct upp_err *e
 
 /* Every call of what was said has a result. */
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err) UPP_MUST_CHECK;
+/* The same for a run that goes on without having run them. */
+int wr_mend(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 int64_t wr_now(struct wr_run *run); /* max(now, the time of the entry before) */
 
@@ -520,6 +526,10 @@ struct wr_doing {
 WEFT_SUSPENDS int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool,
                            struct upp_str arguments, struct upp_value *ret, struct upp_err *err) UPP_MUST_CHECK;
 int               wr_child_mint(struct wr_call *call, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A child run that was found in the store goes on; what it waits for is what its parent waits for. */
+WEFT_SUSPENDS int wr_child_go_on(struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
+int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Ends the children of open calls, before their parent is ended by a cancel. */
 WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct upp_err *why,

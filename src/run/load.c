@@ -324,8 +324,8 @@ static int journal_take(struct wr_run *run, struct journal *j, const struct wl_r
         j->state = row.state;
         j->newer = j->rows.n;
     }
-    *stop = ends_step(&row) || stored->pos == run->row.first;
-    if (ends_step(&row) && j->state.p)
+    *stop = (ends_step(&row) && !run->whole) || stored->pos == run->row.first;
+    if (ends_step(&row) && j->state.p && !run->whole)
         return 0;
     if (!wb_vec_push(&j->rows, row, 65536))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
@@ -396,9 +396,10 @@ static bool on_path(const struct wr_run *run, const struct wl_line *line)
     const struct wm_entry *e = &line->entry;
     if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || wr_is_context(e))
         return false;
-    /* Scaffolding is for the run, and there for the agent that built it. */
+    /* Scaffolding is for the run (and its branches), and there for the agent that built it. */
     return e->audience != WM_AUDIENCE_RUN ||
-           (wb_uuid_eq(line->run, run->row.id) && (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
+           ((wb_uuid_eq(line->run, run->row.id) || wb_uuid_eq(line->run, run->row.parent)) &&
+            (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
 }
 
 static int add_history(struct wr_run *run, const struct upp_message *m, size_t place, struct upp_err *err)
@@ -432,6 +433,8 @@ static int load_line(struct wr_run *run, const struct wl_line *line, size_t plac
         return 0;
     if (mine && line->entry.audience == WM_AUDIENCE_ALL)
         r = wr_mine_note(run, m, err);
+    if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first one has the input */
+        run->step_from.messages = run->mine.n;
     if (r >= 0)
         r = wr_as_seen(run, m, line->entry.who, &seen, err);
     if (r >= 0)

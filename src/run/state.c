@@ -235,8 +235,9 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 
 static int set(struct wr_run *run, struct upp_str json, const char *what, struct upp_str *to, struct upp_err *err)
 {
-    yyjson_val *v;
-    int         r = wj_read(&run->memory, json, NULL, &v, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WR_RUN_MEMORY); /* it is set again and again */
+    yyjson_val                               *v;
+    int                                       r = wj_read(&scratch, json, NULL, &v, err);
     return r < 0 ? upp_wrap(err, r, "%s", what) : text_of(&run->memory, v, to, err);
 }
 

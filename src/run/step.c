@@ -44,7 +44,9 @@ int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err)
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
-    int            r   = wr_step_hook(run, err);
+    int            r   = wr_mend(run, err);
+    if (r >= 0)
+        r = wr_step_hook(run, err);
     if (r >= 0)
         r = wr_step_close(run, err);
     if (r < 0)

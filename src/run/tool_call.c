@@ -181,17 +181,15 @@ static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
     return r < 0 ? end_failed(j, WM_ERROR, &why, err) : refused(j, WM_ERROR, "Tool execution skipped", err);
 }
 
-/* Do the arguments fit? The model gets every reason. */
-static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
+/* Why the arguments do not fit: the model gets every reason. A report is too large for a fiber's frame. */
+static WEFT_SUSPENDS int tell_why(struct wr_job *j, struct upp_err *err)
 {
-    struct wr_run           *run = j->round->run;
-    struct upp_schema_report report;
-    struct upp_err           why = {0};
-    if (!j->tool->schema)
-        return 0;
-    int r = upp_schema_check(j->tool->schema, j->doing.call.pub.arguments, NULL, &report, &why);
-    if (r == 0)
-        return 0;
+    struct wr_run            *run    = j->round->run;
+    struct upp_schema_report *report = wb_new(&run->memory, struct upp_schema_report);
+    struct upp_err            why    = {0};
+    if (!report)
+        return wb_arena_check(&run->memory, err);
+    int r = upp_schema_check(j->tool->schema, j->doing.call.pub.arguments, NULL, report, &why);
     if (r == -UPP_ENOMEM) {
         if (err)
             *err = why;
@@ -199,11 +197,16 @@ static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
     }
     if (r < 0)
         return end_failed(j, WM_INVALID, &why, err);
-    (void)upp_fail(&why, UPP_EINVALID, "the arguments do not fit: %s", report.text);
-    struct upp_str text = wb_arena_printf(&run->memory, "the arguments do not fit:\n%s", report.text);
-    if (!text.p)
-        return wb_arena_check(&run->memory, err);
-    return end_told(j, WM_INVALID, text, &why, err);
+    (void)upp_fail(&why, UPP_EINVALID, "the arguments do not fit: %s", report->text);
+    struct upp_str text = wb_arena_printf(&run->memory, "the arguments do not fit:\n%s", report->text);
+    return text.p ? end_told(j, WM_INVALID, text, &why, err) : wb_arena_check(&run->memory, err);
+}
+
+static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
+{
+    if (!j->tool->schema || upp_schema_check(j->tool->schema, j->doing.call.pub.arguments, NULL, NULL, NULL) == 0)
+        return 0;
+    return tell_why(j, err);
 }
 
 static bool has_yes(const struct wr_run *run, struct upp_str call)

@@ -123,8 +123,26 @@ static const struct upp_part *call_of(const struct wr_run *run, size_t before, s
     return NULL;
 }
 
-/* A run that was taken up: what it did before, as far as the log's messages tell. How long each call took, and what
- * each cycle used, is in records that nobody reads for this: the sums are right. */
+/* What each cycle of the steps before used is in records that nobody reads for this: the sum is right. */
+static int restore_cycles(struct wr_run *run, struct upp_err *err)
+{
+    const struct upp_usage *all = &run->pub.state.usage, *now = &run->step_usage;
+    struct upp_usage        before = {.input       = all->input - now->input,
+                                      .output      = all->output - now->output,
+                                      .cache_read  = all->cache_read - now->cache_read,
+                                      .cache_write = all->cache_write - now->cache_write};
+    size_t                  n      = run->pub.state.cycles - WB_MIN(run->said.n, run->pub.state.cycles);
+    bool                    ok     = true;
+    for (size_t i = 0; i < n; i++)
+        ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : before, UINT32_MAX);
+    for (size_t i = 0; i < run->said.n; i++)
+        ok = ok && wb_vec_push(&run->cycles, run->said.p[i]->reply.usage, UINT32_MAX);
+    run->step_from.cycles = n;
+    return ok ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the usage of calls");
+}
+
+/* A run that was taken up: what it did before, as far as the log's messages tell. How long each call took is in records
+ * that nobody reads for this. */
 int wr_turn_restore(struct wr_run *run, struct upp_err *err)
 {
     int r = 0;
@@ -133,19 +151,17 @@ int wr_turn_restore(struct wr_run *run, struct upp_err *err)
         for (size_t k = 0; r >= 0 && k < m->n_parts; k++) {
             const struct upp_part *p    = &m->parts[k];
             const struct upp_part *call = p->kind == UPP_PART_RESULT ? call_of(run, i, p->id) : NULL;
+            struct upp_execution   e    = {.id = p->id, .name = p->name, .arguments = UPP_STR("{}"), .result = p->text};
+            e.is_error                  = p->is_error;
+            if (call)
+                e.arguments = call->text;
             if (p->kind == UPP_PART_RESULT)
-                r = wr_execution_add(run, &(struct upp_execution){.id        = p->id,
-                                                                  .name      = p->name,
-                                                                  .arguments = call ? call->text
-                                                                                    : UPP_STR("{}"), .result = p->text,
-                                                                                              .is_error = p->is_error},
-                                                                  err);
+                r = wr_execution_add(run, &e, err);
         }
+        if (i < run->step_from.messages)
+            run->step_from.executions = run->executions.n;
     }
-    for (uint32_t i = 0; r >= 0 && i < run->pub.state.cycles; i++)
-        if (!wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : run->pub.state.usage, UINT32_MAX))
-            r = upp_fail(err, UPP_ENOMEM, "no memory for the usage of calls");
-    return r;
+    return r < 0 ? r : restore_cycles(run, err);
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------------------ */
@@ -195,12 +211,17 @@ int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn
 
 /* ---- For whoever started the run -------------------------------------------------------------------------- */
 
+bool wr_over(const struct wr_tree *t)
+{
+    return t->outcome->told || !t->run;
+}
+
 int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
 {
     struct wr_outcome *o = t->outcome;
     int                r = 0;
     *ret                 = NULL;
-    while (r >= 0 && !o->told && t->run)
+    while (r >= 0 && !wr_over(t))
         r = weft_cond_wait(&t->changed, err);
     if (r < 0)
         return r;
