@@ -265,8 +265,10 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, c
     int             r    = wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
     if (r >= 0)
         r = open_message(&a, err);
-    if (r < 0)
+    if (r < 0) {
+        wr_open_free(run->engine, a.open);
         return r;
+    }
     if (used)
         a.end.usage = *used;
     a.end.data = a.open->entry.data   = wb_arena_dup(&run->memory, data);
