@@ -31,6 +31,7 @@
 #define WB_LIKELY(x)   __builtin_expect(!!(x), 1)
 #define WB_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* Of two values, not of two calls: one of them is evaluated twice. */
 #define WB_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define WB_MAX(a, b) ((a) > (b) ? (a) : (b))
 

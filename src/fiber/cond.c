@@ -12,11 +12,12 @@ WEFT_SUSPENDS int weft_cond_wait(struct weft_cond *c, struct upp_err *err)
 
 void weft_cond_signal(struct weft_cond *c)
 {
-    (void)weft__queue_wake(c, 0);
+    if (c->first)
+        (void)weft__queue_wake(c, 0);
 }
 
 void weft_cond_broadcast(struct weft_cond *c)
 {
-    while (weft__queue_wake(c, 0))
-        ;
+    while (c->first)
+        (void)weft__queue_wake(c, 0);
 }

@@ -17,8 +17,9 @@ struct weft_deadline weft_deadline_begin(uint64_t ms)
     struct weft_fiber *f = weft_fiber_self();
     if (!f)
         return (struct weft_deadline){0};
-    struct weft_deadline d = {.fiber = f, .saved = f->deadline, .depth = ++f->guards};
-    f->deadline            = WB_MIN(f->deadline, weft__loop_after(f->loop, ms));
+    struct weft_deadline d  = {.fiber = f, .saved = f->deadline, .depth = ++f->guards};
+    uint64_t             at = weft__loop_after(f->loop, ms);
+    f->deadline             = WB_MIN(f->deadline, at);
     return d;
 }
 
@@ -54,7 +55,8 @@ struct weft_shield weft_shield_begin(uint64_t ms)
         return (struct weft_shield){0};
     ms = ms == 0 ? WEFT_SHIELD_MAX_MS : WB_MIN(ms, (uint64_t)WEFT_SHIELD_MAX_MS);
     /* The limit of a shield around this one holds; a deadline between the two does not. */
-    return shield(WB_MIN(f->limit, weft__loop_after(f->loop, ms)));
+    uint64_t at = weft__loop_after(f->loop, ms);
+    return shield(WB_MIN(f->limit, at));
 }
 
 struct weft_shield weft__shield_forever(void)

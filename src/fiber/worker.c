@@ -6,7 +6,8 @@
  *
  * Invariants (under the lock)
  *  1. A QUEUED job is in the queue; a RUNNING or GIVEN_UP one belongs to a thread; a SENT one is on its way home.
- *  2. The pool is freed by close, or, when close gave up waiting, by the last thread.
+ *  2. Who is in the stack of idle ones waits for its own condition; who is taken off it is signalled.
+ *  3. The pool is freed by close, or, when close gave up waiting, by the last thread.
  */
 #include "fiber/worker.h"
 
@@ -22,16 +23,18 @@ enum { MAX_THREADS = 16, MAX_JOBS = 1024, CLOSE_MS = 10000 };
 struct worker {
     struct weft_workers *pool;
     pthread_t            thread;
-    bool                 ended;
+    pthread_cond_t       work;      /* there is some, or the pool is closing */
+    struct worker       *next_idle; /* below it in the stack of idle ones */
+    bool                 idle, ended;
 };
 
 struct weft_workers {
     pthread_mutex_t lock;
-    pthread_cond_t  work;  /* the queue is not empty, or closing */
     pthread_cond_t  ended; /* a thread has ended */
     struct wb_link  queue;
     size_t          n_queued, max_jobs;
-    size_t          n_threads, max_threads, n_idle, n_ended;
+    size_t          n_threads, max_threads, n_ended;
+    struct worker  *idle; /* who worked last is the first to work again: its memory is in the cache */
     uint32_t        close_ms;
     bool            closing, left; /* left: nobody waits any more, the last thread frees */
     struct worker   workers[];
@@ -143,7 +146,8 @@ int weft__work_alone(struct weft_loop *l, weft_fn *fn, void *arg, void (*drop)(v
 
 static void free_pool(struct weft_workers *w)
 {
-    (void)pthread_cond_destroy(&w->work);
+    for (size_t i = 0; i < w->n_threads; i++)
+        (void)pthread_cond_destroy(&w->workers[i].work);
     (void)pthread_cond_destroy(&w->ended);
     (void)pthread_mutex_destroy(&w->lock);
     wb_free(w);
@@ -180,9 +184,11 @@ static void *thread(void *arg)
         } else if (w->closing)
             break;
         else {
-            w->n_idle++;
-            (void)pthread_cond_wait(&w->work, &w->lock);
-            w->n_idle--;
+            me->next_idle = w->idle;
+            w->idle       = me;
+            me->idle      = true;
+            while (me->idle)
+                (void)pthread_cond_wait(&me->work, &w->lock);
         }
     }
     me->ended = true;
@@ -200,10 +206,26 @@ static int start_thread(struct weft_workers *w)
 {
     struct worker *me = &w->workers[w->n_threads];
     *me               = (struct worker){.pool = w};
-    int r             = weft__thread_start(&me->thread, thread, me);
+    int r             = -pthread_cond_init(&me->work, NULL);
+    if (r < 0)
+        return r;
+    r = weft__thread_start(&me->thread, thread, me);
     if (r == 0)
         w->n_threads++;
+    else
+        (void)pthread_cond_destroy(&me->work);
     return r;
+}
+
+/* The one that is to look at the queue; with the lock held. NULL: none is idle. */
+static struct worker *take_idle(struct weft_workers *w)
+{
+    struct worker *me = w->idle;
+    if (me) {
+        w->idle  = me->next_idle;
+        me->idle = false;
+    }
+    return me;
 }
 
 int weft_workers_open(const struct weft_workers_opts *opts, struct weft_workers **ret, struct upp_err *err)
@@ -219,7 +241,7 @@ int weft_workers_open(const struct weft_workers_opts *opts, struct weft_workers 
     w->max_jobs    = o.max_jobs ? o.max_jobs : MAX_JOBS;
     w->close_ms    = o.close_ms ? o.close_ms : CLOSE_MS;
     wb_list_init(&w->queue);
-    if (pthread_mutex_init(&w->lock, NULL) || pthread_cond_init(&w->work, NULL) || pthread_condattr_init(&attr) ||
+    if (pthread_mutex_init(&w->lock, NULL) || pthread_condattr_init(&attr) ||
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) || pthread_cond_init(&w->ended, &attr)) {
         wb_free(w); /* none of these allocates on the systems we know */
         return upp_fail(err, UPP_ENOMEM, "no locks for workers");
@@ -243,7 +265,8 @@ void weft_workers_close(struct weft_workers *w)
     }
     lock(w);
     w->closing = true;
-    (void)pthread_cond_broadcast(&w->work);
+    for (struct worker *idle; (idle = take_idle(w));)
+        (void)pthread_cond_signal(&idle->work);
     while (w->n_ended < w->n_threads && pthread_cond_timedwait(&w->ended, &w->lock, &until) == 0)
         ;
     w->left = w->n_ended < w->n_threads;
@@ -280,20 +303,23 @@ int weft__workers_submit(struct weft_loop *l, struct weft__job *j, struct upp_er
             return r;
         l->own_workers = true;
     }
-    struct weft_workers *w = l->workers;
-    int                  r = 0;
+    struct weft_workers *w  = l->workers;
+    struct worker       *to = NULL;
+    int                  r  = 0;
     lock(w);
     if (w->n_queued >= w->max_jobs)
         r = upp_fail(err, UPP_ELIMIT, "%zu jobs wait for a worker, the limit", w->n_queued);
-    else if (w->n_queued >= w->n_idle && w->n_threads < w->max_threads && start_thread(w) < 0 && w->n_threads == 0)
+    else if (!w->idle && w->n_threads < w->max_threads && start_thread(w) < 0 && w->n_threads == 0)
         r = upp_fail(err, UPP_ELIMIT, "no thread can be started");
     else {
         j->state = WEFT__JOB_QUEUED;
         wb_list_push(&w->queue, &j->link);
         w->n_queued++;
-        (void)pthread_cond_signal(&w->work);
+        to = take_idle(w);
     }
     unlock(w);
+    if (to) /* after the lock, which is the first thing that it takes; the pool outlives its loops */
+        (void)pthread_cond_signal(&to->work);
     return r;
 }
 

@@ -61,7 +61,7 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wb_uuid thread, uint3
         r = wl_node_end(s, p->owner, t.head, &end, err);
     if (r < 0)
         return r;
-    int64_t now  = WB_MAX(wb_wall_ms(), end.time_ms);
+    int64_t wall = wb_wall_ms(), now = WB_MAX(wall, end.time_ms);
     t.updated_ms = WB_MAX(now, t.updated_ms);
     r            = write_row(p, t.head, &end, now, &row, err);
     if (r < 0)

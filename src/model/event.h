@@ -64,6 +64,7 @@ enum wm_outcome {
     WM_UNKNOWN, /* started, and nobody knows what became of it */
     WM_DENIED,
     WM_STOPPED, /* by a cancel */
+    WM_INVALID, /* its arguments are not what the tool takes: it never ran, and the result says why */
 };
 
 /* A call that waits for an answer from outside. */

@@ -21,7 +21,7 @@
  * record   k kind: 1 run 2 message 3 tool started 4 tool ended 5 step end 6 checkpoint 7 void 8 system event
  *          t time, minus the row's (0)        s step (the row's)
  *          u status of a run (0) 1 queued 2 running 3 waiting 4 canceling 5 completed 6 failed 7 canceled 8 expired
- *          o outcome of a tool (0) 1 done 2 error 3 unknown 4 denied 5 stopped
+ *          o outcome of a tool (0) 1 done 2 error 3 unknown 4 denied 5 stopped 6 invalid
  *          y stop of a message (0) 1 end 2 length 3 tools 4 filter 5 error
  *          e which entry of the row a message or system event is (0)   c call (none)  n name (none)
  *          x arguments of a call (none)       j result of a tool, error of a run: JSON (none)
@@ -312,7 +312,7 @@ static void put_record(struct put *p, const struct wm_event *ev)
     put_time(p, ev->time_ms, p->row->time_ms);
     put_u64(p, 's', ev->step, p->row->step);
     put_enum(p, 'u', ev->status, 0, WM_EXPIRED);
-    put_enum(p, 'o', ev->outcome, 0, WM_STOPPED);
+    put_enum(p, 'o', ev->outcome, 0, WM_INVALID);
     put_enum(p, 'y', ev->stop, 0, UPP_STOP_ERROR);
     if (wm_has_entry(ev->kind)) {
         size_t i  = entry_index(p->row, ev);

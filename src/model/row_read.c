@@ -434,7 +434,7 @@ static void record_member(struct get *g, char name, yyjson_val *v, void *into)
         ev->status = get_enum(g, v, WM_EXPIRED);
         break;
     case 'o':
-        ev->outcome = get_enum(g, v, WM_STOPPED);
+        ev->outcome = get_enum(g, v, WM_INVALID);
         break;
     case 'y':
         ev->stop = get_enum(g, v, UPP_STOP_ERROR);

@@ -116,11 +116,13 @@ static int part_open(struct asking *a, struct upp_step_event *ev, struct upp_err
 static int ended(struct asking *a, const struct upp_step_event *ev, struct upp_err *err)
 {
     struct wb_arena *m              = &a->run->memory;
+    struct upp_str   metadata       = wb_arena_dup(m, ev->metadata);
+    struct upp_str   data           = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
     a->end                          = *ev;
-    a->end.metadata                 = wb_arena_dup(m, ev->metadata);
-    a->end.data                     = a->request.structure.n ? wb_arena_dup(m, ev->data) : (struct upp_str){0};
-    a->open->entry.message.metadata = a->end.metadata;
-    a->open->entry.data             = a->end.data;
+    a->end.metadata                 = metadata;
+    a->end.data                     = data;
+    a->open->entry.message.metadata = metadata;
+    a->open->entry.data             = data;
     go_on_air(a);
     return wb_arena_check(m, err);
 }

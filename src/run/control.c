@@ -422,6 +422,7 @@ static int put_answer(struct wr_run *run, const struct wm_pending *p, const stru
     c->state   = WR_CALL_ENDED;
     c->outcome = ev->outcome;
     c->result  = ev->text;
+    c->order   = run->n_ended++;
     return wb_arena_check(&run->memory, err);
 }
 

@@ -47,7 +47,8 @@ bool wr_draft_empty(const struct wr_run *run)
 
 int64_t wr_now(struct wr_run *run)
 {
-    run->time_ms = WB_MAX(run->time_ms, weft__loop_wall_ms(run->engine->loop));
+    int64_t now  = weft__loop_wall_ms(run->engine->loop);
+    run->time_ms = WB_MAX(run->time_ms, now);
     return run->time_ms;
 }
 

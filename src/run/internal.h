@@ -178,8 +178,13 @@ struct wr_call {
     struct upp_str id, name;
     uint8_t        state;
     uint8_t        outcome;
-    bool           here;  /* started by this execution: its end is on the way, not unknown */
-    bool           shown; /* its result is on the path */
+    bool           asked;   /* hooks were, and what they made of the arguments is in the log */
+    bool           begun;   /* it was started, or given to the client */
+    bool           counted; /* it is among the run's executions */
+    bool           shown;   /* its result is on the path */
+    uint32_t       order;   /* in which it ended, of those that the journal has */
+    uint64_t       ms;
+    struct upp_str arguments; /* that it was started with; no text: those of the message */
     struct upp_str result;
     struct wb_uuid child;
     uint64_t       child_node;
@@ -242,6 +247,7 @@ struct wr_run {
     struct wl_end     end;        /* of its node */
     bool              step_open;  /* its start is on a tape that was committed or is on the air */
     bool              step_dirty; /* something was said or done in it */
+    uint32_t          n_ended;    /* calls whose end the journal has */
     unsigned          voids;      /* since the last message: attempts that were lost */
     uint32_t          attempt;    /* at the current index */
     struct upp_usage  step_usage;
@@ -355,6 +361,9 @@ WEFT_SUSPENDS int wr_say(struct wr_run *run, const struct upp_message *m, const 
 int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
 int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
 int wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Executions of a run that was taken up, as its records have them. */
+WEFT_SUSPENDS int wr_executions_read(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 struct wr_mark wr_mark_now(const struct wr_run *run);
 

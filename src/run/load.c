@@ -176,6 +176,20 @@ struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_er
     return c;
 }
 
+/* Somebody outside was shown these arguments: they stay. */
+static int journal_pending(struct wr_run *run, const struct wm_pending *p, struct upp_err *err)
+{
+    if (!wb_uuid_eq(p->run, run->row.id))
+        return 0;
+    struct wr_call *c = wr_call_add(run, p->call, err);
+    if (!c)
+        return -(err && err->code ? err->code : UPP_ENOMEM);
+    c->asked     = true;
+    c->begun     = !p->approval;
+    c->arguments = p->arguments;
+    return 0;
+}
+
 static int journal_record(struct wr_run *run, const struct wm_event *ev, struct upp_err *err)
 {
     struct wr_call *c;
@@ -188,12 +202,16 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
         c->name = ev->name;
         if (ev->kind == WM_TOOL_STARTED) {
             c->state      = WR_CALL_STARTED;
+            c->begun      = true;
+            c->arguments  = ev->text;
             c->child      = ev->child;
             c->child_node = ev->child_node;
         } else {
             c->state   = WR_CALL_ENDED;
             c->outcome = ev->outcome;
             c->result  = ev->text;
+            c->ms      = ev->ms;
+            c->order   = run->n_ended++;
         }
         return 0;
     case WM_VOID:
@@ -201,9 +219,13 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
         return 0;
     case WM_RUN:
         run->pending.n = 0;
-        for (size_t i = 0; i < ev->n_pending; i++)
+        for (size_t i = 0; i < ev->n_pending; i++) {
             if (!wb_vec_push(&run->pending, ev->pending[i], 8 * WR_CALLS))
                 return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
+            int r = journal_pending(run, &ev->pending[i], err);
+            if (r < 0)
+                return r;
+        }
         return 0;
     default:
         return 0;
@@ -451,7 +473,9 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     int r = load_journal(run, err);
     if (r >= 0)
         r = load_path(run, err);
-    return r < 0 ? r : wr_turn_restore(run, err);
+    if (r >= 0)
+        r = wr_turn_restore(run, err);
+    return r < 0 ? r : wr_executions_read(run, err);
 }
 
 static struct upp_str speaker_of(const struct wr_run *run, size_t message)

@@ -13,11 +13,14 @@ static struct wr_open *take_open(struct wr_engine *e)
         return wb_calloc(1, sizeof *o);
     e->spares.opens = o->spare;
     e->spares.n_opens--;
-    struct wr_open fresh      = {.texts = o->texts, .room = o->room};
-    fresh.entry.message.parts = o->entry.message.parts;
-    fresh.tape.out            = o->tape.out;
-    wb_buf_clear(&fresh.tape.out);
-    *o = fresh;
+    struct wr_text  *texts = o->texts;
+    struct upp_part *parts = o->entry.message.parts;
+    struct wb_buf    tape  = o->tape.out;
+    size_t           room  = o->room;
+    *o                     = (struct wr_open){.texts = texts, .room = room};
+    o->entry.message.parts = parts;
+    o->tape.out            = tape;
+    wb_buf_clear(&o->tape.out);
     return o;
 }
 

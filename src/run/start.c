@@ -70,7 +70,8 @@ static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_
     int            r = wb_uuid_new(&id, err);
     if (r < 0)
         return r;
-    int64_t now = WB_MAX(weft__loop_wall_ms(e->loop), after_ms);
+    int64_t now = weft__loop_wall_ms(e->loop);
+    now         = WB_MAX(now, after_ms);
     *ret        = (struct wm_run){.id         = id,
                                   .root       = id,
                                   .status     = WM_RUNNING,
@@ -609,7 +610,8 @@ static WEFT_SUSPENDS int start_queued(struct starting *s, const struct wm_run *r
     s->row.status     = WM_RUNNING;
     s->row.options    = s->what->options;
     s->row.queue      = 0;
-    s->row.started_ms = WB_MAX(wb_wall_ms(), s->end.time_ms);
+    int64_t now       = wb_wall_ms();
+    s->row.started_ms = WB_MAX(now, s->end.time_ms);
     int r             = make_run(s, true, &run, err);
     if (r < 0)
         return r;

@@ -164,6 +164,7 @@ struct ws_sqlite {
     bool              writing; /* a leader has been chosen: it, or its job, will look at the queue */
     bool              closing;
     bool              checkpoint_asked, checkpointing;
+    bool              log_rest;    /* a checkpoint has ended: the writer moves what was appended meanwhile */
     bool              flush_asked; /* a fiber will see to it */
     struct wb_link    readers;
     unsigned          n_readers;
@@ -177,6 +178,7 @@ struct ws_sqlite {
     bool             appended;  /* the commit that just ended put something into the log */
     bool             broken;    /* a transaction could not be rolled back */
     int              wal_pages; /* in the log after the last commit */
+    int              wal_moved; /* how many there were when it was last asked to be moved; 0: it began anew */
     int64_t          now_ms;    /* of this transaction */
     struct ws_end    ends[WS_ENDS];
     struct ws_tenant tenants[WS_TENANTS];

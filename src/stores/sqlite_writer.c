@@ -9,6 +9,9 @@
  * Nearly all commits succeed, so a transaction is first tried without savepoints. When a commit fails that has already
  * changed something, all is rolled back and done again with a savepoint each.
  *
+ * The log is moved into the database by another worker while commits go on. What they append meanwhile would keep the
+ * log from ever beginning anew, so the writer moves that rest itself, between two transactions: it is short.
+ *
  * Invariants
  *  1. `writing` is set from the choice of a leader until the queue was seen empty.
  *  2. A waiter is woken once for each `owed` of its loop: to lead, or because it is done.
@@ -22,6 +25,7 @@
 #include "fiber/worker.h"
 #include "stores/sqlite_store.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 struct ws_waiter {
@@ -33,7 +37,7 @@ struct ws_waiter {
     size_t             bytes;
     bool               woken; /* the message has come: only its own loop looks at this */
     bool               done;  /* what it says; else: lead */
-    int                pages; /* in the write-ahead log when it was done */
+    bool               move;  /* and that the log has become long: see to it */
     int                result;
     struct upp_err     err;
 };
@@ -68,9 +72,20 @@ static void wake(struct ws_waiter *w)
     weft__loop_send(w->loop, &w->msg);
 }
 
+/* By so much longer than when it was last moved, or begun anew? */
+static bool log_is_long(struct ws_sqlite *s)
+{
+    int limit = s->opts.wal_pages && s->opts.wal_pages <= INT_MAX / 2 ? (int)s->opts.wal_pages : WS_WAL_PAGES;
+    if (s->wal_pages - s->wal_moved < limit)
+        return false;
+    s->wal_moved = s->wal_pages;
+    return true;
+}
+
 /* All of a batch. Those of one loop come back together, so that their next commits can share a transaction again. */
 static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
 {
+    bool move = log_is_long(s);
     while (!wb_list_empty(batch)) {
         struct weft_loop *loop = wb_item(batch->next, struct ws_waiter, link)->loop;
         struct wb_link    msgs;
@@ -80,8 +95,9 @@ static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
             if (w->loop != loop)
                 continue;
             wb_unlink(l);
-            w->pages = s->wal_pages;
-            w->done  = true;
+            w->move = move;
+            w->done = true;
+            move    = false; /* one is enough */
             wb_list_push(&msgs, &w->msg.link);
         }
         weft__loop_send_all(loop, &msgs);
@@ -94,7 +110,9 @@ int ws_writer_hook(void *arg, sqlite3 *db, const char *name, int pages)
 {
     struct ws_sqlite *s = arg;
     (void)db, (void)name;
-    s->appended  = true;
+    s->appended = true;
+    if (pages < s->wal_pages)
+        s->wal_moved = 0; /* the log began anew */
     s->wal_pages = pages;
     return SQLITE_OK;
 }
@@ -295,6 +313,18 @@ static void pass_lead(struct ws_sqlite *s)
     wake(next); /* not done: it leads */
 }
 
+/* What was appended while the log was moved. Nobody writes now, so that the next transaction begins it anew, unless
+ * somebody still reads in it. A failure is as harmless as that; a failed sync is remembered. */
+static void move_rest(struct ws_sqlite *s)
+{
+    ws_sqlite_lock(s);
+    bool go     = s->log_rest;
+    s->log_rest = false;
+    ws_sqlite_unlock(s);
+    if (go)
+        (void)sqlite3_wal_checkpoint_v2(s->writer.db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
 static int write_job(void *arg, struct upp_err *err)
 {
     struct ws_sqlite *s = arg;
@@ -311,6 +341,7 @@ static int write_job(void *arg, struct upp_err *err)
         struct upp_err e = {0};
         write_batch(s, &batch, &e);
         wake_all(s, &batch);
+        move_rest(s);
     }
     (void)err;
 }
@@ -344,20 +375,18 @@ static int checkpoint_job(void *arg, struct upp_err *err)
         return 0;
     if (!s->checkpointer.db)
         r = ws_conn_open(s, WS_CHECKPOINTER, &s->checkpointer, err);
-    if (r >= 0) /* a failed one is tried again when the next commit finds the log long; a failed sync is remembered */
-        (void)sqlite3_wal_checkpoint_v2(s->checkpointer.db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    ws_sqlite_lock(s);
+    bool moved = r >= 0 && sqlite3_wal_checkpoint_v2(s->checkpointer.db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                                     NULL) == SQLITE_OK;
+    ws_sqlite_lock(s); /* a failed one is tried again when the log is longer still; a failed sync is remembered */
+    s->log_rest      = moved;
     s->checkpointing = s->checkpoint_asked = false;
     tell_idle(s);
     ws_sqlite_unlock(s);
     return r;
 }
 
-static void ask_checkpoint(struct ws_sqlite *s, struct weft_loop *l, int pages)
+static void ask_checkpoint(struct ws_sqlite *s, struct weft_loop *l)
 {
-    uint32_t limit = s->opts.wal_pages ? s->opts.wal_pages : WS_WAL_PAGES;
-    if (pages < 0 || (uint32_t)pages < limit)
-        return;
     ws_sqlite_lock(s);
     bool mine = !s->checkpoint_asked && !s->closing;
     if (mine)
@@ -486,7 +515,8 @@ WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, 
         r = w.result;
         if (r < 0 && err)
             *err = w.err;
-        ask_checkpoint(s, w.loop, w.pages);
+        if (w.move)
+            ask_checkpoint(s, w.loop);
     }
     /* It is applied and in order. Where no flush can be asked for, the next commit that is synced brings it along. */
     if (r >= 0 && !(c->flags & WL_SYNCED) && c->n && ask_flush(s, w.loop, NULL) < 0)

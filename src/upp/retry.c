@@ -148,9 +148,11 @@ static uint64_t exponential(const struct upp_retry_opts *o, unsigned attempt)
 
 static uint64_t delay(const struct upp_retry_opts *o, uint64_t said, unsigned attempt)
 {
+    uint64_t own;
     switch (o->kind) {
     case UPP_RETRY_EXPONENTIAL:
-        return WB_MAX(exponential(o, attempt), said);
+        own = exponential(o, attempt);
+        return WB_MAX(own, said);
     case UPP_RETRY_LINEAR:
         return WB_MAX(up((double)o->base_delay_ms * attempt), said);
     case UPP_RETRY_TOKEN_BUCKET:

@@ -36,10 +36,12 @@ static int check_not(struct upp_str schema, struct upp_str json)
 FUZZ(schema)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
-    struct upp_schema_report                        a = {0}, b = {0};
+    static struct upp_schema_report                 a, b; /* too large for a frame */
     struct told                                     told = {0};
     struct upp_err                                  err  = {0};
     struct upp_str                                  schema;
+    memset(&a, 0, sizeof a);
+    memset(&b, 0, sizeof b);
     if (!wb_str_split(&in, (char)0xff, &schema))
         return;
     if (upp_schema_new(schema, &s, &err) < 0) {

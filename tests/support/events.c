@@ -45,8 +45,8 @@ static const struct word sources[] = {
     {"base64", UPP_SOURCE_BASE64}, {"url", UPP_SOURCE_URL}, {"text", UPP_SOURCE_TEXT}};
 static const struct word stops[] = {
     {"length", UPP_STOP_LENGTH}, {"tools", UPP_STOP_TOOLS}, {"filter", UPP_STOP_FILTER}};
-static const struct word outcomes[] = {
-    {"done", WM_DONE}, {"error", WM_ERROR}, {"unknown", WM_UNKNOWN}, {"denied", WM_DENIED}, {"stopped", WM_STOPPED}};
+static const struct word outcomes[] = {{"done", WM_DONE},     {"error", WM_ERROR},     {"unknown", WM_UNKNOWN},
+                                       {"denied", WM_DENIED}, {"stopped", WM_STOPPED}, {"invalid", WM_INVALID}};
 static const struct word statuses[] = {
     {"queued", WM_QUEUED},       {"running", WM_RUNNING}, {"waiting", WM_WAITING},    {"cancelling", WM_CANCELING},
     {"completed", WM_COMPLETED}, {"failed", WM_FAILED},   {"cancelled", WM_CANCELED}, {"expired", WM_EXPIRED}};

@@ -93,6 +93,21 @@ static WEFT_SUSPENDS int big(struct upp_call *call, struct upp_value *ret, struc
     return upp_value_text(ret, wb_str(text, sizeof text), err);
 }
 
+/* On a worker: the ledgers are the loop's. */
+static int block(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
+{
+    (void)call;
+    return upp_value_text(ret, UPP_STR("blocked"), err);
+}
+
+static int ask_later(struct upp_call *call, struct upp_err *err)
+{
+    (void)call, (void)err;
+    return WEFT_PENDING;
+}
+
+static const struct upp_str after_note[] = {UPP_STR_INIT("note"), UPP_STR_INIT("pick")};
+
 #define SPEC(name_, text_)                                                                                             \
     {                                                                                                                  \
         .name = UPP_STR_INIT(name_), .description = UPP_STR_INIT(text_),                                               \
@@ -111,6 +126,10 @@ const struct wr_tool rig_tools[] = {
     {.spec = SPEC("pass_on", "hands over"), .kind = WR_TOOL_HANDOFF, .agent = UPP_STR_INIT("helper")},
      {.spec = SPEC("ask_helper", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("helper")},
       {.spec = SPEC("ask_picker", "asks an agent"), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT("picker")},
+       {.spec = SPEC("then", "comes after note and pick"), .after = after_note, .n_after = 2, .base = {.run = note}},
+       {.spec = SPEC("alone", "must be alone"), .sequential = true, .base = {.run = note}},
+       {.spec = SPEC("block", "blocks"), .delivery = WEFT_PURE, .base = {.run = block, .blocking = true}},
+       {.spec = SPEC("maybe", "asks somebody"), .base = {.run = note, .approval = ask_later}},
 };
 const size_t rig_n_tools = WB_LEN(rig_tools);
 
@@ -185,7 +204,7 @@ int rig_start(struct rig *rig, const char *agent, const char *text, const struct
 
 static const char *const statuses[] = {"?",         "queued", "running",   "waiting", "canceling",
                                        "completed", "failed", "cancelled", "expired"};
-static const char *const outcomes[] = {"?", "done", "error", "unknown", "denied", "stopped"};
+static const char *const outcomes[] = {"?", "done", "error", "unknown", "denied", "stopped", "invalid"};
 
 static void event_body(struct wb_buf *out, const struct wm_event *ev)
 {

@@ -11,7 +11,7 @@
 #include "run/engine.h"
 #include "support/checker.h"
 
-enum { RIG_AGENTS = 8, RIG_LEDGER = 4096 };
+enum { RIG_AGENTS = 4, RIG_LEDGER = 4096 };
 
 /* One line of the ledger: a tool ran. */
 struct rig_ran {
@@ -37,7 +37,9 @@ struct rig {
 };
 
 /* The tools every agent has: add (pure), note (at most once), again (idempotent), fails, slow, big, pick (the
- * client's), danger (asks for approval), pass_on (hands over to the agent "helper"), ask_helper (the agent "helper"), ask_picker (the agent "picker"). */
+ * client's), danger (asks for approval), pass_on (hands over to the agent "helper"), ask_helper (the agent "helper"),
+ * ask_picker (the agent "picker"), then (after note and pick), alone (sequential), block (on a worker), maybe (a function
+ * asks for approval). */
 extern const struct wr_tool rig_tools[];
 extern const size_t           rig_n_tools;
 

@@ -182,7 +182,7 @@ static inline void rows_record(struct rows *g, const struct wm_row *row, struct 
     if (ev->kind == WM_RUN)
         ev->status = (uint8_t)rows_draw(g, WM_EXPIRED + 1);
     if (ev->kind == WM_TOOL_ENDED) {
-        ev->outcome = (uint8_t)rows_draw(g, WM_STOPPED + 1);
+        ev->outcome = (uint8_t)rows_draw(g, WM_INVALID + 1);
         ev->ms      = rows_u64(g);
     }
     if (ev->kind == WM_MESSAGE) {

@@ -107,6 +107,7 @@ TEST(retry_jitter_stays_in_its_bounds)
     for (int i = 0; i < 4000; i++) {
         int64_t ms = failed(r, UPP_ENET, 1, 0);
         ALWAYS(ms >= 500 && ms < 1500);
+        ALWAYS(failed(r, UPP_ERATE, 1, 1000) >= 1000); /* never sooner than the server said */
         least = WB_MIN(least, ms);
         most  = WB_MAX(most, ms);
     }

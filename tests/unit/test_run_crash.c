@@ -223,6 +223,50 @@ TEST_WITH(crash_at_every_commit, .no_torture = swept, .seconds = 300)
     printf("# %llu deaths\n", (unsigned long long)deaths);
 }
 
+/* Groups: what is alone, what comes after what, what waits between them. */
+static const struct stage in_order = {
+    .script = SCRIPT(
+        REPLY(CALL("m1", "then") "," CALL("m2", "note") "," CALL("m3", "pick") "," CALL("m4", "maybe")) "," REPLY(
+            CALL("m5", "alone") "," CALL("m6", "block") "," CALL("m7", "ask_helper") "," CALL(
+                "m8", "alone")) "," REPLY(TEXT("So it is."))),
+    .helper = SCRIPT(REPLY(CALL("h1", "maybe") "," CALL("h2", "then") "," CALL("h3", "note")) "," REPLY(TEXT("Yes."))),
+    .picker = SCRIPT(REPLY(TEXT("Picked."))),
+    .act    = lives,
+};
+
+/* covers: UAP-2.6 */
+TEST_WITH(crash_at_every_commit_between_groups, .no_torture = swept, .seconds = 300)
+{
+    uint64_t n = 1, deaths = 0;
+    for (struct stage st = in_order;; n++) {
+        st           = in_order;
+        st.applies   = n % 2;
+        st.deaths[0] = (n + 1) / 2;
+        CHECK(plays(&st));
+        deaths += st.died;
+        if (!st.died)
+            break;
+    }
+    CHECK(deaths >= 30);
+    printf("# %llu deaths\n", (unsigned long long)deaths);
+}
+
+TEST_WITH(crash_again_between_groups, .no_torture = swept, .seconds = 300)
+{
+    uint64_t twice = 0;
+    for (uint64_t first = 2; first < 24; first += 2)
+        for (uint64_t second = 1; second < 12; second += 2) {
+            struct stage st = in_order;
+            st.applies      = (first / 2 + second / 2) % 2;
+            st.deaths[0]    = first;
+            st.deaths[1]    = second;
+            CHECK(plays(&st));
+            twice += st.died == 2;
+        }
+    CHECK(twice >= 30);
+    printf("# %llu times two deaths\n", (unsigned long long)twice);
+}
+
 TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
 {
     uint64_t twice = 0;

@@ -151,12 +151,14 @@ static int invent_agents(struct world *w, struct upp_err *err)
 {
     static const char *const all[]    = {"add",  "note",   "again",      "fails",      "slow", "big",
                                          "pick", "danger", "ask_helper", "ask_picker", "note", "again"};
+    static const char *const more[]   = {"add",    "note", "again", "then",  "alone", "block",
+                                         "danger", "pick", "maybe", "again", "note",  "ask_helper"};
     static const char *const helper[] = {"again", "note", "danger", "ask_picker"};
     static const char *const picker[] = {"pick", "again"};
     static const char *const names[]  = {"main", "other", "helper", "picker"};
     if (!w->scripts[0].n) {
         invent_script(w, &w->scripts[0], all, WB_LEN(all));
-        invent_script(w, &w->scripts[1], all, WB_LEN(all));
+        invent_script(w, &w->scripts[1], more, WB_LEN(more));
         invent_script(w, &w->scripts[2], helper, WB_LEN(helper));
         invent_script(w, &w->scripts[3], picker, WB_LEN(picker));
         for (size_t i = 0; i < 4; i++)

@@ -11,7 +11,7 @@
 
 #include "base/hooks.h"
 #include "fiber/sim.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite_store.h"
 #include "support/disk.h"
 #include "support/stores.h"
 
@@ -275,6 +275,97 @@ TEST(store_sqlite_syncs_through_the_hook_table)
     UPP_CLEANUP(hooks_back) int undo = 0;
     CHECK(upp_global_init(&table, NULL) == 0);
     CHECK_INT(test_on_loop(count_syncs, NULL, &err), 0);
+    (void)undo;
+}
+
+/* ---- The log begins anew ---------------------------------------------------------------------------- */
+
+/* Holds whoever syncs next: a checkpoint, where no commit asks for a sync. */
+static struct {
+    struct upp_hooks before;
+    _Atomic int      state;
+} stall;
+enum { FREE, HOLD, HELD };
+
+static int holding_sync(int fd)
+{
+    int hold = HOLD;
+    if (atomic_compare_exchange_strong(&stall.state, &hold, HELD))
+        while (atomic_load(&stall.state) == HELD)
+            (void)usleep(100);
+    return stall.before.sync(fd);
+}
+
+static void held_back(int *unused)
+{
+    (void)unused;
+    if (upp_global_init(&stall.before, NULL) < 0)
+        abort();
+}
+
+WEFT_SUSPENDS static int add_unsynced(struct wl_store *s, uint32_t *at, struct upp_err *err)
+{
+    struct wl_row    row = test_row(7, wl_pos((*at)++, 0), 1, "x");
+    struct wl_change c   = ADD_ROW(&row);
+    return s->ops->commit(s, &(struct wl_commit){.owner = ALICE, .changes = &c, .n = 1}, err);
+}
+
+/* The state in which the checkpoint of the store is, looked at until it is that one. */
+WEFT_SUSPENDS static int checkpoint_is(struct ws_sqlite *s, bool going, struct upp_err *err)
+{
+    for (int i = 0; i < 10000; i++) {
+        ws_sqlite_lock(s);
+        bool is = going ? atomic_load(&stall.state) == HELD : !s->checkpointing && !s->checkpoint_asked;
+        ws_sqlite_unlock(s);
+        if (is)
+            return 0;
+        TRY(weft_sleep_ms(1, err));
+    }
+    return upp_fail(err, UPP_ETIMEOUT, "the checkpoint is not %s", going ? "going on" : "over");
+}
+
+WEFT_SUSPENDS static int append_meanwhile(struct wl_store *s, struct upp_err *err)
+{
+    struct ws_sqlite *inside = ws_sqlite(s);
+    uint32_t          at     = 1;
+    TRY(test_fill(s, ALICE, 7, 1, err));
+    atomic_store(&stall.state, HOLD);
+    while (inside->wal_pages < 32)
+        TRY(add_unsynced(s, &at, err));
+    TRY(checkpoint_is(inside, true, err));
+    for (int i = 0; i < 5; i++)
+        TRY(add_unsynced(s, &at, err));
+    int pages = inside->wal_pages;
+    atomic_store(&stall.state, FREE);
+    TRY(checkpoint_is(inside, false, err));
+    TRY(add_unsynced(s, &at, err)); /* behind the others; then the writer moves the rest */
+    FAIL_UNLESS(inside->wal_pages > pages);
+    TRY(add_unsynced(s, &at, err));
+    FAIL_UNLESS(inside->wal_pages < pages);
+    return 0;
+}
+
+WEFT_SUSPENDS static int log_anew(void *arg, struct upp_err *err)
+{
+    struct wl_store *s;
+    (void)arg;
+    TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = db_path(), .wal_pages = 32, .flush_ms = 600000), &s, err));
+    int r = append_meanwhile(s, err);
+    atomic_store(&stall.state, FREE);
+    s->ops->close(s);
+    return r;
+}
+
+/* Commits that come while the log is moved do not make it longer for ever. */
+TEST_WITH(store_sqlite_log_begins_anew_under_load, .no_torture = "it replaces the table that injects the faults")
+{
+    struct upp_err err              = {0};
+    stall.before                    = *wb_hooks();
+    struct upp_hooks table          = stall.before;
+    table.sync                      = holding_sync;
+    UPP_CLEANUP(held_back) int undo = 0;
+    CHECK(upp_global_init(&table, NULL) == 0);
+    CHECK_INT(test_on_loop(log_anew, NULL, &err), 0);
     (void)undo;
 }
 

@@ -1,0 +1,441 @@
+/* run/tool_call.c — one call of a tool, from the message to its result (docs/tools.md has the table). */
+#include <upp/schema.h>
+
+#include "base/crash.h"
+#include "fiber/loop.h"
+#include "json/write.h"
+#include "run/tools.h"
+
+enum { TOOL_MS = 600000, TOOL_BYTES = 1 << 20 };
+
+struct upp_str wr_json_text(struct wr_run *run, struct upp_str text)
+{
+    struct wb_buf    b = WB_BUF(8 * text.n + 16);
+    struct wj_writer w;
+    wj_writer_init(&w, &b, NULL);
+    wj_write_str(&w, text.p ? text : UPP_STR(""));
+    struct upp_str s = wj_writer_check(&w) < 0 ? (struct upp_str){0} : wb_arena_dup(&run->memory, wb_buf_str(&b));
+    wb_buf_done(&b);
+    return s;
+}
+
+struct upp_str wr_call_arguments(const struct wr_job *j)
+{
+    struct upp_str text = j->call->arguments.p ? j->call->arguments : j->part->text;
+    return wb_str_trim(text).n ? text : UPP_STR("{}");
+}
+
+static struct wr_doing *doing_of(const struct upp_call *call)
+{
+    union {
+        const struct upp_call *in;
+        struct upp_call       *out;
+    } u = {.in = call};
+    return WB_OUTER(u.out, struct wr_doing, call.pub);
+}
+
+struct weft_run *weft_call_run(const struct upp_call *call)
+{
+    struct wr_run *run = doing_of(call)->run;
+    return run ? &run->pub : NULL;
+}
+
+struct upp_str weft_call_key(const struct upp_call *call)
+{
+    return doing_of(call)->key;
+}
+
+/* ---- How a call ends -------------------------------------------------------------------------------------------- */
+
+static uint8_t approval_of(const struct wr_call *c)
+{
+    if (c->outcome == WM_DENIED)
+        return UPP_APPROVED_NO;
+    return c->begun ? UPP_APPROVED_YES : UPP_APPROVED_UNASKED;
+}
+
+int wr_call_count(struct wr_job *j, struct upp_err *err)
+{
+    static const struct upp_str denied = UPP_STR_INIT("\"Tool execution denied\"");
+    struct wr_call             *c      = j->call;
+    if (c->counted)
+        return 0;
+    c->counted = true;
+    return wr_execution_add(j->round->run,
+                            &(struct upp_execution){.id          = c->id,
+                                                    .name        = j->part->name,
+                                                    .arguments   = wr_call_arguments(j),
+                                                    .result      = c->outcome == WM_DENIED ? denied : c->result,
+                                                    .is_error    = c->outcome != WM_DONE,
+                                                    .approved    = approval_of(c),
+                                                    .duration_ms = c->ms},
+                            err);
+}
+
+/* The result is known: into the journal and the draft. */
+static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, struct upp_err *err)
+{
+    struct wr_run  *run = j->round->run;
+    struct wr_call *c   = j->call;
+    (void)wr_now(run);
+    struct wm_event *ev = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
+    if (!ev)
+        return upp_fail(err, UPP_ENOMEM, "no memory for the result of a tool");
+    ev->call    = c->id;
+    ev->name    = j->part->name;
+    ev->text    = json;
+    ev->outcome = outcome;
+    ev->ms      = c->ms;
+    c->state    = WR_CALL_ENDED;
+    c->outcome  = outcome;
+    c->result   = json;
+    j->ready    = false;
+    j->round->left--;
+    return wr_call_count(j, err);
+}
+
+static int end_text(struct wr_job *j, uint8_t outcome, struct upp_str text, struct upp_err *err)
+{
+    return end_call(j, outcome, wr_json_text(j->round->run, text), err);
+}
+
+/* Hooks are called one at a time, also those of calls that end while another one's hook waits. */
+static WEFT_SUSPENDS int hook_take(struct wr_round *round, struct upp_err *err)
+{
+    while (round->hooking) {
+        int r = weft_cond_wait(&round->hooked, err);
+        if (r < 0)
+            return r;
+    }
+    round->hooking = true;
+    return 0;
+}
+
+static void hook_leave(struct wr_round *round)
+{
+    round->hooking = false;
+    weft_cond_signal(&round->hooked);
+}
+
+/* Something around the call failed: the model is told `text`, on_error `why`. What on_error says against it ends the
+ * run; the result stands all the same. */
+static WEFT_SUSPENDS int end_told(struct wr_job *j, uint8_t outcome, struct upp_str text, const struct upp_err *why,
+                                  struct upp_err *err)
+{
+    const struct upp_tool_strategy *h = j->round->hooks;
+    int                             r = end_text(j, outcome, text, err);
+    if (r >= 0 && h->on_error)
+        r = hook_take(j->round, err);
+    if (r < 0 || !h->on_error)
+        return r;
+    r = h->on_error(h->arg, &j->doing.call.pub, why, err);
+    hook_leave(j->round);
+    return r;
+}
+
+static WEFT_SUSPENDS int end_failed(struct wr_job *j, uint8_t outcome, const struct upp_err *why, struct upp_err *err)
+{
+    return end_told(j, outcome, wb_cstr(why->msg[0] ? why->msg : upp_code_text(why->code)), why, err);
+}
+
+static WEFT_SUSPENDS int refused(struct wr_job *j, uint8_t outcome, const char *text, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    (void)upp_fail(&why, UPP_EREFUSED, "%s", text);
+    return end_failed(j, outcome, &why, err);
+}
+
+/* ---- Before it runs --------------------------------------------------------------------------------------------- */
+
+static const char no_object[] = "the arguments are not a JSON object";
+
+/* on_before may have put other arguments in: they are copied and looked at. */
+static WEFT_SUSPENDS int take_arguments(struct wr_job *j, struct upp_str before, struct upp_err *err)
+{
+    struct upp_call *c   = &j->doing.call.pub;
+    struct wb_arena *a   = &j->round->run->memory;
+    struct upp_str   now = c->arguments;
+    if (now.p == before.p && now.n == before.n)
+        return 0;
+    if (!upp__arguments_ok(now)) {
+        c->arguments = before;
+        return refused(j, WM_INVALID, no_object, err);
+    }
+    c->arguments = j->call->arguments = wb_str_trim(now).n ? wb_arena_dup(a, now) : UPP_STR("{}");
+    return wb_arena_check(a, err);
+}
+
+static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
+{
+    const struct upp_tool_strategy *h    = j->round->hooks;
+    struct upp_call                *c    = &j->doing.call.pub;
+    struct upp_str                  args = c->arguments;
+    struct upp_err                  why  = {0};
+    int                             r    = h->on_call ? h->on_call(h->arg, c, &why) : 0;
+    if (r >= 0)
+        r = h->on_before ? h->on_before(h->arg, c, &why) : 1;
+    if (r > 0)
+        return take_arguments(j, args, err);
+    c->arguments = args;
+    return r < 0 ? end_failed(j, WM_ERROR, &why, err) : refused(j, WM_ERROR, "Tool execution skipped", err);
+}
+
+/* Do the arguments fit? The model gets every reason. */
+static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
+{
+    struct wr_run           *run = j->round->run;
+    struct upp_schema_report report;
+    struct upp_err           why = {0};
+    if (!j->tool->schema)
+        return 0;
+    int r = upp_schema_check(j->tool->schema, j->doing.call.pub.arguments, NULL, &report, &why);
+    if (r == 0)
+        return 0;
+    if (r == -UPP_ENOMEM) {
+        if (err)
+            *err = why;
+        return r;
+    }
+    if (r < 0)
+        return end_failed(j, WM_INVALID, &why, err);
+    (void)upp_fail(&why, UPP_EINVALID, "the arguments do not fit: %s", report.text);
+    struct upp_str text = wb_arena_printf(&run->memory, "the arguments do not fit:\n%s", report.text);
+    if (!text.p)
+        return wb_arena_check(&run->memory, err);
+    return end_told(j, WM_INVALID, text, &why, err);
+}
+
+static bool has_yes(const struct wr_run *run, struct upp_str call)
+{
+    for (size_t i = 0; i < run->approved.n; i++)
+        if (wb_str_eq(run->approved.p[i], call))
+            return true;
+    return false;
+}
+
+/* The run will wait, for as long as it takes. */
+static int pend(struct wr_job *j, bool approval, struct upp_err *err)
+{
+    struct wr_run    *run = j->round->run;
+    struct wm_pending p   = {.call      = j->call->id,
+                             .name      = j->part->name,
+                             .arguments = j->doing.call.pub.arguments,
+                             .run       = run->row.id,
+                             .approval  = approval};
+    j->waits              = approval ? WR_WAITS_FOR_YES : WR_WAITS_OUTSIDE;
+    if (!wb_vec_push(&run->pending, p, 8 * WR_CALLS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
+    return 0;
+}
+
+/* A function may say yes, no, or that a person will say; the flag asks a person too. Whoever has a person's yes is not
+ * asked again. */
+static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
+{
+    struct upp_call *c   = &j->doing.call.pub;
+    struct upp_err   why = {0};
+    if (has_yes(j->round->run, j->call->id))
+        return 0;
+    int r = j->tool->base.approval ? j->tool->base.approval(c, &why) : 1;
+    if (r < 0)
+        return end_failed(j, WM_ERROR, &why, err);
+    if (r == 0)
+        return end_text(j, WM_DENIED, UPP_STR("Tool execution denied by approval handler"), err);
+    return r == WEFT_PENDING || j->tool->approval ? pend(j, true, err) : 0;
+}
+
+/* RUN/STEP/CALL: the same when the call is run again. */
+static struct upp_str key_of(struct wr_run *run, struct upp_str call)
+{
+    char  *key = wb_arena_alloc(&run->memory, WB_UUID_TEXT + 12 + call.n + 1, 1);
+    size_t n   = WB_UUID_TEXT;
+    if (!key)
+        return (struct upp_str){0};
+    wb_uuid_text(run->row.id, key);
+    key[n++] = '/';
+    char     digits[10];
+    size_t   d = 0;
+    uint32_t v = run->pub.state.step + 1;
+    do
+        digits[d++] = (char)('0' + v % 10);
+    while (v /= 10);
+    while (d)
+        key[n++] = digits[--d];
+    key[n++] = '/';
+    memcpy(key + n, call.p, call.n);
+    return wb_str(key, n + call.n);
+}
+
+/* What everybody who is asked about the call sees. */
+static int open_call(struct wr_job *j, struct upp_err *err)
+{
+    struct wr_run *run = j->round->run;
+    j->doing.run       = run;
+    j->doing.key       = key_of(run, j->call->id);
+    j->doing.call.pub  = (struct upp_call){.tool      = &j->tool->base,
+                                           .id        = j->call->id,
+                                           .name      = j->part->name,
+                                           .arguments = wr_call_arguments(j),
+                                           .arg       = j->tool->base.arg,
+                                           .wait      = &run->engine->wait};
+    return j->doing.key.p ? 0 : wb_arena_check(&run->memory, err);
+}
+
+static int begin(struct wr_job *j, struct upp_err *err)
+{
+    struct wr_run   *run = j->round->run;
+    struct wm_event *ev  = wr_draft_record(run, WM_TOOL_STARTED, err);
+    if (!ev)
+        return -UPP_ENOMEM;
+    if (j->tool->kind == WR_TOOL_AGENT) {
+        int r = wr_child_mint(j->call, err);
+        if (r < 0)
+            return r;
+    }
+    ev->call       = j->call->id;
+    ev->name       = j->part->name;
+    ev->text       = j->doing.call.pub.arguments;
+    ev->child      = j->call->child;
+    ev->child_node = j->call->child_node;
+    run->draft.must_sync |= j->tool->delivery == WEFT_AT_MOST_ONCE && j->tool->kind != WR_TOOL_HANDOFF;
+    j->call->state = WR_CALL_STARTED;
+    j->call->begun = true;
+    j->ready       = true;
+    return 0;
+}
+
+static const struct upp_str lost = UPP_STR_INIT("outcome unknown: the server stopped while this ran");
+
+/* Started before and not ended: nobody knows, unless it is a child or may be run again. */
+static int take_up(struct wr_job *j, struct upp_err *err)
+{
+    if (j->tool->kind == WR_TOOL_FUNCTION && j->tool->delivery == WEFT_AT_MOST_ONCE)
+        return end_text(j, WM_UNKNOWN, lost, err);
+    j->ready = true;
+    return 0;
+}
+
+/* Hooks, schema, approval: each may end the call. */
+static WEFT_SUSPENDS int ask_around(struct wr_job *j, struct upp_err *err)
+{
+    int r = 0;
+    if (!j->call->asked) {
+        r = before(j, err);
+        if (r >= 0 && j->call->state != WR_CALL_ENDED)
+            r = check(j, err);
+    }
+    if (r >= 0 && j->call->state != WR_CALL_ENDED)
+        r = approve(j, err);
+    return r;
+}
+
+int wr_call_prepare(struct wr_job *j, struct upp_err *err)
+{
+    struct wr_run *run = j->round->run;
+    if (j->call->state == WR_CALL_ENDED)
+        return 0;
+    if (!j->tool) {
+        struct upp_str text = wb_arena_printf(&run->memory, "Tool '%.*s' not found", UPP_FMT(j->part->name));
+        return text.p ? end_text(j, WM_ERROR, text, err) : wb_arena_check(&run->memory, err);
+    }
+    int r = open_call(j, err);
+    if (r < 0)
+        return r;
+    if (j->call->state == WR_CALL_STARTED)
+        return take_up(j, err);
+    if (!upp__arguments_ok(j->part->text))
+        return refused(j, WM_INVALID, no_object, err);
+    r = ask_around(j, err);
+    if (r < 0 || j->call->state == WR_CALL_ENDED || j->waits)
+        return r;
+    if (weft_fiber_canceled())
+        return upp_fail(err, UPP_ECANCELED, "cancelled");
+    if (j->tool->kind == WR_TOOL_CLIENT)
+        return pend(j, false, err);
+    if (j->tool->kind == WR_TOOL_FUNCTION && !j->tool->base.run)
+        return refused(j, WM_ERROR, "this tool has no function", err);
+    return begin(j, err);
+}
+
+/* ---- Running ---------------------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int call_function(struct wr_job *j, struct upp_value *value, bool *left, struct upp_err *err)
+{
+    if (j->tool->kind == WR_TOOL_HANDOFF)
+        return wr_handoff_call(j->round->run, j->tool, &j->doing.call.pub, value, err);
+    WEFT_DEADLINE(j->tool->timeout_ms ? j->tool->timeout_ms : TOOL_MS); /* looks at the clock */
+    if (j->tool->base.blocking)
+        return wr_call_beside(j, value, left, err);
+    return j->tool->base.run(&j->doing.call.pub, value, err);
+}
+
+/* It came back with a value: on_after may write another one. A cancel meanwhile leaves it as it is. */
+static WEFT_SUSPENDS int after(struct wr_job *j, struct upp_value *value, struct upp_err *why)
+{
+    const struct upp_tool_strategy *h = j->round->hooks;
+    if (!h->on_after || weft_fiber_canceled() || hook_take(j->round, NULL) < 0)
+        return 0;
+    int r = h->on_after(h->arg, &j->doing.call.pub, value, why);
+    hook_leave(j->round);
+    return r < 0 && weft_fiber_canceled() ? 0 : r;
+}
+
+/* What it came to. A call that was stopped has no end here: the end of the run says what became of it. */
+static WEFT_SUSPENDS int finish(struct wr_job *j, int r, struct upp_value *value, struct upp_err *why,
+                                struct upp_err *err)
+{
+    struct wr_run *run = j->round->run;
+    bool           stopped =
+        (r == -UPP_ECANCELED && weft_fiber_canceled()) || (r == -UPP_ESTORE && j->tool->kind == WR_TOOL_AGENT);
+    if (stopped) {
+        if (err)
+            *err = *why;
+        return r;
+    }
+    if (r >= 0)
+        r = after(j, value, why);
+    if (r < 0)
+        return end_failed(j, WM_ERROR, why, err);
+    return end_call(j, value->is_error ? WM_ERROR : WM_DONE, wb_arena_dup(&run->memory, upp_value_get(value)), err);
+}
+
+/* One that was left alone: after a cancel the end of the run says so. */
+static WEFT_SUSPENDS int left_alone(struct wr_job *j, struct upp_err *err)
+{
+    if (weft_fiber_canceled())
+        return upp_fail(err, UPP_ECANCELED, "cancelled");
+    struct upp_err why = {0};
+    (void)upp_fail(&why, UPP_ETIMEOUT, "outcome unknown: it did not return in time");
+    return end_failed(j, WM_UNKNOWN, &why, err);
+}
+
+int wr_call_run(struct wr_job *j, struct upp_err *err)
+{
+    struct wr_run    *run   = j->round->run;
+    struct weft_loop *l     = run->engine->loop;
+    struct upp_value  value = UPP__VALUE;
+    struct upp_err    why   = {0};
+    bool              left  = false;
+    if (weft_fiber_canceled())
+        return upp_fail(err, UPP_ECANCELED, "cancelled");
+    value.max     = j->tool->max_result ? j->tool->max_result : TOOL_BYTES;
+    uint64_t from = weft__loop_clock(l);
+    wb_crashpoint("tool.start");
+    int r = j->tool->kind == WR_TOOL_AGENT ? wr_child(run, j->call, j->tool, j->doing.call.pub.arguments, &value, &why)
+                                           : call_function(j, &value, &left, &why);
+    wb_crashpoint("tool.end");
+    j->call->ms = (weft__loop_clock(l) - from) / 1000000;
+    if (r == -UPP_EWAIT && j->tool->kind == WR_TOOL_AGENT) {
+        j->waits = WR_WAITS_OUTSIDE;
+        r        = 0;
+    } else {
+        r = left ? left_alone(j, err) : finish(j, r, &value, &why, err);
+        /* C3, unless it is the last: that one goes with the end of the step. */
+        if (r >= 0 && j->round->left) {
+            r = wr_flush(run, NULL, err);
+            wb_crashpoint("c3.after");
+        }
+    }
+    upp__value_done(&value);
+    return r;
+}
