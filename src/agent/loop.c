@@ -1,28 +1,28 @@
 /* agent/loop.c — UAP-5.2: ask, run tools, until there are no more calls. */
 #include <weft/execution.h>
 
-#include "base/defs.h"
+#include "run/strategy.h"
 
-enum { ITERATIONS = 10 };
-
-static uint32_t rounds(const struct weft_run *run)
+static int rounds(struct weft_run *run)
 {
     const struct weft_strategy_loop_opts *opts = run->opts;
-    return opts && opts->max_iterations ? opts->max_iterations : ITERATIONS;
+    return wr_rounds(run, opts ? opts->max_iterations : 0);
 }
 
-/* A step is one answer of the model and the tools it asks for. */
+/* A step is one answer of the model and the tools it asks for. What it ends with, and where it fails, is as in
+ * libupp's generate. */
 static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
 {
+    int max = rounds(run);
     for (;;) {
         const struct weft_reply *reply;
         int                      r = weft_run_ask(run, "act", NULL, &reply, err);
         if (r < 0)
             return r;
-        if (!reply->n_calls || !run->has_tools)
+        if (!reply->n_calls || !run->has_tools || reply->data.n || max == UPP_HAND_BACK)
             return 0;
-        if (run->state.step >= rounds(run))
-            return upp_fail(err, UPP_EINVALID, "Tool execution exceeded maximum iterations (%u)", rounds(run));
+        if (run->state.step >= (uint32_t)max)
+            return wr_too_many_rounds(run, max, err);
         r = weft_run_tools(run, "act", reply, NULL, err);
         if (r < 0)
             return r;

@@ -503,10 +503,12 @@ static int rare_event(struct uap *u, struct voice *v, const struct wm_event *ev,
     case WM_MESSAGE:
         return message(u, v, ev, o, err);
     case WM_TOOL_STARTED:
-        tool_started(v, ev, o);
+        if (!wm_is_branch(ev))
+            tool_started(v, ev, o);
         return 0;
     case WM_TOOL_ENDED:
-        tool_ended(u, v, ev, o);
+        if (!wm_is_branch(ev))
+            tool_ended(u, v, ev, o);
         return 0;
     case WM_STEP_START:
         step_start(ev, o);

@@ -631,6 +631,8 @@ static int ui_event(void *state, const struct wm_event *ev, struct wd_frames *ou
     wd_out_init(&o, out, err);
     if (WB_UNLIKELY(u->stage == UI_ENDED && ev->from->depth == 0))
         return upp_fail(err, UPP_EBUG, "event %" PRIu64 " comes after the end of the run", ev->number);
+    if (wm_is_branch(ev))
+        return 0;
     if (ev->from->depth > 0) {
         if (ev->kind == WM_TOOL_ENDED)
             call_outcome(u, ev, &o);

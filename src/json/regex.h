@@ -57,6 +57,11 @@ void wj_regex_room_done(struct wj_regex_room *room);
 int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex_room *room,
                   uint64_t *budget) UPP_MUST_CHECK;
 
+/* The first match of at least one character that begins at byte `from` or later: 1 and where it is; of those that begin
+ * there the longest. For this the time may be (characters of the text) times as long: the budget is the limit. */
+int wj_regex_where(const struct wj_regex *x, struct upp_str text, size_t from, struct wj_regex_room *room,
+                   uint64_t *budget, size_t *start, size_t *end) UPP_MUST_CHECK;
+
 WB_EXPORT_END
 
 /* For regex.c and regex_run.c. */

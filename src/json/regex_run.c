@@ -9,8 +9,8 @@ struct run {
     uint16_t              *now, *next, *stack; /* steps that take a character; steps that are to be looked at */
     uint16_t              *seen;               /* by step: at which round it was last reached */
     uint16_t               n_now, n_next, round;
-    uint32_t               before, after; /* characters around the gap that the run is at */
-    bool                   found;
+    uint32_t               before, after;  /* characters around the gap that the run is at */
+    bool                   found, longest; /* longest: a match is not the end of the search */
     uint64_t              *budget;
 };
 
@@ -80,7 +80,7 @@ static void enter(struct run *t, size_t step)
 {
     uint16_t n = 0;
     reach(t, &n, step);
-    while (n && !t->found) {
+    while (n && (!t->found || t->longest)) {
         size_t                at = t->stack[--n];
         const struct wj_step *s  = &t->x->steps[at];
         *t->budget -= *t->budget > 0;
@@ -156,4 +156,59 @@ int wj_regex_find(const struct wj_regex *x, struct upp_str text, struct wj_regex
             return 0;
         t.before = t.after;
     }
+}
+
+/* The longest match that begins at `at`: where it ends, or SIZE_MAX. */
+static size_t match_at(struct run *t, struct upp_str text, size_t at)
+{
+    size_t end = SIZE_MAX, front = at;
+    t->n_now = t->n_next = 0;
+    for (size_t n = 0;; at += n) {
+        uint32_t c = t->before;
+        turn(t);
+        n = wb_wtf8_decode(text, at, &t->after);
+        if (n == 0)
+            t->after = NO_CHAR;
+        t->found = false;
+        for (uint16_t i = 0; i < t->n_now; i++) {
+            *t->budget -= *t->budget > 0;
+            if (takes(t->x, &t->x->steps[t->now[i]], c))
+                enter(t, (size_t)t->now[i] + 1);
+        }
+        if (at == front)
+            enter(t, 0);
+        if (t->found)
+            end = at;
+        if (n == 0 || t->n_next == 0 || *t->budget == 0)
+            return end;
+        t->before = t->after;
+    }
+}
+
+int wj_regex_where(const struct wj_regex *x, struct upp_str text, size_t from, struct wj_regex_room *room,
+                   uint64_t *budget, size_t *start, size_t *end)
+{
+    uint16_t  *m    = room->memory;
+    uint32_t   last = NO_CHAR;
+    struct run t    = {.x       = x,
+                       .now     = m,
+                       .next    = m + x->n,
+                       .stack   = m + 2 * (size_t)x->n,
+                       .seen    = m + 3 * (size_t)x->n,
+                       .longest = true,
+                       .budget  = budget};
+    memset(t.seen, 0, x->n * sizeof *t.seen);
+    for (size_t at = 0; at < text.n;) {
+        if (at >= from) {
+            t.before   = last;
+            size_t has = match_at(&t, text, at);
+            if (*budget == 0)
+                return -UPP_ELIMIT;
+            if (has != SIZE_MAX && has > at)
+                return *start = at, *end = has, 1;
+        }
+        size_t n = wb_wtf8_decode(text, at, &last);
+        at += n ? n : 1;
+    }
+    return 0;
 }

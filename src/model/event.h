@@ -9,6 +9,7 @@
 
 #include <upp/message.h>
 
+#include "base/str.h"
 #include "base/uuid.h"
 #include "model/entry.h"
 
@@ -110,5 +111,13 @@ struct wm_event {
     struct wb_uuid           child;      /* TOOL_STARTED of an agent tool: the child run ... */
     uint64_t                 child_node; /* ... and the node it holds; 0: none */
 };
+
+/* Work that a run does beside other work begins and ends as a call without a name, of no message: `child` is the run
+ * that does it. It is no tool, and dialects do not show it. */
+static inline bool wm_is_branch(const struct wm_event *ev)
+{
+    return !ev->name.n && ((ev->kind == WM_TOOL_STARTED && ev->child_node) ||
+                           (ev->kind == WM_TOOL_ENDED && wb_str_eq(ev->text, UPP_STR("null"))));
+}
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/hooks.h"
 #include "base/log.h"
 #include "base/uuid.h"
+#include "json/read.h"
 #include "model/upp_json.h"
 #include "run/internal.h"
 
@@ -29,6 +30,12 @@ struct asking {
     size_t                      bytes;
 };
 
+/* A child's message is delivered when it is whole, and one that middleware wants to see before others do. */
+static bool aired(const struct asking *a)
+{
+    return !a->run->row.depth && !wr_screened(a->run);
+}
+
 /* The message goes on the air with the first thing that is said: a call that fails before that leaves no trace. */
 static void go_on_air(struct asking *a)
 {
@@ -36,15 +43,15 @@ static void go_on_air(struct asking *a)
     if (a->said)
         return;
     a->said = true;
-    if (a->run->row.depth)
-        return; /* a child's message is delivered when it is whole */
+    if (!aired(a))
+        return;
     a->open->number = t->next;
     t->open         = a->open;
 }
 
 static void on_air(struct asking *a)
 {
-    if (a->run->row.depth == 0)
+    if (aired(a))
         wr_readers_wake(a->run->tree);
 }
 
@@ -190,7 +197,7 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     run->attempt = tried;
     run->voids++;
     run->engine->counts.voids++;
-    if (run->row.depth) /* nobody has seen it: a child's message is delivered when it is whole */
+    if (!aired(a)) /* nobody has seen it */
         return 0;
     struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
     if (!ev)
@@ -250,7 +257,8 @@ static int say_part(struct wr_open *o, uint32_t i, const struct upp_part *p, str
 
 static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *err);
 
-int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, struct upp_err *err)
+int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, const struct upp_usage *used,
+           struct upp_str data, struct upp_err *err)
 {
     struct asking   a    = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
     struct wr_said *said = NULL;
@@ -259,10 +267,16 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, s
         r = open_message(&a, err);
     if (r < 0)
         return r;
-    a.open->entry.message.id       = wb_arena_dup(&run->memory, m->id);
-    a.open->entry.message.metadata = wb_arena_dup(&run->memory, m->metadata);
+    if (used)
+        a.end.usage = *used;
+    a.end.data = a.open->entry.data   = wb_arena_dup(&run->memory, data);
+    a.open->entry.message.id          = wb_arena_dup(&run->memory, m->id);
+    a.open->entry.message.metadata    = wb_arena_dup(&run->memory, m->metadata);
+    a.open->entry.message.interrupted = m->interrupted;
     for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
         r = say_part(a.open, i, &m->parts[i], err);
+    for (uint32_t i = 0; r >= 0 && i < m->n_parts; i++)
+        a.open->entry.message.parts[i].cut = m->parts[i].cut;
     if (r >= 0)
         r = wb_arena_check(&run->memory, err);
     if (r >= 0)
@@ -290,6 +304,9 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
         run->draft.records.n -= ev != NULL;
         return upp_fail(err, UPP_ENOMEM, "no memory for a message");
     }
+    if (a->opts && a->opts->no_tools) /* it had none: nobody runs what it asks for all the same */
+        for (size_t i = 0; i < entry->message.n_parts; i++)
+            entry->message.parts[i].cut |= entry->message.parts[i].kind == UPP_PART_CALL;
     *m              = entry->message;
     ev->usage       = a->end.usage;
     ev->stop        = a->end.stop;
@@ -311,6 +328,62 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
     int bad = wb_str_eq(a->phase, UPP_STR("reason")) ? wr_reasoned(run, m, err) : 0;
     return bad < 0 ? bad : wr_path_add(run, m, err);
 }
+
+/* ---- Screened ------------------------------------------------------------------------------------------------- */
+
+/* A structured answer is what the text says now, or nothing. */
+static int data_again(struct asking *a, const struct upp_message *said, struct upp_err *err)
+{
+    yyjson_val *v;
+    if (!a->end.data.n)
+        return 0;
+    struct upp_str text = wm_message_text(&a->run->memory, said);
+    bool           json = text.p && wj_read(&a->run->memory, text, NULL, &v, NULL) >= 0;
+    a->end.data         = json ? text : (struct upp_str){0};
+    return wb_arena_check(&a->run->memory, err);
+}
+
+/* The message with other texts: said anew, each part in one piece. */
+static int say_again(struct asking *a, const struct upp_message *said, struct upp_err *err)
+{
+    struct upp_message old = a->open->entry.message;
+    int                r   = data_again(a, said, err);
+    drop_message(a);
+    if (r >= 0)
+        r = open_message(a, err);
+    for (uint32_t i = 0; r >= 0 && i < said->n_parts; i++)
+        r = say_part(a->open, i, &said->parts[i], err);
+    if (r < 0)
+        return r;
+    a->open->entry.message.id       = old.id;
+    a->open->entry.message.metadata = old.metadata;
+    a->open->entry.data             = a->end.data;
+    return 0;
+}
+
+/* Middleware sees what was said before anybody else does. */
+static WEFT_SUSPENDS int screen(struct asking *a, struct upp_err *err)
+{
+    struct wr_run          *run = a->run;
+    const struct wr_around *m   = run->def->around;
+    struct upp_message      said;
+    bool                    changed = false;
+    int                     r       = wm_message_copy(&run->memory, &a->open->entry.message, &said, err);
+    struct upp_str         *were    = r >= 0 ? wb_new_n(&run->memory, struct upp_str, said.n_parts + 1) : NULL;
+    if (!were)
+        return r < 0 ? r : wb_arena_check(&run->memory, err);
+    for (size_t i = 0; i < said.n_parts; i++)
+        were[i] = said.parts[i].text;
+    r = m->screen(m->arg, &run->pub, &said, err);
+    for (size_t i = 0; r >= 0 && i < said.n_parts; i++)
+        if (!wb_str_eq(were[i], said.parts[i].text)) {
+            said.parts[i].metadata = (struct upp_str){0}; /* a signature of what it was */
+            changed                = true;
+        }
+    return r >= 0 && changed ? say_again(a, &said, err) : r;
+}
+
+/* ---- Asking ---------------------------------------------------------------------------------------------------- */
 
 /* A switch of vendor in mid-thread is told once a run: the first call of its first step has all of the past. */
 static void tell_loss(void *arg, const struct upp_loss *loss)
@@ -353,24 +426,21 @@ static int make_request(struct asking *a, struct upp_err *err)
     return 0;
 }
 
-/* A prompt of the strategy: on the path for this run alone. It is written once, whoever asks again. */
-static int add_prompt(struct asking *a, struct upp_err *err)
+/* It is written once, whoever asks again. */
+int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_str phase, struct upp_err *err)
 {
-    struct wr_run *run = a->run;
-    if (!a->opts || !a->opts->prompt)
-        return 0;
     for (size_t i = 0; i < run->prompted.n; i++)
-        if (wb_str_eq(run->prompted.p[i], a->phase))
+        if (wb_str_eq(run->prompted.p[i], phase))
             return 0;
-    if (!wb_vec_push(&run->prompted, a->phase, WR_CALLS))
+    if (!wb_vec_push(&run->prompted, phase, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
     struct wm_entry *e = wr_draft_entry(run, err);
     if (!e)
         return -UPP_ENOMEM;
     e->audience = WM_AUDIENCE_RUN;
-    e->phase    = a->phase;
+    e->phase    = phase;
     e->who      = run->def->name;
-    int r       = wm_message_copy(&run->memory, a->opts->prompt, &e->message, err);
+    int r       = wm_message_copy(&run->memory, prompt, &e->message, err);
     if (r < 0) {
         run->draft.entries.n--;
         return r;
@@ -383,10 +453,20 @@ static int add_prompt(struct asking *a, struct upp_err *err)
     return wr_path_add(run, m, err);
 }
 
-static int step_start(struct wr_run *run, struct upp_err *err)
+/* Middleware may show the model other messages than the path. */
+static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
+{
+    const struct wr_around *m = a->run->def->around;
+    return m && m->view ? m->view(m->arg, &a->run->pub, &a->request, err) : 0;
+}
+
+static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
-    if (run->step_dirty || !h || !h->on_step_start)
+    if (run->step_dirty)
+        return 0;
+    wr_observe_step(run);
+    if (!h || !h->on_step_start)
         return 0;
     return h->on_step_start(h->arg, &run->pub, run->pub.state.step + 1, err);
 }
@@ -394,20 +474,32 @@ static int step_start(struct wr_run *run, struct upp_err *err)
 static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
 {
     struct wr_run *run = a->run;
-    int            r   = step_start(run, err);
+    int            r   = wr_budget(run, true, err);
+    if (r > 0)
+        return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->over);
+    if (r >= 0)
+        r = step_start(run, err);
+    if (r >= 0)
+        r = wr_mend(run, err); /* calls that the strategy did not run have a result before the model hears more */
     /* What was done before must be committed before anything new is said. */
     if (r >= 0 && !wr_draft_empty(run))
         r = wr_flush(run, NULL, err);
     if (r >= 0)
-        r = add_prompt(a, err);
+        r = a->opts && a->opts->prompt ? wr_prompt(run, a->opts->prompt, a->phase, err) : 0;
     if (r >= 0)
         r = make_request(a, err);
     if (r >= 0)
+        r = view(a, err);
+    run->asking++;
+    if (r >= 0)
         r = attempts(a, err);
+    if (r >= 0 && wr_screened(run))
+        r = screen(a, err);
+    run->asking--;
     struct wr_said *said = NULL;
     if (r >= 0)
         r = into_draft(a, &said, err);
-    else if (a->open && a->said && !run->engine->closing) {
+    else if (a->open && a->said && !run->engine->closing && !wr_screened(run)) {
         /* The last attempt allowed, or a cancel: what was said so far is kept, and the run ends. */
         struct upp_err second = {0};
         if (wr_open_cut(a->open, &second) >= 0 && into_draft(a, &said, &second) >= 0)
@@ -415,8 +507,9 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     }
     if (a->open)
         drop_message(a);
-    if (r < 0)
-        return r;
+    int due = run->asking ? 0 : wr_events_due(run, r < 0 ? NULL : err);
+    if (r < 0 || due < 0)
+        return r < 0 ? r : due;
     r = wr_cycle_add(run, &said->reply.usage, err);
     if (r < 0)
         return r;

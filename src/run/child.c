@@ -95,7 +95,7 @@ static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, stru
 }
 
 /* One that waited and has its answers goes on. */
-static WEFT_SUSPENDS int go_on(struct wr_run *child, struct upp_err *err)
+int wr_child_go_on(struct wr_run *child, struct upp_err *err)
 {
     int r         = wr_load(child, err);
     child->loaded = r >= 0;
@@ -124,6 +124,8 @@ static int last_words(const struct wr_run *child, int result, const struct upp_e
         upp_value_error(ret);
         return upp_value_text(ret, wb_cstr(why->msg), err);
     }
+    if (child->turn) /* middleware may have replaced it */
+        return upp_value_text(ret, wb_cstr(upp_turn_text(child->turn)), err);
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
     struct upp_str                            text = UPP_STR("");
     for (size_t i = child->path.n; i-- > 0;)
@@ -141,7 +143,7 @@ static int had_ended(const struct wr_run *child, struct upp_err *why)
     return upp_fail(why, UPP_EPROVIDER, "the agent '%.*s' did not come to an end", UPP_FMT(child->row.agent));
 }
 
-static int give_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err)
+int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err)
 {
     for (size_t i = 0; i < child->pending.n; i++) {
         struct wm_pending p = child->pending.p[i];
@@ -164,7 +166,7 @@ static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, struc
     if (f < 0)
         return f;
     if (r == -UPP_EWAIT) {
-        r = give_pending(parent, child, err);
+        r = wr_child_pending(parent, child, err);
         return r < 0 ? r : upp_fail(err, UPP_EWAIT, "the agent waits");
     }
     if (r == -UPP_ECANCELED || r == -UPP_ESTORE) {
@@ -197,7 +199,7 @@ int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *
     WB_CLEANUP(wr_run_freep) struct wr_run *child = NULL;
     r                                             = wr_run_new(parent->engine, parent->tree, parent, &row, &child, err);
     if (r >= 0)
-        r = made ? go_on(child, err) : begin(parent, child, task_of(parent, arguments), err);
+        r = made ? wr_child_go_on(child, err) : begin(parent, child, task_of(parent, arguments), err);
     return r < 0 ? r : work(parent, child, ret, err);
 }
 

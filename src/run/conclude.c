@@ -3,7 +3,8 @@
  * Everything here may wait and may be cancelled; the end itself (run/finish.c) is shielded and writes the last row.
  * Order of a run that goes well: the last step's on_step_end, on_complete, middleware's after. Of one that fails:
  * on_error; where that has a turn, on_complete and after as before; else middleware's on_error, whose turn is what the
- * caller gets.
+ * caller gets. What fails in middleware's before or after goes to middleware's on_error alone: the strategy had no part
+ * in it.
  */
 #include "run/internal.h"
 
@@ -21,7 +22,7 @@ static WEFT_SUSPENDS int adopt(struct wr_run *run, const struct upp_turn *turn, 
     int r = 0;
     for (size_t i = 0; r >= 0 && i < turn->n_messages; i++)
         if (turn->messages[i].role == UPP_ROLE_ASSISTANT && !is_mine(run, &turn->messages[i]))
-            r = wr_say(run, &turn->messages[i], "recovered", err);
+            r = wr_say(run, &turn->messages[i], "recovered", NULL, (struct upp_str){0}, err);
     return r;
 }
 
@@ -43,6 +44,7 @@ static bool turn_wanted(const struct wr_run *run)
 int wr_step_hook(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
+    wr_observe(run); /* what tools did, before its end */
     if (!h || !h->on_step_end)
         return 0;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
@@ -65,7 +67,7 @@ int wr_last_step(struct wr_run *run, struct upp_err *err)
         r = wr_step_hook(run, err);
     if (r >= 0)
         r = wr_step_close(run, err);
-    return r < 0 ? r : wr_enough(run, err);
+    return r < 0 ? r : wr_enough(run, false, err);
 }
 
 /* The strategy is content, or a hook has made a turn of its failure. */
@@ -127,11 +129,20 @@ static WEFT_SUSPENDS int recover_by_middleware(struct wr_run *run, int result, s
     return r < 0 ? r : wr_last_step(run, err);
 }
 
+int wr_not_begun(struct wr_run *run, int result, struct upp_err *err)
+{
+    return recover_by_middleware(run, result, err);
+}
+
 int wr_conclude(struct wr_run *run, int result, struct upp_err *err)
 {
+    int r = result < 0 ? wr_out_of_budget(run, result, err) : 0;
+    if (r < 0)
+        return r;
+    result = r ? 0 : result;
     if (final(run, result))
         return result;
-    int r = result;
+    r = result;
     if (r < 0)
         r = recover_by_hook(run, result, err);
     if (r >= 0 && !final(run, r))

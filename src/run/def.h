@@ -60,8 +60,12 @@ struct wr_around {
      * streamed before it is whole. */
     WEFT_SUSPENDS int (*screen)(void *arg, struct weft_run *run, struct upp_message *said, struct upp_err *err);
 
-    /* Steps and calls as they happen. `tool` events have call, name and text as in model/event.h. */
+    /* STEP_START, STEP_END, TOOL_STARTED and TOOL_ENDED of model/event.h (without number and source), in order: calls
+     * when their record is about to be committed, so that they come at least once across a crash. */
     void (*observe)(void *arg, struct weft_run *run, const struct wm_event *ev);
+
+    const struct weft_budget *const *budgets; /* limits beside those of the agent's rights */
+    size_t                           n_budgets;
 };
 
 struct wr_agent_def {

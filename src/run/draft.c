@@ -66,6 +66,7 @@ struct flush {
 
 static void take_draft(struct flush *f, struct wr_run *run)
 {
+    wr_observe(run);
     f->run     = run;
     f->draft   = run->draft;
     f->events  = f->draft.records.n + (f->draft.open ? f->draft.open->tape.events : 0);

@@ -4,7 +4,7 @@
 #include "json/write.h"
 #include "run/internal.h"
 
-enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096 };
+enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, LATER = 64 };
 
 static void write_targets(struct wj_writer *w, const struct weft_system_event *ev)
 {
@@ -49,8 +49,11 @@ int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struc
     return wb_arena_check(&run->memory, err);
 }
 
+/* While a message is being said nothing may come before it: its id has its place. */
 int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
+    if (run->asking)
+        return wb_vec_push(&run->later, json, LATER) ? 0 : upp_fail(err, UPP_ELIMIT, "too many events at once");
     struct wm_entry *e  = wr_draft_entry(run, err);
     struct wm_event *ev = e ? wr_draft_record(run, WM_SYSTEM, err) : NULL;
     if (!ev) {
@@ -62,6 +65,15 @@ int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
     e->data  = json;
     ev->part = (uint32_t)(run->draft.entries.n - 1);
     return 0;
+}
+
+int wr_events_due(struct wr_run *run, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < run->later.n; i++)
+        r = wr_event_add(run, run->later.p[i], err);
+    run->later.n = 0;
+    return r;
 }
 
 int weft_run_event(struct weft_run *pub, const struct weft_system_event *ev, struct upp_err *err)

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
+#include "fiber/loop.h"
 #include "model/upp_json.h"
 #include "run/internal.h"
 
@@ -14,26 +15,34 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Taken up between two steps: had the hook said that it is enough? */
     bool between     = run->pub.state.step && !run->step_dirty && !run->said.n;
-    int  r           = between && !run->turn_begins ? wr_enough(run, err) : 0;
+    int  r           = between && !run->turn_begins ? wr_enough(run, true, err) : 0;
     run->turn_begins = false;
     if (r)
         return r < 0 ? r : 0;
+    uint64_t left = wr_budget_ms(run);
+    if (left == UINT64_MAX)
+        return run->def->strategy->execute(&run->pub, err);
+    WEFT_DEADLINE(left);
     return run->def->strategy->execute(&run->pub, err);
 }
 
 int wr_execute(struct wr_run *run, struct upp_err *err)
 {
+    run->began_ns = weft__loop_clock(run->engine->loop);
     int r;
-    do
+    do {
+        r = run->def && !run->row.cancel ? wr_before(run, err) : 0;
+        if (r < 0)
+            return wr_not_begun(run, r, err);
         r = work_on(run, err);
-    while (r >= 0 && (r = wr_handoff(run, err)) > 0);
+    } while (r >= 0 && (r = wr_handoff(run, err)) > 0);
     return run->def ? wr_conclude(run, r, err) : r;
 }
 
 /* ---- Repairs ---------------------------------------------------------------------------------------------- */
 
 /* The result that stands for one that will never come. */
-static struct upp_str stand_in(const struct wr_call *c, bool canceled, uint8_t *outcome)
+static struct upp_str stand_in(const struct wr_call *c, bool canceled, bool goes_on, uint8_t *outcome)
 {
     if (c && c->state == WR_CALL_STARTED) {
         *outcome = WM_UNKNOWN;
@@ -41,18 +50,21 @@ static struct upp_str stand_in(const struct wr_call *c, bool canceled, uint8_t *
                         : UPP_STR("outcome unknown: the run ended while this ran");
     }
     *outcome = WM_STOPPED;
+    if (goes_on)
+        return UPP_STR("not run: the agent went on without it");
     return canceled ? UPP_STR("not run: the run was cancelled") : UPP_STR("not run: the run ended before");
 }
 
-static int repair_call(struct wr_run *run, const struct upp_part *p, bool canceled, struct upp_err *err)
+static int repair_call(struct wr_run *run, const struct upp_part *p, bool canceled, bool goes_on, struct upp_err *err)
 {
     struct wr_call *c = wr_call_add(run, p->id, err);
     if (!c)
         return -UPP_ENOMEM;
+    c->name = p->name;
     if (c->state == WR_CALL_ENDED)
         return 0;
     uint8_t          outcome;
-    struct upp_str   json = wr_json_text(run, stand_in(c, canceled, &outcome));
+    struct upp_str   json = wr_json_text(run, stand_in(c, canceled, goes_on, &outcome));
     struct wm_event *ev   = json.p ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return upp_fail(err, UPP_ENOMEM, "no memory for a repair");
@@ -61,11 +73,36 @@ static int repair_call(struct wr_run *run, const struct upp_part *p, bool cancel
     ev->text    = json;
     ev->outcome = outcome;
     c->state    = WR_CALL_ENDED;
+    c->outcome  = outcome;
+    c->result   = json;
     return 0;
 }
 
+/* The run goes on: its model is told too. */
+static int show_repair(struct wr_run *run, const struct wm_entry *e, struct upp_err *err)
+{
+    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
+    struct upp_part    *parts = wb_new_n(&run->memory, struct upp_part, e->n_refs);
+    if (!m || !parts)
+        return wb_arena_check(&run->memory, err);
+    for (size_t i = 0; i < e->n_refs; i++) {
+        struct wr_call *c = wr_call_find(run, e->refs[i]);
+        parts[i]          = (struct upp_part){.kind     = UPP_PART_RESULT,
+                                              .is_error = c->outcome != WM_DONE,
+                                              .id       = c->id,
+                                              .name     = c->name,
+                                              .text     = c->result};
+        c->shown          = true;
+    }
+    *m         = e->message;
+    m->parts   = parts;
+    m->n_parts = e->n_refs;
+    return wr_mine_add(run, m, err);
+}
+
 /* Every call of a message that was said has one result after it. */
-static int repair_message(struct wr_run *run, const struct wr_said *said, bool canceled, struct upp_err *err)
+static int repair_message(struct wr_run *run, const struct wr_said *said, bool canceled, bool goes_on,
+                          struct upp_err *err)
 {
     size_t          n    = 0;
     struct upp_str *refs = wb_new_n(&run->memory, struct upp_str, said->reply.n_calls);
@@ -75,7 +112,7 @@ static int repair_message(struct wr_run *run, const struct wr_said *said, bool c
         const struct wr_call *c = p->cut ? NULL : wr_call_find(run, p->id);
         if (p->cut || (c && c->shown))
             continue;
-        int r = repair_call(run, p, canceled, err);
+        int r = repair_call(run, p, canceled, goes_on, err);
         if (r < 0)
             return r;
         refs[n++] = p->id;
@@ -89,15 +126,44 @@ static int repair_message(struct wr_run *run, const struct wr_said *said, bool c
     e->message.role = UPP_ROLE_TOOL;
     e->refs         = refs;
     e->n_refs       = n;
+    return goes_on ? show_repair(run, e, err) : 0;
+}
+
+static int repair(struct wr_run *run, bool canceled, bool goes_on, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < run->said.n; i++)
+        r = run->said.p[i]->reply.n_calls ? repair_message(run, run->said.p[i], canceled, goes_on, err) : 0;
+    return r;
+}
+
+/* Branches (run/branch.c) are calls of no message: they have ended before the run does. */
+static int repair_branches(struct wr_run *run, struct upp_err *err)
+{
+    for (size_t i = 0; i < run->calls.n; i++) {
+        struct wr_call *c = run->calls.p[i];
+        if (c->state != WR_CALL_STARTED || !c->child_node || c->name.n)
+            continue;
+        struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
+        if (!ev)
+            return -UPP_ENOMEM;
+        ev->call    = c->id;
+        ev->text    = UPP_STR("null");
+        ev->outcome = WM_STOPPED;
+        c->state    = WR_CALL_ENDED;
+    }
     return 0;
 }
 
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err)
 {
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < run->said.n; i++)
-        r = run->said.p[i]->reply.n_calls ? repair_message(run, run->said.p[i], canceled, err) : 0;
-    return r;
+    int r = repair(run, canceled, false, err);
+    return r < 0 ? r : repair_branches(run, err);
+}
+
+int wr_mend(struct wr_run *run, struct upp_err *err)
+{
+    return repair(run, false, true, err);
 }
 
 /* ---- The end ---------------------------------------------------------------------------------------------- */

@@ -177,7 +177,8 @@ static WEFT_SUSPENDS int pass_on(struct wr_run *run, struct upp_err *err)
     run->passing        = (struct wr_passing){0};
     run->pub.state.own  = (struct upp_str){0};
     run->pub.state.plan = (struct upp_str){0};
-    run->becomes        = p.to; /* in the state of this row, though the row is still the first agent's */
+    run->request        = (struct upp_str){0}; /* the other agent has middleware of its own */
+    run->becomes        = p.to;                /* in the state of this row, though the row is still the first agent's */
     run->handoffs++;
     run->draft.state = true;
     wb_crashpoint("handoff.before");

@@ -194,8 +194,9 @@ struct wr_call {
 struct wr_draft {
     WB_VEC(struct wm_entry) entries;
     WB_VEC(struct wm_event) records;
-    struct wr_open *open;  /* whose message is the first entry: its tape goes with the row */
-    bool            state; /* write the run's state */
+    struct wr_open *open;     /* whose message is the first entry: its tape goes with the row */
+    size_t          observed; /* records that middleware has been told of */
+    bool            state;    /* write the run's state */
     bool            must_sync;
     uint64_t        turn; /* counts flushes: whose content went with which */
 };
@@ -207,6 +208,12 @@ struct wr_more {
     size_t                  n;
 };
 #define WR_MORE_OF(array) ((struct wr_more){(array), WB_LEN(array)})
+
+/* What was used by runs below one. */
+struct wr_below {
+    struct upp_usage usage;
+    uint32_t         steps;
+};
 
 /* How much of a run's messages, executions and cycles there was at some time. */
 struct wr_mark {
@@ -242,35 +249,49 @@ struct wr_run {
     const struct upp_model    *model;  /* its own, or that of its parent; NULL: neither has one */
     struct upp_str             params; /* that go with it */
 
-    struct wm_run     row;
-    struct wr_faces  *face;
-    struct wl_end     end;        /* of its node */
-    bool              step_open;  /* its start is on a tape that was committed or is on the air */
-    bool              step_dirty; /* something was said or done in it */
-    uint32_t          n_ended;    /* calls whose end the journal has */
-    unsigned          voids;      /* since the last message: attempts that were lost */
-    uint32_t          attempt;    /* at the current index */
-    struct upp_usage  step_usage;
-    struct wr_mark    step_from;   /* what belonged to the steps before the current one */
-    size_t            n_history;   /* of the path: what came before the input */
-    struct upp_str    data;        /* the structured answer; no text: none */
-    bool              turn_begins; /* of an agent to whom it was passed */
-    struct wr_passing passing;
-    struct upp_str    becomes;  /* the agent that its next state names; no text: the one it has */
-    uint32_t          handoffs; /* so many were there in this run */
-    struct upp_turn  *turn;     /* that it ends with, where somebody wants it; NULL: none yet */
-    char              id_text[WB_UUID_TEXT + 1];
-    int64_t           time_ms;  /* of the newest entry on the path */
-    bool              loaded;   /* history and journal are there */
-    bool              changing; /* its row is about to change with its next commit: a cancel comes after that. It is
-                                 * set with the lane held, or before anybody can find the run */
-    uint8_t          gate;      /* enum wr_gate */
+    struct wm_run             row;
+    struct wr_faces          *face;
+    struct wl_end             end;        /* of its node */
+    bool                      step_open;  /* its start is on a tape that was committed or is on the air */
+    bool                      step_dirty; /* something was said or done in it */
+    uint32_t                  n_ended;    /* calls whose end the journal has */
+    unsigned                  voids;      /* since the last message: attempts that were lost */
+    uint32_t                  attempt;    /* at the current index */
+    struct upp_usage          step_usage;
+    struct wr_mark            step_from;   /* what belonged to the steps before the current one */
+    size_t                    n_history;   /* of the path: what came before the input */
+    struct upp_str            data;        /* the structured answer; no text: none */
+    bool                      turn_begins; /* of an agent to whom it was passed */
+    struct wr_passing         passing;
+    struct upp_str            becomes;      /* the agent that its next state names; no text: the one it has */
+    uint32_t                  handoffs;     /* so many were there in this run */
+    struct upp_turn          *turn;         /* that it ends with, where somebody wants it; NULL: none yet */
+    struct upp_str            request;      /* metadata of middleware; no text: its `before` has not been done */
+    void                     *slot;         /* of middleware */
+    size_t                    n_remembered; /* of the path: after the history, before the input */
+    const struct upp_message *told;         /* in the place of the input; NULL: the user's own */
+    uint32_t                  input_place;  /* of the log's path: the input */
+    unsigned                  asking;       /* messages under way: what is to be an entry comes after them */
+    struct wr_below           below;        /* used by its children and theirs, up to now ... */
+    struct wr_below           below_before; /* ... and in steps that have ended */
+    uint64_t                  worked_ms;    /* before it was taken up */
+    uint64_t                  began_ns;     /* by the loop's clock: it works since; 0: it does not */
+    const char               *over;         /* the limit that ended it; NULL: none */
+    char                      id_text[WB_UUID_TEXT + 1];
+    int64_t                   time_ms; /* of the newest entry on the path */
+    bool                      loaded;  /* history and journal are there */
+    bool                      whole;   /* a branch that is to be adopted: its journal is that of all its steps */
+    bool changing;         /* its row is about to change with its next commit: a cancel comes after that. It is
+                            * set with the lane held, or before anybody can find the run */
+    uint8_t          gate; /* enum wr_gate */
     struct weft_cond at_gate;
 
     /* A spare one keeps the memory of what follows. */
     struct wb_arena memory;
     WB_VEC(const struct upp_message *) path;
     WB_VEC(const struct upp_message *) mine; /* the input and what came of it, without scaffolding */
+    WB_VEC(uint32_t) places;      /* of the history, in the log's path; UINT32_MAX: none. Empty: there is no log */
+    WB_VEC(struct upp_str) later; /* events that came while a message was being said */
     WB_VEC(struct upp_str) reasoning;
     WB_VEC(struct wr_grant) grants; /* in order */
     WB_VEC(struct wr_speaker) speakers;
@@ -352,9 +373,12 @@ int wr_mine_note(struct wr_run *run, const struct upp_message *m,
 int wr_reasoned(struct wr_run *run, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A message of the assistant that no model says now: into the draft, with a tape of one delta a part. What the draft
- * has is flushed before. */
+ * has is flushed before. `used` NULL: nothing. `data`: its structured answer; no text: none. */
 WEFT_SUSPENDS int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase,
-                         struct upp_err *err) UPP_MUST_CHECK;
+                         const struct upp_usage *used, struct upp_str data, struct upp_err *err) UPP_MUST_CHECK;
+/* A prompt of the strategy: on the path for this run alone, once for a phase. */
+int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_str phase,
+              struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Turns ---------------------------------------------------------------------------------------------- */
 
@@ -371,8 +395,9 @@ struct wr_mark wr_mark_now(const struct wr_run *run);
 int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn **ret,
             struct upp_err *err) UPP_MUST_CHECK;
 
-/* 1: the hook `stop` says that it is enough, or the thread was passed on. */
-WEFT_SUSPENDS int wr_enough(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+/* 1: it is enough: the hook `stop` says so, the thread was passed on, or a budget is used up. `goes_on`: it would begin
+ * one more step. */
+WEFT_SUSPENDS int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The current step ends with what is in the draft. */
 WEFT_SUSPENDS int wr_last_step(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
@@ -383,8 +408,13 @@ WEFT_SUSPENDS int wr_step_hook(struct wr_run *run, struct upp_err *err) UPP_MUST
 /* What becomes of the strategy's result by hooks and middleware: 0, or why the run fails. */
 WEFT_SUSPENDS int wr_conclude(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same for a run whose strategy did not begin: middleware's before failed. */
+WEFT_SUSPENDS int wr_not_begun(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Every call of what was said has a result. */
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err) UPP_MUST_CHECK;
+/* The same for a run that goes on without having run them. */
+int wr_mend(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 int64_t wr_now(struct wr_run *run); /* max(now, the time of the entry before) */
 
@@ -392,12 +422,58 @@ int64_t wr_now(struct wr_run *run); /* max(now, the time of the entry before) */
 struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id);
 struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_err *err);
 
+/* ---- Around ------------------------------------------------------------------------------------------------- */
+
+/* Middleware's before, once: what it changed is committed. */
+WEFT_SUSPENDS int wr_before(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Tells middleware of the draft's records that it has not heard of; that a step begins. */
+void wr_observe(struct wr_run *run);
+void wr_observe_step(struct wr_run *run);
+
+/* Is nothing heard of what a model says before middleware has seen it whole? */
+static inline bool wr_screened(const struct wr_run *run)
+{
+    return run->def->around && run->def->around->screen;
+}
+
+/* An entry by which middleware changed what the model is told: not in its own place on the path. */
+bool wr_is_context(const struct wm_entry *e);
+
+/* The newest summary that an earlier run made: where it stands, and the first line that it does not stand for. */
+struct wr_summary {
+    size_t at, through;
+};
+bool wr_summary_before(struct wr_run *run, const struct wl_line *lines, size_t n, struct wr_summary *ret);
+
+/* Changes the path as middleware did before the run was taken up. */
+int wr_context_restore(struct wr_run *run, const struct wl_line *lines, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Budgets ------------------------------------------------------------------------------------------------ */
+
+/* Adds what a run has used to all above it. */
+void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps);
+int  wr_used_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* 1: it is over a limit of its own or of one above it; its metadata says so. `goes_on`: it wants one more step. */
+int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;
+
+/* How long it may still work; UINT64_MAX: no limit. How long it has worked. */
+uint64_t wr_budget_ms(const struct wr_run *run);
+uint64_t wr_worked_ms(const struct wr_run *run);
+
+/* 1: the strategy failed because a limit is reached: that is no failure. */
+int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err) UPP_MUST_CHECK;
+
 /* ---- System events, handoffs, grants ------------------------------------------------------------------------- */
 
 /* An event entry and its record, into the draft. `json` as wr_event_write makes it. */
 int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
 int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struct upp_str *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* Those that have waited for the end of a message. */
+int wr_events_due(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Takes note of an event on the path. step: of this run, 0: of another. */
 int  wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct upp_err *err) UPP_MUST_CHECK;
@@ -439,6 +515,10 @@ struct wr_doing {
 WEFT_SUSPENDS int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool,
                            struct upp_str arguments, struct upp_value *ret, struct upp_err *err) UPP_MUST_CHECK;
 int               wr_child_mint(struct wr_call *call, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A child run that was found in the store goes on; what it waits for is what its parent waits for. */
+WEFT_SUSPENDS int wr_child_go_on(struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
+int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Ends the children of open calls, before their parent is ended by a cancel. */
 WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct upp_err *why,

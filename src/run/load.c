@@ -13,8 +13,9 @@ static struct wr_run *take_run(struct wr_engine *e)
     memset(run, 0, offsetof(struct wr_run, memory));
     run->path.n = run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
     run->mine.n = run->reasoning.n = run->grants.n = run->speakers.n = run->executions.n = run->cycles.n = 0;
-    run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
-                                   .records = {run->draft.records.p, 0, run->draft.records.cap}};
+    run->places.n = run->later.n = 0;
+    run->draft                   = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
+                                                     .records = {run->draft.records.p, 0, run->draft.records.cap}};
     return run;
 }
 
@@ -81,6 +82,8 @@ static void run_done(struct wr_run *run)
     wb_vec_done(&run->draft.records);
     wb_vec_done(&run->path);
     wb_vec_done(&run->mine);
+    wb_vec_done(&run->places);
+    wb_vec_done(&run->later);
     wb_vec_done(&run->reasoning);
     wb_vec_done(&run->grants);
     wb_vec_done(&run->speakers);
@@ -101,9 +104,10 @@ enum { SPARE_ITEMS = 64 };
 static bool worth_keeping(const struct wr_run *run)
 {
     return run->engine->spares.n_runs < WR_SPARES && run->memory.used <= WR_SPARE_BYTES &&
-           run->path.cap <= SPARE_ITEMS && run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS &&
-           run->calls.cap <= SPARE_ITEMS && run->pending.cap <= SPARE_ITEMS && run->ids.size <= SPARE_ITEMS &&
-           run->draft.entries.cap <= SPARE_ITEMS && run->draft.records.cap <= SPARE_ITEMS;
+           run->path.cap <= SPARE_ITEMS && run->places.cap <= SPARE_ITEMS && run->later.cap <= SPARE_ITEMS &&
+           run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS && run->calls.cap <= SPARE_ITEMS &&
+           run->pending.cap <= SPARE_ITEMS && run->ids.size <= SPARE_ITEMS && run->draft.entries.cap <= SPARE_ITEMS &&
+           run->draft.records.cap <= SPARE_ITEMS;
 }
 
 void wr_run_free(struct wr_run *run)
@@ -263,7 +267,7 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
 /* One row of the current step. Records first: a message of results refers to them. */
 static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm_entry *e, struct upp_err *err)
 {
-    if (e->kind != WM_ENTRY_MESSAGE || e->origin != WM_ORIGIN_RUN)
+    if (e->kind != WM_ENTRY_MESSAGE || e->origin != WM_ORIGIN_RUN || wr_is_context(e))
         return 0;
     if (e->audience == WM_AUDIENCE_RUN && e->message.role == UPP_ROLE_USER &&
         !wb_vec_push(&run->prompted, e->phase, WR_CALLS))
@@ -322,8 +326,8 @@ static int journal_take(struct wr_run *run, struct journal *j, const struct wl_r
         j->state = row.state;
         j->newer = j->rows.n;
     }
-    *stop = ends_step(&row) || stored->pos == run->row.first;
-    if (ends_step(&row) && j->state.p)
+    *stop = (ends_step(&row) && !run->whole) || stored->pos == run->row.first;
+    if (ends_step(&row) && j->state.p && !run->whole)
         return 0;
     if (!wb_vec_push(&j->rows, row, 65536))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
@@ -392,28 +396,39 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 
 /* ---- The path -------------------------------------------------------------------------------------------- */
 
-/* Does an entry go to the model of this run? */
+/* Does an entry go to the model of this run? Scaffolding is its own, and in a branch also that of the run it is of. */
 static bool on_path(const struct wr_run *run, const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
-    if (e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR)
+    if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || wr_is_context(e))
         return false;
-    /* Scaffolding is for the run, and there for the agent that built it. */
+    /* Scaffolding is for the run (and its branches), and there for the agent that built it. */
     return e->audience != WM_AUDIENCE_RUN ||
-           (wb_uuid_eq(line->run, run->row.id) && (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
+           ((wb_uuid_eq(line->run, run->row.id) || wb_uuid_eq(line->run, run->row.parent)) &&
+            (!e->who.n || !run->def || wb_str_eq(e->who, run->def->name)));
 }
 
-/* A summary stands for all entries before it: where the model's path begins. */
-static size_t path_begin(const struct wl_line *lines, size_t n)
+static int add_history(struct wr_run *run, const struct upp_message *m, size_t place, struct upp_err *err)
 {
-    for (size_t i = n; i-- > 0;)
-        if (lines[i].entry.audience == WM_AUDIENCE_MODEL)
-            return i;
-    return 0;
+    if (!wb_vec_push(&run->places, (uint32_t)place, UINT32_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the path");
+    run->n_history++;
+    return wr_path_add(run, m, err);
+}
+
+static int add_ids(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
+{
+    int r = 0;
+    for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
+        r = wr_ids_add(&run->ids, p->id, err);
+        if (r >= 0 && run->row.depth)
+            r = wr_ids_add(&run->tree->ids, p->id, err);
+    }
+    return r;
 }
 
 /* One entry of the path, as the run's agent sees it. */
-static int load_line(struct wr_run *run, const struct wl_line *line, struct upp_err *err)
+static int load_line(struct wr_run *run, const struct wl_line *line, size_t place, struct upp_err *err)
 {
     const struct upp_message *m    = &line->entry.message, *seen;
     bool                      mine = wb_uuid_eq(line->run, run->row.id);
@@ -422,22 +437,15 @@ static int load_line(struct wr_run *run, const struct wl_line *line, struct upp_
         return wr_grant_note(run, line->entry.data, mine ? line->entry.step : 0, err);
     if (!on_path(run, line))
         return 0;
-    if (!mine)
-        run->n_history++;
-    else if (line->entry.audience == WM_AUDIENCE_ALL)
+    if (mine && line->entry.audience == WM_AUDIENCE_ALL)
         r = wr_mine_note(run, m, err);
     if (r >= 0)
         r = wr_as_seen(run, m, line->entry.who, &seen, err);
     if (r >= 0)
-        r = wr_path_add(run, seen, err);
+        r = mine ? wr_path_add(run, seen, err) : add_history(run, seen, place, err);
     if (r >= 0 && mine && m->role == UPP_ROLE_ASSISTANT && wb_str_eq(line->entry.phase, UPP_STR("reason")))
         r = wr_reasoned(run, m, err);
-    for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
-        r = wr_ids_add(&run->ids, p->id, err);
-        if (r >= 0 && run->row.depth)
-            r = wr_ids_add(&run->tree->ids, p->id, err);
-    }
-    return r;
+    return r < 0 ? r : add_ids(run, m, err);
 }
 
 static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
@@ -449,21 +457,28 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
     int              r = wl_path_open(s, &run->tree->owner, run->row.node, run->end.length, &run->memory, &path, err);
     if (r >= 0)
         r = wl_path_tail(s, &run->tree->owner, &path, path.length, path.length, &run->memory, &lines, &n, err);
+    struct wr_summary before = {0};
+    if (r >= 0 && wr_summary_before(run, lines, n, &before)) /* it stands for all that was said till then */
+        r = add_history(run, &lines[before.at].entry.message, UINT32_MAX, err);
     if (r < 0)
         return r;
-    size_t begin = path_begin(lines, n);
+    run->input_place = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
         struct wl_line *line = &lines[i];
-        if (i < begin && line->entry.kind != WM_ENTRY_EVENT)
+        if (i < before.through && line->entry.kind != WM_ENTRY_EVENT)
             continue; /* a summary stands for it; what was granted holds all the same */
         run->time_ms = WB_MAX(run->time_ms, line->entry.message.time_ms);
         if (line->node == run->row.node && line->index == run->row.input && line->entry.message.role == UPP_ROLE_USER)
             run->pub.input = &line->entry.message;
-        r = load_line(run, line, err);
+        if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
+            run->input_place = WB_MIN(run->input_place, (uint32_t)i);
+        r = load_line(run, line, i, err);
+        if (wb_uuid_eq(line->run, run->row.id) && run->pub.state.step && line->entry.step <= run->pub.state.step)
+            run->step_from.messages = run->mine.n; /* the first step has the input */
         if (r < 0)
             return r;
     }
-    return 0;
+    return wr_context_restore(run, lines, n, err);
 }
 
 int wr_load(struct wr_run *run, struct upp_err *err)
@@ -473,6 +488,8 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     int r = load_journal(run, err);
     if (r >= 0)
         r = load_path(run, err);
+    if (r >= 0)
+        r = wr_used_restore(run, err);
     if (r >= 0)
         r = wr_turn_restore(run, err);
     return r < 0 ? r : wr_executions_read(run, err);
@@ -490,16 +507,19 @@ int wr_path_anew(struct wr_run *run, struct upp_err *err)
 {
     if (run->engine->store) {
         run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->n_history = 0;
+        run->places.n = run->n_remembered = 0;
+        run->told                         = NULL;
         wr_ids_clear(&run->ids);
         return load_path(run, err);
     }
     /* Without a store the history is the caller's, and nobody said who spoke in it. */
-    run->path.n = run->n_history;
+    run->path.n       = run->n_history;
+    run->n_remembered = 0;
     for (size_t i = 0; i < run->mine.n; i++) {
-        const struct upp_message *seen;
-        int                       r = wr_as_seen(run, run->mine.p[i], speaker_of(run, i), &seen, err);
+        const struct upp_message *seen = run->mine.p[i];
+        int                       r    = wr_as_seen(run, run->mine.p[i], speaker_of(run, i), &seen, err);
         if (r >= 0)
-            r = wr_path_add(run, seen, err);
+            r = wr_path_add(run, i == 0 && run->told && run->pub.input ? run->told : seen, err);
         if (r < 0)
             return r;
     }

@@ -17,12 +17,41 @@ static const struct upp_str AGENT    = UPP_STR_INIT("agent");
 static const struct upp_str HANDOFFS = UPP_STR_INIT("handoffs");
 static const struct upp_str PASSING  = UPP_STR_INIT("passing");
 static const struct upp_str APPROVED = UPP_STR_INIT("approved");
+static const struct upp_str REQUEST  = UPP_STR_INIT("request");
+static const struct upp_str BELOW    = UPP_STR_INIT("below");
+static const struct upp_str MS       = UPP_STR_INIT("ms");
 
 static void raw(struct wj_writer *w, struct upp_str name, struct upp_str json)
 {
     wj_write_name(w, name);
     wj_write_raw(w, json.p, json.n);
     w->comma = true;
+}
+
+static void put_usage(struct wj_writer *w, const struct upp_usage *u)
+{
+    wj_write_u64(w, u->input);
+    wj_write_u64(w, u->output);
+    wj_write_u64(w, u->cache_read);
+    wj_write_u64(w, u->cache_write);
+}
+
+/* Only what is not 0: most runs have no children and no limit of time. */
+static void put_used(struct wj_writer *w, const struct wr_run *run)
+{
+    const struct wr_below *b = &run->below_before;
+    if (b->steps || b->usage.input || b->usage.output || b->usage.cache_read || b->usage.cache_write) {
+        wj_write_name(w, BELOW);
+        wj_write_open(w, '[');
+        put_usage(w, &b->usage);
+        wj_write_u64(w, b->steps);
+        wj_write_close(w, ']');
+    }
+    uint64_t ms = wr_budget_ms(run) == UINT64_MAX ? 0 : wr_worked_ms(run);
+    if (ms) {
+        wj_write_name(w, MS);
+        wj_write_u64(w, ms);
+    }
 }
 
 static void write_handoffs(struct wj_writer *w, const struct wr_run *run)
@@ -58,10 +87,7 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
     wj_write_u64(&w, s->cycles);
     wj_write_name(&w, USAGE);
     wj_write_open(&w, '[');
-    wj_write_u64(&w, s->usage.input);
-    wj_write_u64(&w, s->usage.output);
-    wj_write_u64(&w, s->usage.cache_read);
-    wj_write_u64(&w, s->usage.cache_write);
+    put_usage(&w, &s->usage);
     wj_write_close(&w, ']');
     if (s->metadata.p)
         raw(&w, METADATA, s->metadata);
@@ -77,6 +103,9 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
             wj_write_str(&w, run->approved.p[i]);
         wj_write_close(&w, ']');
     }
+    if (run->request.p)
+        raw(&w, REQUEST, run->request);
+    put_used(&w, run);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }
@@ -117,6 +146,19 @@ static int read_usage(yyjson_val *v, struct upp_usage *ret, struct upp_err *err)
         if (!number(yyjson_arr_get(v, i), UINT64_MAX, slots[i]))
             return wrong(err, USAGE);
     return 0;
+}
+
+static int read_used(struct wr_run *run, yyjson_val *below, yyjson_val *ms, struct upp_err *err)
+{
+    uint64_t steps;
+    run->below_before = (struct wr_below){0};
+    run->worked_ms    = 0;
+    if (below &&
+        (read_usage(below, &run->below_before.usage, err) < 0 || !number(yyjson_arr_get(below, 4), UINT32_MAX, &steps)))
+        return wrong(err, BELOW);
+    if (below)
+        run->below_before.steps = (uint32_t)steps;
+    return ms && !number(ms, UINT64_MAX, &run->worked_ms) ? wrong(err, MS) : 0;
 }
 
 static int read_approved(struct wr_run *run, yyjson_val *v, struct upp_err *err)
@@ -181,6 +223,10 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
     if (r >= 0)
         r = text_of(&run->memory, member(v, OWN), &s->own, err);
     if (r >= 0)
+        r = text_of(&run->memory, member(v, REQUEST), &run->request, err);
+    if (r >= 0)
+        r = read_used(run, member(v, BELOW), member(v, MS), err);
+    if (r >= 0)
         r = read_handoffs(run, v, err);
     return r < 0 ? r : read_approved(run, member(v, APPROVED), err);
 }
@@ -189,8 +235,9 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 
 static int set(struct wr_run *run, struct upp_str json, const char *what, struct upp_str *to, struct upp_err *err)
 {
-    yyjson_val *v;
-    int         r = wj_read(&run->memory, json, NULL, &v, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WR_RUN_MEMORY); /* it is set again and again */
+    yyjson_val                               *v;
+    int                                       r = wj_read(&scratch, json, NULL, &v, err);
     return r < 0 ? upp_wrap(err, r, "%s", what) : text_of(&run->memory, v, to, err);
 }
 

@@ -15,8 +15,11 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
         run->draft.records.n -= cp ? 2 : 1;
         return r;
     }
+    wr_observe(run);
     run->pub.state.step++;
-    run->draft.state = true;
+    wr_used(run, &(struct upp_usage){0}, 1);
+    run->below_before = run->below;
+    run->draft.state  = true;
     run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
     run->step_open = run->step_dirty = false;
     run->step_usage                  = (struct upp_usage){0};
@@ -25,20 +28,25 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
 }
 
 /* Also after the last step: whoever counts, counts them all. */
-int wr_enough(struct wr_run *run, struct upp_err *err)
+int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
-    const struct weft_hooks *h     = run->pub.hooks;
-    int                      other = run->passing.to.n > 0; /* another agent goes on */
-    if (!h || !h->stop)
-        return other;
-    int r = wr_count_tokens(run, err);
-    return r < 0 ? r : h->stop(h->arg, &run->pub) || other;
+    const struct weft_hooks *h = run->pub.hooks;
+    int                      r = h && h->stop ? wr_count_tokens(run, err) : 0;
+    if (r >= 0 && h && h->stop)
+        r = h->stop(h->arg, &run->pub);
+    if (r < 0)
+        return r;
+    bool enough  = r || run->passing.to.n > 0; /* another agent goes on */
+    int  used_up = wr_budget(run, goes_on && !enough, err);
+    return used_up < 0 ? used_up : enough || used_up;
 }
 
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
-    int            r   = wr_step_hook(run, err);
+    int            r   = wr_mend(run, err);
+    if (r >= 0)
+        r = wr_step_hook(run, err);
     if (r >= 0)
         r = wr_step_close(run, err);
     if (r < 0)
@@ -48,7 +56,7 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
     wb_crashpoint("c4.after");
     if (r >= 0 && weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
-    return r < 0 ? r : wr_enough(run, err);
+    return r < 0 ? r : wr_enough(run, true, err);
 }
 
 int weft_run_reasoned(struct weft_run *pub, struct upp_str text, struct upp_err *err)

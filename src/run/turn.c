@@ -88,6 +88,7 @@ int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *
     add_usage(&run->step_usage, u);
     add_usage(&run->pub.state.usage, u);
     run->pub.state.cycles++;
+    wr_used(run, u, 0);
     if (!wb_vec_push(&run->cycles, *u, UINT32_MAX))
         return upp_fail(err, UPP_ENOMEM, "no memory for the usage of a call");
     return 0;
@@ -103,8 +104,26 @@ static const struct upp_part *call_of(const struct wr_run *run, size_t before, s
     return NULL;
 }
 
-/* A run that was taken up: what it did before, as far as the log's messages tell. How long each call took, and what
- * each cycle used, is in records that nobody reads for this: the sums are right. */
+/* What each cycle of the steps before used is in records that nobody reads for this: the sum is right. */
+static int restore_cycles(struct wr_run *run, struct upp_err *err)
+{
+    const struct upp_usage *all = &run->pub.state.usage, *now = &run->step_usage;
+    struct upp_usage        before = {.input       = all->input - now->input,
+                                      .output      = all->output - now->output,
+                                      .cache_read  = all->cache_read - now->cache_read,
+                                      .cache_write = all->cache_write - now->cache_write};
+    size_t                  n      = run->pub.state.cycles - WB_MIN(run->said.n, run->pub.state.cycles);
+    bool                    ok     = true;
+    for (size_t i = 0; i < n; i++)
+        ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : before, UINT32_MAX);
+    for (size_t i = 0; i < run->said.n; i++)
+        ok = ok && wb_vec_push(&run->cycles, run->said.p[i]->reply.usage, UINT32_MAX);
+    run->step_from.cycles = n;
+    return ok ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the usage of calls");
+}
+
+/* A run that was taken up: what it did before, as far as the log's messages tell. How long each call took is in records
+ * that nobody reads for this. */
 int wr_turn_restore(struct wr_run *run, struct upp_err *err)
 {
     int r = 0;
@@ -113,19 +132,17 @@ int wr_turn_restore(struct wr_run *run, struct upp_err *err)
         for (size_t k = 0; r >= 0 && k < m->n_parts; k++) {
             const struct upp_part *p    = &m->parts[k];
             const struct upp_part *call = p->kind == UPP_PART_RESULT ? call_of(run, i, p->id) : NULL;
+            struct upp_execution   e    = {.id = p->id, .name = p->name, .arguments = UPP_STR("{}"), .result = p->text};
+            e.is_error                  = p->is_error;
+            if (call)
+                e.arguments = call->text;
             if (p->kind == UPP_PART_RESULT)
-                r = wr_execution_add(run, &(struct upp_execution){.id        = p->id,
-                                                                  .name      = p->name,
-                                                                  .arguments = call ? call->text
-                                                                                    : UPP_STR("{}"), .result = p->text,
-                                                                                              .is_error = p->is_error},
-                                                                  err);
+                r = wr_execution_add(run, &e, err);
         }
+        if (i < run->step_from.messages)
+            run->step_from.executions = run->executions.n;
     }
-    for (uint32_t i = 0; r >= 0 && i < run->pub.state.cycles; i++)
-        if (!wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : run->pub.state.usage, UINT32_MAX))
-            r = upp_fail(err, UPP_ENOMEM, "no memory for the usage of calls");
-    return r;
+    return r < 0 ? r : restore_cycles(run, err);
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------------------ */

@@ -221,3 +221,43 @@ TEST(json_regex_stops_when_the_budget_is_spent)
     CHECK_INT(wj_regex_find(&x, text, &room, &budget), -UPP_ELIMIT);
     CHECK_INT(budget, 0);
 }
+
+static bool found_at(const char *pattern, const char *text, size_t from, size_t want_start, size_t want_end)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena           a    = WB_ARENA(1u << 20);
+    WB_CLEANUP(wj_regex_room_done) struct wj_regex_room room = {0};
+    struct wj_regex                                     x;
+    uint64_t                                            budget = PLENTY;
+    size_t                                              start = 0, end = 0;
+    if (!EXPECT(wj_regex_new(&a, wb_cstr(pattern), &x, NULL) == 0 && wj_regex_room_init(&room, x.n, NULL) == 0))
+        return false;
+    test_note("/%s/ in '%s' from %zu", pattern, text, from);
+    int r = wj_regex_where(&x, wb_cstr(text), from, &room, &budget, &start, &end);
+    return EXPECT(r == (want_end > want_start)) && EXPECT(!r || (start == want_start && end == want_end));
+}
+
+TEST(json_regex_says_where_a_match_is)
+{
+    CHECK(found_at("b+", "abbbc", 0, 1, 4));
+    CHECK(found_at("b+", "abbbc", 2, 2, 4));
+    CHECK(found_at("b+", "abbbc", 4, 0, 0));
+    CHECK(found_at("a|ab|abc", "xabcd", 0, 1, 4)); /* the longest */
+    CHECK(found_at("^a", "aa", 1, 0, 0));          /* the front is that of the text */
+    CHECK(found_at("\\bb", "ab b", 0, 3, 4));
+    CHECK(found_at("c$", "cc", 0, 1, 2));
+    CHECK(found_at("x*", "aaxx", 0, 2, 4)); /* nothing is no match */
+    CHECK(found_at("x*", "aa", 0, 0, 0));
+    CHECK(found_at(".", "\xe2\x82\xac!", 0, 0, 3)); /* characters, not bytes */
+}
+
+TEST(json_regex_where_stops_when_the_budget_is_spent)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena           a    = WB_ARENA(1u << 20);
+    WB_CLEANUP(wj_regex_room_done) struct wj_regex_room room = {0};
+    struct wj_regex                                     x;
+    uint64_t                                            budget = 200;
+    size_t                                              start, end;
+    CHECK(wj_regex_new(&a, UPP_STR("(a|b)+c"), &x, NULL) == 0 && wj_regex_room_init(&room, x.n, NULL) == 0);
+    CHECK_INT(wj_regex_where(&x, UPP_STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 0, &room, &budget, &start, &end),
+                             -UPP_ELIMIT);
+}

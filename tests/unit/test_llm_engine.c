@@ -18,7 +18,28 @@ struct outcome {
     size_t           cycles;
     int              code; /* 0: it went well */
     char             msg[256];
+    int              told; /* by on_max_iterations */
 };
+
+/* What is played. */
+struct row {
+    const char *script;
+    int         max_iterations;
+    const char *structure; /* NULL: none */
+};
+
+static int too_many(void *arg, int max, struct upp_err *err)
+{
+    struct outcome *o = arg;
+    (void)err;
+    o->told = max;
+    return 0;
+}
+
+static struct upp_tool_strategy strategy_of(const struct row *row, struct outcome *o)
+{
+    return (struct upp_tool_strategy){.arg = o, .max_iterations = row->max_iterations, .on_max_iterations = too_many};
+}
 
 /* ---- By the engine --------------------------------------------------------------------------------------------- */
 
@@ -42,8 +63,8 @@ static int failed(void *arg, struct weft_run *run, const struct upp_err *why, st
 }
 
 struct engine_run {
-    const char     *script;
-    struct outcome *out;
+    const struct row *row;
+    struct outcome   *out;
 };
 
 static void store_closep(struct wl_store **s)
@@ -72,12 +93,16 @@ static WEFT_SUSPENDS int by_engine(void *arg, struct upp_err *err)
     struct engine_run                        *e     = arg;
     WB_CLEANUP(store_closep) struct wl_store *store = NULL;
     const struct weft_hooks                   hooks = {.arg = e->out, .on_complete = completed, .on_error = failed};
+    const struct upp_tool_strategy            tools = strategy_of(e->row, e->out);
     struct rig                                rig   = {0};
     TRY(ws_memory_open(&store, err));
     rig.store = store;
-    int r     = rig_agent(&rig, "main", e->script, err);
+    int r     = rig_agent(&rig, "main", e->row->script, err);
     if (r >= 0) {
-        rig.agents[0].hooks = &hooks;
+        rig.agents[0].hooks         = &hooks;
+        rig.agents[0].tool_strategy = &tools;
+        if (e->row->structure)
+            rig.agents[0].structure = wb_cstr(e->row->structure);
         upp_retry_free(rig.models[0]->retry); /* as libupp, which tries again only where it is told to */
         rig.models[0]->retry = NULL;
         r                    = rig_open(&rig, weft_loop_current(), NULL, err);
@@ -129,9 +154,9 @@ static void line_of(struct wb_buf *out, const struct upp_message *m)
     wb_buf_addc(out, '\n');
 }
 
-static int by_libupp(const char *script, bool stream, struct outcome *out, struct upp_err *err)
+static int by_libupp(const struct row *row, bool stream, struct outcome *out, struct upp_err *err)
 {
-    UPP_CLEANUP(upp_model_freep) struct upp_model    *model = llm_script(script);
+    UPP_CLEANUP(upp_model_freep) struct upp_model    *model = llm_script(row->script);
     UPP_CLEANUP(upp_llm_freep) struct upp_llm        *llm   = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn      *made  = NULL;
     UPP_CLEANUP(upp_stream_closep) struct upp_stream *s     = NULL;
@@ -139,7 +164,9 @@ static int by_libupp(const char *script, bool stream, struct outcome *out, struc
     struct upp_err                                    why   = {0};
     if (!model)
         return -UPP_ENOMEM;
-    TRY(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = WB_LEN(tools)), &llm, err));
+    TRY(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = WB_LEN(tools),
+                             .structure = row->structure, .strategy = strategy_of(row, out)),
+                    &llm, err));
     int r;
     if (stream) {
         TRY(upp_stream_open(llm, UPP_OPTS(upp_input, .text = UPP_STR("go")), &s, err));
@@ -192,32 +219,53 @@ static const char *const scripts[] = {
     "{\"replies\":[{\"parts\":[]}]}",
 };
 
+/* Limits, and structured answers beside calls. */
+#define AND_AGAIN "{\"at_end\":\"repeat_last\",\"replies\":[{\"parts\":[{\"tool_call\":{\"name\":\"note\"}}]}]}"
+#define BOTH      "{\"replies\":[{\"parts\":[{\"text\":\"so\"}," CALL("a", "add", "{}") "],\"data\":{\"n\":1}}," DONE "]}"
+static const struct row limited[] = {
+    {AND_AGAIN, 1, NULL}, {AND_AGAIN, 3, NULL}, {AND_AGAIN, UPP_HAND_BACK, NULL}, {BOTH, 0, "{\"type\":\"object\"}"},
+    {BOTH, 0, NULL},
+};
+
 static void outcome_done(struct outcome *o)
 {
     wb_buf_done(&o->said);
 }
 
-/* covers: UPP-1, UPP-3, UPP-4 */
+static int plays(const struct row *row, bool stream)
+{
+    struct upp_err                                  err    = {0};
+    UPP_CLEANUP(weft__sim_closep) struct weft__sim *w      = NULL;
+    WB_CLEANUP(outcome_done) struct outcome         engine = {.said = WB_BUF(1u << 20)};
+    WB_CLEANUP(outcome_done) struct outcome         upp    = {.said = WB_BUF(1u << 20)};
+    struct engine_run                               e      = {row, &engine};
+    test_note("script %s", row->script);
+    if (!EXPECT(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, &err) >= 0) ||
+        !EXPECT(weft_loop_run(weft__sim_loop(w, 0), "test", by_engine, &e, &err) >= 0) ||
+        !EXPECT(by_libupp(row, stream, &upp, &err) >= 0))
+        return 0;
+    bool same = EXPECT(wb_str_eq(wb_buf_str(&upp.said), wb_buf_str(&engine.said)));
+    same &= EXPECT(upp.code == engine.code);
+    same &= EXPECT(strcmp(upp.msg, engine.msg) == 0);
+    same &= EXPECT(upp.told == engine.told);
+    same &= EXPECT(upp.usage.input == engine.usage.input && upp.usage.output == engine.usage.output);
+    same &= EXPECT(upp.usage.cache_read == engine.usage.cache_read);
+    same &= EXPECT(upp.usage.cache_write == engine.usage.cache_write);
+    if (!engine.code) /* the engine counts a call that failed, too */
+        same &= EXPECT(upp.cycles == engine.cycles);
+    return same;
+}
+
+/* covers: UPP-1, UPP-3, UPP-4, UAP-5.2 */
 TEST(llm_gives_what_the_engine_gives)
 {
-    for (size_t i = 0; i < 2 * WB_LEN(scripts); i++) {
-        struct upp_err                                  err    = {0};
-        UPP_CLEANUP(weft__sim_closep) struct weft__sim *w      = NULL;
-        WB_CLEANUP(outcome_done) struct outcome         engine = {.said = WB_BUF(1u << 20)};
-        WB_CLEANUP(outcome_done) struct outcome         upp    = {.said = WB_BUF(1u << 20)};
-        struct engine_run                               e      = {scripts[i / 2], &engine};
-        test_note("script %zu", i / 2);
-        CHECK(weft__sim_open(UPP_OPTS(weft__sim_opts, .seed = 7), &w, &err) >= 0);
-        CHECK(weft_loop_run(weft__sim_loop(w, 0), "test", by_engine, &e, &err) >= 0);
-        CHECK(by_libupp(scripts[i / 2], i % 2, &upp, &err) >= 0);
-        CHECK_STR(wb_buf_str(&upp.said), wb_buf_str(&engine.said));
-        CHECK_INT(upp.code, engine.code);
-        CHECK_STR(wb_cstr(upp.msg), wb_cstr(engine.msg));
-        CHECK_INT(upp.usage.input, engine.usage.input);
-        CHECK_INT(upp.usage.output, engine.usage.output);
-        CHECK_INT(upp.usage.cache_read, engine.usage.cache_read);
-        CHECK_INT(upp.usage.cache_write, engine.usage.cache_write);
-        if (!engine.code) /* the engine counts a call that failed, too */
-            CHECK_INT(upp.cycles, engine.cycles);
-    }
+    for (size_t i = 0; i < 2 * WB_LEN(scripts); i++)
+        CHECK(plays(&(struct row){.script = scripts[i / 2]}, i % 2));
+}
+
+/* covers: UAP-5.2 */
+TEST(llm_ends_where_the_engine_ends)
+{
+    for (size_t i = 0; i < 2 * WB_LEN(limited); i++)
+        CHECK(plays(&limited[i / 2], i % 2));
 }

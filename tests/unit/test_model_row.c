@@ -276,7 +276,7 @@ TEST(model_row_that_cannot_be_read_is_not_written)
             record.status = 9, where = "/r/0/u";
             break;
         case 20:
-            record.outcome = 6, where = "/r/0/o";
+            record.outcome = 7, where = "/r/0/o";
             break;
         case 21:
             record.stop = 6, where = "/r/0/y";
@@ -424,7 +424,7 @@ TEST(model_row_of_other_bytes_is_refused)
         {"{\"r\":[{\"k\":1,\"u\":9}]}", "/r/0/u", NULL},
         {"{\"r\":[{\"k\":1,\"x\":\"\"}]}", "/r/0/x", NULL},
         {"{\"r\":[{\"k\":3,\"j\":1}]}", "/r/0/j", NULL},
-        {"{\"r\":[{\"k\":4,\"o\":6}]}", "/r/0/o", NULL},
+        {"{\"r\":[{\"k\":4,\"o\":7}]}", "/r/0/o", NULL},
         {"{\"r\":[{\"k\":5,\"g\":[1,2,3]}]}", "/r/0/g", NULL},
         {"{\"r\":[{\"k\":5,\"g\":[1,2,3,4,5]}]}", "/r/0/g", NULL},
         {"{\"r\":[{\"k\":5,\"g\":[1,2,3,\"4\"]}]}", "/r/0/g/3", NULL},

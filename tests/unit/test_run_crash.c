@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/middleware.h"
 #include "base/defs.h"
 #include "fiber/sim.h"
 #include "stores/memory.h"
@@ -10,7 +11,8 @@
 #include "support/rig.h"
 
 struct stage {
-    const char *script, *helper, *picker;
+    const char                 *script, *helper, *picker;
+    const struct weft_strategy *strategy; /* of the main agent; NULL: the loop */
     int (*act)(struct stage *st, struct upp_err *err);
     struct weft__sim *sim;
     struct wl_store  *inner;
@@ -21,6 +23,8 @@ struct stage {
     bool              applies;
     uint64_t          commits; /* of the first life */
     unsigned          died;
+
+    const struct wr_around *around; /* of the agent that is started; NULL: none */
 };
 
 #define CALL(id, name)                                                                                                 \
@@ -37,6 +41,9 @@ static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct u
     st->frail.applies = st->applies;
     st->rig = (struct rig){.store = &st->frail.store, .checker = &st->check, .dead = &st->frail.dead, .slow_ms = 20};
     TRY(rig_agent(&st->rig, "main", st->script, err));
+    st->rig.agents[0].around = st->around;
+    if (st->strategy)
+        st->rig.agents[0].strategy = st->strategy;
     TRY(rig_agent(&st->rig, "helper", st->helper, err));
     TRY(rig_agent(&st->rig, "picker", st->picker, err));
     return rig_open(&st->rig, weft_loop_current(), NULL, err);
@@ -207,20 +214,72 @@ static const struct stage everything = {
     .act    = lives,
 };
 
-TEST_WITH(crash_at_every_commit, .no_torture = swept, .seconds = 300)
+/* Dies at each commit of a play once before and once after it is written. How often it died; 0: something was wrong. */
+static uint64_t sweep(const struct stage *what)
 {
-    uint64_t n = 1, deaths = 0;
-    for (struct stage st = everything;; n++) {
-        st           = everything;
-        st.applies   = n % 2;
-        st.deaths[0] = (n + 1) / 2;
-        CHECK(plays(&st));
+    uint64_t deaths = 0;
+    for (uint64_t n = 1;; n++) {
+        struct stage st = *what;
+        st.applies      = n % 2;
+        st.deaths[0]    = (n + 1) / 2;
+        if (!plays(&st))
+            return 0;
         deaths += st.died;
         if (!st.died)
             break;
     }
-    CHECK(deaths >= 30);
     printf("# %llu deaths\n", (unsigned long long)deaths);
+    return deaths;
+}
+
+TEST_WITH(crash_at_every_commit, .no_torture = swept, .seconds = 300)
+{
+    CHECK(sweep(&everything) >= 30);
+}
+
+/* covers: UAP-5.3c */
+TEST_WITH(crash_at_every_commit_of_react, .no_torture = swept, .seconds = 300)
+{
+    static const struct stage react = {
+        .script   = SCRIPT(BREAKS("As I was thinking", "2") "," REPLY(TEXT("First a note.")) "," REPLY(
+              CALL("m1", "note") "," CALL("m2", "ask_helper") "," CALL(
+                  "m3",
+                  "danger")) "," REPLY(TEXT("Now the client.") "," CALL("m4",
+                                                                        "note")) "," REPLY(CALL("m5",
+                                                                                                "pick")) "," REPLY(TEXT("Enough.")) "," REPLY(TEXT("So it is."))),
+        .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+        .strategy = &weft_strategy_react,
+        .act      = lives,
+    };
+    CHECK(sweep(&react) >= 24);
+}
+
+#define STEP(id, deps) "{\"id\":\"" id "\",\"description\":\"do " id "\",\"dependsOn\":[" deps "]}"
+#define PLAN(...)                                                                                                      \
+    "{\"when\":{\"contains\":\"plan\"},\"data\":{\"steps\":[" __VA_ARGS__ "]},\"usage\":{\"input_tokens\":7}}"
+
+/* One after the other, with a step that fails and a new plan. covers: UAP-5.4c */
+TEST_WITH(crash_at_every_commit_of_a_plan, .no_torture = swept, .seconds = 300)
+{
+    static const struct weft_strategy_plan_opts one    = {.size = sizeof one, .max_parallel = 1};
+    const struct weft_strategy                  plan   = weft_plan_with(&one);
+    const struct stage                          planed = {
+                                 .script = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "\"a\"")) "," REPLY(CALL("m1", "note") "," CALL(
+                                     "m2",
+                                     "ask_"
+                                                              "helpe"
+                                                              "r")) "," REPLY(CALL("m3",
+                                                          "pick")) "," REPLY(TEXT("a is done.")) "," REPLY(CALL("m4",
+                                                                                                                "fails")) "," PLAN(STEP("c",
+                                                                                                                                        "\"a\"")) "," REPLY(CALL("m5",
+                                                                                                                                                                 "dan"
+                                                                                                                                                                                          "ge"
+                                                                                                                                                                                          "r")) "," REPLY(TEXT("c is done."))),
+                                 .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+                                 .strategy = &plan,
+                                 .act      = lives,
+    };
+    CHECK(sweep(&planed) >= 24);
 }
 
 /* Groups: what is alone, what comes after what, what waits between them. */
@@ -283,6 +342,49 @@ TEST_WITH(crash_again_while_it_recovers, .no_torture = swept, .seconds = 300)
     printf("# %llu times two deaths\n", (unsigned long long)twice);
 }
 
+/* Changes all that can be changed. */
+static WEFT_SUSPENDS int meddle(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    static struct upp_part           part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("once upon a time")};
+    static struct upp_message        m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    static const struct upp_message *list = &m;
+    (void)arg;
+    c->history   = &list;
+    c->n_history = 1;
+    c->input     = &m;
+    return weft_context_set(c, "meddled", UPP_STR("true"), err);
+}
+
+static bool meddled_and_whole = true;
+
+static WEFT_SUSPENDS int meddled(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
+{
+    (void)arg;
+    (void)turn;
+    (void)err;
+    meddled_and_whole &= wb_str_eq(weft_context_get(c, "meddled"), UPP_STR("true")) && c->n_history == 1 &&
+                                   wb_str_eq(c->input->parts[0].text, UPP_STR("once upon a time"));
+    return 0;
+}
+
+TEST_WITH(crash_at_every_commit_with_middleware, .no_torture = swept, .seconds = 300)
+{
+    const struct weft_guard_rule rules[] = {{.name = "all", .pattern = ".", .action = WEFT_FLAG},
+                                            {.pattern = "So", .action = WEFT_REWRITE, .instead = "Thus"}};
+    const struct weft_middleware list[]  = {weft_guardrails(.output = rules, .n_output = 2),
+                                            weft_memory(.max_tokens = 1000000),
+                                            {.name = "meddle", .before = meddle, .after = meddled}};
+    const struct wr_around      *around;
+    CHECK_INT(wa_around_new(list, WB_LEN(list), NULL, &around, NULL), 0);
+    meddled_and_whole = true;
+    struct stage st   = everything;
+    st.around         = around;
+    uint64_t deaths   = sweep(&st);
+    wa_around_free(around);
+    CHECK(deaths >= 30);
+    CHECK(meddled_and_whole);
+}
+
 /* A handoff, by which the helper goes on and hands over to itself once more: at every commit. */
 TEST_WITH(crash_while_handing_over, .no_torture = swept, .seconds = 300)
 {
@@ -291,17 +393,68 @@ TEST_WITH(crash_while_handing_over, .no_torture = swept, .seconds = 300)
         .helper = SCRIPT(REPLY(CALL("h1", "note")) "," REPLY(CALL("h2", "pass_on")) "," REPLY(TEXT("Helped."))),
         .act    = lives,
     };
-    uint64_t deaths = 0;
-    for (uint64_t n = 1;; n++) {
-        struct stage st = handing;
-        st.applies      = n % 2;
-        st.deaths[0]    = (n + 1) / 2;
-        CHECK(plays(&st));
-        deaths += st.died;
-        if (!st.died)
-            break;
-    }
-    CHECK(deaths >= 14);
+    CHECK(sweep(&handing) >= 14);
+}
+
+#define ON(id, ...)                                                                                                    \
+    "{\"when\":{\"contains\":\"step '" id "'\"},\"parts\":[" __VA_ARGS__ "],\"usage\":{\"input_tokens\":5}}"
+#define AFTER(tool, ...)                                                                                               \
+    "{\"when\":{\"tool_result\":\"" tool "\"},\"parts\":[" __VA_ARGS__ "],\"usage\":{\"input_tokens\":3}}"
+
+/* Three steps at the same time: one with a child, one that waits for the client, one that fails. Then a new plan of
+ * two that are done at the same time again. */
+static const struct stage waves = {
+    .script = "{\"replies\":[" PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON(
+        "a",
+        CALL(
+            "a1",
+            "not"
+            "e") "," CALL("a2",
+                          "ask_helper")) "," ON("b",
+                                                CALL("b1", "pick") "," CALL(
+                                                    "b2",
+                                                    "danger")) "," ON("c",
+                                                                      CALL(
+                                                                          "c1",
+                                                                          "fails")) "," PLAN(STEP("d",
+                                                                                                  "\"a\"") "," STEP("e",
+                                                                                                                    "")) "," ON("d",
+                                                                                                                                CALL(
+                                                                                                                                    "d1",
+                                                                                                                                    "again")) "," ON("e", TEXT("e is done.")) "," AFTER("note",
+                                                                                                                                                                                        TEXT(
+                                                                                                                                                                                            "a is done.")) "," AFTER("pick",
+                                                                                                                                                                                                                     TEXT("b is "
+                                                                                                                                                                                                                          "done"
+                                                                                                                                                                                                                          ".")) "," AFTER("again", TEXT("d is done.")) "," AFTER("ask_helper",
+                                                                                                                                                                                                                                                                                 TEXT(
+                                                                                                                                                                                                                                                                                     "a is done too.")) "," AFTER("danger",
+                                                                                                                                                                                                                                                                                                                  TEXT(
+                                                                                                                                                                                                                                                                                                                      "b too.")) "]}",
+    .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
+    .strategy = &weft_strategy_plan,
+    .act      = lives,
+};
+
+/* covers: UAP-5.4b, UAP-5.4c */
+TEST_WITH(crash_at_every_commit_of_waves, .no_torture = swept, .seconds = 300)
+{
+    CHECK(sweep(&waves) >= 40);
+}
+
+TEST_WITH(crash_again_while_waves_recover, .no_torture = swept, .seconds = 300)
+{
+    uint64_t twice = 0;
+    for (uint64_t first = 3; first < 30; first += 2)
+        for (uint64_t second = 1; second < 12; second += 2) {
+            struct stage st = waves;
+            st.applies      = (first + second / 2) % 2;
+            st.deaths[0]    = first;
+            st.deaths[1]    = second;
+            CHECK(plays(&st));
+            twice += st.died == 2;
+        }
+    CHECK(twice >= 30);
 }
 
 /* ---- Found before

@@ -134,11 +134,18 @@ static void invent_reply(struct world *w, struct wb_buf *out, const char *const 
         wb_buf_addf(out, "{\"error\":{\"code\":\"RATE_LIMITED\",\"status\":429,\"retry_after_ms\":5}},");
 }
 
+#define STEP(id, deps) "{\"id\":\"" id "\",\"description\":\"do it\",\"dependsOn\":[" deps "]}"
+#define PLAN(...)      "{\"when\":{\"contains\":\"Make a\"},\"data\":{\"steps\":[" __VA_ARGS__ "]}}"
+static const char first_plan[]  = PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\"") "," STEP("d", "\"a\""));
+static const char second_plan[] = PLAN(STEP("e", "") "," STEP("f", "") "," STEP("g", "\"e\",\"f\""));
+
 static void invent_script(struct world *w, struct wb_buf *out, const char *const *tools, size_t n)
 {
     size_t replies = 1 + below(w, 3);
     *out           = (struct wb_buf)WB_BUF(1u << 20);
     wb_buf_addf(out, "{\"replies\":[");
+    if (out == &w->scripts[1]) /* for a strategy that asks for a plan */
+        wb_buf_addf(out, "%s,%s,", first_plan, second_plan);
     for (size_t i = 0; i < replies; i++)
         invent_reply(w, out, tools, n, false);
     invent_reply(w, out, tools, n, true);
@@ -168,6 +175,8 @@ static int invent_agents(struct world *w, struct upp_err *err)
         TRY(wb_buf_check(&w->scripts[i], err));
         TRY(rig_agent(&w->rig, names[i], w->scripts[i].p, err));
     }
+    static const struct weft_strategy *const ways[] = {&weft_strategy_plan, &weft_strategy_react, &weft_strategy_loop};
+    w->rig.agents[1].strategy                       = ways[w->seed % WB_LEN(ways)];
     return 0;
 }
 

@@ -1,0 +1,405 @@
+/* run/branch.c — work beside other work of the same run: a child run on a branch of the run's node.
+ *
+ * One UUID, which the strategy has in its state, gives run, thread and node, as with other children (run/child.c). It
+ * is announced by the start of a call that has no name and belongs to no message, committed together with that state;
+ * so readers find its rows, and a cancel finds the run. When all have ended they are adopted one after the other: what
+ * was said there is said again in the run's own node. What of that is committed is seen by the phases of the messages
+ * and by the calls in the journal, as with everything else a strategy does.
+ */
+#include "base/clock.h"
+#include "base/crash.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "model/upp_json.h"
+#include "run/internal.h"
+#include "run/strategy.h"
+
+/* ---- Beginning ------------------------------------------------------------------------------------------------ */
+
+/* The agent as it is in a branch: hooks and strategy are others, and middleware looks at calls of the model alone. */
+static int define(struct wr_run *child, const struct wr_branch *b, struct upp_err *err)
+{
+    struct wr_run       *parent = child->parent;
+    struct wr_agent_def *def    = wb_new(&child->memory, struct wr_agent_def);
+    struct wr_around    *around = wb_new(&child->memory, struct wr_around);
+    if (!def || !around || !parent->def)
+        return wb_arena_check(&child->memory, err);
+    *def          = *parent->def;
+    def->strategy = b->strategy;
+    def->hooks    = b->hooks;
+    if (def->around) {
+        *around        = *def->around;
+        around->before = NULL;
+        around->after  = NULL;
+        around->failed = NULL;
+        def->around    = around;
+    }
+    child->def       = def;
+    child->model     = parent->model;
+    child->params    = parent->params;
+    child->pub.opts  = b->strategy->opts;
+    child->pub.hooks = b->hooks;
+    return 0;
+}
+
+/* The call it is in the journal: a step of the same name may come again with another plan. */
+static struct upp_str call_of(struct wr_run *run, const struct wr_branch *b)
+{
+    char hex[WB_UUID_HEX + 1] = "";
+    wb_uuid_hex(b->id, hex);
+    return wb_arena_printf(&run->memory, "branch_%.*s", WB_UUID_HEX, hex);
+}
+
+static struct wm_run row_of(struct wr_run *parent, const struct wr_branch *b)
+{
+    return (struct wm_run){.id         = b->id,
+                           .root       = parent->tree->root,
+                           .parent     = parent->row.id,
+                           .thread     = b->id,
+                           .node       = wm_key(b->id),
+                           .depth      = (uint16_t)(parent->row.depth + 1),
+                           .status     = WM_RUNNING,
+                           .durability = parent->row.durability,
+                           .epoch      = parent->tree->epoch,
+                           .agent      = parent->row.agent,
+                           .call       = call_of(parent, b),
+                           .created_ms = wb_wall_ms(),
+                           .started_ms = wb_wall_ms()};
+}
+
+/* The past of a branch is the path of its run: all of it is in the log. */
+static int take_path(struct wr_run *child, struct upp_err *err)
+{
+    const struct wr_run *parent = child->parent;
+    int                  r      = 0;
+    for (size_t i = 0; r >= 0 && i < parent->path.n; i++)
+        r = wr_path_add(child, parent->path.p[i], err);
+    child->n_history = child->path.n;
+    child->time_ms   = parent->time_ms;
+    return r;
+}
+
+static WEFT_SUSPENDS int tree_of(struct wr_run *parent, struct wb_uuid *ret, struct upp_err *err)
+{
+    struct wl_store *s = parent->engine->store;
+    struct wl_node   node;
+    int              r = s ? s->ops->node(s, &parent->tree->owner, parent->row.node, &node, err) : 0;
+    *ret               = s && r >= 0 ? node.tree : parent->row.thread;
+    return r;
+}
+
+/* C1 of a branch: a node in the tree of its run, and a thread that points to it. */
+static WEFT_SUSPENDS int begin(struct wr_run *child, struct upp_err *err)
+{
+    struct wr_run   *parent = child->parent;
+    struct wl_thread thread = {.id         = child->row.id,
+                               .parent     = parent->row.thread,
+                               .owner      = parent->tree->owner,
+                               .head       = child->row.node,
+                               .kind       = WL_SUB,
+                               .created_ms = child->row.created_ms,
+                               .updated_ms = child->row.created_ms};
+    struct wl_node   node   = {.key           = child->row.node,
+                               .id            = child->row.id,
+                               .parent        = parent->row.node,
+                               .parent_length = parent->end.length,
+                               .created_ms    = child->row.created_ms};
+    struct wl_change made[] = {{.kind = WL_ADD_NODE, .node = &node},
+                               {.kind = WL_ADD_THREAD, .thread = &thread},
+                               {.kind = WL_ADD_RUN, .run = &child->row},
+                               {.kind = WL_HOLD_NODE, .hold = {node.key, {{0}}, child->row.id}}};
+    struct wm_event *ev     = wr_draft_record(child, WM_RUN, err);
+    int              r      = ev ? tree_of(parent, &node.tree, err) : -UPP_ENOMEM;
+    if (r >= 0)
+        r = take_path(child, err);
+    if (r < 0)
+        return r;
+    thread.tree   = node.tree;
+    ev            = &child->draft.records.p[0];
+    ev->status    = WM_RUNNING;
+    ev->step      = 0;
+    child->loaded = true;
+    wb_crashpoint("branch.before");
+    r = wr_flush(child, &WR_MORE_OF(made), err);
+    wb_crashpoint("branch.after");
+    return r;
+}
+
+/* The run of a branch, new or found in the store. */
+static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b, struct upp_err *err)
+{
+    struct wl_store *s = parent->engine->store;
+    struct wm_run    row;
+    int              r = s ? s->ops->run(s, &parent->tree->owner, b->id, &parent->memory, &row, err) : -UPP_ENOTFOUND;
+    bool             made = r >= 0;
+    if (r < 0 && r != -UPP_ENOTFOUND)
+        return r;
+    if (!made)
+        row = row_of(parent, b);
+    r = wr_run_new(parent->engine, parent->tree, parent, &row, &b->run, err);
+    if (r >= 0)
+        r = define(b->run, b, err);
+    if (r < 0)
+        return r;
+    b->run->whole = made && wm_status_ended(row.status);
+    return made ? wr_child_go_on(b->run, err) : begin(b->run, err);
+}
+
+/* ---- Working ---------------------------------------------------------------------------------------------------- */
+
+/* Why one failed that had ended before: its row says. */
+static int had_ended(struct wr_branch *b)
+{
+    struct wr_run *run  = b->run;
+    yyjson_val    *v    = NULL;
+    int            code = UPP_EPROVIDER;
+    if (run->row.status == WM_COMPLETED)
+        return 0;
+    if (run->row.status == WM_CANCELED)
+        return upp_fail(&b->why, UPP_ECANCELED, "cancelled");
+    if (!run->row.error.n || wj_read(&run->memory, run->row.error, NULL, &v, NULL) < 0)
+        v = NULL;
+    yyjson_val *name = yyjson_obj_get(v, "code"), *said = yyjson_obj_get(v, "message");
+    for (int i = 1; i <= UPP_EBUG && yyjson_is_str(name); i++)
+        if (wb_str_eq(wj_text(name), wb_cstr(upp_code_name(i))))
+            code = i;
+    return upp_fail(&b->why, (enum upp_code)code, "%.*s",
+                    UPP_FMT(yyjson_is_str(said) ? wj_text(said) : wb_cstr(upp_code_text(code))));
+}
+
+static WEFT_SUSPENDS int work(void *arg, struct upp_err *err)
+{
+    struct wr_branch *b   = arg;
+    struct upp_err    why = {0};
+    (void)err;
+    b->result = open_branch(wr_of(b->of), b, &b->why);
+    if (b->result < 0)
+        return 0;
+    if (wm_status_ended(b->run->row.status))
+        return b->result = had_ended(b), 0;
+    b->result = wr_execute(b->run, &b->why);
+    int r     = wr_finish(b->run, b->result, &b->why, &why);
+    if (r < 0) {
+        b->result = r;
+        b->why    = why;
+    }
+    return 0;
+}
+
+static WEFT_SUSPENDS int is_stored(struct wr_run *run, struct wb_uuid id, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_store                          *s = run->engine->store;
+    struct wm_run                             row;
+    int r = s ? s->ops->run(s, &run->tree->owner, id, &a, &row, err) : -UPP_ENOTFOUND;
+    return r < 0 && r != -UPP_ENOTFOUND ? r : r >= 0;
+}
+
+/* Once each: one that was announced is in the journal of the step, and one that was adopted after others is stored. */
+static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b, size_t n, struct upp_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct upp_str id = call_of(run, &b[i]);
+        int r = !id.p ? wb_arena_check(&run->memory, err) : wr_call_find(run, id) ? 1 : is_stored(run, b[i].id, err);
+        if (r < 0)
+            return r;
+        if (r)
+            continue;
+        struct wr_call  *c  = wr_call_add(run, id, err);
+        struct wm_event *ev = c ? wr_draft_record(run, WM_TOOL_STARTED, err) : NULL;
+        if (!ev)
+            return -UPP_ENOMEM;
+        c->child = ev->child = b[i].id;
+        c->child_node = ev->child_node = wm_key(b[i].id);
+        c->state                       = WR_CALL_STARTED;
+        ev->call                       = id;
+        run->draft.state               = true;
+    }
+    return wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
+}
+
+/* What all of them came to. */
+static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n, struct upp_err *err)
+{
+    bool waits     = false;
+    run->pending.n = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool stops = b[i].result == -UPP_ECANCELED || b[i].result == -UPP_ESTORE || !b[i].run;
+        if (stops && b[i].result < 0) {
+            if (err)
+                *err = b[i].why;
+            return b[i].result;
+        }
+        if (b[i].result != -UPP_EWAIT)
+            continue;
+        waits = true;
+        int r = wr_child_pending(run, b[i].run, err);
+        if (r < 0)
+            return r;
+    }
+    if (waits)
+        return wr_wait_for(run, err);
+    for (size_t i = 0; i < n; i++) {
+        struct wr_call  *c  = wr_call_find(run, call_of(run, &b[i]));
+        struct wm_event *ev = NULL;
+        if (!c || c->state == WR_CALL_ENDED)
+            continue;
+        (void)wr_now(run);
+        ev = wr_draft_record(run, WM_TOOL_ENDED, err);
+        if (!ev)
+            return -UPP_ENOMEM;
+        ev->call    = c->id;
+        ev->text    = UPP_STR("null");
+        ev->outcome = b[i].result < 0 ? WM_ERROR : WM_DONE;
+        c->state    = WR_CALL_ENDED;
+    }
+    return 0;
+}
+
+int wr_branches_run(struct weft_run *pub, struct wr_branch *b, size_t n, struct upp_err *err)
+{
+    struct wr_run *run = wr_of(pub);
+    if (n > WR_BRANCHES)
+        return upp_fail(err, UPP_ELIMIT, "more than %d branches at once", WR_BRANCHES);
+    int r = announce(run, b, n, err);
+    if (r < 0)
+        return r;
+    WB_CLEANUP(weft_scope_close) struct weft_scope scope = {.flags = WEFT_SCOPE_ISOLATED};
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        b[i].of = pub;
+        r       = weft_scope_spawn(&scope, "branch", work, &b[i], NULL, err);
+    }
+    if (r >= 0)
+        r = weft_scope_join(&scope, err);
+    return r < 0 ? r : join(run, b, n, err);
+}
+
+void wr_branches_done(struct wr_branch *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        wr_run_free(b[i].run);
+        b[i].run = NULL;
+    }
+}
+
+/* ---- Adopting -----------------------------------------------------------------------------------------------------
+ */
+
+static bool was_said(const struct wr_run *run, const char *phase)
+{
+    for (size_t i = 0; i < run->said.n; i++)
+        if (wb_str_eq(run->said.p[i]->phase, wb_cstr(phase)))
+            return true;
+    return false;
+}
+
+static const char *phase_of(struct wr_run *run, const char *name, size_t cycle)
+{
+    return cycle == 1 ? name : wb_arena_printf(&run->memory, "%s/%zu", name, cycle).p;
+}
+
+static WEFT_SUSPENDS int adopt_said(struct wr_run *run, const struct wr_branch *b, const struct upp_message *m,
+                                    size_t cycle, struct upp_err *err)
+{
+    const struct wr_run    *child = b->run;
+    const struct upp_usage *used  = cycle <= child->cycles.n ? &child->cycles.p[cycle - 1] : NULL;
+    struct upp_str          data  = {0};
+    const char             *phase = phase_of(run, b->name, cycle);
+    if (!phase)
+        return wb_arena_check(&run->memory, err);
+    if (was_said(run, phase))
+        return 0;
+    if (cycle <= child->said.n)
+        data = child->said.p[cycle - 1]->reply.data;
+    else if (m == child->mine.p[child->mine.n - 1])
+        data = child->data;
+    int r = wr_say(run, m, phase, used, data, err);
+    return r < 0 || !used ? r : wr_cycle_add(run, used, err);
+}
+
+static const struct upp_execution *execution_of(const struct wr_run *child, struct upp_str call)
+{
+    for (size_t i = 0; i < child->executions.n; i++)
+        if (wb_str_eq(child->executions.p[i].id, call))
+            return &child->executions.p[i];
+    return NULL;
+}
+
+static int adopt_call(struct wr_run *run, const struct wr_run *child, const struct upp_part *p, struct upp_err *err)
+{
+    const struct upp_execution *e    = execution_of(child, p->id);
+    struct wr_call             *c    = wr_call_add(run, p->id, err);
+    struct upp_execution        copy = {.id = p->id, .name = p->name, .result = p->text, .is_error = p->is_error};
+    if (!c)
+        return -UPP_ENOMEM;
+    copy.arguments      = wb_arena_dup(&run->memory, e ? e->arguments : UPP_STR("{}"));
+    copy.duration_ms    = e ? e->duration_ms : 0;
+    copy.approved       = e ? e->approved : UPP_APPROVED_UNASKED;
+    struct wm_event *ev = copy.arguments.p ? wr_draft_record(run, WM_TOOL_STARTED, err) : NULL;
+    if (!ev)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a call");
+    ev->call = p->id;
+    ev->name = p->name;
+    ev->text = copy.arguments;
+    ev       = wr_draft_record(run, WM_TOOL_ENDED, err);
+    if (!ev)
+        return -UPP_ENOMEM;
+    ev->call    = p->id;
+    ev->name    = p->name;
+    ev->text    = p->text;
+    ev->ms      = copy.duration_ms;
+    ev->outcome = c->outcome = p->is_error ? WM_ERROR : WM_DONE;
+    c->name                  = p->name;
+    c->result                = p->text;
+    c->state                 = WR_CALL_ENDED;
+    c->shown                 = true;
+    return wr_execution_add(run, &copy, err);
+}
+
+/* Results go into the row of the message that asked for them. */
+static int adopt_results(struct wr_run *run, const struct wr_run *child, const struct upp_message *m,
+                         struct upp_err *err)
+{
+    const struct wr_call *known = m->n_parts ? wr_call_find(run, m->parts[0].id) : NULL;
+    if (!m->n_parts || (known && known->shown))
+        return 0;
+    struct upp_message *copy  = wb_new(&run->memory, struct upp_message);
+    struct upp_str     *refs  = wb_new_n(&run->memory, struct upp_str, m->n_parts);
+    struct wm_entry    *entry = copy && refs ? wr_draft_entry(run, err) : NULL;
+    int                 r     = entry ? wm_message_copy(&run->memory, m, copy, err) : -UPP_ENOMEM;
+    if (r < 0)
+        return upp_fail(err, UPP_ENOMEM, "no memory for results");
+    for (size_t i = 0; r >= 0 && i < copy->n_parts; i++) {
+        refs[i] = copy->parts[i].id;
+        r       = adopt_call(run, child, &copy->parts[i], err);
+    }
+    entry->message.role = UPP_ROLE_TOOL;
+    entry->refs         = refs;
+    entry->n_refs       = m->n_parts;
+    copy->time_ms       = entry->message.time_ms;
+    return r < 0 ? r : wr_mine_add(run, copy, err);
+}
+
+static const struct upp_message *prompt_of(const struct wr_run *child)
+{
+    const struct upp_message *first = child->path.n > child->n_history ? child->path.p[child->n_history] : NULL;
+    return first && first->role == UPP_ROLE_USER ? first : NULL;
+}
+
+int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *err)
+{
+    struct wr_run            *run    = wr_of(pub);
+    const struct wr_run      *child  = b->run;
+    const struct upp_message *prompt = prompt_of(child);
+    size_t                    cycle  = 0;
+    int                       r      = prompt ? wr_prompt(run, prompt, wb_cstr(b->name), err) : 0;
+    for (size_t i = 0; r >= 0 && i < child->mine.n; i++) {
+        const struct upp_message *m = child->mine.p[i];
+        wb_crashpoint("branch.adopt");
+        if (m->role == UPP_ROLE_ASSISTANT)
+            r = adopt_said(run, b, m, ++cycle, err);
+        else if (m->role == UPP_ROLE_TOOL)
+            r = adopt_results(run, child, m, err);
+    }
+    return r;
+}

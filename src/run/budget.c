@@ -1,0 +1,132 @@
+/* run/budget.c — limits of a run and all below it: of its agent's rights, and of middleware.
+ *
+ * Everything that is used is counted in the run that uses it and in all above it. A run that is over a limit of its own
+ * or of one above it ends with what it has reached: it is completed, and its metadata says which limit it was.
+ */
+#include "fiber/loop.h"
+#include "run/internal.h"
+
+static void add(struct upp_usage *to, const struct upp_usage *u)
+{
+    to->input += u->input;
+    to->output += u->output;
+    to->cache_read += u->cache_read;
+    to->cache_write += u->cache_write;
+}
+
+void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps)
+{
+    for (struct wr_run *up = run->parent; up; up = up->parent) {
+        add(&up->below.usage, u);
+        up->below.steps += steps;
+    }
+}
+
+static uint64_t worked_ms(const struct wr_run *run)
+{
+    uint64_t now = weft__loop_clock(run->engine->loop);
+    return run->worked_ms + (run->began_ns && now > run->began_ns ? (now - run->began_ns) / 1000000 : 0);
+}
+
+uint64_t wr_worked_ms(const struct wr_run *run)
+{
+    return worked_ms(run);
+}
+
+static double cost(const struct weft_budget *b, const struct upp_usage *u)
+{
+    return ((double)u->input * b->input_price + (double)u->output * b->output_price +
+            (double)u->cache_read * b->cache_read_price + (double)u->cache_write * b->cache_write_price) /
+           1e6;
+}
+
+/* Which limit it is over; NULL: none. With as many steps as it may have it is over when it wants one more. */
+static const char *over(const struct wr_run *run, const struct weft_budget *b, bool goes_on)
+{
+    struct upp_usage u     = run->pub.state.usage;
+    uint64_t         steps = (uint64_t)run->pub.state.step + run->below.steps;
+    add(&u, &run->below.usage);
+    if (b->max_tokens && u.input + u.output > b->max_tokens)
+        return "max_tokens";
+    if (b->max_cost > 0 && cost(b, &u) > b->max_cost)
+        return "max_cost";
+    if (b->max_time_ms && worked_ms(run) >= b->max_time_ms)
+        return "max_time";
+    if (b->max_steps && steps + goes_on > b->max_steps)
+        return "max_steps";
+    return NULL;
+}
+
+/* The budgets of one run, one after the other; NULL after the last. */
+static const struct weft_budget *budget_of(const struct wr_run *run, size_t i)
+{
+    const struct wr_agent_def *def = run->def;
+    if (def && def->rights && i-- == 0)
+        return &def->rights->budget;
+    return def && def->around && i < def->around->n_budgets ? def->around->budgets[i] : NULL;
+}
+
+int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err)
+{
+    const struct weft_budget *b;
+    const char               *which = run->over;
+    for (const struct wr_run *up = run; up && !which; up = up->parent)
+        for (size_t i = 0; !which && (b = budget_of(up, i)); i++)
+            which = over(up, b, goes_on);
+    if (!which || run->over)
+        return which != NULL;
+    struct upp_str json = wr_json_text(run, wb_cstr(which));
+    int            r    = json.p ? weft_run_set_metadata(&run->pub, UPP_STR("budgetExceeded"), json, err) : -UPP_ENOMEM;
+    if (r < 0)
+        return r;
+    run->over        = which;
+    run->draft.state = true;
+    return 1;
+}
+
+uint64_t wr_budget_ms(const struct wr_run *run)
+{
+    const struct weft_budget *b;
+    uint64_t                  least = UINT64_MAX;
+    for (const struct wr_run *up = run; up; up = up->parent)
+        for (size_t i = 0; (b = budget_of(up, i)); i++)
+            if (b->max_time_ms) {
+                uint64_t had = worked_ms(up);
+                least        = WB_MIN(least, had < b->max_time_ms ? b->max_time_ms - had : 0);
+            }
+    return least;
+}
+
+/* Did the strategy fail because there is nothing left? */
+int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
+{
+    if (result == -UPP_ELIMIT && run->over)
+        return 1;
+    struct upp_err why = {0};
+    int            r   = result == -UPP_ETIMEOUT ? wr_budget(run, false, &why) : 0;
+    if (r < 0 && err)
+        *err = why;
+    return r;
+}
+
+/* A run that was taken up: what children of the current step that have ended used, and what it used itself for those
+ * above it. */
+int wr_used_restore(struct wr_run *run, struct upp_err *err)
+{
+    struct wl_store *s = run->engine->store;
+    run->below         = run->below_before;
+    for (size_t i = 0; i < run->calls.n; i++) {
+        const struct wr_call *c = run->calls.p[i];
+        struct wm_run         row;
+        if (!c->child_node || c->state != WR_CALL_ENDED)
+            continue;
+        int r = s->ops->run(s, &run->tree->owner, c->child, &run->memory, &row, err);
+        if (r < 0 && r != -UPP_ENOTFOUND)
+            return r;
+        if (r >= 0)
+            add(&run->below.usage, &row.usage);
+    }
+    wr_used(run, &run->pub.state.usage, run->pub.state.step);
+    wr_used(run, &run->below.usage, run->below.steps);
+    return 0;
+}

@@ -1,0 +1,676 @@
+/* The onion: order, what is passed on, recovery, what survives a crash. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "support/bed.h"
+
+/* ---- Middleware that tells what happens ---------------------------------------------------------------------------
+ */
+
+/* `arg` is the bed; the names are in its list. */
+struct mark {
+    struct bed *b;
+    const char *name;
+};
+
+static WEFT_SUSPENDS int mark_before(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    struct mark *m = arg;
+    bed_say(m->b, "%s.before\n", m->name);
+    if (m->b->fails_in == 1 && m->name[0] == '2')
+        return upp_fail(err, UPP_EREFUSED, "not today");
+    struct upp_str seen = weft_context_get(c, "seen");
+    char           text[64];
+    snprintf(text, sizeof text, "\"%.*s%s\"", seen.n > 2 ? (int)seen.n - 2 : 0, seen.n > 2 ? seen.p + 1 : "", m->name);
+    return weft_context_set(c, "seen", wb_cstr(text), err);
+}
+
+static WEFT_SUSPENDS int mark_after(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
+{
+    struct mark *m = arg;
+    bed_say(m->b, "%s.after seen=%.*s '%s'\n", m->name, UPP_FMT(weft_context_get(c, "seen")), upp_turn_text(*turn));
+    if (m->b->fails_in == 2 && m->name[0] == '2')
+        return upp_fail(err, UPP_EREFUSED, "not like this");
+    return 0;
+}
+
+static WEFT_SUSPENDS int heal(struct upp_turn **ret, struct upp_err *err)
+{
+    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("never mind")};
+    struct upp_message words = {.role = UPP_ROLE_ASSISTANT, .parts = &part, .n_parts = 1};
+    struct upp_turn    turn  = {.messages = &words, .n_messages = 1};
+    TRY(upp_turn_copy(&turn, ret, err));
+    return 1;
+}
+
+static WEFT_SUSPENDS int mark_error(void *arg, struct weft_context *c, const struct upp_err *why, struct upp_turn **ret,
+                                    struct upp_err *err)
+{
+    struct mark *m = arg;
+    bed_say(m->b, "%s.on_error seen=%.*s %s\n", m->name, UPP_FMT(weft_context_get(c, "seen")), why->msg);
+    if (m->b->heals_in == 2 && m->name[0] == '2')
+        return heal(ret, err);
+    if (m->b->heals_in == 9 && m->name[0] == '2')
+        return upp_fail(err, UPP_EBUSY, "worse");
+    return 0;
+}
+
+#define MARK(m)                                                                                                        \
+    {                                                                                                                  \
+        .name = (m).name, .arg = &(m), .before = mark_before, .after = mark_after, .on_error = mark_error              \
+    }
+#define THREE_MARKS(bed)                                                                                               \
+    struct mark                  marks[]  = {{(bed), "1"}, {(bed), "2"}, {(bed), "3"}};                                \
+    const struct weft_middleware around[] = {MARK(marks[0]), MARK(marks[1]), MARK(marks[2])};                          \
+    (bed)->list                           = around;                                                                    \
+    (bed)->n                              = 3
+
+static WEFT_SUSPENDS int just_run(struct bed *b, struct upp_err *err)
+{
+    return bed_run(b, "hello", false, err);
+}
+
+static WEFT_SUSPENDS int run_that_fails(struct bed *b, struct upp_err *err)
+{
+    int r = bed_run(b, "hello", false, err);
+    bed_say(b, "%s: %s\n", upp_code_name(r), r < 0 ? b->why.msg : upp_turn_text(b->turn));
+    return r == -UPP_ENOMEM || r == -UPP_ESTORE ? r : 0;
+}
+
+/* covers: UAP-10.2 */
+TEST(middleware_before_in_order_after_in_reverse)
+{
+    struct bed b = {.act = just_run};
+    THREE_MARKS(&b);
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n2.before\n3.before\n"
+                                       "3.after seen=\"123\" 'hello'\n"
+                                       "2.after seen=\"123\" 'hello'\n"
+                                       "1.after seen=\"123\" 'hello'\n"));
+}
+
+TEST(middleware_without_a_store_is_the_same)
+{
+    struct bed b = {.act = just_run, .place.no_store = true};
+    THREE_MARKS(&b);
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n2.before\n3.before\n"
+                                       "3.after seen=\"123\" 'hello'\n"
+                                       "2.after seen=\"123\" 'hello'\n"
+                                       "1.after seen=\"123\" 'hello'\n"));
+}
+
+/* covers: UAP-10.2 */
+TEST(middleware_error_in_before_reaches_all_on_error)
+{
+    struct bed b = {.act = run_that_fails, .fails_in = 1};
+    THREE_MARKS(&b);
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n2.before\n"
+                                       "3.on_error seen=\"1\" before of 2: not today\n"
+                                       "2.on_error seen=\"1\" before of 2: not today\n"
+                                       "1.on_error seen=\"1\" before of 2: not today\n"
+                                       "REFUSED: before of 2: not today\n"));
+}
+
+/* covers: UAP-10.2 */
+TEST(middleware_first_turn_of_on_error_wins)
+{
+    struct bed b = {.act = run_that_fails, .fails_in = 1, .heals_in = 2};
+    THREE_MARKS(&b);
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n2.before\n"
+                                       "3.on_error seen=\"1\" before of 2: not today\n"
+                                       "2.on_error seen=\"1\" before of 2: not today\n"
+                                       "UNKNOWN: never mind\n"));
+}
+
+TEST(middleware_error_in_after_reaches_on_error)
+{
+    struct bed b = {.act = run_that_fails, .fails_in = 2};
+    THREE_MARKS(&b);
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n2.before\n3.before\n"
+                                       "3.after seen=\"123\" 'hello'\n2.after seen=\"123\" 'hello'\n"
+                                       "3.on_error seen=\"123\" after of 2: not like this\n"
+                                       "2.on_error seen=\"123\" after of 2: not like this\n"
+                                       "1.on_error seen=\"123\" after of 2: not like this\n"
+                                       "REFUSED: after of 2: not like this\n"));
+}
+
+TEST(middleware_on_error_that_fails_gives_its_own_error_on)
+{
+    struct bed b = {.act = run_that_fails, .fails_in = 1, .heals_in = 9};
+    THREE_MARKS(&b);
+    BED_PLAYS(&b);
+    CHECK(strstr(b.text, "1.on_error seen=\"1\" on_error of 2: worse\nBUSY: on_error of 2: worse\n"));
+}
+
+static WEFT_SUSPENDS int hook_error(void *arg, struct weft_run *run, const struct upp_err *why, struct upp_turn **ret,
+                                    struct upp_err *err)
+{
+    struct bed *b = arg;
+    (void)run;
+    bed_say(b, "hook %s\n", upp_code_name(why->code));
+    return b->heals_in == 1 ? heal(ret, err) : 0;
+}
+
+#define BROKEN SCRIPT("{\"error\":{\"code\":\"QUOTA_EXCEEDED\"}}")
+
+/* The strategy's hook comes first; its turn passes after, that of middleware does not. covers: UAP-10.2 */
+TEST(middleware_hook_on_error_comes_first)
+{
+    struct bed b  = {.act = run_that_fails, .heals_in = 2, .place.script = BROKEN};
+    b.place.hooks = (struct weft_hooks){.arg = &b, .on_error = hook_error};
+    THREE_MARKS(&b);
+    BED_PLAYS(&b);
+    CHECK(strstr(b.text, "hook QUOTA_EXCEEDED\n3.on_error"));
+    CHECK(strstr(b.text, "2.on_error"));
+    CHECK(!strstr(b.text, "after") && !strstr(b.text, "1.on_error"));
+    CHECK(strstr(b.text, "never mind\n"));
+}
+
+TEST(middleware_turn_of_the_hook_passes_after)
+{
+    struct bed b  = {.act = run_that_fails, .heals_in = 1, .place.script = BROKEN};
+    b.place.hooks = (struct weft_hooks){.arg = &b, .on_error = hook_error};
+    THREE_MARKS(&b);
+    BED_PLAYS(&b);
+    CHECK(strstr(b.text, "hook QUOTA_EXCEEDED\n3.after seen=\"123\" 'never mind'\n2.after"));
+    CHECK(!strstr(b.text, "on_error"));
+}
+
+/* ---- What is changed ----------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int shout(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    struct bed        *b = arg;
+    static char        text[64]; /* what is set is copied: this is written over below */
+    struct upp_part    part = {.kind = UPP_PART_TEXT};
+    struct upp_message m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    (void)err;
+    bed_say(b, "shout\n");
+    snprintf(text, sizeof text, "%.*s!", UPP_FMT(c->input->parts[0].text));
+    part.text = wb_cstr(text);
+    static struct upp_message kept; /* the pointer need not outlive the call, but this is a test in C */
+    static struct upp_part    kept_part;
+    kept_part  = part;
+    kept       = m;
+    kept.parts = &kept_part;
+    c->input   = &kept;
+    return 0;
+}
+
+#define SHOUT(bed) ((struct weft_middleware){.name = "shout", .arg = (bed), .before = shout})
+
+static WEFT_SUSPENDS int run_and_show(struct bed *b, struct upp_err *err)
+{
+    TRY(bed_run(b, "hello", false, err));
+    bed_say(b, "turn: %.*s -> %s\n", UPP_FMT(b->turn->messages[0].parts[0].text), upp_turn_text(b->turn));
+    return bed_history(b, err);
+}
+
+/* The model is told the new input, the log and the turn keep the user's; both are referred to. covers: TP-61 */
+TEST(middleware_rewritten_input_leaves_what_the_user_said)
+{
+    struct bed                   b        = {.act = run_and_show};
+    const struct weft_middleware around[] = {SHOUT(&b), SHOUT(&b)};
+    b.list                                = around;
+    b.n                                   = 2;
+    BED_PLAYS(&b);
+    CHECK(strstr(b.text, "shout\nshout\nturn: hello -> hello!!\n"
+                         "user: hello\nuser: hello!!\n"
+                         "event {\"type\":\"prompt.enriched\",\"data\":{\"original\":{\"entry\":\""));
+    CHECK(strstr(b.text, "\"source\":\"main\"}\nassistant: hello!!\n"));
+    const char *at = b.text;
+    for (uint32_t i = 0; i < 2; i++) { /* the entries that are named are these two */
+        struct wb_uuid id;
+        struct wm_id   parsed;
+        at = strstr(at, "\"entry\":\"");
+        CHECK(at && wb_uuid_parse(wb_str(at + 9, WB_UUID_TEXT), &id));
+        CHECK(wm_id_parse(id, &parsed) && parsed.index == i && parsed.noun == WM_NOUN_ENTRY);
+        at += 9;
+    }
+}
+
+static WEFT_SUSPENDS int run_twice(struct bed *b, struct upp_err *err)
+{
+    TRY(bed_run(b, "one", false, err));
+    TRY(bed_run(b, "two", true, err));
+    return 0;
+}
+
+/* The rewritten input is on the path of its run alone. */
+TEST(middleware_rewritten_input_is_for_its_run)
+{
+    struct bed                   b = {.act = run_twice}, *p = &b;
+    const struct weft_middleware around[] = {SHOUT(&b), BED_SPY(&p)};
+    b.list                                = around;
+    b.n                                   = 2;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("shout\ntold: u<one!>\nshout\ntold: u<one> a<one!> u<two!>\n"));
+}
+
+static WEFT_SUSPENDS int other_past(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    static struct upp_part           part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("once upon a time")};
+    static struct upp_message        m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    static const struct upp_message *list[2];
+    struct bed                      *b = arg;
+    (void)err;
+    bed_say(b, "past %zu\n", c->n_history);
+    list[0]      = &m;
+    list[1]      = c->n_history ? c->history[c->n_history - 1] : NULL;
+    c->history   = list;
+    c->n_history = c->n_history ? 2 : 1;
+    return 0;
+}
+
+#define PAST(bed) ((struct weft_middleware){.name = "past", .arg = (bed), .before = other_past})
+
+TEST(middleware_other_history_is_told_and_not_kept)
+{
+    struct bed                   b = {.act = run_twice}, *p = &b;
+    const struct weft_middleware around[] = {PAST(&b), BED_SPY(&p)};
+    b.list                                = around;
+    b.n                                   = 2;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("past 0\ntold: u<once upon a time> u<one>\n"
+                                       "past 2\ntold: u<once upon a time> a<one> u<two>\n"));
+}
+
+/* ---- After a crash -------------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int crash_in_the_first_step(struct bed *b, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    size_t            n;
+    TRY(bed_run(b, "first", false, err));
+    TRY(rig_start(&b->place.rig, "main", "second", &b->thread, &s, err));
+    TRY(weft_sleep_ms(50, err)); /* the model begins to speak */
+    TRY(place_restart(&b->place, &n, err));
+    TRY(place_await(&b->place, s.run, &status, err));
+    FAIL_UNLESS(n == 1 && status == WM_COMPLETED);
+    return 0;
+}
+
+/* What before changed is there again, and before is not done again. covers: UAP-10.2 */
+TEST(middleware_before_is_not_done_again_after_a_crash)
+{
+    struct bed                   b = {.act = crash_in_the_first_step, .place.script = SLOWLY}, *p = &b;
+    struct mark                  mark     = {&b, "1"};
+    const struct weft_middleware around[] = {PAST(&b), SHOUT(&b), MARK(mark), BED_SPY(&p)};
+    b.list                                = around;
+    b.n                                   = 4;
+    BED_PLAYS(&b);
+    const char *second = strstr(b.text, "past 2\n");
+    CHECK(second);
+    CHECK_STR(wb_cstr(second),
+              UPP_STR("past 2\nshout\n1.before\n"
+                      "told: u<once upon a time> a<One two three four five six seven eight nine ten> u<second!>\n"
+                      "told: u<once upon a time> a<One two three four five six seven eight nine ten> u<second!>\n"
+                      "1.after seen=\"1\" 'One two three four five six seven eight nine ten'\n"));
+}
+
+static WEFT_SUSPENDS int waits_for_ever(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    struct bed *b = arg;
+    (void)c;
+    return b->fails_in ? upp_fail(err, UPP_EWAIT, "in a week") : weft_sleep_ms(100000, err);
+}
+
+static WEFT_SUSPENDS int cancel_in_before(struct bed *b, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    TRY(rig_start(&b->place.rig, "main", "hello", NULL, &s, err));
+    TRY(weft_sleep_ms(10, err));
+    TRY(wr_cancel(b->place.rig.engine, &rig_owner, s.run, err));
+    TRY(place_await(&b->place, s.run, &status, err));
+    FAIL_UNLESS(status == WM_CANCELED);
+    return 0;
+}
+
+TEST(middleware_cancel_in_before_is_a_cancel)
+{
+    struct bed                   b        = {.act = cancel_in_before};
+    struct mark                  mark     = {&b, "1"};
+    const struct weft_middleware around[] = {MARK(mark), {.name = "slow", .arg = &b, .before = waits_for_ever}};
+    b.list                                = around;
+    b.n                                   = 2;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n"));
+}
+
+TEST(middleware_cannot_wait_for_an_answer)
+{
+    struct bed                   b        = {.act = run_that_fails, .fails_in = 9};
+    const struct weft_middleware around[] = {{.name = "slow", .arg = &b, .before = waits_for_ever}};
+    b.list                                = around;
+    b.n                                   = 1;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("REFUSED: before of slow: it cannot wait for an answer from outside\n"));
+}
+
+/* ---- Turns --------------------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int another_turn(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
+{
+    (void)arg;
+    (void)c;
+    *turn = NULL; /* the old one is not ours to free */
+    return heal(turn, err) < 0 ? -err->code : 0;
+}
+
+static WEFT_SUSPENDS int no_turn(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
+{
+    (void)arg;
+    (void)c;
+    (void)err;
+    *turn = NULL;
+    return 0;
+}
+
+TEST(middleware_after_may_replace_the_turn)
+{
+    struct bed                   b        = {.act = run_that_fails};
+    struct mark                  mark     = {&b, "1"};
+    const struct weft_middleware around[] = {MARK(mark), {.name = "other", .after = another_turn}};
+    b.list                                = around;
+    b.n                                   = 2;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n1.after seen=\"1\" 'never mind'\nUNKNOWN: never mind\n"));
+}
+
+TEST(middleware_after_must_give_a_turn)
+{
+    struct bed                   b        = {.act = run_that_fails};
+    const struct weft_middleware around[] = {{.name = "none", .after = no_turn}};
+    b.list                                = around;
+    b.n                                   = 1;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("INVALID_REQUEST: after of none: it gave back no turn\n"));
+}
+
+/* ---- The seed's example -------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int timing_before(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    char now[24];
+    (void)arg;
+    snprintf(now, sizeof now, "%lld", (long long)wb_wall_ms());
+    return weft_context_set(c, "startTime", wb_cstr(now), err);
+}
+
+static long long since(struct weft_context *c)
+{
+    int64_t at = 0;
+    return wb_str_i64(weft_context_get(c, "startTime"), &at) ? (long long)(wb_wall_ms() - at) : -1;
+}
+
+static WEFT_SUSPENDS int timing_after(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
+{
+    (void)turn;
+    (void)err;
+    bed_say(arg, "Execution took %lldms\n", since(c));
+    return 0;
+}
+
+static WEFT_SUSPENDS int timing_error(void *arg, struct weft_context *c, const struct upp_err *why,
+                                      struct upp_turn **ret, struct upp_err *err)
+{
+    struct bed *b = arg;
+    bed_say(b, "Failed after %lldms: %s\n", since(c), upp_code_name(why->code));
+    return b->heals_in ? heal(ret, err) : 0;
+}
+
+#define TIMING(bed)                                                                                                    \
+    {                                                                                                                  \
+        .name = "timing", .arg = (bed), .before = timing_before, .after = timing_after, .on_error = timing_error       \
+    }
+
+/* covers: UAP-10.5 */
+TEST(middleware_timing_measures_a_run)
+{
+    struct bed                   b = {.act = just_run, .place.script = SCRIPT(SLOW_REPLY(100, TEXT("abcdefgh")))};
+    const struct weft_middleware around[] = {TIMING(&b)};
+    b.list                                = around;
+    b.n                                   = 1;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("Execution took 200ms\n"));
+}
+
+/* covers: UAP-10.5 */
+TEST(middleware_timing_measures_a_failure_and_a_recovery)
+{
+    for (unsigned heals = 0; heals < 2; heals++) {
+        struct bed                   b        = {.act = run_that_fails, .heals_in = heals, .place.script = BROKEN};
+        const struct weft_middleware around[] = {TIMING(&b)};
+        b.list                                = around;
+        b.n                                   = 1;
+        BED_PLAYS(&b);
+        CHECK(strstr(b.text, "Failed after 0ms: QUOTA_EXCEEDED\n"));
+        CHECK((strstr(b.text, "UNKNOWN: never mind\n") != NULL) == (heals == 1));
+    }
+}
+
+/* ---- The trace ----------------------------------------------------------------------------------------------------
+ */
+
+static void traced(void *arg, const struct wa_trace *t)
+{
+    bed_say(arg, "%u %s %s %d\n", t->order, t->name, t->which, t->result);
+}
+
+static void no_line(void *arg, const char *line)
+{
+    (void)arg;
+    (void)line;
+}
+
+static WEFT_SUSPENDS int trace_and_run(struct bed *b, struct upp_err *err)
+{
+    wa_around_trace(b->place.around, traced, b);
+    return bed_run(b, "hello", false, err);
+}
+
+/* covers: UAP-2.4 */
+TEST(middleware_calls_are_traced)
+{
+    struct bed                   b        = {.act = trace_and_run};
+    const struct weft_middleware around[] = {
+        weft_logging(.level = "error", .logger = no_line), SHOUT(&b), {.name = "other", .after = another_turn}};
+    b.list = around;
+    b.n    = 3;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text),
+              UPP_STR("1 logging before 0\nshout\n2 shout before 0\n3 other after 0\n4 logging after 0\n"));
+}
+
+/* ---- Run and stream -----------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int read_it(struct bed *b, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct wr_started                     s;
+    TRY(rig_start(&b->place.rig, "main", "hello", NULL, &s, err));
+    TRY(rig_read(&b->place.rig, s.run, &out, err));
+    const char *last = "run completed";
+    FAIL_UNLESS(out.n > strlen(last) + 1 && memcmp(out.p + out.n - strlen(last) - 1, last, strlen(last)) == 0);
+    return 0;
+}
+
+/* covers: UAP-10.2 */
+TEST(middleware_is_the_same_where_somebody_listens)
+{
+    struct bed b = {.act = read_it};
+    THREE_MARKS(&b);
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n2.before\n3.before\n"
+                                       "3.after seen=\"123\" 'hello'\n"
+                                       "2.after seen=\"123\" 'hello'\n"
+                                       "1.after seen=\"123\" 'hello'\n"));
+}
+
+/* ---- The whole order ----------------------------------------------------------------------------------------------
+ */
+
+static void see(void *own, struct weft_context *c, const struct wm_event *ev)
+{
+    static const char *const names[] = {
+        [WM_STEP_START] = "step", [WM_STEP_END] = "step's end", [WM_TOOL_STARTED] = "tool", [WM_TOOL_ENDED] = "result"};
+    (void)c;
+    bed_say(*(struct bed **)own, "%s %u\n", names[ev->kind], ev->step);
+}
+
+static WEFT_SUSPENDS int step_start(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
+{
+    (void)run;
+    (void)err;
+    bed_say(arg, "on_step_start %u\n", step);
+    return 0;
+}
+
+static WEFT_SUSPENDS int step_end(void *arg, struct weft_run *run, uint32_t step, const struct weft_step_result *result,
+                                  struct upp_err *err)
+{
+    (void)run;
+    (void)result;
+    (void)err;
+    bed_say(arg, "on_step_end %u\n", step);
+    return 0;
+}
+
+static WEFT_SUSPENDS int complete(void *arg, struct weft_run *run, const struct upp_turn *turn, struct upp_err *err)
+{
+    (void)run;
+    (void)turn;
+    (void)err;
+    bed_say(arg, "on_complete\n");
+    return 0;
+}
+
+static WEFT_SUSPENDS bool stop(void *arg, struct weft_run *run)
+{
+    bed_say(arg, "stop? %u\n", run->state.step);
+    return false;
+}
+
+static WEFT_SUSPENDS int run_and_say(struct bed *b, struct upp_err *err)
+{
+    TRY(bed_run(b, "hello", false, err));
+    bed_say(b, "turn\n");
+    return 0;
+}
+
+/* covers: UAP-3.3 */
+TEST(middleware_stands_around_all_else)
+{
+    struct bed b = {.act = run_and_say, .place.script = SCRIPT(REPLY(CALL("c1", "add")) "," REPLY(TEXT("x")))}, *p = &b;
+    struct mark                       mark     = {&b, "1"};
+    const struct weft_middleware_kind kind     = {.name = "seer", .make = bed_spy_make, .observe = see};
+    const struct weft_middleware      around[] = {MARK(mark), BED_SPY(&p), {.name = "seer", .kind = &kind, .opts = &p}};
+    b.place.hooks                              = (struct weft_hooks){
+                                     .arg = &b, .on_step_start = step_start, .on_step_end = step_end, .on_complete = complete, .stop = stop};
+    b.list = around;
+    b.n    = 3;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n"
+                                       "step 1\non_step_start 1\ntold: u<hello>\ntool 1\n"
+                                       "result 1\non_step_end 1\nstep's end 1\nstop? 1\n"
+                                       "step 2\non_step_start 2\ntold: u<hello> a<add{}> t<add0>\n"
+                                       "on_step_end 2\nstep's end 2\nstop? 2\n"
+                                       "on_complete\n1.after seen=\"1\" 'x'\nturn\n"));
+}
+
+/* ---- Handoffs -----------------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int hand_over(struct bed *b, struct upp_err *err)
+{
+    b->place.rig.agents[1].around = b->place.around;
+    return bed_run(b, "hello", false, err);
+}
+
+/* Each agent's before when its turn begins; what the first one changed holds for the second. */
+TEST(middleware_of_the_agent_that_goes_on)
+{
+    for (int alone = 0; alone < 2; alone++) {
+        struct bed b                          = {.act            = hand_over,
+                                                 .place.no_store = alone,
+                                                 .place.script   = SCRIPT(REPLY(CALL("m1", "pass_on"))),
+                                                 .place.helper   = SCRIPT(REPLY(TEXT("Helped.")))},
+                   *p                         = &b;
+        struct mark                  mark     = {&b, "1"};
+        const struct weft_middleware around[] = {MARK(mark), SHOUT(&b), BED_SPY(&p)};
+        b.list                                = around;
+        b.n                                   = 3;
+        BED_PLAYS(&b);
+        test_note("%s", b.text);
+        CHECK(strstr(b.text, "1.before\nshout\ntold: u<hello!>\n1.before\nshout\ntold: u<hello!!> a<pass_on{}> t<") ==
+              b.text);
+        CHECK(strstr(b.text, "\n1.after seen=\"11\" 'Helped.'\n"));
+    }
+}
+
+/* ---- Putting it together ------------------------------------------------------------------------------------------
+ */
+
+static void count_warnings(void *arg, enum wb_log_level level, struct upp_str line)
+{
+    (void)line;
+    *(unsigned *)arg += level == WB_WARN;
+}
+
+static unsigned warnings_of(const struct weft_middleware *list, size_t n)
+{
+    const struct wr_around *around = NULL;
+    unsigned                seen   = 0;
+    wb_log_setup(WB_WARN, WB_LOG_TEXT, 2);
+    wb_log_to(count_warnings, &seen);
+    if (wa_around_new(list, n, NULL, &around, NULL) < 0)
+        seen = 99;
+    wb_log_to(NULL, NULL);
+    wb_log_setup(WB_OFF, WB_LOG_TEXT, 2);
+    wa_around_free(around);
+    return seen;
+}
+
+/* covers: UAP-10.4 */
+TEST(middleware_warns_where_guardrails_comes_late)
+{
+    struct weft_middleware first[] = {
+        weft_logging(), weft_guardrails(), weft_memory(), weft_budget(.max_steps = 3), {.name = "own"}};
+    struct weft_middleware late[] = {weft_logging(), weft_memory(), weft_guardrails()};
+    struct weft_middleware own[]  = {{.name = "own"}, weft_guardrails()};
+    CHECK_INT(warnings_of(first, 5), 0);
+    CHECK_INT(warnings_of(late, 3), 1);
+    CHECK_INT(warnings_of(own, 2), 1);
+}
+
+TEST(middleware_options_that_make_no_sense_are_refused)
+{
+    const struct weft_guard_rule no_action = {.pattern = "x"}, no_test = {.action = WEFT_REJECT};
+    const struct weft_guard_rule bad    = {.pattern = "(", .action = WEFT_REJECT};
+    struct weft_middleware       list[] = {weft_logging(.level = "loud"),
+                                           weft_memory(.mode = 7),
+                                           weft_memory(.mode = WEFT_RETRIEVE),
+                                           weft_budget(.max_cost = 1),
+                                           weft_guardrails(.input = &no_action, .n_input = 1),
+                                           weft_guardrails(.input = &no_test, .n_input = 1),
+                                           weft_guardrails(.output = &bad, .n_output = 1)};
+    const struct wr_around      *around;
+    struct upp_err               err;
+    for (size_t i = 0; i < WB_LEN(list); i++)
+        CHECK_INT(wa_around_new(&list[i], 1, NULL, &around, &err), -UPP_EINVALID);
+    CHECK_INT(wa_around_new(NULL, 0, NULL, &around, &err), 0);
+    CHECK(!around);
+    CHECK_INT(wa_around_new(list, WA_MIDDLEWARE + 1, NULL, &around, &err), -UPP_ELIMIT);
+}

@@ -1,0 +1,223 @@
+/* Steps of a plan that do not depend on each other are done at the same time, each in a branch of the run. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "support/hooks.h"
+#include "support/place.h"
+
+#define USE            ",\"usage\":{\"input_tokens\":10,\"output_tokens\":2}}"
+#define STEP(id, deps) "{\"id\":\"" id "\",\"description\":\"do it\",\"dependsOn\":[" deps "]}"
+#define PLAN(...)      "{\"when\":{\"contains\":\"Make a\"},\"data\":{\"steps\":[" __VA_ARGS__ "]}" USE
+#define ON(id, ...)    "{\"when\":{\"contains\":\"Carry out step '" id "'\"},\"parts\":[" __VA_ARGS__ "]" USE
+#define AFTER(t, ...)  "{\"when\":{\"tool_result\":\"" t "\"},\"parts\":[" __VA_ARGS__ "]" USE
+
+#define TWO_AND_ONE                                                                                                    \
+    SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"")) "," ON("a", CALL("a1", "slow")) "," ON(  \
+        "b", CALL("b1", "slow")) "," AFTER("slow", TEXT("slowly done")) "," ON("c", TEXT("all done")))
+
+static const char two_and_one[] =
+    "start 1 []\nend 1: user; 10+2 in 1 cycles, 0 executions [a:pending b:pending c:pending]\nstop 1 12\n"
+    "start 2 [a:in_progress b:in_progress c:pending] at a\n"
+    "start 3 [a:in_progress b:in_progress c:pending] at b\n"
+    "act 2: slow\nact 3: slow\nobserve 2: \"slowly\"\nobserve 3: \"slowly\"\n"
+    "end 2: assistant tool assistant; 20+4 in 2 cycles, 1 executions [a:completed b:in_progress c:pending] at a\n"
+    "stop 2 36\n"
+    "end 3: assistant tool assistant; 20+4 in 2 cycles, 1 executions [a:completed b:completed c:pending] at b\n"
+    "stop 3 60\n"
+    "start 4 [a:completed b:completed c:in_progress] at c\n"
+    "end 4: assistant; 10+2 in 1 cycles, 0 executions [a:completed b:completed c:completed] at c\nstop 4 72\n"
+    "complete: user assistant tool assistant assistant tool assistant assistant; 60+12 in 6 cycles, 2 executions; "
+    "all done\n";
+
+static const char in_the_log[] =
+    "user: Carry out step 'a' of the plan: do it\nDo this step alone, and say what came of it when it is done.\n"
+    "assistant: slow={}\ntool: slow=\"slowly\"\nassistant: slowly done\n"
+    "user: Carry out step 'b' of the plan: do it\nDo this step alone, and say what came of it when it is done.\n"
+    "assistant: slow={}\ntool: slow=\"slowly\"\nassistant: slowly done\n"
+    "user: Carry out step 'c' of the plan: do it\nDo this step alone, and say what came of it when it is done.\n"
+    "assistant: all done\n";
+
+static WEFT_SUSPENDS int log_has(struct place *p, const struct wr_started *s, const char *want, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf log = WB_BUF(1u << 20);
+    TRY(rig_well_formed(p->inner, &rig_owner, s->thread, err));
+    TRY(rig_history(&p->rig, s->thread, &log, err));
+    if (wb_str_find(wb_buf_str(&log), wb_cstr(want), 0) != SIZE_MAX)
+        return 0;
+    printf("# the log:\n%.*s", UPP_FMT(wb_buf_str(&log)));
+    return upp_fail(err, UPP_EBUG, "the log says something else");
+}
+
+static WEFT_SUSPENDS int at_the_same_time(struct place *p, struct upp_err *err)
+{
+    struct heard     *h = p->hooks.arg;
+    struct wr_started s;
+    uint64_t          began = wb_mono_ms();
+    TRY(place_start(p, &s, err));
+    int r = heard_end(p, &s, WM_COMPLETED, err);
+    TRY(heard_is(h, two_and_one, err));
+    TRY(r);
+    FAIL_UNLESS(wb_mono_ms() - began >= 1000 && wb_mono_ms() - began < 1500); /* each takes a second */
+    return p->no_store ? 0 : log_has(p, &s, in_the_log, err);
+}
+
+/* covers: UAP-5.4b */
+TEST(plan_wave_takes_as_long_as_one_step)
+{
+    for (int i = 0; i < 2; i++) {
+        WB_CLEANUP(heard_done) struct heard h = {.plan = true};
+        PLAYS(.script = TWO_AND_ONE, .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = at_the_same_time,
+              .no_store = i);
+    }
+}
+
+/* At most so many: three steps of a second each, two at a time. */
+static WEFT_SUSPENDS int two_at_a_time(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    uint64_t          began = wb_mono_ms();
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    FAIL_UNLESS(wb_mono_ms() - began >= 2000 && wb_mono_ms() - began < 2500);
+    return 0;
+}
+
+TEST(plan_wave_has_a_limit)
+{
+    const struct weft_strategy two = weft_plan(.max_parallel = 2);
+    PLAYS(.script =
+              SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON("a", CALL("a1", "slow")) "," ON(
+                  "b",
+                  CALL("b1",
+                       "slow")) "," ON("c",
+                                       CALL("c1",
+                                            "slow")) "," AFTER("slow",
+                                                               TEXT("so")) "," AFTER("slow",
+                                                                                     TEXT("so")) "," AFTER("slow",
+                                                                                                           TEXT("so"))),
+          .strategy = &two, .act = two_at_a_time);
+}
+
+/* ---- Readers -------------------------------------------------------------------------------------------------------
+ */
+
+/* What a reader that looks on sees is what a later one reads, and the step shows whole when it is adopted. */
+static WEFT_SUSPENDS int read_twice(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf live = WB_BUF(1u << 20), later = WB_BUF(1u << 20);
+    struct wr_started                     s;
+    TRY(place_start(p, &s, err));
+    TRY(rig_read(&p->rig, s.run, &live, err));
+    TRY(rig_read(&p->rig, s.run, &later, err));
+    FAIL_UNLESS(wb_str_eq(wb_buf_str(&live), wb_buf_str(&later)));
+    FAIL_UNLESS(wb_str_find(wb_buf_str(&live), UPP_STR("> s1 tool slow started"), 0) != SIZE_MAX);
+    FAIL_UNLESS(wb_str_find(wb_buf_str(&live), UPP_STR(" s2 tool slow done \"slowly\""), 0) != SIZE_MAX);
+    size_t n = 0;
+    TRY(place_restart(p, &n, err)); /* from the store alone */
+    wb_buf_clear(&later);
+    TRY(rig_read(&p->rig, s.run, &later, err));
+    FAIL_UNLESS(wb_str_eq(wb_buf_str(&live), wb_buf_str(&later)));
+    return 0;
+}
+
+TEST(plan_wave_is_read_the_same_later)
+{
+    PLAYS(.script = TWO_AND_ONE, .strategy = &weft_strategy_plan, .act = read_twice);
+}
+
+/* ---- Waiting, failing, cancelling
+ * ------------------------------------------------------------------------------------ */
+
+static WEFT_SUSPENDS int both_wait(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct heard                             *h = p->hooks.arg;
+    struct wr_started                         s;
+    struct wr_look                            look;
+    uint8_t                                   status;
+    size_t                                    n;
+    TRY(place_start(p, &s, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    TRY(wr_get(p->rig.engine, &rig_owner, s.run, &a, &look, err));
+    FAIL_UNLESS(look.n_pending == 2);
+    TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                  &(struct wr_answer){.call = UPP_STR("b1"), .result = UPP_STR("\"blue\"")}, 1, err));
+    TRY(place_restart(p, &n, err));
+    TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                  &(struct wr_answer){.call = UPP_STR("a1"), .result = UPP_STR("\"red\"")}, 1, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(log_has(p, &s,
+                "assistant: pick={}\ntool: pick=\"red\"\nassistant: picked\n"
+                "user: Carry out step 'b' of the plan: do it\nDo this step alone, and say what came of it when it is "
+                "done.\nassistant: pick={}\ntool: pick=\"blue\"\nassistant: picked\n",
+                err));
+    return heard_ends(h,
+                      "stop 3 60\ncomplete: user assistant tool assistant assistant tool assistant; 50+10 in 5 "
+                      "cycles, 2 executions; picked\n",
+                      err);
+}
+
+TEST(plan_wave_waits_for_all_its_clients)
+{
+    WB_CLEANUP(heard_done) struct heard h = {0};
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "pick")) "," ON(
+                "b", CALL("b1", "pick")) "," AFTER("pick", TEXT("picked"))),
+          .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = both_wait);
+}
+
+static WEFT_SUSPENDS int one_fails(struct place *p, struct upp_err *err)
+{
+    struct heard     *h = p->hooks.arg;
+    struct wr_started s;
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    return heard_ends(
+        h,
+        "end 2: assistant tool; 10+2 in 1 cycles, 1 executions [a:failed b:in_progress c:pending] at a\nstop 2 24\n"
+        "end 3: assistant; 10+2 in 1 cycles, 0 executions [a:failed b:completed c:pending] at b\nstop 3 36\n"
+        "start 4 [a:failed b:completed c:pending]\n"
+        "end 4:; 10+2 in 1 cycles, 0 executions [b:completed d:pending]\nstop 4 48\n"
+        "start 5 [b:completed d:in_progress] at d\n"
+        "end 5: assistant; 10+2 in 1 cycles, 0 executions [b:completed d:completed] at d\nstop 5 60\n"
+        "complete: user assistant tool assistant assistant; 50+10 in 5 cycles, 1 executions; mended\n",
+        err);
+}
+
+/* covers: UAP-5.4c */
+TEST(plan_wave_with_a_step_that_fails)
+{
+    WB_CLEANUP(heard_done) struct heard h = {.plan = true};
+    PLAYS(.script = SCRIPT(
+              PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\"")) "," ON("a", CALL("a1", "fails")) "," ON(
+                  "b", TEXT("b is done")) "," PLAN(STEP("d", "\"b\"")) "," ON("d", TEXT("mended"))),
+          .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = one_fails);
+}
+
+static WEFT_SUSPENDS int canceled(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wr_started                         s;
+    struct wm_run                            *live;
+    struct wl_owner                          *owners;
+    uint8_t                                   status;
+    size_t                                    n;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(500, err));
+    TRY(p->inner->ops->live(p->inner, (struct wb_uuid){{0}}, 10, &a, &live, &owners, &n, err));
+    FAIL_UNLESS(n == 3);
+    TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_CANCELED);
+    TRY(p->inner->ops->live(p->inner, (struct wb_uuid){{0}}, 10, &a, &live, &owners, &n, err));
+    FAIL_UNLESS(n == 0);
+    return rig_well_formed(p->inner, &rig_owner, s.thread, err);
+}
+
+TEST(plan_wave_is_cancelled_with_its_run)
+{
+    PLAYS(.script = TWO_AND_ONE, .strategy = &weft_strategy_plan, .act = canceled);
+}
