@@ -1,12 +1,14 @@
 /* weft/agent.h — agents: a model with a system text, tools and a way to work (UAP 4, 8, 9, 12).
  *
+ *     const struct weft_tools tools = WEFT_TOOLS(UPP_TOOL(get_weather, "The weather of a city", "{city: string}"));
  *     struct weft_agent *weather;
  *     struct upp_turn *turn;
  *     if (weft_agent_new(rt, UPP_OPTS(weft_agent_opts,
  *             .model = upp_anthropic("claude-sonnet-4-20250514"),
  *             .system = "You know the weather.",
- *             .tools = WEFT_TOOLS(UPP_TOOL(get_weather, "The weather of a city", "{city: string}"))), &weather, &err) <
- * 0 || weft_agent_run(weather, UPP_STR("Tokyo?"), &turn, &err) < 0) return fprintf(stderr, "%s\n", err.msg), 1;
+ *             .tools = tools), &weather, &err) < 0 ||
+ *         weft_agent_run(weather, UPP_STR("Tokyo?"), &turn, &err) < 0)
+ *         return fprintf(stderr, "%s\n", err.msg), 1;
  *     puts(upp_turn_text(turn));
  *     upp_turn_free(turn);
  *
@@ -90,7 +92,9 @@ struct weft_handoff {
 /* ---- Agents --------------------------------------------------------------------------------------------- */
 
 /* Texts, tables and what they point to are borrowed until the agent is freed; the model's reference only for the call.
- * All but the model has a default. */
+ * (What WEFT_TOOLS, weft_react and the like make lives as long as the block that it is written in, and an `if` or a
+ * loop is one.) All but the model has a default. Tools, parameters and the agents below are looked at when the agent
+ * first runs: what is wrong with them is said then. An agent may stand below itself: the depth of runs has a limit. */
 struct weft_agent_opts {
     uint32_t                        size;
     struct upp_model_ref            model; /* or `use`; neither: that of whoever asks it */
@@ -114,7 +118,7 @@ struct weft_agent_opts {
 UPP_API int weft_agent_new(struct weft_runtime *rt, const struct weft_agent_opts *opts, struct weft_agent **ret,
                            struct upp_err *err) UPP_MUST_CHECK;
 
-/* All of an agent's options, with those that `changes` sets, and an id of its own. */
+/* All of an agent's options but its name, with those that `changes` (NULL: none) sets, and an id of its own. */
 UPP_API int weft_agent_derive(const struct weft_agent *from, const struct weft_agent_opts *changes,
                               struct weft_agent **ret, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -159,29 +163,35 @@ UPP_API int weft_agent_to_tool(struct weft_agent *a, const struct weft_to_tool *
 
 /* ---- Running -------------------------------------------------------------------------------------------- */
 
-/* The turn is the caller's (upp_turn_free). On failure it is the turn so far where something was said, else NULL. */
+/* The turn is the caller's (upp_turn_free). On failure it is the turn so far where something was said, else NULL; also
+ * when the run comes to wait for a client or a person (-UPP_EWAIT): nobody can answer it here, and its open calls are
+ * in the turn. Of several new messages the last one is the input where it is a user's, and what stands before it is
+ * history: it is not in the turn. When the caller is cancelled (its fiber, or by in->wait) so is the run; nothing is
+ * left of it when the call returns. */
 UPP_API WEFT_SUSPENDS int weft_agent_run(struct weft_agent *a, struct upp_str text, struct upp_turn **ret,
                                          struct upp_err *err) UPP_MUST_CHECK;
 UPP_API WEFT_SUSPENDS int weft_agent_run_with(struct weft_agent *a, const struct upp_input *in, struct upp_turn **ret,
                                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* UAP 9.1: with the history of *thread, to which the turn is appended; *thread NULL: a new one, the caller's. */
+/* UAP 9.1: with the history of *thread, to which the turn is appended; *thread NULL: a new one, the caller's. On
+ * failure nothing is appended. One at a time for each thread. */
 UPP_API WEFT_SUSPENDS int weft_ask(struct weft_agent *a, struct upp_str text, struct upp_thread **thread,
                                    struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* UAP 9.2: on a thread of its own, which can be gone on with. */
-struct weft_query {
+/* UAP 9.2 (QueryResult): on a thread of its own, which can be gone on with. */
+struct weft_query_result {
     struct upp_turn   *turn; /* the newest */
     struct upp_thread *thread;
     struct weft_agent *agent;
 };
-UPP_API WEFT_SUSPENDS int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query **ret,
+UPP_API WEFT_SUSPENDS int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query_result **ret,
                                      struct upp_err *err) UPP_MUST_CHECK;
-/* A new result on the same thread; the older ones stay good. The thread lives as long as any of them. */
-UPP_API WEFT_SUSPENDS int weft_query_continue(struct weft_query *q, struct upp_str text, struct weft_query **ret,
-                                              struct upp_err *err) UPP_MUST_CHECK;
-UPP_API void              weft_query_free(struct weft_query *q); /* NULL is fine */
-UPP_API void              weft_query_freep(struct weft_query **q);
+/* A new result at the end of the same thread; the older ones stay good. The thread lives as long as any of them.
+ * -UPP_EBUSY: it is being answered. */
+UPP_API WEFT_SUSPENDS int weft_query_continue(struct weft_query_result *q, struct upp_str text,
+                                              struct weft_query_result **ret, struct upp_err *err) UPP_MUST_CHECK;
+UPP_API void              weft_query_free(struct weft_query_result *q); /* NULL is fine */
+UPP_API void              weft_query_freep(struct weft_query_result **q);
 
 /* ---- Streams -------------------------------------------------------------------------------------------- */
 
@@ -194,7 +204,7 @@ enum weft_event_type {
     WEFT_CHECKPOINT,  /* id */
     /* Beyond UAP: */
     WEFT_SYSTEM_EVENT,   /* name = its type, text = its data as JSON */
-    WEFT_ATTEMPT_VOID,   /* what was said since the last record is void and comes again */
+    WEFT_ATTEMPT_VOID,   /* what was said since the last record (text: its number) is void and comes again */
     WEFT_SUBAGENT_START, /* with opts.children, as the two below: text = what it is asked */
     WEFT_SUBAGENT_END,   /* text = its last words or error; is_error, usage */
 };
@@ -221,11 +231,13 @@ struct weft_stream_opts {
     bool     children; /* events of agents below it too */
 };
 
+/* Nothing happens before the first pull, with which the run starts; `in` is borrowed until close. The turn is the one
+ * that a run would give. */
 struct weft_stream;
 UPP_API int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const struct weft_stream_opts *opts,
                               struct weft_stream **ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* 1: *ret. 0: it is over. <0: it failed, and is over. */
+/* 1: *ret. 0: it is over. <0: it failed, and is over; after an abort that is -UPP_ECANCELED. */
 UPP_API WEFT_SUSPENDS int weft_stream_next(struct weft_stream *s, struct weft_event *ret,
                                            struct upp_err *err) UPP_MUST_CHECK;
 
@@ -237,7 +249,7 @@ UPP_API void               weft_stream_abort(struct weft_stream *s); /* from any
 UPP_API WEFT_SUSPENDS void weft_stream_close(struct weft_stream *s); /* NULL is fine; in the middle it aborts */
 UPP_API WEFT_SUSPENDS void weft_stream_closep(struct weft_stream **s);
 
-/* "step_start" ...; AgentStreamEvent JSON, freed by upp_text_free. */
+/* "step_start" ...; AgentStreamEvent JSON as docs/dialects/uap.md has it, freed by upp_text_free. */
 UPP_API const char *weft_event_name(uint8_t type);
 UPP_API int weft_event_to_json(const struct weft_event *ev, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -17,27 +17,20 @@ UPP_API int weft_global_init(const struct upp_hooks *hooks, struct upp_err *err)
 struct weft_runtime;
 
 struct weft_runtime_opts {
-    uint32_t    size;
-    const char *store;      /* "sqlite:PATH", "memory:"; NULL: none, runs live in memory and end with the process */
-    const char *durability; /* "sync" (NULL), "group", "async", "exit" */
-    uint32_t    max_depth;  /* of agents below agents; 0: 8 */
-    uint64_t    wait_ms;    /* until a run that waits for an answer expires; 0: 10 minutes; UINT64_MAX: never */
-
-    struct weft_loop *loop; /* instead of one of its own; it must outlive the runtime */
+    uint32_t          size;
+    uint32_t          max_depth; /* of agents below agents; 0: 8 */
+    struct weft_loop *loop;      /* instead of one of its own; it must outlive the runtime */
 };
 
-/* opts NULL: the defaults. No thread is started: the caller's drives the loop inside of calls. */
-UPP_API WEFT_SUSPENDS int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime **ret,
-                                            struct upp_err *err) UPP_MUST_CHECK;
+/* opts NULL: the defaults. No thread is started: the caller's drives the loop inside of calls. On a fiber of the loop a
+ * call blocks that fiber; on a fiber of another loop, or while another thread drives this one, it is refused. */
+UPP_API int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime **ret,
+                              struct upp_err *err) UPP_MUST_CHECK;
 
-/* Takes up what a store has that did not end. After the agents were made, before anything is run. *ret: how many. */
-UPP_API WEFT_SUSPENDS int weft_runtime_recover(struct weft_runtime *rt, size_t *ret,
-                                               struct upp_err *err) UPP_MUST_CHECK;
+/* Lets what runs on its loop (streams that are open, say) go on as far as it can without waiting. */
+UPP_API WEFT_SUSPENDS int weft_runtime_poll(struct weft_runtime *rt, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Lets runs that work in the background go on as far as they can without waiting. */
-UPP_API int weft_runtime_poll(struct weft_runtime *rt, struct upp_err *err) UPP_MUST_CHECK;
-
-/* Frees its agents too. Runs that have not ended go on at the next recover. NULL is fine. */
+/* Frees its agents too. No call of it is under way, and its streams are closed. NULL is fine. */
 UPP_API WEFT_SUSPENDS void weft_runtime_close(struct weft_runtime *rt);
 UPP_API WEFT_SUSPENDS void weft_runtime_closep(struct weft_runtime **rt);
 

@@ -17,6 +17,7 @@ struct wd_part {
     uint8_t  state;
     uint8_t  kind;  /* enum upp_part_kind */
     bool     shown; /* its beginning was sent */
+    bool     said;  /* and some of its text */
     uint32_t head, n_head;
 };
 

@@ -227,8 +227,6 @@ static int part_open(struct voice *v, const struct wm_event *ev, struct wd_out *
         whole_media(o, ev, ev->part, ev->part_kind, ev->media);
         return 0;
     }
-    if (ev->part_kind == UPP_PART_CALL)
-        whole_delta(o, ev, ev->part, UPP_PART_CALL, ev->call, ev->name, UPP_STR(""));
     if (!delta_type(ev->part_kind).p)
         return 0;
     /* What stands before the text of each of its deltas: written once, in the buffer at hand. */
@@ -245,10 +243,21 @@ static int delta(struct voice *v, const struct wm_event *ev, struct wd_out *o, s
     int             r = wd_open_find(&v->open, ev, &p, err);
     if (WB_UNLIKELY(r < 0 || !p->n_head))
         return r;
+    p->said = true;
     wd_frame_open(o, wd_open_head_of(&v->open, p));
     wj_write_str(&o->w, ev->text.p ? ev->text : UPP_STR(""));
     wd_frame_close(o, UPP_STR("}}}"));
     return 0;
+}
+
+/* A call without arguments is heard of, too: libupp's stream says it so. */
+static void silent_call(struct voice *v, const struct wd_part *p, struct wd_out *o)
+{
+    if (p->kind != UPP_PART_CALL || p->said || !p->n_head)
+        return;
+    wd_frame_open(o, wd_open_head_of(&v->open, p));
+    wj_write_str(&o->w, UPP_STR(""));
+    wd_frame_close(o, UPP_STR("}}}"));
 }
 
 static int part_close(struct voice *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
@@ -258,6 +267,7 @@ static int part_close(struct voice *v, const struct wm_event *ev, struct wd_out 
     if (r < 0)
         return r;
     p->state = WD_CLOSED;
+    silent_call(v, p, o);
     if (p->shown)
         upp_empty(o, ev, UPP_STR("content_block_stop"), ev->part);
     return 0;
@@ -343,8 +353,10 @@ static int message(struct uap *u, struct voice *v, const struct wm_event *ev, st
     for (size_t i = 0; i < WB_MAX(m->n_parts, v->open.parts.n); i++) {
         struct wd_part *p = wd_open_at(&v->open, i);
         if (p && p->shown) {
-            if (p->state == WD_OPEN)
-                upp_empty(o, ev, UPP_STR("content_block_stop"), i);
+            if (p->state != WD_OPEN)
+                continue;
+            silent_call(v, p, o);
+            upp_empty(o, ev, UPP_STR("content_block_stop"), i);
         } else if (i < m->n_parts)
             whole_part(o, ev, i, &m->parts[i]);
     }

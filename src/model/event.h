@@ -26,9 +26,9 @@ enum wm_event_kind {
     /* Of the strength of deltas. */
     WM_STEP_START,
     WM_MESSAGE_OPEN, /* id of the entry to come, role */
-    WM_PART_OPEN,    /* part, its kind; call and name of a call */
+    WM_PART_OPEN,    /* part, its kind; call and name of a call, as in the two below */
     WM_DELTA,        /* part, text */
-    WM_PART_CLOSE,   /* part */
+    WM_PART_CLOSE,   /* part, text = all of it */
 };
 
 static inline bool wm_is_record(uint8_t kind)
@@ -102,14 +102,16 @@ struct wm_event {
     struct upp_str   call, name;
     struct upp_str   text;          /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
     uint64_t         ms;            /* TOOL_ENDED: how long it took */
-    struct upp_usage usage;         /* MESSAGE, STEP_END; RUN that has ended: of the whole run */
+    struct upp_usage usage;         /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the
+                                     * whole run with all below it */
     const struct upp_media  *media; /* PART_OPEN of a medium, whole; NULL: it is seen only in its MESSAGE */
     const struct wm_entry   *entry; /* MESSAGE, SYSTEM; and TOOL message of a STEP_END: the results as shown, or NULL */
     const struct wm_pending *pending; /* RUN, waiting */
     size_t                   n_pending;
-    uint64_t                 last;       /* VOID: the number of the last record of the epoch before */
-    struct wb_uuid           child;      /* TOOL_STARTED of an agent tool: the child run ... */
-    uint64_t                 child_node; /* ... and the node it holds; 0: none */
+    uint64_t                 last; /* VOID: the number of the last record of the epoch before.
+                                    * TOOL_ENDED of an agent tool: how many calls of models it took */
+    struct wb_uuid child;          /* TOOL_STARTED of an agent tool: the child run ... */
+    uint64_t       child_node;     /* ... and the node it holds; 0: none */
 };
 
 /* Work that a run does beside other work begins and ends as a call without a name, of no message: `child` is the run

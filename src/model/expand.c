@@ -71,21 +71,22 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
         return r;
     size_t *at    = &x->offset[ev->part];
     ev->part_kind = p->kind;
+    ev->call      = p->id;
+    ev->name      = p->name;
     if (mark == WM_MARK_PART) {
         if (*at != UNOPENED)
             return does_not_fit(err, ev->part, "is opened twice");
         *at       = 1;
         ev->kind  = WM_PART_OPEN;
-        ev->call  = p->id;
-        ev->name  = p->name;
         ev->media = p->media;
         return 1;
     }
     if (*at == UNOPENED || *at == CLOSED)
         return does_not_fit(err, ev->part, "is not open");
     if (mark == WM_MARK_CLOSE) {
-        *at      = CLOSED;
         ev->kind = WM_PART_CLOSE;
+        ev->text = wb_str(p->text.p, *at - 1);
+        *at      = CLOSED;
         return 1;
     }
     if (p->kind == UPP_PART_RESULT || *at - 1 > p->text.n || bytes > p->text.n - (*at - 1))

@@ -27,7 +27,8 @@
  *          x arguments of a call (none)       j result of a tool, error of a run: JSON (none)
  *          m how long, ms (0)                 g usage: [input, output, cache read, cache write] (all 0)
  *          p what a run waits for (none)      i id of a checkpoint: 32 hex digits (all zero)
- *          l last record of a void (0)        h child run: 32 hex digits (all zero)   q its node (0)
+ *          l last record of a void, calls of models of a child that ended (0)
+ *          h child run: 32 hex digits (all zero)   q its node (0)
  * pending  c call  n name  a arguments: texts (none)               r run: 32 hex digits (all zero)
  *          y 1: an approval
  */

@@ -265,8 +265,10 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, c
     int             r    = wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
     if (r >= 0)
         r = open_message(&a, err);
-    if (r < 0)
+    if (r < 0) {
+        wr_open_free(run->engine, a.open);
         return r;
+    }
     if (used)
         a.end.usage = *used;
     a.end.data = a.open->entry.data   = wb_arena_dup(&run->memory, data);
@@ -417,7 +419,7 @@ static int make_request(struct asking *a, struct upp_err *err)
         return wb_arena_check(&run->memory, err);
     size_t offered = 0;
     for (size_t i = 0; i < n; i++)
-        if (wr_offers(run, &agent->tools[i]))
+        if (wr_offers(run, &agent->tools[i]) && wr_allowed(run, &agent->tools[i]))
             specs[offered++] = agent->tools[i].spec;
     a->request.tools      = specs;
     a->request.n_tools    = offered;

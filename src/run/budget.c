@@ -1,25 +1,32 @@
-/* run/budget.c — limits of a run and all below it: of its agent's rights, and of middleware.
+/* run/budget.c — limits of a run and all below it: of its agent's rights, of the tool that it is, and of middleware.
  *
- * Everything that is used is counted in the run that uses it and in all above it. A run that is over a limit of its own
- * or of one above it ends with what it has reached: it is completed, and its metadata says which limit it was.
+ * Everything that is used is counted in the run that uses it and, from that moment on, in all above it (`below`); what
+ * a child used moves to the state of its parent when it has ended. A run that is over a limit of its own or of one
+ * above it ends with what it has reached: it is completed, and its metadata says which limit it was.
  */
 #include "fiber/loop.h"
 #include "run/internal.h"
 
-static void add(struct upp_usage *to, const struct upp_usage *u)
-{
-    to->input += u->input;
-    to->output += u->output;
-    to->cache_read += u->cache_read;
-    to->cache_write += u->cache_write;
-}
-
 void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps)
 {
     for (struct wr_run *up = run->parent; up; up = up->parent) {
-        add(&up->below.usage, u);
+        wr_usage_add(&up->below.usage, u);
         up->below.steps += steps;
     }
+}
+
+static void take(uint64_t *from, uint64_t n)
+{
+    *from -= WB_MIN(*from, n);
+}
+
+void wr_used_up(struct wr_run *run, const struct upp_usage *u)
+{
+    struct upp_usage *below = &run->below.usage;
+    take(&below->input, u->input);
+    take(&below->output, u->output);
+    take(&below->cache_read, u->cache_read);
+    take(&below->cache_write, u->cache_write);
 }
 
 static uint64_t worked_ms(const struct wr_run *run)
@@ -45,7 +52,7 @@ static const char *over(const struct wr_run *run, const struct weft_budget *b, b
 {
     struct upp_usage u     = run->pub.state.usage;
     uint64_t         steps = (uint64_t)run->pub.state.step + run->below.steps;
-    add(&u, &run->below.usage);
+    wr_usage_add(&u, &run->below.usage);
     if (b->max_tokens && u.input + u.output > b->max_tokens)
         return "max_tokens";
     if (b->max_cost > 0 && cost(b, &u) > b->max_cost)
@@ -61,6 +68,8 @@ static const char *over(const struct wr_run *run, const struct weft_budget *b, b
 static const struct weft_budget *budget_of(const struct wr_run *run, size_t i)
 {
     const struct wr_agent_def *def = run->def;
+    if (run->given && i-- == 0)
+        return &run->given->budget;
     if (def && def->rights && i-- == 0)
         return &def->rights->budget;
     return def && def->around && i < def->around->n_budgets ? def->around->budgets[i] : NULL;
@@ -109,24 +118,9 @@ int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
     return r;
 }
 
-/* A run that was taken up: what children of the current step that have ended used, and what it used itself for those
- * above it. */
-int wr_used_restore(struct wr_run *run, struct upp_err *err)
+/* A run that was taken up: what it and its children that have ended used, for those above it. */
+void wr_used_restore(struct wr_run *run)
 {
-    struct wl_store *s = run->engine->store;
-    run->below         = run->below_before;
-    for (size_t i = 0; i < run->calls.n; i++) {
-        const struct wr_call *c = run->calls.p[i];
-        struct wm_run         row;
-        if (!c->child_node || c->state != WR_CALL_ENDED)
-            continue;
-        int r = s->ops->run(s, &run->tree->owner, c->child, &run->memory, &row, err);
-        if (r < 0 && r != -UPP_ENOTFOUND)
-            return r;
-        if (r >= 0)
-            add(&run->below.usage, &row.usage);
-    }
-    wr_used(run, &run->pub.state.usage, run->pub.state.step);
-    wr_used(run, &run->below.usage, run->below.steps);
-    return 0;
+    run->below = run->below_before;
+    wr_used(run, &run->pub.state.usage, run->pub.state.step + run->below.steps);
 }

@@ -5,6 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/log.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
@@ -18,14 +19,24 @@ int wr_child_mint(struct wr_call *call, struct upp_err *err)
     return r;
 }
 
-/* What the child is asked: the member `task` where it is a text, else all arguments. */
-static struct upp_str task_of(struct wr_run *parent, struct upp_str arguments)
+/* What the child is asked: the member `task` where it is a text, else all arguments as compact JSON. */
+static int task_of(struct wr_run *parent, struct upp_str arguments, struct upp_str *ret, struct upp_err *err)
 {
-    yyjson_val *v, *task;
-    if (wj_read(&parent->memory, arguments, NULL, &v, NULL) >= 0 && (task = yyjson_obj_get(v, "task")) &&
-        yyjson_is_str(task))
-        return wj_text(task);
-    return arguments;
+    yyjson_val *v = NULL, *task;
+    *ret          = arguments;
+    if (wj_read(&parent->memory, arguments, NULL, &v, NULL) < 0)
+        return wb_arena_check(&parent->memory, err); /* the call was looked at: it is empty */
+    task = yyjson_obj_get(v, "task");
+    if (task && yyjson_is_str(task)) {
+        *ret = wj_text(task);
+        return 0;
+    }
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
+    int                                   r = wj_write(v, &b, err);
+    if (r < 0)
+        return r;
+    *ret = wb_arena_dup(&parent->memory, wb_buf_str(&b));
+    return wb_arena_check(&parent->memory, err);
 }
 
 static int draft_begin(struct wr_run *child, struct upp_str task, struct upp_err *err)
@@ -70,8 +81,10 @@ static struct wm_run child_row(const struct wr_run *parent, const struct wr_call
 }
 
 /* C1 of a child, with a thread and a tree of its own. */
-static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, struct upp_str task, struct upp_err *err)
+static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, struct upp_str arguments,
+                               struct upp_err *err)
 {
+    struct upp_str   task;
     struct wl_thread thread = {.id         = child->row.id,
                                .tree       = child->row.id,
                                .parent     = parent->row.thread,
@@ -86,7 +99,9 @@ static WEFT_SUSPENDS int begin(struct wr_run *parent, struct wr_run *child, stru
                                {.kind = WL_ADD_NODE, .node = &node},
                                {.kind = WL_ADD_RUN, .run = &child->row},
                                {.kind = WL_HOLD_NODE, .hold = {node.key, {{0}}, child->row.id}}};
-    int              r      = draft_begin(child, task, err);
+    int              r      = task_of(parent, arguments, &task, err);
+    if (r >= 0)
+        r = draft_begin(child, task, err);
     wb_crashpoint("child.before");
     if (r >= 0)
         r = wr_flush(child, &WR_MORE_OF(made), err);
@@ -116,31 +131,52 @@ int wr_child_go_on(struct wr_run *child, struct upp_err *err)
     return r;
 }
 
-/* The last thing it said, or why it failed. */
+/* The text of its turn, or why it failed. */
 static int last_words(const struct wr_run *child, int result, const struct upp_err *why, struct upp_value *ret,
                       struct upp_err *err)
 {
     if (result < 0) {
         upp_value_error(ret);
-        return upp_value_text(ret, wb_cstr(why->msg), err);
+        return upp_value_text(ret, wb_cstr(why->msg[0] ? why->msg : upp_code_text(result)), err);
     }
-    if (child->turn) /* middleware may have replaced it */
+    if (child->turn) /* hooks or middleware may have made another one of it */
         return upp_value_text(ret, wb_cstr(upp_turn_text(child->turn)), err);
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
     struct upp_str                            text = UPP_STR("");
-    for (size_t i = child->path.n; i-- > 0;)
-        if (child->path.p[i]->role == UPP_ROLE_ASSISTANT) {
-            text = wm_message_text(&a, child->path.p[i]);
+    for (size_t i = child->mine.n; i-- > 0;)
+        if (child->mine.p[i]->role == UPP_ROLE_ASSISTANT) {
+            text = wm_message_text(&a, child->mine.p[i]);
             break;
         }
-    return upp_value_text(ret, text, err);
+    int r = wb_arena_check(&a, err);
+    return r < 0 ? r : upp_value_text(ret, text, err);
 }
 
-static int had_ended(const struct wr_run *child, struct upp_err *why)
+/* It ended in another life: what its row says of it. */
+static int had_ended(struct wr_run *child, struct upp_err *why)
 {
+    yyjson_val *v = NULL, *message = NULL;
     if (child->row.status == WM_COMPLETED)
         return 0;
+    if (child->row.error.n && wj_read(&child->memory, child->row.error, NULL, &v, NULL) >= 0)
+        message = yyjson_obj_get(v, "message");
+    if (message && yyjson_is_str(message))
+        return upp_fail(why, UPP_EPROVIDER, "%.*s", UPP_FMT(wj_text(message)));
     return upp_fail(why, UPP_EPROVIDER, "the agent '%.*s' did not come to an end", UPP_FMT(child->row.agent));
+}
+
+/* What it used, for the record of the call's end. */
+int wr_child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child, struct upp_err *err)
+{
+    if (call->cycles || !child->cycles.n || !wm_status_ended(child->row.status))
+        return 0;
+    struct upp_usage *copy = wb_new_n(&parent->memory, struct upp_usage, child->cycles.n);
+    if (!copy)
+        return wb_arena_check(&parent->memory, err);
+    memcpy(copy, child->cycles.p, child->cycles.n * sizeof *copy);
+    call->cycles   = copy;
+    call->n_cycles = child->cycles.n;
+    return 0;
 }
 
 int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err)
@@ -156,12 +192,22 @@ int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct u
     return wb_arena_check(&parent->memory, err);
 }
 
-static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, struct upp_value *ret, struct upp_err *err)
+/* Its end is shielded from the deadline: a child that runs out of time ends too. */
+static WEFT_SUSPENDS int execute(struct wr_run *child, const struct wr_tool *tool, struct upp_err *err)
+{
+    if (!tool->timeout_ms)
+        return wr_execute(child, err);
+    WEFT_DEADLINE(tool->timeout_ms);
+    return wr_execute(child, err);
+}
+
+static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, const struct wr_tool *tool,
+                              struct upp_value *ret, struct upp_err *err)
 {
     struct upp_err why = {0};
     if (wm_status_ended(child->row.status))
         return last_words(child, had_ended(child, &why), &why, ret, err);
-    int r = wr_execute(child, &why);
+    int r = execute(child, tool, &why);
     int f = wr_finish(child, r, &why, err);
     if (f < 0)
         return f;
@@ -184,11 +230,36 @@ static WEFT_SUSPENDS int find_row(struct wr_run *parent, struct wr_call *call, s
              : upp_fail(err, UPP_ENOTFOUND, "there is no store");
 }
 
+/* A parent that told its model of a failure and went on would leave a child behind that never ends. */
+static int left_behind(const struct wr_run *child, int r, struct upp_err *err)
+{
+    bool fine = r >= 0 || r == -UPP_EWAIT || r == -UPP_ECANCELED || r == -UPP_ESTORE;
+    if (fine || !child->engine->store || wm_status_ended(child->row.status))
+        return r;
+    return upp_wrap(err, -UPP_ESTORE, "the agent '%.*s' could not be ended", UPP_FMT(child->row.agent));
+}
+
+static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool,
+                                   struct wr_run *child, bool made, struct upp_str arguments, struct upp_value *ret,
+                                   struct upp_err *err)
+{
+    char ids[2][WB_UUID_TEXT + 1];
+    WB_LOG_CTX(WB_LS("child", wb_uuid_text(child->row.id, ids[0])),
+               WB_LS("parent", wb_uuid_text(parent->row.id, ids[1])), WB_LS("agent", child->row.agent),
+               WB_LS("call", call->id), WB_LU("depth", child->row.depth));
+    wb_log(WB_DEBUG, "an agent is asked by another");
+    int r = made ? wr_child_go_on(child, err) : begin(parent, child, arguments, err);
+    if (r >= 0)
+        r = work(parent, child, tool, ret, err);
+    wb_log(WB_DEBUG, "an agent that was asked by another has ended or waits", WB_LU("status", child->row.status),
+           WB_LU("input", child->pub.state.usage.input), WB_LU("output", child->pub.state.usage.output));
+    int kept = wr_child_spent(parent, call, child, err);
+    return r >= 0 && kept < 0 ? kept : left_behind(child, r, err);
+}
+
 int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool, struct upp_str arguments,
              struct upp_value *ret, struct upp_err *err)
 {
-    if (parent->row.depth + 1u > parent->engine->opts.max_depth)
-        return upp_fail(err, UPP_ELIMIT, "agents ask agents more than %u deep", parent->engine->opts.max_depth);
     struct wm_run row;
     int           r    = find_row(parent, call, &row, err);
     bool          made = r >= 0;
@@ -198,9 +269,13 @@ int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *
         row = child_row(parent, call, tool);
     WB_CLEANUP(wr_run_freep) struct wr_run *child = NULL;
     r                                             = wr_run_new(parent->engine, parent->tree, parent, &row, &child, err);
-    if (r >= 0)
-        r = made ? wr_child_go_on(child, err) : begin(parent, child, task_of(parent, arguments), err);
-    return r < 0 ? r : work(parent, child, ret, err);
+    if (r < 0)
+        return r;
+    child->given               = tool->rights;
+    struct wb_log_ctx *parents = wb_log_ctx_swap(NULL); /* a line names one parent and one child */
+    r                          = run_child(parent, call, tool, child, made, arguments, ret, err);
+    (void)wb_log_ctx_swap(parents);
+    return r;
 }
 
 static WEFT_SUSPENDS int end_child(struct wr_run *parent, struct wr_call *call, int result, const struct upp_err *why,
@@ -208,7 +283,7 @@ static WEFT_SUSPENDS int end_child(struct wr_run *parent, struct wr_call *call, 
 {
     struct wm_run row;
     int           r = find_row(parent, call, &row, err);
-    if (r == -UPP_ENOTFOUND || (r >= 0 && wm_status_ended(row.status)))
+    if (r == -UPP_ENOTFOUND || (r >= 0 && call->cycles && wm_status_ended(row.status)))
         return 0;
     if (r < 0)
         return r;
@@ -216,7 +291,9 @@ static WEFT_SUSPENDS int end_child(struct wr_run *parent, struct wr_call *call, 
     r                                             = wr_run_new(parent->engine, parent->tree, parent, &row, &child, err);
     if (r >= 0)
         r = wr_load(child, err);
-    return r < 0 ? r : wr_finish(child, result, why, err);
+    if (r >= 0 && !wm_status_ended(row.status))
+        r = wr_finish(child, result, why, err);
+    return r < 0 ? r : wr_child_spent(parent, call, child, err);
 }
 
 int wr_children_end(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)

@@ -437,10 +437,12 @@ static WEFT_SUSPENDS int answer_child(struct answering *a, struct wb_uuid id, st
         return r;
     if (wm_status_ended(row.status)) /* the end of the tree had begun when the process died */
         return upp_fail(err, UPP_EINVALID, "the agent that waited for it has ended");
-    WB_CLEANUP(wr_run_freep) struct wr_run *run = NULL;
-    r                                           = wr_run_new(root->engine, root->tree, root, &row, &run, err);
+    WB_CLEANUP(wr_run_freep) struct wr_run *run    = NULL;
+    struct wr_below                         counts = root->below; /* it is counted when it goes on */
+    r                                              = wr_run_new(root->engine, root->tree, root, &row, &run, err);
     if (r >= 0)
         r = wr_load(run, err);
+    root->below = counts;
     for (size_t i = 0; r >= 0 && i < root->pending.n; i++) {
         const struct wm_pending *p      = &root->pending.p[i];
         const struct wr_answer  *answer = wb_uuid_eq(p->run, id) ? answer_for(a, p) : NULL;

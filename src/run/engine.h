@@ -14,6 +14,7 @@
 
 #include "log/log.h"
 
+struct wb_buf;
 struct wr_engine;
 
 struct wr_engine_opts {
@@ -80,7 +81,8 @@ WEFT_SUSPENDS int wr_start(struct wr_engine *e, const struct wr_start *what, str
 /* Waits for the run: what it came to, and its turn, which is the caller's from then on; NULL: nothing was said.
  * -UPP_EWAIT: it waits for an answer from outside. -UPP_ECANCELED with a turn: it was cancelled. */
 WEFT_SUSPENDS int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
-void              wr_leave(struct wr_tree *t); /* NULL is fine */
+bool wr_over(const struct wr_tree *t); /* wr_join need not wait: what it says is the run's, not the wait's */
+void wr_leave(struct wr_tree *t);      /* NULL is fine */
 
 /* ---- Looking, cancelling, answering ---------------------------------------------------------------------- */
 
@@ -141,6 +143,13 @@ WEFT_SUSPENDS int wr_reader_try(struct wr_reader *r, bool to_wait, struct wm_eve
                                 void *arg, struct upp_err *err) UPP_MUST_CHECK;
 
 bool wr_reader_skips(const struct wr_reader *r, const struct wm_event *ev);
+
+/* ---- Who called whom ---------------------------------------------------------------------------------------- */
+
+/* The tree of calls below a run, as one JSON object (docs/runs.md): each run with its ids, its parent's, what it was
+ * asked, when, how it ended, and what it used itself and with all below it. -UPP_ENOTFOUND, -UPP_ELIMIT: too many. */
+WEFT_SUSPENDS int wr_trace(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, struct wb_buf *out,
+                           struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Numbers ------------------------------------------------------------------------------------------------ */
 

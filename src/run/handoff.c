@@ -84,6 +84,17 @@ static bool speaks_of(struct upp_str text, struct upp_str name)
     return false;
 }
 
+/* A name that is spoken does no more than a call of the tool would. */
+static bool may_pass(const struct wr_run *run, struct upp_str to)
+{
+    for (size_t i = 0; i < run->def->n_tools; i++) {
+        const struct wr_tool *t = &run->def->tools[i];
+        if (t->kind == WR_TOOL_HANDOFF && wb_str_eq(t->agent, to))
+            return wr_offers(run, t) && wr_allowed(run, t);
+    }
+    return true;
+}
+
 /* The last answer names somebody who listens. */
 static int by_mention(struct wr_run *run, struct upp_err *err)
 {
@@ -93,7 +104,7 @@ static int by_mention(struct wr_run *run, struct upp_err *err)
     for (size_t i = 0; i < run->def->n_handoffs; i++) {
         const struct wr_handoff *h = &run->def->handoffs[i];
         for (const struct upp_part *p = NULL; h->on_mention && (p = upp_part_next(m, p, 1u << UPP_PART_TEXT));)
-            if (speaks_of(p->text, h->title))
+            if (speaks_of(p->text, h->title) && may_pass(run, h->agent))
                 return want(run, h->agent, UPP_STR("explicit_mention"), h->prompt, err);
     }
     return 0;
@@ -178,7 +189,8 @@ static WEFT_SUSPENDS int pass_on(struct wr_run *run, struct upp_err *err)
     run->pub.state.own  = (struct upp_str){0};
     run->pub.state.plan = (struct upp_str){0};
     run->request        = (struct upp_str){0}; /* the other agent has middleware of its own */
-    run->becomes        = p.to;                /* in the state of this row, though the row is still the first agent's */
+    run->slot           = NULL;
+    run->becomes        = p.to; /* in the state of this row, though the row is still the first agent's */
     run->handoffs++;
     run->draft.state = true;
     wb_crashpoint("handoff.before");

@@ -188,6 +188,9 @@ struct wr_call {
     struct upp_str result;
     struct wb_uuid child;
     uint64_t       child_node;
+
+    const struct upp_usage *cycles; /* of a child that has ended: what it and all below it used, call by call */
+    size_t                  n_cycles;
 };
 
 /* The row that is not committed yet. Texts live in the run's memory. */
@@ -248,6 +251,7 @@ struct wr_run {
     const struct wr_agent_def *def;    /* NULL: there is no such agent any more */
     const struct upp_model    *model;  /* its own, or that of its parent; NULL: neither has one */
     struct upp_str             params; /* that go with it */
+    const struct weft_rights  *given;  /* by the tool of its parent that it is; NULL: nothing less than its parent's */
 
     struct wm_run             row;
     struct wr_faces          *face;
@@ -258,6 +262,7 @@ struct wr_run {
     unsigned                  voids;      /* since the last message: attempts that were lost */
     uint32_t                  attempt;    /* at the current index */
     struct upp_usage          step_usage;
+    uint32_t                  step_below;  /* calls of models by children of the step that the journal has */
     struct wr_mark            step_from;   /* what belonged to the steps before the current one */
     size_t                    n_history;   /* of the path: what came before the input */
     struct upp_str            data;        /* the structured answer; no text: none */
@@ -272,7 +277,7 @@ struct wr_run {
     const struct upp_message *told;         /* in the place of the input; NULL: the user's own */
     uint32_t                  input_place;  /* of the log's path: the input */
     unsigned                  asking;       /* messages under way: what is to be an entry comes after them */
-    struct wr_below           below;        /* used by its children and theirs, up to now ... */
+    struct wr_below           below; /* steps of all runs below it, and what those that have not ended used ... */
     struct wr_below           below_before; /* ... and in steps that have ended */
     uint64_t                  worked_ms;    /* before it was taken up */
     uint64_t                  began_ns;     /* by the loop's clock: it works since; 0: it does not */
@@ -382,9 +387,14 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
 
 /* ---- Turns ---------------------------------------------------------------------------------------------- */
 
-int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
-int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
-int wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+int  wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+void wr_usage_add(struct upp_usage *to, const struct upp_usage *u);
+
+/* With the record of the end of a call that was a child: what it used is the run's too from here on. */
+int wr_spent(struct wr_run *run, const struct wr_call *call, struct wm_event *ended,
+             struct upp_err *err) UPP_MUST_CHECK;
 
 /* Executions of a run that was taken up, as its records have them. */
 WEFT_SUSPENDS int wr_executions_read(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
@@ -453,7 +463,9 @@ int wr_context_restore(struct wr_run *run, const struct wl_line *lines, size_t n
 
 /* Adds what a run has used to all above it. */
 void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps);
-int  wr_used_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+void wr_used_restore(struct wr_run *run);
+/* A child has ended: what it used is in the run's own state from now on. */
+void wr_used_up(struct wr_run *run, const struct upp_usage *u);
 
 /* 1: it is over a limit of its own or of one above it; its metadata says so. `goes_on`: it wants one more step. */
 int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err) UPP_MUST_CHECK;
@@ -520,9 +532,24 @@ int               wr_child_mint(struct wr_call *call, struct upp_err *err) UPP_M
 WEFT_SUSPENDS int wr_child_go_on(struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
 int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Takes note of what a child that has ended used, for wr_spent. */
+int wr_child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child,
+                   struct upp_err *err) UPP_MUST_CHECK;
+
 /* Ends the children of open calls, before their parent is ended by a cancel. */
 WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct upp_err *why,
                                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Rights -------------------------------------------------------------------------------------------------- */
+
+/* Is it in no list of what is denied, and in each list of what is allowed, from here to the root? */
+bool wr_allowed(const struct wr_run *run, const struct wr_tool *tool);
+
+/* May the model have this call made? -UPP_EREFUSED: not allowed. -UPP_ELIMIT: too deep. */
+int wr_may_call(const struct wr_run *run, const struct wr_tool *tool, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Asks the handlers of this run and of all above it, the nearest first: 1, 0, WEFT_PENDING (nobody said no), <0. */
+WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Engine -------------------------------------------------------------------------------------------------- */
 

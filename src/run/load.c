@@ -19,7 +19,8 @@ static struct wr_run *take_run(struct wr_engine *e)
     return run;
 }
 
-/* The definition now in force. An agent without a model has that of whoever asks it, with what belongs to that. */
+/* The definition now in force. An agent without a model has that of whoever asks it. Params are an agent's own; in a
+ * configuration they belong to the model, and go with it. */
 static void define(struct wr_run *run, const struct wr_agent_def *def)
 {
     run->def = def;
@@ -27,7 +28,7 @@ static void define(struct wr_run *run, const struct wr_agent_def *def)
         return;
     bool own           = def->model || !run->parent;
     run->model         = own ? def->model : run->parent->model;
-    run->params        = own ? def->params : run->parent->params;
+    run->params        = own || def->agent ? def->params : run->parent->params;
     run->pub.agent     = def->agent;
     run->pub.opts      = def->strategy->opts;
     run->pub.hooks     = def->hooks;
@@ -215,7 +216,9 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             c->outcome = ev->outcome;
             c->result  = ev->text;
             c->ms      = ev->ms;
-            c->order   = run->n_ended++;
+            wr_usage_add(&run->step_usage, &ev->usage);
+            run->step_below += (uint32_t)ev->last;
+            c->order = run->n_ended++;
         }
         return 0;
     case WM_VOID:
@@ -256,10 +259,7 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
             said->reply.usage = row->records[i].usage;
             said->reply.stop  = row->records[i].stop;
         }
-    run->step_usage.input += said->reply.usage.input;
-    run->step_usage.output += said->reply.usage.output;
-    run->step_usage.cache_read += said->reply.usage.cache_read;
-    run->step_usage.cache_write += said->reply.usage.cache_write;
+    wr_usage_add(&run->step_usage, &said->reply.usage);
     run->voids = 0;
     return 0;
 }
@@ -357,19 +357,15 @@ static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, str
     return 0;
 }
 
-/* What was said after the state was written is not counted in it. */
+/* What was said after the state was written is not counted in it, nor what children used that ended since. */
 static void count_said(struct wr_run *run, const struct wm_row *row)
 {
-    struct upp_usage *u = &run->pub.state.usage;
     for (size_t i = 0; i < row->n_records; i++) {
         const struct wm_event *ev = &row->records[i];
-        if (ev->kind != WM_MESSAGE)
+        if (ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED)
             continue;
-        u->input += ev->usage.input;
-        u->output += ev->usage.output;
-        u->cache_read += ev->usage.cache_read;
-        u->cache_write += ev->usage.cache_write;
-        run->pub.state.cycles++;
+        wr_usage_add(&run->pub.state.usage, &ev->usage);
+        run->pub.state.cycles += ev->kind == WM_MESSAGE ? 1 : (uint32_t)ev->last;
     }
 }
 
@@ -396,7 +392,7 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 
 /* ---- The path -------------------------------------------------------------------------------------------- */
 
-/* Does an entry go to the model of this run? Scaffolding is its own, and in a branch also that of the run it is of. */
+/* Does an entry go to the model of this run? */
 static bool on_path(const struct wr_run *run, const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
@@ -439,6 +435,8 @@ static int load_line(struct wr_run *run, const struct wl_line *line, size_t plac
         return 0;
     if (mine && line->entry.audience == WM_AUDIENCE_ALL)
         r = wr_mine_note(run, m, err);
+    if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first one has the input */
+        run->step_from.messages = run->mine.n;
     if (r >= 0)
         r = wr_as_seen(run, m, line->entry.who, &seen, err);
     if (r >= 0)
@@ -473,8 +471,6 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
         if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
             run->input_place = WB_MIN(run->input_place, (uint32_t)i);
         r = load_line(run, line, i, err);
-        if (wb_uuid_eq(line->run, run->row.id) && run->pub.state.step && line->entry.step <= run->pub.state.step)
-            run->step_from.messages = run->mine.n; /* the first step has the input */
         if (r < 0)
             return r;
     }
@@ -488,10 +484,10 @@ int wr_load(struct wr_run *run, struct upp_err *err)
     int r = load_journal(run, err);
     if (r >= 0)
         r = load_path(run, err);
-    if (r >= 0)
-        r = wr_used_restore(run, err);
-    if (r >= 0)
+    if (r >= 0) {
+        wr_used_restore(run);
         r = wr_turn_restore(run, err);
+    }
     return r < 0 ? r : wr_executions_read(run, err);
 }
 

@@ -18,8 +18,8 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
     wr_observe(run);
     run->pub.state.step++;
     wr_used(run, &(struct upp_usage){0}, 1);
-    run->below_before = run->below;
-    run->draft.state  = true;
+    run->below_before.steps = run->below.steps;
+    run->draft.state        = true;
     run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
     run->step_open = run->step_dirty = false;
     run->step_usage                  = (struct upp_usage){0};

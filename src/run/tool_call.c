@@ -91,7 +91,8 @@ static int end_call(struct wr_job *j, uint8_t outcome, struct upp_str json, stru
     c->result   = json;
     j->ready    = false;
     j->round->left--;
-    return wr_call_count(j, err);
+    int r = wr_spent(run, c, ev, err);
+    return r < 0 ? r : wr_call_count(j, err);
 }
 
 static int end_text(struct wr_job *j, uint8_t outcome, struct upp_str text, struct upp_err *err)
@@ -180,17 +181,15 @@ static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
     return r < 0 ? end_failed(j, WM_ERROR, &why, err) : refused(j, WM_ERROR, "Tool execution skipped", err);
 }
 
-/* Do the arguments fit? The model gets every reason. */
-static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
+/* Why the arguments do not fit: the model gets every reason. A report is too large for a fiber's frame. */
+static WEFT_SUSPENDS int tell_why(struct wr_job *j, struct upp_err *err)
 {
-    struct wr_run           *run = j->round->run;
-    struct upp_schema_report report;
-    struct upp_err           why = {0};
-    if (!j->tool->schema)
-        return 0;
-    int r = upp_schema_check(j->tool->schema, j->doing.call.pub.arguments, NULL, &report, &why);
-    if (r == 0)
-        return 0;
+    struct wr_run            *run    = j->round->run;
+    struct upp_schema_report *report = wb_new(&run->memory, struct upp_schema_report);
+    struct upp_err            why    = {0};
+    if (!report)
+        return wb_arena_check(&run->memory, err);
+    int r = upp_schema_check(j->tool->schema, j->doing.call.pub.arguments, NULL, report, &why);
     if (r == -UPP_ENOMEM) {
         if (err)
             *err = why;
@@ -198,11 +197,16 @@ static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
     }
     if (r < 0)
         return end_failed(j, WM_INVALID, &why, err);
-    (void)upp_fail(&why, UPP_EINVALID, "the arguments do not fit: %s", report.text);
-    struct upp_str text = wb_arena_printf(&run->memory, "the arguments do not fit:\n%s", report.text);
-    if (!text.p)
-        return wb_arena_check(&run->memory, err);
-    return end_told(j, WM_INVALID, text, &why, err);
+    (void)upp_fail(&why, UPP_EINVALID, "the arguments do not fit: %s", report->text);
+    struct upp_str text = wb_arena_printf(&run->memory, "the arguments do not fit:\n%s", report->text);
+    return text.p ? end_told(j, WM_INVALID, text, &why, err) : wb_arena_check(&run->memory, err);
+}
+
+static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
+{
+    if (!j->tool->schema || upp_schema_check(j->tool->schema, j->doing.call.pub.arguments, NULL, NULL, NULL) == 0)
+        return 0;
+    return tell_why(j, err);
 }
 
 static bool has_yes(const struct wr_run *run, struct upp_str call)
@@ -239,8 +243,12 @@ static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
     int r = j->tool->base.approval ? j->tool->base.approval(c, &why) : 1;
     if (r < 0)
         return end_failed(j, WM_ERROR, &why, err);
-    if (r == 0)
+    int all = r ? wr_approve(j->round->run, c, &why) : 0; /* of the run, and of those that asked for it */
+    if (all < 0)
+        return end_failed(j, WM_ERROR, &why, err);
+    if (all == 0)
         return end_text(j, WM_DENIED, UPP_STR("Tool execution denied by approval handler"), err);
+    r = WB_MAX(r, all);
     return r == WEFT_PENDING || j->tool->approval ? pend(j, true, err) : 0;
 }
 
@@ -329,6 +337,13 @@ static WEFT_SUSPENDS int ask_around(struct wr_job *j, struct upp_err *err)
     return r;
 }
 
+/* Not inlined: an error and a report of the schema are too large for one frame. */
+static WEFT_SUSPENDS __attribute__((noinline)) int check_rights(struct wr_job *j, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    return wr_may_call(j->round->run, j->tool, &why) < 0 ? end_failed(j, WM_ERROR, &why, err) : 0;
+}
+
 int wr_call_prepare(struct wr_job *j, struct upp_err *err)
 {
     struct wr_run *run = j->round->run;
@@ -343,6 +358,9 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
         return r;
     if (j->call->state == WR_CALL_STARTED)
         return take_up(j, err);
+    r = check_rights(j, err);
+    if (r < 0 || j->call->state == WR_CALL_ENDED)
+        return r;
     if (!upp__arguments_ok(j->part->text))
         return refused(j, WM_INVALID, no_object, err);
     r = ask_around(j, err);

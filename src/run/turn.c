@@ -75,7 +75,7 @@ int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct u
     return 0;
 }
 
-static void add_usage(struct upp_usage *to, const struct upp_usage *u)
+void wr_usage_add(struct upp_usage *to, const struct upp_usage *u)
 {
     to->input += u->input;
     to->output += u->output;
@@ -83,14 +83,33 @@ static void add_usage(struct upp_usage *to, const struct upp_usage *u)
     to->cache_write += u->cache_write;
 }
 
-int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
+static int count_cycle(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
 {
-    add_usage(&run->step_usage, u);
-    add_usage(&run->pub.state.usage, u);
+    wr_usage_add(&run->step_usage, u);
+    wr_usage_add(&run->pub.state.usage, u);
     run->pub.state.cycles++;
-    wr_used(run, u, 0);
     if (!wb_vec_push(&run->cycles, *u, UINT32_MAX))
         return upp_fail(err, UPP_ENOMEM, "no memory for the usage of a call");
+    return 0;
+}
+
+int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
+{
+    wr_used(run, u, 0);
+    return count_cycle(run, u, err);
+}
+
+int wr_spent(struct wr_run *run, const struct wr_call *call, struct wm_event *ended, struct upp_err *err)
+{
+    ended->usage = (struct upp_usage){0};
+    ended->last  = call->n_cycles;
+    for (size_t i = 0; i < call->n_cycles; i++) {
+        wr_usage_add(&ended->usage, &call->cycles[i]);
+        wr_used_up(run, &call->cycles[i]);
+        int r = count_cycle(run, &call->cycles[i], err);
+        if (r < 0)
+            return r;
+    }
     return 0;
 }
 
@@ -112,12 +131,22 @@ static int restore_cycles(struct wr_run *run, struct upp_err *err)
                                       .output      = all->output - now->output,
                                       .cache_read  = all->cache_read - now->cache_read,
                                       .cache_write = all->cache_write - now->cache_write};
-    size_t                  n      = run->pub.state.cycles - WB_MIN(run->said.n, run->pub.state.cycles);
+    size_t                  step   = run->said.n + run->step_below; /* cycles of the current step */
+    size_t                  n      = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
+    struct upp_usage        rest   = *now; /* of it, what children used */
     bool                    ok     = true;
     for (size_t i = 0; i < n; i++)
         ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : before, UINT32_MAX);
-    for (size_t i = 0; i < run->said.n; i++)
-        ok = ok && wb_vec_push(&run->cycles, run->said.p[i]->reply.usage, UINT32_MAX);
+    for (size_t i = 0; i < run->said.n; i++) {
+        const struct upp_usage *u = &run->said.p[i]->reply.usage;
+        rest.input -= u->input;
+        rest.output -= u->output;
+        rest.cache_read -= u->cache_read;
+        rest.cache_write -= u->cache_write;
+        ok = ok && wb_vec_push(&run->cycles, *u, UINT32_MAX);
+    }
+    for (size_t i = 0; i < run->step_below; i++)
+        ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : rest, UINT32_MAX);
     run->step_from.cycles = n;
     return ok ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the usage of calls");
 }
@@ -171,7 +200,7 @@ int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn
     for (size_t i = 0; i < n; i++)
         list[i] = *run->mine.p[from.messages + i];
     for (size_t i = from.cycles; i < run->cycles.n; i++)
-        add_usage(&sum, &run->cycles.p[i]);
+        wr_usage_add(&sum, &run->cycles.p[i]);
     if (abort && (!n || list[n - 1].role != UPP_ROLE_ASSISTANT))
         list[n++] = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .interrupted = true};
     if (abort)
@@ -192,12 +221,17 @@ int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn
 
 /* ---- For whoever started the run -------------------------------------------------------------------------- */
 
+bool wr_over(const struct wr_tree *t)
+{
+    return t->outcome->told || !t->run;
+}
+
 int wr_join(struct wr_tree *t, struct upp_turn **ret, struct upp_err *err)
 {
     struct wr_outcome *o = t->outcome;
     int                r = 0;
     *ret                 = NULL;
-    while (r >= 0 && !o->told && t->run)
+    while (r >= 0 && !wr_over(t))
         r = weft_cond_wait(&t->changed, err);
     if (r < 0)
         return r;

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The examples, on the scripted model. usage: test_examples.sh SOURCE-ROOT ASK TOOLS   (TAP)
+# The examples, on the scripted model. usage: test_examples.sh SOURCE-ROOT ASK TOOLS AGENT STREAM QUERY   (TAP)
 set -u
-root=$1 ask=$2 tools=$3
+root=$1 ask=$2 tools=$3 agent=$4 stream=$5 query=$6
 . "$root/tests/support/tap.sh"
 unset UPP_MODEL
 check "ask answers" "$ask"
@@ -18,4 +18,18 @@ said "and is refused what needs approval" '^remember: "Tool execution denied"$'
 said "and answers" '^18 degrees in Tokyo'
 lines=$(wc -l <"$root/examples/ask.c")
 check "ask.c has fewer than 40 lines" test "$lines" -lt 40
+check "agent runs" "$agent"
+said "and answers" '^18 degrees in Tokyo\.$'
+check "agent takes a question" env UPP_MODEL=scripted:'{"echo":true}' "$agent" 'say this'
+said "and its echo comes back" '^say this$'
+refused "agent tells a provider that is none" env UPP_MODEL=nobody:x "$agent"
+said "by its name" 'nobody'
+check "stream shows steps" "$stream"
+said "with calls" '^\[step 1\] Let me look\. \(list_files\)$'
+said "and text" '^\[step 2\] There is one file\.$'
+said "and the sum" '^17 tokens$'
+check "query goes on" "$query"
+said "with an answer" '^Three functions\.$'
+said "and another" '^The second one\.$'
+said "on one thread" '^4 messages in thread'
 tap_end

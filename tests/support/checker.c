@@ -313,8 +313,13 @@ static int check_status(struct checking *k, const struct tree_run *r, struct upp
                      r->run.status, status);
     if (!status && r->run.status != WM_QUEUED && !(r->run.status == WM_CANCELED && !r->run.started_ms))
         return wrong(k, err, "status %u without any record", r->run.status);
+    for (size_t i = 0; i < k->t->runs.n; i++) /* what those below it used is its own too */
+        if (wb_uuid_eq(k->t->runs.p[i]->run.parent, r->run.id)) {
+            said.input += k->t->runs.p[i]->run.usage.input;
+            said.output += k->t->runs.p[i]->run.usage.output;
+        }
     if (wm_status_ended(status) && (said.input != total.input || said.output != total.output))
-        return wrong(k, err, "its messages used %llu and %llu tokens, it says %llu and %llu (depth %u)",
+        return wrong(k, err, "its messages and children used %llu and %llu tokens, it says %llu and %llu (depth %u)",
                      (unsigned long long)said.input, (unsigned long long)said.output, (unsigned long long)total.input,
                      (unsigned long long)total.output, r->run.depth);
     return 0;

@@ -21,7 +21,8 @@
  *  5. Every path is well-formed: a call has one result in the next message. While its run lives the last message may
  *     still be without.
  *  6. A run's row says what its last record says; a run that has ended says nothing more, holds nothing, has no child
- *     that has not ended; a run that works or waits holds its node. The usage of an ended run is that of its messages.
+ *     that has not ended; a run that works or waits holds its node. The usage of an ended run is that of its messages
+ *     and its children.
  *  7. The id of every message leads back to its entry.
  *
  * Runs that are not durable (async, exit) may lose what was acknowledged, and are held to 3 to 7 alone.

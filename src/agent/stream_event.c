@@ -1,0 +1,377 @@
+/* agent/stream_event.c — see stream_event.h. */
+#include "agent/stream_event.h"
+
+#include <inttypes.h>
+
+#include "base/hooks.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "model/upp_json.h"
+
+enum { CALLS_MAX = 4096, VOICES_MAX = 256, VOICE_BYTES = 64 << 20, SCRATCH_BYTES = 512 << 20 };
+
+/* ---- Voices -------------------------------------------------------------------------------------------------- */
+
+static void voice_init(struct wa_voice *v, struct wb_uuid run)
+{
+    *v = (struct wa_voice){.run = run, .ids = WB_ARENA(VOICE_BYTES), .memory = WB_ARENA(VOICE_BYTES)};
+}
+
+static void voice_done(struct wa_voice *v)
+{
+    wb_vec_done(&v->calls);
+    wb_arena_done(&v->ids);
+    wb_arena_done(&v->memory);
+}
+
+/* The voice of a child, made where it is new. */
+static int child_voice(struct wa_telling *t, struct wb_uuid run, struct wa_voice **ret, struct upp_err *err)
+{
+    for (size_t i = 0; i < t->others.n; i++)
+        if (wb_uuid_eq(t->others.p[i]->run, run)) {
+            *ret = t->others.p[i];
+            return 0;
+        }
+    if (t->others.n == VOICES_MAX)
+        return upp_fail(err, UPP_ELIMIT, "more than %d agents speak at once", VOICES_MAX);
+    struct wa_voice *v = wb_alloc(sizeof *v);
+    if (!v || !wb_vec_push(&t->others, v, VOICES_MAX)) {
+        wb_free(v);
+        return upp_fail(err, UPP_ENOMEM, "no memory for a stream");
+    }
+    voice_init(v, run);
+    *ret = v;
+    return 0;
+}
+
+static void voice_drop(struct wa_telling *t, struct wa_voice *v)
+{
+    for (size_t i = 0; i < t->others.n; i++)
+        if (t->others.p[i] == v) {
+            voice_done(v);
+            wb_free(v);
+            t->others.p[i] = t->others.p[--t->others.n];
+            return;
+        }
+}
+
+void wa_telling_init(struct wa_telling *t, const struct weft_stream_opts *opts, bool structured)
+{
+    *t = (struct wa_telling){
+        .only = opts->only, .children = opts->children, .structured = structured, .scratch = WB_ARENA(SCRATCH_BYTES)};
+    voice_init(&t->root, (struct wb_uuid){{0}});
+}
+
+void wa_telling_done(struct wa_telling *t)
+{
+    while (t->others.n)
+        voice_drop(t, t->others.p[0]);
+    wb_vec_done(&t->others);
+    voice_done(&t->root);
+    wb_arena_done(&t->scratch);
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------------------- */
+
+/* One engine event being told. */
+struct tale {
+    struct wa_telling     *t;
+    const struct wm_event *ev;
+    struct weft_event     *first; /* NULL: it is told already */
+};
+
+static struct upp_str whose(struct wb_uuid id, struct wb_uuid *last, char text[WB_UUID_TEXT + 1])
+{
+    if (text[0] && wb_uuid_eq(id, *last))
+        return wb_str(text, WB_UUID_TEXT);
+    *last = id;
+    return wb_uuid_text(id, text);
+}
+
+/* The place of the next event; NULL: nobody wants it. */
+static struct weft_event *give(struct tale *s, uint8_t source, uint8_t type)
+{
+    struct wa_telling *t = s->t;
+    if (t->only && t->only != source)
+        return NULL;
+    struct weft_event *e = s->first ? s->first : &t->more[t->n_more++];
+    s->first             = NULL;
+    *e                   = (struct weft_event){.source   = source,
+                                               .type     = source == WEFT_SOURCE_UAP ? type : 0,
+                                               .depth    = s->ev->from->depth,
+                                               .step     = s->ev->step,
+                                               .agent_id = whose(s->ev->from->agent_id, &t->agent, t->agent_text),
+                                               .run_id   = whose(s->ev->from->run, &t->run, t->run_text),
+                                               .upp.type = source == WEFT_SOURCE_UPP ? type : 0};
+    return e;
+}
+
+static struct upp_event *give_upp(struct tale *s, uint8_t type, uint32_t index)
+{
+    struct weft_event *e = give(s, WEFT_SOURCE_UPP, type);
+    if (e)
+        e->upp.index = index;
+    return e ? &e->upp : NULL;
+}
+
+static struct weft_event *give_id(struct tale *s, uint8_t type)
+{
+    struct weft_event *e = give(s, WEFT_SOURCE_UAP, type);
+    if (e)
+        e->id = wb_uuid_text(s->ev->id, s->t->id_text);
+    return e;
+}
+
+/* ---- What a model says --------------------------------------------------------------------------------------------
+ */
+
+static uint8_t delta_type(const struct tale *s)
+{
+    switch (s->ev->part_kind) {
+    case UPP_PART_TEXT:
+        return s->t->structured && !s->ev->from->depth ? UPP_OBJECT_DELTA : UPP_TEXT_DELTA;
+    case UPP_PART_REASONING:
+        return UPP_REASONING_DELTA;
+    case UPP_PART_IMAGE:
+        return UPP_IMAGE_DELTA;
+    case UPP_PART_AUDIO:
+        return UPP_AUDIO_DELTA;
+    case UPP_PART_VIDEO:
+        return UPP_VIDEO_DELTA;
+    case UPP_PART_CALL:
+        return UPP_TOOL_CALL_DELTA;
+    default: /* documents and other files have none */
+        return 0;
+    }
+}
+
+static void give_delta(struct tale *s, struct upp_str text)
+{
+    uint8_t           type = delta_type(s);
+    struct upp_event *e    = type ? give_upp(s, type, s->ev->part) : NULL;
+    if (!e)
+        return;
+    e->text = text;
+    if (type == UPP_TOOL_CALL_DELTA) {
+        e->id   = s->ev->call;
+        e->name = s->ev->name;
+    }
+}
+
+static void part_open(struct tale *s)
+{
+    const struct upp_media *m = s->ev->media;
+    (void)give_upp(s, UPP_CONTENT_BLOCK_START, s->ev->part);
+    if (m && (m->source == UPP_SOURCE_BASE64 || m->source == UPP_SOURCE_BYTES))
+        give_delta(s, m->data);
+}
+
+static void part_close(struct tale *s)
+{
+    if (s->ev->part_kind == UPP_PART_CALL && !s->ev->text.n) /* a call without arguments is heard of, too */
+        give_delta(s, UPP_STR(""));
+    (void)give_upp(s, UPP_CONTENT_BLOCK_STOP, s->ev->part);
+}
+
+static int remember_calls(struct wa_voice *v, const struct upp_message *m, size_t *n, struct upp_err *err)
+{
+    v->calls.n = *n = 0;
+    wb_arena_reset(&v->ids);
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));) {
+        struct upp_str id = wb_arena_dup(&v->ids, p->id.p ? p->id : UPP_STR(""));
+        *n += !p->cut;
+        if (!id.p)
+            return wb_arena_check(&v->ids, err);
+        if (!wb_vec_push(&v->calls, id, CALLS_MAX))
+            return upp_fail(err, v->calls.n == CALLS_MAX ? UPP_ELIMIT : UPP_ENOMEM, "no room for a call");
+    }
+    return 0;
+}
+
+static int message(struct tale *s, struct wa_voice *v, struct upp_err *err)
+{
+    const struct wm_entry *entry = s->ev->entry;
+    if (!entry || entry->message.role != UPP_ROLE_ASSISTANT)
+        return 0; /* input and results are not said by a model */
+    const struct upp_message *m = &entry->message;
+    struct weft_event        *e;
+    size_t                    calls;
+    int                       r = remember_calls(v, m, &calls, err);
+    if (r < 0)
+        return r;
+    (void)give_upp(s, UPP_MESSAGE_STOP, 0);
+    if (wb_str_eq(entry->phase, UPP_STR("reason")) && (e = give(s, WEFT_SOURCE_UAP, WEFT_REASONING)))
+        e->text = wm_message_text(&s->t->scratch, m);
+    if (calls && (e = give(s, WEFT_SOURCE_UAP, WEFT_ACTION)))
+        e->message = m;
+    r = wb_arena_check(&s->t->scratch, err);
+    if (r < 0 || !s->ev->from->depth)
+        return r;
+    wb_arena_reset(&v->memory);
+    v->last = wm_message_text(&v->memory, m);
+    return wb_arena_check(&v->memory, err);
+}
+
+/* ---- Tools --------------------------------------------------------------------------------------------------------
+ */
+
+/* A text member of an object; no text: there is none. */
+static struct upp_str member(struct wb_arena *a, struct upp_str json, const char *name)
+{
+    yyjson_val *v;
+    if (wj_read(a, json, NULL, &v, NULL) < 0 || !(v = yyjson_obj_get(v, name)) || !yyjson_is_str(v))
+        return (struct upp_str){0};
+    return wj_text(v);
+}
+
+/* A child was asked something: it will say that it has begun. */
+static int expect_child(struct tale *s, struct upp_err *err)
+{
+    struct wa_voice *v;
+    int              r = child_voice(s->t, s->ev->child, &v, err);
+    if (r < 0)
+        return r;
+    struct upp_str all = wb_arena_dup(&v->memory, s->ev->text);
+    v->task            = member(&v->memory, all, "task");
+    if (!v->task.p)
+        v->task = all;
+    return wb_arena_check(&v->memory, err);
+}
+
+static struct upp_event *execution(struct tale *s, const struct wa_voice *v, uint8_t type)
+{
+    uint32_t index = 0; /* for a call that no message made */
+    for (size_t i = 0; i < v->calls.n; i++)
+        if (wb_str_eq(v->calls.p[i], s->ev->call)) {
+            index = (uint32_t)i;
+            break;
+        }
+    struct upp_event *e = give_upp(s, type, index);
+    if (e) {
+        e->id      = s->ev->call;
+        e->name    = s->ev->name;
+        e->time_ms = s->ev->time_ms;
+    }
+    return e;
+}
+
+static int tool_started(struct tale *s, struct wa_voice *v, struct upp_err *err)
+{
+    (void)execution(s, v, UPP_TOOL_EXECUTION_START);
+    return s->t->children && s->ev->child_node ? expect_child(s, err) : 0;
+}
+
+static void tool_ended(struct tale *s, const struct wa_voice *v)
+{
+    struct upp_event *e = execution(s, v, UPP_TOOL_EXECUTION_END);
+    if (!e)
+        return;
+    e->result   = s->ev->text;
+    e->is_error = s->ev->outcome != WM_DONE;
+}
+
+/* ---- Steps and runs -------------------------------------------------------------------------------------------------
+ */
+
+static void step_end(struct tale *s)
+{
+    struct weft_event *e;
+    if (s->ev->entry && (e = give(s, WEFT_SOURCE_UAP, WEFT_OBSERVATION)))
+        e->message = &s->ev->entry->message;
+    if ((e = give(s, WEFT_SOURCE_UAP, WEFT_STEP_END)))
+        e->usage = s->ev->usage;
+}
+
+static void child_ended(struct tale *s, const struct wa_voice *v)
+{
+    struct weft_event *e = give(s, WEFT_SOURCE_UAP, WEFT_SUBAGENT_END);
+    if (!e)
+        return;
+    e->is_error = s->ev->status != WM_COMPLETED;
+    e->usage    = s->ev->usage;
+    e->text     = s->ev->text.p ? member(&s->t->scratch, s->ev->text, "message") : v->last;
+}
+
+static int run_changed(struct tale *s, struct wa_voice *v, struct upp_err *err)
+{
+    struct weft_event *e;
+    if (!s->ev->from->depth)
+        return 0;
+    if (!v->begun && (e = give(s, WEFT_SOURCE_UAP, WEFT_SUBAGENT_START))) {
+        e->text = wb_arena_dup(&s->t->scratch, v->task);
+        wb_arena_reset(&v->memory);
+    }
+    v->begun = true;
+    if (wm_status_ended(s->ev->status)) {
+        child_ended(s, v);
+        s->t->gone = v;
+    }
+    return wb_arena_check(&s->t->scratch, err);
+}
+
+static int attempt_void(struct tale *s, struct upp_err *err)
+{
+    struct weft_event *e = give(s, WEFT_SOURCE_UAP, WEFT_ATTEMPT_VOID);
+    if (e)
+        e->text = wb_arena_printf(&s->t->scratch, "%" PRIu64, s->ev->last);
+    return wb_arena_check(&s->t->scratch, err);
+}
+
+static int rare(struct tale *s, struct wa_voice *v, struct upp_err *err)
+{
+    switch (s->ev->kind) {
+    case WM_RUN:
+        return run_changed(s, v, err);
+    case WM_MESSAGE:
+        return message(s, v, err);
+    case WM_TOOL_STARTED:
+        return tool_started(s, v, err);
+    case WM_TOOL_ENDED:
+        tool_ended(s, v);
+        return 0;
+    case WM_STEP_START:
+        (void)give_id(s, WEFT_STEP_START);
+        return 0;
+    case WM_STEP_END:
+        step_end(s);
+        return 0;
+    case WM_CHECKPOINT:
+        (void)give_id(s, WEFT_CHECKPOINT);
+        return 0;
+    case WM_VOID:
+        return attempt_void(s, err);
+    case WM_MESSAGE_OPEN:
+        (void)give_upp(s, UPP_MESSAGE_START, 0);
+        return 0;
+    case WM_PART_OPEN:
+        part_open(s);
+        return 0;
+    case WM_PART_CLOSE:
+        part_close(s);
+        return 0;
+    default:
+        return 0; /* of a kind that is not for programs */
+    }
+}
+
+int wa_tell(struct wa_telling *t, const struct wm_event *ev, struct weft_event *ret, struct upp_err *err)
+{
+    struct tale      s = {.t = t, .ev = ev, .first = ret};
+    struct wa_voice *v = &t->root;
+    t->at = t->n_more = 0;
+    if (ev->from->depth && !t->children)
+        return 0;
+    if (WB_LIKELY(ev->kind == WM_DELTA)) {
+        give_delta(&s, ev->text);
+        return s.first == NULL;
+    }
+    wb_arena_reset(&t->scratch);
+    if (t->gone)
+        voice_drop(t, WB_TAKE(t->gone));
+    int r = ev->from->depth ? child_voice(t, ev->from->run, &v, err) : 0;
+    if (r >= 0)
+        r = rare(&s, v, err);
+    if (r < 0)
+        return r;
+    return s.first == NULL;
+}

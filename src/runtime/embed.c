@@ -1,0 +1,72 @@
+/* runtime/embed.c — the runtime of a program that has agents of its own: a loop, an engine without a store, agents. */
+#include <weft/runtime.h>
+
+#include "agent/home.h"
+#include "base/hooks.h"
+#include "fiber/loop.h"
+
+struct weft_runtime {
+    struct wa_home    home; /* first */
+    struct weft_loop *own;  /* NULL: the loop is the caller's */
+};
+
+int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime **ret, struct upp_err *err)
+{
+    struct weft_runtime_opts o;
+    weft__opts(&o, sizeof o, opts);
+    struct weft_runtime *rt = wb_calloc(1, sizeof *rt);
+    if (!rt)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
+    wb_list_init(&rt->home.all);
+    int r         = o.loop ? 0 : weft_loop_open(NULL, &rt->own, err);
+    rt->home.loop = o.loop ? o.loop : rt->own;
+    if (r >= 0)
+        r = wr_engine_open(rt->home.loop,
+                           UPP_OPTS(wr_engine_opts, .agent = wa_home_def, .arg = &rt->home, .max_depth = o.max_depth,
+                                    .wait_ms = UINT64_MAX),
+                           &rt->home.engine, err);
+    if (r < 0) {
+        weft_loop_close(rt->own);
+        wb_free(rt);
+        return r;
+    }
+    *ret = rt;
+    return 0;
+}
+
+int weft_runtime_poll(struct weft_runtime *rt, struct upp_err *err)
+{
+    struct weft_loop *here = weft_loop_current();
+    if (here == rt->home.loop && weft_fiber_self())
+        return weft_yield(err);
+    int r = here ? upp_fail(err, UPP_EINVALID, "weft_runtime_poll: the runtime is on another loop")
+                 : weft_loop_poll(rt->home.loop, err);
+    return r < 0 ? r : 0;
+}
+
+static WEFT_SUSPENDS int close_engine(void *arg, struct upp_err *err)
+{
+    struct weft_runtime *rt = arg;
+    (void)err;
+    wr_engine_close(WB_TAKE(rt->home.engine));
+    return 0;
+}
+
+void weft_runtime_close(struct weft_runtime *rt)
+{
+    if (!rt)
+        return;
+    struct upp_err err = {0};
+    if (!wr_engine_counts(rt->home.engine).working) /* then it waits for nobody */
+        (void)close_engine(rt, NULL);
+    else if (wa_home_do(&rt->home, "weft_runtime_close", close_engine, rt, &err) < 0)
+        weft__die("%s, and runs of it still work", err.msg);
+    wa_home_done(&rt->home);
+    weft_loop_close(rt->own);
+    wb_free(rt);
+}
+
+void weft_runtime_closep(struct weft_runtime **rt)
+{
+    weft_runtime_close(*rt);
+}
