@@ -39,13 +39,14 @@ int main(void)
     struct weft_stream     *stream = NULL;
     const struct upp_turn  *turn;
     struct weft_event       ev;
-    int                     r = weft_runtime_open(NULL, &rt, &err);
+    const struct upp_input in = {.size = sizeof(in), .text = UPP_STR("What is here?")}; /* until the stream is closed */
+    int                    r  = weft_runtime_open(NULL, &rt, &err);
     if (r >= 0)
         r = weft_agent_new(rt,
                            UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = script}, .tools = tools),
                            &agent, &err);
     if (r >= 0)
-        r = weft_agent_stream(agent, UPP_OPTS(upp_input, .text = UPP_STR("What is here?")), NULL, &stream, &err);
+        r = weft_agent_stream(agent, &in, NULL, &stream, &err);
     while (r >= 0 && (r = weft_stream_next(stream, &ev, &err)) > 0)
         show(&ev);
     if (r >= 0)

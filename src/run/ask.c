@@ -470,7 +470,8 @@ static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
     wr_observe_step(run);
     if (!h || !h->on_step_start)
         return 0;
-    return h->on_step_start(h->arg, &run->pub, run->pub.state.step + 1, err);
+    int r = wr_count_tokens(run, err);
+    return r < 0 ? r : h->on_step_start(h->arg, &run->pub, run->pub.state.step + 1, err);
 }
 
 static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)

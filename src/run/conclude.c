@@ -81,7 +81,7 @@ static WEFT_SUSPENDS int completed(struct wr_run *run, struct upp_err *err)
         r                     = wr_turn(run, (struct wr_mark){0}, false, &turn, err);
         replace_turn(run, turn);
     }
-    if (r >= 0 && h && h->on_complete)
+    if (r >= 0 && h && h->on_complete && (r = wr_count_tokens(run, err)) >= 0)
         r = h->on_complete(h->arg, &run->pub, run->turn, err);
     if (r >= 0 && m && m->after)
         r = m->after(m->arg, &run->pub, &run->turn, err);

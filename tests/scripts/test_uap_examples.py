@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""The examples of UAP-1.0 in C, and the page that shows them (TAP).
+
+usage: test_uap_examples.py SOURCE-ROOT UNIT EXAMPLE...
+
+Each program says exactly what stands in examples/uap/NAME.out (times aside), and nothing on standard error. In docs/uap.md
+each C block is a piece of the program that is named above it, each text block what that program says, every program is
+shown, and what the tables name as a test is one.
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+# What each program shows.
+# covers: UAP-3.2 (imports)
+# covers: UAP-4.2, UAP-4.3a, UAP-4.4, UAP-2.1 (agent)
+# covers: UAP-4.6 (structure)
+# covers: UAP-5.2 (loop)
+# covers: UAP-5.3a, UAP-5.3b (agent_react, react)
+# covers: UAP-5.4a, UAP-5.4b, UAP-5.4c (plan)
+# covers: UAP-5.1, UAP-5.5 (custom, lifecycle)
+# covers: UAP-4.3c, UAP-8.1, UAP-8.2 (sub_agent)
+# covers: UAP-8.3, UAP-4.7 (inherit)
+# covers: UAP-8.4, UAP-8.5 (family)
+# covers: UAP-9.1, UAP-9.2a, UAP-9.2b (ask, query, ask_and_query)
+# covers: UAP-10.1, UAP-10.2 (order)
+# covers: UAP-10.3 (logging)
+# covers: UAP-10.4 (built_in)
+# covers: UAP-10.5 (timing)
+# covers: UAP-11.1, UAP-11.4 (hooks)
+# covers: UAP-11.6 (stop)
+# covers: UAP-11.5 (on_error)
+# covers: UAP-4.3b, UAP-12.1, UAP-12.2, UAP-12.5a (stream)
+# covers: UAP-12.5b, UAP-12.5c (filter)
+
+root, unit, programs = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+folder, page = root / "examples/uap", (root / "docs/uap.md").read_text()
+TIME = re.compile(r"\b\d+(\.\d+)?m?s\b")
+count, bad = 0, 0
+
+
+def check(holds, title, why=""):
+    global count, bad
+    count += 1
+    print(("ok" if holds else "not ok"), count, "-", title)
+    if not holds:
+        bad = 1
+        print("".join(f"# {line}\n" for line in str(why).splitlines()[:40]), end="")
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return done.stdout, done.stderr, done.returncode
+
+
+said = {}
+for program in programs:
+    name = Path(program).name.removeprefix("uap_")
+    want = (folder / f"{name}.out").read_text()
+    out, err, status = run([program])
+    said[name] = out
+    check(status == 0 and not err and TIME.sub("TIME", out) == TIME.sub("TIME", want), f"{name} says what it should",
+          f"status {status}\n{err}{out}")
+
+check({p.stem for p in folder.glob("*.c")} == set(said), "every program was run", sorted(said))
+check({p.stem for p in folder.glob("*.out")} == set(said), "and all that is expected was said")
+
+# ---- The page
+shown, name = set(), None
+for place, language, block in re.findall(r"(?:\(\.\./examples/uap/(\w+)\.c\)|^```(\w*)\n(.*?)^```$)", page, re.M | re.S):
+    if place:
+        name = place
+    elif language in ("c", "text"):
+        source = (folder / f"{name}.c").read_text() if language == "c" else TIME.sub("TIME", said.get(name, ""))
+        piece = block if language == "c" else TIME.sub("TIME", block)
+        check(f"\n{piece}" in f"\n{source}", f"a block of docs/uap.md is of {name}", block)
+        shown.add((name, language))
+for name in sorted(said):
+    check({(name, "c"), (name, "text")} <= shown, f"docs/uap.md shows {name} and what it says")
+
+units = set(run([unit, "--list"])[0].split())
+tests = set()
+for row in re.findall(r"^\|.*\|$", page, re.M):
+    tests.update(re.findall(r"`(\w+)`", row.rstrip("|").rsplit("|", 1)[1]))
+check(len(tests) > 30, "docs/uap.md names tests", tests)
+check(tests <= units | set(said), "and there are all of them", sorted(tests - units - set(said)))
+
+print(f"1..{count}")
+sys.exit(bad)
