@@ -166,6 +166,29 @@ int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err
     return r;
 }
 
+int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err)
+{
+    const struct wm_row *row = x->row;
+    uint64_t             n = 0, text = 0;
+    if (!row->event || number <= row->event)
+        return 0;
+    int r = wm_tape_count(row->tape, &n, &text, err);
+    if (r < 0 || !n || n > number - row->event)
+        return r < 0 ? r : 0;
+    enum wm_mark      mark = WM_MARK_OPEN;
+    struct wm_tape_at at   = {0};
+    uint32_t          part;
+    r        = wm_tape_next(row->tape, &at, &mark, &part, &text, err);
+    x->entry = said_entry(row);
+    if (r < 0 || x->entry == row->n_entries)
+        return r < 0 ? r : upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
+    if (mark == WM_MARK_STEP)
+        x->step_id = id_of(x, WM_NOUN_STEP, x->entry, row->entries[x->entry].attempt);
+    x->at     = (struct wm_tape_at){.at = row->tape.n};
+    x->number = row->event + n;
+    return 0;
+}
+
 int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
 {
     uint64_t n = 0, deltas = 0, text = 0;
