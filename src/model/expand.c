@@ -166,27 +166,35 @@ int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err
     return r;
 }
 
+/* The rest of a run of deltas, as far as it comes before that number. */
+static int pass_run(struct wm_expand *x, uint64_t number, struct upp_err *err)
+{
+    const struct upp_part *p     = &subject(x)->message.parts[x->at.part];
+    size_t                *at    = &x->offset[x->at.part];
+    uint64_t               times = WB_MIN(x->at.left, number - x->number);
+    if (times > (p->text.n - (*at - 1)) / x->at.bytes)
+        return does_not_fit(err, x->at.part, "has less text");
+    *at += (size_t)(times * x->at.bytes);
+    x->at.left -= times;
+    x->number += times;
+    return 0;
+}
+
 int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err)
 {
-    const struct wm_row *row = x->row;
-    uint64_t             n = 0, text = 0;
-    if (!row->event || number <= row->event)
+    int r = 1;
+    if (!x->row->event)
         return 0;
-    int r = wm_tape_count(row->tape, &n, &text, err);
-    if (r < 0 || !n || n > number - row->event)
-        return r < 0 ? r : 0;
-    enum wm_mark      mark = WM_MARK_OPEN;
-    struct wm_tape_at at   = {0};
-    uint32_t          part;
-    r        = wm_tape_next(row->tape, &at, &mark, &part, &text, err);
-    x->entry = said_entry(row);
-    if (r < 0 || x->entry == row->n_entries)
-        return r < 0 ? r : upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
-    if (mark == WM_MARK_STEP)
-        x->step_id = id_of(x, WM_NOUN_STEP, x->entry, row->entries[x->entry].attempt);
-    x->at     = (struct wm_tape_at){.at = row->tape.n};
-    x->number = row->event + n;
-    return 0;
+    x->entry  = said_entry(x->row);
+    x->number = x->row->event;
+    while (r > 0 && x->number < number) {
+        struct wm_event ev = {0};
+        r                  = next_mark(x, &ev, err);
+        x->number += r > 0;
+        if (r > 0 && ev.kind == WM_DELTA && pass_run(x, number, err) < 0)
+            r = -UPP_ESTORE;
+    }
+    return r < 0 ? r : 0;
 }
 
 int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
