@@ -87,11 +87,12 @@ static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
     static const struct weft_rights              rights;
     struct weft_agent                           *a, *b, *c;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    const struct weft_strategy thrice = weft_loop(.max_iterations = 3); /* its options live as long as this block */
     TRY(weft_agent_new(p->rt,
                        UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = "{\"echo\":true}"},
                                 .params = "{\"x\":1}", .system = "Be kind.", .tools = AGENTS_ALL, .hooks = &hooks,
                                 .tool_strategy = &calls, .rights = &rights, .name = "first", .description = "kind",
-                                .execution = weft_loop(.max_iterations = 3)),
+                                .execution = thrice),
                        &a, err));
     TRY(weft_agent_derive(a, UPP_OPTS(weft_agent_opts, .system = "Be short."), &b, err));
     TRY(weft_agent_derive(b, NULL, &c, err));
