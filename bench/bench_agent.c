@@ -197,7 +197,7 @@ static void make_one(struct upp_model *m, struct weft_agent **agent, struct upp_
     must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = m, .tools = tools, .n_tools = 2), llm, err), err);
 }
 
-/* For a profiler: one thing, so many times. */
+/* For a profiler, and beside peers: one thing, so many times, and the nanoseconds of one. */
 static int only(const char *what, unsigned times)
 {
     static const struct {
@@ -207,7 +207,7 @@ static int only(const char *what, unsigned times)
                   {"upp-round", upp_calls}, {"delta", stream_talks}, {"upp-delta", upp_talks}};
     for (size_t i = 0; i < WB_LEN(things); i++)
         if (strcmp(things[i].name, what) == 0)
-            things[i].fn(times);
+            printf("%.2f\n", bench_once(things[i].fn, times));
     return 0;
 }
 

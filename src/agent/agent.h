@@ -89,7 +89,8 @@ struct wa_asked {
 int  wa_asked_take(struct wa_asked *to, const struct upp_input *given, struct upp_err *err) UPP_MUST_CHECK;
 void wa_asked_done(struct wa_asked *q);
 
-WEFT_SUSPENDS int wa_start(struct weft_agent *a, const struct wa_asked *q, struct wr_started *ret,
+/* here: the calling fiber was made for this run (struct wr_start). */
+WEFT_SUSPENDS int wa_start(struct weft_agent *a, const struct wa_asked *q, bool here, struct wr_started *ret,
                            struct upp_err *err) UPP_MUST_CHECK;
 
 /* Was the caller told to stop, by its own table? */

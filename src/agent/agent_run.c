@@ -73,7 +73,7 @@ static int may_start(const struct wa_asked *q, struct upp_err *err)
     return r < 0 ? weft__cut_short(err, r, "an agent") : wa_stopped(q->in.wait, err);
 }
 
-int wa_start(struct weft_agent *a, const struct wa_asked *q, struct wr_started *ret, struct upp_err *err)
+int wa_start(struct weft_agent *a, const struct wa_asked *q, bool here, struct wr_started *ret, struct upp_err *err)
 {
     const struct wr_agent_def *def;
     int                        r = may_start(q, err);
@@ -86,7 +86,8 @@ int wa_start(struct weft_agent *a, const struct wa_asked *q, struct wr_started *
                             .input      = q->input,
                             .history    = q->history,
                             .n_history  = q->n_history,
-                            .wants_turn = true};
+                            .wants_turn = true,
+                            .here       = here};
     return wr_start(a->home->engine, &what, ret, err);
 }
 
@@ -143,13 +144,15 @@ struct running {
     struct weft_agent *agent;
     struct wa_asked    asked;
     struct upp_turn   *turn;
+    bool               alone; /* on a fiber that was made for it */
 };
 
 static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
 {
     struct running   *r = arg;
     struct wr_started started;
-    int               result = wa_start(r->agent, &r->asked, &started, err);
+    bool              here   = r->alone && !wa_look_ms(r->asked.in.wait); /* nobody has to look beside it */
+    int               result = wa_start(r->agent, &r->asked, here, &started, err);
     if (result < 0)
         return result;
     result = wa_join(r->agent->home, &started, r->asked.in.wait, &r->turn, err);
@@ -159,7 +162,7 @@ static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
 
 int weft_agent_run_with(struct weft_agent *a, const struct upp_input *in, struct upp_turn **ret, struct upp_err *err)
 {
-    struct running r = {.agent = a};
+    struct running r = {.agent = a, .alone = !weft_loop_current()};
     int            result;
     *ret   = NULL;
     result = wa_asked_take(&r.asked, in, err);

@@ -92,7 +92,7 @@ int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const st
 static WEFT_SUSPENDS int start(void *arg, struct upp_err *err)
 {
     struct weft_stream *s = arg;
-    int                 r = wa_start(s->agent, &s->asked, &s->started, err);
+    int                 r = wa_start(s->agent, &s->asked, false, &s->started, err);
     if (r < 0)
         return r;
     r = wr_reader_open(s->home->engine, &wa_owner, s->started.run, NULL, &s->reader, err);

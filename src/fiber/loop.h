@@ -149,11 +149,15 @@ void weft__loop_request_taken(struct weft_loop *l); /* first in the take functio
 static inline void weft__opts(void *ret, size_t size, const void *opts)
 {
     uint32_t given = 0;
-    memset(ret, 0, size);
-    if (opts) {
+    if (opts)
         memcpy(&given, opts, sizeof given); /* every options struct begins with its size */
-        memcpy(ret, opts, given < size ? given : size);
+    if (given >= size) {
+        memcpy(ret, opts, size);
+        return;
     }
+    memset(ret, 0, size);
+    if (given)
+        memcpy(ret, opts, given);
 }
 
 /* Tests: called at every suspension, in the fiber that is about to suspend and already WAITING. */

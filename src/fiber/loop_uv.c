@@ -29,6 +29,7 @@ struct uv_kind {
     uv_timer_t       timer;
     struct watch   **watches; /* by descriptor; NULL: nobody waits */
     size_t           n_watches;
+    unsigned         unlooked; /* turns since the kernel was asked */
 };
 
 static struct uv_kind *kind(struct weft_loop *l)
@@ -178,7 +179,7 @@ static void uv_kind_wake(struct weft_loop *l)
     (void)uv_async_send(&kind(l)->async); /* fails only on a closed handle */
 }
 
-enum { ROUNDS = 16 };
+enum { ROUNDS = 16, UNLOOKED = 16 };
 
 static int uv_kind_turn(struct weft_loop *l, bool block, struct upp_err *err)
 {
@@ -193,9 +194,17 @@ static int uv_kind_turn(struct weft_loop *l, bool block, struct upp_err *err)
         weft__fibers_run(l);
     }
     /* Who drives the loop looks again before it waits, when the last fiber (or the one of weft_loop_run) has ended. */
-    if (!wb_list_empty(&l->ready) || weft__loop_has_mail(l) || (some && !l->live) ||
-        (l->root && l->root->state == WEFT__DONE))
+    bool over = l->root && l->root->state == WEFT__DONE;
+    if (!wb_list_empty(&l->ready) || weft__loop_has_mail(l) || (some && !l->live) || over)
         block = false;
+    /* What weft_loop_run ran has ended: mostly without ever waiting, and then nobody asks the kernel for it. For those
+     * in the background it is asked now and then, however often the loop is run so. */
+    if (over && k->unlooked < UNLOOKED) {
+        k->unlooked++;
+        weft__loop_serve(l);
+        return 0;
+    }
+    k->unlooked = 0;
     if (block) {
         uint64_t now = weft__loop_clock(l), trim = weft__stacks_trim(&l->stacks, now);
         uint64_t at = WB_MIN(weft__timers_next(&l->timers), trim);

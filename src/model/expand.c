@@ -166,6 +166,37 @@ int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err
     return r;
 }
 
+/* The rest of a run of deltas, as far as it comes before that number. */
+static int pass_run(struct wm_expand *x, uint64_t number, struct upp_err *err)
+{
+    const struct upp_part *p     = &subject(x)->message.parts[x->at.part];
+    size_t                *at    = &x->offset[x->at.part];
+    uint64_t               times = WB_MIN(x->at.left, number - x->number);
+    if (times > (p->text.n - (*at - 1)) / x->at.bytes)
+        return does_not_fit(err, x->at.part, "has less text");
+    *at += (size_t)(times * x->at.bytes);
+    x->at.left -= times;
+    x->number += times;
+    return 0;
+}
+
+int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err)
+{
+    int r = 1;
+    if (!x->row->event)
+        return 0;
+    x->entry  = said_entry(x->row);
+    x->number = x->row->event;
+    while (r > 0 && x->number < number) {
+        struct wm_event ev = {0};
+        r                  = next_mark(x, &ev, err);
+        x->number += r > 0;
+        if (r > 0 && ev.kind == WM_DELTA && pass_run(x, number, err) < 0)
+            r = -UPP_ESTORE;
+    }
+    return r < 0 ? r : 0;
+}
+
 int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
 {
     uint64_t n = 0, deltas = 0, text = 0;

@@ -86,6 +86,10 @@ struct wm_expand {
  * row->event is 0 the events of a row are numbered from x->number, which is then to be set. */
 int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Before the first event of a row that has numbers: passes over what of its tape comes before this one, a run of deltas
+ * at a time, so that who has heard a message while it was open does not pay for it again. */
+int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err) UPP_MUST_CHECK;
+
 /* How many events a row has. -UPP_ESTORE: its tape is broken, or is about nothing. */
 int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -33,11 +33,12 @@ static void replace_turn(struct wr_run *run, struct upp_turn *turn)
     run->turn = turn;
 }
 
-/* Does anybody want to see the turn? */
+/* Does anybody want to see the turn before the run has ended? Where there is a store a run completes only when whoever
+ * waits for its turn can have it. */
 static bool turn_wanted(const struct wr_run *run)
 {
     const struct weft_hooks *h = run->pub.hooks;
-    return (run->tree->outcome && !run->row.depth) || (h && h->on_complete) ||
+    return (run->tree->outcome && !run->row.depth && run->engine->store) || (h && h->on_complete) ||
            (run->def->around && run->def->around->after);
 }
 

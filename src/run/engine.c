@@ -112,7 +112,6 @@ static void tree_free(struct wr_tree *t)
     struct wr_spares *s = &t->engine->spares;
     if (t->outcome)
         upp_turn_free(t->outcome->turn);
-    wb_free(t->outcome);
     if (s->n_trees == WR_SPARES || t->memory.used > WR_SPARE_BYTES) {
         wb_arena_done(&t->memory);
         wb_free(t);

@@ -63,6 +63,8 @@ struct wr_start {
     const struct upp_message *const *history;    /* before the input, where there is no store; borrowed until it ends */
     size_t                           n_history;
     bool                             wants_turn; /* wr_join will be called */
+    bool                             here;       /* the calling fiber works on it and does nothing else in its life: who
+                                                  * cancels the run cancels that. Not where there is a store */
 };
 
 struct wr_started {

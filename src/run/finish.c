@@ -246,9 +246,14 @@ static void hand_over(struct wr_run *run, int result, const struct upp_err *why)
     if (result < 0)
         o->why = *why;
     bool begun = run->mine.n > (run->pub.input != NULL);
+    int  r     = 0;
     o->turn    = WB_TAKE(run->turn);
-    if (!o->turn && begun && wr_turn(run, (struct wr_mark){0}, result == -UPP_ECANCELED, &o->turn, &o->why) < 0)
-        o->result = -o->why.code;
+    if (!o->turn && result >= 0)
+        r = wr_turn_last(run, &o->turn, &o->why);
+    else if (!o->turn && begun)
+        r = wr_turn(run, (struct wr_mark){0}, result == -UPP_ECANCELED, &o->turn, &o->why);
+    if (r < 0)
+        o->result = r;
 }
 
 int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
@@ -342,19 +347,48 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
     return r;
 }
 
-int wr_launch(struct wr_run *run, struct upp_err *err)
+static int may_work(const struct wr_engine *e, struct upp_err *err)
 {
-    struct wr_engine *e = run->engine;
     if (e->closing)
         return upp_fail(err, UPP_EREFUSED, "the engine is closing");
     if (e->working >= e->opts.max_runs)
         return upp_fail(err, UPP_ELIMIT, "%u runs work already", e->opts.max_runs);
-    int r = weft_scope_spawn(&e->scope, "run", root_main, run, NULL, err);
+    return 0;
+}
+
+static void works(struct wr_run *run)
+{
+    run->engine->working++;
+    run->tree->run = run;
+}
+
+int wr_launch(struct wr_run *run, struct upp_err *err)
+{
+    struct wr_engine *e = run->engine;
+    int               r = may_work(e, err);
+    if (r >= 0)
+        r = weft_scope_spawn(&e->scope, "run", root_main, run, NULL, err);
     if (r < 0)
         return r;
-    e->working++;
-    run->tree->run = run;
+    works(run);
     return 0;
+}
+
+int wr_launch_here(struct wr_run *run, struct upp_err *err)
+{
+    int r = may_work(run->engine, err);
+    if (r < 0)
+        return r;
+    works(run);
+    run->gate = WR_GO;
+    return 0;
+}
+
+void wr_work_here(struct wr_run *run)
+{
+    struct upp_err err;
+    int            r = root_main(run, &err);
+    (void)r; /* the tree knows that it failed */
 }
 
 void wr_go(struct wr_run *run, bool committed)

@@ -354,8 +354,11 @@ WEFT_SUSPENDS int wr_finish(struct wr_run *run, int result, const struct upp_err
 
 /* Makes the fiber of a root. It waits at its gate until the run is committed: wr_go lets it work, or end at once.
  * Whoever launched must call wr_go; with false the run is freed. */
-int  wr_launch(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
-void wr_go(struct wr_run *run, bool committed);
+int wr_launch(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+/* The same without a fiber of its own: afterwards wr_work_here works on it, and frees it. */
+int                wr_launch_here(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS void wr_work_here(struct wr_run *run);
+void               wr_go(struct wr_run *run, bool committed);
 
 /* After the end of a run: the next one that waits in the queue of its thread. */
 WEFT_SUSPENDS int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
@@ -404,6 +407,10 @@ struct wr_mark wr_mark_now(const struct wr_run *run);
 /* What the run brought since then. `abort`: it ends with an assistant message that says so. */
 int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn **ret,
             struct upp_err *err) UPP_MUST_CHECK;
+
+/* All that it brought, when it has ended well and is about to be freed. Where the run's memory holds little else the
+ * turn takes it: from then on nothing of the run can be read but its row. */
+int wr_turn_last(struct wr_run *run, struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* 1: it is enough: the hook `stop` says so, the thread was passed on, or a budget is used up. `goes_on`: it would begin
  * one more step. */

@@ -253,8 +253,10 @@ static int begin_row(struct wr_reader *rd, struct upp_err *err)
     rd->expand.memory        = &rd->memory;
     if (b)
         rd->expand.step_id = b->step;
-    rd->open    = NULL;
-    int r       = join_results(rd, err);
+    rd->open = NULL;
+    int r    = join_results(rd, err);
+    if (r >= 0)
+        r = wm_expand_pass(&rd->expand, rd->next, err);
     rd->has_row = r >= 0;
     return r;
 }

@@ -195,8 +195,14 @@ static int want_turn(const struct wr_start *w, struct wr_run *run, struct upp_er
 {
     if (!w->wants_turn)
         return 0;
-    run->tree->outcome = wb_calloc(1, sizeof *run->tree->outcome);
-    return run->tree->outcome ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for a run");
+    struct wr_tree    *t = run->tree;
+    struct wr_outcome *o = wb_arena_alloc(&t->memory, sizeof *o, _Alignof(struct wr_outcome));
+    if (!o)
+        return wb_arena_check(&t->memory, err);
+    o->told    = false; /* and then the rest is set */
+    o->turn    = NULL;
+    t->outcome = o;
+    return 0;
 }
 
 static struct wr_tree *wanted(struct wr_run *run)
@@ -509,7 +515,8 @@ static WEFT_SUSPENDS int try_start(struct starting *s, struct wr_started *ret, s
 
 /* ---- Without a store ------------------------------------------------------------------------------------------ */
 
-static int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_started *ret, struct upp_err *err)
+static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_started *ret,
+                                     struct upp_err *err)
 {
     struct wm_run   row;
     struct wr_tree *t;
@@ -537,14 +544,17 @@ static int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_
     if (r >= 0 && run->pub.input)
         r = wr_mine_add(run, run->pub.input, err);
     if (r >= 0)
-        r = wr_launch(run, err);
+        r = w->here ? wr_launch_here(run, err) : wr_launch(run, err);
     if (r < 0) {
         wr_run_free(run);
         return r;
     }
     e->counts.started++;
     *ret = (struct wr_started){.run = row.id, .thread = row.thread, .tree = wanted(run)};
-    wr_go(run, true);
+    if (w->here)
+        wr_work_here(run);
+    else
+        wr_go(run, true);
     return 0;
 }
 

@@ -190,10 +190,12 @@ static struct upp_str mark_aborted(struct wb_arena *a, struct upp_str metadata)
     return wb_arena_printf(a, "{%.*s%s%.*s", UPP_FMT(aborted), rest.n > 1 ? "," : "", UPP_FMT(rest));
 }
 
-int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn **ret, struct upp_err *err)
+/* What the run brought since then, with lists that are in its memory or its own. */
+static int gather(struct wr_run *run, struct wr_mark from, bool abort, struct upp_message **messages,
+                  struct upp_turn *ret, struct upp_err *err)
 {
     size_t              n    = run->mine.n - from.messages;
-    struct upp_message *list = wb_new_n(&run->memory, struct upp_message, n + 1);
+    struct upp_message *list = wb_arena_alloc(&run->memory, (n + 1) * sizeof *list, _Alignof(struct upp_message));
     struct upp_usage    sum  = {0};
     if (!list)
         return wb_arena_check(&run->memory, err);
@@ -205,18 +207,46 @@ int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn
         list[n++] = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .interrupted = true};
     if (abort)
         list[n - 1].metadata = mark_aborted(&run->memory, list[n - 1].metadata);
-    int r = wb_arena_check(&run->memory, err);
+    *messages = list;
+    *ret      = (struct upp_turn){.messages     = list,
+                                  .n_messages   = n,
+                                  .executions   = run->executions.n ? run->executions.p + from.executions : NULL,
+                                  .n_executions = run->executions.n - from.executions,
+                                  .usage        = sum,
+                                  .cycles       = run->cycles.n ? run->cycles.p + from.cycles : NULL,
+                                  .n_cycles     = run->cycles.n - from.cycles,
+                                  .data         = run->data};
+    return wb_arena_check(&run->memory, err);
+}
+
+int wr_turn(struct wr_run *run, struct wr_mark from, bool abort, struct upp_turn **ret, struct upp_err *err)
+{
+    struct upp_message *list;
+    struct upp_turn     t;
+    int                 r = gather(run, from, abort, &list, &t, err);
+    return r < 0 ? r : upp_turn_copy(&t, ret, err);
+}
+
+/* A copy of a list, in the run's memory; NULL: there is none, or no memory. */
+static const void *keep(struct wr_run *run, const void *list, size_t n, size_t item)
+{
+    void *to = n ? wb_arena_alloc(&run->memory, n * item, _Alignof(max_align_t)) : NULL;
+    return to ? memcpy(to, list, n * item) : NULL;
+}
+
+int wr_turn_last(struct wr_run *run, struct upp_turn **ret, struct upp_err *err)
+{
+    struct upp_message *list;
+    struct upp_turn     t;
+    if (run->engine->store || run->memory.used > WR_SPARE_BYTES)
+        return wr_turn(run, (struct wr_mark){0}, false, ret, err);
+    int r = gather(run, (struct wr_mark){0}, false, &list, &t, err);
     if (r < 0)
         return r;
-    struct upp_turn t = {.messages     = list,
-                         .n_messages   = n,
-                         .executions   = run->executions.n ? run->executions.p + from.executions : NULL,
-                         .n_executions = run->executions.n - from.executions,
-                         .usage        = sum,
-                         .cycles       = run->cycles.n ? run->cycles.p + from.cycles : NULL,
-                         .n_cycles     = run->cycles.n - from.cycles,
-                         .data         = run->data};
-    return upp_turn_copy(&t, ret, err);
+    t.executions = keep(run, t.executions, t.n_executions, sizeof *t.executions);
+    t.cycles     = keep(run, t.cycles, t.n_cycles, sizeof *t.cycles);
+    r            = wb_arena_check(&run->memory, err);
+    return r < 0 ? r : upp__turn_take(&run->memory, list, &t, ret, err);
 }
 
 /* ---- For whoever started the run -------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #define UPP_CALL_H
 
 #include <upp/tool.h>
+#include <upp/turn.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -39,6 +40,11 @@ bool upp__arguments_ok(struct upp_str text);
 
 /* Parameters as JSON Schema: JSON as it is, the short form made into it. */
 int upp__parameters(struct wb_arena *a, struct upp_str text, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A turn of this, which takes the arena that all of it lies in: nothing is copied. `list` are its messages, which get
+ * ids and times where they have none. Where it fails the arena stays the caller's. */
+int upp__turn_take(struct wb_arena *memory, struct upp_message *list, const struct upp_turn *of, struct upp_turn **ret,
+                   struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
 

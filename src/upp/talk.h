@@ -114,7 +114,10 @@ void             upp__making_done(struct upp__making *m); /* frees a turn that w
 
 int64_t upp__making_now(struct upp__making *m);
 
-/* A copy in an arena; where it has no id or no time it gets them. *now_ms never goes back. */
+/* Gives a message an id and a time where it has none. *now_ms never goes back. */
+int upp__message_stamp(struct wb_arena *a, struct upp_message *m, int64_t *now_ms, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A copy in an arena, stamped. */
 int upp__message_own(struct wb_arena *a, const struct upp_message *m, int64_t *now_ms, struct upp_message *ret,
                      struct upp_err *err) UPP_MUST_CHECK;
 

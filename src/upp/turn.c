@@ -47,20 +47,24 @@ int64_t upp__making_now(struct upp__making *m)
     return m->now_ms;
 }
 
+int upp__message_stamp(struct wb_arena *a, struct upp_message *m, int64_t *now_ms, struct upp_err *err)
+{
+    int r = m->id.n ? 0 : upp__new_id(a, &m->id, err);
+    if (r < 0)
+        return r;
+    if (!m->time_ms && !m->time_text.p) {
+        int64_t now = wb_wall_ms();
+        m->time_ms  = WB_MAX(*now_ms, now);
+    }
+    *now_ms = WB_MAX(*now_ms, m->time_ms);
+    return 0;
+}
+
 int upp__message_own(struct wb_arena *a, const struct upp_message *m, int64_t *now_ms, struct upp_message *ret,
                      struct upp_err *err)
 {
     int r = wm_message_copy(a, m, ret, err);
-    if (r >= 0 && !ret->id.n)
-        r = upp__new_id(a, &ret->id, err);
-    if (r < 0)
-        return r;
-    if (!ret->time_ms && !ret->time_text.p) {
-        int64_t now  = wb_wall_ms();
-        ret->time_ms = WB_MAX(*now_ms, now);
-    }
-    *now_ms = WB_MAX(*now_ms, ret->time_ms);
-    return 0;
+    return r < 0 ? r : upp__message_stamp(a, ret, now_ms, err);
 }
 
 /* ---- The beginning ---------------------------------------------------------------------------------------- */

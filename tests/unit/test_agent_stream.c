@@ -307,7 +307,7 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
     if (r >= 0)
         r = wa_asked_take(&asked, UPP_OPTS(upp_input, .text = UPP_STR("go")), err);
     if (r >= 0)
-        r = wa_start(a, &asked, &started, err);
+        r = wa_start(a, &asked, false, &started, err);
     if (r >= 0) {
         r = wr_reader_open(a->home->engine, &wa_owner, started.run, NULL, &rd, err);
         while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0)

@@ -1,6 +1,7 @@
 #include "fiber/loop.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/hooks.h"
 #include "fiber/loop_uv.h"
@@ -199,6 +200,46 @@ TEST(loop_uv_says_its_version)
 {
     struct wb_library uv = weft__uv_library();
     CHECK(strcmp(uv.name, "libuv") == 0 && uv.built[0] == '1' && uv.running[0] == '1');
+}
+
+struct listener {
+    int  fd[2];
+    bool heard;
+};
+
+static void listener_done(struct listener *l)
+{
+    for (int i = 0; i < 2; i++)
+        if (l->fd[i] >= 0)
+            (void)close(l->fd[i]);
+}
+
+static int listens(void *arg, struct upp_err *err)
+{
+    struct listener *l = arg;
+    TRY(weft_fd_wait(l->fd[0], WEFT_READABLE, err));
+    l->heard = true;
+    return 0;
+}
+
+static int at_once(void *arg, struct upp_err *err)
+{
+    (void)arg, (void)err;
+    return 0;
+}
+
+/* The kernel is not asked each time, and is asked all the same. */
+TEST(loop_that_never_waits_hears_the_outside)
+{
+    WB_CLEANUP(listener_done) struct listener       in = {.fd = {-1, -1}}; /* outlives the loop */
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop *l  = NULL;
+    struct upp_err                                  err;
+    CHECK(pipe(in.fd) == 0 && write(in.fd[1], "x", 1) == 1);
+    CHECK(weft_loop_open(NULL, &l, &err) == 0);
+    CHECK(weft_loop_spawn(l, "listener", listens, &in, &err) == 0);
+    for (int i = 0; i < 40; i++)
+        CHECK(weft_loop_run(l, "short", at_once, NULL, &err) == 0);
+    CHECK(in.heard);
 }
 
 TEST(loop_refuses_stacks_beyond_reason)

@@ -115,6 +115,21 @@ static void tape_done(struct grown *w)
     wm_tape_done(&w->tape);
 }
 
+/* Who has heard so many of them hears the next one, and all records. */
+static bool rest_is_the_same(struct grown *w, const struct wm_row *row, size_t heard)
+{
+    struct wm_expand x   = {.from = &source, .row = row, .index = 7, .memory = w->a};
+    struct upp_err   err = {0};
+    struct wm_event  ev;
+    if (!EXPECT(wm_expand_pass(&x, row->event + heard, &err) == 0))
+        return false;
+    for (size_t i = heard; i < w->n + row->n_records; i++)
+        if (!EXPECT(wm_expand_next(&x, &ev, &err) == 1) || !EXPECT(ev.number == row->event + i) ||
+            (i < w->n && !EXPECT(!rows_event_differ(&w->seen[i], &ev))))
+            return false;
+    return EXPECT(wm_expand_next(&x, &ev, &err) == 0);
+}
+
 /* What was seen while it grew comes again from the stored row, with the same numbers and ids, and the records behind.
  */
 static bool live_is_stored(uint64_t seed)
@@ -168,6 +183,11 @@ static bool live_is_stored(uint64_t seed)
         if (!EXPECT(!what))
             return false;
     }
+    for (size_t heard = 0; heard <= w.n; heard += 1 + rows_draw(&g, 16))
+        if (!rest_is_the_same(&w, &back, heard))
+            return false;
+    if (!rest_is_the_same(&w, &back, w.n))
+        return false;
     struct wb_uuid said = wm_id_uuid((struct wm_id){source.node, 8, WM_NOUN_ENTRY, 5, 0});
     struct wb_uuid step = wm_id_uuid((struct wm_id){source.node, 8, WM_NOUN_STEP, 5, 0});
     return EXPECT(wb_uuid_eq(w.seen[0].id, step)) && EXPECT(wb_uuid_eq(w.seen[1].id, said)) &&
@@ -245,6 +265,9 @@ TEST(model_expand_refuses_a_tape_that_does_not_fit)
         for (int k = 0; k < bad[i].good; k++)
             CHECK(wm_expand_next(&x, &ev, &err) == 1);
         CHECK_INT(wm_expand_next(&x, &ev, &err), -UPP_ESTORE);
+        CHECK_STR(wb_cstr(err.msg), wb_cstr(bad[i].msg));
+        x = (struct wm_expand){.from = &source, .row = &row, .memory = &a};
+        CHECK_INT(wm_expand_pass(&x, 100, &err), -UPP_ESTORE);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(bad[i].msg));
     }
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
