@@ -1,8 +1,14 @@
 #!/bin/sh
-# A command tool: reads {"city": "..."} from standard input and answers with JSON. Needs nothing but a shell and sed.
-city=$(sed -n 's/.*"city" *: *"\([^"\\]*\)".*/\1/p')
-if [ -z "$city" ]; then
+# A command tool: reads {"city": "...", "units": "..."} from standard input and answers with JSON. Needs nothing but a
+# shell and sed.
+arguments=$(cat)
+member() { printf '%s\n' "$arguments" | sed -n 's/.*"'"$1"'" *: *"\([^"\\]*\)".*/\1/p'; }
+if [ -z "$(member city)" ]; then
     echo "no city in the arguments" >&2
     exit 1
 fi
-printf '{"city":"%s","degrees":18,"sky":"a few clouds"}\n' "$city"
+case $(member units) in
+fahrenheit) temperature=64 ;;
+*) temperature=18 ;;
+esac
+printf '{"temperature":%d,"conditions":"partly cloudy"}\n' "$temperature"

@@ -270,10 +270,10 @@ static void step(const struct logging *l, struct weft_context *c, const struct w
 /* A tool's name comes from the model: it is shown as a word, whatever it is. */
 static void call(const struct logging *l, struct weft_context *c, const struct wm_event *ev)
 {
-    static const char *const outcomes[] = {"?",          "ended",      "failed", "has an unknown outcome",
-                                           "was denied", "was stopped"};
-    struct upp_str           id         = weft_run_agent_id(c->run);
-    char                     name[WJ_QUOTED], ms[32] = "";
+    static const char *const outcomes[] = {
+        "?", "ended", "failed", "has an unknown outcome", "was denied", "was stopped", "has arguments that do not fit"};
+    struct upp_str id = weft_run_agent_id(c->run);
+    char           name[WJ_QUOTED], ms[32] = "";
     first_step(l, c, wa_context_word(c));
     wj_quote(ev->name, name, sizeof name);
     if (ev->kind == WM_TOOL_STARTED) {

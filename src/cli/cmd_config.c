@@ -11,7 +11,7 @@ static int check(const struct cli_command *self, const char *path)
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
     WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
     struct upp_err                                err    = {0};
-    int r = wc_config_load(path, UPP_OPTS(wc_opts, .loop = weft_loop_with), &report, &config, &err);
+    int r = wc_config_load(path, UPP_OPTS(wc_opts, .makers = &wc_makers), &report, &config, &err);
     cli_print_mistakes(stdout, path, &report);
     if (r < 0 && !report.errors)
         return cli_fail(self, &err);

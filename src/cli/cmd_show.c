@@ -7,6 +7,8 @@
 #include "cli/print.h"
 #include "cli/reading.h"
 #include "cli/shown.h"
+#include "json/read.h"
+#include "json/value.h"
 #include "json/write.h"
 #include "log/log.h"
 #include "model/upp_json.h"
@@ -69,6 +71,31 @@ static void print_part(const struct upp_part *p)
     (void)printf("%s\n", p->cut ? " ..." : "");
 }
 
+/* "agent.handoff {...} -> travel" */
+static void print_event(struct upp_str json)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     data = WB_BUF(16u << 20);
+    yyjson_val                               *v, *type, *target;
+    size_t                                    i, max;
+    (void)printf("%*s", INDENT, "");
+    if (wj_read(&a, json, NULL, &v, NULL) < 0 || !(type = yyjson_obj_get(v, "type")) || !yyjson_is_str(type) ||
+        (yyjson_obj_get(v, "data") && wj_write(yyjson_obj_get(v, "data"), &data, NULL) < 0)) {
+        cli_print_text(stdout, json, INDENT);
+        (void)printf("\n");
+        return;
+    }
+    cli_print_text(stdout, wj_text(type), INDENT);
+    (void)printf(" ");
+    cli_print_text(stdout, wb_buf_str(&data), INDENT);
+    yyjson_arr_foreach(yyjson_obj_get(v, "targets"), i, max, target)
+    {
+        (void)printf("%s", i ? ", " : " -> ");
+        cli_print_text(stdout, yyjson_is_str(target) ? wj_text(target) : UPP_STR("?"), INDENT);
+    }
+    (void)printf("\n");
+}
+
 static void print_line(const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
@@ -84,11 +111,8 @@ static void print_line(const struct wl_line *line)
                  e->message.interrupted ? "  interrupted" : "");
     for (size_t i = 0; i < e->message.n_parts; i++)
         print_part(&e->message.parts[i]);
-    if (e->data.n) {
-        (void)printf("%*s", INDENT, "");
-        cli_print_text(stdout, e->data, INDENT);
-        (void)printf("\n");
-    }
+    if (e->data.n)
+        print_event(e->data);
 }
 
 static void print_head(const struct showing *s)
@@ -134,8 +158,8 @@ static int write_line(const struct wl_line *line, struct upp_err *err)
         wm_message_write(&w, &m);
     else
         wj_write_null(&w);
-    wj_write_name(&w, UPP_STR("data"));
-    if (e->data.n)
+    wj_write_name(&w, UPP_STR("event"));
+    if (e->kind == WM_ENTRY_EVENT && e->data.n)
         wj_write_raw(&w, e->data.p, e->data.n);
     else
         wj_write_null(&w);
@@ -159,7 +183,9 @@ WEFT_SUSPENDS static int show_entries(struct cli_reading *rd, struct upp_err *er
         size_t                                    got;
         int r = wl_path_tail(rd->store, &rd->owner, &s->path, at + n, n, &a, &lines, &got, err);
         for (size_t i = 0; r >= 0 && i < got; i++)
-            if (s->json)
+            if (lines[i].entry.audience == WM_AUDIENCE_RUN)
+                continue; /* what an agent said to itself */
+            else if (s->json)
                 r = write_line(&lines[i], err);
             else
                 print_line(&lines[i]);
@@ -209,9 +235,11 @@ const struct cli_command cli_show = {
     .name    = "show",
     .usage   = "THREAD [--json] [--limit N] [--config FILE] [--store URL]",
     .summary = "what was said on a thread",
-    .help = "The entries of a thread, the last N of them (default 100): who, when, texts, -> calls and <- results, and "
-            "where\n"
-            "its path branched off another. --json: an object an entry and line, with the message in UPP's JSON.\n"
-            "Reads the database also while a server is at work on it.",
-    .run  = run,
+    .help =
+        "The entries of a thread, the last N of them (default 100): who, when, texts, -> calls and <- results,\n"
+        "system events and turns, and where its path branched off another. What agents say to themselves is left out.\n"
+        "--json: an object an entry and line: id, kind (message, repair, event, turn), who, run, step, the message in\n"
+        "UPP's JSON, the event ({type, data, source, targets}).\n"
+        "Reads the database also while a server is at work on it.",
+    .run = run,
 };

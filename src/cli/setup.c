@@ -26,7 +26,7 @@ int cli_config_load(const char *given, bool text_only, struct wc_config **ret, s
 {
     WB_CLEANUP(wc_report_done) struct wc_report report = {0};
     const char                                 *path   = cli_config_path(given);
-    int r = wc_config_load(path, UPP_OPTS(wc_opts, .loop = weft_loop_with, .no_files = text_only), &report, ret, err);
+    int r = wc_config_load(path, UPP_OPTS(wc_opts, .makers = &wc_makers, .no_files = text_only), &report, ret, err);
     if (r == -UPP_EINVALID && report.errors > 1) {
         cli_print_mistakes(stderr, path, &report);
         return upp_fail(err, UPP_EINVALID, "%s has %zu mistakes", path, report.errors);

@@ -106,8 +106,9 @@ static int run_state(struct cli_shown *s, yyjson_val *data, struct upp_err *err)
 /* A line for people: the id of the event, its type, and what matters of the rest. */
 static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, struct upp_err *err)
 {
-    static const char *const shown[] = {"status", "stepNumber", "toolName", "toolCallId", "text", "argumentsJson",
-                                        "result", "isError",    "last",     "error",      "usage"};
+    static const char *const shown[]          = {"status",        "stepNumber",  "toolName",     "toolCallId", "text",
+                                                 "argumentsJson", "result",      "isError",      "last",       "eventType",
+                                                 "eventData",     "sourceAgent", "targetAgents", "error",      "usage"};
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(TEXT_MAX);
     (void)printf("%-7.*s %.*s", UPP_FMT(id), UPP_FMT(type));
     for (size_t i = 0; i < WB_LEN(shown); i++) {
@@ -158,7 +159,7 @@ int cli_shown_event(struct cli_shown *s, struct upp_str id, struct upp_str data,
     struct upp_str type = member(inner, "type");
     if (uap && wb_str_eq(type, UPP_STR("run")))
         r = run_state(s, what, err);
-    else
+    else if (!yyjson_obj_get(root, "aside")) /* what an agent says to itself is no answer */
         tell(s, type, what);
     if (r < 0)
         return r;

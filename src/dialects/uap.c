@@ -9,17 +9,21 @@
 #include "base/hooks.h"
 #include "dialects/frame.h"
 #include "dialects/open.h"
+#include "json/read.h"
+#include "json/value.h"
 #include "model/upp_json.h"
 
 enum {
     CALLS_MAX   = 4096,      /* of one message */
     VOICES_MAX  = 256,       /* child runs that speak at the same time */
+    PHASE_MAX   = 1 << 16,   /* name of a phase */
     SCRATCH_MAX = 512 << 20, /* json/read.h: 13 bytes for one */
 };
 
 struct voice {
     struct wb_uuid run;
     struct wd_open open;
+    struct wb_buf  aside;         /* the phase of the open message, where it is scaffolding */
     WB_VEC(struct upp_str) calls; /* ids, for their positions; in `ids` */
     struct wb_arena ids;
 };
@@ -35,13 +39,14 @@ struct uap {
 
 static void voice_init(struct voice *v, struct wb_uuid run)
 {
-    *v = (struct voice){.run = run, .ids = WB_ARENA(16 << 20)};
+    *v = (struct voice){.run = run, .aside = WB_BUF(PHASE_MAX), .ids = WB_ARENA(16 << 20)};
     wd_open_init(&v->open);
 }
 
 static void voice_done(struct voice *v)
 {
     wd_open_done(&v->open);
+    wb_buf_done(&v->aside);
     wb_vec_done(&v->calls);
     wb_arena_done(&v->ids);
 }
@@ -122,8 +127,8 @@ static void uap_end(struct wd_out *o)
     wd_frame_close(o, UPP_STR("}}}"));
 }
 
-/* {"source":"upp","upp":{"type":...,"index":...,"delta":{ ; ended by upp_end. A child is named outside of the event,
- * which stays as it is (UAP 12.5-1). */
+/* {"source":"upp","upp":{"type":...,"index":...,"delta":{ ; ended by upp_end. A child, and scaffolding, is named
+ * outside of the event, which stays as it is (UAP 12.5-1). */
 static void upp_begin(struct wd_out *o, const struct wm_event *ev, struct upp_str type, size_t index)
 {
     wd_frame_open(o, UPP_STR("{\"source\":\"upp\","));
@@ -132,6 +137,8 @@ static void upp_begin(struct wd_out *o, const struct wm_event *ev, struct upp_st
         wd_uuid(o, "runId", ev->from->run);
         wd_u64(o, "depth", ev->from->depth);
     }
+    if (o->aside.n)
+        wd_str(o, "aside", o->aside);
     wd_object(o, "upp");
     wd_str(o, "type", type);
     wd_u64(o, "index", index);
@@ -304,8 +311,8 @@ static int action(struct uap *u, struct voice *v, const struct wm_event *ev, str
         int r = remember_call(v, p->id, err);
         if (r < 0)
             return r;
-        if (p->cut)
-            continue;
+        if (p->cut || o->aside.n)
+            continue; /* it cannot be run */
         if (!any) {
             uap_begin(o, ev, "action", false);
             wd_array(o, "toolCalls");
@@ -446,6 +453,32 @@ static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
     uap_end(o);
 }
 
+static void optional(struct wd_out *o, const char *name, yyjson_val *v)
+{
+    if (!v)
+        return;
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_value(&o->w, v);
+}
+
+/* The entry holds {"type":...,"data":...,"source":...,"targets":[...]}. */
+static void system_event(struct uap *u, const struct wm_event *ev, struct wd_out *o)
+{
+    yyjson_val *v;
+    int         r = ev->entry ? wj_read(&u->scratch, ev->entry->data, NULL, &v, o->w.err) : -UPP_EBUG;
+    if (r < 0) {
+        wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
+        return;
+    }
+    uap_begin(o, ev, "system_event", false);
+    optional(o, "eventType", yyjson_obj_get(v, "type"));
+    optional(o, "eventData", yyjson_obj_get(v, "data"));
+    optional(o, "sourceAgent", yyjson_obj_get(v, "source"));
+    optional(o, "targetAgents", yyjson_obj_get(v, "targets"));
+    uap_end(o);
+    wb_arena_reset(&u->scratch);
+}
+
 /* What any run of the tree has said since the last record is void. */
 static void attempt_void(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 {
@@ -497,6 +530,9 @@ static int rare_event(struct uap *u, struct voice *v, const struct wm_event *ev,
         wd_uuid(o, "checkpointId", ev->id);
         uap_end(o);
         return 0;
+    case WM_SYSTEM:
+        system_event(u, ev, o);
+        return 0;
     case WM_VOID:
         attempt_void(u, ev, o);
         return 0;
@@ -512,6 +548,21 @@ static int rare_event(struct uap *u, struct voice *v, const struct wm_event *ev,
     }
 }
 
+/* Is what the event is about scaffolding? */
+static void set_aside(struct voice *v, const struct wm_event *ev, struct wd_out *o)
+{
+    if (ev->kind == WM_MESSAGE && ev->entry && ev->entry->audience == WM_AUDIENCE_RUN)
+        o->aside = ev->entry->phase;
+    if (ev->kind == WM_MESSAGE_OPEN) {
+        wb_buf_clear(&v->aside);
+        wb_buf_add(&v->aside, ev->aside ? ev->name : UPP_STR(""));
+        if (v->aside.failed)
+            wj_writer_fail(&o->w, wb_buf_check(&v->aside, o->w.err));
+    }
+    if (ev->kind == WM_MESSAGE_OPEN || ev->kind == WM_PART_OPEN || ev->kind == WM_PART_CLOSE)
+        o->aside = wb_buf_str(&v->aside);
+}
+
 static int uap_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
 {
     struct uap   *u = state;
@@ -521,8 +572,12 @@ static int uap_event(void *state, const struct wm_event *ev, struct wd_frames *o
         return 0;
     wd_out_init(&o, out, err);
     int r = voice_of(u, ev, &v, err);
-    if (r == 0)
-        r = WB_LIKELY(ev->kind == WM_DELTA) ? delta(v, ev, &o, err) : rare_event(u, v, ev, &o, err);
+    if (r == 0 && WB_LIKELY(ev->kind == WM_DELTA))
+        r = delta(v, ev, &o, err);
+    else if (r == 0) {
+        set_aside(v, ev, &o);
+        r = rare_event(u, v, ev, &o, err);
+    }
     return r < 0 ? r : wd_out_check(&o);
 }
 

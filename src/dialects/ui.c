@@ -60,6 +60,7 @@ static void to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
     simple(o, UPP_STR("{\"type\":\"start-step\"}"));
     u->stage   = UI_STEP;
     u->settled = false;
+    u->voided  = false;
 }
 
 static void leave_step(struct ui *u, struct wd_out *o, const char *why)
@@ -178,6 +179,8 @@ static void call_bad(struct ui *u, struct wd_out *o, struct wd_call *c, struct u
 static void call_ready(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str arguments)
 {
     struct wb_buf *b = o->w.out;
+    if (c->state == CALL_NEW && u->voided)
+        call_streams(c, o); /* begins it anew, where the step has one of this id that failed */
     ui_chunk(o, "tool-input-available");
     wd_str(o, "toolCallId", c->id);
     wd_str(o, "toolName", c->name);
@@ -266,17 +269,45 @@ static void end_blocks(struct ui *u, struct wd_out *o, const char *why)
 
 /* ---- What a model says ----------------------------------------------------------------------------------- */
 
+static uint8_t aside_of(bool aside, struct upp_str phase)
+{
+    return !aside ? UI_SAID : wb_str_eq(phase, UPP_STR("reason")) ? UI_THOUGHT : UI_HIDDEN;
+}
+
+/* As what a part is shown. */
+static uint8_t shown_as(const struct ui *u, uint8_t kind)
+{
+    return u->aside == UI_THOUGHT && kind == UPP_PART_TEXT ? UPP_PART_REASONING : kind;
+}
+
+/* Is it shown at all? Calls of scaffolding are seen when their tools are run, if ever. */
+static bool is_shown(const struct ui *u, uint8_t kind)
+{
+    return u->aside == UI_SAID || (u->aside == UI_THOUGHT && kind != UPP_PART_CALL);
+}
+
+static int message_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+{
+    bool open = u->open.open; /* then it is refused */
+    if (!open)
+        u->aside = aside_of(ev->aside, ev->name);
+    if (!open && u->aside != UI_HIDDEN)
+        to_fresh_step(u, ev, o);
+    return wd_open_begin(&u->open, ev, err);
+}
+
 static int part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
     struct wd_part *p;
     struct wd_call *c;
     int             r = wd_open_part(&u->open, ev, &p, err);
-    if (r < 0)
+    if (r < 0 || !is_shown(u, ev->part_kind))
         return r;
-    if (is_block(ev->part_kind)) {
-        block(o, u->open.entry, ev->part, ev->part_kind, "start");
+    p->kind = shown_as(u, ev->part_kind);
+    if (is_block(p->kind)) {
+        block(o, u->open.entry, ev->part, p->kind, "start");
         wd_frame_close(o, UPP_STR("}"));
-        block(o, u->open.entry, ev->part, ev->part_kind, "delta");
+        block(o, u->open.entry, ev->part, p->kind, "delta");
         wj_write_name(&o->w, UPP_STR("delta"));
     } else if (ev->part_kind == UPP_PART_CALL && (c = add_call(u, o, ev->call, ev->name))) {
         if (c->state != CALL_NEW)
@@ -320,34 +351,23 @@ static int part_close(struct ui *u, const struct wm_event *ev, struct wd_out *o,
 static void whole_part(struct ui *u, const struct wm_event *ev, struct wd_out *o, size_t index,
                        const struct upp_part *p)
 {
-    if (is_block(p->kind)) {
-        block(o, ev->id, index, p->kind, "start");
+    uint8_t kind = shown_as(u, p->kind);
+    if (is_block(kind)) {
+        block(o, ev->id, index, kind, "start");
         wd_frame_close(o, UPP_STR("}"));
-        block(o, ev->id, index, p->kind, "delta");
+        block(o, ev->id, index, kind, "delta");
         wd_str(o, "delta", p->text);
         wd_frame_close(o, UPP_STR("}"));
-        block(o, ev->id, index, p->kind, "end");
+        block(o, ev->id, index, kind, "end");
         wd_frame_close(o, UPP_STR("}"));
     } else if (p->media)
         ui_file(u, o, p->media);
 }
 
 /* Calls last: the client may act at once on one that is there. */
-static void message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+static void message_calls(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
-        return; /* input and results are not said by a model */
     const struct upp_message *m = &ev->entry->message;
-    if (!u->open.open)
-        to_fresh_step(u, ev, o);
-    for (size_t i = 0; i < WB_MAX(m->n_parts, u->open.parts.n); i++) {
-        struct wd_part *p = wd_open_at(&u->open, i);
-        if (p && p->shown) {
-            if (p->state == WD_OPEN)
-                end_block(u, o, i);
-        } else if (i < m->n_parts)
-            whole_part(u, ev, o, i, &m->parts[i]);
-    }
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
         struct wd_call        *c = p->kind == UPP_PART_CALL ? add_call(u, o, p->id, p->name) : NULL;
@@ -358,9 +378,35 @@ static void message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
         else if (c)
             call_ready(u, o, c, p->text);
     }
+}
+
+static void message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+{
+    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+        return; /* input and results are not said by a model */
+    const struct upp_message *m = &ev->entry->message;
+    if (!u->open.open)
+        u->aside = aside_of(ev->entry->audience == WM_AUDIENCE_RUN, ev->entry->phase);
+    if (u->aside == UI_HIDDEN) {
+        wd_open_end(&u->open);
+        return;
+    }
+    if (!u->open.open)
+        to_fresh_step(u, ev, o);
+    for (size_t i = 0; i < WB_MAX(m->n_parts, u->open.parts.n); i++) {
+        struct wd_part *p = wd_open_at(&u->open, i);
+        if (p && p->shown) {
+            if (p->state == WD_OPEN)
+                end_block(u, o, i);
+        } else if (i < m->n_parts)
+            whole_part(u, ev, o, i, &m->parts[i]);
+    }
+    if (u->aside == UI_SAID) {
+        message_calls(u, ev, o);
+        u->stop = ev->stop;
+    }
     end_blocks(u, o, "cut off");
     u->settled = true;
-    u->stop    = ev->stop;
 }
 
 /* 7 can take a step back; 5 and 6 can only end what was begun, and the next attempt begins anew beside it. */
@@ -368,9 +414,12 @@ static void attempt_void(struct ui *u, struct wd_out *o)
 {
     if (!u->open.open)
         return; /* nothing of it was sent, or a child said it */
-    if (u->target < 7)
+    if (u->aside == UI_HIDDEN)
+        wd_open_end(&u->open);
+    else if (u->target < 7) {
         end_blocks(u, o, "taken back");
-    else {
+        u->voided = true;
+    } else {
         simple(o, UPP_STR("{\"type\":\"reset-step\"}"));
         wd_open_end(&u->open);
     }
@@ -555,13 +604,16 @@ static int rare_event(struct ui *u, const struct wm_event *ev, struct wd_out *o,
         return 0;
     case WM_CHECKPOINT:
         return 0;
+    case WM_SYSTEM:
+        to_started(u, ev, o);
+        ui_system(u, o, ev);
+        u->settled = true; /* it is not taken back with a step that it stands in */
+        return 0;
     case WM_VOID:
         attempt_void(u, o);
         return 0;
     case WM_MESSAGE_OPEN:
-        if (!u->open.open)
-            to_fresh_step(u, ev, o);
-        return wd_open_begin(&u->open, ev, err);
+        return message_open(u, ev, o, err);
     case WM_PART_OPEN:
         return part_open(u, ev, o, err);
     case WM_PART_CLOSE:

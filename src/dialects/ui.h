@@ -15,11 +15,16 @@ enum ui_stage {
     UI_ENDED,
 };
 
+/* Scaffolding: what was thought is shown as such, the rest is nobody's business. */
+enum ui_aside { UI_SAID, UI_THOUGHT, UI_HIDDEN };
+
 struct ui {
     uint8_t         target; /* 5, 6, 7 */
     uint8_t         stage;
     bool            children;
     bool            settled; /* the open step has what a reset must not take away */
+    uint8_t         aside;   /* enum ui_aside: of the message that is said */
+    bool            voided;  /* 5, 6: the open step has calls that were taken back */
     bool            told;    /* 5: the metadata name approvals that are waited for */
     uint8_t         stop;    /* of the last message: enum upp_stop */
     struct wb_uuid  turn;    /* the message's id; events of children do not know it */
@@ -44,6 +49,8 @@ void ui_error_text(struct ui *u, struct wd_out *o, struct upp_str json, const ch
 void ui_error_message(struct ui *u, struct wd_out *o, struct upp_str json, const char *otherwise);
 
 void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media);
+/* data-TYPE with the event's data, and who and when in the metadata, under its id. */
+void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev);
 void ui_child(struct wd_out *o, const struct wm_event *ev); /* data-child */
 
 #endif

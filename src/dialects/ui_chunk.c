@@ -1,8 +1,12 @@
 /* dialects/ui_chunk.c — chunks of the UI message stream that are right wherever they stand. */
+#include <inttypes.h>
+
 #include "base/base64.h"
 #include "dialects/ui.h"
 #include "json/read.h"
 #include "json/value.h"
+
+enum { SYSTEM_MAX = 64 << 20 }; /* json/read.h: 13 bytes for one; an event has at most 1 MiB */
 
 void ui_chunk(struct wd_out *o, const char *type)
 {
@@ -115,6 +119,62 @@ void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
     wd_str(o, "url", wb_buf_str(t));
     wd_str(o, "mediaType", mime);
     wd_frame_close(o, UPP_STR("}"));
+}
+
+/* ---- System events --------------------------------------------------------------------------------------- */
+
+/* A member with a value of ours, or nothing. */
+static void value_of(struct wd_out *o, const char *name, yyjson_val *v)
+{
+    if (!v)
+        return;
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_value(&o->w, v);
+}
+
+/* The event's data as the client can read them: ui_value wants them as text. */
+static void event_data(struct ui *u, struct wd_out *o, yyjson_val *data)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(WD_FRAMES_TEXT);
+    int                                   r    = data ? wj_write(data, &json, o->w.err) : 0;
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
+    else if (!ui_value(u, o, "data", data ? wb_buf_str(&json) : UPP_STR("{}")))
+        wd_str(o, "data", wb_buf_str(&json));
+}
+
+void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SYSTEM_MAX);
+    char                                      id[WB_UUID_TEXT + 1];
+    yyjson_val                               *v;
+    int r = ev->entry ? wj_read(&a, ev->entry->data, NULL, &v, o->w.err) : -UPP_EBUG;
+    if (r < 0) {
+        wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
+        return;
+    }
+    yyjson_val    *type = yyjson_obj_get(v, "type");
+    struct upp_str name = type && yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
+    wd_frame_open(o, UPP_STR("{"));
+    wj_write_name(&o->w, UPP_STR("type"));
+    wb_buf_clear(&u->text);
+    wb_buf_add(&u->text, UPP_STR("data-"));
+    wb_buf_add(&u->text, name);
+    if (u->text.failed)
+        wj_writer_fail(&o->w, wb_buf_check(&u->text, o->w.err));
+    wj_write_str(&o->w, wb_buf_str(&u->text));
+    wd_str(o, "id", wb_uuid_text(ev->id, id));
+    event_data(u, o, yyjson_obj_get(v, "data"));
+    wd_frame_close(o, UPP_STR("}"));
+
+    ui_chunk(o, "message-metadata");
+    wd_object(o, "messageMetadata");
+    wd_object(o, "weft_events");
+    wd_object(o, id);
+    value_of(o, "sourceAgent", yyjson_obj_get(v, "source"));
+    value_of(o, "targetAgents", yyjson_obj_get(v, "targets"));
+    wd_u64(o, "timestamp", (uint64_t)ev->time_ms);
+    wd_frame_close(o, UPP_STR("}}}}"));
 }
 
 /* ---- Child runs ------------------------------------------------------------------------------------------ */

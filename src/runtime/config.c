@@ -52,7 +52,7 @@ static void read_listen(struct wc_reader *r, const struct wc_node *n, void *into
 
 static void read_server(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const struct wc_key keys[] = {{"listen", read_listen, 0}, {"api_keys_file", NULL, 0}};
+    static const struct wc_key keys[] = {{.name = "listen", .read = read_listen}, {.name = "api_keys_file"}};
     wc_map(r, n, "server", keys, WB_LEN(keys), into);
 }
 
@@ -113,7 +113,8 @@ static void read_format(struct wc_reader *r, const struct wc_node *n, void *into
 
 static void read_log(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    static const struct wc_key keys[] = {{"level", read_level, 0}, {"format", read_format, 0}};
+    static const struct wc_key keys[] = {{.name = "level", .read = read_level},
+                                         {.name = "format", .read = read_format}};
     wc_map(r, n, "log", keys, WB_LEN(keys), into);
 }
 
@@ -138,19 +139,30 @@ static void read_default(struct wc_reader *r, const struct wc_node *n)
     c->default_agent = name.n ? wc_config_agent(c, name) : NULL;
     if (!c->default_agent)
         wc_mistake(r, n, "there is no agent %s%s", wj_quote(n->text, quoted, sizeof quoted), wc_guessed(&guess));
+    else if (!c->default_agent->model && !c->default_agent->wrong_model)
+        wc_mistake(r, n, "the agent '%.*s' has no model of its own: others ask it", UPP_FMT(name));
 }
 
 static void read_file(struct wc_reader *r, const struct wc_node *root)
 {
     static const struct wc_key keys[] = {
-        {"server", read_server, 0},   {"store", read_store, 0}, {"durability", read_durability, 0},
-        {"on_busy", read_on_busy, 0}, {"log", read_log, 0},     {"default_agent", nothing, 0},
-        {"models", nothing, 0},       {"tools", nothing, 0},    {"agents", nothing, 0},
-        {"encryption", NULL, 0},      {"routes", NULL, 0},      {"envelopes", NULL, 0},
+        {.name = "server", .read = read_server},
+        {.name = "store", .read = read_store},
+        {.name = "durability", .read = read_durability},
+        {.name = "on_busy", .read = read_on_busy},
+        {.name = "log", .read = read_log},
+        {.name = "default_agent", .read = nothing},
+        {.name = "models", .read = nothing},
+        {.name = "tools", .read = nothing},
+        {.name = "agents", .read = nothing},
+        {.name = "encryption"},
+        {.name = "routes"},
+        {.name = "envelopes"},
     };
     struct wc_config     *c      = r->config;
     const struct wc_node *models = wc_get(root, "models"), *tools = wc_get(root, "tools"),
                          *agents = wc_get(root, "agents");
+    r->agents                    = agents;
     wc_map(r, root, "the configuration", keys, WB_LEN(keys), c);
     if (models)
         wc_read_models(r, models, NULL);
@@ -161,7 +173,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
     if (c->n_agents == 0 && r->report->errors == 0)
         wc_mistake(r, root, "there is no agent: 'agents' has none");
     read_default(r, wc_get(root, "default_agent"));
-    if (!c->default_agent && c->n_agents == 1)
+    if (!c->default_agent && c->n_agents == 1 && c->agents[0].model)
         c->default_agent = &c->agents[0];
 }
 
@@ -272,6 +284,7 @@ int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts 
     c->durability         = WM_SYNC;
     c->on_busy            = WR_REJECT;
     c->log_level          = WB_INFO;
+    c->makers             = opts ? opts->makers : NULL;
     struct wc_reader r    = {.config = c, .report = report, .opts = opts ? opts : &none, .err = err ? err : &ignored};
     int              code = wb_arena_check(&c->arena, r.err);
     if (code == 0)
@@ -294,8 +307,14 @@ void wc_config_free(struct wc_config *c)
 {
     if (!c)
         return;
-    for (size_t i = 0; i < c->n_tools; i++)
+    for (size_t i = 0; i < c->n_agents; i++)
+        if (c->agents[i].around)
+            c->makers->around_free(c->agents[i].around);
+    for (size_t i = 0; i < c->n_tools; i++) {
         wa_command_free(c->tools[i].command);
+        upp_schema_free(c->tools[i].schema);
+    }
+    upp_schema_free(c->handing);
     for (size_t i = 0; i < c->n_models; i++)
         upp_model_free(c->models[i].model);
     for (size_t i = 0; i < c->n_secrets; i++)

@@ -15,6 +15,9 @@
 #ifndef WC_CONFIG_H
 #define WC_CONFIG_H
 
+#include <upp/schema.h>
+#include <weft/middleware.h>
+
 #include "run/def.h"
 
 #include "base/arena.h"
@@ -24,7 +27,9 @@
 enum {
     WC_MAX_NAMED    = 1024, /* models, tools, agents: of each */
     WC_MAX_MISTAKES = 100,
-    WC_MAX_CHAIN    = 8, /* agents below each other */
+    WC_MAX_CHAIN    = 8,  /* agents below each other */
+    WC_MAX_AFTER    = 64, /* tools that come before one */
+    WC_MAX_AROUND   = 64, /* middleware of an agent, and rules of a guardrail */
 };
 
 /* ---- Mistakes --------------------------------------------------------------------------------------------- */
@@ -58,15 +63,45 @@ struct wc_model {
 struct wc_tool {
     struct wr_tool     tool;
     struct wa_command *command; /* NULL: the client runs it */
+    struct upp_schema *schema;  /* of its arguments; NULL: the file has none */
+
+    const struct wc_node *after_at; /* while the file is read */
+};
+
+enum wc_strategy { WC_LOOP = 0, WC_REACT, WC_PLAN };
+
+enum wc_middleware_kind { WC_LOGGING = 0, WC_GUARDRAILS, WC_MEMORY, WC_BUDGET };
+
+struct wc_middleware {
+    uint8_t kind; /* enum wc_middleware_kind */
+    union {
+        struct weft_logging_opts    logging;
+        struct weft_guardrails_opts guardrails;
+        struct weft_memory_opts     memory;
+        struct weft_budget          budget;
+    };
 };
 
 struct wc_agent {
-    struct wr_agent_def            def; /* .id is no text where the file has none */
-    struct weft_strategy_loop_opts loop;
-    struct weft_strategy           strategy; /* def.strategy points here; execute is NULL without opts.loop */
-    const struct wc_model         *model;
-    uint32_t                       line;
+    struct wr_agent_def             def; /* .id is no text where the file has none */
+    struct upp_str                  title, description;
+    uint8_t                         kind; /* enum wc_strategy: whose options count */
+    struct weft_strategy_loop_opts  loop;
+    struct weft_strategy_react_opts react;
+    struct weft_strategy_plan_opts  plan;
+    struct weft_strategy            strategy;      /* def.strategy points here; execute is NULL without opts.makers */
+    struct weft_rights              rights;        /* def.rights points here where the file says something */
+    struct wr_handoff              *handoffs;      /* those of def ... */
+    struct wr_tool                 *handing_tools; /* ... and the tool of each, among def.tools */
+    struct wc_middleware           *middleware;
+    size_t                          n_middleware;
+    const struct wr_around         *around;      /* made of them: that of def */
+    const struct wc_model          *model;       /* NULL: that of whoever asks it */
+    bool                            wrong_model; /* the file names one that is not there */
+    uint32_t                        line;
 };
+
+struct wc_makers;
 
 struct wc_config {
     struct wb_arena    arena;
@@ -88,7 +123,31 @@ struct wc_config {
     size_t             n_models, n_tools, n_agents;
     struct wb_secret **secrets;
     size_t             n_secrets;
+
+    struct upp_schema      *handing; /* of the arguments of handoffs; NULL: there are none */
+    const struct wc_makers *makers;  /* those of the options */
 };
+
+/* How what a file names is made. A strategy or a middleware that has no function here is not built: to name it is a
+ * mistake. */
+struct wc_makers {
+    struct weft_strategy (*loop)(const struct weft_strategy_loop_opts *opts);
+    struct weft_strategy (*react)(const struct weft_strategy_react_opts *opts);
+    struct weft_strategy (*plan)(const struct weft_strategy_plan_opts *opts);
+
+    struct weft_middleware (*logging)(const struct weft_logging_opts *opts);
+    struct weft_middleware (*guardrails)(const struct weft_guardrails_opts *opts);
+    struct weft_middleware (*memory)(const struct weft_memory_opts *opts);
+    struct weft_middleware (*budget)(const struct weft_budget *limits);
+
+    /* An agent's list of middleware as the engine takes it. */
+    int (*around)(const struct weft_middleware *list, size_t n, const struct weft_agent *agent,
+                  const struct wr_around **ret, struct upp_err *err);
+    void (*around_free)(const struct wr_around *around);
+};
+
+/* All that is built: runtime/config_makers.c. */
+extern const struct wc_makers wc_makers;
 
 struct wc_opts {
     uint32_t size;
@@ -97,8 +156,8 @@ struct wc_opts {
     const char *(*env)(void *arg, const char *name);
     void *arg;
 
-    /* weft_loop_with; NULL: strategies have their numbers and no execute. */
-    struct weft_strategy (*loop)(const struct weft_strategy_loop_opts *opts);
+    /* NULL: strategies and middleware are read and checked, and nothing is made of them. */
+    const struct wc_makers *makers;
 
     bool no_files; /* nothing but the text is looked at: models are not made, programs not looked for */
 

@@ -1,41 +1,35 @@
 /* runtime/config_agents.c — the section `agents`, and what they refer to. Read after models and tools. */
 #include "base/uuid.h"
+#include "json/read.h"
 #include "json/value.h"
+#include "json/write.h"
 #include "runtime/config_read.h"
-
-struct reading {
-    struct wc_agent      *agent;
-    const struct wc_node *all; /* the section: agents may name those that come later */
-};
 
 /* ---- References -------------------------------------------------------------------------------------------------- */
 
-static bool no_such(struct wc_reader *r, const struct wc_node *at, const char *what, const struct wc_guess *guess)
+const struct wc_model *wc_find_model(struct wc_reader *r, const struct wc_node *n)
 {
-    char quoted[WJ_QUOTED];
-    wc_mistake(r, at, "there is no %s %s%s", what, wj_quote(at->text, quoted, sizeof quoted), wc_guessed(guess));
-    return false;
-}
-
-static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct reading   *a = into;
     struct upp_str    name;
     struct wc_guess   guess = {0};
     struct wc_config *c     = r->config;
     if (!wc_text(r, n, "a model", &name))
-        return;
+        return NULL;
     for (size_t i = 0; i < c->n_models; i++) {
-        struct wc_model *m = &c->models[i];
-        wc_guess(&guess, n->text, m->name);
-        if (wb_str_eq(m->name, name)) {
-            a->agent->model      = m;
-            a->agent->def.model  = m->model;
-            a->agent->def.params = m->params;
-            return;
-        }
+        wc_guess(&guess, n->text, c->models[i].name);
+        if (wb_str_eq(c->models[i].name, name))
+            return &c->models[i];
     }
-    (void)no_such(r, n, "model", &guess);
+    (void)wc_no_such(r, n, "model", &guess);
+    return NULL;
+}
+
+static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_agent *a = into;
+    a->model           = wc_find_model(r, n);
+    a->wrong_model     = !a->model;
+    if (a->model)
+        a->def.model = a->model->model;
 }
 
 static const struct wc_tool *find_tool(struct wc_config *c, struct upp_str name, struct wc_guess *guess)
@@ -44,16 +38,6 @@ static const struct wc_tool *find_tool(struct wc_config *c, struct upp_str name,
         wc_guess(guess, name, c->tools[i].tool.spec.name);
         if (wb_str_eq(c->tools[i].tool.spec.name, name))
             return &c->tools[i];
-    }
-    return NULL;
-}
-
-static const struct wc_item *find_agent(const struct wc_node *all, struct upp_str name, struct wc_guess *guess)
-{
-    for (const struct wc_item *i = all->first; i; i = i->next) {
-        wc_guess(guess, name, i->key->text);
-        if (wb_str_eq(i->key->text, name))
-            return i;
     }
     return NULL;
 }
@@ -74,16 +58,16 @@ static struct wr_tool agent_tool(struct wc_reader *r, const struct wc_item *agen
                             .agent = name};
 }
 
-static bool find_either(struct wc_reader *r, const struct wc_node *at, const struct wc_node *all, struct wr_tool *ret)
+static bool find_either(struct wc_reader *r, const struct wc_node *at, struct wr_tool *ret)
 {
     struct wc_guess guess = {0};
     struct upp_str  name;
     if (!wc_text(r, at, "a tool", &name))
         return false;
     const struct wc_tool *tool  = find_tool(r->config, name, &guess);
-    const struct wc_item *agent = find_agent(all, name, &guess);
+    const struct wc_item *agent = wc_find_agent(r, name, &guess);
     if (!tool && !agent)
-        return no_such(r, at, "tool or agent", &guess);
+        return wc_no_such(r, at, "tool or agent", &guess);
     if (tool && agent) {
         wc_mistake(r, at, "'%.*s' is the name of a tool and of an agent", UPP_FMT(name));
         return false;
@@ -94,7 +78,7 @@ static bool find_either(struct wc_reader *r, const struct wc_node *at, const str
 
 static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    struct reading *a = into;
+    struct wc_agent *a = into;
     if (!wc_is(r, n, WC_LIST, "tools"))
         return;
     if (n->n > WC_MAX_NAMED) {
@@ -104,7 +88,7 @@ static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
     struct wr_tool *tools = wb_new_n(&r->config->arena, struct wr_tool, n->n + 1);
     size_t          count = 0;
     for (const struct wc_item *i = n->first; tools && i; i = i->next) {
-        if (!find_either(r, i->value, a->all, &tools[count]))
+        if (!find_either(r, i->value, &tools[count]))
             continue;
         bool twice = false;
         for (size_t j = 0; j < count; j++)
@@ -114,8 +98,8 @@ static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
         else
             count++;
     }
-    a->agent->def.tools   = tools;
-    a->agent->def.n_tools = tools ? count : 0;
+    a->def.tools   = tools;
+    a->def.n_tools = tools ? count : 0;
 }
 
 /* ---- The rest of an agent -------------------------------------------------------------------------------------------
@@ -123,92 +107,125 @@ static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
 
 static void read_id(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    struct reading *a = into;
-    struct wb_uuid  id;
-    struct upp_str  text;
-    char            out[WB_UUID_TEXT + 1];
+    struct wc_agent *a = into;
+    struct wb_uuid   id;
+    struct upp_str   text;
+    char             out[WB_UUID_TEXT + 1];
     if (!wc_text(r, n, "an id", &text))
         return;
     if (!wb_uuid_parse(text, &id)) {
         wc_mistake(r, n, "an id is a UUID, as in 5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11");
         return;
     }
-    a->agent->def.id = wb_arena_dup(&r->config->arena, wb_uuid_text(id, out));
-    for (struct wc_agent *other = r->config->agents; other < a->agent; other++)
-        if (wb_str_eq(other->def.id, a->agent->def.id))
+    a->def.id = wb_arena_dup(&r->config->arena, wb_uuid_text(id, out));
+    for (struct wc_agent *other = r->config->agents; other < a; other++)
+        if (wb_str_eq(other->def.id, a->def.id))
             wc_mistake(r, n, "the agent '%.*s' has the same id", UPP_FMT(other->def.name));
 }
 
-static void read_system(struct wc_reader *r, const struct wc_node *n, void *into)
+static void read_structure(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    struct reading *a = into;
-    (void)wc_text(r, n, "system", &a->agent->def.system);
+    struct wc_agent *a = into;
+    (void)wc_schema(r, n, "structure", &a->def.structure, NULL);
 }
 
-static void read_description(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    struct upp_str text;
-    (void)into;
-    (void)wc_text(r, n, "a description", &text);
-}
+/* ---- Params ------------------------------------------------------------------------------------------------------ */
 
-static void read_iterations(struct wc_reader *r, const struct wc_node *n, void *into)
+static void copy_members(struct wj_writer *w, yyjson_val *from, yyjson_val *without)
 {
-    struct reading *a = into;
-    uint64_t        v;
-    if (wc_number(r, n, "max_iterations", 1, 1000, &v))
-        a->agent->loop.max_iterations = (uint32_t)v;
-}
-
-static void read_loop(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const struct wc_key keys[] = {{"max_iterations", read_iterations, 0}};
-    if (!wc_null(n))
-        wc_map(r, n, "loop", keys, WB_LEN(keys), into);
-}
-
-static void not_built(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    (void)into;
-    wc_mistake(r, n, "of the strategies only 'loop' is built yet");
-}
-
-/* `loop`, or {loop: {...}}. */
-static void read_strategy(struct wc_reader *r, const struct wc_node *n, void *into)
-{
-    static const struct wc_key keys[]  = {{"loop", read_loop, 0}, {"react", not_built, 0}, {"plan", not_built, 0}};
-    static const char *const   words[] = {"loop", "react", "plan", NULL};
-    unsigned                   which;
-    if (n->kind == WC_SCALAR) {
-        if (wc_word(r, n, "a strategy", words, &which) && which)
-            not_built(r, n, into);
-        return;
+    size_t      i, max;
+    yyjson_val *key, *v;
+    yyjson_obj_foreach(from, i, max, key, v)
+    {
+        if (without && yyjson_obj_getn(without, yyjson_get_str(key), yyjson_get_len(key)))
+            continue;
+        wj_write_name(w, wj_text(key));
+        wj_write_value(w, v);
     }
-    wc_map(r, n, "strategy", keys, WB_LEN(keys), into);
-    if (n->kind == WC_MAP && n->n != 1)
-        wc_mistake(r, n, "a strategy is one of 'loop', 'react', 'plan'");
+}
+
+/* Those of the model, and the agent's own in the place of those of the same name. */
+static int merge_params(struct wc_config *c, struct upp_str model, struct upp_str own, struct upp_str *ret,
+                        struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b       = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(64u << 20);
+    yyjson_val                               *first, *second;
+    struct wj_writer                          w;
+    int                                       code = wj_read(&scratch, model, NULL, &first, err);
+    if (code >= 0)
+        code = wj_read(&scratch, own, NULL, &second, err);
+    if (code < 0)
+        return code;
+    wj_writer_init(&w, &b, err);
+    wj_write_open(&w, '{');
+    copy_members(&w, first, second);
+    copy_members(&w, second, NULL);
+    wj_write_close(&w, '}');
+    code = wj_writer_check(&w);
+    if (code >= 0)
+        *ret = wb_arena_dup(&c->arena, wb_buf_str(&b));
+    return code;
+}
+
+/* After the model is known. */
+static void read_params(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a)
+{
+    struct upp_str own = {0};
+    if (a->model)
+        a->def.params = a->model->params;
+    if (!n || !wc_is(r, n, WC_MAP, "params") || !wc_json(r, n, "params", &own))
+        return;
+    if (!a->model) {
+        if (!a->wrong_model)
+            wc_mistake(r, n, "an agent without a model has the params of whoever asks it");
+    } else if (a->def.params.n)
+        wc_fail(r, merge_params(r->config, a->model->params, own, &a->def.params, r->err));
+    else
+        a->def.params = own;
+}
+
+/* ---- An agent ---------------------------------------------------------------------------------------------------- */
+
+static void by_hand(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    (void)r, (void)n, (void)into; /* when the rest of the agent is known */
 }
 
 static void read_agent(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
 {
     static const struct wc_key keys[] = {
-        {"id", read_id, 0},
-        {"model", read_model, WC_REQUIRED},
-        {"system", read_system, 0},
-        {"description", read_description, 0},
-        {"strategy", read_strategy, 0},
-        {"tools", read_tools, 0},
-        {"handoff", NULL, 0},
-        {"middleware", NULL, 0},
-        {"on_disconnect", NULL, 0},
+        {.name = "id", .read = read_id},
+        {.name = "model", .read = read_model},
+        {.name = "params", .read = by_hand},
+        WC_MEMBER(WC_STR, "title", struct wc_agent, title, 0, 0),
+        WC_MEMBER(WC_STR, "system", struct wc_agent, def.system, 0, 0),
+        WC_MEMBER(WC_STR, "description", struct wc_agent, description, 0, 0),
+        {.name = "structure", .read = read_structure},
+        {.name = "strategy", .read = wc_read_strategy},
+        {.name = "tools", .read = read_tools},
+        {.name = "handoff", .read = by_hand},
+        {.name = "allow", .read = wc_read_allow},
+        {.name = "deny", .read = wc_read_deny},
+        {.name = "max_depth", .read = wc_read_depth},
+        {.name = "budget", .read = wc_read_budget},
+        {.name = "middleware", .read = wc_read_middleware},
+        {.name = "on_disconnect"},
     };
-    struct reading a  = {.agent = &r->config->agents[r->config->n_agents++], .all = into};
-    *a.agent          = (struct wc_agent){.loop = {.size = sizeof a.agent->loop}, .line = key->line};
-    a.agent->def.name = key->text;
-    wc_map(r, value, "an agent", keys, WB_LEN(keys), &a);
-    if (r->opts->loop)
-        a.agent->strategy = r->opts->loop(&a.agent->loop);
-    a.agent->def.strategy = &a.agent->strategy;
+    struct wc_agent      *a       = &r->config->agents[r->config->n_agents++];
+    const struct wc_node *handoff = wc_get(value, "handoff");
+    (void)into;
+    *a          = (struct wc_agent){.loop  = {.size = sizeof a->loop},
+                                    .react = {.size = sizeof a->react},
+                                    .plan  = {.size = sizeof a->plan},
+                                    .title = key->text,
+                                    .line  = key->line};
+    a->def.name = key->text;
+    wc_map(r, value, "an agent", keys, WB_LEN(keys), a);
+    read_params(r, wc_get(value, "params"), a);
+    if (handoff)
+        wc_read_handoff(r, handoff, a);
+    wc_make_strategy(r, value, a);
 }
 
 /* ---- Agents below agents
@@ -262,17 +279,35 @@ static void check_chains(struct wc_reader *r)
                          WC_MAX_CHAIN);
 }
 
+/* Who has no model is asked by somebody. */
+static bool is_asked(const struct wc_config *c, const struct wc_agent *who)
+{
+    for (size_t i = 0; i < c->n_agents; i++)
+        for (size_t j = 0; j < c->agents[i].def.n_tools; j++)
+            if (c->agents[i].def.tools[j].kind == WR_TOOL_AGENT &&
+                wb_str_eq(c->agents[i].def.tools[j].agent, who->def.name))
+                return true;
+    return false;
+}
+
+static void check_models(struct wc_reader *r)
+{
+    const struct wc_config *c = r->config;
+    for (size_t i = 0; i < c->n_agents; i++)
+        if (!c->agents[i].model && !c->agents[i].wrong_model && !is_asked(c, &c->agents[i]))
+            wc_report_at(r, (struct wc_place){c->agents[i].line, 1}, false,
+                         "the agent '%.*s' needs 'model': no other agent has it as a tool",
+                         UPP_FMT(c->agents[i].def.name));
+}
+
 void wc_read_agents(struct wc_reader *r, const struct wc_node *n, void *into)
 {
-    union {
-        const struct wc_node *in;
-        void                 *out;
-    } all             = {.in = n};
     size_t room       = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
     r->config->agents = wb_new_n(&r->config->arena, struct wc_agent, room + 1);
-    (void)into;
     if (!r->config->agents)
         return;
-    wc_named(r, n, "agents", read_agent, all.out);
+    wc_named(r, n, "agents", read_agent, into);
     check_chains(r);
+    check_models(r);
+    wc_link_handoffs(r);
 }

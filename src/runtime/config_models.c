@@ -110,13 +110,13 @@ static void read_refill(struct wc_reader *r, const struct wc_node *n, void *into
 static void read_retry(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
-        {"strategy", read_retry_strategy, 0},
-        {"max_attempts", read_attempts, 0},
-        {"base_delay_ms", read_base_delay, 0},
-        {"max_delay_ms", read_max_delay, 0},
-        {"retry_after_max_ms", read_retry_after_max, 0},
-        {"max_tokens", read_max_tokens, 0},
-        {"refill_per_second", read_refill, 0},
+        {.name = "strategy", .read = read_retry_strategy},
+        {.name = "max_attempts", .read = read_attempts},
+        {.name = "base_delay_ms", .read = read_base_delay},
+        {.name = "max_delay_ms", .read = read_max_delay},
+        {.name = "retry_after_max_ms", .read = read_retry_after_max},
+        {.name = "max_tokens", .read = read_max_tokens},
+        {.name = "refill_per_second", .read = read_refill},
     };
     wc_map(r, n, "retry", keys, WB_LEN(keys), into);
 }
@@ -290,20 +290,20 @@ static void make_scripted(struct wc_reader *r, struct reading *m)
 static void read_model(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
 {
     static const struct wc_key keys[] = {
-        {"provider", read_provider, WC_REQUIRED},
-        {"script", read_script, 0},
-        {"echo", read_echo, 0},
-        {"params", read_params, 0},
-        {"retry", read_retry, 0},
-        {"timeout_ms", read_timeout, 0},
-        {"idle_ms", read_idle, 0},
-        {"model", read_vendor_model, 0},
-        {"api", read_api, 0},
-        {"api_version", read_api_version, 0},
-        {"auth", read_auth, 0},
-        {"base_url", read_base_url, 0},
-        {"api_key", read_api_key, 0},
-        {"headers", read_headers, 0},
+        {.name = "provider", .read = read_provider, .flags = WC_REQUIRED},
+        {.name = "script", .read = read_script},
+        {.name = "echo", .read = read_echo},
+        {.name = "params", .read = read_params},
+        {.name = "retry", .read = read_retry},
+        {.name = "timeout_ms", .read = read_timeout},
+        {.name = "idle_ms", .read = read_idle},
+        {.name = "model", .read = read_vendor_model},
+        {.name = "api", .read = read_api},
+        {.name = "api_version", .read = read_api_version},
+        {.name = "auth", .read = read_auth},
+        {.name = "base_url", .read = read_base_url},
+        {.name = "api_key", .read = read_api_key},
+        {.name = "headers", .read = read_headers},
     };
     struct wc_model *model = &r->config->models[r->config->n_models++];
     struct reading   m     = {.model = model, .key = key, .retry = {.kind = UPP_RETRY_EXPONENTIAL}};

@@ -139,6 +139,43 @@ static const struct wc_key *find_key(struct upp_str name, const struct wc_key *k
     return NULL;
 }
 
+static void read_number(struct wc_reader *r, const struct wc_key *key, const struct wc_node *n, void *member)
+{
+    uint64_t v;
+    double   d;
+    if (key->type == WC_F64) {
+        if (wc_decimal(r, n, key->name, (double)key->min, (double)key->max, &d))
+            memcpy(member, &d, sizeof d);
+    } else if (wc_number(r, n, key->name, key->min, key->max, &v)) {
+        uint32_t small = (uint32_t)v;
+        if (key->type == WC_U32)
+            memcpy(member, &small, sizeof small);
+        else
+            memcpy(member, &v, sizeof v);
+    }
+}
+
+static void read_member(struct wc_reader *r, const struct wc_key *key, const struct wc_node *n, void *into)
+{
+    void *member = (char *)into + key->at;
+    bool  truth;
+    switch (key->type) {
+    case WC_TRUTH:
+    case WC_UNTRUTH:
+        if (wc_truth(r, n, key->name, &truth))
+            *(bool *)member = truth != (key->type == WC_UNTRUTH);
+        break;
+    case WC_STR:
+        (void)wc_text(r, n, key->name, member);
+        break;
+    case WC_CSTR:
+        (void)wc_cstr(r, n, key->name, member);
+        break;
+    default:
+        read_number(r, key, n, member);
+    }
+}
+
 void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, const struct wc_key *keys, size_t n_keys,
             void *into)
 {
@@ -156,6 +193,8 @@ void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, cons
             wc_mistake(r, i->key, "'%s' is there a second time", key->name);
         else if (key->read)
             key->read(r, i->value, into);
+        else if (key->type)
+            read_member(r, key, i->value, into);
         else
             wc_warning(r, i->key, "'%s' is not supported yet and has no effect", key->name);
         seen |= bit;
@@ -195,4 +234,22 @@ void wc_named(struct wc_reader *r, const struct wc_node *n, const char *what,
         else
             fn(r, i->key, i->value, into);
     }
+}
+
+const struct wc_item *wc_find_agent(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess)
+{
+    const struct wc_node *all = r->agents;
+    for (const struct wc_item *i = all && all->kind == WC_MAP ? all->first : NULL; i; i = i->next) {
+        wc_guess(guess, name, i->key->text);
+        if (wb_str_eq(i->key->text, name))
+            return i;
+    }
+    return NULL;
+}
+
+bool wc_no_such(struct wc_reader *r, const struct wc_node *at, const char *what, const struct wc_guess *guess)
+{
+    char quoted[WJ_QUOTED];
+    wc_mistake(r, at, "there is no %s %s%s", what, wj_quote(at->text, quoted, sizeof quoted), wc_guessed(guess));
+    return false;
 }

@@ -14,6 +14,7 @@ struct wc_reader {
     struct wc_config     *config;
     struct wc_report     *report;
     const struct wc_opts *opts;
+    const struct wc_node *agents; /* the section: tools and agents may name those that come later; NULL: none */
     int                   failed; /* other than by a mistake of the file */
     struct upp_err       *err;
 };
@@ -49,6 +50,21 @@ bool wc_word(struct wc_reader *r, const struct wc_node *n, const char *what, con
 /* Any value as JSON text, of at most 256 KiB. */
 bool wc_json(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *ret);
 
+/* Does it have variables anywhere? Then nothing that was made of it is shown. */
+bool wc_has_variables(const struct wc_node *n);
+
+/* A text that C can hold: no NUL inside. */
+bool wc_cstr(struct wc_reader *r, const struct wc_node *n, const char *what, const char **ret);
+
+/* A list of at most `max` texts; *ret has room for one more. */
+bool wc_texts(struct wc_reader *r, const struct wc_node *n, const char *what, size_t max, struct upp_str **ret,
+              size_t *ret_n);
+
+/* A map as JSON text that is a JSON Schema. What is wrong with it is reported where it stands. The schema is the
+ * caller's (upp_schema_free); ret NULL: it is only checked. */
+bool wc_schema(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *json,
+               struct upp_schema **ret);
+
 /* A path, relative to the folder of the file. */
 struct upp_str wc_path(struct wc_reader *r, struct upp_str path);
 
@@ -59,11 +75,22 @@ const char *wc_env(struct wc_reader *r, const char *name);
 
 enum { WC_REQUIRED = 1 << 0 };
 
+enum wc_type { WC_BY_HAND = 0, WC_U32, WC_U64, WC_F64, WC_TRUTH, WC_UNTRUTH, WC_STR, WC_CSTR };
+
+/* A key has a function, or is a member of what is read into. Neither: it is known, and not supported yet. */
 struct wc_key {
     const char *name;
-    void (*read)(struct wc_reader *r, const struct wc_node *value, void *into); /* NULL: known, not supported yet */
+    void (*read)(struct wc_reader *r, const struct wc_node *value, void *into);
     unsigned flags;
+    uint8_t  type; /* enum wc_type */
+    size_t   at;
+    uint64_t min, max;
 };
+
+#define WC_MEMBER(type_, name_, struct_, member_, min_, max_)                                                          \
+    {                                                                                                                  \
+        name_, NULL, 0, (type_), offsetof(struct_, member_), (min_), (max_)                                            \
+    }
 
 /* Reads a map by a table; keys that are unknown, double or missing are mistakes. what: "a tool". */
 void wc_map(struct wc_reader *r, const struct wc_node *n, const char *what, const struct wc_key *keys, size_t n_keys,
@@ -87,6 +114,32 @@ struct wc_guess {
 };
 void        wc_guess(struct wc_guess *g, struct upp_str wrong, struct upp_str right);
 const char *wc_guessed(const struct wc_guess *g);
+
+/* ---- Names ------------------------------------------------------------------------------------------------------ */
+
+#define WC_HANDOFF "handoff_to_" /* and the name of an agent: a tool that passes the thread on */
+
+/* The model that a text names; NULL: there is none, and that was reported. */
+const struct wc_model *wc_find_model(struct wc_reader *r, const struct wc_node *n);
+
+/* The agent of this name in the section `agents`, or NULL. */
+const struct wc_item *wc_find_agent(const struct wc_reader *r, struct upp_str name, struct wc_guess *guess);
+
+/* "there is no WHAT 'x'; did you mean 'y'?" Always false. */
+bool wc_no_such(struct wc_reader *r, const struct wc_node *at, const char *what, const struct wc_guess *guess);
+
+/* ---- Parts of an agent: into is the struct wc_agent ------------------------------------------------------------ */
+
+void wc_read_strategy(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_make_strategy(struct wc_reader *r, const struct wc_node *agent, struct wc_agent *a);
+void wc_read_allow(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_read_deny(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_read_depth(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_read_budget(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_read_limits(struct wc_reader *r, const struct wc_node *n, struct weft_budget *into);
+void wc_read_middleware(struct wc_reader *r, const struct wc_node *n, void *into);
+void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a); /* after its tools */
+void wc_link_handoffs(struct wc_reader *r);                                             /* after all agents */
 
 /* ---- The parts of the file (config_tools.c, config_agents.c, config_models.c) --------------------------------- */
 

@@ -11,7 +11,9 @@ struct reading {
     struct wc_tool        *tool;
     struct wa_command_opts command;
     struct wa_variable    *env; /* room for those of every tool and WA_COMMAND_WORDS more */
-    const struct wc_node  *env_at, *limits_at;
+    const struct wc_node  *env_at, *limits_at, *timeout_at;
+    uint64_t               timeout_ms;
+    bool                   unchecked;
 };
 
 /* What a program gets without being asked; and what PATH is where there is none. */
@@ -28,11 +30,10 @@ static void read_parameters(struct wc_reader *r, const struct wc_node *n, void *
 {
     struct reading       *t    = into;
     const struct wc_node *type = wc_get(n, "type");
-    if (!wc_is(r, n, WC_MAP, "parameters"))
-        return;
     if (type && !(type->kind == WC_SCALAR && wb_str_eq(type->text, UPP_STR("object"))))
         wc_mistake(r, type, "the arguments of a tool are always an object: 'type: object'");
-    (void)wc_json(r, n, "parameters", &t->tool->tool.spec.parameters);
+    if (wc_schema(r, n, "parameters", &t->tool->tool.spec.parameters, &t->tool->schema))
+        t->tool->tool.schema = t->tool->schema;
 }
 
 static void warn_if_missing(struct wc_reader *r, const struct wc_node *n, struct upp_str path)
@@ -94,6 +95,46 @@ static void read_approval(struct wc_reader *r, const struct wc_node *n, void *in
         t->tool->tool.approval = which == 1;
 }
 
+static void read_check(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    bool            check;
+    if (wc_truth(r, n, "check", &check))
+        t->unchecked = !check;
+}
+
+static void read_sequential(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    (void)wc_truth(r, n, "sequential", &t->tool->tool.sequential);
+}
+
+static void read_withheld(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    (void)wc_truth(r, n, "withheld", &t->tool->tool.withheld);
+}
+
+static void read_timeout(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    t->timeout_at     = n;
+    (void)wc_number(r, n, "timeout_ms", 1, 86400000, &t->timeout_ms);
+}
+
+/* Names of tools that may come later in the file: looked up when all are read. */
+static void read_after(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    struct upp_str *names;
+    size_t          count;
+    if (!wc_texts(r, n, "after", WC_MAX_AFTER, &names, &count))
+        return;
+    t->tool->tool.after   = names;
+    t->tool->tool.n_after = count;
+    t->tool->after_at     = n;
+}
+
 static void read_seconds(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     struct reading *t = into;
@@ -121,9 +162,9 @@ static void read_output(struct wc_reader *r, const struct wc_node *n, void *into
 static void read_limits(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
-        {"seconds", read_seconds, 0},
-        {"memory_mb", read_memory, 0},
-        {"output_kb", read_output, 0},
+        {.name = "seconds", .read = read_seconds},
+        {.name = "memory_mb", .read = read_memory},
+        {.name = "output_kb", .read = read_output},
     };
     struct reading *t = into;
     t->limits_at      = n;
@@ -225,19 +266,26 @@ static void make_command(struct wc_reader *r, const struct wc_node *key, struct 
     tool->base.run   = wa_command_call;
     tool->base.arg   = t->tool->command;
     tool->timeout_ms = (uint64_t)seconds * 1000 + 20000; /* its own limit comes first, and ends it in order */
+    if (t->timeout_ms)
+        tool->timeout_ms = t->timeout_ms;
     tool->max_result = ((size_t)kb << 10) + (64u << 10);
 }
 
 static void read_tool(struct wc_reader *r, const struct wc_node *key, const struct wc_node *value, void *into)
 {
     static const struct wc_key keys[] = {
-        {"description", read_description, 0},
-        {"parameters", read_parameters, 0},
-        {"command", read_command, 0},
-        {"delivery", read_delivery, 0},
-        {"approval", read_approval, 0},
-        {"limits", read_limits, 0},
-        {"env", read_env, 0},
+        {.name = "description", .read = read_description},
+        {.name = "parameters", .read = read_parameters},
+        {.name = "command", .read = read_command},
+        {.name = "delivery", .read = read_delivery},
+        {.name = "approval", .read = read_approval},
+        {.name = "limits", .read = read_limits},
+        {.name = "env", .read = read_env},
+        {.name = "check", .read = read_check},
+        {.name = "sequential", .read = read_sequential},
+        {.name = "after", .read = read_after},
+        {.name = "withheld", .read = read_withheld},
+        {.name = "timeout_ms", .read = read_timeout},
     };
     struct reading t = {.tool = &r->config->tools[r->config->n_tools++]};
     (void)into;
@@ -251,6 +299,8 @@ static void read_tool(struct wc_reader *r, const struct wc_node *key, const stru
     if (wc_null(value)) /* `name:` alone is a tool of the client's without arguments */
         return;
     wc_map(r, value, "a tool", keys, WB_LEN(keys), &t);
+    if (t.unchecked)
+        t.tool->tool.schema = NULL;
     if (t.command.words)
         make_command(r, key, &t);
     else if (!wc_get(value, "command")) {
@@ -258,13 +308,73 @@ static void read_tool(struct wc_reader *r, const struct wc_node *key, const stru
             wc_mistake(r, t.env_at, "a tool without a command is run by the client: 'env' has no meaning");
         if (t.limits_at)
             wc_mistake(r, t.limits_at, "a tool without a command is run by the client: 'limits' has no meaning");
+        if (t.timeout_at)
+            wc_mistake(r, t.timeout_at, "a tool without a command is run by the client: 'timeout_ms' has no meaning");
     }
+}
+
+/* ---- Order ------------------------------------------------------------------------------------------------------- */
+
+static const struct wc_tool *find_tool(const struct wc_config *c, struct upp_str name, struct wc_guess *guess)
+{
+    for (size_t i = 0; i < c->n_tools; i++) {
+        wc_guess(guess, name, c->tools[i].tool.spec.name);
+        if (wb_str_eq(c->tools[i].tool.spec.name, name))
+            return &c->tools[i];
+    }
+    return NULL;
+}
+
+static void check_names(struct wc_reader *r, const struct wc_tool *t)
+{
+    size_t k = 0;
+    for (const struct wc_item *i = t->after_at->first; i; i = i->next, k++) {
+        struct wc_guess guess = {0};
+        if (!find_tool(r->config, t->tool.after[k], &guess) && !wc_find_agent(r, t->tool.after[k], &guess))
+            (void)wc_no_such(r, i->value, "tool or agent", &guess);
+    }
+}
+
+/* Do all that come before it have their place already? Agents have. */
+static bool has_place(const struct wc_config *c, const struct wc_tool *t, const bool *placed)
+{
+    for (size_t k = 0; k < t->tool.n_after; k++) {
+        struct wc_guess       ignored = {0};
+        const struct wc_tool *before  = find_tool(c, t->tool.after[k], &ignored);
+        if (before && !placed[before - c->tools])
+            return false;
+    }
+    return true;
+}
+
+/* Places them one after the other; those for which there is no place wait for each other. */
+static void check_order(struct wc_reader *r)
+{
+    struct wc_config *c      = r->config;
+    bool             *placed = wb_new_n(&c->arena, bool, c->n_tools + 1);
+    for (bool more = placed != NULL; more;) {
+        more = false;
+        for (size_t i = 0; i < c->n_tools; i++)
+            if (!placed[i] && has_place(c, &c->tools[i], placed))
+                placed[i] = more = true;
+    }
+    for (size_t i = 0; placed && i < c->n_tools; i++)
+        if (!placed[i]) {
+            wc_mistake(r, c->tools[i].after_at, "'%.*s' would have to wait for itself",
+                       UPP_FMT(c->tools[i].tool.spec.name));
+            return;
+        }
 }
 
 void wc_read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     size_t room      = n->kind == WC_MAP && n->n <= WC_MAX_NAMED ? n->n : 0;
     r->config->tools = wb_new_n(&r->config->arena, struct wc_tool, room + 1);
-    if (r->config->tools)
-        wc_named(r, n, "tools", read_tool, into);
+    if (!r->config->tools)
+        return;
+    wc_named(r, n, "tools", read_tool, into);
+    for (size_t i = 0; i < r->config->n_tools; i++)
+        if (r->config->tools[i].after_at)
+            check_names(r, &r->config->tools[i]);
+    check_order(r);
 }

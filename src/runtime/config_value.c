@@ -49,6 +49,16 @@ static bool has_variables(struct upp_str s)
     return wb_str_find(s, UPP_STR("${"), 0) != SIZE_MAX;
 }
 
+bool wc_has_variables(const struct wc_node *n)
+{
+    if (n->kind == WC_SCALAR)
+        return has_variables(n->text);
+    for (const struct wc_item *i = n->first; i; i = i->next) /* depth is limited by the reader of nodes */
+        if (wc_has_variables(i->value))
+            return true;
+    return false;
+}
+
 /* Adds the value of the variable whose name begins at s.p[at], behind "${": where the text goes on; 0: a mistake. */
 static size_t put_variable(struct wc_reader *r, const struct wc_node *n, size_t at, struct wb_buf *to)
 {
@@ -114,6 +124,36 @@ bool wc_text(struct wc_reader *r, const struct wc_node *n, const char *what, str
         return false;
     *ret = wb_arena_dup(&r->config->arena, wb_buf_str(&b));
     return ret->p != NULL;
+}
+
+bool wc_cstr(struct wc_reader *r, const struct wc_node *n, const char *what, const char **ret)
+{
+    struct upp_str text;
+    if (!wc_text(r, n, what, &text))
+        return false;
+    if (memchr(text.p, 0, text.n)) {
+        wc_mistake(r, n, "%s has a NUL inside", what);
+        return false;
+    }
+    *ret = wb_arena_printf(&r->config->arena, "%.*s", UPP_FMT(text)).p;
+    return *ret != NULL;
+}
+
+bool wc_texts(struct wc_reader *r, const struct wc_node *n, const char *what, size_t max, struct upp_str **ret,
+              size_t *ret_n)
+{
+    if (!wc_is(r, n, WC_LIST, what))
+        return false;
+    if (n->n > max) {
+        wc_mistake(r, n, "%s has more than %zu names", what, max);
+        return false;
+    }
+    *ret   = wb_new_n(&r->config->arena, struct upp_str, n->n + 1);
+    *ret_n = 0;
+    for (const struct wc_item *i = n->first; *ret && i; i = i->next)
+        if (!wc_text(r, i->value, "a name", &(*ret)[(*ret_n)++]))
+            return false;
+    return *ret != NULL;
 }
 
 static void wipe(struct wb_buf *b)
@@ -299,6 +339,60 @@ bool wc_json(struct wc_reader *r, const struct wc_node *n, const char *what, str
         return false;
     *ret = wb_arena_dup(&r->config->arena, wb_buf_str(&b));
     return ret->p != NULL;
+}
+
+/* ---- Schemas ----------------------------------------------------------------------------------------------------- */
+
+/* Is this the text of a name inside a JSON pointer, with its ~0 and ~1? */
+static bool is_step(struct upp_str step, struct upp_str name)
+{
+    size_t k = 0;
+    for (size_t i = 0; i < step.n; i++, k++) {
+        bool escaped = step.p[i] == '~' && i + 1 < step.n;
+        char c       = escaped ? step.p[++i] == '1' ? '/' : '~' : step.p[i];
+        if (k >= name.n || name.p[k] != c)
+            return false;
+    }
+    return k == name.n;
+}
+
+/* The node to which a JSON pointer leads, as far as it does. */
+static const struct wc_node *follow(const struct wc_node *n, struct upp_str pointer)
+{
+    struct upp_str step;
+    (void)wb_str_split(&pointer, '/', &step); /* what stands before the first one is nothing */
+    while (pointer.p && wb_str_split(&pointer, '/', &step)) {
+        const struct wc_item *i = n->kind == WC_SCALAR ? NULL : n->first;
+        uint64_t              k = 0;
+        if (n->kind == WC_LIST && !wb_str_u64(step, &k))
+            return n;
+        while (i && !(n->kind == WC_MAP ? is_step(step, i->key->text) : k-- == 0))
+            i = i->next;
+        if (!i)
+            return n;
+        n = i->value;
+    }
+    return n;
+}
+
+bool wc_schema(struct wc_reader *r, const struct wc_node *n, const char *what, struct upp_str *json,
+               struct upp_schema **ret)
+{
+    struct upp_schema *s   = NULL;
+    struct upp_err     err = {0};
+    if (!wc_is(r, n, WC_MAP, what) || !wc_json(r, n, what, json))
+        return false;
+    int code = upp_schema_new(*json, &s, &err);
+    if (code == -UPP_ENOMEM)
+        wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a schema"));
+    else if (code < 0)
+        wc_mistake(r, follow(n, wb_cstr(err.where)), "%s: %s", what,
+                   wc_has_variables(n) ? "no JSON Schema that can be used; look at its variables" : err.msg);
+    if (ret)
+        *ret = s;
+    else
+        upp_schema_free(s);
+    return code == 0;
 }
 
 struct upp_str wc_path(struct wc_reader *r, struct upp_str path)

@@ -154,6 +154,10 @@ UI_ORDER = {
     "child": "run running\nstep\nchild 1 run running\nchild 1 open\nchild 1 part text\nchild 1 + 0 x\nrun waiting d1\n"
              "run running\nchild 1 end d1 done 1\nrun cancelled",
     "wrong": "run running\nopen\nopen\npart text\n+ 0 x\nclose 0\n+ 0 y",
+    "aside": "run running\nstep\nopen reason\npart text\n+ 0 x\nclose 0\nmessage\nopen plan\npart text\n+ 0 y\nvoid\nopen\n"
+             "part call c1 t\nvoid\naside plan\nwhole call c1 t {}\nmessage\nstart c1 t {}\nend c1 done 1\nendstep\nrun completed",
+    "event": 'run running\nevent {"type":"a.b","data":{"__proto__":1},"source":"s","targets":["t"]}\nagent 2\nstep\nopen\n'
+             'part text\n+ 0 x\nevent {"type":1}\nevent x\nrun completed',
 }
 PARAMETERS = {
     "empty": "",

@@ -32,6 +32,7 @@ models:
   ask: {provider: scripted, script: ask.json}
   broken: {provider: scripted, script: broken.json}
   sleepy: {provider: scripted, script: sleepy.json}
+  first: {provider: scripted, script: first.json}
 tools:
   get_weather: {description: d, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo 18"], delivery: pure}
   pick_date: {description: d, parameters: {type: object}}
@@ -45,6 +46,8 @@ agents:
   ask: {model: ask, tools: [remove]}
   broken: {model: broken}
   sleepy: {model: sleepy, tools: [nap]}
+  first: {model: first, handoff: [{agent: second, prompt: Go on.}]}
+  second: {model: echo, title: The Second}
 """
 SCRIPTS = {
     "slow": [{"parts": [{"text": WORDS}], "delta_bytes": 5, "delay_ms": 10}],
@@ -54,6 +57,7 @@ SCRIPTS = {
     "client": [{"parts": [{"tool_call": {"id": "c1", "name": "pick_date", "arguments": {"a": 1}}}]}, {"parts": [{"text": "Booked."}]}],
     "ask": [{"parts": [{"tool_call": {"id": "c1", "name": "remove", "arguments": {"p": "x"}}}]}, {"parts": [{"text": "Done."}]}],
     "sleepy": [{"parts": [{"tool_call": {"id": "c1", "name": "nap"}}]}, {"parts": [{"text": "Awake."}]}],
+    "first": [{"parts": [{"text": "Over."}, {"tool_call": {"id": "c1", "name": "handoff_to_second", "arguments": {"reason": "r"}}}]}],
     "broken": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "no such key"}}],
 }
 
@@ -238,6 +242,23 @@ def test_a_run_streams_in_uap(s):
     assert r["status"] == "completed" and r["usage"]["total_tokens"] == 7 and r["assistant_id"] == "weather"
     said = s.good("GET", f"/v1/threads/{thread}/messages")["data"]
     assert [m["content"][0]["text"]["value"] for m in said] == ["18 degrees.", "Let me look.", "weather?"]
+
+
+def test_a_run_is_handed_over(s):
+    stream, thread, run = s.start("first", "hello")
+    events = list(stream)
+    assert last_state(events)["status"] == "completed" and text_of(events) == "Go on."
+    told = [e["uap"] for _, e in events if "uap" in e]
+    handed = [e for e in told if e["type"] == "system_event"]
+    assert [e["data"] for e in handed] == [{"eventType": "agent.handoff", "eventData": {"from": "first", "to": "second", "reason": "r"},
+                                            "sourceAgent": "first", "targetAgents": ["second"]}]
+    assert told[0]["agentId"] == handed[0]["agentId"] != told[-1]["agentId"]
+    said = s.good("GET", f"/v1/threads/{thread}/messages?order=asc")["data"]
+    assert [(m["role"], m["assistant_id"], m["content"][0]["text"]["value"]) for m in said] == [
+        ("user", None, "hello"), ("assistant", "first", "Over."), ("user", None, "Go on."), ("assistant", "second", "Go on.")]
+    chunks = [e for _, e in s.stream("GET", f"/v1/runs/{run}/events?as=ui")]
+    assert [c["type"] for c in chunks if c != "[DONE]" and c["type"].startswith("data-")] == ["data-agent.handoff"]
+    assert [c["messageId"] for c in chunks if c != "[DONE]" and c["type"] == "start"] == [chunks[0]["messageId"]]
 
 
 def test_a_run_streams_in_ui(s):

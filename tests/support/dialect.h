@@ -51,6 +51,10 @@ bool dialect_pure(const struct wd_stream_ops *ops, const char *script,
     X(phases)                                                                                                          \
     X(no_tape)                                                                                                         \
     X(child)                                                                                                           \
-    X(child_answer)
+    X(child_answer)                                                                                                    \
+    X(react)                                                                                                           \
+    X(plan)                                                                                                            \
+    X(handoff)                                                                                                         \
+    X(event)
 
 #endif

@@ -21,6 +21,7 @@ void events_init(struct events *e)
         s->root             = wb_uuid_v8(1, 0);
         s->agent_id         = wb_uuid_v8(2, i);
         e->runs[i].index    = 1; /* behind the input */
+        e->runs[i].now      = s;
     }
 }
 
@@ -202,11 +203,14 @@ static struct wm_entry *new_entry(struct events *e, const struct events_run *r, 
     struct upp_part *copy  = wb_new_n(&e->memory, struct upp_part, n ? n : 1);
     if (!entry || !copy)
         return NULL;
-    memcpy(copy, parts, n * sizeof *copy);
-    *entry = (struct wm_entry){.kind    = WM_ENTRY_MESSAGE,
-                               .step    = r->step,
-                               .attempt = r->attempt,
-                               .message = {.role = role, .parts = copy, .n_parts = n}};
+    if (n)
+        memcpy(copy, parts, n * sizeof *copy);
+    *entry = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+                               .audience = r->phase.n ? WM_AUDIENCE_RUN : WM_AUDIENCE_ALL,
+                               .phase    = r->phase,
+                               .step     = r->step,
+                               .attempt  = r->attempt,
+                               .message  = {.role = role, .parts = copy, .n_parts = n}};
     return entry;
 }
 
@@ -226,6 +230,20 @@ static bool message_line(struct events *e, struct events_run *r, struct wm_event
     r->index++;
     r->attempt = 0;
     r->n_parts = 0;
+    r->phase   = (struct upp_str){0};
+    return true;
+}
+
+static bool system_line(struct events *e, struct events_run *r, struct wm_event *ev, struct upp_str rest)
+{
+    struct wm_entry *entry = new_entry(e, r, 0, NULL, 0);
+    if (entry) {
+        entry->kind = WM_ENTRY_EVENT;
+        entry->data = rest;
+    }
+    ev->entry = entry;
+    ev->id    = id_of(r, WM_NOUN_ENTRY);
+    r->index++;
     return true;
 }
 
@@ -273,11 +291,12 @@ static bool void_line(struct events *e, struct wm_event *ev)
         r->from.epoch++;
         r->attempt = (uint8_t)((r->attempt + 1) % WM_ATTEMPTS);
         r->n_parts = 0;
+        r->phase   = (struct upp_str){0};
     }
     for (size_t k = e->list.n; k-- > 0 && !wm_is_record(e->list.p[k].kind);)
         if (e->list.p[k].kind == WM_STEP_START)
             for (size_t i = 0; i < EVENTS_RUNS; i++)
-                if (e->list.p[k].from == &e->runs[i].from)
+                if (wb_uuid_eq(e->list.p[k].from->run, e->runs[i].from.run))
                     e->runs[i].again = true;
     return true;
 }
@@ -290,7 +309,7 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
         {"part", WM_PART_OPEN},   {"media", WM_PART_OPEN},  {"+", WM_DELTA},
         {"close", WM_PART_CLOSE}, {"message", WM_MESSAGE},  {"start", WM_TOOL_STARTED},
         {"end", WM_TOOL_ENDED},   {"endstep", WM_STEP_END}, {"checkpoint", WM_CHECKPOINT},
-        {"void", WM_VOID}};
+        {"void", WM_VOID},        {"event", WM_SYSTEM}};
     ev->kind = LOOK(verbs, verb);
     switch (ev->kind) {
     case WM_RUN:
@@ -298,7 +317,10 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
     case WM_STEP_START:
         return step_line(r, ev);
     case WM_MESSAGE_OPEN:
-        ev->id     = id_of(r, WM_NOUN_ENTRY);
+        ev->id   = id_of(r, WM_NOUN_ENTRY);
+        r->phase = rest;
+        ev->name = rest.n ? rest : UPP_STR("act");
+        ev->aside  = rest.n > 0;
         r->n_parts = 0;
         return true;
     case WM_PART_OPEN:
@@ -323,9 +345,27 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
         return true;
     case WM_VOID:
         return void_line(e, ev);
+    case WM_SYSTEM:
+        return system_line(e, r, ev, rest);
     default:
         return false;
     }
+}
+
+/* Another agent has the run from here on. */
+static bool agent_line(struct events *e, struct events_run *r, struct upp_str rest)
+{
+    struct wm_source *s = wb_new(&e->memory, struct wm_source);
+    uint64_t          n;
+    if (!wb_str_u64(rest, &n))
+        return false;
+    if (!s)
+        return true;
+    *s          = r->from;
+    s->agent    = wb_arena_printf(&e->memory, "agent%u", (unsigned)n);
+    s->agent_id = wb_uuid_v8(2, 100 + n);
+    r->now      = s;
+    return true;
 }
 
 static bool play_line(struct events *e, struct upp_str line)
@@ -351,7 +391,13 @@ static bool play_line(struct events *e, struct upp_str line)
         p->text = line;
         return p->kind != 0;
     }
-    struct wm_event ev = {.from = &r->from, .step = r->step};
+    if (wb_str_eq(verb, UPP_STR("agent")))
+        return agent_line(e, r, line);
+    if (wb_str_eq(verb, UPP_STR("aside"))) {
+        r->phase = line;
+        return line.n > 0;
+    }
+    struct wm_event ev = {.from = r->now, .step = r->step};
     if (!line_event(e, r, &ev, verb, line))
         return false;
     ev.number = ++e->number;

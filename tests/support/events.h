@@ -4,10 +4,9 @@
  *
  *     run STATUS [CALL|?CALL ...] [ERROR...]   the calls it waits for (?: for an approval), or the error's message
  *     step                             the next step begins; the same one again after a void
- *     open                             a message is opened; its parts are counted from 0
- *     part KIND [CALL NAME]            text, reasoning, call, image, document
- *     media KIND SOURCE MIME DATA      a part that is a medium: SOURCE base64, url, text; `late` before KIND: seen only
- * in the message
+ *     open [PHASE]                     a message is opened; its parts are counted from 0. With a PHASE it is
+ * scaffolding part KIND [CALL NAME]            text, reasoning, call, image, document media KIND SOURCE MIME DATA a
+ * part that is a medium: SOURCE base64, url, text; `late` before KIND: seen only in the message
  *     + PART TEXT                      a delta; TEXT is the rest of the line, with \n for a newline
  *     close PART
  *     message [STOP]                   length, tools, filter, cut (interrupted; open parts are cut); else the end of
@@ -16,6 +15,9 @@
  *     endstep                          with the results since the last one
  *     checkpoint
  *     void
+ *     event JSON                       a system event
+ *     agent N                          no event: from here on the run is another agent's
+ *     aside PHASE                      no event: the next message, which no event opens, is scaffolding
  *     child N EVENT                    the event is one of the child run N (1 to 3)
  */
 #ifndef EVENTS_H
@@ -29,15 +31,17 @@
 enum { EVENTS_MAX = 1 << 16, EVENTS_PARTS = 64, EVENTS_RUNS = 4 };
 
 struct events_run {
-    struct wm_source from;
-    uint32_t         step, index;
-    uint8_t          attempt;
-    bool             again; /* the step was voided */
-    struct upp_part  parts[EVENTS_PARTS];
-    bool             quiet[EVENTS_PARTS], open[EVENTS_PARTS];
-    size_t           n_parts;
-    struct upp_part  results[EVENTS_PARTS];
-    size_t           n_results;
+    struct wm_source        from;
+    const struct wm_source *now;   /* `from`, or that of another agent */
+    struct upp_str          phase; /* of the message that is said, where it is scaffolding */
+    uint32_t                step, index;
+    uint8_t                 attempt;
+    bool                    again; /* the step was voided */
+    struct upp_part         parts[EVENTS_PARTS];
+    bool                    quiet[EVENTS_PARTS], open[EVENTS_PARTS];
+    size_t                  n_parts;
+    struct upp_part         results[EVENTS_PARTS];
+    size_t                  n_results;
 };
 
 struct events {

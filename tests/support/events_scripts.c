@@ -73,6 +73,29 @@ const struct events_script events_scripts[] = {
      "child 1 run running\nchild 1 step\nchild 1 open\nchild 1 part call d1 locate\nchild 1 + 0 {}\nchild 1 close 0\n"
      "child 1 message tools\nrun waiting d1\nchild 1 end d1 done \"here\"\nrun running\nchild 1 endstep\n"
      "child 1 run completed\nend c1 done \"helped\"\nendstep\nrun completed"},
+    {"react",
+     "run running\nstep\nopen reason\npart text\n+ 0 I should\n+ 0  look.\nclose 0\npart reasoning\n+ 1 Hm.\nclose 1\n"
+     "message\nopen\npart call c1 search\n+ 0 {}\nclose 0\nmessage tools\nstart c1 search {}\nend c1 done 7\nendstep\n"
+     "checkpoint\nstep\nopen reason\npart text\n+ 0 Wrong\nvoid\nstep\nopen reason\npart text\n+ 0 That is it.\nclose "
+     "0\n"
+     "message\nopen\npart text\n+ 0 Seven.\nclose 0\nmessage\nendstep\nrun completed"},
+    {"plan",
+     "run running\nstep\nopen plan\npart text\n+ 0 {\"steps\":\nvoid\nstep\nopen plan\npart text\n+ 0 {\"steps\":[]}\n"
+     "close 0\npart call x1 sneaky\n+ 1 {}\nclose 1\nmessage\nendstep\nstep\nopen\npart text\n+ 0 One.\nclose 0\n"
+     "message\nendstep\nstep\naside plan\nwhole text {}\nmessage\naside reason\nwhole text Enough.\nmessage\nopen\n"
+     "part text\n+ 0 Two.\nclose 0\nmessage length\nendstep\nrun completed"},
+    {"handoff",
+     "run running\nstep\nopen\npart text\n+ 0 Travel Planner?\nclose 0\nmessage\nendstep\n"
+     "event {\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\",\"to\":\"travel\",\"reason\":\"explicit_mention\"},"
+     "\"source\":\"main\",\"targets\":[\"travel\"]}\nagent 2\nstep\nopen\npart reasoning\n+ 0 Mild.\nclose 0\npart "
+     "text\n"
+     "+ 1 Go out.\nclose 1\nmessage\nendstep\nrun completed"},
+    {"event",
+     "event {\"type\":\"prompt.enriched\",\"data\":{\"original\":\"a\"}}\nrun running\nstep\nopen\npart text\n+ 0 "
+     "Wrong\nvoid\n"
+     "event {\"type\":\"agent.note\",\"data\":{\"__proto__\":1},\"source\":\"main\"}\nstep\nopen\npart text\n+ 0 Wrong "
+     "again\nvoid\nstep\nopen\npart text\n+ 0 Right\nclose 0\nmessage\nendstep\n"
+     "event {\"type\":\"x\",\"data\":[null]}\nrun completed"},
 };
 const size_t events_n_scripts = sizeof events_scripts / sizeof events_scripts[0];
 
@@ -112,7 +135,7 @@ static int invent_message(struct inventor *v, unsigned *first, unsigned *n_calls
     unsigned                 n = 0, limit = pick(v, 40);
     *first   = v->calls;
     *n_calls = 0;
-    wb_buf_addf(v->out, "open\n");
+    wb_buf_addf(v->out, "open%s\n", pick(v, 6) ? "" : pick(v, 2) ? " reason" : " plan");
     for (unsigned k = 0; k < limit; k++) {
         unsigned part = n ? pick(v, n) : 0;
         if (pick(v, 30) == 0) {
@@ -207,7 +230,8 @@ void events_invent(struct wb_buf *script, unsigned (*picks)(void *arg, unsigned 
             }
         }
         if (!v.ended)
-            wb_buf_addf(script, "endstep\n%s", pick(&v, 2) ? "checkpoint\n" : "");
+            wb_buf_addf(script, "endstep\n%s%s", pick(&v, 2) ? "checkpoint\n" : "",
+                        pick(&v, 6) ? "" : "event {\"type\":\"agent.handoff\",\"data\":{}}\nagent 1\n");
     }
     if (!v.ended)
         wb_buf_addf(script, "run %s\n", pick(&v, 3) ? "completed" : "failed in the end");

@@ -54,6 +54,7 @@ static const struct shape {
     {"tool-output-denied", 6, {"toolCallId:s"}},
     {"file", 5, {"url:s", "mediaType:s"}},
     {"data-child", 5, {"data:o", "transient:b"}},
+    {"data-", 5, {"id:s", "data:a"}}, /* any other */
     {"message-metadata", 5, {"messageMetadata:o"}},
     {"error", 5, {"errorText:s"}},
     {"abort", 5, {NULL}},
@@ -66,6 +67,14 @@ static bool fits(char kind, yyjson_val *v)
            (kind == 'o' && yyjson_is_obj(v));
 }
 
+static const struct shape *any_data(void)
+{
+    size_t i = 0;
+    while (strcmp(shapes[i].type, "data-") != 0)
+        i++;
+    return &shapes[i];
+}
+
 static bool check_shape(struct ui_order *c, yyjson_val *v, struct upp_str type, struct upp_str data)
 {
     const struct shape *s     = NULL;
@@ -73,6 +82,8 @@ static bool check_shape(struct ui_order *c, yyjson_val *v, struct upp_str type, 
     for (size_t i = 0; i < WB_LEN(shapes); i++)
         if (wb_str_eq(wb_cstr(shapes[i].type), type) && shapes[i].first <= c->target)
             s = &shapes[i];
+    if (!s)
+        s = wb_str_starts(type, UPP_STR("data-")) ? any_data() : NULL;
     if (!s)
         return wrong(c, "no such type in this major", data);
     for (size_t i = 0; i < WB_LEN(s->members) && s->members[i]; i++) {

@@ -24,7 +24,10 @@ static struct weft_strategy loop(const struct weft_strategy_loop_opts *opts)
     return (struct weft_strategy){.name = "loop", .opts = opts};
 }
 
-static const struct wc_opts opts = {.size = sizeof opts, .env = no_variables, .loop = loop, .reaper = WEFT_TEST_REAPER};
+static const struct wc_makers makers = {.loop = loop};
+
+static const struct wc_opts opts = {
+    .size = sizeof opts, .env = no_variables, .makers = &makers, .reaper = WEFT_TEST_REAPER};
 
 static int parse(const char *text, struct wc_config **ret, struct upp_err *err)
 {

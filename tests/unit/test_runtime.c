@@ -15,7 +15,7 @@ static const struct upp_str yaml = UPP_STR_INIT("store: memory\n"
 
 static int parse(struct wc_config **ret, struct upp_err *err)
 {
-    return wc_config_parse("weft.yaml", yaml, UPP_OPTS(wc_opts, .loop = weft_loop_with), NULL, ret, err);
+    return wc_config_parse("weft.yaml", yaml, UPP_OPTS(wc_opts, .makers = &wc_makers), NULL, ret, err);
 }
 
 /* ---- Places --------------------------------------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 // What the client should hold in the end, by script: the parts of the one assistant message, for each major.
 //
-// T text, R reasoning, F file, S the beginning of a step; tool(...) a call. `error`: what the stream reports.
+// T text, R reasoning, D data, F file, S the beginning of a step; tool(...) a call. `error`: what the stream reports.
 // `answer`: what the user does between the two requests of a run that waits. `more`: metadata beside the usage.
 
 export const S = 'step';
 export const T = (text) => ({ text, state: 'done' });
 export const R = (reasoning) => ({ reasoning, state: 'done' });
+export const D = (name, id, data) => ({ type: `data-${name}`, id, data }); // a system event
 export const F = (mediaType, url) => ({ file: mediaType, url });
 export const tool = (name, id, state, more) => ({ tool: name, id, state, ...more });
 export const done = (name, id, input, output, more) => tool(name, id, 'output-available', { input, output, ...more });
@@ -92,5 +93,29 @@ export const expect = {
     parts: [S, done('ask_helper', 'c1', {}, 'helped'), done('locate', 'd1', {}, 'here')],
     usage: true,
     answer: { tool: 'locate', id: 'd1', output: 'here' },
+  }),
+  react: (major) => ({
+    parts: [S, R('I should look.'), R('Hm.'), S, done('search', 'c1', {}, 7),
+      S, ...(major === 7 ? [] : [R('Wrong')]), R('That is it.'), S, T('Seven.')],
+    usage: true,
+  }),
+  plan: () => ({ parts: [S, S, T('One.'), S, R('Enough.'), S, T('Two.')], usage: true }),
+  handoff: () => ({
+    parts: [S, T('Travel Planner?'),
+      D('agent.handoff', '00000000-0000-85ee-b400-000008100000', { from: 'main', to: 'travel', reason: 'explicit_mention' }),
+      S, R('Mild.'), T('Go out.')],
+    usage: true,
+    more: { weft_events: { '00000000-0000-85ee-b400-000008100000':
+      { sourceAgent: 'main', targetAgents: ['travel'], timestamp: 1770091507009 } } },
+  }),
+  event: (major) => ({
+    parts: [D('prompt.enriched', '00000000-0000-85ee-b400-000004100000', { original: 'a' }),
+      S, ...(major === 7 ? [] : [T('Wrong')]), D('agent.note', '00000000-0000-85ee-b400-000008104000', '{"__proto__":1}'),
+      S, ...(major === 7 ? [] : [T('Wrong again')]), T('Right'), D('x', '00000000-0000-85ee-b400-000010100000', [null])],
+    usage: true,
+    more: { weft_events: {
+      '00000000-0000-85ee-b400-000004100000': { timestamp: 1770091507001 },
+      '00000000-0000-85ee-b400-000008104000': { sourceAgent: 'main', timestamp: 1770091507004 },
+      '00000000-0000-85ee-b400-000010100000': { timestamp: 1770091507013 } } },
   }),
 };

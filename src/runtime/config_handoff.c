@@ -1,0 +1,156 @@
+/* runtime/config_handoff.c — `handoff` of an agent: to whom it may pass the thread. */
+#include "runtime/config_read.h"
+
+enum { TOOL_NAME = 64 }; /* what providers take */
+
+static const struct upp_str arguments = UPP_STR_INIT(
+    "{\"type\":\"object\",\"properties\":{\"reason\":{\"type\":\"string\",\"description\":\"Why it is handed over\"},"
+    "\"message\":{\"type\":\"string\",\"description\":\"What the other agent is asked\"}}}");
+
+struct one {
+    struct wr_handoff    *handoff;
+    const struct wc_node *name;
+};
+
+static void read_name(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct one     *h     = into;
+    struct wc_guess guess = {0};
+    struct upp_str  name;
+    if (!wc_text(r, n, "an agent", &name))
+        return;
+    h->name = n;
+    if (!wc_find_agent(r, name, &guess))
+        (void)wc_no_such(r, n, "agent", &guess);
+    else
+        h->handoff->agent = name;
+}
+
+static void read_mention(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct one *h = into;
+    (void)wc_truth(r, n, "on_mention", &h->handoff->on_mention);
+}
+
+static void read_prompt(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct one *h = into;
+    (void)wc_text(r, n, "a prompt", &h->handoff->prompt);
+}
+
+/* `travel`, or {agent: travel, ...}. */
+static void read_one(struct wc_reader *r, const struct wc_node *n, struct one *h)
+{
+    static const struct wc_key keys[] = {{.name = "agent", .read = read_name, .flags = WC_REQUIRED},
+                                         {.name = "on_mention", .read = read_mention},
+                                         {.name = "prompt", .read = read_prompt}};
+    if (n->kind == WC_SCALAR)
+        read_name(r, n, h);
+    else
+        wc_map(r, n, "a handoff", keys, WB_LEN(keys), h);
+}
+
+/* Can it be added to those before it? */
+static bool is_right(struct wc_reader *r, const struct wc_agent *a, const struct one *h)
+{
+    struct upp_str to = h->handoff->agent;
+    if (!to.n)
+        return false; /* was reported */
+    for (size_t i = 0; i < a->def.n_handoffs; i++)
+        if (wb_str_eq(a->handoffs[i].agent, to)) {
+            wc_mistake(r, h->name, "'%.*s' is there a second time", UPP_FMT(to));
+            return false;
+        }
+    if (wb_str_eq(a->def.name, to))
+        wc_mistake(r, h->name, "an agent cannot hand over to itself");
+    else if (to.n + sizeof WC_HANDOFF - 1 > TOOL_NAME)
+        wc_mistake(r, h->name, "the name of an agent that is handed over to has at most %zu letters",
+                   TOOL_NAME - (sizeof WC_HANDOFF - 1));
+    else
+        return true;
+    return false;
+}
+
+static struct wr_tool tool_of(struct wc_reader *r, const struct wr_handoff *h)
+{
+    return (struct wr_tool){.spec   = {.name = wb_arena_printf(&r->config->arena, WC_HANDOFF "%.*s", UPP_FMT(h->agent)),
+                                       .parameters = arguments},
+                            .kind   = WR_TOOL_HANDOFF,
+                            .schema = r->config->handing,
+                            .agent  = h->agent};
+}
+
+/* Each is a tool behind the agent's others. */
+static void add_tools(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a)
+{
+    struct wr_tool *tools = wb_new_n(&r->config->arena, struct wr_tool, a->def.n_tools + a->def.n_handoffs + 1);
+    size_t          count = a->def.n_tools;
+    if (!tools)
+        return;
+    if (count)
+        memcpy(tools, a->def.tools, count * sizeof *tools);
+    for (size_t i = 0; i < a->def.n_handoffs; i++) {
+        tools[count] = tool_of(r, &a->handoffs[i]);
+        for (size_t j = 0; j < a->def.n_tools; j++)
+            if (wb_str_eq(tools[j].spec.name, tools[count].spec.name))
+                wc_mistake(r, n, "the agent has a tool '%.*s' already", UPP_FMT(tools[j].spec.name));
+        count++;
+    }
+    a->handing_tools = tools + a->def.n_tools;
+    a->def.tools     = tools;
+    a->def.n_tools   = count;
+}
+
+void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a)
+{
+    if (!wc_is(r, n, WC_LIST, "handoff"))
+        return;
+    if (n->n > WC_MAX_NAMED) {
+        wc_mistake(r, n, "an agent hands over to at most %d others", WC_MAX_NAMED);
+        return;
+    }
+    if (!r->config->handing)
+        wc_fail(r, upp_schema_new(arguments, &r->config->handing, r->err));
+    a->handoffs = wb_new_n(&r->config->arena, struct wr_handoff, n->n + 1);
+    for (const struct wc_item *i = n->first; a->handoffs && i; i = i->next) {
+        struct one h = {.handoff = &a->handoffs[a->def.n_handoffs], .name = i->value};
+        *h.handoff   = (struct wr_handoff){0};
+        read_one(r, i->value, &h);
+        a->def.n_handoffs += is_right(r, a, &h);
+    }
+    a->def.handoffs = a->handoffs;
+    add_tools(r, n, a);
+}
+
+/* What the model is told of a handoff, once all agents are read. */
+static struct upp_str told(struct wc_reader *r, const struct wc_agent *to)
+{
+    return to->description.n
+               ? wb_arena_printf(&r->config->arena, "Hands the conversation over to %.*s: %.*s", UPP_FMT(to->title),
+                                 UPP_FMT(to->description))
+               : wb_arena_printf(&r->config->arena, "Hands the conversation over to %.*s.", UPP_FMT(to->title));
+}
+
+static void link_agent(struct wc_reader *r, struct wc_agent *a)
+{
+    if (!a->handing_tools)
+        return;
+    for (size_t i = 0; i < a->def.n_handoffs; i++) {
+        const struct wc_agent *to   = wc_config_agent(r->config, a->handoffs[i].agent);
+        struct wr_tool        *tool = a->handing_tools + i;
+        if (!to)
+            continue; /* it has no name that can be used: reported */
+        a->handoffs[i].title   = to->title;
+        tool->spec.description = told(r, to);
+        if (!to->model && !to->wrong_model)
+            wc_report_at(r, (struct wc_place){a->line, 1}, false,
+                         "'%.*s' hands over to '%.*s', which has no model of its own", UPP_FMT(a->def.name),
+                         UPP_FMT(to->def.name));
+    }
+}
+
+void wc_link_handoffs(struct wc_reader *r)
+{
+    for (size_t i = 0; i < r->config->n_agents; i++)
+        link_agent(r, &r->config->agents[i]);
+}

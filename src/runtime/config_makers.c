@@ -1,0 +1,18 @@
+/* runtime/config_makers.c — what a configuration can name, and who makes it.
+ *
+ * This is the one place where the lists of a file are handed to the layer of agents.
+ */
+#include "agent/middleware.h"
+#include "runtime/config.h"
+
+const struct wc_makers wc_makers = {
+    .loop        = weft_loop_with,
+    .react       = weft_react_with,
+    .plan        = weft_plan_with,
+    .logging     = weft_logging_with,
+    .guardrails  = weft_guardrails_with,
+    .memory      = weft_memory_with,
+    .budget      = weft_budget_with,
+    .around      = wa_around_new,
+    .around_free = wa_around_free,
+};

@@ -1,0 +1,233 @@
+/* runtime/config_middleware.c — `middleware` of an agent: [logging, {budget: {...}}, ...]. */
+#include "json/regex.h"
+#include "runtime/config_read.h"
+
+enum { KEEP_LAST = 10000 };
+
+/* ---- logging --------------------------------------------------------------------------------------------- */
+
+static void read_level(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const  words[] = {"debug", "info", "warn", "error", NULL};
+    struct weft_logging_opts *o       = into;
+    unsigned                  which;
+    if (wc_word(r, n, "a level", words, &which))
+        o->level = words[which];
+}
+
+static void read_logging(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {
+        {.name = "level", .read = read_level},
+        WC_MEMBER(WC_TRUTH, "include_messages", struct weft_logging_opts, include_messages, 0, 0),
+        WC_MEMBER(WC_UNTRUTH, "include_timing", struct weft_logging_opts, no_timing, 0, 0),
+    };
+    struct wc_middleware *m = into;
+    m->kind                 = WC_LOGGING;
+    m->logging              = (struct weft_logging_opts){.size = sizeof m->logging};
+    if (!wc_null(n))
+        wc_map(r, n, "logging", keys, WB_LEN(keys), &m->logging);
+}
+
+/* ---- guardrails ------------------------------------------------------------------------------------------ */
+
+static void read_action(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"reject", "rewrite", "flag", NULL};
+    struct weft_guard_rule  *rule    = into;
+    unsigned                 which;
+    if (wc_word(r, n, "an action", words, &which))
+        rule->action = (uint8_t)(WEFT_REJECT + which);
+}
+
+static void read_pattern(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(4u << 20);
+    struct weft_guard_rule                   *rule    = into;
+    struct wj_regex                           ignored;
+    struct upp_err                            err = {0};
+    if (!wc_cstr(r, n, "a pattern", &rule->pattern))
+        return;
+    int code = wj_regex_new(&scratch, wb_cstr(rule->pattern), &ignored, &err);
+    if (code == -UPP_ENOMEM)
+        wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for a pattern"));
+    else if (code < 0)
+        wc_mistake(r, n, "this pattern cannot be used: %s", wc_has_variables(n) ? "look at its variables" : err.msg);
+}
+
+static void read_rule(struct wc_reader *r, const struct wc_node *n, struct weft_guard_rule *rule)
+{
+    static const struct wc_key keys[] = {
+        WC_MEMBER(WC_CSTR, "name", struct weft_guard_rule, name, 0, 0),
+        {.name = "action", .read = read_action, .flags = WC_REQUIRED},
+        {.name = "pattern", .read = read_pattern, .flags = WC_REQUIRED},
+        WC_MEMBER(WC_CSTR, "instead", struct weft_guard_rule, instead, 0, 0),
+    };
+    wc_map(r, n, "a rule", keys, WB_LEN(keys), rule);
+    if (rule->instead && rule->action && rule->action != WEFT_REWRITE)
+        wc_mistake(r, wc_get(n, "instead"), "'instead' has a meaning with 'action: rewrite' alone");
+}
+
+static struct weft_guard_rule *read_rules(struct wc_reader *r, const struct wc_node *n, const char *what, size_t *count)
+{
+    if (!wc_is(r, n, WC_LIST, what))
+        return NULL;
+    if (n->n > WC_MAX_AROUND) {
+        wc_mistake(r, n, "%s has more than %d rules", what, WC_MAX_AROUND);
+        return NULL;
+    }
+    struct weft_guard_rule *rules = wb_new_n(&r->config->arena, struct weft_guard_rule, n->n + 1);
+    for (const struct wc_item *i = n->first; rules && i; i = i->next)
+        read_rule(r, i->value, &rules[(*count)++]);
+    return rules;
+}
+
+static void read_input(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct weft_guardrails_opts *o = into;
+    o->input                       = read_rules(r, n, "input", &o->n_input);
+}
+
+static void read_output(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct weft_guardrails_opts *o = into;
+    o->output                      = read_rules(r, n, "output", &o->n_output);
+}
+
+static void read_guardrails(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {{.name = "input", .read = read_input},
+                                         {.name = "output", .read = read_output}};
+    struct wc_middleware      *m      = into;
+    m->kind                           = WC_GUARDRAILS;
+    m->guardrails                     = (struct weft_guardrails_opts){.size = sizeof m->guardrails};
+    wc_map(r, n, "guardrails", keys, WB_LEN(keys), &m->guardrails);
+    if (n->kind == WC_MAP && !n->n)
+        wc_mistake(r, n, "guardrails need rules: 'input', 'output' or both");
+}
+
+/* ---- memory ---------------------------------------------------------------------------------------------- */
+
+static void read_mode(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const char *const words[] = {"truncate", "summarise", NULL}; /* to retrieve needs a program */
+    struct weft_memory_opts *o       = into;
+    unsigned                 which;
+    if (wc_word(r, n, "a mode", words, &which))
+        o->mode = (uint8_t)(WEFT_TRUNCATE + which);
+}
+
+static void read_model(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct weft_memory_opts *o = into;
+    const struct wc_model   *m = wc_find_model(r, n);
+    if (m)
+        o->model = m->model;
+}
+
+static void read_memory(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {
+        WC_MEMBER(WC_U64, "max_tokens", struct weft_memory_opts, max_tokens, 1, 1000000000),
+        {.name = "mode", .read = read_mode},
+        WC_MEMBER(WC_U32, "keep_last", struct weft_memory_opts, keep_last, 1, KEEP_LAST),
+        {.name = "model", .read = read_model},
+    };
+    struct wc_middleware *m = into;
+    m->kind                 = WC_MEMORY;
+    m->memory               = (struct weft_memory_opts){.size = sizeof m->memory};
+    if (wc_null(n))
+        return;
+    wc_map(r, n, "memory", keys, WB_LEN(keys), &m->memory);
+    if (wc_get(n, "model") && m->memory.mode != WEFT_SUMMARISE)
+        wc_mistake(r, wc_get(n, "model"), "'model' has a meaning with 'mode: summarise' alone");
+}
+
+/* ---- The list -------------------------------------------------------------------------------------------- */
+
+static void read_budget(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_middleware *m = into;
+    m->kind                 = WC_BUDGET;
+    m->budget               = (struct weft_budget){0};
+    wc_read_limits(r, n, &m->budget);
+    if (n->kind == WC_MAP && !n->n)
+        wc_mistake(r, n, "a budget needs a limit");
+}
+
+/* `logging`, or {logging: {...}}. */
+static void read_one(struct wc_reader *r, const struct wc_node *n, struct wc_middleware *m)
+{
+    static const struct wc_key  keys[]  = {{.name = "logging", .read = read_logging},
+                                           {.name = "guardrails", .read = read_guardrails},
+                                           {.name = "memory", .read = read_memory},
+                                           {.name = "budget", .read = read_budget}};
+    static const char *const    words[] = {"logging", "guardrails", "memory", "budget", NULL};
+    static const struct wc_node none    = {.kind = WC_SCALAR, .plain = true};
+    unsigned                    which;
+    if (n->kind != WC_SCALAR) {
+        wc_map(r, n, "middleware", keys, WB_LEN(keys), m);
+        if (n->kind == WC_MAP && n->n != 1)
+            wc_mistake(r, n, "a middleware is one of 'logging', 'guardrails', 'memory', 'budget'");
+        return;
+    }
+    if (!wc_word(r, n, "a middleware", words, &which))
+        return;
+    if (which == WC_GUARDRAILS || which == WC_BUDGET)
+        wc_mistake(r, n, "'%s' needs to be told what to do: {%s: {...}}", words[which], words[which]);
+    else
+        keys[which].read(r, &none, m);
+}
+
+static struct weft_middleware make(const struct wc_makers *make, const struct wc_middleware *m)
+{
+    switch (m->kind) {
+    case WC_LOGGING:
+        return make->logging(&m->logging);
+    case WC_GUARDRAILS:
+        return make->guardrails(&m->guardrails);
+    case WC_MEMORY:
+        return make->memory(&m->memory);
+    default:
+        return make->budget(&m->budget);
+    }
+}
+
+static void make_around(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a)
+{
+    const struct wc_makers *makers = r->opts->makers;
+    struct upp_err          err    = {0};
+    if (!makers || !a->n_middleware || r->report->errors || wb_arena_check(&r->config->arena, NULL) < 0)
+        return;
+    if (!makers->around) {
+        wc_mistake(r, n, "middleware is not built yet");
+        return;
+    }
+    struct weft_middleware *list = wb_new_n(&r->config->arena, struct weft_middleware, a->n_middleware + 1);
+    if (!list)
+        return;
+    for (size_t i = 0; i < a->n_middleware; i++)
+        list[i] = make(makers, &a->middleware[i]);
+    int code = makers->around(list, a->n_middleware, NULL, &a->around, &err);
+    if (code == -UPP_ENOMEM)
+        wc_fail(r, upp_fail(r->err, UPP_ENOMEM, "no memory for middleware"));
+    else if (code < 0)
+        wc_mistake(r, n, "%s", err.msg);
+    else
+        a->def.around = a->around;
+}
+
+void wc_read_middleware(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_agent *a = into;
+    if (!wc_is(r, n, WC_LIST, "middleware"))
+        return;
+    if (n->n > WC_MAX_AROUND) {
+        wc_mistake(r, n, "an agent has at most %d middleware", WC_MAX_AROUND);
+        return;
+    }
+    a->middleware = wb_new_n(&r->config->arena, struct wc_middleware, n->n + 1);
+    for (const struct wc_item *i = n->first; a->middleware && i; i = i->next)
+        read_one(r, i->value, &a->middleware[a->n_middleware++]);
+    make_around(r, n, a);
+}
