@@ -245,13 +245,17 @@ static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n,
         if (!c || c->state == WR_CALL_ENDED)
             continue;
         (void)wr_now(run);
-        ev = wr_draft_record(run, WM_TOOL_ENDED, err);
+        int r = wr_child_spent(run, c, b[i].run, err);
+        ev    = r >= 0 ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
         if (!ev)
             return -UPP_ENOMEM;
         ev->call    = c->id;
         ev->text    = UPP_STR("null");
         ev->outcome = b[i].result < 0 ? WM_ERROR : WM_DONE;
         c->state    = WR_CALL_ENDED;
+        r           = wr_spent(run, c, ev, err);
+        if (r < 0)
+            return r;
     }
     return 0;
 }
@@ -301,10 +305,9 @@ static const char *phase_of(struct wr_run *run, const char *name, size_t cycle)
 static WEFT_SUSPENDS int adopt_said(struct wr_run *run, const struct wr_branch *b, const struct upp_message *m,
                                     size_t cycle, struct upp_err *err)
 {
-    const struct wr_run    *child = b->run;
-    const struct upp_usage *used  = cycle <= child->cycles.n ? &child->cycles.p[cycle - 1] : NULL;
-    struct upp_str          data  = {0};
-    const char             *phase = phase_of(run, b->name, cycle);
+    const struct wr_run *child = b->run;
+    struct upp_str       data  = {0};
+    const char          *phase = phase_of(run, b->name, cycle);
     if (!phase)
         return wb_arena_check(&run->memory, err);
     if (was_said(run, phase))
@@ -313,8 +316,7 @@ static WEFT_SUSPENDS int adopt_said(struct wr_run *run, const struct wr_branch *
         data = child->said.p[cycle - 1]->reply.data;
     else if (m == child->mine.p[child->mine.n - 1])
         data = child->data;
-    int r = wr_say(run, m, phase, used, data, err);
-    return r < 0 || !used ? r : wr_cycle_add(run, used, err);
+    return wr_say(run, m, phase, NULL, data, err); /* what it used came with the end of the branch */
 }
 
 static const struct upp_execution *execution_of(const struct wr_run *child, struct upp_str call)

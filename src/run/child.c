@@ -166,7 +166,7 @@ static int had_ended(struct wr_run *child, struct upp_err *why)
 }
 
 /* What it used, for the record of the call's end. */
-static int keep_cycles(struct wr_run *parent, struct wr_call *call, const struct wr_run *child, struct upp_err *err)
+int wr_child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child, struct upp_err *err)
 {
     if (call->cycles || !child->cycles.n || !wm_status_ended(child->row.status))
         return 0;
@@ -253,7 +253,7 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
         r = work(parent, child, tool, ret, err);
     wb_log(WB_DEBUG, "an agent that was asked by another has ended or waits", WB_LU("status", child->row.status),
            WB_LU("input", child->pub.state.usage.input), WB_LU("output", child->pub.state.usage.output));
-    int kept = keep_cycles(parent, call, child, err);
+    int kept = wr_child_spent(parent, call, child, err);
     return r >= 0 && kept < 0 ? kept : left_behind(child, r, err);
 }
 
@@ -293,7 +293,7 @@ static WEFT_SUSPENDS int end_child(struct wr_run *parent, struct wr_call *call, 
         r = wr_load(child, err);
     if (r >= 0 && !wm_status_ended(row.status))
         r = wr_finish(child, result, why, err);
-    return r < 0 ? r : keep_cycles(parent, call, child, err);
+    return r < 0 ? r : wr_child_spent(parent, call, child, err);
 }
 
 int wr_children_end(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)

@@ -151,6 +151,9 @@ static int repair_branches(struct wr_run *run, struct upp_err *err)
         ev->text    = UPP_STR("null");
         ev->outcome = WM_STOPPED;
         c->state    = WR_CALL_ENDED;
+        int r       = wr_spent(run, c, ev, err);
+        if (r < 0)
+            return r;
     }
     return 0;
 }

@@ -262,6 +262,7 @@ struct wr_run {
     unsigned                  voids;      /* since the last message: attempts that were lost */
     uint32_t                  attempt;    /* at the current index */
     struct upp_usage          step_usage;
+    uint32_t                  step_below;  /* calls of models by children of the step that the journal has */
     struct wr_mark            step_from;   /* what belonged to the steps before the current one */
     size_t                    n_history;   /* of the path: what came before the input */
     struct upp_str            data;        /* the structured answer; no text: none */
@@ -530,6 +531,10 @@ int               wr_child_mint(struct wr_call *call, struct upp_err *err) UPP_M
 /* A child run that was found in the store goes on; what it waits for is what its parent waits for. */
 WEFT_SUSPENDS int wr_child_go_on(struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
 int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Takes note of what a child that has ended used, for wr_spent. */
+int wr_child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child,
+                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Ends the children of open calls, before their parent is ended by a cancel. */
 WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct upp_err *why,

@@ -216,6 +216,7 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             c->result  = ev->text;
             c->ms      = ev->ms;
             wr_usage_add(&run->step_usage, &ev->usage);
+            run->step_below += (uint32_t)ev->last;
             c->order = run->n_ended++;
         }
         return 0;

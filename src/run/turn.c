@@ -131,12 +131,22 @@ static int restore_cycles(struct wr_run *run, struct upp_err *err)
                                       .output      = all->output - now->output,
                                       .cache_read  = all->cache_read - now->cache_read,
                                       .cache_write = all->cache_write - now->cache_write};
-    size_t                  n      = run->pub.state.cycles - WB_MIN(run->said.n, run->pub.state.cycles);
+    size_t                  step   = run->said.n + run->step_below; /* cycles of the current step */
+    size_t                  n      = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
+    struct upp_usage        rest   = *now; /* of it, what children used */
     bool                    ok     = true;
     for (size_t i = 0; i < n; i++)
         ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : before, UINT32_MAX);
-    for (size_t i = 0; i < run->said.n; i++)
-        ok = ok && wb_vec_push(&run->cycles, run->said.p[i]->reply.usage, UINT32_MAX);
+    for (size_t i = 0; i < run->said.n; i++) {
+        const struct upp_usage *u = &run->said.p[i]->reply.usage;
+        rest.input -= u->input;
+        rest.output -= u->output;
+        rest.cache_read -= u->cache_read;
+        rest.cache_write -= u->cache_write;
+        ok = ok && wb_vec_push(&run->cycles, *u, UINT32_MAX);
+    }
+    for (size_t i = 0; i < run->step_below; i++)
+        ok = ok && wb_vec_push(&run->cycles, i ? (struct upp_usage){0} : rest, UINT32_MAX);
     run->step_from.cycles = n;
     return ok ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the usage of calls");
 }

@@ -65,7 +65,8 @@ WEFT_SUSPENDS int family_restart(struct family *f, struct upp_err *err);
 WEFT_SUSPENDS int family_story(struct family *f, struct wb_buf *out, struct upp_err *err);
 
 /* In a test: a family `f` of these members, ended with the test. It is too large for a frame. */
-#define FAMILY(members_, ...)                                                                                          \
+#define FAMILY(members_) FAMILY_WITH(members_, .act = NULL)
+#define FAMILY_WITH(members_, ...)                                                                                     \
     static struct family                     room_ = {.members = (members_), .n = WB_LEN(members_), __VA_ARGS__};      \
     UPP_CLEANUP(family_donep) struct family *f     = &room_
 #define FAMILY_TOOLS(list) .tools = (list), .n_tools = WB_LEN(list)
@@ -93,7 +94,9 @@ WEFT_SUSPENDS int family_story(struct family *f, struct wb_buf *out, struct upp_
         .name = UPP_STR_INIT(name_), .description = UPP_STR_INIT(name_),                                               \
                                                                  .parameters = UPP_STR_INIT("{\"type\":\"object\"}")   \
     }
-#define ASKS(name_, agent_, ...)                                                                                       \
+/* A tool that is an agent, with rights or other members of struct wr_tool. */
+#define ASKS(name_, agent_) ASKS_WITH(name_, agent_, .rights = NULL)
+#define ASKS_WITH(name_, agent_, ...)                                                                                  \
     {                                                                                                                  \
         .spec = SPEC_OF(name_), .kind = WR_TOOL_AGENT, .agent = UPP_STR_INIT(agent_), __VA_ARGS__                      \
     }

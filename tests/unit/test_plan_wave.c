@@ -22,9 +22,9 @@ static const char two_and_one[] =
     "start 2 [a:in_progress b:in_progress c:pending] at a\n"
     "start 3 [a:in_progress b:in_progress c:pending] at b\n"
     "act 2: slow\nact 3: slow\nobserve 2: \"slowly\"\nobserve 3: \"slowly\"\n"
-    "end 2: assistant tool assistant; 20+4 in 2 cycles, 1 executions [a:completed b:in_progress c:pending] at a\n"
-    "stop 2 36\n"
-    "end 3: assistant tool assistant; 20+4 in 2 cycles, 1 executions [a:completed b:completed c:pending] at b\n"
+    "end 2: assistant tool assistant; 40+8 in 4 cycles, 1 executions [a:completed b:in_progress c:pending] at a\n"
+    "stop 2 60\n"
+    "end 3: assistant tool assistant; 0+0 in 0 cycles, 1 executions [a:completed b:completed c:pending] at b\n"
     "stop 3 60\n"
     "start 4 [a:completed b:completed c:in_progress] at c\n"
     "end 4: assistant; 10+2 in 1 cycles, 0 executions [a:completed b:completed c:completed] at c\nstop 4 72\n"
@@ -177,8 +177,8 @@ static WEFT_SUSPENDS int one_fails(struct place *p, struct upp_err *err)
     TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
     return heard_ends(
         h,
-        "end 2: assistant tool; 10+2 in 1 cycles, 1 executions [a:failed b:in_progress c:pending] at a\nstop 2 24\n"
-        "end 3: assistant; 10+2 in 1 cycles, 0 executions [a:failed b:completed c:pending] at b\nstop 3 36\n"
+        "end 2: assistant tool; 20+4 in 2 cycles, 1 executions [a:failed b:in_progress c:pending] at a\nstop 2 36\n"
+        "end 3: assistant; 0+0 in 0 cycles, 0 executions [a:failed b:completed c:pending] at b\nstop 3 36\n"
         "start 4 [a:failed b:completed c:pending]\n"
         "end 4:; 10+2 in 1 cycles, 0 executions [b:completed d:pending]\nstop 4 48\n"
         "start 5 [b:completed d:in_progress] at d\n"

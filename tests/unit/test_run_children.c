@@ -248,7 +248,7 @@ static WEFT_SUSPENDS int use_it_in_three_lives(struct family *f, struct upp_err 
 TEST(children_usage_is_their_parents_too)
 {
     struct upp_err err;
-    FAMILY(tree_members, .act = use_it_once);
+    FAMILY_WITH(tree_members, .act = use_it_once);
     CHECK_INT(family_play(f, &err), 0);
 }
 
@@ -256,7 +256,7 @@ TEST(children_usage_is_their_parents_too)
 TEST(children_usage_is_counted_once_across_restarts)
 {
     struct upp_err err;
-    FAMILY(tree_members, .act = use_it_in_three_lives);
+    FAMILY_WITH(tree_members, .act = use_it_in_three_lives);
     CHECK_INT(family_play(f, &err), 0);
 }
 
@@ -293,7 +293,7 @@ TEST(children_cycles_are_in_the_turn)
 TEST(children_cycles_are_in_the_turn_without_a_store)
 {
     struct upp_err err;
-    FAMILY(no_picks, .no_store = true);
+    FAMILY_WITH(no_picks, .no_store = true);
     CHECK_INT(family_play(f, &err), 0);
     CHECK(turn_has_all(f));
 }
@@ -315,7 +315,7 @@ static WEFT_SUSPENDS int trace_nothing(struct family *f, struct upp_err *err)
 TEST_WITH(children_trace_of_what_is_not_there, .no_torture = "it fails as it should; the others are tortured")
 {
     struct upp_err err;
-    FAMILY(no_picks, .act = trace_nothing);
+    FAMILY_WITH(no_picks, .act = trace_nothing);
     CHECK_INT(family_play(f, &err), 0);
 }
 
@@ -392,7 +392,7 @@ TEST(children_know_who_they_and_their_parents_are)
          .hooks = &hooks}};
     struct upp_err err;
     seen = (struct seen){.depth = 0};
-    FAMILY(members, .act = look_at_events);
+    FAMILY_WITH(members, .act = look_at_events);
     CHECK_INT(family_play(f, &err), 0);
 }
 
@@ -421,7 +421,7 @@ TEST(children_asked_together_work_at_the_same_time)
         {"helper", slowly, FAMILY_TOOLS(none)},
         {"picker", slowly, FAMILY_TOOLS(none)}};
     struct upp_err err;
-    FAMILY(members, .act = measure);
+    FAMILY_WITH(members, .act = measure);
     CHECK_INT(family_play(f, &err), 0);
     CHECK(f->turn && f->turn->n_executions == 2);
 }
@@ -468,7 +468,7 @@ TEST(children_of_children_wait_and_are_answered)
          FAMILY_TOOLS(waits)},
         {"leaf", SAYS(SAY(1, 1, SAY_CALL("c4", "pick", "{}")), SAY(1, 1, SAY_TEXT("leaf"))), FAMILY_TOOLS(waits)}};
     struct upp_err err;
-    FAMILY(members, .act = answer_all);
+    FAMILY_WITH(members, .act = answer_all);
     CHECK_INT(family_play(f, &err), 0);
 }
 
@@ -492,7 +492,7 @@ static WEFT_SUSPENDS int cancel_waiting(struct family *f, struct upp_err *err)
 TEST(children_that_wait_are_cancelled_with_their_parent)
 {
     struct upp_err err;
-    FAMILY(tree_members, .act = cancel_waiting);
+    FAMILY_WITH(tree_members, .act = cancel_waiting);
     CHECK_INT(family_play(f, &err), 0);
 }
 
@@ -519,7 +519,7 @@ static const struct family_member without_end[] = {
 TEST_WITH(children_are_eight_deep, .no_torture = "nine runs; the next one is tortured")
 {
     struct upp_err err;
-    FAMILY(without_end, .act = go_deep);
+    FAMILY_WITH(without_end, .act = go_deep);
     CHECK_INT(family_play(f, &err), 0);
     CHECK(result_is(f, 0, false, "\"I was told: too deep\"")); /* it goes up all the way */
 }
@@ -528,7 +528,7 @@ TEST_WITH(children_are_eight_deep, .no_torture = "nine runs; the next one is tor
 TEST(children_are_as_deep_as_the_engine_says)
 {
     struct upp_err err;
-    FAMILY(without_end, .act = go_deep, .max_depth = 2);
+    FAMILY_WITH(without_end, .act = go_deep, .max_depth = 2);
     CHECK_INT(family_play(f, &err), 0);
     CHECK(result_is(f, 0, false, "\"I was told: too deep\""));
 }
@@ -539,7 +539,7 @@ TEST(children_are_as_deep_as_the_engine_says)
 /* A child that takes too long ends, and its parent is told. */
 TEST(children_have_the_time_of_their_tool)
 {
-    static const struct wr_tool       hurried[] = {ASKS("ask", "helper", .timeout_ms = 100)};
+    static const struct wr_tool       hurried[] = {ASKS_WITH("ask", "helper", .timeout_ms = 100)};
     static const struct family_member members[] = {
         {"main", SAYS(SAY(1, 1, SAY_CALL("c1", "ask", "{}")), SAY(1, 1, SAY_TEXT("done"))), FAMILY_TOOLS(hurried)},
         {"helper", "{\"replies\":[{\"parts\":[{\"text\":\"x\"}],\"delay_ms\":5000}]}", FAMILY_TOOLS(none)}};

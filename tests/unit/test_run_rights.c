@@ -89,7 +89,7 @@ TEST(rights_what_is_denied_is_not_offered_and_not_run)
     static const char *const          deny[]    = {"harm", NULL};
     static const struct weft_rights   rights    = {.deny = deny};
     static const struct family_member members[] = {{"main", HARMS, FAMILY_TOOLS(has_harm), .rights = &rights}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK(says(f, "asked=go tools=help\n"));
     CHECK(says(f, "tool harm error \"Tool 'harm' is not allowed here\""));
@@ -101,12 +101,12 @@ TEST(rights_what_is_denied_above_is_denied_below)
 {
     static const char *const deny[] = {"harm", NULL}, *const allow[] = {"harm", "help", NULL};
     static const struct weft_rights   strict = {.deny = deny}, wide = {.allow = allow};
-    static const struct wr_tool       widens[]  = {ASKS("ask_leaf", "leaf", .rights = &wide)};
+    static const struct wr_tool       widens[]  = {ASKS_WITH("ask_leaf", "leaf", .rights = &wide)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks), .rights = &strict},
         {"helper", CALLS_THEN_SAYS(SAY_CALL("b", "ask_leaf", "{}"), "done"), FAMILY_TOOLS(widens)},
         {"leaf", HARMS, FAMILY_TOOLS(has_harm), .rights = &wide}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK(says(f, "leaf params= asked={} tools=help\n"));
     CHECK(says(f, "tool harm error \"Tool 'harm' is not allowed here\""));
@@ -117,16 +117,16 @@ TEST(rights_what_is_denied_above_is_denied_below)
 /* What a tool entry allows is for the agent as that tool; asked by another one it may more. */
 TEST(rights_of_a_tool_entry_are_of_that_entry)
 {
-    static const char *const          allow[] = {"help", NULL};
-    static const struct weft_rights   only    = {.allow = allow};
-    static const struct wr_tool       both[] = {ASKS("ask_less", "helper", .rights = &only), ASKS("ask_all", "helper")};
+    static const char *const        allow[] = {"help", NULL};
+    static const struct weft_rights only    = {.allow = allow};
+    static const struct wr_tool both[] = {ASKS_WITH("ask_less", "helper", .rights = &only), ASKS("ask_all", "helper")};
     static const struct family_member members[] = {
         {"main",
          SAYS(SAY(1, 1, SAY_CALL("a", "ask_less", "{\"task\":\"less\"}")),
               SAY(1, 1, SAY_CALL("b", "ask_all", "{\"task\":\"all\"}")), SAY(1, 1, SAY_TEXT("done"))),
          FAMILY_TOOLS(both)},
         {"helper", HARMS, FAMILY_TOOLS(has_harm)}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK(says(f, "helper params= asked=less tools=help\n"));
     CHECK(says(f, "helper params= asked=all tools=harm,help\n"));
@@ -154,7 +154,7 @@ TEST(rights_a_name_that_is_spoken_does_no_more_than_a_call)
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "handoff_to_helper", "{}"), "Let Helper do it"), FAMILY_TOOLS(passes),
          .rights = &rights, .handoff = &to},
         {"helper", HARMS, FAMILY_TOOLS(has_harm)}};
-    FAMILY(members, .act = speak);
+    FAMILY_WITH(members, .act = speak);
     CHECK_INT(play(f), 0);
     ALWAYS(!n_told);
     CHECK(f->turn && f->turn->n_executions == 1 && f->turn->executions[0].is_error);
@@ -166,12 +166,12 @@ TEST(rights_a_name_that_is_spoken_does_no_more_than_a_call)
 TEST(rights_depth_is_counted_from_where_it_was_set)
 {
     static const struct weft_rights   one = {.max_depth = 1}, many = {.max_depth = 100};
-    static const struct wr_tool       widens[]  = {ASKS("ask_leaf", "leaf", .rights = &many)};
+    static const struct wr_tool       widens[]  = {ASKS_WITH("ask_leaf", "leaf", .rights = &many)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks), .rights = &one},
         {"helper", CALLS_THEN_SAYS(SAY_CALL("b", "ask_leaf", "{}"), "done"), FAMILY_TOOLS(widens), .rights = &many},
         {"leaf", HARMS, FAMILY_TOOLS(has_harm)}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK(says(f, "> s1 tool ask_leaf error \"agents ask agents more than 1 deep\""));
     ALWAYS(!n_told);
@@ -180,12 +180,12 @@ TEST(rights_depth_is_counted_from_where_it_was_set)
 TEST(rights_of_an_entry_may_say_no_agents_at_all)
 {
     static const struct weft_rights   alone     = {.max_depth = UINT32_MAX};
-    static const struct wr_tool       lonely[]  = {ASKS("ask", "helper", .rights = &alone)};
+    static const struct wr_tool       lonely[]  = {ASKS_WITH("ask", "helper", .rights = &alone)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(lonely)},
         {"helper", CALLS_THEN_SAYS(SAY_CALL("b", "ask_leaf", "{}"), "done"), FAMILY_TOOLS(asks_leaf)},
         {"leaf", HARMS, FAMILY_TOOLS(has_harm)}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK(says(f, "> s1 tool ask_leaf error \"agents ask agents more than 1 deep\""));
     CHECK(says(f, "tool ask done \"done\""));
@@ -209,7 +209,7 @@ TEST(rights_handlers_are_asked_for_every_call_below)
     static const struct weft_rights   root = {HANDLER(root_yes)}, leaf = {HANDLER(leaf_yes)};
     static const struct family_member members[] = {ASKS_DOWN(&root),
                                                    {"leaf", HARMS_ONCE, FAMILY_TOOLS(harm_asks), .rights = &leaf}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK_STR(wb_cstr(told), UPP_STR("root:a root:b own:h leaf:h root:h ran:harm"));
 }
@@ -219,11 +219,11 @@ TEST(rights_a_no_above_is_a_no)
     static const char *const          harmless[] = {"ask", "ask_leaf", "harm", NULL};
     static const struct weft_rights   root = {.allow = harmless, HANDLER(root_yes)}, leaf = {HANDLER(leaf_yes)};
     static const struct weft_rights   entry     = {HANDLER(entry_no)};
-    static const struct wr_tool       guarded[] = {ASKS("ask", "helper", .rights = &entry)};
+    static const struct wr_tool       guarded[] = {ASKS_WITH("ask", "helper", .rights = &entry)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(guarded), .rights = &root},
         {"helper", HARMS_ONCE, FAMILY_TOOLS(harm_asks), .rights = &leaf}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK(says(f, "tool harm denied \"Tool execution denied by approval handler\""));
     ALWAYS(!strstr(told, "ran:"));
@@ -234,7 +234,7 @@ TEST(rights_a_handler_that_fails_is_no_yes)
 {
     static const struct weft_rights   root      = {HANDLER(root_fails)};
     static const struct family_member members[] = {{"main", HARMS_ONCE, FAMILY_TOOLS(has_harm), .rights = &root}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK(says(f, "tool harm error \"root cannot say\""));
     ALWAYS(!strstr(told, "ran:"));
@@ -270,7 +270,7 @@ static WEFT_SUSPENDS int person_says(struct family *f, struct upp_err *err)
 
 static const struct weft_rights   later     = {HANDLER(root_later)};
 static const struct weft_rights   at_once   = {HANDLER(leaf_yes)};
-static const struct wr_tool       careful[] = {ASKS("ask_leaf", "leaf", .rights = &later)};
+static const struct wr_tool       careful[] = {ASKS_WITH("ask_leaf", "leaf", .rights = &later)};
 static const struct family_member persons[] = {
     {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks)},
     {"helper", CALLS_THEN_SAYS(SAY_CALL("b", "ask_leaf", "{}"), "done"), FAMILY_TOOLS(careful)},
@@ -280,7 +280,7 @@ static const struct family_member persons[] = {
 TEST(rights_a_person_says_yes_to_a_grandchilds_call)
 {
     static struct person who = {true, "tool harm done \"harmed\""};
-    FAMILY(persons, .act = person_says, .arg = &who);
+    FAMILY_WITH(persons, .act = person_says, .arg = &who);
     CHECK_INT(play(f), 0);
     CHECK_STR(wb_cstr(told), UPP_STR("own:h leaf:h root:h ran:harm"));
 }
@@ -288,7 +288,7 @@ TEST(rights_a_person_says_yes_to_a_grandchilds_call)
 TEST(rights_a_person_says_no_to_a_grandchilds_call)
 {
     static struct person who = {false, "tool harm denied \"Tool execution denied by approval handler\""};
-    FAMILY(persons, .act = person_says, .arg = &who);
+    FAMILY_WITH(persons, .act = person_says, .arg = &who);
     CHECK_INT(play(f), 0);
     ALWAYS(!strstr(told, "ran:"));
 }
@@ -311,11 +311,11 @@ static size_t times(const struct family *f, const char *text)
 TEST(rights_a_budget_above_ends_those_below)
 {
     static const struct weft_rights   few = {.budget = {.max_steps = 4}}, many = {.budget = {.max_steps = 1000}};
-    static const struct wr_tool       widens[]  = {ASKS("ask", "helper", .rights = &many)};
+    static const struct wr_tool       widens[]  = {ASKS_WITH("ask", "helper", .rights = &many)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(widens), .rights = &few},
         {"helper", NEVER_STOPS, FAMILY_TOOLS(has_harm), .rights = &many}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK_INT(f->result, 0);
     ALWAYS(times(f, "helper params=") <= 4);
@@ -326,11 +326,11 @@ TEST(rights_a_budget_above_ends_those_below)
 TEST(rights_a_budget_of_an_entry_is_of_that_child)
 {
     static const struct weft_rights   few       = {.budget = {.max_tokens = 25}};
-    static const struct wr_tool       small[]   = {ASKS("ask", "helper", .rights = &few)};
+    static const struct wr_tool       small[]   = {ASKS_WITH("ask", "helper", .rights = &few)};
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(small)},
         {"helper", NEVER_STOPS, FAMILY_TOOLS(has_harm)}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK_INT(f->result, 0);
     CHECK_INT(times(f, "helper params="), 3); /* 10, 20, 30 tokens */
@@ -344,7 +344,7 @@ TEST(rights_a_deadline_above_ends_those_below)
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks), .rights = &soon},
         {"helper", "{\"replies\":[{\"parts\":[{\"text\":\"x\"}],\"delay_ms\":100000}]}", FAMILY_TOOLS(has_harm)}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK_INT(f->result, 0);
     CHECK_INT(times(f, "main params="), 1);
@@ -356,7 +356,7 @@ TEST_WITH(rights_every_loop_has_a_limit, .no_torture = "twenty steps; the others
     static const struct family_member members[] = {
         {"main", CALLS_THEN_SAYS(SAY_CALL("a", "ask", "{}"), "done"), FAMILY_TOOLS(asks)},
         {"helper", NEVER_STOPS, FAMILY_TOOLS(has_harm)}};
-    FAMILY(members, .act = results);
+    FAMILY_WITH(members, .act = results);
     CHECK_INT(play(f), 0);
     CHECK_INT(f->result, 0);
     CHECK_INT(times(f, "helper params="), 11);
