@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/defs.h"
+#include "base/hooks.h"
 #include "fiber/sim.h"
 #include "stores/memory.h"
 #include "support/fibers.h"
