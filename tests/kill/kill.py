@@ -573,7 +573,7 @@ def main():
     print(f"{'not ok' if missing else 'ok'} 1 - every crash point of the source is swept")
     for name in missing:
         print(f"# {name} is in the source or in the lists of kill.py, and not in both")
-    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ProcessPoolExecutor(2 * os.cpu_count()) as pool:  # a life waits more than it works
         for i, ((name, mine, _, _), f) in enumerate([(j, pool.submit(sweep_point, *j[1:])) for j in jobs]):
             deaths, c, wrong = f.result()
             kills[mine.cast] += deaths
