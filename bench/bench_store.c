@@ -148,8 +148,8 @@ static void floor_fork_open(void)
 {
     static const char *const text[] = {"BEGIN IMMEDIATE", "COMMIT",
                                        "INSERT INTO nodes VALUES(1, ?1, ?2, ?3, ?4, 1000, NULL, ?5)",
-                                       "INSERT INTO threads VALUES(1, ?1, ?2, NULL, 'u', ?3, 1, 1, 0, NULL, NULL, ?4,"
-                                       " ?4)"};
+                                       ("INSERT INTO threads VALUES(1, ?1, ?2, NULL, 'u', ?3, 1, 1, 0, NULL, NULL,"
+                                        " ?4, ?4)")};
     floor_new();
     floor_sql("PRAGMA synchronous=NORMAL; CREATE TABLE nodes(tenant, key, id, tree, parent, parent_length, holder,"
               " created, PRIMARY KEY(tenant, key)) WITHOUT ROWID;"

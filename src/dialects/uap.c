@@ -329,10 +329,14 @@ static int action(struct uap *u, struct voice *v, const struct wm_event *ev, str
     return 0;
 }
 
-/* What was thought in a phase of its own. */
+/* What was thought before acting. */
 static void reasoning(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 {
+    if (!wb_str_eq(ev->entry->phase, UPP_STR("reason")))
+        return;
     struct upp_str text = wm_message_text(&u->scratch, &ev->entry->message);
+    if (wb_arena_check(&u->scratch, o->w.err) < 0)
+        wj_writer_fail(&o->w, -UPP_ENOMEM);
     uap_begin(o, ev, "reasoning", false);
     wd_str(o, "text", text.p ? text : UPP_STR(""));
     uap_end(o);
@@ -360,8 +364,7 @@ static int message(struct uap *u, struct voice *v, const struct wm_event *ev, st
     wd_open_end(&v->open);
     v->calls.n = 0;
     wb_arena_reset(&v->ids);
-    if (wb_str_eq(ev->entry->phase, UPP_STR("reason")))
-        reasoning(u, ev, o);
+    reasoning(u, ev, o);
     return action(u, v, ev, o, err);
 }
 

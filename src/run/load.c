@@ -19,7 +19,8 @@ static struct wr_run *take_run(struct wr_engine *e)
     return run;
 }
 
-/* The definition now in force. An agent without a model has that of whoever asks it, with what belongs to that. */
+/* The definition now in force. An agent without a model has that of whoever asks it. Params are an agent's own; in a
+ * configuration they belong to the model, and go with it. */
 static void define(struct wr_run *run, const struct wr_agent_def *def)
 {
     run->def = def;
@@ -27,7 +28,7 @@ static void define(struct wr_run *run, const struct wr_agent_def *def)
         return;
     bool own           = def->model || !run->parent;
     run->model         = own ? def->model : run->parent->model;
-    run->params        = own ? def->params : run->parent->params;
+    run->params        = own || def->agent ? def->params : run->parent->params;
     run->pub.agent     = def->agent;
     run->pub.opts      = def->strategy->opts;
     run->pub.hooks     = def->hooks;
