@@ -292,7 +292,7 @@ static WEFT_SUSPENDS int end_child(struct wr_run *parent, struct wr_call *call, 
     if (r >= 0)
         r = wr_load(child, err);
     if (r >= 0 && !wm_status_ended(row.status))
-        r = wr_finish(child, result, why, err);
+        r = wr_end(child, result, why, err);
     return r < 0 ? r : wr_child_spent(parent, call, child, err);
 }
 

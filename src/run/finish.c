@@ -256,15 +256,8 @@ static void hand_over(struct wr_run *run, int result, const struct upp_err *why)
         o->result = r;
 }
 
-int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
+int wr_end(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
 {
-    /* Waiting is committed. When the engine closes, or the store failed, the log says where to go on. */
-    if (run->engine->closing && result < 0 && !run->draft.open && !wr_draft_empty(run) && !run->tree->failed)
-        return wr_flush(run, NULL, err); /* results that are known; nothing that was said half */
-    if (result == -UPP_EWAIT)
-        hand_over(run, result, why);
-    if (result == -UPP_EWAIT || run->tree->failed || (run->engine->closing && result < 0))
-        return 0;
     WEFT_SHIELD(WR_END_MS);
     wr_row_claim(run); /* a cancel that came before counts; one that comes now finds a run that has ended */
     uint8_t status = status_of(run, result);
@@ -275,6 +268,18 @@ int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct 
     if (r >= 0)
         hand_over(run, status == WM_CANCELED ? -UPP_ECANCELED : result, why);
     return r;
+}
+
+int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
+{
+    /* Waiting is committed. When the engine closes, or the store failed, the log says where to go on. */
+    if (run->engine->closing && result < 0 && !run->draft.open && !wr_draft_empty(run) && !run->tree->failed)
+        return wr_flush(run, NULL, err); /* results that are known; nothing that was said half */
+    if (result == -UPP_EWAIT)
+        hand_over(run, result, why);
+    if (result == -UPP_EWAIT || run->tree->failed || (run->engine->closing && result < 0))
+        return 0;
+    return wr_end(run, result, why, err);
 }
 
 /* ---- Fibers of roots ----------------------------------------------------------------------------------------- */

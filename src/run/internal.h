@@ -352,6 +352,10 @@ struct upp_str wr_json_text(struct wr_run *run, struct upp_str text);
 WEFT_SUSPENDS int wr_finish(struct wr_run *run, int result, const struct upp_err *why,
                             struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same, and nothing stops it any more: what is below a run that ends has to end, though the engine began to close
+ * meanwhile. */
+WEFT_SUSPENDS int wr_end(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Makes the fiber of a root. It waits at its gate until the run is committed: wr_go lets it work, or end at once.
  * Whoever launched must call wr_go; with false the run is freed. */
 int wr_launch(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;

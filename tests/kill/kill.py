@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Kill -9, again and again: at every named place of the program, and at random moments.
 
-usage: kill.py WEFT CHECK [--points N] [--random N] [--only NAME] [--seed N] [--keep]   (TAP)
+usage: kill.py WEFT CHECK [--points N] [--random N] [--agent-points N] [--agent-random N] [--cast NAME] [--only NAME]
+               [--seed N] [--keep]   (TAP)
 
-Each life of `weft serve` gets the same clients: runs with tools of every class, children, waits, answers, approvals,
-cancels, second inputs of all kinds, keys, readers. It dies at the n-th hit of a crash point (WEFT_CRASHPOINT), or by a
-kill at some moment. Then it is started again, every run that a client knows of is seen through to its end, all streams
-are read again, and CHECK compares the database with what the tools did and what the clients were told
-(tests/kill/check.c). What readers saw is compared here: the same event is the same bytes, and only what a void took
-back may be missing.
+Each life of `weft serve` gets the same clients, of one of two casts. "loop": runs with tools of every class, children,
+waits, answers, approvals, cancels, second inputs of all kinds, keys, readers. "agents": react, plans with waves of steps
+at the same time, two levels of sub-agents, handoffs, middleware, with waits, cancels and readers among them. It dies at
+the n-th hit of a crash point (WEFT_CRASHPOINT), or by a kill at some moment. Then it is started again, every run that a
+client knows of is seen through to its end, all streams are read again, and CHECK compares the database with what the
+tools did and what the clients were told (tests/kill/check.c). What readers saw is compared here: the same event is the
+same bytes, and only what a void took back may be missing.
 """
 import argparse
 import concurrent.futures
@@ -25,12 +27,17 @@ import tempfile
 import threading
 import time
 
-POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after
+LOOP_POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after
 ask.open ask.said tool.start tool.end commit.before commit.after void.before void.after
 wait.before wait.after answer.before answer.after answer.child cancel.before cancel.after
 child.before child.after child.ended queue.before queue.after dequeue.before dequeue.after
 takeover rollback recover.begin recover.before recover.after
 store.applied store.commit.before store.commit.after""".split()
+AGENT_POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after
+ask.open ask.said tool.start tool.end void.after wait.before wait.after answer.before answer.after answer.child
+cancel.before cancel.after child.before child.after child.ended around.before around.after
+branch.before branch.after branch.adopt handoff.before handoff.after
+recover.begin recover.before recover.after store.commit.before store.commit.after""".split()
 
 TOOL = 'echo "{0} {1} $WEFT_CALL_KEY" >>ledger; cat >/dev/null; {2}echo \'"{0} done"\''
 CONFIG = """
@@ -57,12 +64,70 @@ SCRIPTS = {
     "slow": [{"parts": [{"text": "one two three four five six seven eight nine ten"}, {"tool_call": {"id": "s1", "name": "nap"}}],
               "delta_bytes": 5, "delay_ms": 4}, {"parts": [{"text": "Slowly."}]}],
 }
+
+
+def carry_out(step, *parts):
+    return {"when": {"contains": f"Carry out step '{step}'"}, "parts": list(parts), "delta_bytes": 5, "delay_ms": 1,
+            "usage": {"input_tokens": 3, "output_tokens": 1}}
+
+
+def after(tool, text):
+    return {"when": {"tool_result": tool}, "parts": [{"text": text}], "usage": {"input_tokens": 2, "output_tokens": 1}}
+
+
+def call(id, name):
+    return {"tool_call": {"id": id, "name": name}}
+
+
+def step(id, *needs):
+    return {"id": id, "description": f"do {id}", "dependsOn": list(needs)}
+
+
+AGENT_SCRIPTS = {
+    "reactor": [{"parts": [{"text": "Let me think"}], "delta_bytes": 3, "delay_ms": 1, "error": {"code": "NETWORK_ERROR", "after": 2}},
+                {"parts": [{"text": "I should note it, twice."}], "delta_bytes": 4, "delay_ms": 1,
+                 "usage": {"input_tokens": 5, "output_tokens": 3}},
+                {"parts": [{"text": "Noting."}, call("r1", "note"), call("r2", "again")], "usage": {"input_tokens": 6, "output_tokens": 3}},
+                {"parts": [{"text": "And ask somebody."}], "delta_bytes": 4, "delay_ms": 1},
+                {"parts": [call("r3", "deputy"), call("r4", "look")], "usage": {"input_tokens": 7, "output_tokens": 2}},
+                {"parts": [{"text": "Nothing is left."}]},
+                {"parts": [{"text": "It is done."}], "delta_bytes": 2, "delay_ms": 1, "usage": {"input_tokens": 8, "output_tokens": 2}}],
+    "planner": [{"when": {"contains": "Make a"}, "usage": {"input_tokens": 9, "output_tokens": 4},
+                 "data": {"steps": [step("a"), step("b"), step("c"), step("d", "a", "b"), step("e", "d"), step("f", "d")]}},
+                carry_out("a", {"text": "First."}, call("a1", "note"), call("a2", "again")), after("note", "Noted."),
+                carry_out("b", call("b1", "deputy")), after("deputy", "Asked."),
+                carry_out("c", call("c1", "pick")), after("pick", "Picked."),
+                carry_out("d", call("d1", "look")), after("look", "Looked."),
+                carry_out("e", {"text": "The one end."}),
+                carry_out("f", call("f1", "danger")), after("danger", "The other end.")],
+    "boss": [{"parts": [call("b1", "deputy"), call("b2", "clerk"), call("b3", "note")], "usage": {"input_tokens": 5, "output_tokens": 3}},
+             {"parts": [{"text": "All of them are back."}], "delta_bytes": 4, "delay_ms": 1, "usage": {"input_tokens": 5, "output_tokens": 3}}],
+    "deputy": [{"parts": [{"text": "I pass it on."}, call("w1", "worker"), call("w2", "worker")], "delta_bytes": 4, "delay_ms": 1,
+                "usage": {"input_tokens": 3, "output_tokens": 2}},
+               {"parts": [{"text": "Both worked."}], "usage": {"input_tokens": 3, "output_tokens": 2}}],
+    "worker": [{"parts": [call("n1", "note"), call("n2", "nap")], "usage": {"input_tokens": 2, "output_tokens": 1}},
+               {"parts": [{"text": "Worked."}], "usage": {"input_tokens": 2, "output_tokens": 1}}],
+    "clerk": [{"parts": [{"text": "Which one?"}, call("p1", "picker")], "usage": {"input_tokens": 1, "output_tokens": 1}},
+              {"parts": [{"text": "That one."}]}],
+    "giver": [{"parts": [{"text": "One thing first."}, call("g1", "note")], "usage": {"input_tokens": 4, "output_tokens": 1}},
+              {"parts": [{"text": "That is for somebody else."}, call("g2", "handoff_to_taker")], "delta_bytes": 4, "delay_ms": 1}],
+    "taker": [{"parts": [{"text": "I think it over."}]},
+              {"parts": [{"text": "I took over."}, call("t1", "note"), call("t2", "worker")], "delta_bytes": 4, "delay_ms": 1,
+               "usage": {"input_tokens": 4, "output_tokens": 1}},
+              {"parts": [{"text": "So that is that."}]},
+              {"parts": [{"text": "Taken."}]}],
+}
+AGENTS = {"reactor": "strategy: {react: {max_steps: 5}}, tools: [note, again, look, deputy], middleware: [{budget: {max_tokens: 100000}}]",
+          "planner": "strategy: {plan: {max_parallel: 3}}, tools: [note, again, look, pick, danger, deputy]",
+          "boss": "tools: [deputy, clerk, note]", "deputy": "tools: [worker]", "worker": "tools: [note, nap]",
+          "clerk": "tools: [picker]", "giver": "tools: [note], handoff: [taker], middleware: [{budget: {max_steps: 1000}}]",
+          "taker": "strategy: react, tools: [note, worker]"}
 TOOLS = {"note": "at_most_once", "again": "idempotent", "look": "pure", "danger": "at_most_once", "nap": "at_most_once"}
 
 
 def config():
     text = CONFIG + "  echo: {provider: scripted, echo: true}\n"
-    for name in SCRIPTS:
+    for name in {**SCRIPTS, **AGENT_SCRIPTS}:
         text += f"  {name}: {{provider: scripted, script: {name}.json, {RETRY}}}\n"
     text += "tools:\n  pick: {description: d, parameters: {type: object}}\n"
     for name, delivery in TOOLS.items():
@@ -74,6 +139,8 @@ def config():
              "careful": "danger, pick", "slow": "nap"}
     for name, list in tools.items():
         text += f"  {name}: {{model: {name}, tools: [{list}]}}\n"
+    for name, rest in AGENTS.items():
+        text += f"  {name}: {{model: {name}, {rest}}}\n"
     return text
 
 
@@ -88,14 +155,14 @@ class Gone(Exception):
 class World:
     """One folder, one database, any number of lives."""
 
-    def __init__(self, weft, seed):
-        self.weft, self.random = weft, random.Random(seed)
+    def __init__(self, weft, seed, cast):
+        self.weft, self.random, self.cast = weft, random.Random(seed), cast
         self.folder = tempfile.mkdtemp(prefix="weft-kill-")
         self.runs, self.seen, self.lock = {}, {}, threading.Lock()
         self.process, self.port, self.inputs = None, None, 0
         with open(f"{self.folder}/weft.yaml", "w") as f:
             f.write(config())
-        for name, replies in SCRIPTS.items():
+        for name, replies in {**SCRIPTS, **AGENT_SCRIPTS}.items():
             with open(f"{self.folder}/{name}.json", "w") as f:
                 json.dump({"replies": replies, "at_end": "restart"}, f)
 
@@ -254,8 +321,39 @@ class World:
         time.sleep(0.03)
         self.cancel(run)
 
+    def react_client(self):
+        t = self.thread()
+        run = self.start("reactor", t, key=f"key-{self.random.random()}")
+        self.start("giver", t, "enqueue")
+        self.through(run)
+
+    def plan_client(self):
+        self.through(self.start("planner", self.thread()))
+
+    def plan_leaver(self):
+        run = self.start("planner", self.thread())
+        time.sleep(self.random.uniform(0.01, 0.25))
+        self.cancel(run)
+        self.come_and_go("planner")
+
+    def boss_client(self):
+        self.through(self.start("boss", self.thread()))
+
+    def boss_leaver(self):
+        run = self.start("boss", self.thread())
+        time.sleep(self.random.uniform(0.01, 0.25))
+        self.cancel(run)
+
+    def giving_client(self):
+        t = self.thread()
+        self.through(self.start("giver", t))
+        self.through(self.start("planner", t))
+
     def coming_and_going(self):
-        run = self.start("main", self.thread())
+        self.come_and_go("main")
+
+    def come_and_go(self, agent):
+        run = self.start(agent, self.thread())
         events = self.read_some(run, None, 7)
         while events:
             last = events[-1][0]
@@ -279,7 +377,7 @@ class World:
 
         view = Reader(self, counting)
         try:
-            view.read(run, None, last)
+            view.read(run, lambda pending: self.answer(run, pending), last)
         except Enough:
             return events
         return []
@@ -297,9 +395,11 @@ class World:
                 if self.process.poll() is None or isinstance(e, Wrong):
                     wrong.append(f"{what.__name__}: {e!r}")
 
-        threads = [threading.Thread(target=safely, args=(c,)) for c in (
-            self.queue_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
-            self.coming_and_going)]
+        cast = {"loop": (self.queue_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
+                         self.coming_and_going),
+                "agents": (self.react_client, self.plan_client, self.plan_leaver, self.boss_client, self.boss_leaver,
+                           self.giving_client)}[self.cast]
+        threads = [threading.Thread(target=safely, args=(c,)) for c in cast]
         for t in threads:
             t.start()
         for t in threads:
@@ -352,9 +452,9 @@ class Reader:
     read = World.read
 
 
-def cycle(weft, check, seed, point, n, keep):
+def cycle(weft, check, cast, seed, point, n, keep):
     """One world. True: it died where it should. Raises Wrong."""
-    w = World(weft, seed)
+    w = World(weft, seed, cast)
     died = False
     ok = False
     try:
@@ -417,7 +517,7 @@ def sweep_point(args, point, wanted):
         n = HITS[i % len(HITS)] if i < 2 * wanted else 1
         seed = args.seed + i
         try:
-            died, c = cycle(args.weft, args.check, seed, point, n, args.keep)
+            died, c = cycle(args.weft, args.check, args.cast, seed, point, n, args.keep)
         except Wrong as e:
             return deaths, counts, f"{point}:{n}, seed {seed}: {e}"
         deaths += died
@@ -427,40 +527,64 @@ def sweep_point(args, point, wanted):
     return deaths, counts, f"{point} was hit {deaths} times only"
 
 
-def sweep_random(args, first, n):
-    return sweep_point(argparse.Namespace(**{**vars(args), "seed": args.seed + 1000 * first}), "random", n)
+def not_swept():
+    """Crash points of the source that are in no list, and the other way round."""
+    source, found = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src"), set()
+    for folder, _, files in os.walk(source):
+        for name in files:
+            if name.endswith(".c"):
+                with open(os.path.join(folder, name)) as f:
+                    found |= set(re.findall(r'wb_crashpoint\("([^"]+)"\)', f.read()))
+    return sorted(found ^ {*LOOP_POINTS, *AGENT_POINTS})
+
+
+def jobs_of(args, cast, points, times, moments):
+    """What one cast goes through: each point so many times, then so many moments, in shares of about 20."""
+    mine = argparse.Namespace(**{**vars(args), "cast": cast})
+    jobs = [(f"{cast}: {name}", mine, name, times) for name in points if args.only in (None, name)]
+    for i, left in enumerate(range(moments if args.only in (None, "random") else 0, 0, -20)):
+        share = argparse.Namespace(**{**vars(mine), "seed": args.seed + 1000 * i})
+        jobs.append((f"{cast}: random moments {i + 1}", share, "random", min(left, 20)))
+    return jobs
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("weft")
     p.add_argument("check")
-    p.add_argument("--points", type=int, default=10, help="how often it dies at each")
+    p.add_argument("--points", type=int, default=10, help="how often it dies at each, loop agents")
     p.add_argument("--random", type=int, default=200)
-    p.add_argument("--only")
+    p.add_argument("--agent-points", type=int, default=6, help="the same for react, plan, sub-agents and handoffs")
+    p.add_argument("--agent-random", type=int, default=100)
+    p.add_argument("--only", help="one point, or random")
+    p.add_argument("--cast", choices=("loop", "agents"))
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--keep", action="store_true", help="keep the folder of what failed")
     args = p.parse_args()
     args.weft, args.check = os.path.abspath(args.weft), os.path.abspath(args.check)
     begin = time.monotonic()
-    points = [args.only] if args.only else POINTS
-    jobs = [(name, sweep_point, (args, name, args.points)) for name in points]
-    if not args.only and args.random:
-        share = 20 if args.random >= 20 else args.random
-        jobs += [(f"random moments {i + 1}", sweep_random, (args, i, share)) for i in range(args.random // share)]
-    total, counts, bad = 0, [0] * 7, 0
-    print(f"1..{len(jobs)}")
-    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
-        for i, ((name, _, _), f) in enumerate([(j, pool.submit(j[1], *j[2])) for j in jobs]):
+    jobs = [] if args.cast == "agents" else jobs_of(args, "loop", LOOP_POINTS, args.points, args.random)
+    jobs += [] if args.cast == "loop" else jobs_of(args, "agents", AGENT_POINTS, args.agent_points, args.agent_random)
+    kills = {"loop": 0, "agents": 0}
+    swept = len({point for _, _, point, _ in jobs} - {"random"})
+    missing = not_swept()
+    counts, bad = [0] * 7, bool(missing)
+    print(f"1..{len(jobs) + 1}")
+    print(f"{'not ok' if missing else 'ok'} 1 - every crash point of the source is swept")
+    for name in missing:
+        print(f"# {name} is in the source or in the lists of kill.py, and not in both")
+    with concurrent.futures.ProcessPoolExecutor(2 * os.cpu_count()) as pool:  # a life waits more than it works
+        for i, ((name, mine, _, _), f) in enumerate([(j, pool.submit(sweep_point, *j[1:])) for j in jobs]):
             deaths, c, wrong = f.result()
-            total += deaths
+            kills[mine.cast] += deaths
             counts = [a + b for a, b in zip(counts, c)]
             bad += bool(wrong)
-            print(f"{'not ok' if wrong else 'ok'} {i + 1} - {name} ({deaths} deaths)", flush=True)
+            print(f"{'not ok' if wrong else 'ok'} {i + 2} - {name} ({deaths} deaths)", flush=True)
             if wrong:
                 print(f"# {wrong}", flush=True)
     runs, events, voids, ran, starts, answers, cancels = counts
-    print(f"# {len(points)} crash points, {total} kills, {runs} runs, {events} events, {voids} voids, {ran} tools ran, "
+    print(f"# {swept} crash points, {sum(kills.values())} kills ({kills['loop']} of loop agents, {kills['agents']} of react, plan, "
+          f"sub-agents and handoffs), {runs} runs, {events} events, {voids} voids, {ran} tools ran, "
           f"{starts} starts, {answers} answers, {cancels} cancels acknowledged, {time.monotonic() - begin:.0f} s")
     return bad > 0
 

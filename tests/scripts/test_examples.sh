@@ -1,7 +1,7 @@
 #!/bin/sh
-# The examples, on the scripted model. usage: test_examples.sh SOURCE-ROOT ASK TOOLS AGENT STREAM QUERY   (TAP)
+# The examples, on the scripted model. usage: test_examples.sh SOURCE-ROOT ASK TOOLS AGENT STREAM QUERY TEAM   (TAP)
 set -u
-root=$1 ask=$2 tools=$3 agent=$4 stream=$5 query=$6
+root=$1 ask=$2 tools=$3 agent=$4 stream=$5 query=$6 team=$7
 . "$root/tests/support/tap.sh"
 unset UPP_MODEL
 check "ask answers" "$ask"
@@ -32,4 +32,7 @@ check "query goes on" "$query"
 said "with an answer" '^Three functions\.$'
 said "and another" '^The second one\.$'
 said "on one thread" '^4 messages in thread'
+check "team asks two at the same time" "$team"
+said "both answer" '^south: [0-9]+ ms$'
+said "and the lead does" '^Nothing, north and south\.$'
 tap_end

@@ -393,3 +393,38 @@ TEST_WITH(race_crowd_of_readers_lets_a_run_work, .no_torture = "1,500 readers; t
     test_note("%s", err.msg);
     CHECK_INT(r, 0);
 }
+
+/* ---- Closing -------------------------------------------------------------------------------------------------------
+ */
+
+/* A root that is cancelled while its children work; the process ends, and so does the next one, at some moment of the
+ * end. Whenever that is: nobody is left who works below a run that has ended. */
+static WEFT_SUSPENDS int close_while_it_ends(struct place *p, struct upp_err *err)
+{
+    p->lazy.before_commit_ms = 10;
+    for (unsigned ms = 0; ms < 150; ms += 3) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct wr_started                         s;
+        struct wm_run                            *runs;
+        struct wl_owner                          *owners;
+        uint8_t                                   status;
+        size_t                                    n;
+        TRY(place_start(p, &s, err));
+        TRY(weft_sleep_ms(300, err));
+        TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+        TRY(place_restart(p, &n, err));
+        TRY(weft_sleep_ms(ms, err));
+        TRY(place_restart(p, &n, err));
+        TRY(place_await(p, s.run, &status, err));
+        TRY(p->inner->ops->live(p->inner, (struct wb_uuid){{0}}, 16, &a, &runs, &owners, &n, err));
+        test_note("closed after %u ms: status %u, %zu runs are left", ms, status, n);
+        FAIL_UNLESS(status == WM_CANCELED && n == 0);
+    }
+    return 0;
+}
+
+TEST_WITH(race_close_while_a_tree_ends, .no_torture = "a sweep; children_sweep_* are tortured")
+{
+    PLAYS(.script = SCRIPT(REPLY(CALL("c1", "ask_helper") "," CALL("c2", "ask_helper"))),
+          .helper = SCRIPT(REPLY(CALL("h1", "slow"))), .act = close_while_it_ends);
+}
