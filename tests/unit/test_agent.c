@@ -88,7 +88,6 @@ static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
     const struct weft_strategy                   thrice = weft_loop(.max_iterations = 3); /* TRY is a block */
     struct weft_agent                           *a, *b, *c;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-    const struct weft_strategy thrice = weft_loop(.max_iterations = 3); /* its options live as long as this block */
     TRY(weft_agent_new(p->rt,
                        UPP_OPTS(weft_agent_opts, .model = {.provider = "scripted", .name = "{\"echo\":true}"},
                                 .params = "{\"x\":1}", .system = "Be kind.", .tools = AGENTS_ALL, .hooks = &hooks,
