@@ -285,7 +285,7 @@ static int revokes(void *arg, struct weft_run *run, uint32_t step, const struct 
 #define EVENT(type) "event {\"type\":\"tool." type "\",\"data\":{\"tools\":[\"add\"]},\"source\":\"main\"}\n"
 
 /* Revoked in the first step: that step's call is still answered, the next one is unknown, and the one after it was
- * granted again. */
+ * granted again. covers: TP-63 */
 TEST(grants_hold_from_the_next_step)
 {
     PLAYS(.script = SCRIPT(
@@ -293,4 +293,93 @@ TEST(grants_hold_from_the_next_step)
           .helper = SCRIPT(REPLY(TEXT("?"))), .hooks = {.on_act = revokes},
           .history = "user: hello\nassistant: add={}\n" EVENT("revoke") "tool: add=0\nassistant: add={}\n" EVENT(
               "grant") "tool: add=\"Tool 'add' not found\"\nassistant: add={}\ntool: add=0\nassistant: so\n");
+}
+
+/* What a thread's last run answered, as one line of its history. */
+static WEFT_SUSPENDS int has_line(struct rig *rig, struct wb_uuid thread, const char *line, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf history = WB_BUF(1u << 20);
+    TRY(rig_history(rig, thread, &history, err));
+    test_note("%.*s", UPP_FMT(wb_buf_str(&history)));
+    return wb_str_find(wb_buf_str(&history), wb_cstr(line), 0) == SIZE_MAX ? upp_fail(err, UPP_EBUG, "no '%s'", line)
+                                                                           : 0;
+}
+
+static WEFT_SUSPENDS int run_on(struct rig *rig, struct wb_uuid *thread, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    bool              fresh = wb_uuid_eq(*thread, (struct wb_uuid){{0}});
+    TRY(rig_start(rig, "main", "hello", fresh ? NULL : thread, &s, err));
+    TRY(wr_wait(rig->engine, &rig_owner, s.run, &status, err));
+    *thread = s.thread;
+    return status == WM_COMPLETED ? 0 : upp_fail(err, UPP_EBUG, "status %u", status);
+}
+
+static int revokes_always(void *arg, struct weft_run *run, uint32_t step, const struct upp_message *calls,
+                          struct upp_err *err)
+{
+    (void)arg, (void)calls, (void)step;
+    return weft_run_event(run, &(struct weft_system_event){
+                                   .type = UPP_STR("tool.revoke"), .data = UPP_STR("{\"tools\":[\"add\"]}")}, err);
+}
+
+static WEFT_SUSPENDS int on_a_branch(struct rig *rig, struct wb_uuid *thread, struct wb_uuid *fork, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread                          from, made;
+    TRY(rig->store->ops->thread(rig->store, &rig_owner, *thread, &a, &from, err));
+    TRY(wl_fork(rig->store, &from, from.head, 1, &a, &made, err)); /* before anything was revoked */
+    *fork = made.id;
+    return 0;
+}
+
+/* Revoked for good in one run: after a restart it is unknown on that thread, and not on one that branched off before.
+ */
+static WEFT_SUSPENDS int revoked_for_good(void *arg, struct upp_err *err)
+{
+    static const char script[] =
+        SCRIPT(REPLY(CALL("", "add")) "," REPLY(TEXT("so")) "," REPLY(CALL("", "add")) "," REPLY(TEXT("well")));
+    WB_CLEANUP(store_closep) struct wl_store *store  = NULL;
+    const struct weft_hooks                   hooks  = {.on_act = revokes_always};
+    struct rig                                rig    = {0};
+    struct wb_uuid                            thread = {{0}}, fork;
+    (void)arg;
+    TRY(ws_memory_open(&store, err));
+    rig.store = store;
+    int r     = rig_agent(&rig, "main", script, err);
+    if (r >= 0) {
+        rig.agents[0].hooks = &hooks;
+        r                   = rig_open(&rig, weft_loop_current(), NULL, err);
+    }
+    if (r >= 0)
+        r = run_on(&rig, &thread, err);
+    if (r >= 0)
+        r = on_a_branch(&rig, &thread, &fork, err);
+    rig_close(&rig);
+    if (r >= 0)
+        r = rig_agent(&rig, "main", script, err);
+    if (r >= 0)
+        r = rig_open(&rig, weft_loop_current(), NULL, err);
+    if (r >= 0)
+        r = run_on(&rig, &thread, err);
+    if (r >= 0)
+        r = has_line(&rig, thread, "tool: add=\"Tool 'add' not found\"\nassistant: well", err);
+    if (r >= 0)
+        r = run_on(&rig, &fork, err);
+    if (r >= 0)
+        r = has_line(&rig, fork, "tool: add=0\nassistant: so", err);
+    if (rig.engine)
+        rig_close(&rig);
+    rig_done(&rig);
+    return r;
+}
+
+/* covers: TP-63 */
+TEST(grants_outlive_a_restart_and_follow_the_branch)
+{
+    struct upp_err err = {0};
+    int            r   = test_on_loop(revoked_for_good, NULL, &err);
+    test_note("%s", err.msg);
+    CHECK_INT(r, 0);
 }
