@@ -131,23 +131,15 @@ int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struc
     return r < 0 ? upp_wrap(err, r, "tool '%.*s'", UPP_FMT(to->spec.name)) : 0;
 }
 
-/* Until runs hand over, whoever tries is told. */
-static int no_handoff(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
-{
-    (void)ret;
-    return upp_fail(err, UPP_EREFUSED, "'%.*s' is not possible here", UPP_FMT(call->name));
-}
-
 int wa_handoff_make(struct wb_arena *arena, const struct weft_agent *to_whom, struct wr_tool *to, struct upp_err *err)
 {
     struct upp_str name = wa_agent_name(to_whom);
     to->kind            = WR_TOOL_HANDOFF;
     to->agent           = name;
-    to->base.run        = no_handoff;
     to->spec.name       = wb_arena_printf(arena, "handoff_to_%.*s", UPP_FMT(name));
     to->spec.description =
         wb_arena_printf(arena, "Hands the conversation over to '%.*s': %.*s", UPP_FMT(name), UPP_FMT(about(to_whom)));
-    to->spec.parameters = UPP_STR("{\"type\":\"object\",\"properties\":{\"reason\":{\"type\":\"string\"}}}");
+    to->spec.parameters = wr_handoff_parameters;
     int r               = wb_arena_check(arena, err);
     return r < 0 ? r : make_schema(to, err);
 }

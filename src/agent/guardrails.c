@@ -70,9 +70,6 @@ static int by_pattern(const struct rule *rule, struct wb_arena *a, struct upp_st
     return r < 0 ? upp_fail(err, (enum upp_code) - r, "the text could not be searched") : r;
 }
 
-/* Linked where there are agents to be asked. */
-extern __typeof__(weft_agent_run) weft_agent_run __attribute__((weak));
-
 static WEFT_SUSPENDS int by_agent(const struct rule *rule, struct wb_arena *a, struct upp_str text, struct upp_str *ret,
                                   struct upp_err *err)
 {
@@ -214,8 +211,6 @@ static int make_rules(struct guardrails *g, const struct weft_guard_rule *list, 
         rules[i].as = list[i];
         if ((list[i].pattern != NULL) + (list[i].check != NULL) + (list[i].agent != NULL) != 1)
             return upp_fail(err, UPP_EINVALID, "rule %zu has not one of pattern, check and agent", i);
-        if (list[i].agent && !weft_agent_run)
-            return upp_fail(err, UPP_EINVALID, "rule %zu: there are no agents that can be asked", i);
         if (list[i].action < WEFT_REJECT || list[i].action > WEFT_FLAG)
             return upp_fail(err, UPP_EINVALID, "rule %zu has no action", i);
         int r = list[i].pattern ? wj_regex_new(&g->memory, wb_cstr(list[i].pattern), &rules[i].regex, err) : 0;

@@ -39,6 +39,8 @@ struct wr_handoff {
     bool           on_mention;
 };
 
+extern const struct upp_str wr_handoff_parameters; /* of those tools, as JSON Schema */
+
 /* Middleware, put together by the layer above. Each function may be NULL. */
 struct wr_around {
     void *arg;

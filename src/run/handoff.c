@@ -14,6 +14,10 @@
 
 enum { HANDOFFS = 8 };
 
+const struct upp_str wr_handoff_parameters = UPP_STR_INIT(
+    "{\"type\":\"object\",\"properties\":{\"reason\":{\"type\":\"string\",\"description\":\"Why it is handed over\"},"
+    "\"message\":{\"type\":\"string\",\"description\":\"What the other agent is asked\"}}}");
+
 struct upp_str wr_agent_now(const struct wr_run *run)
 {
     return run->def && !wb_str_eq(run->def->name, run->row.agent) ? run->def->name : (struct upp_str){0};

@@ -3,10 +3,6 @@
 
 enum { TOOL_NAME = 64 }; /* what providers take */
 
-static const struct upp_str arguments = UPP_STR_INIT(
-    "{\"type\":\"object\",\"properties\":{\"reason\":{\"type\":\"string\",\"description\":\"Why it is handed over\"},"
-    "\"message\":{\"type\":\"string\",\"description\":\"What the other agent is asked\"}}}");
-
 struct one {
     struct wr_handoff    *handoff;
     const struct wc_node *name;
@@ -74,7 +70,7 @@ static bool is_right(struct wc_reader *r, const struct wc_agent *a, const struct
 static struct wr_tool tool_of(struct wc_reader *r, const struct wr_handoff *h)
 {
     return (struct wr_tool){.spec   = {.name = wb_arena_printf(&r->config->arena, WC_HANDOFF "%.*s", UPP_FMT(h->agent)),
-                                       .parameters = arguments},
+                                       .parameters = wr_handoff_parameters},
                             .kind   = WR_TOOL_HANDOFF,
                             .schema = r->config->handing,
                             .agent  = h->agent};
@@ -110,7 +106,7 @@ void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_age
         return;
     }
     if (!r->config->handing)
-        wc_fail(r, upp_schema_new(arguments, &r->config->handing, r->err));
+        wc_fail(r, upp_schema_new(wr_handoff_parameters, &r->config->handing, r->err));
     a->handoffs = wb_new_n(&r->config->arena, struct wr_handoff, n->n + 1);
     for (const struct wc_item *i = n->first; a->handoffs && i; i = i->next) {
         struct one h = {.handoff = &a->handoffs[a->def.n_handoffs], .name = i->value};
