@@ -155,7 +155,7 @@ static WEFT_SUSPENDS int steps_are(struct place *p, struct wb_uuid run, const ch
     TRY(wb_buf_check(&out, err));
     if (wb_str_eq(wb_buf_str(&out), wb_cstr(want)))
         return 0;
-    printf("# the steps:\n%.*s\n", UPP_FMT(wb_buf_str(&out)));
+    printf("# the steps: %.*s\n", UPP_FMT(wb_buf_str(&out)));
     return upp_fail(err, UPP_EBUG, "other steps");
 }
 
