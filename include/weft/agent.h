@@ -174,7 +174,7 @@ UPP_API WEFT_SUSPENDS int weft_agent_run_with(struct weft_agent *a, const struct
                                               struct upp_err *err) UPP_MUST_CHECK;
 
 /* UAP 9.1: with the history of *thread, to which the turn is appended; *thread NULL: a new one, the caller's. On
- * failure nothing is appended. One at a time for each thread. */
+ * failure nothing is appended. -UPP_EBUSY: the thread is being answered, by this or another agent. */
 UPP_API WEFT_SUSPENDS int weft_ask(struct weft_agent *a, struct upp_str text, struct upp_thread **thread,
                                    struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -218,7 +218,7 @@ struct weft_event {
     uint16_t                  depth;  /* 0: the agent itself */
     uint32_t                  step;
     struct upp_str            agent_id, run_id;
-    struct upp_str            id, name, text;
+    struct upp_str            id, name, text; /* name of an event of a step: which step of a plan it is (planStepId) */
     bool                      is_error;
     const struct upp_message *message;
     struct upp_usage          usage;

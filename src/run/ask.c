@@ -465,8 +465,9 @@ static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
 static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
-    if (run->step_dirty)
+    if (run->step_dirty || run->step_told)
         return 0;
+    run->step_told = true;
     wr_observe_step(run);
     if (!h || !h->on_step_start)
         return 0;

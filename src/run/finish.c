@@ -14,7 +14,7 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
     if (run->row.cancel)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Taken up between two steps: had the hook said that it is enough? */
-    bool between     = run->pub.state.step && !run->step_dirty && !run->said.n;
+    bool between     = run->pub.state.step && !run->step_dirty && !run->said.n && !run->calls.n;
     int  r           = between && !run->turn_begins ? wr_enough(run, true, err) : 0;
     run->turn_begins = false;
     if (r)
@@ -142,7 +142,7 @@ static int repair_branches(struct wr_run *run, struct upp_err *err)
 {
     for (size_t i = 0; i < run->calls.n; i++) {
         struct wr_call *c = run->calls.p[i];
-        if (c->state != WR_CALL_STARTED || !c->child_node || c->name.n)
+        if (!wr_is_open_branch(c))
             continue;
         struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
         if (!ev)
@@ -160,6 +160,8 @@ static int repair_branches(struct wr_run *run, struct upp_err *err)
 
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err)
 {
+    if (run->branch && !run->step_dirty)
+        return 0; /* its step has ended, and had its repairs then */
     int r = repair(run, canceled, false, err);
     return r < 0 ? r : repair_branches(run, err);
 }
@@ -191,6 +193,7 @@ static int last_records(struct wr_run *run, uint8_t status, const struct upp_err
     ev->status = status;
     ev->step   = run->pub.state.step;
     ev->usage  = run->pub.state.usage;
+    run->draft.state |= run->passing.to.n > 0; /* a branch: its run passes it on */
     if (status == WM_FAILED || status == WM_EXPIRED) {
         ev->text = error_json(run, why);
         if (!ev->text.p)

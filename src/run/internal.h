@@ -182,6 +182,7 @@ struct wr_call {
     bool           begun;   /* it was started, or given to the client */
     bool           counted; /* it is among the run's executions */
     bool           shown;   /* its result is on the path */
+    bool           branch;  /* no call at all (run/branch.c) */
     uint32_t       order;   /* in which it ended, of those that the journal has */
     uint64_t       ms;
     struct upp_str arguments; /* that it was started with; no text: those of the message */
@@ -189,8 +190,8 @@ struct wr_call {
     struct wb_uuid child;
     uint64_t       child_node;
 
-    const struct upp_usage *cycles; /* of a child that has ended: what it and all below it used, call by call */
-    size_t                  n_cycles;
+    struct upp_usage *cycles; /* of a child that has ended: what it and all below it used, call by call */
+    size_t            n_cycles;
 };
 
 /* The row that is not committed yet. Texts live in the run's memory. */
@@ -258,6 +259,7 @@ struct wr_run {
     struct wl_end             end;        /* of its node */
     bool                      step_open;  /* its start is on a tape that was committed or is on the air */
     bool                      step_dirty; /* something was said or done in it */
+    bool                      step_told;  /* to on_step_start, in this life */
     uint32_t                  n_ended;    /* calls whose end the journal has */
     unsigned                  voids;      /* since the last message: attempts that were lost */
     uint32_t                  attempt;    /* at the current index */
@@ -285,6 +287,7 @@ struct wr_run {
     char                      id_text[WB_UUID_TEXT + 1];
     int64_t                   time_ms; /* of the newest entry on the path */
     bool                      loaded;  /* history and journal are there */
+    bool                      branch;  /* run/branch.c: its journal outlives its one step, for whoever adopts it */
     bool                      whole;   /* a branch that is to be adopted: its journal is that of all its steps */
     bool changing;         /* its row is about to change with its next commit: a cancel comes after that. It is
                             * set with the lane held, or before anybody can find the run */
@@ -394,8 +397,10 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
 
 /* ---- Turns ---------------------------------------------------------------------------------------------- */
 
-int  wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
-int  wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
+int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+/* The same for one that a branch made, which counts below the run until then. */
+int  wr_cycle_adopt(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
 int  wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 void wr_usage_add(struct upp_usage *to, const struct upp_usage *u);
 
@@ -546,6 +551,16 @@ int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct u
 /* Takes note of what a child that has ended used, for wr_spent. */
 int wr_child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child,
                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* Branches (run/branch.c): calls of no message that have not ended. They may outlive the step that began them. */
+static inline bool wr_is_open_branch(const struct wr_call *c)
+{
+    return c->state == WR_CALL_STARTED && c->branch;
+}
+struct wr_call *wr_branch_call(struct wr_run *run, struct wb_uuid id, struct upp_err *err); /* NULL: failed */
+
+/* One that ends with its run: what of its usage was adopted in the current step is counted already. */
+void wr_branch_left(const struct wr_run *run, struct wr_call *c);
 
 /* Ends the children of open calls, before their parent is ended by a cancel. */
 WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct upp_err *why,

@@ -195,6 +195,19 @@ static int journal_pending(struct wr_run *run, const struct wm_pending *p, struc
     return 0;
 }
 
+/* What a child used, for whoever adopts the branch that asked it: the sum is right. */
+static int journal_usage(struct wr_run *run, struct wr_call *c, const struct wm_event *ev, struct upp_err *err)
+{
+    if (!ev->last)
+        return 0;
+    c->cycles = wb_new_n(&run->memory, struct upp_usage, ev->last);
+    if (!c->cycles)
+        return wb_arena_check(&run->memory, err);
+    c->cycles[0] = ev->usage;
+    c->n_cycles  = ev->last;
+    return 0;
+}
+
 static int journal_record(struct wr_run *run, const struct wm_event *ev, struct upp_err *err)
 {
     struct wr_call *c;
@@ -211,6 +224,7 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             c->arguments  = ev->text;
             c->child      = ev->child;
             c->child_node = ev->child_node;
+            c->branch     = wm_is_branch(ev);
         } else {
             c->state   = WR_CALL_ENDED;
             c->outcome = ev->outcome;
@@ -220,7 +234,7 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             run->step_below += (uint32_t)ev->last;
             c->order = run->n_ended++;
         }
-        return 0;
+        return run->branch && ev->kind == WM_TOOL_ENDED ? journal_usage(run, c, ev, err) : 0;
     case WM_VOID:
         run->voids++;
         return 0;

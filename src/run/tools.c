@@ -188,6 +188,15 @@ static bool all_shown(struct wr_run *run, const struct weft_reply *reply)
     return true;
 }
 
+/* A round that waited is gone on with: its hook was told. */
+static bool is_known(struct wr_run *run, const struct weft_reply *reply)
+{
+    for (const struct upp_part *p = NULL; (p = upp_part_next(reply->message, p, UPP_PARTS_CALLS));)
+        if (!p->cut && wr_call_find(run, p->id))
+            return true;
+    return false;
+}
+
 static WEFT_SUSPENDS int run_round(struct wr_round *round, const struct weft_reply *reply, uint32_t parallel,
                                    struct upp_err *err)
 {
@@ -195,7 +204,7 @@ static WEFT_SUSPENDS int run_round(struct wr_round *round, const struct weft_rep
     const struct weft_hooks *h   = run->pub.hooks;
     int                      r   = 0;
     run->pending.n               = 0;
-    if (h && h->on_act)
+    if (h && h->on_act && !is_known(run, reply))
         r = h->on_act(h->arg, &run->pub, run->pub.state.step + 1, reply->message, err);
     if (r >= 0)
         r = open_round(round, reply, err);
