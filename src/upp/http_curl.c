@@ -1,6 +1,4 @@
-/* upp/http_curl.c — libcurl in this process, and connections that are driven by whoever waits for an answer. */
-#include "upp/http_curl.h"
-
+/* upp/http_curl.c — connections that are driven by whoever waits for an answer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,28 +12,6 @@
 #include "upp/http_curl_call.h"
 
 enum { EVENTS = 64 }; /* that are taken from the kernel at once */
-
-/* ---- The process ---------------------------------------------------------------------------------------------- */
-
-struct wb_library upp__curl_library(void)
-{
-    return wb_library("libcurl", LIBCURL_VERSION, curl_version_info(CURLVERSION_NOW)->version);
-}
-
-static char *copy(const char *s)
-{
-    size_t n = strlen(s) + 1;
-    char  *p = wb_alloc(n);
-    return p ? memcpy(p, s, n) : NULL;
-}
-
-int upp__curl_use_hooks(struct upp_err *err)
-{
-    CURLcode r = curl_global_init_mem(CURL_GLOBAL_DEFAULT, wb_alloc, wb_free, wb_realloc, copy, wb_calloc);
-    if (r != CURLE_OK)
-        return upp_fail(err, UPP_ENOMEM, "libcurl does not start: %s", curl_easy_strerror(r));
-    return 0;
-}
 
 /* ---- What libcurl calls ------------------------------------------------------------------------------------------ */
 
@@ -166,6 +142,13 @@ static uint64_t due(void *arg)
 
 /* ---- Connections --------------------------------------------------------------------------------------------------
  */
+
+static char *copy(const char *s)
+{
+    size_t n = strlen(s) + 1;
+    char  *p = wb_alloc(n);
+    return p ? memcpy(p, s, n) : NULL;
+}
 
 static char *copy_or_null(const char *s, bool *bad)
 {

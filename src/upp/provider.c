@@ -404,6 +404,8 @@ static void vendor_close(struct upp_step *s)
     wb_arena_done(&c->reader.scratch);
     ww_frames_done(&c->frames);
     wb_buf_done(&c->out.body);
+    if (c->out.bearer)
+        explicit_bzero(c->out.bearer, c->out.n_bearer);
     wb_arena_done(&c->arena);
     upp__key_done(&c->key);
 }
@@ -418,7 +420,7 @@ static void vendor_free(void *state)
         upp_http_free(st->pool.idle[i]);
     pthread_mutex_destroy(&st->pool.lock);
     upp__keys_free(st->keys);
-    wb_arena_done(&st->arena);
+    wb_arena_wipe(&st->arena); /* one of the program's own headers may be a key */
     wb_free(st);
 }
 

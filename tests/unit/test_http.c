@@ -54,6 +54,35 @@ TEST(outgoing_posts_and_reads_the_answer)
     CHECK_STR(seen.body, UPP_STR("{\"a\":1}"));
 }
 
+/* In no block that is freed, libcurl's own among them. Lines of different lengths: none grows. */
+TEST(outgoing_headers_are_wiped)
+{
+    FAULTS_SERVER(s, FAULTS_REPLY(hello));
+    static char             pad[3000];
+    const struct upp_header headers[] = {{UPP_STR("x-a"), UPP_STR("b")},
+                                         {UPP_STR("authorization"), UPP_STR("Bearer sk-one-that-nobody-may-find")},
+                                         {UPP_STR("x-long"), wb_str(pad, sizeof pad)}};
+    struct upp_http_request req = {
+        .url = wb_cstr(faults_url(s, "/")), .headers = headers, .n_headers = 3, .body = UPP_STR("{}")};
+    struct upp_err     err = {0};
+    struct faults_seen seen;
+    memset(pad, 'x', sizeof pad);
+    fault_watch("sk-one-that-nobody-may-find");
+    for (unsigned i = 0; i < 2; i++) { /* on a connection of its own, and on one that is used again */
+        CALLED(got);
+        HTTP(h);
+        CHECK_INT(upp_http_new(NULL, &h, &err), 0);
+        int r = call_http(h, &req, NULL, &got, &err);
+        if (r == 0)
+            r = call_http(h, &req, NULL, &got, &err);
+        ALWAYS(fault_watched() == 0);
+        CHECK_INT(r, 0);
+    }
+    ALWAYS(fault_watched() == 0);
+    CHECK(faults_request(s, 0, &seen));
+    CHECK(faults_has_header(seen.head, "authorization: Bearer sk-one-that-nobody-may-find"));
+}
+
 TEST(outgoing_methods)
 {
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
