@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "upp/http_curl_call.h"
 
 enum { EVENTS = 64 }; /* that are taken from the kernel at once */
@@ -157,19 +158,18 @@ static char *copy_or_null(const char *s, bool *bad)
     return p;
 }
 
-int upp_http_new(const struct upp_http_opts *opts, struct upp_http **ret, struct upp_err *err)
+int upp_http_new(const struct upp_http_opts *given, struct upp_http **ret, struct upp_err *err)
 {
-    static const struct upp_http_opts none;
-    bool                              bad = false;
-    struct upp_http                  *h   = wb_calloc(1, sizeof *h);
+    struct upp_http_opts opts;
+    bool                 bad = false;
+    struct upp_http     *h   = wb_calloc(1, sizeof *h);
     if (!h)
         return upp_fail(err, UPP_ENOMEM, "no memory for connections");
-    if (!opts)
-        opts = &none;
-    const char *ca     = opts->ca_file ? opts->ca_file : getenv("SSL_CERT_FILE");
+    wb_opts(&opts, sizeof opts, given);
+    const char *ca     = opts.ca_file ? opts.ca_file : getenv("SSL_CERT_FILE");
     h->ca_file         = copy_or_null(ca && ca[0] ? ca : NULL, &bad);
-    h->proxy           = copy_or_null(opts->proxy, &bad);
-    h->max_connections = opts->max_connections ? (long)opts->max_connections : 1024;
+    h->proxy           = copy_or_null(opts.proxy, &bad);
+    h->max_connections = opts.max_connections ? (long)opts.max_connections : 1024;
     h->epoll = h->poke = -1;
     h->timer_at        = UPP_FOREVER;
     h->crowd.arg       = h;

@@ -689,6 +689,24 @@ TEST(outgoing_proxies)
     CHECK_INT(faults_requests(s), 1);
 }
 
+/* A caller that was compiled when there were fewer options: what lies behind those is not ours to read. */
+TEST(outgoing_options_of_an_older_caller)
+{
+    FAULTS_SERVER(s, FAULTS_REPLY(hello));
+    static const size_t sizes[] = {offsetof(struct upp_http_opts, max_connections), offsetof(struct upp_http_opts, proxy),
+                                   0};
+    for (size_t i = 0; i < WB_LEN(sizes); i++) {
+        struct upp_http_opts o   = {.proxy = ""};
+        struct upp_err       err = {0};
+        CALLED(got);
+        HTTP(h);
+        memset((char *)&o + sizes[i], 0xa5, sizeof o - sizes[i]);
+        o.size = (uint32_t)sizes[i];
+        CHECK_INT(upp_http_new(&o, &h, &err), 0);
+        CHECK_INT(call_url(h, faults_url(s, "/"), NULL, &got, &err), 0);
+    }
+}
+
 TEST(outgoing_a_proxy_that_tunnels_gets_no_headers)
 {
     static const struct faults_step no[] = {SEND("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")};

@@ -89,7 +89,7 @@ static int play(struct scene *s, const char *provider, struct upp_provider_opts 
     UPP_CLEANUP(upp_model_freep) struct upp_model *model = NULL;
     UPP_CLEANUP(upp_step_closep) struct upp_step  *step  = NULL;
     struct upp_step_event                          ev;
-    o.size      = sizeof o;
+    o.size      = o.size ? o.size : sizeof o;
     o.api_key   = o.api_key ? o.api_key : "sk-secret-key";
     o.transport = &via;
     s->head     = (struct wb_buf)WB_BUF(1 << 16);
@@ -162,6 +162,35 @@ TEST(provider_keys_are_wiped)
     (void)strcpy(found + 10, key);
     wb_free(found);
     CHECK_INT(fault_watched(), 1);
+}
+
+/* A caller that was compiled when there were fewer options: what lies behind those is not ours to read. */
+TEST(provider_options_of_an_older_caller)
+{
+    static const size_t sizes[] = {
+        offsetof(struct upp_provider_opts, http),  offsetof(struct upp_provider_opts, transport),
+        offsetof(struct upp_provider_opts, retry), offsetof(struct upp_provider_opts, headers),
+        offsetof(struct upp_provider_opts, api),   0};
+    for (size_t i = 0; i < WB_LEN(sizes); i++) {
+        UPP_CLEANUP(upp_model_freep) struct upp_model *model = NULL;
+        struct upp_provider_opts                       o     = {.base_url = "http://127.0.0.1:1"};
+        struct upp_err                                 err   = {0};
+        test_note("case %zu", i);
+        memset((char *)&o + sizes[i], 0xa5, sizeof o - sizes[i]);
+        o.size = (uint32_t)sizes[i];
+        CHECK_INT(upp_model_new((struct upp_model_ref){"ollama", "m", &o}, &model, &err), 0);
+        CHECK(!model->retry && !model->turn_ms);
+    }
+}
+
+/* One that knows more of them than we do: those are passed over. */
+TEST(provider_options_of_a_newer_caller)
+{
+    WB_CLEANUP(scene_done) struct scene s = {.status = 200, .type = "application/x-ndjson", .body = done};
+    CHECK_INT(play(&s, "ollama",
+                   (struct upp_provider_opts){.size = sizeof(struct upp_provider_opts) + 64, .idle_ms = 8}, NULL, NULL),
+              0);
+    CHECK_INT(s.idle_ms, 8);
 }
 
 TEST(provider_headers_carry_no_lines_of_their_own)
