@@ -66,15 +66,15 @@ void ui_end_blocks(struct ui *u, struct wd_out *o, const char *why);
 /* The call with this id, or a new one; NULL: the writer has failed. */
 struct wd_call *ui_call_add(struct ui *u, struct wd_out *o, struct upp_str id, struct upp_str name);
 
-void ui_call_streams(struct wd_call *c, struct wd_out *o); /* its input will come in pieces */
-void ui_call_ready(struct ui *u, struct wd_out *o, struct wd_call *c,
-                   struct upp_str arguments); /* all of it is there */
-void ui_call_bad(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str input,
-                 const char *why);                                                             /* it cannot be used */
-void ui_call_answered(const struct ui *u, struct wd_out *o, struct wd_call *c, bool approved); /* by who was asked */
+/* Its input will come in pieces; all of it is there; it cannot be used. */
+void ui_call_streams(struct wd_call *c, struct wd_out *o);
+void ui_call_ready(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str arguments);
+void ui_call_bad(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str input, const char *why);
+
+/* Who was asked about it has said; what came of it. Nothing more can come: no call is left without an outcome. */
+void ui_call_answered(const struct ui *u, struct wd_out *o, struct wd_call *c, bool approved);
 void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o);
-void ui_calls_fail(struct ui *u, struct wd_out *o,
-                   const char *why); /* nothing more can come: none is left without one */
+void ui_calls_fail(struct ui *u, struct wd_out *o, const char *why);
 
 /* ---- Chunks that are not about order (ui_chunk.c) ---------------------------------------------------------------- */
 
