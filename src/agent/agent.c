@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/loop.h"
 
 struct upp_str wa_agent_id(const struct weft_agent *a)
@@ -105,7 +106,7 @@ static int make(struct wa_home *h, const struct weft_agent_opts *given, const st
                 struct weft_agent **ret, struct upp_err *err)
 {
     struct weft_agent_opts o;
-    weft__opts(&o, sizeof o, given);
+    wb_opts(&o, sizeof o, given);
     struct weft_agent *a = wb_calloc(1, sizeof *a);
     if (!a)
         return upp_fail(err, UPP_ENOMEM, "no memory for an agent");

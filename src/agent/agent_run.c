@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
 
@@ -26,7 +27,7 @@ static void add_all(struct wa_asked *q, const struct upp_message *list, size_t n
 
 int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_err *err)
 {
-    weft__opts(&q->in, sizeof q->in, given);
+    wb_opts(&q->in, sizeof q->in, given);
     const struct upp_input   *in   = &q->in;
     size_t                    n    = in->n_history;
     const struct upp_message *list = in->history, *last = NULL;

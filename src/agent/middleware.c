@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -385,14 +386,10 @@ static void observe(void *arg, struct weft_run *run, const struct wm_event *ev)
 
 int wa_opts_copy(const void *opts, size_t size, void **ret, struct upp_err *err)
 {
-    uint32_t has = 0;
-    if (opts)
-        memcpy(&has, opts, sizeof has);
-    void *copy = wb_calloc(1, size);
+    void *copy = wb_alloc(size);
     if (!copy)
         return upp_fail(err, UPP_ENOMEM, "no memory for options");
-    if (opts)
-        memcpy(copy, opts, WB_MIN((size_t)has, size));
+    wb_opts(copy, size, opts);
     *ret = copy;
     return 0;
 }

@@ -98,6 +98,13 @@ void wb_arena_done(struct wb_arena *a)
     *a = (struct wb_arena){.max = a->max};
 }
 
+void wb_arena_wipe(struct wb_arena *a)
+{
+    for (struct wb_chunk *c = a->chunks; c; c = c->older)
+        explicit_bzero(c->bytes, c->size - sizeof *c);
+    wb_arena_done(a);
+}
+
 void wb_arena_reset(struct wb_arena *a)
 {
     struct wb_chunk *keep = a->chunks;

@@ -27,6 +27,7 @@ struct wb_arena {
 WB_EXPORT_BEGIN
 
 void wb_arena_done(struct wb_arena *a);  /* frees all; usable again */
+void wb_arena_wipe(struct wb_arena *a);  /* the same, and nothing of what was in it stays behind: for secrets */
 void wb_arena_reset(struct wb_arena *a); /* forgets all, keeps one chunk for the next use, clears a failure */
 
 /* The slow path of wb_arena_alloc. */

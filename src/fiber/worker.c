@@ -17,6 +17,7 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/thread.h"
 
 enum { MAX_THREADS = 16, MAX_JOBS = 1024, CLOSE_MS = 10000 };
@@ -293,7 +294,7 @@ static struct worker *take_idle(struct weft_workers *w)
 int weft_workers_open(const struct weft_workers_opts *opts, struct weft_workers **ret, struct upp_err *err)
 {
     struct weft_workers_opts o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     size_t               threads = o.max_threads ? o.max_threads : MAX_THREADS;
     struct weft_workers *w       = wb_calloc(1, sizeof *w + threads * sizeof w->workers[0]);
     pthread_condattr_t   attr;

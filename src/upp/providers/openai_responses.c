@@ -7,6 +7,7 @@
  */
 #include "upp/providers/openai_responses.h"
 
+#include "upp/providers/kept.h"
 #include "upp/providers/openai.h"
 
 /* ---- Content of users and of results ---------------------------------------------------------------------------- */
@@ -152,7 +153,8 @@ static bool is_whole(struct upp__body *b, const struct upp_message *m, yyjson_va
         if (!wb_str_eq(type, UPP_STR("function_call")))
             continue;
         call = next_said(m, call, UPP_PART_CALL);
-        if (!call || !wb_str_eq(call->id, upp__get_str(item, "call_id")))
+        if (!call || !wb_str_eq(call->id, upp__get_str(item, "call_id")) ||
+            !upp__is_kept_call(b, call, upp__get_str(item, "name"), upp__get(item, "arguments")))
             return false;
     }
     /* What follows the last one is what nobody kept. */
