@@ -75,6 +75,7 @@ struct wr_agent_def {
     struct upp_str                  id;    /* UUID, as text */
     const struct upp_model         *model; /* NULL: its parent's, with the parent's params */
     struct upp_str                  system, params, structure;
+    bool                            allow_client_system; /* clients' system messages come as marked words of a user */
     const struct weft_strategy     *strategy;
     const struct wr_tool           *tools;
     size_t                          n_tools;

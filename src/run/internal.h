@@ -598,7 +598,6 @@ struct wr_engine {
     char                  last_id_text[WB_UUID_TEXT];
 };
 
-const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
 /* Sees to it that runs nobody works on are looked at then (src/run/after.c); 0: not because of this. */
 void wr_look_at(struct wr_engine *e, int64_t ms);
 void wr_look_soon(struct wr_engine *e);

@@ -145,14 +145,15 @@ TEST(config_agents_have_rights)
                "      budget: {max_tokens: 1000, max_steps: 3, max_time_ms: 60000, max_cost: 0.5, input_price: 3,\n"
                "               output_price: 15, cache_read_price: 0.3, cache_write_price: 3.75}}\n"
                "  b: {max_depth: 2, title: 'The B', description: It helps.}\n"
-               "  c: {model: e}\n";
+               "  c: {model: e, allow_client_system: true}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
     struct upp_err                                err;
     int                                           r = parse(text, &all, &c, &err);
     test_note("%s", r < 0 ? err.msg : "");
     CHECK_INT(r, 0);
     const struct wr_agent_def *a = &c->agents[0].def, *b = &c->agents[1].def;
-    const struct weft_rights  *rights = a->rights;
+    CHECK(!a->allow_client_system && !b->allow_client_system && c->agents[2].def.allow_client_system);
+    const struct weft_rights *rights = a->rights;
     CHECK(rights && strcmp(rights->allow[0], "t") == 0 && strcmp(rights->allow[1], "b") == 0 && !rights->allow[2]);
     CHECK(strcmp(rights->deny[1], "handoff_to_b") == 0 && !rights->deny[2] && rights->max_depth == UINT32_MAX);
     CHECK(rights->budget.max_tokens == 1000 && rights->budget.max_steps == 3 && rights->budget.max_time_ms == 60000);
