@@ -213,6 +213,7 @@ TEST(config_middleware_is_read_and_made)
                "      - guardrails:\n"
                "          input: [{name: keys, action: rewrite, pattern: 'sk-[a-z]+', instead: '***'}]\n"
                "          output: [{action: flag, pattern: x}, {action: reject, pattern: 'y$'}]\n"
+               "          tools: [{action: reject, pattern: 'rm -rf'}]\n"
                "  b: {model: e, middleware: [logging, memory]}\n"
                "  c: {model: e, middleware: []}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
@@ -231,6 +232,7 @@ TEST(config_middleware_is_read_and_made)
     CHECK(strcmp(rule->name, "keys") == 0 && rule->action == WEFT_REWRITE && strcmp(rule->instead, "***") == 0);
     CHECK(strcmp(rule->pattern, "sk-[a-z]+") == 0 && m[3].guardrails.output[0].action == WEFT_FLAG);
     CHECK(m[3].guardrails.output[1].action == WEFT_REJECT && !m[3].guardrails.output[1].instead);
+    CHECK(m[3].guardrails.n_tools == 1 && strcmp(m[3].guardrails.tools[0].pattern, "rm -rf") == 0);
     const struct surrounding *s = (const struct surrounding *)a->def.around;
     CHECK(s && s->n == 4 && s->list[0].opts == &m[0].logging && s->list[1].opts == &m[1].budget);
     CHECK(s->list[2].opts == &m[2].memory && s->list[3].opts == &m[3].guardrails);
