@@ -95,8 +95,7 @@ struct weft_handoff {
  * is wrong with them is said then. An agent may stand below itself: the depth of runs has a limit.
  *
  * What must live how long:
- *  - For the call of weft_agent_new alone: this struct (so UPP_OPTS is always right), `model` with all its options,
- * `id`.
+ *  - For the call of weft_agent_new alone: this struct (UPP_OPTS is always right), `model` and its options, `id`.
  *  - Until the agent, and all that were derived from it, are freed: everything else that it points to. The texts; the
  *    tools, their texts and `extra`; `execution.opts`; middleware with its options and rules; hooks, tool_strategy,
  *    rights, handoff; the model of `use`.
@@ -105,10 +104,10 @@ struct weft_handoff {
  * that they are written in: the body of an `if` or a loop, the whole `if` statement where they stand in its condition.
  * An agent that is used beyond that block has them as `static const` data:
  *
- *     static const struct upp_tool                 tools[] = {UPP_TOOL(get_weather, "The weather of a city", "{city:
- * string}")}; static const struct weft_strategy_react_opts five    = {.size = sizeof five, .max_steps = 5}; if (wanted)
- *         r = weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .tools = {tools, 1}, .execution = weft_react_with(&five)),
- * ...
+ *     static const struct upp_tool                 tools[] = {UPP_TOOL(get_weather, "The weather", "{city: string}")};
+ *     static const struct weft_strategy_react_opts five    = {.size = sizeof five, .max_steps = 5};
+ *     r = weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .tools = {tools, 1}, .execution = weft_react_with(&five)),
+ *                        &agent, err);
  */
 struct weft_agent_opts {
     uint32_t                        size;
