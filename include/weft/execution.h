@@ -77,7 +77,8 @@ UPP_API struct weft_strategy weft_react_with(const struct weft_strategy_react_op
 UPP_API struct weft_strategy weft_plan_with(const struct weft_strategy_plan_opts *opts);
 
 #ifndef __cplusplus
-/* `.execution = weft_react(.max_steps = 5)`: the options live as long as the block they are written in. */
+/* `.execution = weft_react(.max_steps = 5)`: the options live until the end of the block that they are written in. For
+ * an agent that outlives it (struct weft_agent_opts): weft_react_with, and options that are static. */
 #define weft_loop(...)                                                                                                 \
     weft_loop_with(&(const struct weft_strategy_loop_opts){.size = sizeof(struct weft_strategy_loop_opts), __VA_ARGS__})
 #define weft_react(...)                                                                                                \
@@ -226,8 +227,8 @@ UPP_API int weft_run_handoff(struct weft_run *run, const struct weft_handoff_to 
 
 /* ---- What a tool can learn of its call ------------------------------------------------------------------------ */
 
-/* The run whose call it is (NULL in a blocking tool, which is on a thread of its own), and the key under which it may be
- * done again: the same when it is. Only for calls that a run makes. */
+/* The run whose call it is (NULL in a blocking tool, which is on a thread of its own), and the key under which it may
+ * be done again: the same when it is. Only for calls that a run makes. */
 UPP_API struct weft_run *weft_call_run(const struct upp_call *call);
 UPP_API struct upp_str   weft_call_key(const struct upp_call *call);
 

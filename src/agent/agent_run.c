@@ -19,10 +19,16 @@ static struct upp_message user_says(const struct upp_part *parts, size_t n)
     return (struct upp_message){.role = UPP_ROLE_USER, .parts = u.out, .n_parts = n};
 }
 
-static void add_all(struct wa_asked *q, const struct upp_message *list, size_t n)
+/* There are users, models and tools: what the system prompt says is the agent's own (UAP 16.5). */
+static int add_all(struct wa_asked *q, const struct upp_message *list, size_t n, struct upp_err *err)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].role < UPP_ROLE_USER || list[i].role > UPP_ROLE_TOOL)
+            return upp_fail(err, UPP_EINVALID, "message %zu has the role %d, which there is not", q->n_history,
+                            list[i].role);
         q->list[q->n_history++] = &list[i];
+    }
+    return 0;
 }
 
 int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_err *err)
@@ -44,9 +50,13 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
         q->list = wb_alloc((n + in->n_messages + 2) * sizeof *q->list);
         if (!q->list)
             return upp_fail(err, UPP_ENOMEM, "no memory for the history of a run");
-        add_all(q, list, n);
-        add_all(q, in->messages, in->n_messages);
-        add_all(q, &q->of_parts, in->n_parts > 0);
+        int r = add_all(q, list, n, err);
+        if (r >= 0)
+            r = add_all(q, in->messages, in->n_messages, err);
+        if (r >= 0)
+            r = add_all(q, &q->of_parts, in->n_parts > 0, err);
+        if (r < 0)
+            return r;
         last = q->n_history > n ? q->list[q->n_history - 1] : NULL;
     }
     if (in->text.p)

@@ -371,6 +371,21 @@ static WEFT_SUSPENDS int screen(void *arg, struct weft_run *run, struct upp_mess
     return r < 0 ? r : wr_run_set_request(run, x->pub.metadata, err);
 }
 
+/* As screen: it is something that the model says, and the outermost has the last word. */
+static WEFT_SUSPENDS int call(void *arg, struct weft_run *run, struct upp_call *c, struct upp_err *err)
+{
+    struct chain   *ch = arg;
+    struct context *x  = context(ch, run, err);
+    int             r  = x ? 0 : -UPP_ENOMEM;
+    for (size_t i = ch->n; r >= 0 && i-- > 0;)
+        if (ch->items[i].kind && ch->items[i].kind->call) {
+            x->current = i;
+            r          = ch->items[i].kind->call(ch->items[i].own, &x->pub, c, err);
+        }
+    int kept = x ? wr_run_set_request(run, x->pub.metadata, r < 0 ? NULL : err) : 0;
+    return r < 0 ? r : kept;
+}
+
 static void observe(void *arg, struct weft_run *run, const struct wm_event *ev)
 {
     struct chain   *ch = arg;
@@ -425,6 +440,8 @@ static int make_item(struct chain *ch, const struct weft_middleware *m, struct u
         a->observe = observe;
     if (m->kind->screen && (!m->kind->screens || m->kind->screens(it->own)))
         a->screen = screen;
+    if (m->kind->call && (!m->kind->calls || m->kind->calls(it->own)))
+        a->call = call;
     if (m->kind->budget)
         ch->budgets[a->n_budgets++] = m->kind->budget(it->own);
     return 0;

@@ -119,6 +119,7 @@ int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, const struct wm_r
         r          = tree_fill(t, err);
         t->loading = false;
         t->unread  = r < 0 ? r : 0;
+        t->failed  = wr_troubled(e, root->id); /* a reader is told so, instead of waiting for the next try */
         wr_tree_wake(t);
     }
     if (r < 0)

@@ -45,6 +45,9 @@ WEFT_SUSPENDS int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *e
 
 struct wl_store *wr_engine_store(const struct wr_engine *e);
 
+/* The agent of this name that is now in force, or NULL. No text: the default agent. */
+const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
+
 /* ---- Starting ------------------------------------------------------------------------------------------ */
 
 enum wr_busy { WR_REJECT = 1, WR_ENQUEUE, WR_INTERRUPT, WR_ROLLBACK };

@@ -225,6 +225,8 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
         run->row = row;
         run->row.version++;
         run->engine->counts.ended++;
+        if (!run->row.depth && run->engine->troubled.n)
+            wr_trouble_over(run->engine, run->row.id);
     }
     return r;
 }
@@ -346,8 +348,8 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
         if (wr_start_next(e, &t->owner, thread, err) < 0)
             wr_look_soon(e);
     }
-    if (t->failed && !e->closing)
-        wr_look_soon(e);
+    if (t->failed)
+        wr_trouble(t, go);
     t->fiber = NULL;
     wr_tree_wake(t);
     weft_cond_broadcast(&e->moved);

@@ -592,6 +592,15 @@ struct wr_spares {
 void wr_spares_done(struct wr_spares *s);
 void wr_open_done(struct wr_open *o); /* a spare one */
 
+/* A run that was left before its end, because the store did not take what it had to write. */
+struct wr_trouble {
+    struct wb_uuid run;
+    int            failed;  /* how it failed the last time */
+    unsigned       tries;   /* how often it worked and could not be ended */
+    int64_t        wait_ms; /* the last time */
+    int64_t        at_ms;   /* when it is taken up again; INT64_MAX: at the next start */
+};
+
 struct wr_engine {
     struct weft_loop     *loop;
     struct wr_engine_opts opts;
@@ -608,15 +617,21 @@ struct wr_engine {
     int64_t               look_ms;    /* how long to wait after a failure */
     struct weft_cond      look;
     bool                  looking; /* the fiber that does it lives */
-    struct wr_spares      spares;
-    struct wb_uuid        last_id; /* of the agent whose text stands here: most runs have the same one */
-    char                  last_id_text[WB_UUID_TEXT];
+    WB_VEC(struct wr_trouble) troubled;
+    struct wr_spares spares;
+    struct wb_uuid   last_id; /* of the agent whose text stands here: most runs have the same one */
+    char             last_id_text[WB_UUID_TEXT];
 };
 
-const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
 /* Sees to it that runs nobody works on are looked at then (src/run/after.c); 0: not because of this. */
 void wr_look_at(struct wr_engine *e, int64_t ms);
 void wr_look_soon(struct wr_engine *e);
+
+/* A root was left before its end: it is taken up again, later each time. worked: it had been taken up, and its work was
+ * for nothing; after so many times it is left for the next start. */
+void wr_trouble(struct wr_tree *t, bool worked);
+void wr_trouble_over(struct wr_engine *e, struct wb_uuid run);   /* it has ended */
+int  wr_troubled(const struct wr_engine *e, struct wb_uuid run); /* how it failed; 0: it is well */
 
 /* Goes on with a run that is said to work, when nobody does. */
 WEFT_SUSPENDS int wr_take_up(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,

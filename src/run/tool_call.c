@@ -181,6 +181,27 @@ static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
     return r < 0 ? end_failed(j, WM_ERROR, &why, err) : refused(j, WM_ERROR, "Tool execution skipped", err);
 }
 
+/* What middleware says to it. What could not be checked does not run. Not inlined: errors are large. */
+static WEFT_SUSPENDS __attribute__((noinline)) int screen(struct wr_job *j, struct upp_err *err)
+{
+    struct wr_run          *run  = j->round->run;
+    const struct wr_around *m    = run->def->around;
+    struct upp_call        *c    = &j->doing.call.pub;
+    struct upp_str          args = c->arguments;
+    struct upp_err          why  = {0};
+    if (!m || !m->call)
+        return 0;
+    int r = m->call(m->arg, &run->pub, c, &why);
+    if (r >= 0)
+        return take_arguments(j, args, err);
+    c->arguments = args;
+    if (r != -UPP_ENOMEM && r != -UPP_ESTORE && r != -UPP_ECANCELED)
+        return end_failed(j, WM_ERROR, &why, err);
+    if (err)
+        *err = why;
+    return r;
+}
+
 /* Why the arguments do not fit: the model gets every reason. A report is too large for a fiber's frame. */
 static WEFT_SUSPENDS int tell_why(struct wr_job *j, struct upp_err *err)
 {
@@ -323,12 +344,14 @@ static int take_up(struct wr_job *j, struct upp_err *err)
     return 0;
 }
 
-/* Hooks, schema, approval: each may end the call. */
+/* Hooks, middleware, schema, approval: each may end the call. */
 static WEFT_SUSPENDS int ask_around(struct wr_job *j, struct upp_err *err)
 {
     int r = 0;
     if (!j->call->asked) {
         r = before(j, err);
+        if (r >= 0 && j->call->state != WR_CALL_ENDED)
+            r = screen(j, err);
         if (r >= 0 && j->call->state != WR_CALL_ENDED)
             r = check(j, err);
     }

@@ -346,7 +346,7 @@ TEST(provider_refuses_what_it_cannot_do_before_any_call)
     CHECK_INT(play(&s, "ollama", (struct upp_provider_opts){0}, &req, NULL), -UPP_EINVALID);
     ALWAYS(s.sent == 0);
     CHECK_STR(wb_cstr(s.why.where), UPP_STR("/messages/0/content/1"));
-    CHECK_STR(wb_cstr(s.why.msg), UPP_STR("model 'm-1' of ollama takes no audio"));
+    CHECK_STR(wb_cstr(s.why.msg), UPP_STR("model 'm-1' does not support audio input"));
 }
 
 /* covers: UPP-12 */
