@@ -157,6 +157,7 @@ static int take(struct asking *a, struct upp_step_event *ev, struct upp_err *err
 static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+    const struct weft_fiber                      *self = weft_fiber_self();
     struct upp_step_event                         ev;
     int r = upp_step_open(a->run->model, &a->request, &a->run->engine->wait, &step, err);
     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
@@ -170,7 +171,7 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
                 a->bytes = 0;
                 r        = weft_yield(err);
             }
-        } else if (weft_fiber_canceled())
+        } else if (weft__canceled(self))
             r = upp_fail(err, UPP_ECANCELED, "cancelled");
     }
     return r;

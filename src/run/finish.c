@@ -136,7 +136,9 @@ static int repair(struct wr_run *run, bool canceled, bool goes_on, struct upp_er
     if (!run->said.n)
         return 0;
     for (size_t i = 0; r >= 0 && i < run->said.n; i++)
-        r = run->said.p[i]->reply.n_calls ? repair_message(run, run->said.p[i], canceled, goes_on, err) : 0;
+        r = run->said.p[i]->reply.n_calls && !run->said.p[i]->answered
+                ? repair_message(run, run->said.p[i], canceled, goes_on, err)
+                : 0;
     return r;
 }
 

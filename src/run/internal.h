@@ -172,6 +172,7 @@ int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err) U
 struct wr_said {
     struct upp_str    phase;
     struct weft_reply reply;
+    bool              answered; /* every call of it has a result on the path */
 };
 enum wr_call_state { WR_CALL_STARTED = 1, WR_CALL_ENDED };
 struct wr_call {
@@ -449,7 +450,12 @@ struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_er
 WEFT_SUSPENDS int wr_before(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Tells middleware of the draft's records that it has not heard of; that a step begins. */
-void wr_observe(struct wr_run *run);
+void               wr_observe_records(struct wr_run *run);
+static inline void wr_observe(struct wr_run *run)
+{
+    if (run->def && run->def->around)
+        wr_observe_records(run);
+}
 void wr_observe_step(struct wr_run *run);
 
 /* Is nothing heard of what a model says before middleware has seen it whole? */
@@ -581,17 +587,20 @@ WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct u
 enum { WR_BUCKETS = 1024 };
 
 /* What runs are made of is used again, with the memory it has: at most so many of each, none of them large. */
-enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10, WR_SPARE_ARENAS = 16 };
+enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10, WR_SPARE_CALLS = 16 };
 struct wr_spares {
-    struct wr_tree *trees;
-    struct wr_run  *runs;
-    struct wr_open *opens;
-    struct wb_arena arenas[WR_SPARE_ARENAS]; /* empty, each with one chunk: for the arguments of calls */
-    unsigned        n_trees, n_runs, n_opens, n_arenas;
+    struct wr_tree  *trees;
+    struct wr_run   *runs;
+    struct wr_open  *opens;
+    struct wb_arena  arenas[WR_SPARE_CALLS]; /* empty, each with one chunk: for the arguments of calls */
+    struct upp_value values[WR_SPARE_CALLS]; /* for what they give back */
+    unsigned         n_trees, n_runs, n_opens, n_arenas, n_values;
 };
 void            wr_spares_done(struct wr_spares *s);
 struct wb_arena wr_arena_take(struct wr_spares *s, size_t max);
 void            wr_arena_give(struct wr_spares *s, struct wb_arena *a);
+void            wr_value_take(struct wr_spares *s, struct upp_value *ret);
+void            wr_value_give(struct wr_spares *s, struct upp_value *v);
 void            wr_open_done(struct wr_open *o); /* a spare one */
 
 struct wr_engine {

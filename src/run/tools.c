@@ -145,7 +145,7 @@ static void close_round(struct wr_round *round)
 }
 
 /* The message of results: references for the log, the results themselves for the model. */
-static int observe(struct wr_round *round, struct upp_err *err)
+static int observe(struct wr_round *round, const struct weft_reply *reply, struct upp_err *err)
 {
     struct wr_run      *run   = round->run;
     struct upp_message *m     = wb_new(&run->memory, struct upp_message);
@@ -164,6 +164,8 @@ static int observe(struct wr_round *round, struct upp_err *err)
                                               .text     = c->result};
         c->shown          = true;
     }
+    for (size_t i = 0; i < run->said.n; i++)
+        run->said.p[i]->answered |= run->said.p[i]->reply.message == reply->message;
     entry->message.role        = UPP_ROLE_TOOL;
     entry->refs                = refs;
     entry->n_refs              = round->n;
@@ -204,7 +206,7 @@ static WEFT_SUSPENDS int run_round(struct wr_round *round, const struct weft_rep
     close_round(round);
     if (r < 0)
         return r;
-    return round->left ? wr_wait_for(run, err) : observe(round, err);
+    return round->left ? wr_wait_for(run, err) : observe(round, reply, err);
 }
 
 int weft_run_tools(struct weft_run *pub, const char *phase, const struct weft_reply *reply,
