@@ -155,7 +155,8 @@ static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
     int               result = wa_start(r->agent, &r->asked, here, &started, err);
     if (result < 0)
         return result;
-    result = wa_join(r->agent->home, &started, r->asked.in.wait, &r->turn, err);
+    result = here ? wr_join(started.tree, &r->turn, err) /* it has ended */
+                  : wa_join(r->agent->home, &started, r->asked.in.wait, &r->turn, err);
     wr_leave(started.tree);
     return result;
 }

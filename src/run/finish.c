@@ -143,7 +143,7 @@ static int repair(struct wr_run *run, bool canceled, bool goes_on, struct upp_er
 }
 
 /* Branches (run/branch.c) are calls of no message: they have ended before the run does. */
-static int repair_branches(struct wr_run *run, struct upp_err *err)
+static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct upp_err *err)
 {
     for (size_t i = 0; i < run->calls.n; i++) {
         struct wr_call *c = run->calls.p[i];
@@ -166,7 +166,7 @@ static int repair_branches(struct wr_run *run, struct upp_err *err)
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err)
 {
     int r = repair(run, canceled, false, err);
-    return r < 0 ? r : repair_branches(run, err);
+    return r < 0 || !run->calls.n ? r : repair_branches(run, err);
 }
 
 int wr_mend(struct wr_run *run, struct upp_err *err)
@@ -224,7 +224,11 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     wb_crashpoint("end.after");
     run->changing = false;
     if (r >= 0) {
-        run->row = row;
+        run->row.status     = row.status;
+        run->row.epoch      = row.epoch;
+        run->row.usage      = row.usage;
+        run->row.ended_ms   = row.ended_ms;
+        run->row.expires_ms = row.expires_ms;
         run->row.version++;
         run->engine->counts.ended++;
     }

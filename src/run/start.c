@@ -515,6 +515,11 @@ static WEFT_SUSPENDS int try_start(struct starting *s, struct wr_started *ret, s
 
 /* ---- Without a store ------------------------------------------------------------------------------------------ */
 
+static int no_agent(const struct wr_start *w, struct upp_err *err)
+{
+    return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(w->agent));
+}
+
 static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_started *ret,
                                      struct upp_err *err)
 {
@@ -532,7 +537,7 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
     if (r < 0)
         return r;
     run->loaded = true;
-    r           = want_turn(w, run, err);
+    r           = run->def ? want_turn(w, run, err) : no_agent(w, err);
     if (r >= 0)
         r = draft_start(w, (struct upp_str){0}, run, err);
     for (size_t i = 0; r >= 0 && i < w->n_history; i++) {
@@ -562,12 +567,12 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
 
 int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret, struct upp_err *err)
 {
-    if (!wr_agent(e, what->agent))
-        return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(what->agent));
-    if (what->key.p && !what->body)
-        return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
     if (!e->store)
         return start_alone(e, what, ret, err);
+    if (!wr_agent(e, what->agent))
+        return no_agent(what, err);
+    if (what->key.p && !what->body)
+        return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
     bool owed = false; /* in this try or an earlier one */
     for (unsigned tries = 0;; tries++) {
         struct starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
