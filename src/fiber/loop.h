@@ -160,6 +160,18 @@ static inline void weft__opts(void *ret, size_t size, const void *opts)
         memcpy(ret, opts, given);
 }
 
+/* The same without a copy where nothing is missing: the caller's own, or `ret`. */
+static inline const void *weft__opts_of(void *ret, size_t size, const void *opts)
+{
+    uint32_t given = 0;
+    if (opts)
+        memcpy(&given, opts, sizeof given);
+    if (given >= size)
+        return opts;
+    weft__opts(ret, size, opts);
+    return ret;
+}
+
 /* Tests: called at every suspension, in the fiber that is about to suspend and already WAITING. */
 void weft__loop_on_suspend(struct weft_loop *l, void (*fn)(void *arg, struct weft_fiber *f), void *arg);
 
