@@ -47,7 +47,7 @@ struct upp_str wm_tape_end(struct wm_tape *t);
 int wm_tape_next(struct upp_str tape, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* wm_tape_follow, of a cursor that is behind the open run. */
+/* wm_tape_follow, of a cursor that is behind the open run. 0: it is not any more. */
 int wm_tape_behind(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                    struct upp_err *err) UPP_MUST_CHECK;
 
@@ -71,8 +71,11 @@ static inline void wm_tape_delta(struct wm_tape *t, uint32_t part, uint64_t byte
 UPP_MUST_CHECK static inline int wm_tape_follow(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark,
                                                 uint32_t *part, uint64_t *bytes, struct upp_err *err)
 {
-    if (WB_UNLIKELY(at->left || at->at != t->out.n || t->out.failed))
-        return wm_tape_behind(t, at, mark, part, bytes, err);
+    if (WB_UNLIKELY(at->left || at->at != t->out.n || t->out.failed)) {
+        int r = wm_tape_behind(t, at, mark, part, bytes, err);
+        if (r != 0)
+            return r;
+    }
     if (at->taken >= t->times)
         return 0;
     at->taken++;

@@ -126,7 +126,8 @@ void wr_run_free(struct wr_run *run)
     upp_turn_free(run->turn);
     if (worth_keeping(run)) {
         struct wr_spares *s = &run->engine->spares;
-        wb_arena_reset(&run->memory);
+        if (run->memory.used || run->memory.failed) /* else the turn took it */
+            wb_arena_reset(&run->memory);
         wr_ids_clear(&run->ids);
         run->spare = s->runs;
         s->runs    = run;
