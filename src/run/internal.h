@@ -118,6 +118,10 @@ WEFT_SUSPENDS int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, con
 void              wr_tree_unref(struct wr_tree *t);
 void              wr_tree_unrefp(struct wr_tree **t);
 
+/* The root of a run, whichever of its tree was named; out of the store. */
+WEFT_SUSPENDS int wr_get_root(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
+                              struct wm_run *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Waits until nobody works on the tree, and makes the root's run for the caller, who gives it to wr_launch or frees it.
  */
 WEFT_SUSPENDS int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret,
