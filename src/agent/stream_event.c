@@ -90,16 +90,16 @@ struct tale {
     struct weft_event     *first; /* NULL: it is told already */
 };
 
-static struct upp_str whose(struct wb_uuid id, struct wb_uuid *last, char text[WB_UUID_TEXT + 1])
+static void name(struct wb_uuid id, struct wb_uuid *last, char text[WB_UUID_TEXT + 1])
 {
     if (text[0] && wb_uuid_eq(id, *last))
-        return wb_str(text, WB_UUID_TEXT);
+        return;
     *last = id;
-    return wb_uuid_text(id, text);
+    (void)wb_uuid_text(id, text);
 }
 
 /* The place of the next event; NULL: nobody wants it. */
-static struct weft_event *give(struct tale *s, uint8_t source, uint8_t type)
+static inline struct weft_event *give(struct tale *s, uint8_t source, uint8_t type)
 {
     struct wa_telling *t = s->t;
     if (t->only && t->only != source)
@@ -110,8 +110,8 @@ static struct weft_event *give(struct tale *s, uint8_t source, uint8_t type)
                                                .type     = source == WEFT_SOURCE_UAP ? type : 0,
                                                .depth    = s->ev->from->depth,
                                                .step     = s->ev->step,
-                                               .agent_id = whose(s->ev->from->agent_id, &t->agent, t->agent_text),
-                                               .run_id   = whose(s->ev->from->run, &t->run, t->run_text),
+                                               .agent_id = wb_str(t->agent_text, WB_UUID_TEXT),
+                                               .run_id   = wb_str(t->run_text, WB_UUID_TEXT),
                                                .upp.type = source == WEFT_SOURCE_UPP ? type : 0};
     return e;
 }
@@ -392,6 +392,8 @@ int wa_tell(struct wa_telling *t, const struct wm_event *ev, struct weft_event *
         give_delta(&s, ev->text);
         return s.first == NULL;
     }
+    name(ev->from->agent_id, &t->agent, t->agent_text); /* a delta is of the run that spoke before */
+    name(ev->from->run, &t->run, t->run_text);
     wb_arena_reset(&t->scratch);
     if (t->gone)
         voice_drop(t, WB_TAKE(t->gone));

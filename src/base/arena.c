@@ -125,6 +125,8 @@ struct upp_str wb_arena_dup(struct wb_arena *a, struct upp_str s)
 {
     if (!s.p)
         return (struct upp_str){0};
+    if (!s.n)
+        return UPP_STR("");
     char *p = s.n < SIZE_MAX ? wb_arena_alloc(a, s.n + 1, 1) : fail(a, -UPP_ELIMIT);
     if (!p)
         return (struct upp_str){0};
@@ -148,11 +150,10 @@ struct upp_str wb_arena_printf(struct wb_arena *a, const char *fmt, ...)
     return (struct upp_str){p, (size_t)n};
 }
 
-int wb_arena_check(const struct wb_arena *a, struct upp_err *err)
+void wb_arena_why(const struct wb_arena *a, struct upp_err *err)
 {
     if (a->failed == -UPP_ELIMIT)
-        return upp_fail(err, UPP_ELIMIT, "needs more than %zu bytes of memory", a->max);
-    if (a->failed)
-        return upp_fail(err, UPP_ENOMEM, "out of memory");
-    return 0;
+        (void)upp_fail(err, UPP_ELIMIT, "needs more than %zu bytes of memory", a->max);
+    else
+        (void)upp_fail(err, UPP_ENOMEM, "out of memory");
 }

@@ -21,4 +21,16 @@ static inline void wb_opts(void *ret, size_t size, const void *opts)
         memcpy(ret, opts, given);
 }
 
+/* The same without a copy where nothing is missing: the caller's own, or `ret`. */
+static inline const void *wb_opts_of(void *ret, size_t size, const void *opts)
+{
+    uint32_t given = 0;
+    if (opts)
+        memcpy(&given, opts, sizeof given);
+    if (given >= size)
+        return opts;
+    wb_opts(ret, size, opts);
+    return ret;
+}
+
 #endif

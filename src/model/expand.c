@@ -54,10 +54,8 @@ static int does_not_fit(struct upp_err *err, uint32_t part, const char *why)
 }
 
 /* Room for the offsets of all parts that there are now. */
-static int grow(struct wm_expand *x, size_t n, struct upp_err *err)
+static __attribute__((noinline)) int grow(struct wm_expand *x, size_t n, struct upp_err *err)
 {
-    if (n <= x->n_offset)
-        return 0;
     size_t  more = WB_MAX(WB_MAX(n, 2 * x->n_offset), (size_t)FIRST_OFFSETS);
     size_t *p    = wb_new_n(x->memory, size_t, more);
     if (!p)
@@ -75,7 +73,7 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     if (ev->part >= e->message.n_parts)
         return does_not_fit(err, ev->part, "is not in it");
     const struct upp_part *p = &e->message.parts[ev->part];
-    int                    r = grow(x, e->message.n_parts, err);
+    int                    r = e->message.n_parts > x->n_offset ? grow(x, e->message.n_parts, err) : 0;
     if (r < 0)
         return r;
     size_t *at    = &x->offset[ev->part];

@@ -186,8 +186,10 @@ static uint64_t had_by_all(const struct wr_tree *t)
 
 void wr_kept_trim(struct wr_tree *t)
 {
+    if (wb_list_empty(&t->kept))
+        return;
     bool     store = t->engine->store != NULL;
-    uint64_t had   = store || wb_list_empty(&t->kept) ? 0 : had_by_all(t);
+    uint64_t had   = store ? 0 : had_by_all(t);
     while (!wb_list_empty(&t->kept)) {
         struct wr_kept *k = wb_item(t->kept.next, struct wr_kept, link);
         bool full = store ? t->n_kept > WR_KEPT_ROWS || t->kept_bytes > WR_KEPT_BYTES : t->kept_bytes > WR_KEPT_ALONE;
@@ -197,7 +199,7 @@ void wr_kept_trim(struct wr_tree *t)
     }
 }
 
-void wr_lane_take(struct wr_tree *t)
+static WEFT_SUSPENDS __attribute__((noinline)) void lane_wait(struct wr_tree *t)
 {
     while (t->locked) {
         struct weft_shield shield = weft__shield_forever();
@@ -205,6 +207,12 @@ void wr_lane_take(struct wr_tree *t)
         weft_shield_end(&shield);
         (void)r; /* shielded: only the signal ends it */
     }
+}
+
+void wr_lane_take(struct wr_tree *t)
+{
+    if (WB_UNLIKELY(t->locked))
+        lane_wait(t);
     t->locked = true;
 }
 
@@ -272,6 +280,7 @@ void wr_readers_wake(struct wr_tree *t)
 
 void wr_tree_wake(struct wr_tree *t)
 {
-    weft_cond_broadcast(&t->changed);
+    if (t->changed.first)
+        weft_cond_broadcast(&t->changed);
     wr_readers_wake(t);
 }

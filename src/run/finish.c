@@ -2,6 +2,7 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "fiber/loop.h"
 #include "model/upp_json.h"
@@ -132,13 +133,17 @@ static int repair_message(struct wr_run *run, const struct wr_said *said, bool c
 static int repair(struct wr_run *run, bool canceled, bool goes_on, struct upp_err *err)
 {
     int r = 0;
+    if (!run->said.n)
+        return 0;
     for (size_t i = 0; r >= 0 && i < run->said.n; i++)
-        r = run->said.p[i]->reply.n_calls ? repair_message(run, run->said.p[i], canceled, goes_on, err) : 0;
+        r = run->said.p[i]->reply.n_calls && !run->said.p[i]->answered
+                ? repair_message(run, run->said.p[i], canceled, goes_on, err)
+                : 0;
     return r;
 }
 
 /* Branches (run/branch.c) are calls of no message: they have ended before the run does. */
-static int repair_branches(struct wr_run *run, struct upp_err *err)
+static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct upp_err *err)
 {
     for (size_t i = 0; i < run->calls.n; i++) {
         struct wr_call *c = run->calls.p[i];
@@ -163,7 +168,7 @@ int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err)
     if (run->branch && !run->step_dirty)
         return 0; /* its step has ended, and had its repairs then */
     int r = repair(run, canceled, false, err);
-    return r < 0 ? r : repair_branches(run, err);
+    return r < 0 || !run->calls.n ? r : repair_branches(run, err);
 }
 
 int wr_mend(struct wr_run *run, struct upp_err *err)
@@ -213,7 +218,7 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     row.status              = status;
     row.epoch               = run->tree->epoch;
     row.usage               = run->pub.state.usage;
-    row.ended_ms            = wr_now(run);
+    row.ended_ms            = run->time_ms;
     row.expires_ms          = 0;
     struct wl_change last[] = {{.kind = WL_SET_RUN, .run = &row},
                                {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}}};
@@ -222,7 +227,11 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     wb_crashpoint("end.after");
     run->changing = false;
     if (r >= 0) {
-        run->row = row;
+        run->row.status     = row.status;
+        run->row.epoch      = row.epoch;
+        run->row.usage      = row.usage;
+        run->row.ended_ms   = row.ended_ms;
+        run->row.expires_ms = row.expires_ms;
         run->row.version++;
         run->engine->counts.ended++;
         if (!run->row.depth && run->engine->troubled.n)
@@ -291,9 +300,10 @@ int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct 
 
 static WEFT_SUSPENDS int work(struct wr_run *run, struct upp_err *err)
 {
-    struct upp_err why = {0};
-    int            r   = run->loaded ? 0 : wr_load(run, &why);
-    run->loaded        = r >= 0;
+    struct upp_err why;
+    wb_err_init(&why);
+    int r       = run->loaded ? 0 : wr_load(run, &why);
+    run->loaded = r >= 0;
     if (r >= 0)
         r = wr_execute(run, &why);
     return wr_finish(run, r, &why, err);

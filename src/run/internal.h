@@ -118,6 +118,10 @@ WEFT_SUSPENDS int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, con
 void              wr_tree_unref(struct wr_tree *t);
 void              wr_tree_unrefp(struct wr_tree **t);
 
+/* The root of a run, whichever of its tree was named; out of the store. */
+WEFT_SUSPENDS int wr_get_root(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
+                              struct wm_run *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Waits until nobody works on the tree, and makes the root's run for the caller, who gives it to wr_launch or frees it.
  */
 WEFT_SUSPENDS int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret,
@@ -172,6 +176,7 @@ int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err) U
 struct wr_said {
     struct upp_str    phase;
     struct weft_reply reply;
+    bool              answered; /* every call of it has a result on the path */
 };
 enum wr_call_state { WR_CALL_STARTED = 1, WR_CALL_ENDED };
 struct wr_call {
@@ -454,7 +459,12 @@ struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_er
 WEFT_SUSPENDS int wr_before(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Tells middleware of the draft's records that it has not heard of; that a step begins. */
-void wr_observe(struct wr_run *run);
+void               wr_observe_records(struct wr_run *run);
+static inline void wr_observe(struct wr_run *run)
+{
+    if (run->def && run->def->around)
+        wr_observe_records(run);
+}
 void wr_observe_step(struct wr_run *run);
 
 /* Is nothing heard of what a model says before middleware has seen it whole? */
@@ -505,7 +515,12 @@ int wr_events_due(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Takes note of an event on the path. step: of this run, 0: of another. */
 int  wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct upp_err *err) UPP_MUST_CHECK;
-bool wr_offers(const struct wr_run *run, const struct wr_tool *tool); /* may the model call it in this step? */
+bool wr_granted(const struct wr_run *run, const struct wr_tool *tool); /* wr_offers, where there are grants */
+/* May the model call it in this step? */
+static inline bool wr_offers(const struct wr_run *run, const struct wr_tool *tool)
+{
+    return run->grants.n ? wr_granted(run, tool) : !tool->withheld;
+}
 
 /* The agent now, where it is not the one the run began with; no text: it is. */
 struct upp_str wr_agent_now(const struct wr_run *run);
@@ -536,7 +551,8 @@ WEFT_SUSPENDS int wr_path_anew(struct wr_run *run, struct upp_err *err) UPP_MUST
 struct wr_doing {
     struct upp__call call;
     struct wr_run   *run;
-    struct upp_str   key;
+    struct upp_str   key;      /* weft_call_key has it */
+    char            *key_room; /* where it comes to stand; NULL: it does */
 };
 
 /* Runs the child of a call, new or begun before; its last words are the result. -UPP_EWAIT: it waits. */
@@ -568,6 +584,14 @@ WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct u
 
 /* ---- Rights -------------------------------------------------------------------------------------------------- */
 
+/* Is there anybody from here to the root who has rights? */
+static inline bool wr_bound(const struct wr_run *run)
+{
+    while (run && !run->given && !(run->def && run->def->rights))
+        run = run->parent;
+    return run != NULL;
+}
+
 /* Is it in no list of what is denied, and in each list of what is allowed, from here to the root? */
 bool wr_allowed(const struct wr_run *run, const struct wr_tool *tool);
 
@@ -582,15 +606,21 @@ WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct u
 enum { WR_BUCKETS = 1024 };
 
 /* What runs are made of is used again, with the memory it has: at most so many of each, none of them large. */
-enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10 };
+enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10, WR_SPARE_CALLS = 16 };
 struct wr_spares {
-    struct wr_tree *trees;
-    struct wr_run  *runs;
-    struct wr_open *opens;
-    unsigned        n_trees, n_runs, n_opens;
+    struct wr_tree  *trees;
+    struct wr_run   *runs;
+    struct wr_open  *opens;
+    struct wb_arena  arenas[WR_SPARE_CALLS]; /* empty, each with one chunk: for the arguments of calls */
+    struct upp_value values[WR_SPARE_CALLS]; /* for what they give back */
+    unsigned         n_trees, n_runs, n_opens, n_arenas, n_values;
 };
-void wr_spares_done(struct wr_spares *s);
-void wr_open_done(struct wr_open *o); /* a spare one */
+void            wr_spares_done(struct wr_spares *s);
+struct wb_arena wr_arena_take(struct wr_spares *s, size_t max);
+void            wr_arena_give(struct wr_spares *s, struct wb_arena *a);
+void            wr_value_take(struct wr_spares *s, struct upp_value *ret);
+void            wr_value_give(struct wr_spares *s, struct upp_value *v);
+void            wr_open_done(struct wr_open *o); /* a spare one */
 
 /* A run that was left before its end, because the store did not take what it had to write. */
 struct wr_trouble {
