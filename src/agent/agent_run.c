@@ -49,7 +49,7 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
         if (!q->list)
             return upp_fail(err, UPP_ENOMEM, "no memory for the history of a run");
         q->of_parts = user_says(in->parts, in->n_parts);
-        int r = add_all(q, list, n, err);
+        int r       = add_all(q, list, n, err);
         if (r >= 0)
             r = add_all(q, in->messages, in->n_messages, err);
         if (r >= 0)
