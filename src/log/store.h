@@ -46,27 +46,32 @@ struct wl_node {
     uint32_t       parent_length;
     struct wb_uuid holder; /* the run that holds it; all zero: none */
     int64_t        created_ms;
+    /* Texts: read by family_nodes alone. */
     struct upp_str name, metadata; /* of a branch; metadata: JSON object; no text: none */
     struct upp_str origin;         /* JSON: what an import said of it that has no other place; no text: none */
 };
 
 enum wl_thread_kind { WL_MAIN = 1, WL_SUB /* of a child run: listed on request, deleted with its parent */ };
 
-#define WL_AT_END UINT32_MAX
-
 /* A pointer into a tree, as a branch of git is. */
 struct wl_thread {
     struct wb_uuid  id, tree, parent; /* parent: thread of a sub thread; all zero: none */
     struct wl_owner owner;
     uint64_t        head; /* node key */
-    uint32_t        at; /* entries of the head that count: WL_AT_END, or where a restore has put it. What is added then
-                         * goes to a branch from there */
+    uint32_t        at; /* 0: all of the head counts. Else a restore has put it there: 1 + the entries of the head that
+                         * count; what is added then goes to a branch from there */
     uint8_t        kind;
     uint32_t       version;
     uint64_t       queued;          /* runs that were ever queued on it: the next one's place is queued + 1 */
     struct upp_str title, metadata; /* metadata: JSON object; no text: none */
     int64_t        created_ms, updated_ms;
 };
+
+/* How many entries of its head a thread has, where the head has `all`. */
+static inline uint32_t wl_thread_length(const struct wl_thread *t, uint32_t all)
+{
+    return t->at && t->at - 1 < all ? t->at - 1 : all;
+}
 
 struct wl_row {
     uint64_t       node, pos;
@@ -200,6 +205,9 @@ struct wl_change {
             uint64_t       node;
             struct wb_uuid from, to;
         } hold;
+        struct {
+            const struct wl_blob_key *from, *to;
+        } name;
     };
 };
 
