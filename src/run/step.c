@@ -8,12 +8,10 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
     struct wm_event *end = wr_draft_record(run, WM_STEP_END, err);
     if (!end)
         return -UPP_ENOMEM;
-    end->usage          = run->step_usage;
-    struct wm_event *cp = wr_draft_record(run, WM_CHECKPOINT, err);
-    int              r  = cp ? wb_uuid_new(&cp->id, err) : -UPP_ENOMEM;
-    if (r < 0) {
-        run->draft.records.n -= cp ? 2 : 1;
-        return r;
+    end->usage = run->step_usage;
+    if (!wr_draft_record(run, WM_CHECKPOINT, err)) { /* its id follows from its place */
+        run->draft.records.n--;
+        return -UPP_ENOMEM;
     }
     wr_observe(run);
     run->pub.state.step++;
