@@ -10,7 +10,9 @@
 
 enum {
     WS_NAME_MAX    = 1024,      /* tenant, user, route, key, text of an alias, agent, call */
-    WS_TEXT_MAX    = 4 << 20,   /* title, metadata, options, error */
+    WS_TEXT_MAX    = 4 << 20,   /* title, metadata, options, error, what a branch has */
+    WS_VALUE_MAX   = 64 << 20,  /* bytes of a value */
+    WS_PIECES_MAX  = 1 << 20,   /* of one blob */
     WS_ROW_MAX     = 256 << 20, /* body and tape of a row together */
     WS_LIST_MAX    = 10000,     /* things in one list, whatever was asked for */
     WS_ROWS_MAX    = 65536,     /* rows in one range, likewise */
@@ -28,7 +30,7 @@ int ws_check_owner(const struct wl_owner *o, struct upp_err *err) UPP_MUST_CHECK
 /* The range with its defaults filled in. */
 struct wl_range ws_range(const struct wl_range *r);
 
-/* Bytes of rows in it. */
+/* Bytes of rows, pieces and values in it. */
 size_t ws_commit_bytes(const struct wl_commit *c);
 
 static inline bool ws_key_expired(int64_t created_ms, int64_t now_ms)

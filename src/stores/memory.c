@@ -7,6 +7,7 @@
 #include "base/hooks.h"
 #include "base/random.h"
 #include "stores/memory_store.h"
+#include "stores/none.h"
 
 enum { FIRST_LIMIT_GB = 4 };
 
@@ -524,6 +525,9 @@ int ws_memory_open(struct wl_store **ret, struct upp_err *err)
         .threads = mem_threads,
         .runs    = mem_runs,
         .live    = mem_live,
+        .follow  = ws_no_follow,
+        .learned = ws_no_learned,
+        .search  = ws_no_search,
         .close   = mem_close,
     };
     uint64_t seed;

@@ -510,6 +510,8 @@ static int apply_one(struct applying *a, const struct wl_change *c, struct done 
         return add_alias(a, c->alias, d, err);
     case WL_ADD_KEY:
         return add_key(a, c->key, d, err);
+    default:
+        return upp_fail(err, UPP_EREFUSED, "this store cannot change that yet");
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
 }
@@ -539,6 +541,8 @@ static void undo_one(struct applying *a, struct done *d)
         break;
     case WL_ADD_KEY:
         undo_key(a, d);
+        break;
+    default:
         break;
     }
 }

@@ -199,6 +199,7 @@ static int add_thread(struct ws_sqlite *s, int64_t tenant, struct upp_str user, 
     ws_bind_str(st, 11, t->metadata);
     ws_bind_u64(st, 12, (uint64_t)t->created_ms);
     ws_bind_u64(st, 13, (uint64_t)t->updated_ms);
+    ws_bind_u64(st, 14, t->at);
     int r = run(s, WS_ADD_THREAD, err);
     return r == WS_CONSTRAINT ? ws_taken(err, "the id of a thread") : r;
 }
@@ -214,6 +215,7 @@ static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_threa
     ws_bind_str(st, 6, t->title);
     ws_bind_str(st, 7, t->metadata);
     ws_bind_u64(st, 8, (uint64_t)t->updated_ms);
+    ws_bind_u64(st, 9, t->at);
     int r = run(s, WS_SET_THREAD, err);
     return r < 0 || changed(s) ? r : why_not(s, WS_THREAD_VERSION, tenant, "thread", &t->id, t->version, err);
 }
@@ -251,6 +253,7 @@ static int add_run(struct ws_sqlite *s, int64_t tenant, struct upp_str user, con
     ws_bind_u64(st, ++i, (uint64_t)x->started_ms);
     ws_bind_u64(st, ++i, (uint64_t)x->ended_ms);
     ws_bind_u64(st, ++i, (uint64_t)x->expires_ms);
+    ws_bind_u64(st, ++i, x->swept);
     int r = run(s, WS_ADD_RUN, err);
     return r == WS_CONSTRAINT ? ws_taken(err, "the id of a run") : r;
 }
@@ -280,6 +283,7 @@ static int set_run(struct ws_sqlite *s, int64_t tenant, const struct wm_run *x, 
     ws_bind_u64(st, ++i, (uint64_t)x->started_ms);
     ws_bind_u64(st, ++i, (uint64_t)x->ended_ms);
     ws_bind_u64(st, ++i, (uint64_t)x->expires_ms);
+    ws_bind_u64(st, ++i, x->swept);
     int r = run(s, WS_SET_RUN, err);
     return r < 0 || changed(s) ? r : why_not(s, WS_RUN_VERSION, tenant, "run", &x->id, x->version, err);
 }
@@ -358,6 +362,8 @@ static int apply_one(struct ws_sqlite *s, int64_t tenant, struct upp_str user, c
         return add_alias(s, tenant, user, c->alias, err);
     case WL_ADD_KEY:
         return add_key(s, tenant, c->key, err);
+    default:
+        return upp_fail(err, UPP_EREFUSED, "this store cannot change that yet");
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
 }

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "fiber/fiber.h"
+#include "stores/none.h"
 #include "stores/sqlite_store.h"
 
 #include <string.h>
@@ -136,6 +137,7 @@ static void read_thread(struct wb_arena *a, sqlite3_stmt *st, struct upp_str ten
     t->metadata     = column_str(a, st, i++);
     t->created_ms   = sqlite3_column_int64(st, i++);
     t->updated_ms   = sqlite3_column_int64(st, i++);
+    t->at           = (uint32_t)column_u64(st, i++);
 }
 
 static void read_run(struct wb_arena *a, sqlite3_stmt *st, struct wm_run *x)
@@ -168,9 +170,10 @@ static void read_run(struct wb_arena *a, sqlite3_stmt *st, struct wm_run *x)
     x->started_ms        = sqlite3_column_int64(st, i++);
     x->ended_ms          = sqlite3_column_int64(st, i++);
     x->expires_ms        = sqlite3_column_int64(st, i++);
+    x->swept             = column_u64(st, i++) != 0;
 }
 
-enum { RUN_COLUMNS = 26 };
+enum { RUN_COLUMNS = 27 };
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
@@ -483,5 +486,8 @@ const struct wl_store_ops ws_sqlite_ops = {
     .threads = sq_threads,
     .runs    = sq_runs,
     .live    = sq_live,
+    .follow  = ws_no_follow,
+    .learned = ws_no_learned,
+    .search  = ws_no_search,
     .close   = ws_sqlite_close,
 };

@@ -1,7 +1,8 @@
 /* stores/sqlite_store.h — the SQLite store as its files see it.
  *
  *   sqlite.c         opening, closing, the life of the struct
- *   sqlite_schema.c  the tables, their version, the file we will not touch
+ *   sqlite_tables.c  the tables from version to version, the file we will not touch
+ *   sqlite_statements.c  the statements over them
  *   sqlite_conn.c    a connection, its statements, what SQLite's results mean
  *   sqlite_writer.c  the queue, sharing a transaction, syncing, checkpoints
  *   sqlite_change.c  one commit inside the writer's transaction
@@ -195,10 +196,26 @@ void ws_sqlite_lock(struct ws_sqlite *s);
 void ws_sqlite_unlock(struct ws_sqlite *s);
 void ws_sqlite_unref(struct ws_sqlite *s);
 
-/* ---- sqlite_schema.c ---- */
+/* ---- sqlite_tables.c ---- */
 
-/* Makes the tables in an empty file, looks at those of any other. */
-int                      ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+enum { WS_SCHEMA = 2 }; /* the version that we know and write */
+
+/* Makes the tables in an empty file, brings those of an older version to ours, looks at those of any other. */
+int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+
+/* In one transaction, from that version on (0: an empty file). */
+int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Keys are unsigned and SQL's numbers are not: with the first bit turned they are in the right order. Works both ways.
+ */
+#define WS_PLACE(key) "(~((" key ") & (1 << 63)) & ((" key ") | (1 << 63)))"
+static inline int64_t ws_place(uint64_t key)
+{
+    return (int64_t)(key ^ UINT64_C(1) << 63);
+}
+
+/* ---- sqlite_statements.c ---- */
+
 extern const char *const ws_statements[WS_STATEMENTS];
 
 /* ---- sqlite_writer.c ---- */
