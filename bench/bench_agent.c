@@ -203,8 +203,8 @@ static int only(const char *what, unsigned times)
     static const struct {
         const char *name;
         void (*fn)(unsigned);
-    } things[] = {{"agent", make_agents},   {"run", run_says},       {"upp-run", upp_says},   {"round", run_calls},
-                  {"upp-round", upp_calls}, {"delta", stream_talks}, {"upp-delta", upp_talks}};
+    } things[] = {{"agent", make_agents}, {"memory", make_memory},  {"run", run_says},       {"upp-run", upp_says},
+                  {"round", run_calls},   {"upp-round", upp_calls}, {"delta", stream_talks}, {"upp-delta", upp_talks}};
     for (size_t i = 0; i < WB_LEN(things); i++)
         if (strcmp(things[i].name, what) == 0)
             printf("%.2f\n", bench_once(things[i].fn, times));

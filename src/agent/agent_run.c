@@ -30,31 +30,31 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
     const struct upp_input   *in   = &q->in;
     size_t                    n    = in->n_history;
     const struct upp_message *list = in->history, *last = NULL;
+    q->list      = NULL;
+    q->input     = NULL;
+    q->n_history = 0;
     if (in->thread)
         list = upp_thread_messages(in->thread, &n);
     if (n > MESSAGES || in->n_messages > MESSAGES)
         return upp_fail(err, UPP_ELIMIT, "more than %d messages", MESSAGES);
-    q->list      = NULL;
-    q->n_history = 0;
-    q->text      = (struct upp_part){.kind = UPP_PART_TEXT, .text = in->text};
-    q->of_text   = user_says(&q->text, 1);
-    q->of_parts  = user_says(in->parts, in->n_parts);
     if (n + in->n_messages + in->n_parts) {
         q->list = wb_alloc((n + in->n_messages + 2) * sizeof *q->list);
         if (!q->list)
             return upp_fail(err, UPP_ENOMEM, "no memory for the history of a run");
+        q->of_parts = user_says(in->parts, in->n_parts);
         add_all(q, list, n);
         add_all(q, in->messages, in->n_messages);
         add_all(q, &q->of_parts, in->n_parts > 0);
         last = q->n_history > n ? q->list[q->n_history - 1] : NULL;
     }
-    if (in->text.p)
-        q->input = &q->of_text;
-    else if (last && last->role == UPP_ROLE_USER) {
+    if (in->text.p) {
+        q->text    = (struct upp_part){.kind = UPP_PART_TEXT, .text = in->text};
+        q->of_text = user_says(&q->text, 1);
+        q->input   = &q->of_text;
+    } else if (last && last->role == UPP_ROLE_USER) {
         q->input = last;
         q->n_history--;
-    } else
-        q->input = NULL;
+    }
     q->history = q->list;
     return q->input || q->n_history ? 0
                                     : upp_fail(err, UPP_EINVALID, "there is nothing to ask: no history and no input");
@@ -162,10 +162,12 @@ static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
 
 int weft_agent_run_with(struct weft_agent *a, const struct upp_input *in, struct upp_turn **ret, struct upp_err *err)
 {
-    struct running r = {.agent = a, .alone = !weft_loop_current()};
-    int            result;
-    *ret   = NULL;
-    result = wa_asked_take(&r.asked, in, err);
+    struct running r;
+    r.agent    = a;
+    r.turn     = NULL;
+    r.alone    = !weft_loop_current();
+    *ret       = NULL;
+    int result = wa_asked_take(&r.asked, in, err);
     if (result >= 0)
         result = wa_home_do(a->home, "weft_agent_run", run, &r, err);
     wa_asked_done(&r.asked);

@@ -118,6 +118,8 @@ struct upp_str wb_arena_dup(struct wb_arena *a, struct upp_str s)
 {
     if (!s.p)
         return (struct upp_str){0};
+    if (!s.n)
+        return UPP_STR("");
     char *p = s.n < SIZE_MAX ? wb_arena_alloc(a, s.n + 1, 1) : fail(a, -UPP_ELIMIT);
     if (!p)
         return (struct upp_str){0};

@@ -7,6 +7,16 @@
 
 #include "base/export.h"
 
+/* An error that says nothing yet. Its texts are empty; all their bytes are not cleared. */
+static inline void wb_err_init(struct upp_err *err)
+{
+    err->code           = 0;
+    err->http           = 0;
+    err->retry_after_ms = 0;
+    err->modality       = 0;
+    err->provider[0] = err->where[0] = err->cause[0] = err->msg[0] = 0;
+}
+
 WB_EXPORT_BEGIN
 
 /* upp_fail for those who have arguments of their own. */

@@ -105,7 +105,9 @@ void wr_observe(struct wr_run *run)
 {
     const struct wr_around *m = run->def ? run->def->around : NULL;
     struct wr_draft        *d = &run->draft;
-    for (; m && m->observe && d->observed < d->records.n; d->observed++) {
+    if (!m || !m->observe)
+        return;
+    for (; d->observed < d->records.n; d->observed++) {
         const struct wm_event *ev = &d->records.p[d->observed];
         if (ev->kind == WM_STEP_END || ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED)
             m->observe(m->arg, &run->pub, ev);

@@ -414,12 +414,13 @@ static int make_request(struct asking *a, struct upp_err *err)
     a->request =
         (struct upp_request){.system = agent->system, .params = run->params, .on_loss = tell_loss, .on_loss_arg = a};
     a->request.structure        = structure_of(a);
-    struct upp_tool_spec *specs = n ? wb_new_n(&run->memory, struct upp_tool_spec, n) : NULL;
-    if (n && !specs)
+    struct upp_tool_spec *specs = wb_arena_alloc(&run->memory, n * sizeof *specs, _Alignof(struct upp_tool_spec));
+    if (!specs)
         return wb_arena_check(&run->memory, err);
     size_t offered = 0;
+    bool   bound   = wr_bound(run);
     for (size_t i = 0; i < n; i++)
-        if (wr_offers(run, &agent->tools[i]) && wr_allowed(run, &agent->tools[i]))
+        if (wr_offers(run, &agent->tools[i]) && (!bound || wr_allowed(run, &agent->tools[i])))
             specs[offered++] = agent->tools[i].spec;
     a->request.tools      = specs;
     a->request.n_tools    = offered;

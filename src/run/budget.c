@@ -75,7 +75,15 @@ static const struct weft_budget *budget_of(const struct wr_run *run, size_t i)
     return def && def->around && i < def->around->n_budgets ? def->around->budgets[i] : NULL;
 }
 
-int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err)
+/* Is there anybody from here to the root who has a budget? */
+static bool limited(const struct wr_run *run)
+{
+    while (run && !budget_of(run, 0))
+        run = run->parent;
+    return run != NULL;
+}
+
+static __attribute__((noinline)) int look(struct wr_run *run, bool goes_on, struct upp_err *err)
 {
     const struct weft_budget *b;
     const char               *which = run->over;
@@ -93,10 +101,17 @@ int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err)
     return 1;
 }
 
+int wr_budget(struct wr_run *run, bool goes_on, struct upp_err *err)
+{
+    return limited(run) ? look(run, goes_on, err) : run->over != NULL;
+}
+
 uint64_t wr_budget_ms(const struct wr_run *run)
 {
     const struct weft_budget *b;
     uint64_t                  least = UINT64_MAX;
+    if (!limited(run))
+        return least;
     for (const struct wr_run *up = run; up; up = up->parent)
         for (size_t i = 0; (b = budget_of(up, i)); i++)
             if (b->max_time_ms) {

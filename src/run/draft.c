@@ -58,20 +58,23 @@ int64_t wr_now(struct wr_run *run)
 struct flush {
     struct wr_run  *run;
     struct wr_draft draft; /* taken: what comes meanwhile goes into the next row */
-    uint64_t        events;
     int64_t         time_ms;
-    struct wm_row   row; /* these three only where somebody has it: the store, or readers */
+    struct wm_row   row;
     struct wb_buf   state, body;
 };
 
 static void take_draft(struct flush *f, struct wr_run *run)
 {
-    wr_observe(run);
     f->run     = run;
     f->draft   = run->draft;
-    f->events  = f->draft.records.n + (f->draft.open ? f->draft.open->tape.events : 0);
     f->time_ms = run->time_ms;
-    run->draft = (struct wr_draft){.turn = f->draft.turn + 1};
+    f->state = f->body = (struct wb_buf)WB_BUF(WR_RUN_MEMORY);
+    run->draft         = (struct wr_draft){.turn = f->draft.turn + 1};
+}
+
+static uint64_t events_of(const struct wr_draft *d)
+{
+    return d->records.n + (d->open ? d->open->tape.events : 0);
 }
 
 /* Nothing was written: all of it is still to be said, before what came since. False: no memory even for that. */
@@ -107,7 +110,7 @@ static int make_row(struct flush *f, struct upp_err *err)
             f->row.records[i].entry = &f->row.entries[f->row.records[i].part];
     if (f->draft.open)
         f->row.tape = wm_tape_end(&f->draft.open->tape);
-    if (!f->events)
+    if (!events_of(&f->draft))
         f->row.event = 0;
     if (!f->draft.state)
         return 0;
@@ -126,7 +129,7 @@ static int keep_row(struct flush *f, struct upp_err *err)
     *k          = (struct wr_kept){.body   = wb_str(bytes, f->body.n),
                                    .tape   = wb_str(bytes + f->body.n, f->row.tape.n),
                                    .at     = {t->epoch, f->row.event},
-                                   .events = f->events,
+                                   .events = events_of(&f->draft),
                                    .index  = f->run->end.length,
                                    .face   = f->run->face};
     memcpy(bytes, f->body.p, f->body.n);
@@ -178,26 +181,25 @@ static WEFT_SUSPENDS int commit(struct flush *f, const struct wr_more *more, str
 }
 
 /* The row is committed: what follows from it in memory. */
-static void settle(struct flush *f)
+static void settle(struct wr_run *run, const struct wr_draft *d, int64_t time_ms)
 {
-    struct wr_run  *run = f->run;
-    struct wr_tree *t   = run->tree;
-    uint32_t        n   = (uint32_t)f->draft.entries.n;
-    run->end.pos        = wl_pos_next(run->end.pos, n);
+    struct wr_tree *t = run->tree;
+    uint32_t        n = (uint32_t)d->entries.n;
+    run->end.pos      = wl_pos_next(run->end.pos, n);
     run->end.length += n;
-    run->end.time_ms = f->time_ms;
+    run->end.time_ms = time_ms;
     if (n)
         run->attempt = 0;
-    t->next += f->events;
-    if (f->draft.open) {
-        wr_readers_leave(t, f->draft.open, false);
-        if (t->open == f->draft.open)
+    t->next += events_of(d);
+    if (d->open) {
+        wr_readers_leave(t, d->open, false);
+        if (t->open == d->open)
             t->open = NULL;
-        wr_open_free(run->engine, f->draft.open);
+        wr_open_free(run->engine, d->open);
     }
-    for (size_t i = 0; i < f->draft.records.n && run->row.depth == 0; i++)
-        if (f->draft.records.p[i].kind == WM_RUN)
-            t->status = f->draft.records.p[i].status;
+    for (size_t i = 0; i < d->records.n && run->row.depth == 0; i++)
+        if (d->records.p[i].kind == WM_RUN)
+            t->status = d->records.p[i].status;
 }
 
 static WEFT_SUSPENDS int write_row(struct flush *f, const struct wr_more *more, bool watched, struct upp_err *err)
@@ -222,18 +224,6 @@ static WEFT_SUSPENDS int write_row(struct flush *f, const struct wr_more *more, 
     return r;
 }
 
-static WEFT_SUSPENDS int flush(struct flush *f, const struct wr_more *more, struct upp_err *err)
-{
-    bool watched = !wb_list_empty(&f->run->tree->readers);
-    if (!f->run->engine->store && !watched)
-        return 0;
-    f->state = f->body = (struct wb_buf)WB_BUF(WR_RUN_MEMORY);
-    int r              = write_row(f, more, watched, err);
-    wb_buf_done(&f->state);
-    wb_buf_done(&f->body);
-    return r;
-}
-
 /* The lists are used again for the next row. */
 static void keep_room(struct wr_run *run, struct wr_draft *old)
 {
@@ -250,28 +240,54 @@ static void keep_room(struct wr_run *run, struct wr_draft *old)
         wb_vec_done(&old->records);
 }
 
+/* For the store, for readers, or for both. */
+static WEFT_SUSPENDS int flush(struct wr_run *run, const struct wr_more *more, bool watched, struct upp_err *err)
+{
+    struct flush f;
+    take_draft(&f, run);
+    int r = write_row(&f, more, watched, err);
+    wb_buf_done(&f.state);
+    wb_buf_done(&f.body);
+    if (r >= 0) {
+        settle(run, &f.draft, f.time_ms);
+        keep_room(run, &f.draft);
+    } else if (!give_back(&f) || r == -UPP_ESTORE)
+        run->tree->failed = r; /* the store has what was committed: a later recovery goes on from there */
+    return r;
+}
+
+/* Nobody has the row: there is nothing to write, and nobody to wait for. */
+static void let_go(struct wr_run *run)
+{
+    struct wr_draft *d = &run->draft;
+    settle(run, d, run->time_ms);
+    d->entries.n = d->records.n = d->observed = 0;
+    d->open                                   = NULL;
+    d->state = d->must_sync = false;
+    d->turn++;
+}
+
 int wr_flush(struct wr_run *run, const struct wr_more *more, struct upp_err *err)
 {
-    struct wr_tree *t = run->tree;
-    struct flush    f;
+    struct wr_tree *t    = run->tree;
     uint64_t        turn = run->draft.turn;
+    int             r    = 0;
     wr_lane_take(t);
     if (turn != run->draft.turn && !more && wr_draft_empty(run)) { /* somebody took it along */
         wr_lane_leave(t);
         return 0;
     }
-    take_draft(&f, run);
-    int r = t->failed ? upp_fail(err, (enum upp_code) - t->failed, "the store failed this run before") : 0;
-    if (r >= 0)
-        r = flush(&f, more, err);
+    wr_observe(run);
+    bool watched = !wb_list_empty(&t->readers);
+    if (t->failed)
+        r = upp_fail(err, (enum upp_code) - t->failed, "the store failed this run before");
+    else if (run->engine->store || watched)
+        r = flush(run, more, watched, err);
+    else
+        let_go(run);
     if (r >= 0) {
-        settle(&f);
-        keep_room(run, &f.draft);
         wr_kept_trim(t);
         wr_tree_wake(t);
-    } else {
-        if (!give_back(&f) || r == -UPP_ESTORE)
-            t->failed = r; /* the store has what was committed: a later recovery goes on from there */
     }
     wr_lane_leave(t);
     return r;

@@ -185,8 +185,10 @@ static uint64_t had_by_all(const struct wr_tree *t)
 
 void wr_kept_trim(struct wr_tree *t)
 {
+    if (wb_list_empty(&t->kept))
+        return;
     bool     store = t->engine->store != NULL;
-    uint64_t had   = store || wb_list_empty(&t->kept) ? 0 : had_by_all(t);
+    uint64_t had   = store ? 0 : had_by_all(t);
     while (!wb_list_empty(&t->kept)) {
         struct wr_kept *k = wb_item(t->kept.next, struct wr_kept, link);
         bool full = store ? t->n_kept > WR_KEPT_ROWS || t->kept_bytes > WR_KEPT_BYTES : t->kept_bytes > WR_KEPT_ALONE;
@@ -198,7 +200,7 @@ void wr_kept_trim(struct wr_tree *t)
 
 void wr_lane_take(struct wr_tree *t)
 {
-    while (t->locked) {
+    while (WB_UNLIKELY(t->locked)) {
         struct weft_shield shield = weft__shield_forever();
         int                r      = weft_cond_wait(&t->lane, NULL);
         weft_shield_end(&shield);
@@ -271,6 +273,7 @@ void wr_readers_wake(struct wr_tree *t)
 
 void wr_tree_wake(struct wr_tree *t)
 {
-    weft_cond_broadcast(&t->changed);
+    if (t->changed.first)
+        weft_cond_broadcast(&t->changed);
     wr_readers_wake(t);
 }

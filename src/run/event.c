@@ -70,6 +70,8 @@ int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
 int wr_events_due(struct wr_run *run, struct upp_err *err)
 {
     int r = 0;
+    if (!run->later.n)
+        return 0;
     for (size_t i = 0; r >= 0 && i < run->later.n; i++)
         r = wr_event_add(run, run->later.p[i], err);
     run->later.n = 0;
@@ -133,7 +135,7 @@ int wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct
     return r;
 }
 
-bool wr_offers(const struct wr_run *run, const struct wr_tool *tool)
+bool wr_granted(const struct wr_run *run, const struct wr_tool *tool)
 {
     bool offered = !tool->withheld;
     for (size_t i = 0; i < run->grants.n; i++) {

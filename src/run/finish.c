@@ -2,6 +2,7 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/err.h"
 #include "base/log.h"
 #include "fiber/loop.h"
 #include "model/upp_json.h"
@@ -132,6 +133,8 @@ static int repair_message(struct wr_run *run, const struct wr_said *said, bool c
 static int repair(struct wr_run *run, bool canceled, bool goes_on, struct upp_err *err)
 {
     int r = 0;
+    if (!run->said.n)
+        return 0;
     for (size_t i = 0; r >= 0 && i < run->said.n; i++)
         r = run->said.p[i]->reply.n_calls ? repair_message(run, run->said.p[i], canceled, goes_on, err) : 0;
     return r;
@@ -210,7 +213,7 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     row.status              = status;
     row.epoch               = run->tree->epoch;
     row.usage               = run->pub.state.usage;
-    row.ended_ms            = wr_now(run);
+    row.ended_ms            = run->time_ms;
     row.expires_ms          = 0;
     struct wl_change last[] = {{.kind = WL_SET_RUN, .run = &row},
                                {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}}};
@@ -286,9 +289,10 @@ int wr_finish(struct wr_run *run, int result, const struct upp_err *why, struct 
 
 static WEFT_SUSPENDS int work(struct wr_run *run, struct upp_err *err)
 {
-    struct upp_err why = {0};
-    int            r   = run->loaded ? 0 : wr_load(run, &why);
-    run->loaded        = r >= 0;
+    struct upp_err why;
+    wb_err_init(&why);
+    int r       = run->loaded ? 0 : wr_load(run, &why);
+    run->loaded = r >= 0;
     if (r >= 0)
         r = wr_execute(run, &why);
     return wr_finish(run, r, &why, err);

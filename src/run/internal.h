@@ -500,7 +500,12 @@ int wr_events_due(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Takes note of an event on the path. step: of this run, 0: of another. */
 int  wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct upp_err *err) UPP_MUST_CHECK;
-bool wr_offers(const struct wr_run *run, const struct wr_tool *tool); /* may the model call it in this step? */
+bool wr_granted(const struct wr_run *run, const struct wr_tool *tool); /* wr_offers, where there are grants */
+/* May the model call it in this step? */
+static inline bool wr_offers(const struct wr_run *run, const struct wr_tool *tool)
+{
+    return run->grants.n ? wr_granted(run, tool) : !tool->withheld;
+}
 
 /* The agent now, where it is not the one the run began with; no text: it is. */
 struct upp_str wr_agent_now(const struct wr_run *run);
@@ -531,7 +536,8 @@ WEFT_SUSPENDS int wr_path_anew(struct wr_run *run, struct upp_err *err) UPP_MUST
 struct wr_doing {
     struct upp__call call;
     struct wr_run   *run;
-    struct upp_str   key;
+    struct upp_str   key;      /* weft_call_key has it */
+    char            *key_room; /* where it comes to stand; NULL: it does */
 };
 
 /* Runs the child of a call, new or begun before; its last words are the result. -UPP_EWAIT: it waits. */
@@ -553,6 +559,14 @@ WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct u
 
 /* ---- Rights -------------------------------------------------------------------------------------------------- */
 
+/* Is there anybody from here to the root who has rights? */
+static inline bool wr_bound(const struct wr_run *run)
+{
+    while (run && !run->given && !(run->def && run->def->rights))
+        run = run->parent;
+    return run != NULL;
+}
+
 /* Is it in no list of what is denied, and in each list of what is allowed, from here to the root? */
 bool wr_allowed(const struct wr_run *run, const struct wr_tool *tool);
 
@@ -567,15 +581,18 @@ WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct u
 enum { WR_BUCKETS = 1024 };
 
 /* What runs are made of is used again, with the memory it has: at most so many of each, none of them large. */
-enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10 };
+enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10, WR_SPARE_ARENAS = 16 };
 struct wr_spares {
     struct wr_tree *trees;
     struct wr_run  *runs;
     struct wr_open *opens;
-    unsigned        n_trees, n_runs, n_opens;
+    struct wb_arena arenas[WR_SPARE_ARENAS]; /* empty, each with one chunk: for the arguments of calls */
+    unsigned        n_trees, n_runs, n_opens, n_arenas;
 };
-void wr_spares_done(struct wr_spares *s);
-void wr_open_done(struct wr_open *o); /* a spare one */
+void            wr_spares_done(struct wr_spares *s);
+struct wb_arena wr_arena_take(struct wr_spares *s, size_t max);
+void            wr_arena_give(struct wr_spares *s, struct wb_arena *a);
+void            wr_open_done(struct wr_open *o); /* a spare one */
 
 struct wr_engine {
     struct weft_loop     *loop;

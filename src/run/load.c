@@ -135,8 +135,31 @@ void wr_run_free(struct wr_run *run)
     wr_tree_unref(t);
 }
 
+struct wb_arena wr_arena_take(struct wr_spares *s, size_t max)
+{
+    struct wb_arena a = {0};
+    if (s->n_arenas)
+        a = s->arenas[--s->n_arenas];
+    a.max = max;
+    return a;
+}
+
+void wr_arena_give(struct wr_spares *s, struct wb_arena *a)
+{
+    if (!a->chunks)
+        return;
+    if (s->n_arenas == WR_SPARE_ARENAS || a->used > WR_SPARE_BYTES) {
+        wb_arena_done(a);
+        return;
+    }
+    wb_arena_reset(a);
+    s->arenas[s->n_arenas++] = *a;
+}
+
 void wr_spares_done(struct wr_spares *s)
 {
+    while (s->n_arenas)
+        wb_arena_done(&s->arenas[--s->n_arenas]);
     for (struct wr_run *run; (run = s->runs);) {
         s->runs = run->spare;
         run_done(run);

@@ -138,7 +138,7 @@ static int grow_text(struct wr_open *o, uint32_t part, size_t need, struct upp_e
 {
     struct upp_part *p    = &o->entry.message.parts[part];
     struct wr_text  *t    = &o->texts[part];
-    bool             some = need > SMALL;
+    bool             some = need >= SMALL; /* and a NUL in the end */
     size_t           cap  = some ? need + need / 2 : SMALL;
     char            *now  = t->block ? wb_block_resize(ours(p->text), cap)
                             : some   ? wb_block_alloc(cap)
@@ -159,7 +159,7 @@ static int add_text(struct wr_open *o, uint32_t part, struct upp_str text, struc
     if (WB_UNLIKELY(text.n > o->tape.out.max - o->bytes))
         return upp_fail(err, UPP_ELIMIT, "the message is longer than %zu bytes", o->tape.out.max);
     size_t need = p->text.n + text.n;
-    if (WB_UNLIKELY(need > o->texts[part].cap)) {
+    if (WB_UNLIKELY(need >= o->texts[part].cap)) {
         int r = grow_text(o, part, need, err);
         if (r < 0)
             return r;
@@ -259,11 +259,14 @@ int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err)
     struct upp_part *parts = wb_arena_alloc(a, (o->n ? o->n : 1) * sizeof *parts, _Alignof(struct upp_part));
     if (parts && o->n)
         memcpy(parts, o->entry.message.parts, o->n * sizeof *parts);
-    for (size_t i = 0; parts && i < o->n; i++)
+    for (size_t i = 0; parts && i < o->n; i++) {
+        if (o->texts[i].cap)
+            ((char *)ours(parts[i].text))[parts[i].text.n] = 0;
         if (o->texts[i].block) {
             wb_arena_adopt(a, ours(parts[i].text));
             o->texts[i].block = false;
         }
+    }
     int r = wb_arena_check(a, err);
     if (r < 0)
         return r;

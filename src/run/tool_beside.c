@@ -46,8 +46,9 @@ static struct upp_str put(char **at, struct upp_str text)
 
 static int make(const struct wr_job *j, size_t max, struct beside **ret, struct upp_err *err)
 {
-    const struct upp_call *c = &j->doing.call.pub;
-    struct beside         *b = wb_alloc(sizeof *b + c->id.n + c->name.n + c->arguments.n + j->doing.key.n);
+    const struct upp_call *c   = &j->doing.call.pub;
+    struct upp_str         key = weft_call_key(c);
+    struct beside         *b   = wb_alloc(sizeof *b + c->id.n + c->name.n + c->arguments.n + key.n);
     if (!b)
         return upp_fail(err, UPP_ENOMEM, "no memory for a tool that blocks");
     char *at = (char *)(b + 1);
@@ -58,7 +59,7 @@ static int make(const struct wr_job *j, size_t max, struct beside **ret, struct 
         return r;
     }
     b->value.max  = max;
-    b->doing.key  = put(&at, j->doing.key);
+    b->doing.key  = put(&at, key);
     b->doing.call = (struct upp__call){.pub     = {.tool      = &b->tool,
                                                    .id        = put(&at, c->id),
                                                    .name      = put(&at, c->name),

@@ -2,7 +2,9 @@
 #include <upp/schema.h>
 
 #include "base/crash.h"
+#include "base/err.h"
 #include "fiber/loop.h"
+#include "json/schema.h"
 #include "json/write.h"
 #include "run/tools.h"
 
@@ -40,9 +42,30 @@ struct weft_run *weft_call_run(const struct upp_call *call)
     return run ? &run->pub : NULL;
 }
 
+/* RUN/STEP/CALL: the same when the call is run again. Written when somebody asks for it. */
+static void write_key(struct wr_run *run, struct upp_str call, struct upp_str *key, char *to)
+{
+    char     digits[10];
+    size_t   d = 0, n = WB_UUID_TEXT;
+    uint32_t v = run->pub.state.step + 1;
+    wb_uuid_text(run->row.id, to);
+    to[n++] = '/';
+    do
+        digits[d++] = (char)('0' + v % 10);
+    while (v /= 10);
+    while (d)
+        to[n++] = digits[--d];
+    to[n++] = '/';
+    memcpy(to + n, call.p, call.n);
+    *key = wb_str(to, n + call.n);
+}
+
 struct upp_str weft_call_key(const struct upp_call *call)
 {
-    return doing_of(call)->key;
+    struct wr_doing *d = doing_of(call);
+    if (d->key_room)
+        write_key(d->run, call->id, &d->key, WB_TAKE(d->key_room));
+    return d->key;
 }
 
 /* ---- How a call ends -------------------------------------------------------------------------------------------- */
@@ -171,8 +194,11 @@ static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
     const struct upp_tool_strategy *h    = j->round->hooks;
     struct upp_call                *c    = &j->doing.call.pub;
     struct upp_str                  args = c->arguments;
-    struct upp_err                  why  = {0};
-    int                             r    = h->on_call ? h->on_call(h->arg, c, &why) : 0;
+    struct upp_err                  why;
+    if (!h->on_call && !h->on_before)
+        return 0;
+    wb_err_init(&why);
+    int r = h->on_call ? h->on_call(h->arg, c, &why) : 0;
     if (r >= 0)
         r = h->on_before ? h->on_before(h->arg, c, &why) : 1;
     if (r > 0)
@@ -195,8 +221,8 @@ static WEFT_SUSPENDS int tell_why(struct wr_job *j, struct upp_err *err)
             *err = why;
         return r;
     }
-    if (r < 0)
-        return end_failed(j, WM_INVALID, &why, err);
+    if (r <= 0) /* 0: they do, and there was no memory to see it before */
+        return r < 0 ? end_failed(j, WM_INVALID, &why, err) : 0;
     (void)upp_fail(&why, UPP_EINVALID, "the arguments do not fit: %s", report->text);
     struct upp_str text = wb_arena_printf(&run->memory, "the arguments do not fit:\n%s", report->text);
     return text.p ? end_told(j, WM_INVALID, text, &why, err) : wb_arena_check(&run->memory, err);
@@ -204,9 +230,17 @@ static WEFT_SUSPENDS int tell_why(struct wr_job *j, struct upp_err *err)
 
 static WEFT_SUSPENDS int check(struct wr_job *j, struct upp_err *err)
 {
-    if (!j->tool->schema || upp_schema_check(j->tool->schema, j->doing.call.pub.arguments, NULL, NULL, NULL) == 0)
+    struct upp__call        *c      = &j->doing.call;
+    const struct upp_schema *schema = j->tool->schema;
+    if (!schema || (upp__call_read(c, NULL) >= 0 && wj_schema_check(schema, c->args, NULL, NULL, NULL) == 0))
         return 0;
     return tell_why(j, err);
+}
+
+/* Whoever has a schema reads them in any case: what can be read is JSON. */
+static bool arguments_ok(struct wr_job *j)
+{
+    return (j->tool->schema && upp__call_read(&j->doing.call, NULL) >= 0) || upp__arguments_ok(j->part->text);
 }
 
 static bool has_yes(const struct wr_run *run, struct upp_str call)
@@ -236,10 +270,11 @@ static int pend(struct wr_job *j, bool approval, struct upp_err *err)
  * asked again. */
 static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
 {
-    struct upp_call *c   = &j->doing.call.pub;
-    struct upp_err   why = {0};
+    struct upp_call *c = &j->doing.call.pub;
+    struct upp_err   why;
     if (has_yes(j->round->run, j->call->id))
         return 0;
+    wb_err_init(&why);
     int r = j->tool->base.approval ? j->tool->base.approval(c, &why) : 1;
     if (r < 0)
         return end_failed(j, WM_ERROR, &why, err);
@@ -252,41 +287,19 @@ static WEFT_SUSPENDS int approve(struct wr_job *j, struct upp_err *err)
     return r == WEFT_PENDING || j->tool->approval ? pend(j, true, err) : 0;
 }
 
-/* RUN/STEP/CALL: the same when the call is run again. */
-static struct upp_str key_of(struct wr_run *run, struct upp_str call)
-{
-    char  *key = wb_arena_alloc(&run->memory, WB_UUID_TEXT + 12 + call.n + 1, 1);
-    size_t n   = WB_UUID_TEXT;
-    if (!key)
-        return (struct upp_str){0};
-    wb_uuid_text(run->row.id, key);
-    key[n++] = '/';
-    char     digits[10];
-    size_t   d = 0;
-    uint32_t v = run->pub.state.step + 1;
-    do
-        digits[d++] = (char)('0' + v % 10);
-    while (v /= 10);
-    while (d)
-        key[n++] = digits[--d];
-    key[n++] = '/';
-    memcpy(key + n, call.p, call.n);
-    return wb_str(key, n + call.n);
-}
-
 /* What everybody who is asked about the call sees. */
 static int open_call(struct wr_job *j, struct upp_err *err)
 {
     struct wr_run *run = j->round->run;
     j->doing.run       = run;
-    j->doing.key       = key_of(run, j->call->id);
+    j->doing.key_room  = wb_arena_alloc(&run->memory, WB_UUID_TEXT + 12 + j->call->id.n, 1);
     j->doing.call.pub  = (struct upp_call){.tool      = &j->tool->base,
                                            .id        = j->call->id,
                                            .name      = j->part->name,
                                            .arguments = wr_call_arguments(j),
                                            .arg       = j->tool->base.arg,
                                            .wait      = &run->engine->wait};
-    return j->doing.key.p ? 0 : wb_arena_check(&run->memory, err);
+    return j->doing.key_room ? 0 : wb_arena_check(&run->memory, err);
 }
 
 static int begin(struct wr_job *j, struct upp_err *err)
@@ -340,7 +353,8 @@ static WEFT_SUSPENDS int ask_around(struct wr_job *j, struct upp_err *err)
 /* Not inlined: an error and a report of the schema are too large for one frame. */
 static WEFT_SUSPENDS __attribute__((noinline)) int check_rights(struct wr_job *j, struct upp_err *err)
 {
-    struct upp_err why = {0};
+    struct upp_err why;
+    wb_err_init(&why);
     return wr_may_call(j->round->run, j->tool, &why) < 0 ? end_failed(j, WM_ERROR, &why, err) : 0;
 }
 
@@ -361,7 +375,7 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
     r = check_rights(j, err);
     if (r < 0 || j->call->state == WR_CALL_ENDED)
         return r;
-    if (!upp__arguments_ok(j->part->text))
+    if (!arguments_ok(j))
         return refused(j, WM_INVALID, no_object, err);
     r = ask_around(j, err);
     if (r < 0 || j->call->state == WR_CALL_ENDED || j->waits)
@@ -432,10 +446,11 @@ int wr_call_run(struct wr_job *j, struct upp_err *err)
     struct wr_run    *run   = j->round->run;
     struct weft_loop *l     = run->engine->loop;
     struct upp_value  value = UPP__VALUE;
-    struct upp_err    why   = {0};
-    bool              left  = false;
+    struct upp_err    why;
+    bool              left = false;
     if (weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
+    wb_err_init(&why);
     value.max     = j->tool->max_result ? j->tool->max_result : TOOL_BYTES;
     uint64_t from = weft__loop_clock(l);
     wb_crashpoint("tool.start");

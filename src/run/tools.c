@@ -123,14 +123,14 @@ static int open_round(struct wr_round *round, const struct weft_reply *reply, st
     for (const struct upp_part *p = NULL; (p = upp_part_next(reply->message, p, UPP_PARTS_CALLS));) {
         if (p->cut)
             continue;
-        struct wr_job *j      = &round->jobs[round->n];
-        j->round              = round;
-        j->part               = p;
-        j->tool               = find_tool(run, p->name);
-        j->call               = wr_call_add(run, p->id, err);
-        j->doing.call.scratch = (struct wb_arena)WB_ARENA(ARGUMENT_BYTES);
+        struct wr_job *j = &round->jobs[round->n];
+        j->round         = round;
+        j->part          = p;
+        j->tool          = find_tool(run, p->name);
+        j->call          = wr_call_add(run, p->id, err);
         if (!j->call)
             return -UPP_ENOMEM;
+        j->doing.call.scratch = wr_arena_take(&run->engine->spares, ARGUMENT_BYTES);
         round->n++;
     }
     round->left = round->n;
@@ -141,7 +141,7 @@ static int open_round(struct wr_round *round, const struct weft_reply *reply, st
 static void close_round(struct wr_round *round)
 {
     for (size_t i = 0; i < round->n; i++)
-        wb_arena_done(&round->jobs[i].doing.call.scratch);
+        wr_arena_give(&round->run->engine->spares, &round->jobs[i].doing.call.scratch);
 }
 
 /* The message of results: references for the log, the results themselves for the model. */

@@ -35,6 +35,9 @@ WB_EXPORT_BEGIN
 
 void upp__value_done(struct upp_value *v);
 
+/* Reads the arguments, once, into `args`: an object. */
+int upp__call_read(struct upp__call *c, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Is the text of the arguments a JSON object? An empty text is taken as one without members. */
 bool upp__arguments_ok(struct upp_str text);
 
@@ -42,7 +45,8 @@ bool upp__arguments_ok(struct upp_str text);
 int upp__parameters(struct wb_arena *a, struct upp_str text, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A turn of this, which takes the arena that all of it lies in: nothing is copied. `list` are its messages, which get
- * ids and times where they have none. Where it fails the arena stays the caller's. */
+ * ids and times where they have none; the texts of what the assistant said are followed by a NUL. Where it fails the
+ * arena stays the caller's. */
 int upp__turn_take(struct wb_arena *memory, struct upp_message *list, const struct upp_turn *of, struct upp_turn **ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 

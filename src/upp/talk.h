@@ -71,6 +71,10 @@ struct upp__turn {
     const char     *text;
 };
 
+/* The text of the response, in the arena unless it is one part: then it is that, whose text is followed by a NUL. NULL:
+ * no memory. */
+const char *upp__text_of(struct wb_arena *a, const struct upp_message *m);
+
 /* What a part of the open message needs besides itself. */
 struct upp__growing {
     size_t cap;

@@ -108,22 +108,29 @@ bool upp__arguments_ok(struct upp_str text)
     return !bare.n || (bare.p[0] == '{' && wj_syntax(text, WJ_MAX_DEPTH, &found, NULL) >= 0);
 }
 
-/* Reads the arguments, once, and finds one of them: NULL when it is not there. */
+int upp__call_read(struct upp__call *c, struct upp_err *err)
+{
+    struct upp_str text = c->pub.arguments;
+    if (c->args && c->read.p == text.p && c->read.n == text.n)
+        return 0;
+    wb_arena_reset(&c->scratch);
+    c->args = NULL;
+    int r   = wj_read(&c->scratch, text, NULL, &c->args, err);
+    if (r >= 0 && !yyjson_is_obj(c->args))
+        r = upp_fail(err, UPP_EINVALID, "the arguments are not a JSON object");
+    if (r < 0)
+        c->args = NULL;
+    c->read = text;
+    return r < 0 ? r : 0;
+}
+
+/* Finds an argument: NULL when it is not there. */
 static int find(struct upp_call *pub, const char *name, yyjson_val **ret, struct upp_err *err)
 {
     struct upp__call *c = WB_OUTER(pub, struct upp__call, pub);
-    if (c->read.p != pub->arguments.p || c->read.n != pub->arguments.n || !c->args) {
-        wb_arena_reset(&c->scratch);
-        c->args = NULL;
-        int r   = wj_read(&c->scratch, pub->arguments, NULL, &c->args, err);
-        if (r >= 0 && !yyjson_is_obj(c->args))
-            r = upp_fail(err, UPP_EINVALID, "the arguments are not a JSON object");
-        if (r < 0) {
-            c->args = NULL;
-            return r;
-        }
-        c->read = pub->arguments;
-    }
+    int               r = upp__call_read(c, err);
+    if (r < 0)
+        return r;
     yyjson_val *key = unsafe_yyjson_get_first(c->args);
     *ret            = NULL;
     for (size_t n = unsafe_yyjson_get_len(c->args); n; n--, key = unsafe_yyjson_get_next(key + 1))

@@ -408,14 +408,13 @@ static void settle_losses(struct upp_turn *pub, struct upp_loss *losses, bool wh
         pub->n_losses--;
 }
 
-/* The text of the response: a single part is there already, with its NUL. */
-static const char *text_of(struct wb_arena *a, const struct upp_message *m)
+const char *upp__text_of(struct wb_arena *a, const struct upp_message *m)
 {
     const struct upp_part *p = m ? upp_part_next(m, NULL, 1u << UPP_PART_TEXT) : NULL;
     if (!p)
         return "";
     if (!upp_part_next(m, p, 1u << UPP_PART_TEXT))
-        return p->text.p;
+        return p->text.p ? p->text.p : "";
     return wm_message_text(a, m).p;
 }
 
@@ -440,7 +439,7 @@ struct upp_turn *upp__making_end(struct upp__making *m, bool failed)
     t->pub.cycles     = m->cycles;
     t->pub.executions = m->executions;
     settle_losses(&t->pub, m->losses, !failed);
-    t->text = text_of(&t->arena, t->pub.response);
+    t->text = upp__text_of(&t->arena, t->pub.response);
     if (!t->text) {
         upp__making_done(m);
         return NULL;

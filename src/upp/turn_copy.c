@@ -96,7 +96,7 @@ int upp__turn_take(struct wb_arena *memory, struct upp_message *list, const stru
         if (list[i].role == UPP_ROLE_ASSISTANT)
             t->pub.response = &list[i];
     }
-    t->text = t->pub.response ? wm_message_text(memory, t->pub.response).p : "";
+    t->text = upp__text_of(memory, t->pub.response);
     int r   = wb_arena_check(memory, err);
     if (r < 0)
         return r;
