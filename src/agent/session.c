@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/hooks.h"
+#include "fiber/loop.h"
 #include "json/write.h"
 
 enum { JSON_MAX = WM_SESSION_BYTES, KEY_MAX = 512 };
@@ -31,7 +32,7 @@ int wa_session_look(struct weft_session *s, const char *name, wa_session_fn *fn,
 
 int wa_session_change(struct weft_session *s, const char *name, wa_session_fn *fn, void *arg, struct upp_err *err)
 {
-    if (s->busy)
+    if (s->busy || s->running)
         return upp_fail(err, UPP_EINVALID, "%s: session %.*s is busy with another call", name, UPP_FMT(s->id));
     s->busy = true;
     int r   = wa_session_look(s, name, fn, arg, err);
@@ -314,9 +315,16 @@ static WEFT_SUSPENDS int settle_and_write(struct weft_session *s, void *arg, str
 int weft_session_to_json(struct weft_session *s, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(JSON_MAX);
-    int                                   r   = s->busy ? wa_session_look(s, "weft_session_to_json", write, &out, err)
-                                                        : wa_session_change(s, "weft_session_to_json", settle_and_write, &out, err);
-    return r < 0 ? r : upp__text_take(&out, ret, err);
+    int r = s->busy || s->running ? wa_session_look(s, "weft_session_to_json", write, &out, err)
+                                  : wa_session_change(s, "weft_session_to_json", settle_and_write, &out, err);
+    wb_buf_addc(&out, 0);
+    if (r >= 0)
+        r = wb_buf_check(&out, err);
+    if (r < 0)
+        return r;
+    *ret = wb_str(out.p, out.n - 1);
+    out  = (struct wb_buf)WB_BUF(JSON_MAX);
+    return 0;
 }
 
 int weft_session_from_json(struct weft_agent *a, struct upp_str json, const struct weft_session_opts *opts,

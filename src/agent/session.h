@@ -24,7 +24,8 @@ struct weft_session {
     struct wb_uuid          thread;       /* all zero: not in the log yet */
     struct weft_persistence persistence;
     bool                    persists, no_checkpoints, every_turn;
-    bool                    busy; /* a call of it is under way that changes it */
+    bool                    busy;    /* a call of it is under way that changes it */
+    bool                    running; /* a run of it works, perhaps a stream's between two pulls */
     struct wr_watch         watch;
     struct wa_session_tree *tree; /* NULL: nobody has asked for it */
 
@@ -62,6 +63,7 @@ WEFT_SUSPENDS int wa_session_persist(struct weft_session *s, struct upp_err *err
 
 /* ---- Running (session_run.c), also for streams ---- */
 
+int               wa_session_input(const struct upp_input *in, struct upp_err *err) UPP_MUST_CHECK;
 WEFT_SUSPENDS int wa_session_begin(struct weft_session *s, struct wa_asked *asked, struct wa_where *ret,
                                    struct upp_err *err) UPP_MUST_CHECK;
 /* What the run came to, or why keeping it failed. */

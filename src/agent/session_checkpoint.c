@@ -123,7 +123,7 @@ static WEFT_SUSPENDS int find_place(struct weft_session *s, struct going *g, str
     struct wa_doc_node         *nodes;
     struct wl_thread            t;
     size_t                      n;
-    int r = wa_session_thread(s, a, &t, err);
+    int                         r = wa_session_thread(s, a, &t, err);
     if (r >= 0)
         r = wa_tree_nodes(store, &wa_owner, t.tree, a, &nodes, &n, err);
     if (r < 0)

@@ -1,6 +1,14 @@
 /* agent/session_run.c — runs on a session: what came before is in the log, and so is what they say. */
 #include "agent/session.h"
 #include "agent/session_put.h"
+#include "fiber/loop.h"
+
+int wa_session_input(const struct upp_input *in, struct upp_err *err)
+{
+    struct upp_input given;
+    weft__opts(&given, sizeof given, in);
+    return given.n_history || given.thread ? upp_fail(err, UPP_EINVALID, "a session has its own history") : 0;
+}
 
 /* After each step that is not the last one, which ends with the run. */
 static WEFT_SUSPENDS int stepped(void *arg, struct weft_run *run, struct upp_err *err)
@@ -33,11 +41,16 @@ static WEFT_SUSPENDS int append(struct weft_session *s, const struct wa_asked *a
 
 int wa_session_begin(struct weft_session *s, struct wa_asked *asked, struct wa_where *ret, struct upp_err *err)
 {
-    int r = wa_session_settle(s, err);
+    if (s->running)
+        return upp_fail(err, UPP_EINVALID, "session %.*s is busy with another run", UPP_FMT(s->id));
+    s->running = true;
+    int r      = wa_session_settle(s, err);
     if (r >= 0)
         r = append(s, asked, err);
-    if (r < 0)
+    if (r < 0) {
+        s->running = false;
         return r;
+    }
     asked->n_history = 0;
     s->watch         = (struct wr_watch){.arg = s, .stepped = stepped};
     *ret             = (struct wa_where){.engine = s->home->kept, .thread = s->thread, .watch = &s->watch};
@@ -47,6 +60,7 @@ int wa_session_begin(struct weft_session *s, struct wa_asked *asked, struct wa_w
 int wa_session_end(struct weft_session *s, int result, struct upp_err *err)
 {
     struct upp_err why = {0};
+    s->running         = false;
     wa_session_stale(s);
     int r = s->tree ? wa_session_tree_read(s, &why) : 0;
     if (r >= 0 && !s->no_checkpoints)
@@ -66,26 +80,18 @@ struct running {
     struct upp_turn *turn;
 };
 
-static int take(struct wa_asked *asked, const struct upp_input *in, struct upp_err *err)
-{
-    struct upp_input given;
-    weft__opts(&given, sizeof given, in);
-    if (given.n_history || given.thread)
-        return upp_fail(err, UPP_EINVALID, "a session has its own history");
-    return wa_asked_take(asked, in, err);
-}
-
 static WEFT_SUSPENDS int run(struct weft_session *s, void *arg, struct upp_err *err)
 {
     struct running   *r = arg;
     struct wa_where   where;
     struct wr_started started;
     int               result = wa_session_begin(s, &r->asked, &where, err);
-    if (result >= 0)
-        result = wa_start(s->agent, &where, &r->asked, false, &started, err);
     if (result < 0)
         return result;
-    result = wa_join(&where, &started, r->asked.in.wait, &r->turn, err);
+    result = wa_start(s->agent, &where, &r->asked, false, &started, err);
+    if (result < 0)
+        return wa_session_end(s, result, err);
+    result = wa_join(where.engine, &started, r->asked.in.wait, &r->turn, err);
     wr_leave(started.tree);
     return wa_session_end(s, result, err);
 }
@@ -95,7 +101,9 @@ int weft_session_run_with(struct weft_session *s, const struct upp_input *in, st
 {
     struct running r = {0};
     *ret             = NULL;
-    int result       = take(&r.asked, in, err);
+    int result       = wa_session_input(in, err);
+    if (result >= 0)
+        result = wa_asked_take(&r.asked, in, err);
     if (result >= 0)
         result = wa_session_change(s, "weft_session_run", run, &r, err);
     wa_asked_done(&r.asked);

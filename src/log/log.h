@@ -30,6 +30,7 @@ struct wl_thread_opts {
     struct upp_str title, metadata;
     struct upp_str alias;  /* a foreign id that leads to it; no text: none */
     struct wb_uuid parent; /* makes it a sub thread */
+    struct wb_uuid id;     /* all zero: a new one */
 };
 
 /* A thread with a tree and an empty root node of its own, not yet stored: the changes go into the caller's commit. */
@@ -54,6 +55,13 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
 /* A new thread in the same tree that shares everything up to `length` entries of the given node: O(1). */
 WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
                           struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Takes the pointer away. What no thread reaches any more is swept after 7 days. -UPP_EBUSY: a run holds it. */
+WEFT_SUSPENDS int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* A random id of the family of another one. */
+int wl_id_new(struct wb_uuid family, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A new node under (node, length), not yet stored. */
 int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret,

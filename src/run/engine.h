@@ -47,6 +47,14 @@ struct wl_store *wr_engine_store(const struct wr_engine *e);
 
 /* ---- Starting ------------------------------------------------------------------------------------------ */
 
+/* Who follows a run from within. */
+struct wr_watch {
+    void *arg;
+    /* After the commit of each step but the last one, before anything else is decided. One that fails fails the run. */
+    WEFT_SUSPENDS int (*stepped)(void *arg, struct weft_run *run, struct upp_err *err);
+};
+const struct wr_watch *wr_run_watch(struct weft_run *run); /* of the root of its tree; NULL: nobody */
+
 enum wr_busy { WR_REJECT = 1, WR_ENQUEUE, WR_INTERRUPT, WR_ROLLBACK };
 
 struct wr_start {
@@ -63,6 +71,7 @@ struct wr_start {
     const struct upp_message *const *history;    /* before the input, where there is no store; borrowed until it ends */
     size_t                           n_history;
     bool                             wants_turn; /* wr_join will be called */
+    const struct wr_watch           *watch;      /* with wants_turn; must outlive the run. NULL: nobody */
     bool                             here;       /* the calling fiber works on it and does nothing else in its life: who
                                                   * cancels the run cancels that. Not where there is a store */
 };

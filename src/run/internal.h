@@ -103,10 +103,11 @@ struct wr_tree {
 
 /* What a run came to, for whoever started it. */
 struct wr_outcome {
-    bool             told;
-    int              result;
-    struct upp_turn *turn; /* NULL: nothing was said */
-    struct upp_err   why;
+    bool                   told;
+    int                    result;
+    struct upp_turn       *turn; /* NULL: nothing was said */
+    const struct wr_watch *watch;
+    struct upp_err         why;
 };
 
 struct wr_tree *wr_tree_find(struct wr_engine *e, struct wb_uuid root); /* live; borrowed; NULL: none */

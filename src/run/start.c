@@ -201,6 +201,7 @@ static int want_turn(const struct wr_start *w, struct wr_run *run, struct upp_er
         return wb_arena_check(&t->memory, err);
     o->told    = false; /* and then the rest is set */
     o->turn    = NULL;
+    o->watch   = w->watch;
     t->outcome = o;
     return 0;
 }

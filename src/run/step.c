@@ -39,6 +39,18 @@ int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err)
     return used_up < 0 ? used_up : enough || used_up;
 }
 
+const struct wr_watch *wr_run_watch(struct weft_run *pub)
+{
+    const struct wr_outcome *o = wr_of(pub)->tree->outcome;
+    return o ? o->watch : NULL;
+}
+
+static WEFT_SUSPENDS int tell_watch(struct wr_run *run, struct upp_err *err)
+{
+    const struct wr_watch *w = run->row.depth ? NULL : wr_run_watch(&run->pub);
+    return w && w->stepped ? w->stepped(w->arg, &run->pub, err) : 0;
+}
+
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
@@ -54,6 +66,8 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
     wb_crashpoint("c4.after");
     if (r >= 0 && weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
+    if (r >= 0)
+        r = tell_watch(run, err);
     return r < 0 ? r : wr_enough(run, true, err);
 }
 

@@ -4,11 +4,28 @@
 #include "agent/home.h"
 #include "base/hooks.h"
 #include "fiber/loop.h"
+#include "runtime/runtime.h"
 
 struct weft_runtime {
     struct wa_home    home; /* first */
     struct weft_loop *own;  /* NULL: the loop is the caller's */
+    struct wrt_place  place;
+    struct wl_store  *store; /* of home.kept */
+    uint32_t          max_depth;
 };
+
+/* The engine of sessions, when the first one is made: most programs have none. */
+static WEFT_SUSPENDS int keep(struct wa_home *h, struct upp_err *err)
+{
+    struct weft_runtime *rt = WB_OUTER(h, struct weft_runtime, home);
+    int                  r  = rt->store ? 0 : wrt_store_open(NULL, &rt->place, &rt->store, err);
+    if (r < 0 || h->kept) /* another fiber was faster */
+        return r < 0 ? r : 0;
+    return wr_engine_open(h->loop,
+                          UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = wa_home_def, .arg = h,
+                                   .max_depth = rt->max_depth, .wait_ms = UINT64_MAX),
+                          &h->kept, err);
+}
 
 int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime **ret, struct upp_err *err)
 {
@@ -18,7 +35,11 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     if (!rt)
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
     wb_list_init(&rt->home.all);
-    int r         = o.loop ? 0 : weft_loop_open(NULL, &rt->own, err);
+    rt->home.keep = keep;
+    rt->max_depth = o.max_depth;
+    int r         = wrt_place_of(NULL, o.store, &rt->place, err);
+    if (r >= 0 && !o.loop)
+        r = weft_loop_open(NULL, &rt->own, err);
     rt->home.loop = o.loop ? o.loop : rt->own;
     if (r >= 0)
         r = wr_engine_open(rt->home.loop,
@@ -49,6 +70,9 @@ static WEFT_SUSPENDS int close_engine(void *arg, struct upp_err *err)
     struct weft_runtime *rt = arg;
     (void)err;
     wr_engine_close(WB_TAKE(rt->home.engine));
+    wr_engine_close(WB_TAKE(rt->home.kept));
+    if (rt->store)
+        rt->store->ops->close(WB_TAKE(rt->store));
     return 0;
 }
 
@@ -57,7 +81,7 @@ void weft_runtime_close(struct weft_runtime *rt)
     if (!rt)
         return;
     struct upp_err err = {0};
-    if (!wr_engine_counts(rt->home.engine).working) /* then it waits for nobody */
+    if (!wr_engine_counts(rt->home.engine).working && !rt->store) /* then it waits for nobody */
         (void)close_engine(rt, NULL);
     else if (wa_home_do(&rt->home, "weft_runtime_close", close_engine, rt, &err) < 0)
         weft__die("%s, and runs of it still work", err.msg);
