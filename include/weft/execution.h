@@ -226,8 +226,8 @@ UPP_API int weft_run_handoff(struct weft_run *run, const struct weft_handoff_to 
 
 /* ---- What a tool can learn of its call ------------------------------------------------------------------------ */
 
-/* The run whose call it is (NULL in a blocking tool, which is on a thread of its own), and the key under which it may be
- * done again: the same when it is. Only for calls that a run makes. */
+/* The run whose call it is (NULL in a blocking tool, which is on a thread of its own), and the key under which it may
+ * be done again: the same when it is. Only for calls that a run makes. */
 UPP_API struct weft_run *weft_call_run(const struct upp_call *call);
 UPP_API struct upp_str   weft_call_key(const struct upp_call *call);
 

@@ -81,6 +81,12 @@ UPP_API WEFT_SUSPENDS int weft_session_run_with(struct weft_session *s, const st
 UPP_API int weft_session_stream(struct weft_session *s, const struct upp_input *in, const struct weft_stream_opts *opts,
                                 struct weft_stream **ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* A run that the end of a process cut short goes on from its last checkpoint: what was done is not done again. Until
+ * then the session refuses other runs (-UPP_EBUSY), or is restored, which ends it. -UPP_ENOTFOUND: none was cut short.
+ */
+UPP_API WEFT_SUSPENDS int weft_session_resume(struct weft_session *s, struct upp_turn **ret,
+                                              struct upp_err *err) UPP_MUST_CHECK;
+
 /* UAP 9.2 inside a session: on a thread of its own that is stored with it; -UPP_EBUSY: it is being answered. */
 UPP_API WEFT_SUSPENDS int weft_session_query(struct weft_session *s, struct weft_agent *a, struct upp_str text,
                                              struct weft_query_result **ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -9,8 +9,7 @@
 
 enum { JSON_MAX = WM_SESSION_BYTES, KEY_MAX = 512 };
 
-/* ---- Calls ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Calls ----------------------------------------------------------------------------------------------- */
 
 struct calling {
     struct weft_session *session;
@@ -40,8 +39,7 @@ int wa_session_change(struct weft_session *s, const char *name, wa_session_fn *f
     return r;
 }
 
-/* ---- Its life -------------------------------------------------------------------------------------------------------
- */
+/* ---- Its life -------------------------------------------------------------------------------------------- */
 
 static int check_opts(const struct weft_session_opts *o, struct upp_err *err)
 {
@@ -154,8 +152,7 @@ int weft_session_new(struct weft_agent *a, const struct weft_session_opts *opts,
     return r;
 }
 
-/* ---- One that is there
- * ----------------------------------------------------------------------------------------------- */
+/* ---- One that is there ----------------------------------------------------------------------------------- */
 
 static struct upp_str key_of(struct upp_str id, char out[KEY_MAX])
 {
@@ -238,8 +235,7 @@ int weft_session_erase(struct weft_session *s, struct upp_err *err)
     return wa_session_change(s, "weft_session_erase", erase, NULL, err);
 }
 
-/* ---- What the log has
- * ------------------------------------------------------------------------------------------------- */
+/* ---- What the log has ------------------------------------------------------------------------------------ */
 
 int wa_session_thread(struct weft_session *s, struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
@@ -291,8 +287,7 @@ int wa_session_settle(struct weft_session *s, struct upp_err *err)
     return r;
 }
 
-/* ---- SessionJSON
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- SessionJSON ----------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int write(struct weft_session *s, void *arg, struct upp_err *err)
 {
@@ -343,8 +338,7 @@ int weft_session_from_json(struct weft_agent *a, struct upp_str json, const stru
     return r;
 }
 
-/* ---- A program's own store
- * ---------------------------------------------------------------------------------------------- */
+/* ---- A program's own store ------------------------------------------------------------------------------- */
 
 int wa_session_persist(struct weft_session *s, struct upp_err *err)
 {

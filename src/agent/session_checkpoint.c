@@ -6,8 +6,7 @@
 
 enum { TRIES = 16 };
 
-/* ---- Looking
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Looking --------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int read(struct weft_session *s, void *arg, struct upp_err *err)
 {
@@ -74,8 +73,7 @@ int weft_session_checkpoint(struct weft_session *s, size_t i, struct weft_checkp
     return write_subs(s, cp, &ret->subagents, err);
 }
 
-/* ---- Going back
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- Going back ------------------------------------------------------------------------------------------ */
 
 struct going {
     struct upp_str              id;

@@ -55,7 +55,7 @@ static struct upp_str uuid_text(struct wb_arena *a, struct wb_uuid id)
     return wb_arena_dup(a, wb_uuid_text(id, text));
 }
 
-/* ---- What an import said of a node ------------------------------------------------------------------------------- */
+/* ---- What an import said of a node ----------------------------------------------------------------------- */
 
 /* A member of the node's origin, or no text. */
 static struct upp_str origin(struct reading *x, const struct wl_node *node, const char *name)
@@ -78,8 +78,7 @@ static struct upp_str node_id(struct reading *x, const struct wl_node *node)
     return given.p ? given : uuid_text(x->to, node->id);
 }
 
-/* ---- The tree ------------------------------------------------------------------------------------------------------
- */
+/* ---- The tree -------------------------------------------------------------------------------------------- */
 
 static int add_children(struct reading *x, struct wm_tree_doc *t, struct upp_err *err)
 {
@@ -142,8 +141,7 @@ static WEFT_SUSPENDS int read_tree(struct reading *x, struct wm_tree_doc *ret, s
     return r < 0 ? r : add_children(x, ret, err);
 }
 
-/* ---- Checkpoints ---------------------------------------------------------------------------------------------------
- */
+/* ---- Checkpoints ----------------------------------------------------------------------------------------- */
 
 /* Of a turn that has ended the last one alone, where that is wanted. */
 static void leave_run(struct reading *x)
@@ -366,8 +364,7 @@ static WEFT_SUSPENDS int read_checkpoints(struct reading *x, struct wm_session *
     return 0;
 }
 
-/* ---- The session ---------------------------------------------------------------------------------------------------
- */
+/* ---- The session ----------------------------------------------------------------------------------------- */
 
 /* The agent that answered last, where nobody says. */
 static WEFT_SUSPENDS int find_agent(struct reading *x, struct upp_str *ret, struct upp_err *err)

@@ -9,7 +9,7 @@
 
 enum { PAGE = 1024, DEEP = WM_SESSION_DEPTH };
 
-/* ---- The nodes of a tree --------------------------------------------------------------------------------------- */
+/* ---- The nodes of a tree --------------------------------------------------------------------------------- */
 
 struct ordered {
     struct wl_node node;
@@ -131,7 +131,7 @@ int wa_tree_nodes(struct wl_store *s, const struct wl_owner *o, struct wb_uuid t
     return r;
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------------------- */
 
 size_t wa_messages_before(const struct wa_doc_node *node, uint32_t length)
 {

@@ -11,8 +11,7 @@
 
 enum { ROW_MESSAGES = 256, COMMIT_BYTES = 4 << 20, CHANGES = WL_CHANGES - 8 };
 
-/* ---- A commit that grows ------------------------------------------------------------------------------------------
- */
+/* ---- A commit that grows --------------------------------------------------------------------------------- */
 
 void wa_put_init(struct wa_put *p, struct wl_store *s, const struct wl_owner *o)
 {
@@ -54,8 +53,7 @@ static WEFT_SUSPENDS int make_room(struct wa_put *p, size_t bytes, struct upp_er
     return wa_put_commit(p, err);
 }
 
-/* ---- Messages -------------------------------------------------------------------------------------------------------
- */
+/* ---- Messages -------------------------------------------------------------------------------------------- */
 
 /* One row of up to ROW_MESSAGES entries. Times are kept as they are. */
 static WEFT_SUSPENDS int add_row(struct wa_put *p, uint64_t node, uint64_t pos, const struct upp_message *list,
@@ -107,8 +105,7 @@ int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const s
     return 0;
 }
 
-/* ---- Nodes ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Nodes ----------------------------------------------------------------------------------------------- */
 
 int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *err)
 {
@@ -126,8 +123,7 @@ int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *er
     return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = WL_ADD_NODE, .node = copy}, err);
 }
 
-/* ---- A document
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- A document ------------------------------------------------------------------------------------------ */
 
 static void say(struct wj_writer *w, const char *name, struct upp_str text)
 {

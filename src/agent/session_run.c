@@ -72,8 +72,34 @@ int wa_session_end(struct weft_session *s, int result, struct upp_err *err)
     return r;
 }
 
-/* ---- Running
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- One that was cut short ------------------------------------------------------------------------------ */
+
+static WEFT_SUSPENDS int resume(struct weft_session *s, void *arg, struct upp_err *err)
+{
+    struct upp_turn          **turn = arg;
+    struct wr_started          started;
+    const struct wr_agent_def *def; /* its name is what the run looks for */
+    s->watch   = (struct wr_watch){.arg = s, .stepped = stepped};
+    s->running = true;
+    int r      = wa_agent_def(s->agent, &def, err);
+    if (r >= 0 && !wa_session_stored(s))
+        r = upp_fail(err, UPP_ENOTFOUND, "no run of the session was cut short");
+    if (r >= 0)
+        r = wr_resume(s->home->kept, &wa_owner, s->thread, &s->watch, &started, err);
+    if (r >= 0) {
+        r = wa_join(s->home->kept, &started, NULL, turn, err);
+        wr_leave(started.tree);
+    }
+    return wa_session_end(s, r, err);
+}
+
+int weft_session_resume(struct weft_session *s, struct upp_turn **ret, struct upp_err *err)
+{
+    *ret = NULL;
+    return wa_session_change(s, "weft_session_resume", resume, ret, err);
+}
+
+/* ---- Running --------------------------------------------------------------------------------------------- */
 
 struct running {
     struct wa_asked  asked;

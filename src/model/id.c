@@ -50,7 +50,7 @@ bool wm_id_parse(struct wb_uuid u, struct wm_id *ret)
     return true;
 }
 
-/* ---- Places ---------------------------------------------------------------------------------------------------- */
+/* ---- Places ---------------------------------------------------------------------------------------------- */
 
 enum { CHECK_BITS = 10, STEP_BITS = 16, REST_BITS = CHECK_BITS + STEP_BITS + INDEX_BITS };
 _Static_assert(REST_BITS + NODE_LOW == 62, "the lower half of a UUID");
@@ -96,7 +96,7 @@ bool wm_place_parse(struct wb_uuid u, struct wm_place *ret)
     return true;
 }
 
-/* ---- Keys ------------------------------------------------------------------------------------------------------ */
+/* ---- Keys ------------------------------------------------------------------------------------------------ */
 
 /* The first 64 bits that are neither version nor variant: the ids of a node begin as its UUID does. */
 uint64_t wm_key(struct wb_uuid u)

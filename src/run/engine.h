@@ -43,6 +43,13 @@ WEFT_SUSPENDS void wr_engine_close(struct wr_engine *e);
 /* Takes up every run of the store that has not ended. Once, before anything is started. */
 WEFT_SUSPENDS int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The one run of a thread that was cut short goes on, and wr_join gives its turn. -UPP_ENOTFOUND: none was. -UPP_EBUSY:
+ * it works already. */
+struct wr_watch;
+struct wr_started;
+WEFT_SUSPENDS int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
+                            const struct wr_watch *watch, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 struct wl_store *wr_engine_store(const struct wr_engine *e);
 
 /* ---- Starting ------------------------------------------------------------------------------------------ */

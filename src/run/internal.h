@@ -110,6 +110,10 @@ struct wr_outcome {
     struct upp_err         why;
 };
 
+/* The caller waits for the turn: the tree stays until wr_leave. Before the run goes; and then the tree, or NULL. */
+int             wr_want_turn(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err) UPP_MUST_CHECK;
+struct wr_tree *wr_wanted(struct wr_run *run);
+
 struct wr_tree *wr_tree_find(struct wr_engine *e, struct wb_uuid root); /* live; borrowed; NULL: none */
 int             wr_tree_new(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid root, struct wr_tree **ret,
                             struct upp_err *err) UPP_MUST_CHECK;

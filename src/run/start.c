@@ -190,23 +190,25 @@ static size_t start_changes(struct starting *s, struct wl_change to[WR_MORE])
     return n;
 }
 
-/* The caller waits for the turn: the tree stays until wr_leave. */
-static int want_turn(const struct wr_start *w, struct wr_run *run, struct upp_err *err)
+int wr_want_turn(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err)
 {
-    if (!w->wants_turn)
-        return 0;
     struct wr_tree    *t = run->tree;
     struct wr_outcome *o = wb_arena_alloc(&t->memory, sizeof *o, _Alignof(struct wr_outcome));
     if (!o)
         return wb_arena_check(&t->memory, err);
     o->told    = false; /* and then the rest is set */
     o->turn    = NULL;
-    o->watch   = w->watch;
+    o->watch   = watch;
     t->outcome = o;
     return 0;
 }
 
-static struct wr_tree *wanted(struct wr_run *run)
+static int want_turn(const struct wr_start *w, struct wr_run *run, struct upp_err *err)
+{
+    return w->wants_turn ? wr_want_turn(run, w->watch, err) : 0;
+}
+
+struct wr_tree *wr_wanted(struct wr_run *run)
 {
     if (!run->tree->outcome)
         return NULL;
@@ -245,7 +247,7 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
     wb_crashpoint("c1.after");
     if (r >= 0) {
         s->engine->counts.started++;
-        ret->tree = wanted(run);
+        ret->tree = wr_wanted(run);
     }
     s->again = r == -UPP_EBUSY;
     wr_go(run, r >= 0);
@@ -551,7 +553,7 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
         return r;
     }
     e->counts.started++;
-    *ret = (struct wr_started){.run = row.id, .thread = row.thread, .tree = wanted(run)};
+    *ret = (struct wr_started){.run = row.id, .thread = row.thread, .tree = wr_wanted(run)};
     if (w->here)
         wr_work_here(run);
     else
