@@ -12,19 +12,30 @@ struct weft_runtime {
     struct wrt_place  place;
     struct wl_store  *store; /* of home.kept */
     uint32_t          max_depth;
+    bool              opening; /* the store, by a fiber ... */
+    struct weft_cond  opened;  /* ... that tells the others */
 };
 
 /* The engine of sessions, when the first one is made: most programs have none. */
 static WEFT_SUSPENDS int keep(struct wa_home *h, struct upp_err *err)
 {
     struct weft_runtime *rt = WB_OUTER(h, struct weft_runtime, home);
-    int                  r  = rt->store ? 0 : wrt_store_open(NULL, &rt->place, &rt->store, err);
-    if (r < 0 || h->kept) /* another fiber was faster */
-        return r < 0 ? r : 0;
-    return wr_engine_open(h->loop,
-                          UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = wa_home_def, .arg = h,
-                                   .max_depth = rt->max_depth, .wait_ms = UINT64_MAX),
-                          &h->kept, err);
+    int                  r  = 0;
+    while (r >= 0 && rt->opening)
+        r = weft_cond_wait(&rt->opened, err);
+    if (r < 0 || h->kept)
+        return r;
+    rt->opening = true;
+    if (!rt->store)
+        r = wrt_store_open(NULL, &rt->place, &rt->store, err);
+    if (r >= 0)
+        r = wr_engine_open(h->loop,
+                           UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = wa_home_def, .arg = h,
+                                    .max_depth = rt->max_depth, .wait_ms = UINT64_MAX),
+                           &h->kept, err);
+    rt->opening = false;
+    weft_cond_broadcast(&rt->opened);
+    return r;
 }
 
 int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime **ret, struct upp_err *err)
