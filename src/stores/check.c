@@ -191,3 +191,42 @@ int ws_taken(struct upp_err *err, const char *what)
 {
     return upp_fail(err, UPP_EBUSY, "%s is taken", what);
 }
+
+int ws_no_row(struct upp_err *err, const struct wl_row *row)
+{
+    return upp_fail(err, UPP_ENOTFOUND, "node %016llx has no row at %u.%u", (unsigned long long)row->node,
+                    wl_pos_index(row->pos), (unsigned)(row->pos & (WL_SUBS - 1)));
+}
+
+int ws_run_lives(struct upp_err *err, struct wb_uuid id)
+{
+    char text[WB_UUID_TEXT + 1];
+    return upp_fail(err, UPP_EBUSY, "run %s has not ended", wb_uuid_text(id, text).p);
+}
+
+int ws_node_stays(struct upp_err *err, uint64_t node, const char *why)
+{
+    return upp_fail(err, UPP_EBUSY, "node %016llx stays: %s", (unsigned long long)node, why);
+}
+
+int ws_no_blob(struct upp_err *err, int code)
+{
+    return upp_fail(err, code, "there is no such blob");
+}
+
+int ws_blob_stays(struct upp_err *err, const char *why)
+{
+    return upp_fail(err, UPP_EBUSY, "a blob stays as it is: %s", why);
+}
+
+int ws_piece_misplaced(struct upp_err *err, const struct wl_piece *p, uint32_t pieces, bool whole)
+{
+    if (whole)
+        return upp_fail(err, UPP_EINVALID, "piece %u of a blob that is whole with %u", p->number, pieces);
+    return upp_fail(err, UPP_EBUSY, "piece %u of a blob that has %u so far", p->number, pieces);
+}
+
+int ws_no_value(struct upp_err *err, struct upp_str space, struct upp_str name)
+{
+    return upp_fail(err, UPP_ENOTFOUND, "there is no value '%.*s' in '%.*s'", UPP_FMT(name), UPP_FMT(space));
+}
