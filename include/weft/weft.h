@@ -8,5 +8,6 @@
 #include <weft/fiber.h>
 #include <weft/middleware.h>
 #include <weft/runtime.h>
+#include <weft/tree.h>
 
 #endif

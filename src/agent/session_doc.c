@@ -110,6 +110,7 @@ static void describe(struct reading *x, const struct wa_doc_node *from, struct w
         .parent   = from->parent,
         .branch   = WM_ALL_MESSAGES,
         .metadata = n->metadata,
+        .untimed  = origin(x, n, "untimed").p != NULL,
         .thread   = {.id       = or_else(origin(x, n, "thread"), uuid_text(x->to, n->id)),
                      .created  = or_else(origin(x, n, "created"), time_text(x->to, n->created_ms)),
                      .updated  = or_else(origin(x, n, "updated"), time_text(x->to, updated)),
@@ -139,6 +140,16 @@ static WEFT_SUSPENDS int read_tree(struct reading *x, struct wm_tree_doc *ret, s
             ret->current = (uint32_t)i;
     }
     return r < 0 ? r : add_children(x, ret, err);
+}
+
+int wa_tree_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct wb_arena *a,
+                struct wm_tree_doc *ret, struct wa_doc_node **nodes, struct upp_err *err)
+{
+    WB_CLEANUP(reading_done)
+    struct reading x = {.store = s, .owner = o, .thread = t, .to = a, .scratch = WB_ARENA(1u << 20)};
+    int            r = read_tree(&x, ret, err);
+    *nodes           = x.nodes;
+    return r;
 }
 
 /* ---- Checkpoints ----------------------------------------------------------------------------------------- */

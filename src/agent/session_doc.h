@@ -50,6 +50,11 @@ WEFT_SUSPENDS int wa_tree_nodes(struct wl_store *s, const struct wl_owner *o, st
 WEFT_SUSPENDS int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node,
                                struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 
+/* ThreadTreeJSON as data, and its nodes with their messages. */
+WEFT_SUSPENDS int wa_tree_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                              struct wb_arena *a, struct wm_tree_doc *ret, struct wa_doc_node **nodes,
+                              struct upp_err *err) UPP_MUST_CHECK;
+
 /* SessionJSON as data. */
 WEFT_SUSPENDS int wa_session_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                  const struct wa_doc_opts *opts, struct wb_arena *a, struct wm_session *ret,

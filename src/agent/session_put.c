@@ -145,6 +145,8 @@ static int origin_of(const struct wm_session *doc, const struct wm_tree_node *no
     say(&w, "thread", node->thread.id);
     say(&w, "created", node->thread.created);
     say(&w, "updated", node->thread.updated);
+    if (node->untimed)
+        say(&w, "untimed", UPP_STR("yes"));
     if (node->parent == UINT32_MAX) {
         say(&w, "session", doc->id);
         say(&w, "agent", doc->agent_id);

@@ -32,7 +32,7 @@ WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint
     if (r >= 0)
         r = wl_branch_make(&under, length, &branch, err);
     if (r >= 0)
-        r = wb_uuid_new(&id, err);
+        r = wl_id_new(from->tree, &id, err);
     if (r < 0)
         return r;
     struct wl_thread t = {

@@ -8,6 +8,13 @@ bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret
     return wb_uuid_parse(text, ret);
 }
 
+int wl_id_new(struct wb_uuid family, struct wb_uuid *ret, struct upp_err *err)
+{
+    int r = wb_uuid_new(ret, err);
+    memcpy(ret->b, family.b, 4);
+    return r;
+}
+
 static int no_entry(struct wb_uuid id, struct upp_err *err)
 {
     char text[WB_UUID_TEXT + 1];

@@ -25,27 +25,30 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
     int                                r = 0;
     if (!opts)
         opts = &none;
-    r = check_metadata(opts->metadata, err);
-    for (size_t i = 0; r >= 0 && i < WB_LEN(ids); i++)
-        r = wb_uuid_new(&ids[i], err);
+    bool below = !wb_uuid_eq(opts->parent, none.parent), given = !wb_uuid_eq(opts->id, none.id);
+    ids[0] = opts->id;
+    r      = check_metadata(opts->metadata, err);
+    if (r >= 0 && !given)
+        r = below ? wl_id_new(opts->parent, &ids[0], err) : wb_uuid_new(&ids[0], err);
+    for (size_t i = 1; r >= 0 && i < WB_LEN(ids); i++)
+        r = wl_id_new(ids[0], &ids[i], err);
     if (r < 0)
         return r;
-    int64_t now   = wb_wall_ms();
-    bool    below = !wb_uuid_eq(opts->parent, none.parent);
-    *ret          = (struct wl_new_thread){
-                 .thread = {.id         = ids[0],
-                            .tree       = ids[1],
-                            .parent     = opts->parent,
-                            .owner      = *o,
-                            .head       = wm_key(ids[2]),
-                            .kind       = below ? WL_SUB : WL_MAIN,
-                            .version    = 1,
-                            .title      = opts->title,
-                            .metadata   = opts->metadata,
-                            .created_ms = now,
-                            .updated_ms = now},
-                 .root   = {.key = wm_key(ids[2]), .id = ids[2], .tree = ids[1], .created_ms = now},
-                 .alias  = {.kind = WL_ALIAS_THREAD, .text = opts->alias, .object = ids[0]},
+    int64_t now = wb_wall_ms();
+    *ret        = (struct wl_new_thread){
+               .thread = {.id         = ids[0],
+                          .tree       = ids[1],
+                          .parent     = opts->parent,
+                          .owner      = *o,
+                          .head       = wm_key(ids[2]),
+                          .kind       = below ? WL_SUB : WL_MAIN,
+                          .version    = 1,
+                          .title      = opts->title,
+                          .metadata   = opts->metadata,
+                          .created_ms = now,
+                          .updated_ms = now},
+               .root   = {.key = wm_key(ids[2]), .id = ids[2], .tree = ids[1], .created_ms = now},
+               .alias  = {.kind = WL_ALIAS_THREAD, .text = opts->alias, .object = ids[0]},
     };
     ret->changes[ret->n++] = (struct wl_change){.kind = WL_ADD_NODE, .node = &ret->root};
     ret->changes[ret->n++] = (struct wl_change){.kind = WL_ADD_THREAD, .thread = &ret->thread};
@@ -105,4 +108,13 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
     }
     /* One sentence for all: somebody else's is as unknown as none. */
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no thread '%.*s'", UPP_FMT(id)) : r;
+}
+
+int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct upp_err *err)
+{
+    struct wl_change changes[] = {{.kind = WL_HOLD_NODE, .hold = {.node = t->head}},
+                                  {.kind = WL_DROP_THREAD, .thread = t}};
+    struct wl_commit c         = {.owner = *o, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
+    int              r         = s->ops->commit(s, &c, err);
+    return r == -UPP_EBUSY && c.conflict == 0 ? upp_fail(err, UPP_EBUSY, "a run is under way on this thread") : r;
 }

@@ -7,6 +7,13 @@
  * Keys of ours stand in the metadata maps: "uap.branchPoint" of a node (messages of its parent that it sees; absent:
  * all of them), "uap.threadLength" of a checkpoint (messages of its node before its run's input; absent: all of them).
  * They are taken out when read and put in when written, so that the map is otherwise the user's, token for token.
+ * One that says more messages than there are is refused, as is one that is no number. "uap.own" of a checkpoint may be
+ * any value.
+ *
+ * Accepted: a name and a parentId that are null or absent; metadata (but not state.metadata) and subAgentStates that
+ * are absent; threads without times, which then have the session's (a tree's alone has none); reasoning, plan and tool
+ * that are null or absent. Times need a zone. A member of the seed's that comes twice in one object is refused; members
+ * that the seed has not are dropped, as in messages (model/upp_json.h). Maps are kept with what comes twice in them.
  */
 #ifndef WM_SESSION_H
 #define WM_SESSION_H
@@ -20,7 +27,10 @@ enum {
     WM_SESSION_NODES       = 1 << 16,
     WM_SESSION_DEPTH       = 4096, /* nodes on a path */
     WM_SESSION_CHECKPOINTS = 1 << 20,
-    WM_SESSION_NESTED      = 8, /* sessions within sessions */
+    WM_SESSION_NESTED      = 8,       /* sessions within sessions */
+    WM_SESSION_MESSAGES    = 1 << 24, /* of one thread */
+    WM_SESSION_PLAN        = 1 << 16, /* steps of one plan */
+    WM_SESSION_JSON        = 192, /* levels of arrays and objects: WJ_MAX_DEPTH for what is in a message, and ours */
 };
 
 #define WM_ALL_MESSAGES UINT32_MAX
@@ -32,6 +42,7 @@ struct wm_tree_node {
     uint32_t             *children; /* places, in the order in which the document names them */
     size_t                n_children;
     struct wm_thread_json thread;
+    bool                  untimed;  /* the document's thread has no times: they are left out again */
     struct upp_str        metadata; /* JSON object, without our keys; no text: absent */
 };
 
@@ -78,8 +89,9 @@ struct wm_session {
 
 WB_EXPORT_BEGIN
 
-/* -UPP_EINVALID: err has the pointer and the reason; also for a version that is not 1.0.x (UAP-13.6c). All lies in the
- * arena. `json` is parsed and checked whole. */
+/* -UPP_EINVALID: err has the pointer and the reason; also for a version that is not 1.0.x (UAP-13.6c). -UPP_ELIMIT: it
+ * is too long, too deep or too much; with the pointer too where there is a document. All lies in the arena. `json` is
+ * parsed and checked whole. */
 int wm_session_read(struct wb_arena *a, struct upp_str json, struct wm_session *ret,
                     struct upp_err *err) UPP_MUST_CHECK;
 int wm_tree_read(struct wb_arena *a, struct upp_str json, struct wm_tree_doc *ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -511,6 +511,31 @@ int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struc
     return read_message(a, v, &ms, ret, err);
 }
 
+static struct upp_message *read_list(struct get *g, yyjson_val *first, size_t n)
+{
+    struct upp_message *list = n ? wb_new_n(g->a, struct upp_message, n) : NULL;
+    for (size_t i = 0; list && i < n && !g->failed; i++, first = unsafe_yyjson_get_next(first))
+        get_message(g, first, &list[i]);
+    return list;
+}
+
+int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, struct upp_message **ret, size_t *n,
+                     struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
+    struct get                            g       = {.a = a, .root = root, .scratch = &scratch, .err = err};
+    if (!yyjson_is_arr(list))
+        refuse(&g, list, "an array");
+    size_t              found    = g.failed ? 0 : unsafe_yyjson_get_len(list);
+    struct upp_message *messages = found ? read_list(&g, unsafe_yyjson_get_first(list), found) : NULL;
+    int                 r        = finish(&g);
+    if (r == 0) {
+        *ret = messages;
+        *n   = found;
+    }
+    return r;
+}
+
 int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
@@ -523,9 +548,7 @@ int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret
     if (!member(v, UPP_STR("messages")))
         refuse_missing(&g, v, UPP_STR("messages"));
     t.n        = get_items(&g, v, UPP_STR("messages"), &item);
-    t.messages = t.n ? wb_new_n(a, struct upp_message, t.n) : NULL;
-    for (size_t i = 0; t.messages && i < t.n && !g.failed; i++, item = unsafe_yyjson_get_next(item))
-        get_message(&g, item, &t.messages[i]);
+    t.messages = read_list(&g, item, t.n);
     t.created = need_time(&g, v, UPP_STR("createdAt"), NULL, NULL);
     t.updated = need_time(&g, v, UPP_STR("updatedAt"), NULL, NULL);
     int r     = finish(&g);
