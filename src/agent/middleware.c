@@ -12,6 +12,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "model/upp_json.h"
+#include "run/engine.h"
 
 enum { METADATA_BYTES = 1 << 20 };
 

@@ -8,7 +8,8 @@
 /* Both halves of the product, one over the other. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-    unsigned __int128 product = (unsigned __int128)a * b;
+    __extension__ unsigned __int128 product = a;
+    product *= b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
