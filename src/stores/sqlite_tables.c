@@ -47,6 +47,8 @@ static const char to_1[] =
  *  - Texts of branches stand beside `nodes`: a fork has none, and pays nothing for them.
  *  - Strays are found under the family of their tree and, below a sub thread, under that of the thread at the top.
  *  - A piece's id is the blob's number and its own, so that it needs no index.
+ *  - `words_text` is over `words` and is told of what comes and goes there by whoever writes: no trigger may use a
+ *    virtual table of a schema that is not trusted.
  *  - `loose`: since when nothing refers to the blob; NULL where something does. */
 static const char to_2[] =
     "ALTER TABLE threads ADD COLUMN at INTEGER NOT NULL DEFAULT 0;"
@@ -67,10 +69,6 @@ static const char to_2[] =
     " entry INTEGER NOT NULL, time INTEGER NOT NULL, who TEXT, tool TEXT, text TEXT);"
     "CREATE UNIQUE INDEX words_at ON words(tenant, node, entry);"
     "CREATE VIRTUAL TABLE words_text USING fts5(text, content='words', content_rowid='id', tokenize='trigram');"
-    "CREATE TRIGGER words_come AFTER INSERT ON words BEGIN"
-    " INSERT INTO words_text(rowid, text) VALUES(new.id, new.text); END;"
-    "CREATE TRIGGER words_go AFTER DELETE ON words BEGIN"
-    " INSERT INTO words_text(words_text, rowid, text) VALUES('delete', old.id, old.text); END;"
     "CREATE TABLE stray_nodes(tenant INTEGER NOT NULL, family BLOB NOT NULL, place INTEGER NOT NULL,"
     " PRIMARY KEY(tenant, family, place)) WITHOUT ROWID;"
     "CREATE INDEX stray_nodes_at ON stray_nodes(tenant, place);"
