@@ -75,7 +75,9 @@ static const char to_2[] =
     "CREATE TABLE stray_threads(tenant INTEGER NOT NULL, family BLOB NOT NULL, id BLOB NOT NULL,"
     " PRIMARY KEY(tenant, family, id)) WITHOUT ROWID;"
     "CREATE INDEX stray_threads_at ON stray_threads(tenant, id);"
+    "INSERT INTO meta VALUES('learned', 0);";
 
+static const char fill_2[] =
     /* Every thread with the family of the one at its top. */
     "CREATE TABLE kin(tenant, id, tree, family, PRIMARY KEY(tenant, id)) WITHOUT ROWID;"
     "CREATE INDEX kin_above ON threads(tenant, parent) WHERE parent IS NOT NULL;"
@@ -97,10 +99,12 @@ static const char to_2[] =
                             " JOIN nodes n ON n.tenant = k.tenant AND n.tree = k.tree WHERE k.family <> substr(k.tree, "
                             "1, 4)"
                             " AND printf('%08X', n.key >> 32 & 0xffffffff) <> hex(k.family);"
-                            "DROP TABLE kin;"
-                            "INSERT INTO meta VALUES('learned', 0);";
+                            "DROP TABLE kin;";
 
-static const char *const steps[] = {to_1, to_2}; /* [i]: from version i to i + 1 */
+/* [i]: from version i to i + 1. What is filled from what is there already is not done to a new file. */
+static const struct {
+    const char *tables, *fill;
+} steps[] = {{to_1, ""}, {to_2, fill_2}};
 _Static_assert(sizeof steps / sizeof steps[0] == WS_SCHEMA, "a step for each version");
 
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err)
@@ -111,8 +115,11 @@ int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct 
                            " ('min_reader', %d); COMMIT",
                            APP_ID, WS_SCHEMA, MIN_READER);
     int r = ws_conn_exec(s, c, "BEGIN IMMEDIATE", err);
-    for (int64_t i = from; r >= 0 && i < WS_SCHEMA; i++)
-        r = ws_conn_exec(s, c, steps[i], err);
+    for (int64_t i = from; r >= 0 && i < WS_SCHEMA; i++) {
+        r = ws_conn_exec(s, c, steps[i].tables, err);
+        if (r >= 0 && from)
+            r = ws_conn_exec(s, c, steps[i].fill, err);
+    }
     return r < 0 ? r : ws_conn_exec(s, c, more, err);
 }
 
