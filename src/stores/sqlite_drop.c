@@ -117,16 +117,22 @@ static int forget_refs(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint6
     return r;
 }
 
+/* What the search knew of the entries from..to-1 of a node. */
 static int forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
                         struct upp_err *err)
 {
-    sqlite3_stmt *st;
-    int           r = need(s, WS_FORGET_WORDS, tenant, node, &st, err);
-    if (r < 0)
-        return r;
-    ws_bind_u64(st, 3, from);
-    ws_bind_u64(st, 4, to);
-    return ws_change_run(s, st, err);
+    static const enum ws_statement both[] = {WS_FORGET_TEXT, WS_FORGET_WORDS};
+    int                            r      = 0;
+    for (size_t i = 0; r >= 0 && i < 2; i++) {
+        sqlite3_stmt *st;
+        r = need(s, both[i], tenant, node, &st, err);
+        if (r < 0)
+            break;
+        ws_bind_u64(st, 3, from);
+        ws_bind_u64(st, 4, to);
+        r = ws_change_run(s, st, err);
+    }
+    return r;
 }
 
 int ws_set_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row, struct upp_err *err)

@@ -70,6 +70,8 @@ const char *const ws_statements[WS_STATEMENTS] = {
     [WS_ADD_STRAY_THREAD] = "INSERT OR IGNORE INTO stray_threads(tenant, family, id) VALUES(?1,?2,?3)",
     [WS_ROW_IS]           = "SELECT n FROM log WHERE tenant = ?1 AND node = ?2 AND pos = ?3",
     [WS_SET_ROW]      = "UPDATE log SET format = ?4, body = ?5, tape = ?6 WHERE tenant = ?1 AND node = ?2 AND pos = ?3",
+    [WS_FORGET_TEXT]  = "INSERT INTO words_text(words_text, rowid, text) SELECT 'delete', id, text FROM words"
+                        " WHERE tenant = ?1 AND node = ?2 AND entry >= ?3 AND entry < ?4",
     [WS_FORGET_WORDS] = "DELETE FROM words WHERE tenant = ?1 AND node = ?2 AND entry >= ?3 AND entry < ?4",
     [WS_FREE_BLOBS] =
         "UPDATE blobs SET refs = refs - x.n, loose = CASE WHEN refs = x.n THEN ?5 END FROM"

@@ -72,6 +72,7 @@ enum ws_statement {
     WS_ADD_STRAY_THREAD,
     WS_ROW_IS,
     WS_SET_ROW,
+    WS_FORGET_TEXT,
     WS_FORGET_WORDS,
     WS_FREE_BLOBS,
     WS_FORGET_REFS,

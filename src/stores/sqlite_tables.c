@@ -47,6 +47,8 @@ static const char to_1[] =
  *  - Texts of branches stand beside `nodes`: a fork has none, and pays nothing for them.
  *  - Strays are found under the family of their tree and, below a sub thread, under that of the thread at the top.
  *  - A piece's id is the blob's number and its own, so that it needs no index.
+ *  - `words_text` is over `words` and is told of what comes and goes there by whoever writes: no trigger may use a
+ *    virtual table of a schema that is not trusted.
  *  - `loose`: since when nothing refers to the blob; NULL where something does. */
 static const char to_2[] =
     "ALTER TABLE threads ADD COLUMN at INTEGER NOT NULL DEFAULT 0;"
@@ -67,17 +69,15 @@ static const char to_2[] =
     " entry INTEGER NOT NULL, time INTEGER NOT NULL, who TEXT, tool TEXT, text TEXT);"
     "CREATE UNIQUE INDEX words_at ON words(tenant, node, entry);"
     "CREATE VIRTUAL TABLE words_text USING fts5(text, content='words', content_rowid='id', tokenize='trigram');"
-    "CREATE TRIGGER words_come AFTER INSERT ON words BEGIN"
-    " INSERT INTO words_text(rowid, text) VALUES(new.id, new.text); END;"
-    "CREATE TRIGGER words_go AFTER DELETE ON words BEGIN"
-    " INSERT INTO words_text(words_text, rowid, text) VALUES('delete', old.id, old.text); END;"
     "CREATE TABLE stray_nodes(tenant INTEGER NOT NULL, family BLOB NOT NULL, place INTEGER NOT NULL,"
     " PRIMARY KEY(tenant, family, place)) WITHOUT ROWID;"
     "CREATE INDEX stray_nodes_at ON stray_nodes(tenant, place);"
     "CREATE TABLE stray_threads(tenant INTEGER NOT NULL, family BLOB NOT NULL, id BLOB NOT NULL,"
     " PRIMARY KEY(tenant, family, id)) WITHOUT ROWID;"
     "CREATE INDEX stray_threads_at ON stray_threads(tenant, id);"
+    "INSERT INTO meta VALUES('learned', 0);";
 
+static const char fill_2[] =
     /* Every thread with the family of the one at its top. */
     "CREATE TABLE kin(tenant, id, tree, family, PRIMARY KEY(tenant, id)) WITHOUT ROWID;"
     "CREATE INDEX kin_above ON threads(tenant, parent) WHERE parent IS NOT NULL;"
@@ -99,10 +99,12 @@ static const char to_2[] =
                             " JOIN nodes n ON n.tenant = k.tenant AND n.tree = k.tree WHERE k.family <> substr(k.tree, "
                             "1, 4)"
                             " AND printf('%08X', n.key >> 32 & 0xffffffff) <> hex(k.family);"
-                            "DROP TABLE kin;"
-                            "INSERT INTO meta VALUES('learned', 0);";
+                            "DROP TABLE kin;";
 
-static const char *const steps[] = {to_1, to_2}; /* [i]: from version i to i + 1 */
+/* [i]: from version i to i + 1. What is filled from what is there already is not done to a new file. */
+static const struct {
+    const char *tables, *fill;
+} steps[] = {{to_1, ""}, {to_2, fill_2}};
 _Static_assert(sizeof steps / sizeof steps[0] == WS_SCHEMA, "a step for each version");
 
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err)
@@ -113,8 +115,11 @@ int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct 
                            " ('min_reader', %d); COMMIT",
                            APP_ID, WS_SCHEMA, MIN_READER);
     int r = ws_conn_exec(s, c, "BEGIN IMMEDIATE", err);
-    for (int64_t i = from; r >= 0 && i < WS_SCHEMA; i++)
-        r = ws_conn_exec(s, c, steps[i], err);
+    for (int64_t i = from; r >= 0 && i < WS_SCHEMA; i++) {
+        r = ws_conn_exec(s, c, steps[i].tables, err);
+        if (r >= 0 && from)
+            r = ws_conn_exec(s, c, steps[i].fill, err);
+    }
     return r < 0 ? r : ws_conn_exec(s, c, more, err);
 }
 
