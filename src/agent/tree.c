@@ -338,7 +338,7 @@ static size_t length_of(const struct weft_tree *t, const struct weft_node *n)
 int weft_tree_branch(struct weft_tree *t, struct upp_str from, const char *name, struct upp_str *ret,
                      struct upp_err *err)
 {
-    struct weft_node *parent = need_node(t, from, err), *n;
+    struct weft_node *parent = need_node(t, from, err), *n = NULL;
     if (!parent)
         return -UPP_ENOTFOUND;
     int r = weft__tree_branch(t, parent, length_of(t, parent), (struct upp_str){0}, wb_cstr(name), &n, err);

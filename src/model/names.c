@@ -5,11 +5,12 @@
 #include "base/hooks.h"
 #include "base/random.h"
 
+__extension__ typedef unsigned __int128 wide;
+
 /* Both halves of the product, one over the other. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-    __extension__ unsigned __int128 product = a;
-    product *= b;
+    wide product = (wide)a * b;
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
