@@ -4,10 +4,10 @@
  *     struct upp_str alternative;
  *     r = weft_tree_new(&tree, &err);
  *     r = weft_tree_history(tree, &list, &n, &err);
- *     r = weft_agent_run_with(a, UPP_OPTS(upp_input, .history = list, .n_history = n, .text = UPP_STR("...")), &turn,
- * &err); r = upp_thread_append(weft_node_thread(weft_tree_current(tree)), turn, &err); r = weft_tree_branch(tree,
- * weft_node_id(weft_tree_current(tree)), "alternative", &alternative, &err); r = weft_tree_checkout(tree, alternative,
- * &err);
+ *     r = weft_agent_run_with(a, UPP_OPTS(upp_input, .history = list, .n_history = n, .text = ...), &turn, &err);
+ *     r = upp_thread_append(weft_node_thread(weft_tree_current(tree)), turn, &err);
+ *     r = weft_tree_branch(tree, weft_node_id(weft_tree_current(tree)), "alternative", &alternative, &err);
+ *     r = weft_tree_checkout(tree, alternative, &err);
  *
  * A node has a thread of libupp's, which begins empty: what came before is its parent's, up to where the branch was
  * made. What the parent says later is not seen from the branch. A tree needs neither a session nor a store; that of a
@@ -47,8 +47,9 @@ UPP_API int weft_tree_branch(struct weft_tree *t, struct upp_str from, const cha
                              struct upp_err *err) UPP_MUST_CHECK;
 UPP_API int weft_tree_checkout(struct weft_tree *t, struct upp_str node, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Appends to the target, in order, what the source's path has and the target's has not (by the ids of messages). The
- * same node or one above it: nothing happens. */
+/* Appends to the target, in order, what the source's path has and the target's has not (by the ids of messages: one
+ * that has none is never the same as another). The same node or one above the target: nothing happens. All or nothing.
+ * -UPP_ENOTFOUND. */
 UPP_API int weft_tree_merge(struct weft_tree *t, struct upp_str source, struct upp_str target,
                             struct upp_err *err) UPP_MUST_CHECK;
 

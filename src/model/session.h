@@ -13,7 +13,8 @@
  * Accepted: a name and a parentId that are null or absent; metadata (but not state.metadata) and subAgentStates that
  * are absent; threads without times, which then have the session's (a tree's alone has none); reasoning, plan and tool
  * that are null or absent. Times need a zone. A member of the seed's that comes twice in one object is refused; members
- * that the seed has not are dropped, as in messages (model/upp_json.h). Maps are kept with what comes twice in them.
+ * that the seed has not are dropped, as in messages (model/upp_json.h; there the first of two counts). Maps are kept
+ * with what comes twice in them.
  */
 #ifndef WM_SESSION_H
 #define WM_SESSION_H

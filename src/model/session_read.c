@@ -80,6 +80,54 @@ static void check_after(struct wm_doc *d, yyjson_val *list, const struct wm_name
             wm_doc_fail(d, item, UPP_EINVALID, "there is no step %s", wj_quote(wj_text(item), quoted, sizeof quoted));
 }
 
+/* A step while the ways from it are walked: what it depends on from here on, and which step it was come to from. */
+struct walk {
+    yyjson_val *next;
+    size_t      left;
+    uint32_t    up;
+    uint8_t     state;
+};
+enum { WALK_NEW, WALK_OPEN, WALK_DONE };
+
+static struct walk walk_from(yyjson_val *after, uint32_t up)
+{
+    return (struct walk){unsafe_yyjson_get_first(after), unsafe_yyjson_get_len(after), up, WALK_OPEN};
+}
+
+/* All that is reached from step `at`. Long ways need no stack. */
+static void walk(struct wm_doc *d, const struct wm_names *ids, yyjson_val **after, struct walk *all, uint32_t at)
+{
+    all[at] = walk_from(after[at], UINT32_MAX);
+    while (at != UINT32_MAX && !d->failed) {
+        struct walk *w = &all[at];
+        if (w->left == 0) {
+            w->state = WALK_DONE;
+            at       = w->up;
+            continue;
+        }
+        uint32_t on = wm_names_find(ids, wj_text(w->next));
+        if (all[on].state == WALK_OPEN)
+            wm_doc_fail(d, w->next, UPP_EINVALID, "the steps depend on each other in a circle");
+        w->next = unsafe_yyjson_get_next(w->next);
+        w->left--;
+        if (all[on].state == WALK_NEW) {
+            all[on] = walk_from(after[on], at);
+            at      = on;
+        }
+    }
+}
+
+/* No step depends on itself, over whatever way. */
+static void check_order(struct wm_doc *d, const struct wm_names *ids, yyjson_val **after, size_t n)
+{
+    struct walk *all = n ? wb_new_n(d->a, struct walk, n) : NULL;
+    if (n && !all)
+        (void)wm_doc_out_of_memory(d);
+    for (uint32_t i = 0; i < n && !d->failed; i++)
+        if (all[i].state == WALK_NEW)
+            walk(d, ids, after, all, i);
+}
+
 static struct upp_str read_plan(struct wm_doc *d, yyjson_val *list)
 {
     struct wm_names ids = {0};
@@ -91,6 +139,8 @@ static struct upp_str read_plan(struct wm_doc *d, yyjson_val *list)
         check_step(d, item, &ids, &after[i]);
     for (size_t i = 0; i < n && !d->failed; i++)
         check_after(d, after[i], &ids);
+    if (!d->failed)
+        check_order(d, &ids, after, n);
     wm_names_done(&ids);
     return wm_doc_json(d, list);
 }

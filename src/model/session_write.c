@@ -81,7 +81,7 @@ static void put_node(struct wj_writer *w, const struct wm_tree_doc *t, const str
         wj_write_str(w, t->nodes[node->children[i]].id);
     wj_write_close(w, ']');
     open_map(w, node->metadata);
-    if (node->branch != WM_ALL_MESSAGES)
+    if (node->parent != UINT32_MAX && node->branch != WM_ALL_MESSAGES)
         put_u32(w, UPP_STR("uap.branchPoint"), node->branch);
     wj_write_close(w, '}');
     wj_write_close(w, '}');

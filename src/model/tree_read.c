@@ -4,7 +4,7 @@
 #include "model/names.h"
 #include "model/session_get.h"
 
-enum { NONE = UINT32_MAX };
+static const uint32_t NONE = UINT32_MAX;
 
 struct tree {
     struct wm_doc      *d;
@@ -149,8 +149,8 @@ static void check_branch(struct tree *t, uint32_t i)
  * known, and on the way back. */
 static void check_paths(struct tree *t)
 {
-    enum { OPEN = UINT32_MAX };
-    uint32_t *depth = wb_new_n(t->d->a, uint32_t, t->doc->n), *path = wb_new_n(t->d->a, uint32_t, t->doc->n);
+    const uint32_t open  = UINT32_MAX; /* on the way up from the node that is looked at */
+    uint32_t      *depth = wb_new_n(t->d->a, uint32_t, t->doc->n), *path = wb_new_n(t->d->a, uint32_t, t->doc->n);
     if (!depth || !path) {
         (void)wm_doc_out_of_memory(t->d);
         return;
@@ -160,10 +160,10 @@ static void check_paths(struct tree *t)
         size_t   n  = 0;
         uint32_t at = i;
         for (; depth[at] == 0; at = t->doc->nodes[at].parent) {
-            depth[at] = OPEN;
+            depth[at] = open;
             path[n++] = at;
         }
-        if (depth[at] == OPEN) {
+        if (depth[at] == open) {
             wm_doc_fail(t->d, t->parents[i], UPP_EINVALID, "its parents go round and never come to the root");
             return;
         }

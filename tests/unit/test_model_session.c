@@ -330,6 +330,9 @@ static const struct broken broken[] = {
     {"\"dependsOn\":[\"s1\"]", "\"dependsOn\":[0]", "/checkpoints/0/state/plan/1/dependsOn/0", NULL},
     {"\"status\":\"completed\"", "\"status\":\"done\"", "/checkpoints/0/state/plan/0/status",
      "expected 'pending', 'in_progress', 'completed' or 'failed', found 'done'"},
+    {"\"dependsOn\":[]", "\"dependsOn\":[\"s2\"]", "...points/0/state/plan/1/dependsOn/0",
+     "the steps depend on each other in a circle"},
+    {"\"dependsOn\":[]", "\"dependsOn\":[\"s1\"]", "...points/0/state/plan/0/dependsOn/0", NULL},
     {",\"status\":\"completed\"", "", "/checkpoints/0/state/plan/0", "expected the member 'status'"},
     /* No JSON at all: the place is a line and a column. */
     {"\"step\":2,", "\"step\":NaN,", "line 1, column", NULL},
@@ -491,6 +494,29 @@ static void add_nested(struct wb_buf *b, unsigned n)
 }
 
 /* covers: UAP-13.7 */
+TEST_WITH(session_plan_may_be_long, .no_torture = "thousands of steps; the others have every fault")
+{
+    const unsigned steps = 20000;
+    for (unsigned ring = 0; ring < 2; ring++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(64u << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(16u << 20);
+        struct upp_err                            err = {0};
+        struct wm_session                         s;
+        wb_buf_addf(&b, HEAD TREE
+                    ",\"checkpoints\":[{\"id\":\"c\",\"sessionId\":\"s\",\"timestamp\":\"2026-02-03T04:05:06Z\","
+                    "\"step\":0,\"threadId\":\"n\",\"state\":{\"step\":0,\"messages\":[],\"metadata\":{},\"plan\":[");
+        for (unsigned i = 0; i < steps; i++) /* each after the next, and the last after all */
+            wb_buf_addf(&b,
+                        "%s{\"id\":\"%u\",\"description\":\"\",\"dependsOn\":[\"%u\",\"%u\"],\"status\":\"pending\"}",
+                        i ? "," : "", i, i + 1, steps);
+        wb_buf_addf(&b, ",{\"id\":\"%u\",\"description\":\"\",\"dependsOn\":[%s],\"status\":\"pending\"}]}}]}", steps,
+                    ring ? "\"7\"" : "");
+        CHECK_INT(wm_session_read(&a, wb_buf_str(&b), &s, &err), ring ? -UPP_EINVALID : 0);
+        CHECK_STR(wb_cstr(err.msg), ring ? UPP_STR("the steps depend on each other in a circle") : UPP_STR(""));
+    }
+}
+
+/* covers: UAP-13.7 */
 TEST(session_json_nests_eight_sessions)
 {
     for (unsigned over = 0; over < 2; over++) {
@@ -552,6 +578,9 @@ TEST(session_write_looks_at_what_it_writes)
         s.tree.nodes[0].metadata = UPP_STR(" { \"a\" : 1 } ");
     }
     s.tree.nodes[0].branch = 0;
+    CHECK_INT(write_session(&s, &b, &err), 0);
+    CHECK(wb_str_find(wb_buf_str(&b), UPP_STR("uap.branchPoint"), 0) == SIZE_MAX); /* a root has none */
+    s.tree.nodes[0].parent = 0;
     CHECK_INT(write_session(&s, &b, &err), 0);
     CHECK(wb_str_find(wb_buf_str(&b), UPP_STR("{\"a\" : 1,\"uap.branchPoint\":0}"), 0) != SIZE_MAX);
 }
