@@ -7,28 +7,14 @@
 #include "base/buf.h"
 #include "base/hooks.h"
 #include "base/uuid.h"
-#include "bench.h"
+#include "models.h"
 
-enum { AGENTS = 10000, DELTAS = 20000, DELTA_BYTES = 5 };
+enum { AGENTS = 10000 };
 
 static struct weft_runtime *rt;
-static struct upp_model    *says, *calls, *talks;
+static struct models        models;
 static struct weft_agent   *says_agent, *calls_agent, *talks_agent;
 static struct upp_llm      *says_llm, *calls_llm, *talks_llm;
-
-static void must(int r, const struct upp_err *err)
-{
-    if (r >= 0)
-        return;
-    (void)fprintf(stderr, "bench_agent: %s\n", err->msg);
-    exit(1);
-}
-
-static int no_op(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
-{
-    (void)call;
-    return upp_value_text(ret, UPP_STR("ok"), err);
-}
 
 static const struct upp_tool tools[] = {
     {.name = "noop_a", .description = "does nothing", .parameters = "{x?: integer}", .run = no_op},
@@ -53,7 +39,8 @@ static void *count_resize(void *p, size_t n)
 static void new_agent(struct weft_runtime *in, struct weft_agent **ret)
 {
     struct upp_err err;
-    must(weft_agent_new(in, UPP_OPTS(weft_agent_opts, .use = says, .system = "You do nothing.", .tools = {tools, 2}),
+    must(weft_agent_new(in,
+                        UPP_OPTS(weft_agent_opts, .use = models.says, .system = "You do nothing.", .tools = {tools, 2}),
                         ret, &err),
          &err);
 }
@@ -103,16 +90,6 @@ static void run(struct weft_agent *a, unsigned times)
     for (unsigned i = 0; i < times; i++) {
         UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
         must(weft_agent_run(a, UPP_STR("hello there"), &turn, &err), &err);
-        bench_keep(turn);
-    }
-}
-
-static void generate(struct upp_llm *llm, unsigned times)
-{
-    struct upp_err err = {0};
-    for (unsigned i = 0; i < times; i++) {
-        UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-        must(upp_ask(llm, UPP_STR("hello there"), &turn, &err), &err);
         bench_keep(turn);
     }
 }
@@ -174,23 +151,6 @@ static void upp_talks(unsigned times)
 /* ---- All -----------------------------------------------------------------------------------------------------------
  */
 
-static void make_models(struct upp_err *err)
-{
-    static const char calls_script[] =
-        "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"call_aaaaaaaa\",\"name\":\"noop_a\",\"arguments\":{\"x\":1}"
-        "}},{\"tool_call\":{\"id\":\"call_bbbbbbbb\",\"name\":\"noop_b\",\"arguments\":{\"x\":1}}}]},"
-        "{\"parts\":[{\"text\":\"done\"}]}]}";
-    struct wb_buf b = WB_BUF(1u << 20);
-    must(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"hello to you\"}]}]}"), &says, err), err);
-    must(upp_scripted_new(wb_cstr(calls_script), &calls, err), err);
-    wb_buf_addf(&b, "{\"replies\":[{\"delta_bytes\":%d,\"parts\":[{\"text\":\"", DELTA_BYTES);
-    for (unsigned i = 0; i < DELTAS; i++)
-        wb_buf_add(&b, UPP_STR("word "));
-    wb_buf_addf(&b, "\"}]}]}");
-    must(upp_scripted_new(wb_buf_str(&b), &talks, err), err);
-    wb_buf_done(&b);
-}
-
 static void make_one(struct upp_model *m, struct weft_agent **agent, struct upp_llm **llm, struct upp_err *err)
 {
     must(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .use = m, .tools = {tools, 2}), agent, err), err);
@@ -228,11 +188,11 @@ int main(int argc, char **argv)
     struct upp_err   err   = {0};
     struct upp_hooks hooks = {.size = sizeof hooks, .alloc = count_alloc, .resize = count_resize, .release = free};
     must(upp_global_init(&hooks, &err), &err);
-    make_models(&err);
+    models = make_models(1, &err);
     must(weft_runtime_open(NULL, &rt, &err), &err);
-    make_one(says, &says_agent, &says_llm, &err);
-    make_one(calls, &calls_agent, &calls_llm, &err);
-    make_one(talks, &talks_agent, &talks_llm, &err);
+    make_one(models.says, &says_agent, &says_llm, &err);
+    make_one(models.calls, &calls_agent, &calls_llm, &err);
+    make_one(models.talks, &talks_agent, &talks_llm, &err);
     if (argc == 3)
         return only(argv[1], (unsigned)atoi(argv[2]));
     report_bytes(&err);
@@ -249,8 +209,6 @@ int main(int argc, char **argv)
     upp_llm_free(calls_llm);
     upp_llm_free(talks_llm);
     weft_runtime_close(rt);
-    upp_model_free(says);
-    upp_model_free(calls);
-    upp_model_free(talks);
+    free_models(&models);
     return heard == 0;
 }

@@ -8,27 +8,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/uuid.h"
-#include "bench.h"
 #include "json/syntax.h"
+#include "models.h"
 
-enum { DELTAS = 20000, DELTA_BYTES = 5, ROUNDS = 10 };
+enum { ROUNDS = 10 };
 
-static struct upp_model *says, *calls, *talks;
-static struct upp_llm   *llm_says, *llm_calls, *llm_talks;
-
-static void must(int r, const struct upp_err *err)
-{
-    if (r >= 0)
-        return;
-    (void)fprintf(stderr, "bench_llm: %s\n", err->msg);
-    exit(1);
-}
-
-static int no_op(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
-{
-    (void)call;
-    return upp_value_text(ret, UPP_STR("ok"), err);
-}
+static struct models   models;
+static struct upp_llm *llm_says, *llm_calls, *llm_talks;
 
 static const struct upp_tool tools[] = {
     {.name = "noop_a", .description = "does nothing", .parameters = "{x: integer}", .run = no_op},
@@ -37,25 +23,15 @@ static const struct upp_tool tools[] = {
 /* ---- By the loop ----------------------------------------------------------------------------------------------------
  */
 
-static void turns(struct upp_llm *llm, unsigned times)
-{
-    struct upp_err err = {0};
-    for (unsigned i = 0; i < times; i++) {
-        UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-        must(upp_ask(llm, UPP_STR("hello there"), &turn, &err), &err);
-        bench_keep(turn);
-    }
-}
-
 static void llm_turns(unsigned times)
 {
-    turns(llm_says, times);
+    generate(llm_says, times);
 }
 
 /* Turns of ROUNDS rounds each; times counts rounds. */
 static void llm_rounds(unsigned times)
 {
-    turns(llm_calls, times / ROUNDS);
+    generate(llm_calls, times / ROUNDS);
 }
 
 static void llm_deltas(unsigned times)
@@ -137,7 +113,7 @@ static void plain_turns(unsigned times)
     for (unsigned i = 0; i < times; i++) {
         struct wb_arena           a    = WB_ARENA(1u << 20);
         const struct upp_message *path = user(&a);
-        bench_keep(ask(says, &path, 1, &a));
+        bench_keep(ask(models.says, &path, 1, &a));
         wb_arena_done(&a);
     }
 }
@@ -172,12 +148,12 @@ static void plain_rounds(unsigned times)
         size_t                    n = 0;
         path[n++]                   = user(&a);
         for (unsigned k = 0; k < ROUNDS; k++) {
-            path[n] = ask(calls, path, n, &a);
+            path[n] = ask(models.calls, path, n, &a);
             n++;
             path[n] = run_tools(path[n - 1], &a);
             n++;
         }
-        bench_keep(ask(calls, path, n, &a));
+        bench_keep(ask(models.calls, path, n, &a));
         wb_arena_done(&a);
     }
 }
@@ -191,7 +167,7 @@ static void plain_deltas(unsigned times)
         struct upp_step   *step;
         struct wb_buf      b   = WB_BUF(1u << 24);
         struct upp_request req = {.attempt = 1};
-        int                r   = upp_step_open(talks, &req, NULL, &step, &err);
+        int                r   = upp_step_open(models.talks, &req, NULL, &step, &err);
         must(r, &err);
         while ((r = upp_step_next(step, &ev, &err)) > 0)
             if (ev.kind == UPP_STEP_DELTA)
@@ -204,27 +180,6 @@ static void plain_deltas(unsigned times)
 
 /* ---- --------------------------------------------------------------------------------------------------------------
  */
-
-static void make_models(struct upp_err *err)
-{
-    struct wb_buf b = WB_BUF(1u << 20);
-    must(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"hello to you\"}]}]}"), &says, err), err);
-    wb_buf_addf(&b, "{\"replies\":[");
-    for (int i = 0; i < ROUNDS; i++)
-        wb_buf_addf(&b,
-                    "{\"parts\":[{\"tool_call\":{\"id\":\"call_a%d\",\"name\":\"noop_a\",\"arguments\":{\"x\":1}}},"
-                    "{\"tool_call\":{\"id\":\"call_b%d\",\"name\":\"noop_b\",\"arguments\":{\"x\":1}}}]},",
-                    i, i);
-    wb_buf_addf(&b, "{\"parts\":[{\"text\":\"done\"}]}]}");
-    must(upp_scripted_new(wb_buf_str(&b), &calls, err), err);
-    wb_buf_clear(&b);
-    wb_buf_addf(&b, "{\"replies\":[{\"delta_bytes\":%d,\"parts\":[{\"text\":\"", DELTA_BYTES);
-    for (unsigned i = 0; i < DELTAS; i++)
-        wb_buf_add(&b, UPP_STR("word "));
-    wb_buf_addf(&b, "\"}]}]}");
-    must(upp_scripted_new(wb_buf_str(&b), &talks, err), err);
-    wb_buf_done(&b);
-}
 
 /* For a profiler: one thing, so many times. */
 static void only(const char *what, unsigned times)
@@ -242,10 +197,11 @@ static void only(const char *what, unsigned times)
 int main(int argc, char **argv)
 {
     struct upp_err err = {0};
-    make_models(&err);
-    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = says, .tools = tools, .n_tools = 2), &llm_says, &err), &err);
-    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = calls, .tools = tools, .n_tools = 2), &llm_calls, &err), &err);
-    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = talks), &llm_talks, &err), &err);
+    models             = make_models(ROUNDS, &err);
+    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = models.says, .tools = tools, .n_tools = 2), &llm_says, &err), &err);
+    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = models.calls, .tools = tools, .n_tools = 2), &llm_calls, &err),
+         &err);
+    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = models.talks), &llm_talks, &err), &err);
     if (argc == 3)
         return only(argv[1], (unsigned)atoi(argv[2])), 0;
     BENCH(.name = "generate without tools", .product = llm_turns, .floor = plain_turns, .times = 20000,
@@ -257,8 +213,6 @@ int main(int argc, char **argv)
     upp_llm_free(llm_says);
     upp_llm_free(llm_calls);
     upp_llm_free(llm_talks);
-    upp_model_free(says);
-    upp_model_free(calls);
-    upp_model_free(talks);
+    free_models(&models);
     return 0;
 }

@@ -9,34 +9,18 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "base/uuid.h"
-#include "bench.h"
 #include "dialects/dialect.h"
 #include "json/read.h"
+#include "models.h"
 #include "run/engine.h"
 
 static const struct wl_owner owner = {.tenant = UPP_STR_INIT("local"), .user = UPP_STR_INIT("")};
 
 static struct weft_loop *loop;
 static struct wr_engine *engine;
-static struct upp_model *says, *calls, *talks;
-
-enum { DELTAS = 20000, DELTA_BYTES = 5 };
-
-static void must(int r, const struct upp_err *err)
-{
-    if (r >= 0)
-        return;
-    (void)fprintf(stderr, "bench_run: %s\n", err->msg);
-    exit(1);
-}
+static struct models     models;
 
 /* ---- Agents ------------------------------------------------------------------------------------------------------ */
-
-static WEFT_SUSPENDS int no_op(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
-{
-    (void)call;
-    return upp_value_text(ret, UPP_STR("ok"), err);
-}
 
 #define SPEC(name_)                                                                                                    \
     {                                                                                                                  \
@@ -153,18 +137,8 @@ static void make_llms(void)
           {.name = "noop_a", .description = "does nothing", .parameters = params, .run = no_op},
           {.name = "noop_b", .description = "does nothing", .parameters = params, .run = no_op}};
     struct upp_err err = {0};
-    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = says, .tools = both, .n_tools = 2), &says_llm, &err), &err);
-    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = calls, .tools = both, .n_tools = 2), &calls_llm, &err), &err);
-}
-
-static void generate(struct upp_llm *llm, unsigned times)
-{
-    struct upp_err err = {0};
-    for (unsigned i = 0; i < times; i++) {
-        UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
-        must(upp_ask(llm, UPP_STR("hello there"), &turn, &err), &err);
-        bench_keep(turn);
-    }
+    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = models.says, .tools = both, .n_tools = 2), &says_llm, &err), &err);
+    must(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = models.calls, .tools = both, .n_tools = 2), &calls_llm, &err), &err);
 }
 
 static void upp_says(unsigned times)
@@ -204,24 +178,6 @@ static void plain_frames(unsigned times)
  * --------------------------------------------------------------------------------------------------------------------
  */
 
-static void make_models(struct upp_err *err)
-{
-    static const char calls_script[] =
-        "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"call_aaaaaaaa\",\"name\":\"noop_a\",\"arguments\":{\"x\":1}"
-        "}},"
-        "{\"tool_call\":{\"id\":\"call_bbbbbbbb\",\"name\":\"noop_b\",\"arguments\":{\"x\":1}}}]},"
-        "{\"parts\":[{\"text\":\"done\"}]}]}";
-    struct wb_buf b = WB_BUF(1u << 20);
-    must(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"hello to you\"}]}]}"), &says, err), err);
-    must(upp_scripted_new(wb_cstr(calls_script), &calls, err), err);
-    wb_buf_addf(&b, "{\"replies\":[{\"delta_bytes\":%d,\"parts\":[{\"text\":\"", DELTA_BYTES);
-    for (unsigned i = 0; i < DELTAS; i++)
-        wb_buf_add(&b, UPP_STR("word "));
-    wb_buf_addf(&b, "\"}]}]}");
-    must(upp_scripted_new(wb_buf_str(&b), &talks, err), err);
-    wb_buf_done(&b);
-}
-
 /* For a profiler: one thing, so many times. */
 static void only(const char *what, unsigned times)
 {
@@ -238,11 +194,11 @@ static void only(const char *what, unsigned times)
 int main(int argc, char **argv)
 {
     struct upp_err err = {0};
-    make_models(&err);
+    models             = make_models(1, &err);
     make_llms();
-    make_agent(0, UPP_STR("says"), says);
-    make_agent(1, UPP_STR("calls"), calls);
-    make_agent(2, UPP_STR("talks"), talks);
+    make_agent(0, UPP_STR("says"), models.says);
+    make_agent(1, UPP_STR("calls"), models.calls);
+    make_agent(2, UPP_STR("talks"), models.talks);
     must(weft_loop_open(NULL, &loop, &err), &err);
     must(wr_engine_open(loop, UPP_OPTS(wr_engine_opts, .agent = find_agent), &engine, &err), &err);
     if (argc == 3)
@@ -255,8 +211,6 @@ int main(int argc, char **argv)
     weft_loop_close(loop);
     upp_llm_free(says_llm);
     upp_llm_free(calls_llm);
-    upp_model_free(says);
-    upp_model_free(calls);
-    upp_model_free(talks);
+    free_models(&models);
     return frames_bytes == 0;
 }

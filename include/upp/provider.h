@@ -102,7 +102,7 @@ struct upp_provider_opts {
     size_t                      max_answer; /* bytes of an answer: 64 MiB */
     struct upp_retry_opts       retry;
     const struct upp_transport *transport; /* NULL: libcurl. Else it must outlive the model */
-    struct upp_http_opts        http;
+    struct upp_http_opts        http;            /* its size does not count */
     bool                        no_stream_usage; /* a server that refuses stream_options */
 };
 

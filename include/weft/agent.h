@@ -91,10 +91,24 @@ struct weft_handoff {
 
 /* ---- Agents --------------------------------------------------------------------------------------------- */
 
-/* Texts, tables and what they point to are borrowed until the agent is freed; the model's reference only for the call.
- * (What WEFT_TOOLS, weft_react and the like make lives as long as the block that it is written in, and an `if` or a
- * loop is one.) All but the model has a default. Tools, parameters and the agents below are looked at when the agent
- * first runs: what is wrong with them is said then. An agent may stand below itself: the depth of runs has a limit. */
+/* All but the model has a default. Tools, parameters and the agents below are looked at when the agent first runs: what
+ * is wrong with them is said then. An agent may stand below itself: the depth of runs has a limit.
+ *
+ * What must live how long:
+ *  - For the call of weft_agent_new alone: this struct (UPP_OPTS is always right), `model` and its options, `id`.
+ *  - Until the agent, and all that were derived from it, are freed: everything else that it points to. The texts; the
+ *    tools, their texts and `extra`; `execution.opts`; middleware with its options and rules; hooks, tool_strategy,
+ *    rights, handoff; the model of `use`.
+ *
+ * WEFT_TOOLS(...), weft_react(...), weft_logging(...) and their like are literals, and live until the end of the block
+ * that they are written in: the body of an `if` or a loop, the whole `if` statement where they stand in its condition.
+ * An agent that is used beyond that block has them as `static const` data:
+ *
+ *     static const struct upp_tool                 tools[] = {UPP_TOOL(get_weather, "The weather", "{city: string}")};
+ *     static const struct weft_strategy_react_opts five    = {.size = sizeof five, .max_steps = 5};
+ *     r = weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .tools = {tools, 1}, .execution = weft_react_with(&five)),
+ *                        &agent, err);
+ */
 struct weft_agent_opts {
     uint32_t                        size;
     struct upp_model_ref            model; /* or `use`; neither: that of whoever asks it */
@@ -140,6 +154,7 @@ UPP_API int weft_agent_to_tool(struct weft_agent *a, const struct weft_to_tool *
                                struct upp_err *err) UPP_MUST_CHECK;
 
 #ifndef __cplusplus
+/* These live until the end of the block that they are written in: see struct weft_agent_opts. */
 #define WEFT_TOOLS(...)                                                                                                \
     ((struct weft_tools){(const struct upp_tool[]){__VA_ARGS__},                                                       \
                          sizeof((const struct upp_tool[]){__VA_ARGS__}) / sizeof(struct upp_tool)})
@@ -174,7 +189,7 @@ UPP_API WEFT_SUSPENDS int weft_agent_run_with(struct weft_agent *a, const struct
                                               struct upp_err *err) UPP_MUST_CHECK;
 
 /* UAP 9.1: with the history of *thread, to which the turn is appended; *thread NULL: a new one, the caller's. On
- * failure nothing is appended. One at a time for each thread. */
+ * failure nothing is appended. -UPP_EBUSY: the thread is being answered, by this or another agent. */
 UPP_API WEFT_SUSPENDS int weft_ask(struct weft_agent *a, struct upp_str text, struct upp_thread **thread,
                                    struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -218,7 +233,7 @@ struct weft_event {
     uint16_t                  depth;  /* 0: the agent itself */
     uint32_t                  step;
     struct upp_str            agent_id, run_id;
-    struct upp_str            id, name, text;
+    struct upp_str            id, name, text; /* name of an event of a step: which step of a plan it is (planStepId) */
     bool                      is_error;
     const struct upp_message *message;
     struct upp_usage          usage;

@@ -77,7 +77,8 @@ UPP_API struct weft_strategy weft_react_with(const struct weft_strategy_react_op
 UPP_API struct weft_strategy weft_plan_with(const struct weft_strategy_plan_opts *opts);
 
 #ifndef __cplusplus
-/* `.execution = weft_react(.max_steps = 5)`: the options live as long as the block they are written in. */
+/* `.execution = weft_react(.max_steps = 5)`: the options live until the end of the block that they are written in. For
+ * an agent that outlives it (struct weft_agent_opts): weft_react_with, and options that are static. */
 #define weft_loop(...)                                                                                                 \
     weft_loop_with(&(const struct weft_strategy_loop_opts){.size = sizeof(struct weft_strategy_loop_opts), __VA_ARGS__})
 #define weft_react(...)                                                                                                \

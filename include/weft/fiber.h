@@ -232,6 +232,8 @@ struct weft_workers_opts {
     uint32_t max_threads; /* 0: 16 */
     uint32_t max_jobs;    /* 0: 1024 that have not begun; more fail with -UPP_ELIMIT */
     uint32_t close_ms;    /* 0: 10000: how long close waits for jobs that were given up and still run */
+    uint32_t max_long;    /* threads that tools which block may have at the same time; 0: all but a quarter, so that a
+                           * store on the same pool always finds one */
 };
 UPP_API int weft_workers_open(const struct weft_workers_opts *opts, struct weft_workers **ret,
                               struct upp_err *err) UPP_MUST_CHECK;

@@ -73,6 +73,8 @@ struct weft_guardrails_opts {
     uint32_t                      size;
     const struct weft_guard_rule *input, *output;
     size_t                        n_input, n_output;
+    const struct weft_guard_rule *tools; /* for the arguments of calls, as JSON text, before the tool runs */
+    size_t                        n_tools;
 };
 UPP_API struct weft_middleware weft_guardrails_with(const struct weft_guardrails_opts *opts);
 
@@ -97,6 +99,7 @@ UPP_API struct weft_middleware weft_memory_with(const struct weft_memory_opts *o
 UPP_API struct weft_middleware weft_budget_with(const struct weft_budget *limits); /* must outlive it */
 
 #ifndef __cplusplus
+/* The options live until the end of the block that they are written in: see struct weft_agent_opts. */
 #define weft_logging(...)                                                                                              \
     weft_logging_with(&(const struct weft_logging_opts){.size = sizeof(struct weft_logging_opts), __VA_ARGS__})
 #define weft_guardrails(...)                                                                                           \

@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/loop.h"
 
 struct upp_str wa_agent_id(const struct weft_agent *a)
@@ -104,18 +105,19 @@ static int take_opts(struct weft_agent *a, const struct weft_agent_opts *o, cons
 static int make(struct wa_home *h, const struct weft_agent_opts *given, const struct weft_agent *from,
                 struct weft_agent **ret, struct upp_err *err)
 {
-    struct weft_agent_opts o;
-    weft__opts(&o, sizeof o, given);
-    struct weft_agent *a = wb_calloc(1, sizeof *a);
+    struct weft_agent_opts        own;
+    const struct weft_agent_opts *o = wb_opts_of(&own, sizeof own, given);
+    struct weft_agent            *a = wb_alloc(sizeof *a);
     if (!a)
         return upp_fail(err, UPP_ENOMEM, "no memory for an agent");
-    int r = take_opts(a, &o, from, err);
+    *a    = (struct weft_agent){0};
+    int r = take_opts(a, o, from, err);
     if (r >= 0)
-        r = take_id(a, o.id, err);
+        r = take_id(a, o->id, err);
     if (r >= 0)
-        r = take_model(a, &o, from, err);
+        r = take_model(a, o, from, err);
     if (r >= 0)
-        r = wa_home_add(h, a, o.id, err);
+        r = wa_home_add(h, a, o->id, err);
     if (r < 0) {
         model_unref(a->owned);
         wb_free(a);

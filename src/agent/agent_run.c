@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
 
@@ -18,15 +19,21 @@ static struct upp_message user_says(const struct upp_part *parts, size_t n)
     return (struct upp_message){.role = UPP_ROLE_USER, .parts = u.out, .n_parts = n};
 }
 
-static void add_all(struct wa_asked *q, const struct upp_message *list, size_t n)
+/* There are users, models and tools: what the system prompt says is the agent's own (UAP 16.5). */
+static int add_all(struct wa_asked *q, const struct upp_message *list, size_t n, struct upp_err *err)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].role < UPP_ROLE_USER || list[i].role > UPP_ROLE_TOOL)
+            return upp_fail(err, UPP_EINVALID, "message %zu has the role %d, which there is not", q->n_history,
+                            list[i].role);
         q->list[q->n_history++] = &list[i];
+    }
+    return 0;
 }
 
 int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_err *err)
 {
-    weft__opts(&q->in, sizeof q->in, given);
+    wb_opts(&q->in, sizeof q->in, given);
     const struct upp_input   *in   = &q->in;
     size_t                    n    = in->n_history;
     const struct upp_message *list = in->history, *last = NULL;
@@ -42,9 +49,13 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
         if (!q->list)
             return upp_fail(err, UPP_ENOMEM, "no memory for the history of a run");
         q->of_parts = user_says(in->parts, in->n_parts);
-        add_all(q, list, n);
-        add_all(q, in->messages, in->n_messages);
-        add_all(q, &q->of_parts, in->n_parts > 0);
+        int r       = add_all(q, list, n, err);
+        if (r >= 0)
+            r = add_all(q, in->messages, in->n_messages, err);
+        if (r >= 0)
+            r = add_all(q, &q->of_parts, in->n_parts > 0, err);
+        if (r < 0)
+            return r;
         last = q->n_history > n ? q->list[q->n_history - 1] : NULL;
     }
     if (in->text.p) {
@@ -160,7 +171,8 @@ static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
     int               result = wa_start(r->agent, NULL, &r->asked, here, &started, err);
     if (result < 0)
         return result;
-    result = wa_join(r->agent->home->engine, &started, r->asked.in.wait, &r->turn, err);
+    result = here ? wr_join(started.tree, &r->turn, err) /* it has ended */
+                  : wa_join(r->agent->home->engine, &started, r->asked.in.wait, &r->turn, err);
     wr_leave(started.tree);
     return result;
 }

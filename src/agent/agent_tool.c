@@ -3,6 +3,7 @@
 
 #include "agent/agent.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "base/utf8.h"
 #include "fiber/loop.h"
 #include "model/upp_json.h"
@@ -108,7 +109,7 @@ int wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struc
 {
     struct weft_tool_opts o;
     (void)a;
-    weft__opts(&o, sizeof o, from->extra);
+    wb_opts(&o, sizeof o, from->extra);
     int r = check(from, &o, err);
     if (r < 0)
         return r;
@@ -181,7 +182,7 @@ int weft_agent_to_tool(struct weft_agent *a, const struct weft_to_tool *opts, st
 {
     struct weft_to_tool o;
     struct wb_arena     arena = WB_ARENA(1u << 20);
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     struct wa_made      *m    = wb_new(&arena, struct wa_made);
     struct upp_tool      tool = {.name = o.name, .description = o.description, .parameters = o.parameters};
     struct upp_tool_spec spec = {0};

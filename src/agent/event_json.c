@@ -174,6 +174,8 @@ static void put_uap(struct out *o, const struct weft_event *ev)
     wj_write_open(&o->w, '{');
     if (ev->depth)
         put_child(o, ev);
+    if (ev->name.n && ev->type != WEFT_SYSTEM_EVENT)
+        put_str(o, "planStepId", ev->name);
     put_data(o, ev);
     wj_write_close(&o->w, '}');
     wj_write_close(&o->w, '}');

@@ -2,7 +2,9 @@
  *
  * Rules apply one after the other to each text of the input, before the model sees it, and to each text and each
  * thought of what the model says, before anybody hears it. A rule that cannot decide (a callback fails, an agent cannot
- * be asked, a pattern takes too long) fails the run: what was not checked does not pass.
+ * be asked, a pattern takes too long) fails the run: what was not checked does not pass. Rules for tools apply to the
+ * arguments of a call before the tool runs; what is rejected there, or cannot be decided, is an error that the model is
+ * told.
  */
 #include "agent/middleware.h"
 #include "base/hooks.h"
@@ -19,8 +21,8 @@ struct rule {
 
 struct guardrails {
     struct wb_arena memory;
-    struct rule    *in, *out;
-    size_t          n_in, n_out;
+    struct rule    *in, *out, *tools;
+    size_t          n_in, n_out, n_tools;
 };
 
 /* ---- One rule -----------------------------------------------------------------------------------------------------
@@ -196,6 +198,17 @@ static bool screens(const void *own)
     return ((const struct guardrails *)own)->n_out > 0;
 }
 
+static WEFT_SUSPENDS int call(void *own, struct weft_context *c, struct upp_call *asked, struct upp_err *err)
+{
+    struct guardrails *g = own;
+    return check(g->tools, g->n_tools, c, "call", &asked->arguments, err);
+}
+
+static bool calls(const void *own)
+{
+    return ((const struct guardrails *)own)->n_tools > 0;
+}
+
 /* ---- Options ------------------------------------------------------------------------------------------------------
  */
 
@@ -242,8 +255,11 @@ static int make(const void *opts, void **own, struct upp_err *err)
         r             = make_rules(g, o->input, o->n_input, &g->in, err);
         if (r >= 0)
             r = make_rules(g, o->output, o->n_output, &g->out, err);
-        g->n_in  = o->n_input;
-        g->n_out = o->n_output;
+        if (r >= 0)
+            r = make_rules(g, o->tools, o->n_tools, &g->tools, err);
+        g->n_in    = o->n_input;
+        g->n_out   = o->n_output;
+        g->n_tools = o->n_tools;
     } else
         r = upp_fail(err, UPP_ENOMEM, "no memory for guardrails");
     wb_free(copy);
@@ -253,8 +269,14 @@ static int make(const void *opts, void **own, struct upp_err *err)
     return 0;
 }
 
-const struct weft_middleware_kind wa_guardrails = {
-    .name = "guardrails", .make = make, .free = drop, .before = before, .screen = screen, .screens = screens};
+const struct weft_middleware_kind wa_guardrails = {.name    = "guardrails",
+                                                   .make    = make,
+                                                   .free    = drop,
+                                                   .before  = before,
+                                                   .screen  = screen,
+                                                   .screens = screens,
+                                                   .call    = call,
+                                                   .calls   = calls};
 
 struct weft_middleware weft_guardrails_with(const struct weft_guardrails_opts *opts)
 {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -373,6 +374,21 @@ static WEFT_SUSPENDS int screen(void *arg, struct weft_run *run, struct upp_mess
     return r < 0 ? r : wr_run_set_request(run, x->pub.metadata, err);
 }
 
+/* As screen: it is something that the model says, and the outermost has the last word. */
+static WEFT_SUSPENDS int call(void *arg, struct weft_run *run, struct upp_call *c, struct upp_err *err)
+{
+    struct chain   *ch = arg;
+    struct context *x  = context(ch, run, err);
+    int             r  = x ? 0 : -UPP_ENOMEM;
+    for (size_t i = ch->n; r >= 0 && i-- > 0;)
+        if (ch->items[i].kind && ch->items[i].kind->call) {
+            x->current = i;
+            r          = ch->items[i].kind->call(ch->items[i].own, &x->pub, c, err);
+        }
+    int kept = x ? wr_run_set_request(run, x->pub.metadata, r < 0 ? NULL : err) : 0;
+    return r < 0 ? r : kept;
+}
+
 static void observe(void *arg, struct weft_run *run, const struct wm_event *ev)
 {
     struct chain   *ch = arg;
@@ -388,14 +404,10 @@ static void observe(void *arg, struct weft_run *run, const struct wm_event *ev)
 
 int wa_opts_copy(const void *opts, size_t size, void **ret, struct upp_err *err)
 {
-    uint32_t has = 0;
-    if (opts)
-        memcpy(&has, opts, sizeof has);
-    void *copy = wb_calloc(1, size);
+    void *copy = wb_alloc(size);
     if (!copy)
         return upp_fail(err, UPP_ENOMEM, "no memory for options");
-    if (opts)
-        memcpy(copy, opts, WB_MIN((size_t)has, size));
+    wb_opts(copy, size, opts);
     *ret = copy;
     return 0;
 }
@@ -431,6 +443,8 @@ static int make_item(struct chain *ch, const struct weft_middleware *m, struct u
         a->observe = observe;
     if (m->kind->screen && (!m->kind->screens || m->kind->screens(it->own)))
         a->screen = screen;
+    if (m->kind->call && (!m->kind->calls || m->kind->calls(it->own)))
+        a->call = call;
     if (m->kind->budget)
         ch->budgets[a->n_budgets++] = m->kind->budget(it->own);
     return 0;

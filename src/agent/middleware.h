@@ -46,8 +46,10 @@ struct weft_middleware_kind {
                                   struct upp_err *err);
     WEFT_SUSPENDS int (*view)(void *own, struct weft_context *c, struct upp_request *request, struct upp_err *err);
     WEFT_SUSPENDS int (*screen)(void *own, struct weft_context *c, struct upp_message *said, struct upp_err *err);
+    WEFT_SUSPENDS int (*call)(void *own, struct weft_context *c, struct upp_call *call, struct upp_err *err);
     void (*observe)(void *own, struct weft_context *c, const struct wm_event *ev);
     bool (*screens)(const void *own);                     /* does it want to? NULL: where it can */
+    bool (*calls)(const void *own);                       /* likewise, for `call` */
     const struct weft_budget *(*budget)(const void *own); /* NULL: none */
 };
 

@@ -230,7 +230,7 @@ static WEFT_SUSPENDS int step_failed(struct weft_run *run, const struct wa_own *
 {
     (void)upp_wrap(why, -why->code, "step '%.*s' of the plan", UPP_FMT(step->id));
     int r = needs_plan(run, own, why, err);
-    if (r < 0 || !wr_step_begun(run)) /* nothing was said: planning takes its place */
+    if (r < 0 || !wr_step_begun(run)) /* there was no budget for it: nobody has heard of it */
         return r;
     return weft_run_step_end(run, err);
 }

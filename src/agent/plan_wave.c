@@ -78,10 +78,14 @@ static WEFT_SUSPENDS int on_observe(void *arg, struct weft_run *branch, uint32_t
     return r;
 }
 
-static WEFT_SUSPENDS int on_start(struct doing *d, struct upp_err *err)
+/* Once for each step: whoever enters a wave again has told of those that were announced. */
+static WEFT_SUSPENDS int on_start(struct doing *d, const struct wr_branch *b, struct upp_err *err)
 {
     const struct weft_hooks *h = d->run->hooks;
-    int                      r = wa_plan_at(d->run, d->step->id, err);
+    int                      r = wr_branch_known(d->run, b, err);
+    if (r != 0)
+        return WB_MIN(r, 0);
+    r = wa_plan_at(d->run, d->step->id, err);
     return r < 0 || !h || !h->on_step_start ? r : h->on_step_start(h->arg, d->run, d->ordinal, err);
 }
 
@@ -160,7 +164,7 @@ static WEFT_SUSPENDS int adopt(struct wave *w, struct upp_err *err)
             r = wr_branch_adopt(w->run, b, err);
         if (r >= 0)
             r = settle(w, i, err);
-        if (r >= 0 && wr_step_begun(w->run))
+        if (r >= 0)
             r = weft_run_step_end(w->run, err);
         if (r < 0)
             return r;
@@ -181,7 +185,7 @@ int wa_plan_wave(struct weft_run *run, const struct wa_planning *how, struct wa_
     for (size_t i = 0; r >= 0 && i < w.n; i++)
         r = prepare(&w, i, err);
     for (size_t i = 0; r >= 0 && i < w.n; i++)
-        r = on_start(&w.doing[i], err);
+        r = on_start(&w.doing[i], &w.branches[i], err);
     if (r >= 0)
         r = wr_branches_run(run, w.branches, w.n, err);
     return r < 0 ? r : adopt(&w, err);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/loop.h"
 #include "json/write.h"
 
@@ -142,7 +143,7 @@ int weft_session_new(struct weft_agent *a, const struct weft_session_opts *opts,
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
     struct weft_session_opts                              o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     struct making m = {.opts = &o};
     int           r = make(a, &o, &s, err);
     if (r >= 0)
@@ -206,7 +207,7 @@ int weft_session_open(struct weft_agent *a, struct upp_str id, const struct weft
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
     struct weft_session_opts                              o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     struct making m = {.opts = &o, .id = id};
     int           r = make(a, &o, &s, err);
     if (r >= 0)
@@ -327,7 +328,7 @@ int weft_session_from_json(struct weft_agent *a, struct upp_str json, const stru
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
     struct weft_session_opts                              o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     if (o.id || o.metadata)
         return upp_fail(err, UPP_EINVALID, "weft_session_from_json: id and metadata are the document's");
     int r = make(a, &o, &s, err);

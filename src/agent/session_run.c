@@ -1,12 +1,13 @@
 /* agent/session_run.c — runs on a session: what came before is in the log, and so is what they say. */
 #include "agent/session.h"
 #include "agent/session_put.h"
+#include "base/opts.h"
 #include "fiber/loop.h"
 
 int wa_session_input(const struct upp_input *in, struct upp_err *err)
 {
     struct upp_input given;
-    weft__opts(&given, sizeof given, in);
+    wb_opts(&given, sizeof given, in);
     return given.n_history || given.thread ? upp_fail(err, UPP_EINVALID, "a session has its own history") : 0;
 }
 

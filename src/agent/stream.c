@@ -13,6 +13,7 @@
 #include "agent/session.h"
 #include "agent/stream_event.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/loop.h"
 
 enum { NEW, OPEN, OVER };
@@ -69,7 +70,7 @@ static int open_stream(struct weft_agent *a, struct weft_session *session, const
                        const struct weft_stream_opts *opts, struct weft_stream **ret, struct upp_err *err)
 {
     struct weft_stream_opts o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     if (o.only > WEFT_SOURCE_UPP)
         return upp_fail(err, UPP_EINVALID, "a stream of the unknown source %u", o.only);
     if (a->model && a->model->can && !(a->model->can & UPP_CAN_STREAM))

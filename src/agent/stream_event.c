@@ -8,13 +8,22 @@
 #include "json/value.h"
 #include "model/upp_json.h"
 
-enum { CALLS_MAX = 4096, VOICES_MAX = 256, VOICE_BYTES = 64 << 20, SCRATCH_BYTES = 512 << 20 };
+enum {
+    CALLS_MAX       = 4096,
+    VOICES_MAX      = 256,
+    VOICE_BYTES     = 64 << 20,
+    SCRATCH_BYTES   = 512 << 20,
+    PLAN_STEP_BYTES = 1 << 16
+};
 
 /* ---- Voices -------------------------------------------------------------------------------------------------- */
 
 static void voice_init(struct wa_voice *v, struct wb_uuid run)
 {
-    *v = (struct wa_voice){.run = run, .ids = WB_ARENA(VOICE_BYTES), .memory = WB_ARENA(VOICE_BYTES)};
+    *v = (struct wa_voice){.run       = run,
+                           .ids       = WB_ARENA(VOICE_BYTES),
+                           .memory    = WB_ARENA(VOICE_BYTES),
+                           .plan_step = WB_BUF(PLAN_STEP_BYTES)};
 }
 
 static void voice_done(struct wa_voice *v)
@@ -22,6 +31,7 @@ static void voice_done(struct wa_voice *v)
     wb_vec_done(&v->calls);
     wb_arena_done(&v->ids);
     wb_arena_done(&v->memory);
+    wb_buf_done(&v->plan_step);
 }
 
 /* The voice of a child, made where it is new. */
@@ -80,16 +90,16 @@ struct tale {
     struct weft_event     *first; /* NULL: it is told already */
 };
 
-static struct upp_str whose(struct wb_uuid id, struct wb_uuid *last, char text[WB_UUID_TEXT + 1])
+static void name(struct wb_uuid id, struct wb_uuid *last, char text[WB_UUID_TEXT + 1])
 {
     if (text[0] && wb_uuid_eq(id, *last))
-        return wb_str(text, WB_UUID_TEXT);
+        return;
     *last = id;
-    return wb_uuid_text(id, text);
+    (void)wb_uuid_text(id, text);
 }
 
 /* The place of the next event; NULL: nobody wants it. */
-static struct weft_event *give(struct tale *s, uint8_t source, uint8_t type)
+static inline struct weft_event *give(struct tale *s, uint8_t source, uint8_t type)
 {
     struct wa_telling *t = s->t;
     if (t->only && t->only != source)
@@ -100,8 +110,8 @@ static struct weft_event *give(struct tale *s, uint8_t source, uint8_t type)
                                                .type     = source == WEFT_SOURCE_UAP ? type : 0,
                                                .depth    = s->ev->from->depth,
                                                .step     = s->ev->step,
-                                               .agent_id = whose(s->ev->from->agent_id, &t->agent, t->agent_text),
-                                               .run_id   = whose(s->ev->from->run, &t->run, t->run_text),
+                                               .agent_id = wb_str(t->agent_text, WB_UUID_TEXT),
+                                               .run_id   = wb_str(t->run_text, WB_UUID_TEXT),
                                                .upp.type = source == WEFT_SOURCE_UPP ? type : 0};
     return e;
 }
@@ -114,9 +124,18 @@ static struct upp_event *give_upp(struct tale *s, uint8_t type, uint32_t index)
     return e ? &e->upp : NULL;
 }
 
-static struct weft_event *give_id(struct tale *s, uint8_t type)
+/* What belongs to a step: one of a plan is named. */
+static struct weft_event *give_step(struct tale *s, const struct wa_voice *v, uint8_t type)
 {
     struct weft_event *e = give(s, WEFT_SOURCE_UAP, type);
+    if (e)
+        e->name = wb_buf_str(&v->plan_step);
+    return e;
+}
+
+static struct weft_event *give_id(struct tale *s, const struct wa_voice *v, uint8_t type)
+{
+    struct weft_event *e = give_step(s, v, type);
     if (e)
         e->id = wb_uuid_text(s->ev->id, s->t->id_text);
     return e;
@@ -200,9 +219,9 @@ static int message(struct tale *s, struct wa_voice *v, struct upp_err *err)
     if (r < 0)
         return r;
     (void)give_upp(s, UPP_MESSAGE_STOP, 0);
-    if (wb_str_eq(entry->phase, UPP_STR("reason")) && (e = give(s, WEFT_SOURCE_UAP, WEFT_REASONING)))
+    if (wb_str_eq(entry->phase, UPP_STR("reason")) && (e = give_step(s, v, WEFT_REASONING)))
         e->text = wm_message_text(&s->t->scratch, m);
-    if (calls && (e = give(s, WEFT_SOURCE_UAP, WEFT_ACTION)))
+    if (calls && (e = give_step(s, v, WEFT_ACTION)))
         e->message = m;
     r = wb_arena_check(&s->t->scratch, err);
     if (r < 0 || !s->ev->from->depth)
@@ -257,13 +276,14 @@ static struct upp_event *execution(struct tale *s, const struct wa_voice *v, uin
 
 static int tool_started(struct tale *s, struct wa_voice *v, struct upp_err *err)
 {
-    (void)execution(s, v, UPP_TOOL_EXECUTION_START);
+    if (!wm_is_branch(s->ev)) /* a branch is no tool */
+        (void)execution(s, v, UPP_TOOL_EXECUTION_START);
     return s->t->children && s->ev->child_node ? expect_child(s, err) : 0;
 }
 
 static void tool_ended(struct tale *s, const struct wa_voice *v)
 {
-    struct upp_event *e = execution(s, v, UPP_TOOL_EXECUTION_END);
+    struct upp_event *e = wm_is_branch(s->ev) ? NULL : execution(s, v, UPP_TOOL_EXECUTION_END);
     if (!e)
         return;
     e->result   = s->ev->text;
@@ -273,12 +293,20 @@ static void tool_ended(struct tale *s, const struct wa_voice *v)
 /* ---- Steps and runs -------------------------------------------------------------------------------------------------
  */
 
-static void step_end(struct tale *s)
+static int step_start(struct tale *s, struct wa_voice *v, struct upp_err *err)
+{
+    wb_buf_clear(&v->plan_step);
+    wb_buf_add(&v->plan_step, s->ev->name.p ? s->ev->name : UPP_STR(""));
+    (void)give_id(s, v, WEFT_STEP_START);
+    return wb_buf_check(&v->plan_step, err);
+}
+
+static void step_end(struct tale *s, const struct wa_voice *v)
 {
     struct weft_event *e;
-    if (s->ev->entry && (e = give(s, WEFT_SOURCE_UAP, WEFT_OBSERVATION)))
+    if (s->ev->entry && (e = give_step(s, v, WEFT_OBSERVATION)))
         e->message = &s->ev->entry->message;
-    if ((e = give(s, WEFT_SOURCE_UAP, WEFT_STEP_END)))
+    if ((e = give_step(s, v, WEFT_STEP_END)))
         e->usage = s->ev->usage;
 }
 
@@ -330,13 +358,12 @@ static int rare(struct tale *s, struct wa_voice *v, struct upp_err *err)
         tool_ended(s, v);
         return 0;
     case WM_STEP_START:
-        (void)give_id(s, WEFT_STEP_START);
-        return 0;
+        return step_start(s, v, err);
     case WM_STEP_END:
-        step_end(s);
+        step_end(s, v);
         return 0;
     case WM_CHECKPOINT:
-        (void)give_id(s, WEFT_CHECKPOINT);
+        (void)give_id(s, v, WEFT_CHECKPOINT);
         return 0;
     case WM_VOID:
         return attempt_void(s, err);
@@ -365,6 +392,8 @@ int wa_tell(struct wa_telling *t, const struct wm_event *ev, struct weft_event *
         give_delta(&s, ev->text);
         return s.first == NULL;
     }
+    name(ev->from->agent_id, &t->agent, t->agent_text); /* a delta is of the run that spoke before */
+    name(ev->from->run, &t->run, t->run_text);
     wb_arena_reset(&t->scratch);
     if (t->gone)
         voice_drop(t, WB_TAKE(t->gone));

@@ -9,6 +9,7 @@
 #include <weft/agent.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/vec.h"
 #include "model/event.h"
 
@@ -19,6 +20,7 @@ struct wa_voice {
     struct upp_str task, last;    /* of a child */
     WB_VEC(struct upp_str) calls; /* ids, for their positions; in `ids` */
     struct wb_arena ids, memory;
+    struct wb_buf   plan_step; /* the step of a plan that the current step is */
 };
 
 enum { WA_MORE = 3 };

@@ -98,6 +98,13 @@ void wb_arena_done(struct wb_arena *a)
     *a = (struct wb_arena){.max = a->max};
 }
 
+void wb_arena_wipe(struct wb_arena *a)
+{
+    for (struct wb_chunk *c = a->chunks; c; c = c->older)
+        explicit_bzero(c->bytes, c->size - sizeof *c);
+    wb_arena_done(a);
+}
+
 void wb_arena_reset(struct wb_arena *a)
 {
     struct wb_chunk *keep = a->chunks;
@@ -143,11 +150,10 @@ struct upp_str wb_arena_printf(struct wb_arena *a, const char *fmt, ...)
     return (struct upp_str){p, (size_t)n};
 }
 
-int wb_arena_check(const struct wb_arena *a, struct upp_err *err)
+void wb_arena_why(const struct wb_arena *a, struct upp_err *err)
 {
     if (a->failed == -UPP_ELIMIT)
-        return upp_fail(err, UPP_ELIMIT, "needs more than %zu bytes of memory", a->max);
-    if (a->failed)
-        return upp_fail(err, UPP_ENOMEM, "out of memory");
-    return 0;
+        (void)upp_fail(err, UPP_ELIMIT, "needs more than %zu bytes of memory", a->max);
+    else
+        (void)upp_fail(err, UPP_ENOMEM, "out of memory");
 }

@@ -27,6 +27,7 @@ struct wb_arena {
 WB_EXPORT_BEGIN
 
 void wb_arena_done(struct wb_arena *a);  /* frees all; usable again */
+void wb_arena_wipe(struct wb_arena *a);  /* the same, and nothing of what was in it stays behind: for secrets */
 void wb_arena_reset(struct wb_arena *a); /* forgets all, keeps one chunk for the next use, clears a failure */
 
 /* The slow path of wb_arena_alloc. */
@@ -45,10 +46,20 @@ void  wb_block_free(void *p);
 /* From now on the arena frees p. Where p would pass the arena's maximum it is freed at once, and the arena failed. */
 void wb_arena_adopt(struct wb_arena *a, void *p);
 
-/* 0, or the failure with a sentence in err. */
-int wb_arena_check(const struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
+/* The sentence of a failure. */
+void wb_arena_why(const struct wb_arena *a, struct upp_err *err);
 
 WB_EXPORT_END
+
+/* 0, or the failure with a sentence in err. */
+UPP_MUST_CHECK static inline int wb_arena_check(const struct wb_arena *a, struct upp_err *err)
+{
+    if (WB_LIKELY(a->failed >= 0))
+        return 0;
+    int r = a->failed;
+    wb_arena_why(a, err);
+    return r;
+}
 
 /* n bytes, not cleared; NULL once failed. `align` is a power of two. */
 static inline void *wb_arena_alloc(struct wb_arena *a, size_t n, size_t align)

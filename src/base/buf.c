@@ -81,11 +81,10 @@ void wb_buf_drop(struct wb_buf *b, size_t n)
     }
 }
 
-int wb_buf_check(const struct wb_buf *b, struct upp_err *err)
+void wb_buf_why(const struct wb_buf *b, struct upp_err *err)
 {
     if (b->failed == -UPP_ELIMIT)
-        return upp_fail(err, UPP_ELIMIT, "more than %zu bytes", b->max);
-    if (b->failed)
-        return upp_fail(err, (enum upp_code) - b->failed, "%s", upp_code_text(b->failed));
-    return 0;
+        (void)upp_fail(err, UPP_ELIMIT, "more than %zu bytes", b->max);
+    else
+        (void)upp_fail(err, (enum upp_code) - b->failed, "%s", upp_code_text(b->failed));
 }

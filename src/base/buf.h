@@ -38,10 +38,20 @@ void wb_buf_vaddf(struct wb_buf *b, const char *fmt, va_list args) UPP_PRINTF(2,
 /* Takes n bytes off the front. */
 void wb_buf_drop(struct wb_buf *b, size_t n);
 
-/* 0, or the failure with a sentence in err. */
-int wb_buf_check(const struct wb_buf *b, struct upp_err *err) UPP_MUST_CHECK;
+/* The sentence of a failure. */
+void wb_buf_why(const struct wb_buf *b, struct upp_err *err);
 
 WB_EXPORT_END
+
+/* 0, or the failure with a sentence in err. */
+UPP_MUST_CHECK static inline int wb_buf_check(const struct wb_buf *b, struct upp_err *err)
+{
+    if (WB_LIKELY(b->failed >= 0))
+        return 0;
+    int r = b->failed;
+    wb_buf_why(b, err);
+    return r;
+}
 
 static inline void wb_buf_clear(struct wb_buf *b)
 {

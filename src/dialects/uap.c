@@ -24,6 +24,7 @@ struct voice {
     struct wb_uuid run;
     struct wd_open open;
     struct wb_buf  aside;         /* the phase of the open message, where it is scaffolding */
+    struct wb_buf  plan_step;     /* the step of a plan that the current step is */
     WB_VEC(struct upp_str) calls; /* ids, for their positions; in `ids` */
     struct wb_arena ids;
 };
@@ -39,7 +40,8 @@ struct uap {
 
 static void voice_init(struct voice *v, struct wb_uuid run)
 {
-    *v = (struct voice){.run = run, .aside = WB_BUF(PHASE_MAX), .ids = WB_ARENA(16 << 20)};
+    *v = (struct voice){
+        .run = run, .aside = WB_BUF(PHASE_MAX), .plan_step = WB_BUF(PHASE_MAX), .ids = WB_ARENA(16 << 20)};
     wd_open_init(&v->open);
 }
 
@@ -47,6 +49,7 @@ static void voice_done(struct voice *v)
 {
     wd_open_done(&v->open);
     wb_buf_done(&v->aside);
+    wb_buf_done(&v->plan_step);
     wb_vec_done(&v->calls);
     wb_arena_done(&v->ids);
 }
@@ -120,6 +123,14 @@ static void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *t
         wd_uuid(o, "runId", ev->from->run);
     if (ev->from->depth > 0)
         wd_u64(o, "depth", ev->from->depth);
+}
+
+/* The same for what belongs to a step: one of a plan is named. */
+static void step_begin(struct wd_out *o, const struct voice *v, const struct wm_event *ev, const char *type)
+{
+    uap_begin(o, ev, type, false);
+    if (v->plan_step.n)
+        wd_str(o, "planStepId", wb_buf_str(&v->plan_step));
 }
 
 static void uap_end(struct wd_out *o)
@@ -314,7 +325,7 @@ static int action(struct uap *u, struct voice *v, const struct wm_event *ev, str
         if (p->cut || o->aside.n)
             continue; /* it cannot be run */
         if (!any) {
-            uap_begin(o, ev, "action", false);
+            step_begin(o, v, ev, "action");
             wd_array(o, "toolCalls");
             any = true;
         }
@@ -330,14 +341,14 @@ static int action(struct uap *u, struct voice *v, const struct wm_event *ev, str
 }
 
 /* What was thought before acting. */
-static void reasoning(struct uap *u, const struct wm_event *ev, struct wd_out *o)
+static void reasoning(struct uap *u, const struct voice *v, const struct wm_event *ev, struct wd_out *o)
 {
     if (!wb_str_eq(ev->entry->phase, UPP_STR("reason")))
         return;
     struct upp_str text = wm_message_text(&u->scratch, &ev->entry->message);
     if (wb_arena_check(&u->scratch, o->w.err) < 0)
         wj_writer_fail(&o->w, -UPP_ENOMEM);
-    uap_begin(o, ev, "reasoning", false);
+    step_begin(o, v, ev, "reasoning");
     wd_str(o, "text", text.p ? text : UPP_STR(""));
     uap_end(o);
     wb_arena_reset(&u->scratch);
@@ -364,7 +375,7 @@ static int message(struct uap *u, struct voice *v, const struct wm_event *ev, st
     wd_open_end(&v->open);
     v->calls.n = 0;
     wb_arena_reset(&v->ids);
-    reasoning(u, ev, o);
+    reasoning(u, v, ev, o);
     return action(u, v, ev, o, err);
 }
 
@@ -391,10 +402,10 @@ static void tool_ended(struct uap *u, struct voice *v, const struct wm_event *ev
     upp_end(o);
 }
 
-static void observation(struct uap *u, const struct wm_event *ev, struct wd_out *o)
+static void observation(struct uap *u, const struct voice *v, const struct wm_event *ev, struct wd_out *o)
 {
     const struct upp_message *m = &ev->entry->message;
-    uap_begin(o, ev, "observation", false);
+    step_begin(o, v, ev, "observation");
     wd_array(o, "results");
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
@@ -411,19 +422,23 @@ static void observation(struct uap *u, const struct wm_event *ev, struct wd_out 
     uap_end(o);
 }
 
-static void step_start(const struct wm_event *ev, struct wd_out *o)
+static void step_start(struct voice *v, const struct wm_event *ev, struct wd_out *o)
 {
-    uap_begin(o, ev, "step_start", false);
+    wb_buf_clear(&v->plan_step);
+    wb_buf_add(&v->plan_step, ev->name.p ? ev->name : UPP_STR(""));
+    if (v->plan_step.failed)
+        wj_writer_fail(&o->w, wb_buf_check(&v->plan_step, o->w.err));
+    step_begin(o, v, ev, "step_start");
     wd_u64(o, "stepNumber", ev->step);
     wd_uuid(o, "stepId", ev->id);
     uap_end(o);
 }
 
-static void step_end(struct uap *u, const struct wm_event *ev, struct wd_out *o)
+static void step_end(struct uap *u, const struct voice *v, const struct wm_event *ev, struct wd_out *o)
 {
     if (ev->entry)
-        observation(u, ev, o);
-    uap_begin(o, ev, "step_end", false);
+        observation(u, v, ev, o);
+    step_begin(o, v, ev, "step_end");
     wd_u64(o, "stepNumber", ev->step);
     wj_write_name(&o->w, UPP_STR("usage"));
     wm_usage_write(&o->w, &ev->usage);
@@ -523,13 +538,13 @@ static int rare_event(struct uap *u, struct voice *v, const struct wm_event *ev,
             tool_ended(u, v, ev, o);
         return 0;
     case WM_STEP_START:
-        step_start(ev, o);
+        step_start(v, ev, o);
         return 0;
     case WM_STEP_END:
-        step_end(u, ev, o);
+        step_end(u, v, ev, o);
         return 0;
     case WM_CHECKPOINT:
-        uap_begin(o, ev, "checkpoint", false);
+        step_begin(o, v, ev, "checkpoint");
         wd_uuid(o, "checkpointId", ev->id);
         uap_end(o);
         return 0;

@@ -1,4 +1,4 @@
-/* dialects/ui.h — inside of the ui dialect's stream: its state, and the chunks that are not about order. */
+/* dialects/ui.h — inside of the ui dialect's stream: its state, and who writes which chunks. */
 #ifndef WD_UI_H
 #define WD_UI_H
 
@@ -33,6 +33,50 @@ struct ui {
     struct wb_arena scratch;
     struct wb_buf   text; /* one value, for a moment */
 };
+
+/* States of a call. One with an outcome is forgotten. */
+enum ui_call { UI_CALL_NEW, UI_CALL_STREAMING, UI_CALL_READY, UI_CALL_BAD };
+
+/* ---- Stages (ui.c) ---------------------------------------------------------------------------------------------- */
+
+void ui_to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o);
+void ui_to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o);
+void ui_to_fresh_step(struct ui *u, const struct wm_event *ev, struct wd_out *o); /* one in which nothing is settled */
+void ui_leave_step(struct ui *u, struct wd_out *o, const char *why);
+
+void ui_simple(struct wd_out *o, struct upp_str chunk); /* all of a frame */
+
+/* The engine broke the contract of events: no stream can show this. */
+void ui_bug(struct wd_out *o, const struct wm_event *ev, const char *what, struct upp_str call);
+
+/* ---- What a model says (ui_say.c) ------------------------------------------------------------------------------- */
+
+int  ui_message_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
+int  ui_part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
+int  ui_delta(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
+int  ui_part_close(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
+void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o);
+void ui_attempt_void(struct ui *u, struct wd_out *o);
+
+/* Ends what is open of the message: blocks, and calls whose input was not finished. */
+void ui_end_blocks(struct ui *u, struct wd_out *o, const char *why);
+
+/* ---- Calls (ui_call.c) ------------------------------------------------------------------------------------------ */
+
+/* The call with this id, or a new one; NULL: the writer has failed. */
+struct wd_call *ui_call_add(struct ui *u, struct wd_out *o, struct upp_str id, struct upp_str name);
+
+/* Its input will come in pieces; all of it is there; it cannot be used. */
+void ui_call_streams(struct wd_call *c, struct wd_out *o);
+void ui_call_ready(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str arguments);
+void ui_call_bad(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str input, const char *why);
+
+/* Who was asked about it has said; what came of it. Nothing more can come: no call is left without an outcome. */
+void ui_call_answered(const struct ui *u, struct wd_out *o, struct wd_call *c, bool approved);
+void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o);
+void ui_calls_fail(struct ui *u, struct wd_out *o, const char *why);
+
+/* ---- Chunks that are not about order (ui_chunk.c) ---------------------------------------------------------------- */
 
 /* {"type":"TYPE" ; wd_frame_close("}") ends it. */
 void ui_chunk(struct wd_out *o, const char *type);

@@ -216,7 +216,7 @@ struct weft_fiber *weft__self(const char *caller)
 
 int weft__pending(const struct weft_fiber *f)
 {
-    if (WB_UNLIKELY(f->canceled) && !f->masked)
+    if (weft__canceled(f))
         return -UPP_ECANCELED;
     return WB_UNLIKELY(f->deadline <= f->loop->now) ? -UPP_ETIMEOUT : 0;
 }
@@ -306,8 +306,7 @@ void weft_fiber_cancel(struct weft_fiber *f)
 
 bool weft_fiber_canceled(void)
 {
-    const struct weft_fiber *f = weft__self("weft_fiber_canceled");
-    return f->canceled && !f->masked;
+    return weft__canceled(weft__self("weft_fiber_canceled"));
 }
 
 uint64_t weft_fiber_id(const struct weft_fiber *f)

@@ -85,6 +85,11 @@ void weft__fibers_done(struct weft_loop *l);
 /* The running fiber; aborts outside of one, naming the function that was called. */
 struct weft_fiber *weft__self(const char *caller);
 
+static inline bool weft__canceled(const struct weft_fiber *f)
+{
+    return WB_UNLIKELY(f->canceled) && !f->masked;
+}
+
 /* -UPP_ECANCELED, -UPP_ETIMEOUT, or 0: what a wait would have to return before it begins. */
 int weft__pending(const struct weft_fiber *f);
 

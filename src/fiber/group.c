@@ -12,6 +12,7 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/loop.h"
 #include "fiber/overflow.h"
 #include "fiber/thread.h"
@@ -131,8 +132,8 @@ int weft_group_open(const struct weft_group_opts *opts, struct weft_group **ret,
 {
     struct weft_group_opts o;
     struct weft_loop_opts  each;
-    weft__opts(&o, sizeof o, opts);
-    weft__opts(&each, sizeof each, o.loop);
+    wb_opts(&o, sizeof o, opts);
+    wb_opts(&each, sizeof each, o.loop);
     each.size      = sizeof each;
     long     cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t n     = o.loops ? o.loops : cores > 0 ? (uint32_t)cores : 1;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/worker.h"
 
 enum { MAX_FIBERS = 16384, MAX_INBOX = 16384, MAX_STACK = 64 << 20 };
@@ -282,7 +283,7 @@ int weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const
                     struct upp_err *err)
 {
     struct weft_loop_opts o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     if (o.stack_size > MAX_STACK)
         return upp_fail(err, UPP_EINVALID, "a stack of %zu bytes is over %d MiB", o.stack_size, MAX_STACK >> 20);
     *l = (struct weft_loop){

@@ -144,22 +144,6 @@ void weft__loop_send_all(struct weft_loop *l, struct wb_link *msgs);
 int  weft__loop_request(struct weft_loop *l, struct weft__msg *m, struct upp_err *err) UPP_MUST_CHECK;
 void weft__loop_request_taken(struct weft_loop *l); /* first in the take function of such a message */
 
-/* Options of a caller who may have been compiled against another version: what they do not know is zero, what we do
- * not know is ignored. NULL is all zero. */
-static inline void weft__opts(void *ret, size_t size, const void *opts)
-{
-    uint32_t given = 0;
-    if (opts)
-        memcpy(&given, opts, sizeof given); /* every options struct begins with its size */
-    if (given >= size) {
-        memcpy(ret, opts, size);
-        return;
-    }
-    memset(ret, 0, size);
-    if (given)
-        memcpy(ret, opts, given);
-}
-
 /* Tests: called at every suspension, in the fiber that is about to suspend and already WAITING. */
 void weft__loop_on_suspend(struct weft_loop *l, void (*fn)(void *arg, struct weft_fiber *f), void *arg);
 

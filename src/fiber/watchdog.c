@@ -9,6 +9,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "fiber/loop.h"
 #include "fiber/thread.h"
 
@@ -79,7 +80,7 @@ int weft_watchdog_start(struct weft_loop *const *loops, size_t n, const struct w
                         struct weft_watchdog **ret, struct upp_err *err)
 {
     struct weft_watchdog_opts o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     struct weft_watchdog *w = wb_calloc(1, sizeof *w + n * sizeof w->loops[0]);
     pthread_condattr_t    attr;
     if (!w)

@@ -2,12 +2,13 @@
  *
  * Not libuv's pool: that one is shared by everybody in the process, has a fixed size, and a stuck job there stops
  * name lookups of others. Here threads start on demand up to a cap, the queue is bounded, and closing does not hang
- * on a job that never returns.
+ * on a job that never returns. Long jobs have a queue of their own and never all threads.
  *
  * Invariants (under the lock)
- *  1. A QUEUED job is in the queue; a RUNNING or GIVEN_UP one belongs to a thread; a SENT one is on its way home.
+ *  1. A QUEUED job is in its queue; a RUNNING or GIVEN_UP one belongs to a thread; a SENT one is on its way home.
  *  2. Who is in the stack of idle ones waits for its own condition; who is taken off it is signalled.
- *  3. The pool is freed by close, or, when close gave up waiting, by the last thread.
+ *  3. While a job waits that may begin, no thread is idle and none is left to be started.
+ *  4. The pool is freed by close, or, when close gave up waiting, by the last thread.
  */
 #include "fiber/worker.h"
 
@@ -16,6 +17,7 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/thread.h"
 
 enum { MAX_THREADS = 16, MAX_JOBS = 1024, CLOSE_MS = 10000 };
@@ -28,13 +30,20 @@ struct worker {
     bool                 idle, ended;
 };
 
+struct queue {
+    struct wb_link jobs;
+    size_t         n;
+};
+
 struct weft_workers {
     pthread_mutex_t lock;
     pthread_cond_t  ended; /* a thread has ended */
-    struct wb_link  queue;
-    size_t          n_queued, max_jobs;
+    struct queue    queue, longs;
+    size_t          max_jobs; /* of each */
+    uint64_t        jobs;     /* so many there were */
     size_t          n_threads, max_threads, n_ended;
-    struct worker  *idle; /* who worked last is the first to work again: its memory is in the cache */
+    size_t          n_long, max_long; /* threads that do long jobs */
+    struct worker  *idle;             /* who worked last is the first to work again: its memory is in the cache */
     uint32_t        close_ms;
     bool            closing, left; /* left: nobody waits any more, the last thread frees */
     struct worker   workers[];
@@ -79,7 +88,8 @@ static void take_job(struct weft__msg *m)
         weft__job_drop(j); /* given up after it was sent */
 }
 
-WEFT_SUSPENDS int weft_work(weft_fn *fn, void *arg, void (*drop)(void *arg), int *ret, struct upp_err *err)
+static WEFT_SUSPENDS int work(bool is_long, weft_fn *fn, void *arg, void (*drop)(void *arg), int *ret,
+                              struct upp_err *err)
 {
     static const char  what[] = "a worker";
     struct weft_fiber *f      = weft__self("weft_work");
@@ -96,8 +106,9 @@ WEFT_SUSPENDS int weft_work(weft_fn *fn, void *arg, void (*drop)(void *arg), int
             drop(arg);
         return upp_fail(err, UPP_ENOMEM, "no memory for a job");
     }
-    *j = (struct weft__job){.msg.take = take_job, .loop = l, .fiber = f, .fn = fn, .arg = arg, .drop = drop};
-    r  = l->ops->job_submit(l, j, err);
+    *j         = (struct weft__job){.msg.take = take_job, .loop = l, .fiber = f, .fn = fn, .arg = arg, .drop = drop};
+    j->is_long = is_long;
+    r          = l->ops->job_submit(l, j, err);
     if (r < 0) {
         weft__job_drop(j);
         return r;
@@ -130,6 +141,16 @@ WEFT_SUSPENDS int weft_work(weft_fn *fn, void *arg, void (*drop)(void *arg), int
     return 0;
 }
 
+WEFT_SUSPENDS int weft_work(weft_fn *fn, void *arg, void (*drop)(void *arg), int *ret, struct upp_err *err)
+{
+    return work(false, fn, arg, drop, ret, err);
+}
+
+WEFT_SUSPENDS int weft__work_long(weft_fn *fn, void *arg, void (*drop)(void *arg), int *ret, struct upp_err *err)
+{
+    return work(true, fn, arg, drop, ret, err);
+}
+
 int weft__work_alone(struct weft_loop *l, weft_fn *fn, void *arg, void (*drop)(void *arg), struct upp_err *err)
 {
     struct weft__job *j = wb_alloc(sizeof *j);
@@ -153,13 +174,56 @@ static void free_pool(struct weft_workers *w)
     wb_free(w);
 }
 
+static struct queue *queue_of(struct weft_workers *w, const struct weft__job *j)
+{
+    return j->is_long ? &w->longs : &w->queue;
+}
+
+static struct weft__job *first_of(const struct queue *q)
+{
+    return wb_list_empty(&q->jobs) ? NULL : wb_item(q->jobs.next, struct weft__job, link);
+}
+
+/* The one that waits longest of those that may begin; with the lock held. NULL: none. */
+static struct weft__job *next_job(struct weft_workers *w)
+{
+    struct weft__job *j = first_of(&w->queue), *l = w->n_long < w->max_long ? first_of(&w->longs) : NULL;
+    if (!j || (l && l->place < j->place))
+        j = l;
+    if (j) {
+        wb_unlink(&j->link);
+        queue_of(w, j)->n--;
+    }
+    return j;
+}
+
+static int            start_thread(struct weft_workers *w);
+static struct worker *take_idle(struct weft_workers *w);
+
+/* A long one had to wait, and may begin now: whoever is about to work on something else sees to it. With the lock
+ * held. */
+static void wake_for_long(struct weft_workers *w)
+{
+    if (!w->longs.n || w->n_long >= w->max_long)
+        return;
+    struct worker *idle = take_idle(w);
+    if (idle)
+        (void)pthread_cond_signal(&idle->work);
+    else if (w->n_threads < w->max_threads && !w->closing)
+        (void)start_thread(w); /* or the next one that is done */
+}
+
 /* Runs one job, with the lock held before and after. */
 static void run_one(struct weft_workers *w, struct weft__job *j)
 {
-    j->state = j->fiber ? WEFT__JOB_RUNNING : WEFT__JOB_GIVEN_UP;
+    bool is_long = j->is_long;
+    j->state     = j->fiber ? WEFT__JOB_RUNNING : WEFT__JOB_GIVEN_UP;
+    w->n_long += is_long;
+    wake_for_long(w);
     unlock(w);
     weft__job_run(j);
     lock(w);
+    w->n_long -= is_long;
     bool given_up = j->state == WEFT__JOB_GIVEN_UP;
     if (!given_up)
         j->state = WEFT__JOB_SENT;
@@ -177,11 +241,10 @@ static void *thread(void *arg)
     struct weft_workers *w  = me->pool;
     lock(w);
     for (;;) {
-        struct wb_link *link = wb_list_pop(&w->queue);
-        if (link) {
-            w->n_queued--;
-            run_one(w, wb_item(link, struct weft__job, link));
-        } else if (w->closing)
+        struct weft__job *j = next_job(w);
+        if (j)
+            run_one(w, j);
+        else if (w->closing)
             break;
         else {
             me->next_idle = w->idle;
@@ -231,16 +294,20 @@ static struct worker *take_idle(struct weft_workers *w)
 int weft_workers_open(const struct weft_workers_opts *opts, struct weft_workers **ret, struct upp_err *err)
 {
     struct weft_workers_opts o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     size_t               threads = o.max_threads ? o.max_threads : MAX_THREADS;
     struct weft_workers *w       = wb_calloc(1, sizeof *w + threads * sizeof w->workers[0]);
     pthread_condattr_t   attr;
     if (!w)
         return upp_fail(err, UPP_ENOMEM, "no memory for %zu workers", threads);
     w->max_threads = threads;
-    w->max_jobs    = o.max_jobs ? o.max_jobs : MAX_JOBS;
-    w->close_ms    = o.close_ms ? o.close_ms : CLOSE_MS;
-    wb_list_init(&w->queue);
+    w->max_long    = threads - WB_MIN(threads - 1, WB_MAX(threads / 4, (size_t)1));
+    if (o.max_long)
+        w->max_long = WB_MIN(o.max_long, threads);
+    w->max_jobs = o.max_jobs ? o.max_jobs : MAX_JOBS;
+    w->close_ms = o.close_ms ? o.close_ms : CLOSE_MS;
+    wb_list_init(&w->queue.jobs);
+    wb_list_init(&w->longs.jobs);
     if (pthread_mutex_init(&w->lock, NULL) || pthread_condattr_init(&attr) ||
         pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) || pthread_cond_init(&w->ended, &attr)) {
         wb_free(w); /* none of these allocates on the systems we know */
@@ -307,15 +374,18 @@ int weft__workers_submit(struct weft_loop *l, struct weft__job *j, struct upp_er
     struct worker       *to = NULL;
     int                  r  = 0;
     lock(w);
-    if (w->n_queued >= w->max_jobs)
-        r = upp_fail(err, UPP_ELIMIT, "%zu jobs wait for a worker, the limit", w->n_queued);
-    else if (!w->idle && w->n_threads < w->max_threads && start_thread(w) < 0 && w->n_threads == 0)
+    struct queue *q     = queue_of(w, j);
+    bool          waits = j->is_long && w->n_long + w->longs.n >= w->max_long; /* for another long one to end */
+    if (q->n >= w->max_jobs)
+        r = upp_fail(err, UPP_ELIMIT, "%zu jobs wait for a worker, the limit", q->n);
+    else if (!waits && !w->idle && w->n_threads < w->max_threads && start_thread(w) < 0 && w->n_threads == 0)
         r = upp_fail(err, UPP_ELIMIT, "no thread can be started");
     else {
         j->state = WEFT__JOB_QUEUED;
-        wb_list_push(&w->queue, &j->link);
-        w->n_queued++;
-        to = take_idle(w);
+        j->place = w->jobs++;
+        wb_list_push(&q->jobs, &j->link);
+        q->n++;
+        to = waits ? NULL : take_idle(w);
     }
     unlock(w);
     if (to) /* after the lock, which is the first thing that it takes; the pool outlives its loops */
@@ -330,7 +400,7 @@ enum weft__job_state weft__workers_withdraw(struct weft_loop *l, struct weft__jo
     enum weft__job_state state = j->state;
     if (state == WEFT__JOB_QUEUED) {
         wb_unlink(&j->link);
-        w->n_queued--;
+        queue_of(w, j)->n--;
     } else if (state == WEFT__JOB_RUNNING)
         j->state = WEFT__JOB_GIVEN_UP;
     unlock(w);

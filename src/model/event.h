@@ -99,7 +99,7 @@ struct wm_event {
     int64_t                 time_ms; /* records only; else 0 */
     const struct wm_source *from;
     struct wb_uuid   id; /* MESSAGE_OPEN, MESSAGE, SYSTEM: of the entry; CHECKPOINT: its own; STEP_*: of the step */
-    struct upp_str   call, name;
+    struct upp_str   call, name;    /* STEP_START: name = the step of a plan that it is; no text: none */
     struct upp_str   text;          /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
     uint64_t         ms;            /* TOOL_ENDED: how long it took */
     struct upp_usage usage;         /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the
@@ -113,6 +113,14 @@ struct wm_event {
     struct wb_uuid child;          /* TOOL_STARTED of an agent tool: the child run ... */
     uint64_t       child_node;     /* ... and the node it holds; 0: none */
 };
+
+/* The step of a plan whose first message has this phase; no text: none. */
+static inline struct upp_str wm_plan_step(struct upp_str phase)
+{
+    static const struct upp_str step = UPP_STR_INIT("step:");
+    bool                        is   = phase.n > step.n && wb_str_starts(phase, step);
+    return is ? wb_str_sub(phase, step.n, SIZE_MAX) : wb_str(NULL, 0);
+}
 
 /* Work that a run does beside other work begins and ends as a call without a name, of no message: `child` is the run
  * that does it. It is no tool, and dialects do not show it. */

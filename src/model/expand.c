@@ -26,6 +26,15 @@ static const struct wm_entry *tool_entry(const struct wm_row *row)
     return NULL;
 }
 
+/* A tape without a message says that a step began in which nothing was said: its prompt tells which. */
+static const struct wm_entry *prompt_entry(const struct wm_row *row)
+{
+    for (size_t i = 0; row && i < row->n_entries; i++)
+        if (row->entries[i].phase.n)
+            return &row->entries[i];
+    return NULL;
+}
+
 static const struct wm_entry *subject(const struct wm_expand *x)
 {
     return !x->row ? x->open : x->entry < x->row->n_entries ? &x->row->entries[x->entry] : NULL;
@@ -45,10 +54,8 @@ static int does_not_fit(struct upp_err *err, uint32_t part, const char *why)
 }
 
 /* Room for the offsets of all parts that there are now. */
-static int grow(struct wm_expand *x, size_t n, struct upp_err *err)
+static __attribute__((noinline)) int grow(struct wm_expand *x, size_t n, struct upp_err *err)
 {
-    if (n <= x->n_offset)
-        return 0;
     size_t  more = WB_MAX(WB_MAX(n, 2 * x->n_offset), (size_t)FIRST_OFFSETS);
     size_t *p    = wb_new_n(x->memory, size_t, more);
     if (!p)
@@ -66,7 +73,7 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     if (ev->part >= e->message.n_parts)
         return does_not_fit(err, ev->part, "is not in it");
     const struct upp_part *p = &e->message.parts[ev->part];
-    int                    r = grow(x, e->message.n_parts, err);
+    int                    r = e->message.n_parts > x->n_offset ? grow(x, e->message.n_parts, err) : 0;
     if (r < 0)
         return r;
     size_t *at    = &x->offset[ev->part];
@@ -97,6 +104,18 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     return 1;
 }
 
+/* A row that ends a step is written when it has ended. */
+static int silent_step(struct wm_expand *x, struct wm_event *ev)
+{
+    const struct wm_entry *prompt = prompt_entry(x->row);
+    ev->kind                      = WM_STEP_START;
+    ev->step                      = x->row->step;
+    x->step_id = ev->id = id_of(x, WM_NOUN_STEP, 0, x->row->n_entries ? x->row->entries[0].attempt : 0);
+    if (prompt)
+        ev->name = wm_plan_step(prompt->phase);
+    return 1;
+}
+
 /* The next event of the tape: 1, or 0 at its end. */
 static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *err)
 {
@@ -107,12 +126,15 @@ static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *e
     if (r <= 0)
         return r;
     const struct wm_entry *e = subject(x);
+    if (!e && mark == WM_MARK_STEP)
+        return silent_step(x, ev);
     if (!e)
         return upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
     size_t index = x->row ? x->entry : 0;
     ev->step     = x->row ? e->step : x->step;
     if (mark == WM_MARK_STEP) {
         ev->kind   = WM_STEP_START;
+        ev->name   = wm_plan_step(e->phase);
         x->step_id = ev->id = id_of(x, WM_NOUN_STEP, index, e->attempt);
         return 1;
     }
@@ -208,8 +230,12 @@ int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
     int      r    = wm_tape_count(row->tape, &n, &deltas, err);
     if (r < 0)
         return r;
-    if (n && said == row->n_entries)
-        return upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
+    if (said == row->n_entries) { /* a step began, and no more than that */
+        if (n > 1 || (n && row->tape.p[0] != WM_MARK_STEP))
+            return upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
+        *ret = n + row->n_records;
+        return 0;
+    }
     for (size_t i = 0; n && i < row->entries[said].message.n_parts; i++)
         text += row->entries[said].message.parts[i].text.n;
     if (deltas > text)

@@ -82,7 +82,8 @@ struct wm_expand {
 /* 1: *ev is set. 0: no more (for an open message: now). Texts in it are borrowed from the row or the open message and
  * stay good until it grows. The tape is about the row's first entry that is a message of the assistant; the entry of a
  * STEP_END is the row's message of the tool role, as it is: the caller has joined its results. -UPP_ESTORE: the tape
- * does not fit the message (a part that it has not, opened twice or not open; a delta beyond its text). Where
+ * does not fit the message (a part that it has not, opened twice or not open; a delta beyond its text). A tape whose one
+ * mark is STEP needs no message: nothing was said in the step that the row ends. Where
  * row->event is 0 the events of a row are numbered from x->number, which is then to be set. */
 int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
 

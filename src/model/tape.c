@@ -62,18 +62,13 @@ void wm_tape_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part)
     t->events++;
 }
 
-void wm_tape_delta(struct wm_tape *t, uint32_t part, uint64_t bytes)
+void wm_tape_other(struct wm_tape *t, uint32_t part, uint64_t bytes)
 {
-    if (WB_LIKELY(t->times && part == t->part && bytes == t->bytes)) {
-        t->times++;
-        t->events++;
-    } else if (bytes) {
-        close_run(t);
-        t->part  = part;
-        t->bytes = bytes;
-        t->times = 1;
-        t->events++;
-    }
+    close_run(t);
+    t->part  = part;
+    t->bytes = bytes;
+    t->times = 1;
+    t->events++;
 }
 
 struct upp_str wm_tape_end(struct wm_tape *t)
@@ -176,19 +171,11 @@ int wm_tape_next(struct upp_str tape, struct wm_tape_at *at, enum wm_mark *mark,
     return next(tape, at, mark, part, bytes, err);
 }
 
-int wm_tape_follow(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
+int wm_tape_behind(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                    struct upp_err *err)
 {
-    if (t->out.failed)
-        return wb_buf_check(&t->out, err);
-    int r = next(wb_buf_str(&t->out), at, mark, part, bytes, err);
-    if (r != 0 || at->taken >= t->times)
-        return r;
-    at->taken++;
-    *mark  = WM_MARK_DELTA;
-    *part  = t->part;
-    *bytes = t->bytes;
-    return 1;
+    int r = wb_buf_check(&t->out, err);
+    return r < 0 ? r : next(wb_buf_str(&t->out), at, mark, part, bytes, err);
 }
 
 int wm_tape_count(struct upp_str tape, uint64_t *events, uint64_t *text, struct upp_err *err)

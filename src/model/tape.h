@@ -38,7 +38,7 @@ WB_EXPORT_BEGIN
 void wm_tape_init(struct wm_tape *t, size_t max);
 void wm_tape_done(struct wm_tape *t);
 void wm_tape_mark(struct wm_tape *t, enum wm_mark mark, uint32_t part);
-void wm_tape_delta(struct wm_tape *t, uint32_t part, uint64_t bytes); /* of no bytes: no delta, no event */
+void wm_tape_other(struct wm_tape *t, uint32_t part, uint64_t bytes); /* wm_tape_delta, of one unlike those before */
 
 /* Closes the open run: from here on the bytes are whole. */
 struct upp_str wm_tape_end(struct wm_tape *t);
@@ -47,8 +47,8 @@ struct upp_str wm_tape_end(struct wm_tape *t);
 int wm_tape_next(struct upp_str tape, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same of one that is being written. A cursor that has come to its end goes on when more was written. */
-int wm_tape_follow(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
+/* wm_tape_follow, of a cursor that is behind the open run. 0: it is not any more. */
+int wm_tape_behind(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark, uint32_t *part, uint64_t *bytes,
                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* How many marks a stored tape has, deltas counted one by one, and how many bytes of text they are about. Takes as long
@@ -56,5 +56,33 @@ int wm_tape_follow(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark 
 int wm_tape_count(struct upp_str tape, uint64_t *events, uint64_t *text, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END
+
+/* Of no bytes: no delta, no event. */
+static inline void wm_tape_delta(struct wm_tape *t, uint32_t part, uint64_t bytes)
+{
+    if (WB_LIKELY(t->times && part == t->part && bytes == t->bytes)) {
+        t->times++;
+        t->events++;
+    } else if (bytes)
+        wm_tape_other(t, part, bytes);
+}
+
+/* Next mark of a tape that is being written. A cursor that has come to its end goes on when more was written. */
+UPP_MUST_CHECK static inline int wm_tape_follow(const struct wm_tape *t, struct wm_tape_at *at, enum wm_mark *mark,
+                                                uint32_t *part, uint64_t *bytes, struct upp_err *err)
+{
+    if (WB_UNLIKELY(at->left || at->at != t->out.n || t->out.failed)) {
+        int r = wm_tape_behind(t, at, mark, part, bytes, err);
+        if (r != 0)
+            return r;
+    }
+    if (at->taken >= t->times)
+        return 0;
+    at->taken++;
+    *mark  = WM_MARK_DELTA;
+    *part  = t->part;
+    *bytes = t->bytes;
+    return 1;
+}
 
 #endif

@@ -8,7 +8,61 @@
 #include "base/log.h"
 #include "run/internal.h"
 
-enum { SOON_MS = 1000, LATER_MS = 60000 };
+enum {
+    SOON_MS  = 1000,
+    LATER_MS = 60000,
+    TRIES    = 10,  /* of a run that works and cannot be ended: five minutes, and as many answers of its model */
+    TROUBLED = 4096 /* runs in trouble whose times are known */
+};
+
+/* ---- Trouble ---------------------------------------------------------------------------------------------------- */
+
+static struct wr_trouble *find_trouble(const struct wr_engine *e, struct wb_uuid run)
+{
+    for (size_t i = 0; i < e->troubled.n; i++)
+        if (wb_uuid_eq(e->troubled.p[i].run, run))
+            return &e->troubled.p[i];
+    return NULL;
+}
+
+int wr_troubled(const struct wr_engine *e, struct wb_uuid run)
+{
+    const struct wr_trouble *t = find_trouble(e, run);
+    return t ? t->failed : 0;
+}
+
+void wr_trouble_over(struct wr_engine *e, struct wb_uuid run)
+{
+    struct wr_trouble *t = find_trouble(e, run);
+    if (t)
+        *t = e->troubled.p[--e->troubled.n];
+}
+
+void wr_trouble(struct wr_tree *tree, bool worked)
+{
+    struct wr_engine  *e = tree->engine;
+    struct wr_trouble *t = find_trouble(e, tree->root), new = {.run = tree->root};
+    if (!e->store || e->closing)
+        return;
+    if (!t && wb_vec_push(&e->troubled, new, TROUBLED))
+        t = &e->troubled.p[e->troubled.n - 1];
+    if (!t) { /* no room for one more: as those that find no room to work */
+        wr_look_soon(e);
+        return;
+    }
+    t->failed  = tree->failed;
+    t->wait_ms = t->wait_ms ? WB_MIN(2 * t->wait_ms, (int64_t)LATER_MS) : SOON_MS;
+    t->tries += worked;
+    t->at_ms = t->tries < TRIES ? wb_wall_ms() + t->wait_ms : INT64_MAX;
+    if (t->at_ms == INT64_MAX) {
+        char id[WB_UUID_TEXT + 1];
+        wb_log(WB_ERROR, "a run cannot be ended, and is left for the next start",
+               WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("tries", t->tries));
+    } else
+        wr_look_at(e, t->at_ms);
+}
+
+/* ---- Looking ---------------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int expire(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
                                 struct upp_err *err)
@@ -32,9 +86,12 @@ static WEFT_SUSPENDS int64_t look_at(struct wr_engine *e, const struct wl_owner 
         return INT64_MAX; /* its parent does */
     if (row->status == WM_QUEUED)
         r = wr_start_next(e, o, row->thread, &err);
-    else if (row->status != WM_WAITING)
+    else if (row->status != WM_WAITING) {
+        const struct wr_trouble *t = find_trouble(e, row->id);
+        if (t && t->at_ms > now)
+            return t->at_ms;
         r = wr_take_up(e, o, row, &err);
-    else if (row->cancel) /* its end had begun */
+    } else if (row->cancel) /* its end had begun */
         r = wr_cancel(e, o, row->id, &err);
     else if (row->expires_ms && row->expires_ms > now)
         return row->expires_ms;

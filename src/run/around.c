@@ -101,11 +101,11 @@ int wr_before(struct wr_run *run, struct upp_err *err)
 }
 
 /* Tells records that have not been told yet: each is complete when the step closes or the row is taken. */
-void wr_observe(struct wr_run *run)
+void wr_observe_records(struct wr_run *run)
 {
-    const struct wr_around *m = run->def ? run->def->around : NULL;
+    const struct wr_around *m = run->def->around;
     struct wr_draft        *d = &run->draft;
-    if (!m || !m->observe)
+    if (!m->observe)
         return;
     for (; d->observed < d->records.n; d->observed++) {
         const struct wm_event *ev = &d->records.p[d->observed];

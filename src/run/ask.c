@@ -23,18 +23,12 @@ struct asking {
     struct upp_str              phase;
     struct wr_open             *open;
     struct upp_request          request;
-    struct upp_tool_spec       *tools;
     struct upp_step_event       end;   /* usage, stop, metadata, data */
+    bool                        aired; /* it is heard of while it is said */
     bool                        said;  /* something was said in this attempt */
     unsigned                    since; /* deltas since readers had a turn */
     size_t                      bytes;
 };
-
-/* A child's message is delivered when it is whole, and one that middleware wants to see before others do. */
-static bool aired(const struct asking *a)
-{
-    return !a->run->row.depth && !wr_screened(a->run);
-}
 
 /* The message goes on the air with the first thing that is said: a call that fails before that leaves no trace. */
 static void go_on_air(struct asking *a)
@@ -43,16 +37,10 @@ static void go_on_air(struct asking *a)
     if (a->said)
         return;
     a->said = true;
-    if (!aired(a))
+    if (!a->aired)
         return;
     a->open->number = t->next;
     t->open         = a->open;
-}
-
-static void on_air(struct asking *a)
-{
-    if (aired(a))
-        wr_readers_wake(a->run->tree);
 }
 
 static int open_message(struct asking *a, struct upp_err *err)
@@ -157,6 +145,7 @@ static int take(struct asking *a, struct upp_step_event *ev, struct upp_err *err
 static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
 {
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+    const struct weft_fiber                      *self = weft_fiber_self();
     struct upp_step_event                         ev;
     int r = upp_step_open(a->run->model, &a->request, &a->run->engine->wait, &step, err);
     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
@@ -164,13 +153,14 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
         if (r < 0)
             break;
         if (!wb_list_empty(&a->run->tree->readers)) {
-            on_air(a);
+            if (a->aired)
+                wr_readers_wake(a->run->tree);
             if (a->since >= WR_YIELD_PARTS || a->bytes >= WR_YIELD_BYTES) {
                 a->since = 0;
                 a->bytes = 0;
                 r        = weft_yield(err);
             }
-        } else if (weft_fiber_canceled())
+        } else if (weft__canceled(self))
             r = upp_fail(err, UPP_ECANCELED, "cancelled");
     }
     return r;
@@ -197,7 +187,7 @@ static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
     run->attempt = tried;
     run->voids++;
     run->engine->counts.voids++;
-    if (!aired(a)) /* nobody has seen it */
+    if (!a->aired) /* nobody has seen it */
         return 0;
     struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
     if (!ev)
@@ -411,10 +401,12 @@ static int make_request(struct asking *a, struct upp_err *err)
     struct wr_run             *run   = a->run;
     const struct wr_agent_def *agent = run->def;
     size_t                     n     = a->opts && a->opts->no_tools ? 0 : agent->n_tools;
-    a->request =
-        (struct upp_request){.system = agent->system, .params = run->params, .on_loss = tell_loss, .on_loss_arg = a};
-    a->request.structure        = structure_of(a);
-    struct upp_tool_spec *specs = wb_arena_alloc(&run->memory, n * sizeof *specs, _Alignof(struct upp_tool_spec));
+    a->request.system                = agent->system;
+    a->request.params                = run->params;
+    a->request.on_loss               = tell_loss;
+    a->request.on_loss_arg           = a;
+    a->request.structure             = structure_of(a);
+    struct upp_tool_spec *specs      = wb_arena_alloc(&run->memory, n * sizeof *specs, _Alignof(struct upp_tool_spec));
     if (!specs)
         return wb_arena_check(&run->memory, err);
     size_t offered = 0;
@@ -466,8 +458,9 @@ static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
 static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
-    if (run->step_dirty)
+    if (run->step_dirty || run->step_told)
         return 0;
+    run->step_told = true;
     wr_observe_step(run);
     if (!h || !h->on_step_start)
         return 0;
@@ -479,6 +472,8 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
 {
     struct wr_run *run = a->run;
     int            r   = wr_budget(run, true, err);
+    /* A child's message is delivered when it is whole, and one that middleware wants to see before others do. */
+    a->aired = !run->row.depth && !wr_screened(run);
     if (r > 0)
         return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->over);
     if (r >= 0)

@@ -28,12 +28,15 @@ static int define(struct wr_run *child, const struct wr_branch *b, struct upp_er
     def->strategy = b->strategy;
     def->hooks    = b->hooks;
     if (def->around) {
-        *around        = *def->around;
-        around->before = NULL;
-        around->after  = NULL;
-        around->failed = NULL;
-        def->around    = around;
+        *around         = *def->around;
+        around->before  = NULL;
+        around->after   = NULL;
+        around->failed  = NULL;
+        around->observe = NULL; /* it is told of a step when that is adopted */
+        def->around     = around;
     }
+    child->branch    = true;
+    child->handoffs  = parent->handoffs;
     child->def       = def;
     child->model     = parent->model;
     child->params    = parent->params;
@@ -195,27 +198,73 @@ static WEFT_SUSPENDS int is_stored(struct wr_run *run, struct wb_uuid id, struct
     return r < 0 && r != -UPP_ENOTFOUND ? r : r >= 0;
 }
 
-/* Once each: one that was announced is in the journal of the step, and one that was adopted after others is stored. */
+/* One that was announced is in the journal of the step, and one that is adopted after others is stored. */
+static WEFT_SUSPENDS int is_known(struct wr_run *run, const struct wr_branch *b, struct upp_err *err)
+{
+    struct upp_str id = call_of(run, b);
+    if (!id.p)
+        return wb_arena_check(&run->memory, err);
+    return wr_call_find(run, id) ? 1 : is_stored(run, b->id, err);
+}
+
+int wr_branch_known(struct weft_run *pub, const struct wr_branch *b, struct upp_err *err)
+{
+    return is_known(wr_of(pub), b, err);
+}
+
+struct wr_call *wr_branch_call(struct wr_run *run, struct wb_uuid id, struct upp_err *err)
+{
+    struct upp_str  call = call_of(run, &(struct wr_branch){.id = id});
+    struct wr_call *c    = call.p ? wr_call_add(run, call, err) : NULL;
+    if (!call.p)
+        upp_fail(err, UPP_ENOMEM, "no memory for a branch");
+    if (!c)
+        return NULL;
+    c->child      = id;
+    c->child_node = wm_key(id);
+    c->state      = WR_CALL_STARTED;
+    c->branch     = true;
+    return c;
+}
+
+/* Once each; the journal of every step has those that are to be adopted. */
 static WEFT_SUSPENDS int announce(struct wr_run *run, const struct wr_branch *b, size_t n, struct upp_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        struct upp_str id = call_of(run, &b[i]);
-        int r = !id.p ? wb_arena_check(&run->memory, err) : wr_call_find(run, id) ? 1 : is_stored(run, b[i].id, err);
-        if (r < 0)
-            return r;
-        if (r)
+        int             known = is_known(run, &b[i], err);
+        struct wr_call *c     = known < 0 ? NULL : wr_branch_call(run, b[i].id, err);
+        if (!c)
+            return known < 0 ? known : -UPP_ENOMEM;
+        if (known)
             continue;
-        struct wr_call  *c  = wr_call_add(run, id, err);
-        struct wm_event *ev = c ? wr_draft_record(run, WM_TOOL_STARTED, err) : NULL;
+        struct wm_event *ev = wr_draft_record(run, WM_TOOL_STARTED, err);
         if (!ev)
             return -UPP_ENOMEM;
-        c->child = ev->child = b[i].id;
-        c->child_node = ev->child_node = wm_key(b[i].id);
-        c->state                       = WR_CALL_STARTED;
-        ev->call                       = id;
-        run->draft.state               = true;
+        ev->child        = c->child;
+        ev->child_node   = c->child_node;
+        ev->call         = c->id;
+        run->draft.state = true;
     }
     return wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
+}
+
+/* What a branch used is counted when it is adopted, or when its run ends before that. */
+static int note_usage(struct wr_run *run, struct wr_branch *b, struct upp_err *err)
+{
+    struct wr_call  *c   = wr_call_find(run, call_of(run, b));
+    struct upp_usage sum = {0};
+    if (!c)
+        return wb_arena_check(&run->memory, err);
+    size_t            n    = b->run->cycles.n;
+    struct upp_usage *list = wb_new_n(&run->memory, struct upp_usage, n + 1);
+    if (!list)
+        return wb_arena_check(&run->memory, err);
+    for (size_t i = 0; i < n; i++)
+        wr_usage_add(&sum, &b->run->cycles.p[i]);
+    list[0]     = sum;
+    c->cycles   = list;
+    c->n_cycles = n;
+    return 0;
 }
 
 /* What all of them came to. */
@@ -239,25 +288,10 @@ static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n,
     }
     if (waits)
         return wr_wait_for(run, err);
-    for (size_t i = 0; i < n; i++) {
-        struct wr_call  *c  = wr_call_find(run, call_of(run, &b[i]));
-        struct wm_event *ev = NULL;
-        if (!c || c->state == WR_CALL_ENDED)
-            continue;
-        (void)wr_now(run);
-        int r = wr_child_spent(run, c, b[i].run, err);
-        ev    = r >= 0 ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
-        if (!ev)
-            return -UPP_ENOMEM;
-        ev->call    = c->id;
-        ev->text    = UPP_STR("null");
-        ev->outcome = b[i].result < 0 ? WM_ERROR : WM_DONE;
-        c->state    = WR_CALL_ENDED;
-        r           = wr_spent(run, c, ev, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        r = note_usage(run, &b[i], err);
+    return r;
 }
 
 int wr_branches_run(struct weft_run *pub, struct wr_branch *b, size_t n, struct upp_err *err)
@@ -297,26 +331,83 @@ static bool was_said(const struct wr_run *run, const char *phase)
     return false;
 }
 
+/* A branch that becomes a step of its run. */
+struct adopting {
+    struct wr_run    *run;
+    struct wr_branch *branch;
+    struct wr_call   *call;  /* that it is in the journal; its usage is what is not adopted yet, ... */
+    struct upp_usage *left;  /* ... all in its first cycle */
+    size_t            cycle; /* messages of the model so far */
+};
+
 static const char *phase_of(struct wr_run *run, const char *name, size_t cycle)
 {
     return cycle == 1 ? name : wb_arena_printf(&run->memory, "%s/%zu", name, cycle).p;
 }
 
-static WEFT_SUSPENDS int adopt_said(struct wr_run *run, const struct wr_branch *b, const struct upp_message *m,
-                                    size_t cycle, struct upp_err *err)
+/* ---- Whose it is: what messages and calls bring with them is not counted with the branch itself. */
+
+static void take(uint64_t *from, uint64_t n)
 {
-    const struct wr_run *child = b->run;
-    struct upp_str       data  = {0};
-    const char          *phase = phase_of(run, b->name, cycle);
+    *from -= WB_MIN(*from, n);
+}
+
+static void take_usage(struct upp_usage *from, const struct upp_usage *u)
+{
+    take(&from->input, u->input);
+    take(&from->output, u->output);
+    take(&from->cache_read, u->cache_read);
+    take(&from->cache_write, u->cache_write);
+}
+
+static void take_off(struct adopting *a, const struct upp_usage *u, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        take_usage(a->left, &u[i]);
+    a->call->n_cycles -= WB_MIN(a->call->n_cycles, n);
+}
+
+void wr_branch_left(const struct wr_run *run, struct wr_call *c)
+{
+    if (!c->cycles || !run->step_dirty)
+        return;
+    for (size_t i = 1; i < c->n_cycles; i++) {
+        wr_usage_add(&c->cycles[0], &c->cycles[i]);
+        c->cycles[i] = (struct upp_usage){0};
+    }
+    take_usage(&c->cycles[0], &run->step_usage);
+    c->n_cycles -= WB_MIN(c->n_cycles - 1, run->said.n + run->step_below);
+}
+
+/* It was adopted before the run was taken up: its state has it, and so has the branch that was taken up too. */
+static void had_before(struct adopting *a, const struct upp_usage *u, size_t n)
+{
+    take_off(a, u, n);
+    for (size_t i = 0; i < n; i++)
+        wr_used_up(a->run, &u[i]);
+}
+
+static WEFT_SUSPENDS int adopt_said(struct adopting *a, const struct upp_message *m, struct upp_err *err)
+{
+    struct wr_run        *run   = a->run;
+    const struct wr_run  *child = a->branch->run;
+    const struct wr_said *said  = a->cycle < child->said.n ? child->said.p[a->cycle] : NULL;
+    const char           *phase = phase_of(run, a->branch->name, ++a->cycle);
+    struct upp_str        data  = {0};
     if (!phase)
         return wb_arena_check(&run->memory, err);
-    if (was_said(run, phase))
+    if (was_said(run, phase)) {
+        if (said)
+            had_before(a, &said->reply.usage, 1);
         return 0;
-    if (cycle <= child->said.n)
-        data = child->said.p[cycle - 1]->reply.data;
-    else if (m == child->mine.p[child->mine.n - 1])
-        data = child->data;
-    return wr_say(run, m, phase, NULL, data, err); /* what it used came with the end of the branch */
+    }
+    if (said)
+        data = said->reply.data;
+    int r = wr_say(run, m, phase, said ? &said->reply.usage : NULL, data, err);
+    if (r < 0 || !said)
+        return r;
+    take_off(a, &said->reply.usage, 1);
+    return wr_cycle_adopt(run, &said->reply.usage, err);
 }
 
 static const struct upp_execution *execution_of(const struct wr_run *child, struct upp_str call)
@@ -327,43 +418,88 @@ static const struct upp_execution *execution_of(const struct wr_run *child, stru
     return NULL;
 }
 
-static int adopt_call(struct wr_run *run, const struct wr_run *child, const struct upp_part *p, struct upp_err *err)
+static const struct wr_call *call_in(const struct wr_run *child, struct upp_str id)
 {
-    const struct upp_execution *e    = execution_of(child, p->id);
-    struct wr_call             *c    = wr_call_add(run, p->id, err);
-    struct upp_execution        copy = {.id = p->id, .name = p->name, .result = p->text, .is_error = p->is_error};
-    if (!c)
-        return -UPP_ENOMEM;
-    copy.arguments      = wb_arena_dup(&run->memory, e ? e->arguments : UPP_STR("{}"));
-    copy.duration_ms    = e ? e->duration_ms : 0;
-    copy.approved       = e ? e->approved : UPP_APPROVED_UNASKED;
-    struct wm_event *ev = copy.arguments.p ? wr_draft_record(run, WM_TOOL_STARTED, err) : NULL;
+    for (size_t i = 0; i < child->calls.n; i++)
+        if (wb_str_eq(child->calls.p[i]->id, id))
+            return child->calls.p[i];
+    return NULL;
+}
+
+static int draft_start(struct wr_run *run, const struct upp_execution *e, struct upp_err *err)
+{
+    struct wm_event *ev = wr_draft_record(run, WM_TOOL_STARTED, err);
     if (!ev)
-        return upp_fail(err, UPP_ENOMEM, "no memory for a call");
-    ev->call = p->id;
-    ev->name = p->name;
-    ev->text = copy.arguments;
-    ev       = wr_draft_record(run, WM_TOOL_ENDED, err);
+        return -UPP_ENOMEM;
+    ev->call = e->id;
+    ev->name = e->name;
+    ev->text = e->arguments;
+    return 0;
+}
+
+/* With its outcome, and with what it used where it was an agent. */
+static int draft_end(struct adopting *a, const struct upp_part *p, const struct wr_call *was, uint64_t ms,
+                     struct upp_err *err)
+{
+    struct wr_run   *run = a->run;
+    struct wr_call  *c   = wr_call_add(run, p->id, err);
+    struct wm_event *ev  = c ? wr_draft_record(run, WM_TOOL_ENDED, err) : NULL;
     if (!ev)
         return -UPP_ENOMEM;
     ev->call    = p->id;
     ev->name    = p->name;
     ev->text    = p->text;
-    ev->ms      = copy.duration_ms;
-    ev->outcome = c->outcome = p->is_error ? WM_ERROR : WM_DONE;
-    c->name                  = p->name;
-    c->result                = p->text;
-    c->state                 = WR_CALL_ENDED;
-    c->shown                 = true;
-    return wr_execution_add(run, &copy, err);
+    ev->ms      = ms;
+    ev->outcome = was && was->outcome ? was->outcome : p->is_error ? WM_ERROR : WM_DONE;
+    c->outcome  = ev->outcome;
+    c->name     = p->name;
+    c->result   = p->text;
+    c->state    = WR_CALL_ENDED;
+    c->shown    = true;
+    if (!was)
+        return 0;
+    take_off(a, was->cycles, was->n_cycles);
+    return wr_spent(run, was, ev, err);
+}
+
+/* One that never began, because somebody said no or its arguments did not fit, has an end alone. */
+static int adopt_call(struct adopting *a, const struct upp_part *p, struct upp_err *err)
+{
+    struct wr_run              *run  = a->run;
+    const struct upp_execution *e    = execution_of(a->branch->run, p->id);
+    const struct wr_call       *was  = call_in(a->branch->run, p->id);
+    struct upp_execution        copy = {.id = p->id, .name = p->name, .result = p->text, .is_error = p->is_error};
+    copy.arguments                   = wb_arena_dup(&run->memory, e ? e->arguments : UPP_STR("{}"));
+    if (e) {
+        copy.result      = wb_arena_dup(&run->memory, e->result);
+        copy.duration_ms = e->duration_ms;
+        copy.approved    = e->approved;
+    }
+    int r = wb_arena_check(&run->memory, err);
+    if (r >= 0 && (!was || was->begun))
+        r = draft_start(run, &copy, err);
+    if (r >= 0)
+        r = draft_end(a, p, was, copy.duration_ms, err);
+    return r < 0 ? r : wr_execution_add(run, &copy, err);
+}
+
+static void had_results(struct adopting *a, const struct upp_message *m)
+{
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct wr_call *was = call_in(a->branch->run, m->parts[i].id);
+        if (was)
+            had_before(a, was->cycles, was->n_cycles);
+    }
 }
 
 /* Results go into the row of the message that asked for them. */
-static int adopt_results(struct wr_run *run, const struct wr_run *child, const struct upp_message *m,
-                         struct upp_err *err)
+static int adopt_results(struct adopting *a, const struct upp_message *m, struct upp_err *err)
 {
+    struct wr_run        *run   = a->run;
     const struct wr_call *known = m->n_parts ? wr_call_find(run, m->parts[0].id) : NULL;
-    if (!m->n_parts || (known && known->shown))
+    if (known && known->shown)
+        return had_results(a, m), 0;
+    if (!m->n_parts)
         return 0;
     struct upp_message *copy  = wb_new(&run->memory, struct upp_message);
     struct upp_str     *refs  = wb_new_n(&run->memory, struct upp_str, m->n_parts);
@@ -373,7 +509,7 @@ static int adopt_results(struct wr_run *run, const struct wr_run *child, const s
         return upp_fail(err, UPP_ENOMEM, "no memory for results");
     for (size_t i = 0; r >= 0 && i < copy->n_parts; i++) {
         refs[i] = copy->parts[i].id;
-        r       = adopt_call(run, child, &copy->parts[i], err);
+        r       = adopt_call(a, &copy->parts[i], err);
     }
     entry->message.role = UPP_ROLE_TOOL;
     entry->refs         = refs;
@@ -388,20 +524,49 @@ static const struct upp_message *prompt_of(const struct wr_run *child)
     return first && first->role == UPP_ROLE_USER ? first : NULL;
 }
 
+/* The thread is the run's: it is passed on when the step has ended that wished for it. The first wish counts. */
+static int adopt_wish(struct wr_run *run, const struct wr_passing *wish, struct upp_err *err)
+{
+    if (!wish->to.n || run->passing.to.n)
+        return 0;
+    run->passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, wish->to),
+                                       .reason  = wb_arena_dup(&run->memory, wish->reason),
+                                       .message = wb_arena_dup(&run->memory, wish->message)};
+    return wb_arena_check(&run->memory, err);
+}
+
+static int end_branch(struct adopting *a, struct upp_err *err)
+{
+    struct wm_event *ev = wr_draft_record(a->run, WM_TOOL_ENDED, err);
+    if (!ev)
+        return -UPP_ENOMEM;
+    ev->call       = a->call->id;
+    ev->text       = UPP_STR("null");
+    ev->outcome    = a->branch->result < 0 ? WM_ERROR : WM_DONE;
+    a->call->state = WR_CALL_ENDED;
+    return wr_spent(a->run, a->call, ev, err);
+}
+
 int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *err)
 {
     struct wr_run            *run    = wr_of(pub);
     const struct wr_run      *child  = b->run;
     const struct upp_message *prompt = prompt_of(child);
-    size_t                    cycle  = 0;
-    int                       r      = prompt ? wr_prompt(run, prompt, wb_cstr(b->name), err) : 0;
+    struct adopting           a      = {.run = run, .branch = b, .call = wr_call_find(run, call_of(run, b))};
+    if (!a.call)
+        return upp_fail(err, UPP_EBUG, "a branch is adopted that did not work");
+    a.left = &a.call->cycles[0];
+    wr_observe_step(run);
+    int r = prompt ? wr_prompt(run, prompt, wb_cstr(b->name), err) : 0;
     for (size_t i = 0; r >= 0 && i < child->mine.n; i++) {
         const struct upp_message *m = child->mine.p[i];
         wb_crashpoint("branch.adopt");
         if (m->role == UPP_ROLE_ASSISTANT)
-            r = adopt_said(run, b, m, ++cycle, err);
+            r = adopt_said(&a, m, err);
         else if (m->role == UPP_ROLE_TOOL)
-            r = adopt_results(run, child, m, err);
+            r = adopt_results(&a, m, err);
     }
-    return r;
+    if (r >= 0)
+        r = adopt_wish(run, &child->passing, err);
+    return r < 0 ? r : end_branch(&a, err);
 }

@@ -137,5 +137,5 @@ int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err)
 void wr_used_restore(struct wr_run *run)
 {
     run->below = run->below_before;
-    wr_used(run, &run->pub.state.usage, run->pub.state.step + run->below.steps);
+    wr_used(run, &run->pub.state.usage, (run->branch ? 0 : run->pub.state.step) + run->below.steps);
 }

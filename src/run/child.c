@@ -298,14 +298,18 @@ static WEFT_SUSPENDS int end_child(struct wr_run *parent, struct wr_call *call, 
 
 int wr_children_end(struct wr_run *run, int result, const struct upp_err *why, struct upp_err *err)
 {
+    size_t branches = 0;
     for (size_t i = 0; i < run->calls.n; i++) {
         struct wr_call *c = run->calls.p[i];
         if (c->state != WR_CALL_STARTED || !c->child_node)
             continue;
-        int r = end_child(run, c, result, why, err);
+        bool adopting = !c->cycles && wr_is_open_branch(c) && !branches++; /* the first one, if any */
+        int  r        = end_child(run, c, result, why, err);
         wb_crashpoint("child.ended");
         if (r < 0)
             return r;
+        if (adopting)
+            wr_branch_left(run, c);
     }
     return 0;
 }

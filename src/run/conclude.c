@@ -6,6 +6,9 @@
  * caller gets. What fails in middleware's before or after goes to middleware's on_error alone: the strategy had no part
  * in it.
  */
+#include <upp/provider.h>
+
+#include "model/upp_json.h"
 #include "run/internal.h"
 
 static bool is_mine(const struct wr_run *run, const struct upp_message *m)
@@ -71,12 +74,44 @@ int wr_last_step(struct wr_run *run, struct upp_err *err)
     return r < 0 ? r : wr_enough(run, false, err);
 }
 
+/* A run that was stopped before it said anything but scaffolding (right after planning) answers with the last of that.
+ * It is in the row that ends the run: whoever takes the run up before that says it again. */
+static int answer(struct wr_run *run, struct upp_err *err)
+{
+    const struct upp_message *last = NULL;
+    for (size_t i = 0; i < run->mine.n; i++)
+        if (run->mine.p[i]->role == UPP_ROLE_ASSISTANT)
+            return 0;
+    for (size_t i = run->n_history; i < run->path.n; i++)
+        if (run->path.p[i]->role == UPP_ROLE_ASSISTANT)
+            last = run->path.p[i];
+    if (!last || run->branch)
+        return 0;
+    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
+    struct wm_entry    *entry = m ? wr_draft_entry(run, err) : NULL;
+    struct wm_event    *ev    = entry ? wr_draft_record(run, WM_MESSAGE, err) : NULL;
+    int                 r     = ev ? wm_message_copy(&run->memory, last, &entry->message, err) : -UPP_ENOMEM;
+    if (r < 0)
+        return upp_fail(err, UPP_ENOMEM, "no memory for an answer");
+    entry->who             = run->def->name;
+    entry->step            = run->pub.state.step;
+    entry->message.id      = (struct upp_str){0};
+    entry->message.time_ms = wr_now(run);
+    ev->step               = run->pub.state.step;
+    ev->stop               = UPP_STOP_END;
+    ev->part               = (uint32_t)(run->draft.entries.n - 1);
+    *m                     = entry->message;
+    return wr_mine_note(run, m, err);
+}
+
 /* The strategy is content, or a hook has made a turn of its failure. */
 static WEFT_SUSPENDS int completed(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
     const struct wr_around  *m = run->def->around;
     int                      r = wr_last_step(run, err);
+    if (r >= 0 && !run->turn)
+        r = answer(run, err);
     if (r >= 0 && !run->turn && turn_wanted(run)) {
         struct upp_turn *turn = NULL;
         r                     = wr_turn(run, (struct wr_mark){0}, false, &turn, err);

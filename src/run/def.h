@@ -62,6 +62,10 @@ struct wr_around {
      * streamed before it is whole. */
     WEFT_SUSPENDS int (*screen)(void *arg, struct weft_run *run, struct upp_message *said, struct upp_err *err);
 
+    /* A call of a tool, after hooks and before its schema and its approval: may put other arguments in (what they point
+     * to lives in the run). < 0: the tool does not run, and the model is told why. */
+    WEFT_SUSPENDS int (*call)(void *arg, struct weft_run *run, struct upp_call *call, struct upp_err *err);
+
     /* STEP_START, STEP_END, TOOL_STARTED and TOOL_ENDED of model/event.h (without number and source), in order: calls
      * when their record is about to be committed, so that they come at least once across a crash. */
     void (*observe)(void *arg, struct weft_run *run, const struct wm_event *ev);
@@ -75,6 +79,7 @@ struct wr_agent_def {
     struct upp_str                  id;    /* UUID, as text */
     const struct upp_model         *model; /* NULL: its parent's, with the parent's params */
     struct upp_str                  system, params, structure;
+    bool                            allow_client_system; /* clients' system messages come as marked words of a user */
     const struct weft_strategy     *strategy;
     const struct wr_tool           *tools;
     size_t                          n_tools;

@@ -55,6 +55,7 @@ void wr_engine_close(struct wr_engine *e)
             if (t->run)
                 wr_run_free(WB_TAKE(t->run));
         }
+    wb_vec_done(&e->troubled);
     wr_spares_done(&e->spares);
     upp_http_free(e->http);
     wb_free(e);
@@ -198,14 +199,20 @@ void wr_kept_trim(struct wr_tree *t)
     }
 }
 
-void wr_lane_take(struct wr_tree *t)
+static WEFT_SUSPENDS __attribute__((noinline)) void lane_wait(struct wr_tree *t)
 {
-    while (WB_UNLIKELY(t->locked)) {
+    while (t->locked) {
         struct weft_shield shield = weft__shield_forever();
         int                r      = weft_cond_wait(&t->lane, NULL);
         weft_shield_end(&shield);
         (void)r; /* shielded: only the signal ends it */
     }
+}
+
+void wr_lane_take(struct wr_tree *t)
+{
+    if (WB_UNLIKELY(t->locked))
+        lane_wait(t);
     t->locked = true;
 }
 

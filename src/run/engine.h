@@ -52,6 +52,9 @@ WEFT_SUSPENDS int wr_resume(struct wr_engine *e, const struct wl_owner *o, struc
 
 struct wl_store *wr_engine_store(const struct wr_engine *e);
 
+/* The agent of this name that is now in force, or NULL. No text: the default agent. */
+const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
+
 /* ---- Starting ------------------------------------------------------------------------------------------ */
 
 /* Who follows a run from within. */

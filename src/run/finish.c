@@ -15,7 +15,7 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
     if (run->row.cancel)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Taken up between two steps: had the hook said that it is enough? */
-    bool between     = run->pub.state.step && !run->step_dirty && !run->said.n;
+    bool between     = run->pub.state.step && !run->step_dirty && !run->said.n && !run->calls.n;
     int  r           = between && !run->turn_begins ? wr_enough(run, true, err) : 0;
     run->turn_begins = false;
     if (r)
@@ -136,16 +136,18 @@ static int repair(struct wr_run *run, bool canceled, bool goes_on, struct upp_er
     if (!run->said.n)
         return 0;
     for (size_t i = 0; r >= 0 && i < run->said.n; i++)
-        r = run->said.p[i]->reply.n_calls ? repair_message(run, run->said.p[i], canceled, goes_on, err) : 0;
+        r = run->said.p[i]->reply.n_calls && !run->said.p[i]->answered
+                ? repair_message(run, run->said.p[i], canceled, goes_on, err)
+                : 0;
     return r;
 }
 
 /* Branches (run/branch.c) are calls of no message: they have ended before the run does. */
-static int repair_branches(struct wr_run *run, struct upp_err *err)
+static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct upp_err *err)
 {
     for (size_t i = 0; i < run->calls.n; i++) {
         struct wr_call *c = run->calls.p[i];
-        if (c->state != WR_CALL_STARTED || !c->child_node || c->name.n)
+        if (!wr_is_open_branch(c))
             continue;
         struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
         if (!ev)
@@ -163,8 +165,10 @@ static int repair_branches(struct wr_run *run, struct upp_err *err)
 
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err)
 {
+    if (run->branch && !run->step_dirty)
+        return 0; /* its step has ended, and had its repairs then */
     int r = repair(run, canceled, false, err);
-    return r < 0 ? r : repair_branches(run, err);
+    return r < 0 || !run->calls.n ? r : repair_branches(run, err);
 }
 
 int wr_mend(struct wr_run *run, struct upp_err *err)
@@ -194,6 +198,7 @@ static int last_records(struct wr_run *run, uint8_t status, const struct upp_err
     ev->status = status;
     ev->step   = run->pub.state.step;
     ev->usage  = run->pub.state.usage;
+    run->draft.state |= run->passing.to.n > 0; /* a branch: its run passes it on */
     if (status == WM_FAILED || status == WM_EXPIRED) {
         ev->text = error_json(run, why);
         if (!ev->text.p)
@@ -222,9 +227,15 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     wb_crashpoint("end.after");
     run->changing = false;
     if (r >= 0) {
-        run->row = row;
+        run->row.status     = row.status;
+        run->row.epoch      = row.epoch;
+        run->row.usage      = row.usage;
+        run->row.ended_ms   = row.ended_ms;
+        run->row.expires_ms = row.expires_ms;
         run->row.version++;
         run->engine->counts.ended++;
+        if (!run->row.depth && run->engine->troubled.n)
+            wr_trouble_over(run->engine, run->row.id);
     }
     return r;
 }
@@ -347,8 +358,8 @@ static WEFT_SUSPENDS int root_main(void *arg, struct upp_err *err)
         if (wr_start_next(e, &t->owner, thread, err) < 0)
             wr_look_soon(e);
     }
-    if (t->failed && !e->closing)
-        wr_look_soon(e);
+    if (t->failed)
+        wr_trouble(t, go);
     t->fiber = NULL;
     wr_tree_wake(t);
     weft_cond_broadcast(&e->moved);

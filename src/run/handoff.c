@@ -209,6 +209,8 @@ static WEFT_SUSPENDS int pass_on(struct wr_run *run, struct upp_err *err)
 
 int wr_handoff(struct wr_run *run, struct upp_err *err)
 {
+    if (run->branch) /* it has no thread to pass on: its run does, when the branch is adopted */
+        return 0;
     int r = run->passing.to.n ? 0 : by_mention(run, err);
     if (r < 0 || !run->passing.to.n)
         return r;

@@ -123,6 +123,10 @@ WEFT_SUSPENDS int wr_tree_get(struct wr_engine *e, const struct wl_owner *o, con
 void              wr_tree_unref(struct wr_tree *t);
 void              wr_tree_unrefp(struct wr_tree **t);
 
+/* The root of a run, whichever of its tree was named; out of the store. */
+WEFT_SUSPENDS int wr_get_root(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
+                              struct wm_run *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Waits until nobody works on the tree, and makes the root's run for the caller, who gives it to wr_launch or frees it.
  */
 WEFT_SUSPENDS int wr_tree_own(struct wr_tree *t, const struct wm_run *row, struct wr_run **ret,
@@ -177,6 +181,7 @@ int wr_open_take(struct wr_open *o, struct wm_entry *ret, struct upp_err *err) U
 struct wr_said {
     struct upp_str    phase;
     struct weft_reply reply;
+    bool              answered; /* every call of it has a result on the path */
 };
 enum wr_call_state { WR_CALL_STARTED = 1, WR_CALL_ENDED };
 struct wr_call {
@@ -187,6 +192,7 @@ struct wr_call {
     bool           begun;   /* it was started, or given to the client */
     bool           counted; /* it is among the run's executions */
     bool           shown;   /* its result is on the path */
+    bool           branch;  /* no call at all (run/branch.c) */
     uint32_t       order;   /* in which it ended, of those that the journal has */
     uint64_t       ms;
     struct upp_str arguments; /* that it was started with; no text: those of the message */
@@ -194,8 +200,8 @@ struct wr_call {
     struct wb_uuid child;
     uint64_t       child_node;
 
-    const struct upp_usage *cycles; /* of a child that has ended: what it and all below it used, call by call */
-    size_t                  n_cycles;
+    struct upp_usage *cycles; /* of a child that has ended: what it and all below it used, call by call */
+    size_t            n_cycles;
 };
 
 /* The row that is not committed yet. Texts live in the run's memory. */
@@ -263,6 +269,7 @@ struct wr_run {
     struct wl_end             end;        /* of its node */
     bool                      step_open;  /* its start is on a tape that was committed or is on the air */
     bool                      step_dirty; /* something was said or done in it */
+    bool                      step_told;  /* to on_step_start, in this life */
     uint32_t                  n_ended;    /* calls whose end the journal has */
     unsigned                  voids;      /* since the last message: attempts that were lost */
     uint32_t                  attempt;    /* at the current index */
@@ -290,6 +297,7 @@ struct wr_run {
     char                      id_text[WB_UUID_TEXT + 1];
     int64_t                   time_ms; /* of the newest entry on the path */
     bool                      loaded;  /* history and journal are there */
+    bool                      branch;  /* run/branch.c: its journal outlives its one step, for whoever adopts it */
     bool                      whole;   /* a branch that is to be adopted: its journal is that of all its steps */
     bool changing;         /* its row is about to change with its next commit: a cancel comes after that. It is
                             * set with the lane held, or before anybody can find the run */
@@ -399,8 +407,10 @@ int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_s
 
 /* ---- Turns ---------------------------------------------------------------------------------------------- */
 
-int  wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
-int  wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+int wr_execution_add(struct wr_run *run, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
+int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
+/* The same for one that a branch made, which counts below the run until then. */
+int  wr_cycle_adopt(struct wr_run *run, const struct upp_usage *u, struct upp_err *err) UPP_MUST_CHECK;
 int  wr_turn_restore(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 void wr_usage_add(struct upp_usage *to, const struct upp_usage *u);
 
@@ -454,7 +464,12 @@ struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_er
 WEFT_SUSPENDS int wr_before(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Tells middleware of the draft's records that it has not heard of; that a step begins. */
-void wr_observe(struct wr_run *run);
+void               wr_observe_records(struct wr_run *run);
+static inline void wr_observe(struct wr_run *run)
+{
+    if (run->def && run->def->around)
+        wr_observe_records(run);
+}
 void wr_observe_step(struct wr_run *run);
 
 /* Is nothing heard of what a model says before middleware has seen it whole? */
@@ -558,6 +573,16 @@ int wr_child_pending(struct wr_run *parent, const struct wr_run *child, struct u
 int wr_child_spent(struct wr_run *parent, struct wr_call *call, const struct wr_run *child,
                    struct upp_err *err) UPP_MUST_CHECK;
 
+/* Branches (run/branch.c): calls of no message that have not ended. They may outlive the step that began them. */
+static inline bool wr_is_open_branch(const struct wr_call *c)
+{
+    return c->state == WR_CALL_STARTED && c->branch;
+}
+struct wr_call *wr_branch_call(struct wr_run *run, struct wb_uuid id, struct upp_err *err); /* NULL: failed */
+
+/* One that ends with its run: what of its usage was adopted in the current step is counted already. */
+void wr_branch_left(const struct wr_run *run, struct wr_call *c);
+
 /* Ends the children of open calls, before their parent is ended by a cancel. */
 WEFT_SUSPENDS int wr_children_end(struct wr_run *run, int result, const struct upp_err *why,
                                   struct upp_err *err) UPP_MUST_CHECK;
@@ -586,18 +611,30 @@ WEFT_SUSPENDS int wr_approve(struct wr_run *run, struct upp_call *call, struct u
 enum { WR_BUCKETS = 1024 };
 
 /* What runs are made of is used again, with the memory it has: at most so many of each, none of them large. */
-enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10, WR_SPARE_ARENAS = 16 };
+enum { WR_SPARES = 64, WR_SPARE_BYTES = 64 << 10, WR_SPARE_CALLS = 16 };
 struct wr_spares {
-    struct wr_tree *trees;
-    struct wr_run  *runs;
-    struct wr_open *opens;
-    struct wb_arena arenas[WR_SPARE_ARENAS]; /* empty, each with one chunk: for the arguments of calls */
-    unsigned        n_trees, n_runs, n_opens, n_arenas;
+    struct wr_tree  *trees;
+    struct wr_run   *runs;
+    struct wr_open  *opens;
+    struct wb_arena  arenas[WR_SPARE_CALLS]; /* empty, each with one chunk: for the arguments of calls */
+    struct upp_value values[WR_SPARE_CALLS]; /* for what they give back */
+    unsigned         n_trees, n_runs, n_opens, n_arenas, n_values;
 };
 void            wr_spares_done(struct wr_spares *s);
 struct wb_arena wr_arena_take(struct wr_spares *s, size_t max);
 void            wr_arena_give(struct wr_spares *s, struct wb_arena *a);
+void            wr_value_take(struct wr_spares *s, struct upp_value *ret);
+void            wr_value_give(struct wr_spares *s, struct upp_value *v);
 void            wr_open_done(struct wr_open *o); /* a spare one */
+
+/* A run that was left before its end, because the store did not take what it had to write. */
+struct wr_trouble {
+    struct wb_uuid run;
+    int            failed;  /* how it failed the last time */
+    unsigned       tries;   /* how often it worked and could not be ended */
+    int64_t        wait_ms; /* the last time */
+    int64_t        at_ms;   /* when it is taken up again; INT64_MAX: at the next start */
+};
 
 struct wr_engine {
     struct weft_loop     *loop;
@@ -615,15 +652,21 @@ struct wr_engine {
     int64_t               look_ms;    /* how long to wait after a failure */
     struct weft_cond      look;
     bool                  looking; /* the fiber that does it lives */
-    struct wr_spares      spares;
-    struct wb_uuid        last_id; /* of the agent whose text stands here: most runs have the same one */
-    char                  last_id_text[WB_UUID_TEXT];
+    WB_VEC(struct wr_trouble) troubled;
+    struct wr_spares spares;
+    struct wb_uuid   last_id; /* of the agent whose text stands here: most runs have the same one */
+    char             last_id_text[WB_UUID_TEXT];
 };
 
-const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
 /* Sees to it that runs nobody works on are looked at then (src/run/after.c); 0: not because of this. */
 void wr_look_at(struct wr_engine *e, int64_t ms);
 void wr_look_soon(struct wr_engine *e);
+
+/* A root was left before its end: it is taken up again, later each time. worked: it had been taken up, and its work was
+ * for nothing; after so many times it is left for the next start. */
+void wr_trouble(struct wr_tree *t, bool worked);
+void wr_trouble_over(struct wr_engine *e, struct wb_uuid run);   /* it has ended */
+int  wr_troubled(const struct wr_engine *e, struct wb_uuid run); /* how it failed; 0: it is well */
 
 /* Goes on with a run that is said to work, when nobody does. */
 WEFT_SUSPENDS int wr_take_up(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,

@@ -58,7 +58,6 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     run->parent      = parent;
     run->memory.max  = WR_RUN_MEMORY;
     run->row         = *row;
-    run->row.agent   = wb_arena_dup(&run->memory, row->agent);
     run->row.call    = wb_arena_dup(&run->memory, row->call);
     run->row.options = wb_arena_dup(&run->memory, row->options);
     run->row.error   = wb_arena_dup(&run->memory, row->error);
@@ -69,6 +68,8 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
     int r     = wb_arena_check(&run->memory, err);
     if (r >= 0 && !run->face)
         r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
+    if (r >= 0)
+        run->row.agent = run->face->from.agent; /* the tree outlives it */
     if (r < 0) {
         wr_run_free(run);
         return r;
@@ -125,7 +126,8 @@ void wr_run_free(struct wr_run *run)
     upp_turn_free(run->turn);
     if (worth_keeping(run)) {
         struct wr_spares *s = &run->engine->spares;
-        wb_arena_reset(&run->memory);
+        if (run->memory.used || run->memory.failed) /* else the turn took it */
+            wb_arena_reset(&run->memory);
         wr_ids_clear(&run->ids);
         run->spare = s->runs;
         s->runs    = run;
@@ -148,7 +150,7 @@ void wr_arena_give(struct wr_spares *s, struct wb_arena *a)
 {
     if (!a->chunks)
         return;
-    if (s->n_arenas == WR_SPARE_ARENAS || a->used > WR_SPARE_BYTES) {
+    if (s->n_arenas == WR_SPARE_CALLS || a->used > WR_SPARE_BYTES) {
         wb_arena_done(a);
         return;
     }
@@ -156,8 +158,27 @@ void wr_arena_give(struct wr_spares *s, struct wb_arena *a)
     s->arenas[s->n_arenas++] = *a;
 }
 
+void wr_value_take(struct wr_spares *s, struct upp_value *ret)
+{
+    *ret = s->n_values ? s->values[--s->n_values] : (struct upp_value)UPP__VALUE;
+}
+
+void wr_value_give(struct wr_spares *s, struct upp_value *v)
+{
+    if (s->n_values == WR_SPARE_CALLS || v->json.cap + v->spare.cap > WR_SPARE_BYTES) {
+        upp__value_done(v);
+        return;
+    }
+    wb_buf_clear(&v->json);
+    wb_buf_clear(&v->spare);
+    v->set = v->is_error     = false;
+    s->values[s->n_values++] = *v;
+}
+
 void wr_spares_done(struct wr_spares *s)
 {
+    while (s->n_values)
+        upp__value_done(&s->values[--s->n_values]);
     while (s->n_arenas)
         wb_arena_done(&s->arenas[--s->n_arenas]);
     for (struct wr_run *run; (run = s->runs);) {
@@ -218,6 +239,19 @@ static int journal_pending(struct wr_run *run, const struct wm_pending *p, struc
     return 0;
 }
 
+/* What a child used, for whoever adopts the branch that asked it: the sum is right. */
+static int journal_usage(struct wr_run *run, struct wr_call *c, const struct wm_event *ev, struct upp_err *err)
+{
+    if (!ev->last)
+        return 0;
+    c->cycles = wb_new_n(&run->memory, struct upp_usage, ev->last);
+    if (!c->cycles)
+        return wb_arena_check(&run->memory, err);
+    c->cycles[0] = ev->usage;
+    c->n_cycles  = ev->last;
+    return 0;
+}
+
 static int journal_record(struct wr_run *run, const struct wm_event *ev, struct upp_err *err)
 {
     struct wr_call *c;
@@ -234,6 +268,7 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             c->arguments  = ev->text;
             c->child      = ev->child;
             c->child_node = ev->child_node;
+            c->branch     = wm_is_branch(ev);
         } else {
             c->state   = WR_CALL_ENDED;
             c->outcome = ev->outcome;
@@ -243,7 +278,7 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             run->step_below += (uint32_t)ev->last;
             c->order = run->n_ended++;
         }
-        return 0;
+        return run->branch && ev->kind == WM_TOOL_ENDED ? journal_usage(run, c, ev, err) : 0;
     case WM_VOID:
         run->voids++;
         return 0;

@@ -344,8 +344,9 @@ static WEFT_SUSPENDS int has_begun(struct wr_reader *rd, struct upp_err *err)
     return r < 0 ? r : 1;
 }
 
-/* Where the next event is. 1: expanding has begun. 0: it has not happened yet. */
-static WEFT_SUSPENDS int find_next(struct wr_reader *rd, struct upp_err *err)
+/* Where the next event is. 1: expanding has begun. 0: it has not happened yet. Not inlined: most steps do without it.
+ */
+static WEFT_SUSPENDS __attribute__((noinline)) int find_next(struct wr_reader *rd, struct upp_err *err)
 {
     struct wr_tree *t    = rd->tree;
     bool            live = t->run || t->open || t->n_kept;
@@ -380,6 +381,13 @@ static void note(struct wr_reader *rd, const struct wm_event *ev)
     rd->waiting = ev->status == WM_WAITING;
 }
 
+static __attribute__((noinline)) void leave_row(struct wr_reader *rd)
+{
+    rd->has_row = false;
+    forget_results(rd);
+    wr_kept_trim(rd->tree);
+}
+
 /* One step: 1 an event, 0 nothing now, <0 failed. */
 static WEFT_SUSPENDS int step(struct wr_reader *rd, struct wm_event *ev, struct upp_err *err)
 {
@@ -401,9 +409,7 @@ static WEFT_SUSPENDS int step(struct wr_reader *rd, struct wm_event *ev, struct 
         }
         if (rd->open)
             return 0;
-        rd->has_row = false;
-        forget_results(rd);
-        wr_kept_trim(rd->tree);
+        leave_row(rd);
     }
 }
 

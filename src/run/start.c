@@ -5,38 +5,13 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
-#include "base/hooks.h"
 #include "fiber/loop.h"
-#include "json/read.h"
-#include "json/write.h"
 #include "model/upp_json.h"
-#include "run/internal.h"
+#include "run/start.h"
 
 /* ---- One try ------------------------------------------------------------------------------------------------ */
 
-struct starting {
-    struct wr_engine      *engine;
-    const struct wr_start *what;
-    struct wb_arena        memory;
-    struct wl_new_thread   fresh; /* a thread that is made */
-    struct wl_thread       thread;
-    struct wl_node         node, branch;
-    struct wl_end          end;
-    struct wm_run          row;
-    struct wl_key          key;
-    struct wb_uuid         busy;   /* the run that holds the node; all zero: none */
-    struct wr_tree        *holder; /* of the run whose place is taken, until that is done; NULL: none */
-    struct upp_str         notice; /* JSON of a system event before the input; no text: none */
-    bool                   branched;
-    bool                   again; /* somebody else was first: look again */
-};
-
-static bool is_zero(struct wb_uuid u)
-{
-    return wb_uuid_eq(u, (struct wb_uuid){{0}});
-}
-
-static int new_thread(struct starting *s, struct upp_err *err)
+static int new_thread(struct wr_starting *s, struct upp_err *err)
 {
     int r = wl_thread_make(&s->what->owner, NULL, &s->fresh, err);
     if (r < 0)
@@ -46,11 +21,11 @@ static int new_thread(struct starting *s, struct upp_err *err)
     return 0;
 }
 
-static WEFT_SUSPENDS int find_thread(struct starting *s, struct upp_err *err)
+int wr_start_thread(struct wr_starting *s, struct upp_err *err)
 {
     struct wl_store       *store = s->engine->store;
     const struct wl_owner *o     = &s->what->owner;
-    if (is_zero(s->what->thread))
+    if (wr_is_zero(s->what->thread))
         return new_thread(s, err);
     int r = store->ops->thread(store, o, s->what->thread, &s->memory, &s->thread, err);
     if (r >= 0)
@@ -84,7 +59,7 @@ static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_
     return 0;
 }
 
-static int fill_row(struct starting *s, struct upp_err *err)
+int wr_start_row(struct wr_starting *s, struct upp_err *err)
 {
     int r         = new_row(s->engine, s->what, s->end.time_ms, &s->row, err);
     s->row.thread = s->thread.id;
@@ -107,7 +82,7 @@ static int run_in(struct wr_tree *t, const struct wm_run *row, struct wr_run **r
     return 0;
 }
 
-static WEFT_SUSPENDS int make_run(struct starting *s, bool queued, struct wr_run **ret, struct upp_err *err)
+int wr_start_run(struct wr_starting *s, bool queued, struct wr_run **ret, struct upp_err *err)
 {
     struct wr_tree *t;
     int             r = queued ? wr_tree_get(s->engine, &s->what->owner, &s->row, &t, err)
@@ -157,7 +132,7 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
 }
 
 /* Its first row as draft. */
-static int draft_start(const struct wr_start *w, struct upp_str notice, struct wr_run *run, struct upp_err *err)
+int wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_run *run, struct upp_err *err)
 {
     int r = notice.p ? draft_notice(run, notice, err) : 0;
     if (r >= 0 && w->input)
@@ -171,7 +146,7 @@ static int draft_start(const struct wr_start *w, struct upp_str notice, struct w
 }
 
 /* All else that a start changes. The thread is made, or becomes the newest (and moves to a branch). */
-static size_t start_changes(struct starting *s, struct wl_change to[WR_MORE])
+static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
 {
     size_t n = 0;
     for (size_t i = 0; i < s->fresh.n; i++)
@@ -216,15 +191,15 @@ struct wr_tree *wr_wanted(struct wr_run *run)
     return run->tree;
 }
 
-static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret, struct upp_err *err)
+static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     struct wr_run *run;
-    int            r = fill_row(s, err);
+    int            r = wr_start_row(s, err);
     if (r >= 0)
-        r = make_run(s, false, &run, err);
+        r = wr_start_run(s, false, &run, err);
     if (r < 0)
         return r;
-    r = draft_start(s->what, s->notice, run, err);
+    r = wr_start_draft(s->what, s->notice, run, err);
     if (r >= 0)
         r = want_turn(s->what, run, err);
     if (r >= 0)
@@ -257,7 +232,7 @@ static WEFT_SUSPENDS int commit_start(struct starting *s, struct wr_started *ret
 /* ---- Keys ---------------------------------------------------------------------------------------------------- */
 
 /* 1: an earlier request with this key made the run. */
-static WEFT_SUSPENDS int join_key(struct starting *s, struct wr_started *ret, struct upp_err *err)
+static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
     const struct wr_start *w     = s->what;
     struct wl_store       *store = s->engine->store;
@@ -281,242 +256,26 @@ static WEFT_SUSPENDS int join_key(struct starting *s, struct wr_started *ret, st
     return 1;
 }
 
-/* ---- A second input ------------------------------------------------------------------------------------------- */
-
-static int refuse(const struct starting *s, struct upp_err *err)
-{
-    char id[WB_UUID_HEX + 1], thread[WB_UUID_HEX + 1];
-    wb_uuid_hex(s->busy, id);
-    wb_uuid_hex(s->thread.id, thread);
-    return upp_fail(err, UPP_EBUSY, "thread thread_%s already has an active run run_%s", thread, id);
-}
-
-/* The input of a queued run waits in its row: the node belongs to another one. */
-static int queued_options(struct starting *s, struct wb_buf *out, struct upp_err *err)
-{
-    const struct wr_start *w = s->what;
-    struct wj_writer       j;
-    wj_writer_init(&j, out, err);
-    wj_write_open(&j, '{');
-    wj_write_name(&j, UPP_STR("input"));
-    if (w->input)
-        wm_message_write(&j, w->input);
-    else
-        wj_write_null(&j);
-    wj_write_name(&j, UPP_STR("who"));
-    wj_write_str(&j, w->who);
-    if (w->options.p) {
-        wj_write_name(&j, UPP_STR("options"));
-        wj_write_raw(&j, w->options.p, w->options.n);
-        j.comma = true;
-    }
-    wj_write_close(&j, '}');
-    return wj_writer_check(&j);
-}
-
-static WEFT_SUSPENDS int enqueue(struct starting *s, struct wr_started *ret, struct upp_err *err)
-{
-    struct wl_store *store = s->engine->store;
-    struct wm_run   *live;
-    size_t           n;
-    int r = store->ops->runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory,
-                             &live, &n, err);
-    if (r < 0)
-        return r;
-    if (n > s->engine->opts.max_queue)
-        return upp_fail(err, UPP_EBUSY, "the queue of the thread is full: %u runs", s->engine->opts.max_queue);
-    WB_CLEANUP(wb_buf_done) struct wb_buf options = WB_BUF(16u << 20);
-    r                                             = queued_options(s, &options, err);
-    if (r >= 0)
-        r = fill_row(s, err);
-    if (r < 0)
-        return r;
-    s->row.status               = WM_QUEUED;
-    s->row.options              = wb_buf_str(&options);
-    s->row.queue                = ++s->thread.queued;
-    s->row.started_ms           = 0;
-    s->key.object               = s->row.id;
-    struct wl_change changes[3] = {{.kind = WL_ADD_RUN, .run = &s->row}, {.kind = WL_SET_THREAD, .thread = &s->thread}};
-    size_t           count      = 2;
-    if (s->what->key.p)
-        changes[count++] = (struct wl_change){.kind = WL_ADD_KEY, .key = &s->key};
-    struct wl_commit c = {.owner = s->what->owner, .changes = changes, .n = count, .flags = WL_SYNCED};
-    wb_crashpoint("queue.before");
-    r = store->ops->commit(store, &c, err);
-    wb_crashpoint("queue.after");
-    s->again = r == -UPP_EBUSY;
-    if (r < 0)
-        return r;
-    s->engine->counts.started++;
-    *ret = (struct wr_started){.run = s->row.id, .thread = s->thread.id, .queued = true};
-    /* The holder may have ended while this was written. The run is there, whatever becomes of that. */
-    if (wr_start_next(s->engine, &s->what->owner, s->thread.id, NULL) < 0)
-        wr_look_soon(s->engine);
-    return 0;
-}
-
-/* Its place is ours when it has ended, not that of the first in the queue. */
-static WEFT_SUSPENDS int stop_holder(struct starting *s, struct wm_run *holder, struct upp_err *err)
-{
-    struct wl_store *store = s->engine->store;
-    uint8_t          status;
-    int              r = store->ops->run(store, &s->what->owner, s->busy, &s->memory, holder, err);
-    if (r >= 0)
-        r = wr_tree_get(s->engine, &s->what->owner, holder, &s->holder, err);
-    if (r < 0)
-        return r;
-    s->holder->heirs++;
-    wb_crashpoint("takeover");
-    r = wr_cancel(s->engine, &s->what->owner, s->busy, err);
-    if (r >= 0)
-        r = wr_wait(s->engine, &s->what->owner, s->busy, &status, err);
-    s->again = r == -UPP_EREFUSED || r == -UPP_EBUSY; /* it has just ended by itself */
-    return s->again ? upp_fail(err, UPP_EBUSY, "the run has just ended") : r;
-}
-
-/* True: there was one, and the queue waits for whoever takes its place. */
-static bool leave_holder(struct starting *s)
-{
-    struct wr_tree *t = WB_TAKE(s->holder);
-    if (!t)
-        return false;
-    t->heirs--;
-    wr_tree_unref(t);
-    return true;
-}
-
-/* Where nothing took the place of a run that was stopped (it failed, or an earlier request with its key was found), the
- * queue goes on: at once, or when the engine looks for runs that nobody works on. */
-static WEFT_SUSPENDS void go_on(struct wr_engine *e, const struct wr_start *what)
-{
-    struct upp_err why;
-    if (wr_start_next(e, &what->owner, what->thread, &why) < 0)
-        wr_look_soon(e);
-}
-
-/* Which tools ran in what is rolled back: nothing is deleted, and nothing is hidden. */
-static WEFT_SUSPENDS int rollback_notice(struct starting *s, const struct wm_run *holder, struct upp_err *err)
-{
-    struct wl_store                      *store = s->engine->store;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b     = WB_BUF(1u << 20);
-    struct wj_writer                      j;
-    char                                  id[WB_UUID_HEX + 1];
-    wj_writer_init(&j, &b, err);
-    wj_write_open(&j, '{');
-    wj_write_name(&j, UPP_STR("type"));
-    wj_write_str(&j, UPP_STR("rollback"));
-    wj_write_name(&j, UPP_STR("run"));
-    wj_write_str(&j, wb_uuid_hex(holder->id, id));
-    wj_write_name(&j, UPP_STR("tools"));
-    wj_write_open(&j, '[');
-    for (uint64_t from = holder->first;;) {
-        struct wl_range range = {.node = holder->node, .from = from, .to = UINT64_MAX >> 1};
-        struct wl_rows  rows;
-        int             r = store->ops->rows(store, &s->what->owner, &range, &s->memory, &rows, err);
-        for (size_t i = 0; r >= 0 && i < rows.n; i++) {
-            struct wm_row row;
-            from = rows.p[i].pos + 1;
-            if (!wb_uuid_eq(rows.p[i].run, holder->id))
-                continue;
-            r = wm_row_read(&s->memory, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, err);
-            for (size_t k = 0; r >= 0 && k < row.n_records; k++)
-                if (row.records[k].kind == WM_TOOL_STARTED)
-                    wj_write_str(&j, row.records[k].name);
-        }
-        if (r < 0)
-            return r;
-        if (!rows.more)
-            break;
-    }
-    wj_write_close(&j, ']');
-    wj_write_close(&j, '}');
-    int r = wj_writer_check(&j);
-    if (r >= 0) {
-        s->notice = wb_arena_dup(&s->memory, wb_buf_str(&b));
-        r         = wb_arena_check(&s->memory, err);
-    }
-    return r;
-}
-
-/* Cancels what holds the thread, and goes on after it, or from before its input. */
-static WEFT_SUSPENDS int take_over(struct starting *s, struct upp_err *err)
-{
-    struct wm_run holder;
-    uint32_t      version = s->thread.version;
-    int           r       = stop_holder(s, &holder, err);
-    if (r >= 0)
-        r = find_thread(s, err);
-    if (r < 0)
-        return r;
-    s->again = !is_zero(s->busy) || s->thread.version != version;
-    if (s->again)
-        return upp_fail(err, UPP_EBUSY, "somebody else was first");
-    if (s->what->on_busy != WR_ROLLBACK)
-        return 0;
-    r = rollback_notice(s, &holder, err);
-    if (r >= 0)
-        r = wl_branch_make(&s->node, holder.input, &s->branch, err);
-    if (r < 0)
-        return r;
-    s->branched = true;
-    wb_crashpoint("rollback");
-    s->node = s->branch;
-    s->end  = (struct wl_end){.time_ms = s->end.time_ms};
-    s->busy = (struct wb_uuid){{0}};
-    return 0;
-}
-
-/* Is a run queued on a thread that nobody holds? It is about to start, and no later input comes before it. */
-static WEFT_SUSPENDS int find_queued(struct starting *s, bool *ret, struct upp_err *err)
-{
-    struct wl_store *store = s->engine->store;
-    struct wm_run   *live;
-    size_t           n = 0;
-    int              r = 0;
-    if (s->fresh.n == 0 && s->thread.queued)
-        r = store->ops->runs(store, &s->what->owner, s->thread.id, true, 1, &s->memory, &live, &n, err);
-    *ret = r >= 0 && n && live[0].status == WM_QUEUED;
-    if (*ret)
-        s->busy = live[0].id;
-    return r;
-}
-
-static WEFT_SUSPENDS int try_busy(struct starting *s, struct wr_started *ret, struct upp_err *err)
-{
-    bool queued;
-    int  r;
-    switch (s->what->on_busy) {
-    case WR_ENQUEUE:
-        r = is_zero(s->busy) ? find_queued(s, &queued, err) : 0;
-        return r < 0 || is_zero(s->busy) ? r : (r = enqueue(s, ret, err)) < 0 ? r : 1;
-    case WR_INTERRUPT:
-    case WR_ROLLBACK:
-        return is_zero(s->busy) ? 0 : take_over(s, err);
-    default:
-        if (!is_zero(s->busy))
-            return refuse(s, err);
-        r = find_queued(s, &queued, err);
-        if (r >= 0 && queued) /* whoever should start it may have failed to */
-            r = wr_start_next(s->engine, &s->what->owner, s->thread.id, err);
-        return r < 0 || !queued ? r : refuse(s, err);
-    }
-}
-
 /* The key is looked for after the thread: who is refused because of a run knows whether the run is its own. */
-static WEFT_SUSPENDS int try_start(struct starting *s, struct wr_started *ret, struct upp_err *err)
+static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
-    int r = find_thread(s, err);
+    int r = wr_start_thread(s, err);
     if (r >= 0)
         r = join_key(s, ret, err);
     if (r != 0)
         return r < 0 ? r : 0;
-    r = try_busy(s, ret, err);
+    r = wr_start_busy(s, ret, err);
     if (r == 0)
         r = commit_start(s, ret, err);
     return r < 0 ? r : 0;
 }
 
 /* ---- Without a store ------------------------------------------------------------------------------------------ */
+
+static int no_agent(const struct wr_start *w, struct upp_err *err)
+{
+    return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(w->agent));
+}
 
 static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start *w, struct wr_started *ret,
                                      struct upp_err *err)
@@ -535,9 +294,9 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
     if (r < 0)
         return r;
     run->loaded = true;
-    r           = want_turn(w, run, err);
+    r           = run->def ? want_turn(w, run, err) : no_agent(w, err);
     if (r >= 0)
-        r = draft_start(w, (struct upp_str){0}, run, err);
+        r = wr_start_draft(w, (struct upp_str){0}, run, err);
     for (size_t i = 0; r >= 0 && i < w->n_history; i++) {
         r = wr_path_add(run, w->history[i], err);
         for (const struct upp_part *p = NULL; r >= 0 && (p = upp_part_next(w->history[i], p, UPP_PARTS_CALLS));)
@@ -565,111 +324,22 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
 
 int wr_start(struct wr_engine *e, const struct wr_start *what, struct wr_started *ret, struct upp_err *err)
 {
-    if (!wr_agent(e, what->agent))
-        return upp_fail(err, UPP_ENOTFOUND, "no agent '%.*s'", UPP_FMT(what->agent));
-    if (what->key.p && !what->body)
-        return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
     if (!e->store)
         return start_alone(e, what, ret, err);
+    if (!wr_agent(e, what->agent))
+        return no_agent(what, err);
+    if (what->key.p && !what->body)
+        return upp_fail(err, UPP_EBUG, "an idempotency key without the hash of a body");
     bool owed = false; /* in this try or an earlier one */
     for (unsigned tries = 0;; tries++) {
-        struct starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
-        int             r = try_start(&s, ret, err);
-        owed              = leave_holder(&s) || owed;
+        struct wr_starting s = {.engine = e, .what = what, .memory = WB_ARENA(64u << 20)};
+        int                r = try_start(&s, ret, err);
+        owed                 = wr_start_left(&s) || owed;
         wb_arena_done(&s.memory);
         if (r >= 0 || !s.again || tries >= WR_RETRIES) {
             if (owed && (r < 0 || ret->joined))
-                go_on(e, what);
+                wr_start_go_on(e, what);
             return r < 0 ? r : 0;
         }
-    }
-}
-
-/* ---- Queued runs --------------------------------------------------------------------------------------------------
- */
-
-/* The input and the options of a queued run, out of its row. */
-static int read_queued(struct starting *s, const struct wm_run *row, struct wr_start *what, struct upp_message *input,
-                       struct upp_err *err)
-{
-    yyjson_val *v;
-    int         r = wj_read(&s->memory, row->options, NULL, &v, err);
-    if (r < 0)
-        return r;
-    yyjson_val *in = yyjson_obj_get(v, "input"), *who = yyjson_obj_get(v, "who"),
-               *options = yyjson_obj_get(v, "options");
-    if (yyjson_is_obj(in)) {
-        r           = wm_message_read(&s->memory, in, input, err);
-        what->input = input;
-    }
-    if (r >= 0 && yyjson_is_str(who))
-        what->who = wb_str(yyjson_get_str(who), yyjson_get_len(who));
-    if (r >= 0 && options) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
-        r                                       = wj_write(options, &b, err);
-        what->options                           = wb_arena_dup(&s->memory, wb_buf_str(&b));
-    }
-    return r < 0 ? r : wb_arena_check(&s->memory, err);
-}
-
-/* C5: a queued run takes the node. */
-static WEFT_SUSPENDS int start_queued(struct starting *s, const struct wm_run *row, struct upp_err *err)
-{
-    struct wr_run *run;
-    s->row            = *row;
-    s->row.node       = s->node.key;
-    s->row.first      = s->end.pos;
-    s->row.input      = s->end.length;
-    s->row.status     = WM_RUNNING;
-    s->row.options    = s->what->options;
-    s->row.queue      = 0;
-    int64_t now       = wb_wall_ms();
-    s->row.started_ms = WB_MAX(now, s->end.time_ms);
-    int r             = make_run(s, true, &run, err);
-    if (r < 0)
-        return r;
-    run->tree->run = run;
-    r              = draft_start(s->what, s->notice, run, err);
-    if (r >= 0)
-        r = wr_launch(run, err);
-    if (r < 0) {
-        wr_tree_disown(run);
-        return r;
-    }
-    struct wl_change taken[] = {{.kind = WL_SET_RUN, .run = &s->row},
-                                {.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}}};
-    wb_crashpoint("dequeue.before");
-    r = wr_flush(run, &WR_MORE_OF(taken), err);
-    wb_crashpoint("dequeue.after");
-    run->row.version++;
-    wr_go(run, r >= 0);
-    return r;
-}
-
-static WEFT_SUSPENDS int try_next(struct starting *s, struct wr_start *what, struct upp_err *err)
-{
-    struct wl_store *store = s->engine->store;
-    struct wm_run   *live;
-    size_t           n;
-    int              r = find_thread(s, err);
-    if (r < 0 || !is_zero(s->busy))
-        return r;
-    r = store->ops->runs(store, &what->owner, what->thread, true, 1, &s->memory, &live, &n, err);
-    if (r < 0 || !n || live[0].status != WM_QUEUED)
-        return r;
-    struct upp_message input;
-    r = read_queued(s, &live[0], what, &input, err);
-    return r < 0 ? r : start_queued(s, &live[0], err);
-}
-
-int wr_start_next(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread, struct upp_err *err)
-{
-    for (unsigned tries = 0;; tries++) {
-        struct wr_start what = {.owner = *o, .thread = thread};
-        struct starting s    = {.engine = e, .what = &what, .memory = WB_ARENA(64u << 20)};
-        int             r    = try_next(&s, &what, err);
-        wb_arena_done(&s.memory);
-        if (r != -UPP_EBUSY || tries == WR_RETRIES)
-            return r == -UPP_EBUSY ? 0 : r; /* whoever was first looks for the next one in the end */
     }
 }

@@ -20,6 +20,7 @@ static const struct upp_str APPROVED = UPP_STR_INIT("approved");
 static const struct upp_str REQUEST  = UPP_STR_INIT("request");
 static const struct upp_str BELOW    = UPP_STR_INIT("below");
 static const struct upp_str MS       = UPP_STR_INIT("ms");
+static const struct upp_str BRANCHES = UPP_STR_INIT("branches");
 
 static void raw(struct wj_writer *w, struct upp_str name, struct upp_str json)
 {
@@ -75,6 +76,24 @@ static void write_handoffs(struct wj_writer *w, const struct wr_run *run)
     }
 }
 
+/* The journal of a step has those that began in it; these may have begun in one before. */
+static void write_branches(struct wj_writer *w, const struct wr_run *run)
+{
+    char   text[WB_UUID_TEXT + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < run->calls.n; i++) {
+        if (!wr_is_open_branch(run->calls.p[i]))
+            continue;
+        if (!n++) {
+            wj_write_name(w, BRANCHES);
+            wj_write_open(w, '[');
+        }
+        wj_write_str(w, wb_uuid_text(run->calls.p[i]->child, text));
+    }
+    if (n)
+        wj_write_close(w, ']');
+}
+
 int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err *err)
 {
     const struct weft_state *s = &run->pub.state;
@@ -106,6 +125,7 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
     if (run->request.p)
         raw(&w, REQUEST, run->request);
     put_used(&w, run);
+    write_branches(&w, run);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }
@@ -198,6 +218,21 @@ static int read_handoffs(struct wr_run *run, yyjson_val *state, struct upp_err *
     return 0;
 }
 
+static int read_branches(struct wr_run *run, yyjson_val *v, struct upp_err *err)
+{
+    struct wb_uuid id;
+    if (v && !yyjson_is_arr(v))
+        return wrong(err, BRANCHES);
+    for (size_t i = 0, n = yyjson_arr_size(v); i < n; i++) {
+        yyjson_val *text = yyjson_arr_get(v, i);
+        if (!yyjson_is_str(text) || !wb_uuid_parse(wj_text(text), &id))
+            return wrong(err, BRANCHES);
+        if (!wr_branch_call(run, id, err))
+            return upp_fail(err, UPP_ENOMEM, "no memory for the state of a run");
+    }
+    return 0;
+}
+
 /* A state that does not fit is an error: a run that began again at its first step would do its work twice. */
 int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
@@ -228,6 +263,8 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
         r = read_used(run, member(v, BELOW), member(v, MS), err);
     if (r >= 0)
         r = read_handoffs(run, v, err);
+    if (r >= 0)
+        r = read_branches(run, member(v, BRANCHES), err);
     return r < 0 ? r : read_approved(run, member(v, APPROVED), err);
 }
 

@@ -3,8 +3,47 @@
 #include "base/crash.h"
 #include "run/internal.h"
 
+/* A branch keeps its journal. Of others what belongs to no one step stays: branches that are not adopted yet. */
+static void journal_close(struct wr_run *run)
+{
+    size_t kept     = 0;
+    run->prompted.n = run->approved.n = run->pending.n = 0;
+    if (run->branch)
+        return;
+    for (size_t i = 0; i < run->calls.n; i++) {
+        struct wr_call *c = run->calls.p[i];
+        if (wr_is_open_branch(c))
+            run->calls.p[kept++] = c;
+    }
+    run->said.n  = 0;
+    run->calls.n = kept;
+}
+
+/* A step in which nothing was said has a beginning all the same. */
+static int step_open(struct wr_run *run, struct upp_err *err)
+{
+    if (run->step_open || run->draft.open)
+        return 0;
+    struct wr_open *o;
+    int             r = wr_open_new(run->engine, &run->memory, &o, err);
+    if (r < 0)
+        return r;
+    wm_tape_mark(&o->tape, WM_MARK_STEP, 0);
+    r = wb_buf_check(&o->tape.out, err);
+    if (r < 0) {
+        wr_open_free(run->engine, o);
+        return r;
+    }
+    run->draft.open = o;
+    run->step_open  = true;
+    return 0;
+}
+
 int wr_step_close(struct wr_run *run, struct upp_err *err)
 {
+    int opened = step_open(run, err);
+    if (opened < 0)
+        return opened;
     struct wm_event *end = wr_draft_record(run, WM_STEP_END, err);
     if (!end)
         return -UPP_ENOMEM;
@@ -15,13 +54,14 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
     }
     wr_observe(run);
     run->pub.state.step++;
-    wr_used(run, &(struct upp_usage){0}, 1);
+    if (!run->branch) /* it becomes a step of its run, and counts there */
+        wr_used(run, &(struct upp_usage){0}, 1);
     run->below_before.steps = run->below.steps;
     run->draft.state        = true;
-    run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
-    run->step_open = run->step_dirty = false;
-    run->step_usage                  = (struct upp_usage){0};
-    run->step_from                   = wr_mark_now(run);
+    run->step_open = run->step_dirty = run->step_told = false;
+    run->step_usage                                   = (struct upp_usage){0};
+    run->step_from                                    = wr_mark_now(run);
+    journal_close(run);
     return 0;
 }
 

@@ -25,7 +25,8 @@ bool wr_can_structure(struct weft_run *run)
 
 bool wr_step_begun(struct weft_run *run)
 {
-    return wr_of(run)->step_dirty;
+    const struct wr_run *r = wr_of(run);
+    return r->step_dirty || r->step_told;
 }
 
 int wr_rounds(struct weft_run *run, uint32_t own)

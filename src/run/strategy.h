@@ -11,7 +11,7 @@ struct wb_arena *wr_memory(struct weft_run *run);
 const struct wr_tool *wr_tools_of(struct weft_run *run, size_t *n);
 bool                  wr_can_structure(struct weft_run *run); /* can its model answer as a schema says? */
 
-bool wr_step_begun(struct weft_run *run); /* was anything said in the current step? */
+bool wr_step_begun(struct weft_run *run); /* was anything said in the current step, or on_step_start told of it? */
 
 /* UPP's toolStrategy. Rounds of tools: what the strategy's own options say (0: nothing), else the agent's, else 10;
  * UPP_HAND_BACK: none, and calls go to whoever started the run. */
@@ -37,6 +37,9 @@ struct wr_branch {
     struct wr_run              *run;
 };
 
+/* Was it announced before? 1, 0. */
+WEFT_SUSPENDS int wr_branch_known(struct weft_run *run, const struct wr_branch *b, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Announces those that are new, with the state as it is, and works on all that have not ended, at the same time. 0: all
  * have. -UPP_EWAIT: some wait for answers, the others have ended. */
 WEFT_SUSPENDS int wr_branches_run(struct weft_run *run, struct wr_branch *b, size_t n,
@@ -44,7 +47,8 @@ WEFT_SUSPENDS int wr_branches_run(struct weft_run *run, struct wr_branch *b, siz
 enum { WR_BRANCHES = 64 };
 
 /* Says in the current step of the run what was said in the branch, or what of it is missing: messages, calls and
- * results as they were there, with their usage. The caller ends the step. */
+ * results as they were there, with their outcomes and their usage, and its wish to hand over. The caller ends the
+ * step. Those that are not adopted count in the run's usage when it ends. */
 WEFT_SUSPENDS int wr_branch_adopt(struct weft_run *run, struct wr_branch *b, struct upp_err *err) UPP_MUST_CHECK;
 void              wr_branches_done(struct wr_branch *b, size_t n);
 

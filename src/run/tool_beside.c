@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/hooks.h"
+#include "fiber/worker.h"
 #include "run/tools.h"
 
 enum { ARGUMENT_BYTES = 64 << 20 };
@@ -83,7 +84,7 @@ static WEFT_SUSPENDS int wait_for(void *arg, struct upp_err *err)
 {
     struct waiting *w = arg;
     w->given          = true;
-    int r             = weft_work(work, w->it, drop, &w->result, &w->why);
+    int r             = weft__work_long(work, w->it, drop, &w->result, &w->why);
     if (r < 0) {
         w->it     = NULL;
         w->result = r;

@@ -195,8 +195,6 @@ static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
     struct upp_call                *c    = &j->doing.call.pub;
     struct upp_str                  args = c->arguments;
     struct upp_err                  why;
-    if (!h->on_call && !h->on_before)
-        return 0;
     wb_err_init(&why);
     int r = h->on_call ? h->on_call(h->arg, c, &why) : 0;
     if (r >= 0)
@@ -205,6 +203,27 @@ static WEFT_SUSPENDS int before(struct wr_job *j, struct upp_err *err)
         return take_arguments(j, args, err);
     c->arguments = args;
     return r < 0 ? end_failed(j, WM_ERROR, &why, err) : refused(j, WM_ERROR, "Tool execution skipped", err);
+}
+
+/* What middleware says to it. What could not be checked does not run. Not inlined: errors are large. */
+static WEFT_SUSPENDS __attribute__((noinline)) int screen(struct wr_job *j, struct upp_err *err)
+{
+    struct wr_run          *run  = j->round->run;
+    const struct wr_around *m    = run->def->around;
+    struct upp_call        *c    = &j->doing.call.pub;
+    struct upp_str          args = c->arguments;
+    struct upp_err          why  = {0};
+    if (!m || !m->call)
+        return 0;
+    int r = m->call(m->arg, &run->pub, c, &why);
+    if (r >= 0)
+        return take_arguments(j, args, err);
+    c->arguments = args;
+    if (r != -UPP_ENOMEM && r != -UPP_ESTORE && r != -UPP_ECANCELED)
+        return end_failed(j, WM_ERROR, &why, err);
+    if (err)
+        *err = why;
+    return r;
 }
 
 /* Why the arguments do not fit: the model gets every reason. A report is too large for a fiber's frame. */
@@ -336,16 +355,20 @@ static int take_up(struct wr_job *j, struct upp_err *err)
     return 0;
 }
 
-/* Hooks, schema, approval: each may end the call. */
+/* Hooks, middleware, schema, approval: each may end the call. */
 static WEFT_SUSPENDS int ask_around(struct wr_job *j, struct upp_err *err)
 {
     int r = 0;
     if (!j->call->asked) {
-        r = before(j, err);
+        const struct upp_tool_strategy *h = j->round->hooks;
+        r                                 = h->on_call || h->on_before ? before(j, err) : 0;
+        if (r >= 0 && j->call->state != WR_CALL_ENDED)
+            r = screen(j, err);
         if (r >= 0 && j->call->state != WR_CALL_ENDED)
             r = check(j, err);
     }
-    if (r >= 0 && j->call->state != WR_CALL_ENDED)
+    bool asks = j->tool->base.approval || j->tool->approval || wr_bound(j->round->run);
+    if (r >= 0 && asks && j->call->state != WR_CALL_ENDED)
         r = approve(j, err);
     return r;
 }
@@ -372,7 +395,8 @@ int wr_call_prepare(struct wr_job *j, struct upp_err *err)
         return r;
     if (j->call->state == WR_CALL_STARTED)
         return take_up(j, err);
-    r = check_rights(j, err);
+    if (j->tool->kind == WR_TOOL_AGENT || wr_bound(run))
+        r = check_rights(j, err);
     if (r < 0 || j->call->state == WR_CALL_ENDED)
         return r;
     if (!arguments_ok(j))
@@ -443,14 +467,15 @@ static WEFT_SUSPENDS int left_alone(struct wr_job *j, struct upp_err *err)
 
 int wr_call_run(struct wr_job *j, struct upp_err *err)
 {
-    struct wr_run    *run   = j->round->run;
-    struct weft_loop *l     = run->engine->loop;
-    struct upp_value  value = UPP__VALUE;
+    struct wr_run    *run = j->round->run;
+    struct weft_loop *l   = run->engine->loop;
+    struct upp_value  value;
     struct upp_err    why;
     bool              left = false;
     if (weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     wb_err_init(&why);
+    wr_value_take(&run->engine->spares, &value);
     value.max     = j->tool->max_result ? j->tool->max_result : TOOL_BYTES;
     uint64_t from = weft__loop_clock(l);
     wb_crashpoint("tool.start");
@@ -469,6 +494,6 @@ int wr_call_run(struct wr_job *j, struct upp_err *err)
             wb_crashpoint("c3.after");
         }
     }
-    upp__value_done(&value);
+    wr_value_give(&run->engine->spares, &value);
     return r;
 }

@@ -54,13 +54,17 @@ static size_t collect(struct wr_round *round, enum how how)
 
 void wr_order(struct wr_round *round)
 {
-    for (size_t i = 0; i < round->n; i++)
+    bool any = false;
+    for (size_t i = 0; i < round->n; i++) {
+        const struct wr_tool *tool = round->jobs[i].tool;
+        any |= tool && (tool->n_after || tool->sequential);
         round->jobs[i].group = NOT_YET;
+    }
     round->n_groups = 0;
     for (size_t left = round->n; left;) {
         size_t n = 0;
         for (enum how how = STRICT; !n; how++)
-            n = collect(round, how);
+            n = collect(round, any ? how : ALL);
         left -= n;
         bool alone = false;
         for (size_t i = 0; i < round->n; i++)

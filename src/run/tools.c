@@ -145,7 +145,7 @@ static void close_round(struct wr_round *round)
 }
 
 /* The message of results: references for the log, the results themselves for the model. */
-static int observe(struct wr_round *round, struct upp_err *err)
+static int observe(struct wr_round *round, const struct weft_reply *reply, struct upp_err *err)
 {
     struct wr_run      *run   = round->run;
     struct upp_message *m     = wb_new(&run->memory, struct upp_message);
@@ -164,6 +164,8 @@ static int observe(struct wr_round *round, struct upp_err *err)
                                               .text     = c->result};
         c->shown          = true;
     }
+    for (size_t i = 0; i < run->said.n; i++)
+        run->said.p[i]->answered |= run->said.p[i]->reply.message == reply->message;
     entry->message.role        = UPP_ROLE_TOOL;
     entry->refs                = refs;
     entry->n_refs              = round->n;
@@ -188,6 +190,15 @@ static bool all_shown(struct wr_run *run, const struct weft_reply *reply)
     return true;
 }
 
+/* A round that waited is gone on with: its hook was told. */
+static bool is_known(struct wr_run *run, const struct weft_reply *reply)
+{
+    for (const struct upp_part *p = NULL; (p = upp_part_next(reply->message, p, UPP_PARTS_CALLS));)
+        if (!p->cut && wr_call_find(run, p->id))
+            return true;
+    return false;
+}
+
 static WEFT_SUSPENDS int run_round(struct wr_round *round, const struct weft_reply *reply, uint32_t parallel,
                                    struct upp_err *err)
 {
@@ -195,7 +206,7 @@ static WEFT_SUSPENDS int run_round(struct wr_round *round, const struct weft_rep
     const struct weft_hooks *h   = run->pub.hooks;
     int                      r   = 0;
     run->pending.n               = 0;
-    if (h && h->on_act)
+    if (h && h->on_act && !is_known(run, reply))
         r = h->on_act(h->arg, &run->pub, run->pub.state.step + 1, reply->message, err);
     if (r >= 0)
         r = open_round(round, reply, err);
@@ -204,7 +215,7 @@ static WEFT_SUSPENDS int run_round(struct wr_round *round, const struct weft_rep
     close_round(round);
     if (r < 0)
         return r;
-    return round->left ? wr_wait_for(run, err) : observe(round, err);
+    return round->left ? wr_wait_for(run, err) : observe(round, reply, err);
 }
 
 int weft_run_tools(struct weft_run *pub, const char *phase, const struct weft_reply *reply,

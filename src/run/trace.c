@@ -13,6 +13,7 @@ struct traced {
     struct wm_run    run;
     struct upp_str   agent_id, input;
     struct upp_usage own, total;
+    bool             adopted; /* a branch whose messages its run has said too */
     struct traced   *parent, *next; /* next: of the same parent */
     struct traced   *first, *last;  /* below it, in the order of their calls */
 };
@@ -43,6 +44,12 @@ static WEFT_SUSPENDS int trace_child(struct tracing *t, struct traced *of, struc
     return 0;
 }
 
+static void note_adopted(struct traced *of, struct upp_str call)
+{
+    for (struct traced *c = of->first; c; c = c->next)
+        c->adopted |= wb_str_eq(c->run.call, call);
+}
+
 static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const struct wl_row *stored,
                                    struct upp_err *err)
 {
@@ -58,6 +65,10 @@ static WEFT_SUSPENDS int trace_row(struct tracing *t, struct traced *of, const s
             wr_usage_add(&of->own, &ev->usage);
         if (ev->kind == WM_TOOL_STARTED && ev->child_node)
             r = trace_child(t, of, ev->child, err);
+        if (ev->kind == WM_TOOL_ENDED && wm_is_branch(ev)) {
+            wr_usage_add(&of->own, &ev->usage);
+            note_adopted(of, ev->call);
+        }
     }
     return r < 0 ? r : wb_arena_check(&t->memory, err);
 }
@@ -84,18 +95,27 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
+static struct upp_usage usage_less(const struct upp_usage *a, const struct upp_usage *b)
+{
+    return (struct upp_usage){.input       = less(a->input, b->input),
+                              .output      = less(a->output, b->output),
+                              .cache_read  = less(a->cache_read, b->cache_read),
+                              .cache_write = less(a->cache_write, b->cache_write)};
+}
+
 static void sum_up(struct traced *of)
 {
-    struct upp_usage below = {0};
-    for (const struct traced *c = of->first; c; c = c->next)
+    struct upp_usage below = {0}, adopted = {0};
+    for (const struct traced *c = of->first; c; c = c->next) {
         wr_usage_add(&below, &c->total);
+        if (c->adopted)
+            wr_usage_add(&adopted, &c->own);
+    }
     if (wm_status_ended(of->run.status)) {
         of->total = of->run.usage;
-        of->own   = (struct upp_usage){.input       = less(of->total.input, below.input),
-                                       .output      = less(of->total.output, below.output),
-                                       .cache_read  = less(of->total.cache_read, below.cache_read),
-                                       .cache_write = less(of->total.cache_write, below.cache_write)};
+        of->own   = usage_less(&of->total, &below);
     } else {
+        of->own   = usage_less(&of->own, &adopted); /* what branches used is theirs */
         of->total = of->own;
         wr_usage_add(&of->total, &below);
     }

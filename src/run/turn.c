@@ -99,14 +99,19 @@ int wr_cycle_add(struct wr_run *run, const struct upp_usage *u, struct upp_err *
     return count_cycle(run, u, err);
 }
 
+int wr_cycle_adopt(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
+{
+    wr_used_up(run, u);
+    return count_cycle(run, u, err);
+}
+
 int wr_spent(struct wr_run *run, const struct wr_call *call, struct wm_event *ended, struct upp_err *err)
 {
     ended->usage = (struct upp_usage){0};
     ended->last  = call->n_cycles;
     for (size_t i = 0; i < call->n_cycles; i++) {
         wr_usage_add(&ended->usage, &call->cycles[i]);
-        wr_used_up(run, &call->cycles[i]);
-        int r = count_cycle(run, &call->cycles[i], err);
+        int r = wr_cycle_adopt(run, &call->cycles[i], err);
         if (r < 0)
             return r;
     }

@@ -200,6 +200,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         {.name = "params", .read = by_hand},
         WC_MEMBER(WC_STR, "title", struct wc_agent, title, 0, 0),
         WC_MEMBER(WC_STR, "system", struct wc_agent, def.system, 0, 0),
+        WC_MEMBER(WC_TRUTH, "allow_client_system", struct wc_agent, def.allow_client_system, 0, 0),
         WC_MEMBER(WC_STR, "description", struct wc_agent, description, 0, 0),
         {.name = "structure", .read = read_structure},
         {.name = "strategy", .read = wc_read_strategy},

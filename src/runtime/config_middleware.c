@@ -94,16 +94,23 @@ static void read_output(struct wc_reader *r, const struct wc_node *n, void *into
     o->output                      = read_rules(r, n, "output", &o->n_output);
 }
 
+static void read_tools(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct weft_guardrails_opts *o = into;
+    o->tools                       = read_rules(r, n, "tools", &o->n_tools);
+}
+
 static void read_guardrails(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {{.name = "input", .read = read_input},
-                                         {.name = "output", .read = read_output}};
+                                         {.name = "output", .read = read_output},
+                                         {.name = "tools", .read = read_tools}};
     struct wc_middleware      *m      = into;
     m->kind                           = WC_GUARDRAILS;
     m->guardrails                     = (struct weft_guardrails_opts){.size = sizeof m->guardrails};
     wc_map(r, n, "guardrails", keys, WB_LEN(keys), &m->guardrails);
     if (n->kind == WC_MAP && !n->n)
-        wc_mistake(r, n, "guardrails need rules: 'input', 'output' or both");
+        wc_mistake(r, n, "guardrails need rules: 'input', 'output' or 'tools'");
 }
 
 /* ---- memory ---------------------------------------------------------------------------------------------- */

@@ -132,8 +132,8 @@ static int make(struct builder *b, enum wc_kind kind, struct fy_token *token, st
 
 static int scalar(struct builder *b, const struct fy_event_scalar_data *s)
 {
-    struct wc_node *node;
-    int             r = make(b, WC_SCALAR, s->value, s->anchor, s->tag, &node);
+    struct wc_node *node = NULL;
+    int             r    = make(b, WC_SCALAR, s->value, s->anchor, s->tag, &node);
     if (r < 0)
         return r;
     enum fy_scalar_style style = fy_token_scalar_style(s->value);
@@ -151,8 +151,8 @@ static int scalar(struct builder *b, const struct fy_event_scalar_data *s)
 static int container(struct builder *b, enum wc_kind kind, struct fy_token *token, struct fy_token *anchor,
                      struct fy_token *tag)
 {
-    struct wc_node *node;
-    int             r = make(b, kind, token, anchor, tag, &node);
+    struct wc_node *node = NULL;
+    int             r    = make(b, kind, token, anchor, tag, &node);
     if (r < 0)
         return r;
     struct wc_place at = {node->line, node->column};

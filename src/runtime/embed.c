@@ -3,6 +3,7 @@
 
 #include "agent/home.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/loop.h"
 #include "runtime/runtime.h"
 
@@ -41,7 +42,7 @@ static WEFT_SUSPENDS int keep(struct wa_home *h, struct upp_err *err)
 int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime **ret, struct upp_err *err)
 {
     struct weft_runtime_opts o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     struct weft_runtime *rt = wb_calloc(1, sizeof *rt);
     if (!rt)
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");

@@ -54,10 +54,12 @@ int sv_error_status(const struct upp_err *err)
     return 500;
 }
 
-static const char *code_name(int code)
+static const char *code_name(const struct upp_err *err)
 {
+    if (err->code == UPP_EREFUSED && strcmp(err->cause, SV_CLIENT_SYSTEM) == 0)
+        return SV_CLIENT_SYSTEM;
     for (size_t i = 0; i < WB_LEN(rows); i++)
-        if (rows[i].code == code)
+        if (rows[i].code == err->code)
             return rows[i].name;
     return "internal_error";
 }
@@ -111,7 +113,7 @@ void sv_error_reply(struct sv_reply *reply, const struct upp_err *err)
         sv_reply_header(reply, "Retry-After", err->retry_after_ms ? wb_cstr(text) : UPP_STR("1"));
     }
     sv_error_write(&reply->body, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
-                   inside ? (struct upp_str){NULL, 0} : where, code_name(err->code));
+                   inside ? (struct upp_str){NULL, 0} : where, code_name(err));
 }
 
 void sv_error_refuse(struct sv_reply *reply, int status, const char *why)

@@ -14,8 +14,8 @@ WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, s
     return wl_thread_find(x->server->opts.store, &x->owner, x->params[0], &x->arena, ret, err);
 }
 
-int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name, struct sv_entries *ret,
-                     struct upp_err *err)
+int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
+                     const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err)
 {
     yyjson_val *list = NULL, *v;
     size_t      i, max;
@@ -31,7 +31,7 @@ int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_
         return wb_arena_check(&x->arena, err);
     yyjson_arr_foreach(list, i, max, v)
     {
-        r = sv_read_message(b, v, &x->arena, &ret->p[i], err);
+        r = sv_read_message(b, v, agent, &x->arena, &ret->p[i], err);
         if (r < 0)
             return r;
     }
@@ -59,6 +59,12 @@ static int finish(struct sv_exchange *x, struct wj_writer *w)
     return wj_writer_check(w);
 }
 
+/* Whom requests are for that name no agent. */
+static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
+{
+    return wr_agent(x->server->opts.engine, (struct upp_str){NULL, 0});
+}
+
 /* ---- Creating ---------------------------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
@@ -77,7 +83,7 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_body_text(&x->arena, metadata, &opts.metadata, err);
     if (r >= 0)
-        r = sv_read_messages(x, &b, UPP_STR("messages"), &entries, err);
+        r = sv_read_messages(x, &b, UPP_STR("messages"), default_agent(x), &entries, err);
     if (r >= 0)
         r = wl_thread_new(s, &x->owner, &opts, &x->arena, &t, err);
     if (r >= 0 && entries.n)
@@ -99,7 +105,7 @@ WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_body_read(x, &b, err);
     if (r >= 0)
-        r = sv_read_message(&b, b.root, &x->arena, &line.entry, err);
+        r = sv_read_message(&b, b.root, default_agent(x), &x->arena, &line.entry, err);
     if (r >= 0)
         r = wl_append(x->server->opts.store, &x->owner, &t, &line.entry, 1, &line.index, err);
     if (r == -UPP_EBUSY)

@@ -5,8 +5,10 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "server/error.h"
 
 /* ---- Small things ------------------------------------------------------------------------------------------------ */
 
@@ -231,7 +233,8 @@ static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struc
     return 0;
 }
 
-static int read_content(const struct sv_body *b, yyjson_val *v, struct wb_arena *a, struct upp_message *m,
+/* system: the first part says that it came as a system message. */
+static int read_content(const struct sv_body *b, yyjson_val *v, bool system, struct wb_arena *a, struct upp_message *m,
                         struct upp_err *err)
 {
     yyjson_val *content = sv_member(v, UPP_STR("content"));
@@ -240,47 +243,85 @@ static int read_content(const struct sv_body *b, yyjson_val *v, struct wb_arena 
     bool plain = yyjson_is_str(content);
     if (!plain && !yyjson_is_arr(content))
         return sv_body_wrong(b, content, err, "a content is a string or an array of parts");
-    size_t n = plain ? 1 : yyjson_arr_size(content);
+    size_t n = plain ? 1 : yyjson_arr_size(content), at = 0;
     if (n == 0)
         return sv_body_wrong(b, content, err, "the content is empty");
-    m->parts = wb_new_n(a, struct upp_part, n);
+    m->parts = wb_new_n(a, struct upp_part, n + 1);
     if (!m->parts)
         return wb_arena_check(a, err);
-    m->n_parts = n;
+    if (system)
+        m->parts[at++] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR(SV_SYSTEM_MARK)};
+    m->n_parts = at + n;
     if (plain) {
-        m->parts[0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(content)};
+        m->parts[at] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(content)};
         return 0;
     }
     size_t      i, max;
     yyjson_val *part;
     yyjson_arr_foreach(content, i, max, part)
     {
-        int r = read_part(b, part, m->role, a, &m->parts[i], err);
+        int r = read_part(b, part, m->role, a, &m->parts[at + i], err);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-int sv_read_message(const struct sv_body *b, yyjson_val *v, struct wb_arena *a, struct wm_entry *ret,
-                    struct upp_err *err)
+/* In any spelling that somebody downstream may take for it. */
+static bool is_system(struct upp_str role)
 {
-    struct upp_str role = {NULL, 0}, metadata = {NULL, 0};
-    yyjson_val    *given = NULL;
+    struct upp_str word = wb_str_trim(role);
+    return wb_str_eq_nocase(word, UPP_STR("system")) || wb_str_eq_nocase(word, UPP_STR("developer"));
+}
+
+static int refuse_system(const struct sv_body *b, yyjson_val *role, const struct wr_agent_def *agent,
+                         struct upp_err *err)
+{
+    char           shown[WJ_QUOTED];
+    struct upp_str who = agent ? agent->name : UPP_STR("the agent that this is for");
+    int r =
+        upp_fail(err, UPP_EREFUSED,
+                 "no message of role %s is taken from a client: the system prompt is what the agent's definition says "
+                 "(and %.*s does not have allow_client_system)",
+                 wj_quote(wj_text(role), shown, sizeof shown), UPP_FMT(who));
+    wj_pointer_err(err, b->root, role);
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "%s", SV_CLIENT_SYSTEM);
+    return r;
+}
+
+/* Whose message it is. *system: it came as a system message, and is a user's. */
+static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, uint8_t *ret,
+                     bool *system, struct upp_err *err)
+{
+    struct upp_str role  = {NULL, 0};
+    yyjson_val    *given = sv_member(v, UPP_STR("role"));
+    int            r     = sv_body_str(b, v, UPP_STR("role"), &role, err);
+    if (r < 0)
+        return r;
+    bool exact = wb_str_eq(role, UPP_STR("system")) || wb_str_eq(role, UPP_STR("developer"));
+    *system    = exact && agent && agent->allow_client_system;
+    if (is_system(role) && !*system)
+        return refuse_system(b, given, agent, err);
+    *ret = *system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
+                                                       : wb_str_eq(role, UPP_STR("assistant")) ? UPP_ROLE_ASSISTANT : 0;
+    return *ret ? 0 : sv_body_wrong(b, given ? given : v, err, "the role is user or assistant");
+}
+
+int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, struct wb_arena *a,
+                    struct wm_entry *ret, struct upp_err *err)
+{
+    struct upp_str metadata = {NULL, 0};
+    yyjson_val    *given    = NULL;
+    bool           system;
     if (!v || !yyjson_is_obj(v))
         return v ? sv_body_wrong(b, v, err, "a message is an object") : upp_fail(err, UPP_EINVALID, "no message");
     *ret  = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
-    int r = sv_body_str(b, v, UPP_STR("role"), &role, err);
+    int r = read_role(b, v, agent, &ret->message.role, &system, err);
     if (r < 0)
         return r;
-    ret->message.role = wb_str_eq(role, UPP_STR("user"))
-                                  ? UPP_ROLE_USER
-                                  : wb_str_eq(role, UPP_STR("assistant")) ? UPP_ROLE_ASSISTANT : 0;
-    if (!ret->message.role)
-        return sv_body_wrong(b, sv_member(v, UPP_STR("role")) ? sv_member(v, UPP_STR("role")) : v, err,
-                                                                          "the role is user or assistant");
-    ret->message.time_ms= wb_wall_ms();
-    r                 = read_content(b, v, a, &ret->message, err);
+    ret->message.time_ms = wb_wall_ms();
+    r                    = read_content(b, v, system, a, &ret->message, err);
     if (r >= 0)
         r = sv_body_object(b, v, UPP_STR("metadata"), &given, err);
     if (r >= 0)

@@ -169,7 +169,8 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = read_options(x, &b, &start.options, err);
     if (r >= 0)
-        r = sv_read_messages(x, &b, UPP_STR("additional_messages"), &entries, err);
+        r = sv_read_messages(
+            x, &b, UPP_STR("additional_messages"), wr_agent(x->server->opts.engine, start.agent), &entries, err);
     if (r >= 0)
         r = read_key(x, &t, &start, hash, err);
     if (r >= 0)

@@ -35,15 +35,15 @@ WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
 /* The thread that {t} names. */
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Entries of an array of messages; no array: none. */
+/* Entries of an array of messages for an agent (NULL: none); no array: none. */
 struct sv_body;
 struct sv_entries {
     struct wm_entry *p;
     size_t           n;
 };
 enum { SV_MAX_MESSAGES = 256 /* in one request */ };
-int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name, struct sv_entries *ret,
-                     struct upp_err *err) UPP_MUST_CHECK;
+int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
+                     const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* After -UPP_EBUSY: a sentence of the kind OpenAI's clients know, which names the run that holds the thread. */
 WEFT_SUSPENDS int sv_say_busy(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);

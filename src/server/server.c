@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/log.h"
+#include "base/opts.h"
 #include "server/conn.h"
 #include "server/stream.h"
 
@@ -52,8 +53,7 @@ static uint64_t either(uint64_t given, uint64_t otherwise)
 
 static void fill_opts(struct sv_server_opts *to, const struct sv_server_opts *given)
 {
-    *to = (struct sv_server_opts){0};
-    memcpy(to, given, WB_MIN(sizeof *to, given->size));
+    wb_opts(to, sizeof *to, given);
     to->max_conns = (uint32_t)either(to->max_conns, 12000);
     to->header_ms = either(to->header_ms, 10000);
     to->body_ms   = either(to->body_ms, 30000);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "fiber/loop.h"
 #include "stores/sqlite_store.h"
 
@@ -130,7 +131,7 @@ WEFT_SUSPENDS void ws_sqlite_close(struct wl_store *store)
 WEFT_SUSPENDS int ws_sqlite_open(const struct ws_sqlite_opts *opts, struct wl_store **ret, struct upp_err *err)
 {
     struct ws_sqlite_opts o;
-    weft__opts(&o, sizeof o, opts);
+    wb_opts(&o, sizeof o, opts);
     if (!o.path || !*o.path)
         return upp_fail(err, UPP_EINVALID, "a database needs a path");
     struct ws_sqlite *s = wb_calloc(1, sizeof *s);

@@ -46,6 +46,8 @@ struct upp__outgoing {
     struct upp_str     url;
     struct upp_header *headers; /* room for UPP__HEADERS; the key's is among them */
     size_t             n_headers;
+    char              *bearer; /* "Bearer KEY", where it is sent so: whoever frees the arena wipes it before */
+    size_t             n_bearer;
     struct wb_buf      body;
 };
 enum { UPP__HEADERS = 64 };

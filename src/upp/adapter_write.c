@@ -33,6 +33,20 @@ void upp__header(struct upp__outgoing *out, const char *name, struct upp_str val
         out->body.failed = -UPP_ELIMIT;
 }
 
+static void put_bearer(struct upp__outgoing *out, struct upp_str key)
+{
+    static const struct upp_str word = UPP_STR_INIT("Bearer ");
+    size_t                      n    = word.n + key.n;
+    char                       *p    = wb_arena_alloc(out->arena, n, 1);
+    if (!p)
+        return;
+    memcpy(p, word.p, word.n);
+    memcpy(p + word.n, key.p, key.n);
+    out->bearer   = p;
+    out->n_bearer = n;
+    upp__header(out, "authorization", wb_str(p, n));
+}
+
 int upp__put_key(struct upp__outgoing *out, const struct upp__vendor *v, struct upp_str key, const char *own,
                  const char *other, struct upp_err *err)
 {
@@ -45,7 +59,7 @@ int upp__put_key(struct upp__outgoing *out, const struct upp__vendor *v, struct 
         way = other;
     }
     if (key.p && !strcmp(way, "bearer"))
-        upp__header(out, "authorization", wb_arena_printf(out->arena, "Bearer %.*s", UPP_FMT(key)));
+        put_bearer(out, key);
     else if (key.p)
         upp__header(out, way, key);
     return 0;

@@ -2,6 +2,7 @@
 #ifndef UPP_CALL_H
 #define UPP_CALL_H
 
+#include <upp/thread.h>
 #include <upp/tool.h>
 #include <upp/turn.h>
 
@@ -49,6 +50,10 @@ int upp__parameters(struct wb_arena *a, struct upp_str text, struct upp_str *ret
  * arena stays the caller's. */
 int upp__turn_take(struct wb_arena *memory, struct upp_message *list, const struct upp_turn *of, struct upp_turn **ret,
                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* A thread is answered by one at a time. -UPP_EBUSY: it is being answered. From any thread of the process. */
+int  upp__thread_take(struct upp_thread *t, struct upp_err *err) UPP_MUST_CHECK;
+void upp__thread_leave(struct upp_thread *t);
 
 WB_EXPORT_END
 

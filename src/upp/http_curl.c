@@ -1,6 +1,4 @@
-/* upp/http_curl.c — libcurl in this process, and connections that are driven by whoever waits for an answer. */
-#include "upp/http_curl.h"
-
+/* upp/http_curl.c — connections that are driven by whoever waits for an answer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,31 +9,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "upp/http_curl_call.h"
 
 enum { EVENTS = 64 }; /* that are taken from the kernel at once */
-
-/* ---- The process ---------------------------------------------------------------------------------------------- */
-
-struct wb_library upp__curl_library(void)
-{
-    return wb_library("libcurl", LIBCURL_VERSION, curl_version_info(CURLVERSION_NOW)->version);
-}
-
-static char *copy(const char *s)
-{
-    size_t n = strlen(s) + 1;
-    char  *p = wb_alloc(n);
-    return p ? memcpy(p, s, n) : NULL;
-}
-
-int upp__curl_use_hooks(struct upp_err *err)
-{
-    CURLcode r = curl_global_init_mem(CURL_GLOBAL_DEFAULT, wb_alloc, wb_free, wb_realloc, copy, wb_calloc);
-    if (r != CURLE_OK)
-        return upp_fail(err, UPP_ENOMEM, "libcurl does not start: %s", curl_easy_strerror(r));
-    return 0;
-}
 
 /* ---- What libcurl calls ------------------------------------------------------------------------------------------ */
 
@@ -167,6 +144,13 @@ static uint64_t due(void *arg)
 /* ---- Connections --------------------------------------------------------------------------------------------------
  */
 
+static char *copy(const char *s)
+{
+    size_t n = strlen(s) + 1;
+    char  *p = wb_alloc(n);
+    return p ? memcpy(p, s, n) : NULL;
+}
+
 static char *copy_or_null(const char *s, bool *bad)
 {
     char *p = s ? copy(s) : NULL;
@@ -174,19 +158,18 @@ static char *copy_or_null(const char *s, bool *bad)
     return p;
 }
 
-int upp_http_new(const struct upp_http_opts *opts, struct upp_http **ret, struct upp_err *err)
+int upp_http_new(const struct upp_http_opts *given, struct upp_http **ret, struct upp_err *err)
 {
-    static const struct upp_http_opts none;
-    bool                              bad = false;
-    struct upp_http                  *h   = wb_calloc(1, sizeof *h);
+    struct upp_http_opts opts;
+    bool                 bad = false;
+    struct upp_http     *h   = wb_calloc(1, sizeof *h);
     if (!h)
         return upp_fail(err, UPP_ENOMEM, "no memory for connections");
-    if (!opts)
-        opts = &none;
-    const char *ca     = opts->ca_file ? opts->ca_file : getenv("SSL_CERT_FILE");
+    wb_opts(&opts, sizeof opts, given);
+    const char *ca     = opts.ca_file ? opts.ca_file : getenv("SSL_CERT_FILE");
     h->ca_file         = copy_or_null(ca && ca[0] ? ca : NULL, &bad);
-    h->proxy           = copy_or_null(opts->proxy, &bad);
-    h->max_connections = opts->max_connections ? (long)opts->max_connections : 1024;
+    h->proxy           = copy_or_null(opts.proxy, &bad);
+    h->max_connections = opts.max_connections ? (long)opts.max_connections : 1024;
     h->epoll = h->poke = -1;
     h->timer_at        = UPP_FOREVER;
     h->crowd.arg       = h;

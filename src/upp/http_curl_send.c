@@ -33,19 +33,36 @@ static bool has_header(const struct upp_http_request *req, struct upp_str name)
     return false;
 }
 
+/* "name: value"; that of an empty one is "name;" with libcurl. It may be a key, so that the line never grows: a block
+ * that grows may leave a copy of what was in it behind. */
+static bool write_line(struct wb_buf *line, const struct upp_header *h)
+{
+    wb_buf_clear(line);
+    wb_buf_add(line, h->name);
+    wb_buf_add(line, h->value.n ? UPP_STR(": ") : UPP_STR(";"));
+    wb_buf_add(line, h->value);
+    wb_buf_addc(line, 0);
+    return !line->failed;
+}
+
+static size_t longest_line(const struct upp_http_request *req)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < req->n_headers; i++)
+        n = WB_MAX(n, req->headers[i].name.n + req->headers[i].value.n + sizeof ": ");
+    return n;
+}
+
 static int make_headers(struct upp_http_call *c, bool same_origin, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(1u << 20);
     struct curl_slist                    *list = NULL;
-    bool                                  ok   = true;
+    bool                                  ok   = wb_buf_reserve(&line, longest_line(&c->req));
     for (size_t i = 0; ok && i < c->req.n_headers; i++) {
         const struct upp_header *h = &c->req.headers[i];
         if (!same_origin && !upp__http_travels(h->name))
             continue;
-        wb_buf_clear(&line);
-        wb_buf_addf(&line, h->value.n ? "%.*s: %.*s" : "%.*s;", UPP_FMT(h->name), UPP_FMT(h->value));
-        wb_buf_addc(&line, 0);
-        ok = !line.failed && add_header(&list, line.p);
+        ok = write_line(&line, h) && add_header(&list, line.p);
     }
     if (line.p)
         explicit_bzero(line.p, line.cap);

@@ -1,5 +1,6 @@
 /* upp/llm.c — a model bound to its options: copied once, checked once. */
 #include "base/err.h"
+#include "base/opts.h"
 #include "json/read.h"
 #include "upp/talk.h"
 
@@ -134,9 +135,9 @@ static int copy_opts(struct upp_llm *llm, const struct upp_llm_opts *o, struct u
 
 int upp_llm_new(const struct upp_llm_opts *given, struct upp_llm **ret, struct upp_err *err)
 {
-    struct upp_llm_opts opts = {0};
-    struct wb_arena     a    = WB_ARENA(LLM_BYTES);
-    memcpy(&opts, given, WB_MIN((size_t)given->size, sizeof opts));
+    struct upp_llm_opts opts;
+    struct wb_arena     a = WB_ARENA(LLM_BYTES);
+    wb_opts(&opts, sizeof opts, given);
     if (!opts.use && !opts.model.provider)
         return upp_fail(err, UPP_EINVALID, "an llm needs a model");
     struct upp_llm *llm = wb_new(&a, struct upp_llm);

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/list.h"
+#include "base/opts.h"
 #include "base/str.h"
 #include "upp/keys.h"
 #include "upp/vendors.h"
@@ -404,6 +405,8 @@ static void vendor_close(struct upp_step *s)
     wb_arena_done(&c->reader.scratch);
     ww_frames_done(&c->frames);
     wb_buf_done(&c->out.body);
+    if (c->out.bearer)
+        explicit_bzero(c->out.bearer, c->out.n_bearer);
     wb_arena_done(&c->arena);
     upp__key_done(&c->key);
 }
@@ -418,7 +421,7 @@ static void vendor_free(void *state)
         upp_http_free(st->pool.idle[i]);
     pthread_mutex_destroy(&st->pool.lock);
     upp__keys_free(st->keys);
-    wb_arena_done(&st->arena);
+    wb_arena_wipe(&st->arena); /* one of the program's own headers may be a key */
     wb_free(st);
 }
 
@@ -477,6 +480,7 @@ static void fill(struct state *st, const struct upp_model_ref *ref, const struct
     st->max_answer         = o->max_answer ? WB_MIN(o->max_answer, ANY_SIZE) : MAX_ANSWER;
     st->transport          = o->transport;
     st->http               = o->http;
+    st->http.size          = sizeof st->http; /* how much of it there is, the outer size has said */
     st->http.ca_file       = text_of(st, o->http.ca_file);
     st->http.proxy         = text_of(st, o->http.proxy);
     copy_headers(st, o);
@@ -484,14 +488,14 @@ static void fill(struct state *st, const struct upp_model_ref *ref, const struct
 
 int upp_model_new(struct upp_model_ref ref, struct upp_model **ret, struct upp_err *err)
 {
-    static const struct upp_provider_opts defaults = {.size = sizeof defaults};
-    const struct upp_provider_opts       *o        = ref.opts ? ref.opts : &defaults;
-    const struct upp__provider           *p;
+    struct upp_provider_opts    o;
+    const struct upp__provider *p;
+    wb_opts(&o, sizeof o, ref.opts);
     if (!strcmp(ref.provider, "scripted"))
         return upp_scripted_new(wb_cstr(ref.name), ret, err);
-    int r = upp__provider_find(ref.provider, o->api, &p, err);
+    int r = upp__provider_find(ref.provider, o.api, &p, err);
     if (r == 0)
-        r = check_opts(&ref, o, p, err);
+        r = check_opts(&ref, &o, p, err);
     if (r < 0)
         return r;
     struct upp_model *m  = wb_calloc(1, sizeof *m);
@@ -503,17 +507,17 @@ int upp_model_new(struct upp_model_ref ref, struct upp_model **ret, struct upp_e
     }
     st->arena = (struct wb_arena)WB_ARENA(1 << 20);
     pthread_mutex_init(&st->pool.lock, NULL); /* with no attributes it cannot fail on this system */
-    fill(st, &ref, o, p);
+    fill(st, &ref, &o, p);
     *m = (struct upp_model){.ops     = &st->ops,
                             .name    = st->vendor.model,
                             .state   = st,
                             .can     = p->adapter->can & ~p->cannot,
-                            .turn_ms = o->turn_ms};
+                            .turn_ms = o.turn_ms};
     r  = wb_arena_check(&st->arena, err);
     if (r == 0)
-        r = upp__keys_new(o->api_key, &o->keys, p->env, !p->env || p->habits & UPP__KEY_OPTIONAL, &st->keys, err);
-    if (r == 0 && o->retry.kind)
-        r = upp_retry_new(&o->retry, &m->retry, err);
+        r = upp__keys_new(o.api_key, &o.keys, p->env, !p->env || p->habits & UPP__KEY_OPTIONAL, &st->keys, err);
+    if (r == 0 && o.retry.kind)
+        r = upp_retry_new(&o.retry, &m->retry, err);
     if (r < 0)
         upp_model_free(m);
     else

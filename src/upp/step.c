@@ -45,15 +45,16 @@ static const struct ability {
     uint32_t    can;
     const char *what;
 } abilities[] = {
-    {UPP_PART_IMAGE, UPP_CAN_IMAGES, "images"},
-    {UPP_PART_DOCUMENT, UPP_CAN_DOCUMENTS, "documents"},
-    {UPP_PART_AUDIO, UPP_CAN_AUDIO, "audio"},
-    {UPP_PART_VIDEO, UPP_CAN_VIDEO, "video"},
+    {UPP_PART_IMAGE, UPP_CAN_IMAGES, "image input"},
+    {UPP_PART_DOCUMENT, UPP_CAN_DOCUMENTS, "document input"},
+    {UPP_PART_AUDIO, UPP_CAN_AUDIO, "audio input"},
+    {UPP_PART_VIDEO, UPP_CAN_VIDEO, "video input"},
 };
 
+/* The sentence that upp_generate has for it, and agents: whoever asks is told the same. */
 static int refuse(const struct upp_model *m, const char *what, struct upp_err *err)
 {
-    return upp_fail(err, UPP_EINVALID, "model '%.*s' of %s takes no %s", UPP_FMT(m->name), m->ops->provider, what);
+    return upp_fail(err, UPP_EINVALID, "model '%.*s' does not support %s", UPP_FMT(m->name), what);
 }
 
 /* Only what a user says is looked at, as UPP has it: what a model said itself, its adapter knows. */
@@ -78,9 +79,9 @@ static int check_request(const struct upp_model *m, const struct upp_request *re
     if (req->n_tools && !(m->can & UPP_CAN_TOOLS))
         return refuse(m, "tools", err);
     if (req->structure.p && !(m->can & UPP_CAN_STRUCTURE))
-        return refuse(m, "structure for its answer", err);
+        return refuse(m, "structured output", err);
     if (!req->whole && !(m->can & UPP_CAN_STREAM))
-        return refuse(m, "request for a stream", err);
+        return refuse(m, "streaming", err);
     for (size_t i = 0; i < req->n_messages; i++) {
         int r = check_message(m, req, i, err);
         if (r < 0)

@@ -9,6 +9,7 @@
  */
 #include "base/clock.h"
 #include "base/hooks.h"
+#include "base/opts.h"
 #include "upp/talk.h"
 
 enum { ASK, READ, BEGIN_ROUND, ROUND, OVER };
@@ -239,8 +240,7 @@ static int choose_wait(struct upp_stream *s, const struct upp_wait *given, struc
     s->cancel        = NULL;
     s->guarded       = !s->quiet || turn_ms;
     if (given) {
-        s->given = (struct upp_wait){0};
-        memcpy(&s->given, given, WB_MIN((size_t)given->size, sizeof s->given));
+        wb_opts(&s->given, sizeof s->given, given);
         s->wait = &s->given;
     }
     s->watched = turn_ms || (given && s->given.stopped);
@@ -256,8 +256,8 @@ static int choose_wait(struct upp_stream *s, const struct upp_wait *given, struc
 static int begin(struct upp_stream *s, struct upp_llm *llm, const struct upp_input *given, bool quiet,
                  struct upp_err *err)
 {
-    struct upp_input in = {0};
-    memcpy(&in, given, WB_MIN((size_t)given->size, sizeof in));
+    struct upp_input in;
+    wb_opts(&in, sizeof in, given);
     s->llm   = llm;
     s->quiet = quiet;
     s->at = s->n_queue = 0;

@@ -1,6 +1,8 @@
 /* upp/thread.c — a list of messages with an id: UPP's Thread. */
 #include <upp/thread.h>
 
+#include <stdatomic.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/iso8601.h"
@@ -8,6 +10,7 @@
 #include "json/pointer.h"
 #include "json/read.h"
 #include "model/upp_json.h"
+#include "upp/call.h"
 #include "upp/talk.h"
 #include "upp/threads.h"
 
@@ -21,8 +24,19 @@ struct upp_thread {
     struct upp_str  created, updated; /* as they were read; no text: the ms are all there is */
     int64_t         last_ms;          /* of a message; never goes back */
     WB_VEC(struct upp_message) messages;
-    bool lent; /* the list is not ours, and is copied before it changes */
+    atomic_bool taken; /* somebody answers it */
+    bool        lent;  /* the list is not ours, and is copied before it changes */
 };
+
+int upp__thread_take(struct upp_thread *t, struct upp_err *err)
+{
+    return atomic_exchange(&t->taken, true) ? upp_fail(err, UPP_EBUSY, "the thread is being answered") : 0;
+}
+
+void upp__thread_leave(struct upp_thread *t)
+{
+    atomic_store(&t->taken, false);
+}
 
 static int make(struct upp_thread **ret, struct upp_err *err)
 {

@@ -82,11 +82,11 @@ int upp_turn_copy(const struct upp_turn *from, struct upp_turn **ret, struct upp
 int upp__turn_take(struct wb_arena *memory, struct upp_message *list, const struct upp_turn *of, struct upp_turn **ret,
                    struct upp_err *err)
 {
-    struct upp__turn *t   = wb_new(memory, struct upp__turn);
+    struct upp__turn *t   = wb_arena_alloc(memory, sizeof *t, _Alignof(struct upp__turn));
     int64_t           now = 0;
     if (!t)
         return wb_arena_check(memory, err);
-    t->pub          = *of;
+    t->pub          = *of; /* arena and text: at the end */
     t->pub.messages = list;
     t->pub.response = NULL;
     for (size_t i = 0; i < of->n_messages; i++) {

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes the first inputs of every corpus: one file for each class of text. What fuzzers found later stands beside them."""
+import sys
 from pathlib import Path
 
-HERE = Path(__file__).parent / "corpus"
+HERE = Path(__file__).resolve().parent
+CORPUS = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "corpus"  # the test writes into a folder of its own
 
 READ = {
     "scalars": '[0,-0,1.0,1e400,-1E-400,123456789012345678901234567890,true,false,null,""]',
@@ -259,7 +261,7 @@ SESSION = {
 
 
 def put(target, name, data):
-    folder = HERE / target
+    folder = CORPUS / target
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)
 
@@ -304,14 +306,14 @@ for n in range(1, 9):
 def talk_bodies(path):
     """The bodies of the answers in a talk file (tests/talk/PROVIDER/NAME.talk) that came with a 200, as fuzz/adapter.h
     wants them: how it comes, where it is cut, and what comes."""
-    for section in path.read_text().split("\n>> ")[1:]:
+    for section in path.read_bytes().decode().split("\n>> ")[1:]:
         head, _, body = section.partition("\n\n")
         if head.startswith("answers 200") and body:
             how = b"w" if "content-type: application/json" in head else b"s"
             yield how + bytes([len(body) % 251]) + body.encode() + b"\n"
 
 
-for path in sorted((HERE.parent.parent / "talk").glob("*/*.talk")):
-    if (HERE.parent / f"fuzz_{path.parent.name}.c").exists():
+for path in sorted((HERE.parent / "talk").glob("*/*.talk")):
+    if (HERE / f"fuzz_{path.parent.name}.c").exists():
         for n, body in enumerate(talk_bodies(path), 1):
             put(path.parent.name, path.stem if n == 1 else f"{path.stem}-{n}", body)

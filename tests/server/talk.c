@@ -137,7 +137,8 @@ static int both(void *arg, struct upp_err *err)
     struct talk *t = arg;
     t->opts.size   = sizeof t->opts;
     t->opts.app    = t;
-    t->opts.routes = &talk_routes;
+    if (!t->opts.routes)
+        t->opts.routes = &talk_routes;
     if (!t->opts.listen)
         t->opts.listen = "127.0.0.1:0";
     int r = sv_server_open(weft_loop_current(), &t->opts, &t->server, err);

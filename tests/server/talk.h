@@ -10,7 +10,7 @@
 #include "support/fibers.h"
 
 struct talk {
-    struct sv_server_opts opts; /* listen is filled in unless set */
+    struct sv_server_opts opts; /* listen and routes are filled in unless set */
     int (*client)(struct talk *t, struct upp_err *err);
     void             *arg;
     bool              simulated;

@@ -286,7 +286,8 @@ static int check_seen(struct checking *k, struct upp_err *err)
 static int check_status(struct checking *k, const struct tree_run *r, struct upp_err *err)
 {
     uint8_t          status = 0;
-    struct upp_usage said = {0}, total = {0};
+    struct upp_usage said = {0}, total = {0}, ended = {0}, below = {0};
+    bool             branches = false;
     for (size_t i = 0; i < k->t->events.n; i++) {
         const struct wm_event *ev = &k->t->events.p[i].ev;
         if (!wb_uuid_eq(ev->from->run, r->run.id))
@@ -298,6 +299,10 @@ static int check_status(struct checking *k, const struct tree_run *r, struct upp
         if (ev->kind == WM_MESSAGE) {
             said.input += ev->usage.input;
             said.output += ev->usage.output;
+        }
+        if (ev->kind == WM_TOOL_ENDED) {
+            ended.input += ev->usage.input;
+            ended.output += ev->usage.output;
         }
         if (ev->kind != WM_RUN)
             continue;
@@ -315,9 +320,14 @@ static int check_status(struct checking *k, const struct tree_run *r, struct upp
         return wrong(k, err, "status %u without any record", r->run.status);
     for (size_t i = 0; i < k->t->runs.n; i++) /* what those below it used is its own too */
         if (wb_uuid_eq(k->t->runs.p[i]->run.parent, r->run.id)) {
-            said.input += k->t->runs.p[i]->run.usage.input;
-            said.output += k->t->runs.p[i]->run.usage.output;
+            below.input += k->t->runs.p[i]->run.usage.input;
+            below.output += k->t->runs.p[i]->run.usage.output;
+            branches |= wb_str_starts(k->t->runs.p[i]->run.call, UPP_STR("branch_"));
         }
+    if (!branches) /* those are adopted: messages bring their usage with them */
+        ended = below;
+    said.input += ended.input;
+    said.output += ended.output;
     if (wm_status_ended(status) && (said.input != total.input || said.output != total.output))
         return wrong(k, err, "its messages and children used %llu and %llu tokens, it says %llu and %llu (depth %u)",
                      (unsigned long long)said.input, (unsigned long long)said.output, (unsigned long long)total.input,

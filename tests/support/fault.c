@@ -31,6 +31,9 @@ static struct {
     enum fault_class armed;
     int              error;
     bool             on, sticky;
+    const char      *watch; /* NULL: nothing is watched for */
+    uint64_t         watch_from;
+    size_t           watched;
 } F = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void lock(void)
@@ -77,17 +80,34 @@ static void remember(void *p, size_t n)
     F.bytes += n;
 }
 
-static void forget(const void *p)
+/* Blocks that were made before the watch began may have bytes that nobody has written. */
+static void look_into(const struct block *b)
+{
+    if (F.watch && b->serial > F.watch_from && memmem(b->p, b->n, F.watch, strlen(F.watch)))
+        F.watched++;
+}
+
+/* So that there is nothing of somebody else's in it, and valgrind has nothing to say. */
+static void clear_from(void *p, size_t from, size_t n)
+{
+    if (F.watch && n > from)
+        memset((char *)p + from, 0, n - from);
+}
+
+/* How large it was; 0: it is not known. */
+static size_t forget(const void *p)
 {
     if (!F.cap)
-        return;
+        return 0;
     size_t i = slot_of(p);
     while (F.blocks[i].p != p) {
         if (!F.blocks[i].p)
-            return; /* made before we were installed */
+            return 0; /* made before we were installed */
         i = (i + 1) & (F.cap - 1);
     }
-    F.bytes -= F.blocks[i].n;
+    size_t n = F.blocks[i].n;
+    look_into(&F.blocks[i]);
+    F.bytes -= n;
     F.live--;
     F.blocks[i].p = NULL;
     for (size_t j = (i + 1) & (F.cap - 1); F.blocks[j].p; j = (j + 1) & (F.cap - 1)) {
@@ -95,6 +115,7 @@ static void forget(const void *p)
         F.blocks[j].p  = NULL;
         put(b);
     }
+    return n;
 }
 
 /* 0: go on. Else the errno to fail with, or FAULT_SHORT. */
@@ -116,6 +137,7 @@ static void *f_alloc(size_t n)
     void *p = F.below.alloc(n);
     if (p) {
         lock();
+        clear_from(p, 0, n);
         remember(p, n);
         unlock();
     }
@@ -128,10 +150,12 @@ static void *f_resize(void *p, size_t n)
         return NULL;
     /* Forgotten first: once released by realloc, another thread may get the same address. */
     lock();
-    forget(p);
+    size_t before = forget(p);
     unlock();
     void *grown = F.below.resize(p, n);
     lock();
+    if (grown && before)
+        clear_from(grown, before, n);
     remember(grown ? grown : p, n);
     unlock();
     return grown;
@@ -384,7 +408,8 @@ void fault_at(enum fault_class c, unsigned long n, int error, bool sticky)
 void fault_off(void)
 {
     lock();
-    F.on = false;
+    F.on    = false;
+    F.watch = NULL;
     unlock();
 }
 
@@ -400,6 +425,23 @@ unsigned long fault_fired(void)
 {
     lock();
     unsigned long n = F.fired;
+    unlock();
+    return n;
+}
+
+void fault_watch(const char *text)
+{
+    lock();
+    F.watch      = text;
+    F.watch_from = F.serial;
+    F.watched    = 0;
+    unlock();
+}
+
+size_t fault_watched(void)
+{
+    lock();
+    size_t n = F.watched;
     unlock();
     return n;
 }

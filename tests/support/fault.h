@@ -25,6 +25,12 @@ void fault_off(void);
 unsigned long fault_calls(enum fault_class c);
 unsigned long fault_fired(void);
 
+/* From now on memory that is given back is searched for this text (which is borrowed; NULL: no more, also by
+ * fault_off). How many blocks had it in them: those that were freed, and those that were resized, which may leave a
+ * copy behind. */
+void   fault_watch(const char *text);
+size_t fault_watched(void);
+
 /* What is live now; what of it was made after `since`, written as sentences into text. */
 struct fault_account {
     uint64_t serial; /* of the newest allocation */

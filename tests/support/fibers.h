@@ -31,6 +31,8 @@ int test_on_loop(weft_fn *fn, void *arg, struct upp_err *err);
 int  test_socketpair(int fds[2]);
 void test_closep(int *fd);
 
+size_t test_descriptors(void); /* how many this process has; of use where they are compared */
+
 /* Runs fn in a child process and gives what it wrote to standard error and how it ended (waitpid's form). */
 int test_in_child(void (*fn)(void), char *text, size_t size);
 

@@ -17,11 +17,19 @@ static WEFT_SUSPENDS void nap(unsigned ms)
     (void)r;
 }
 
+static bool ends_a_run(const struct wl_commit *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->changes[i].kind == WL_SET_RUN && wm_status_ended(c->changes[i].run->status))
+            return true;
+    return false;
+}
+
 static WEFT_SUSPENDS int lz_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
     struct lazy *l = lazy_of(s);
     nap(l->before_commit_ms);
-    if (l->full) {
+    if (l->full || (l->no_ends && ends_a_run(c))) {
         l->refused++;
         return upp_fail(err, UPP_ESTORE, "the disk is full");
     }

@@ -16,6 +16,7 @@ struct lazy {
     unsigned         rows_once_ms;       /* after rows were read, the next time only */
     size_t           page;               /* how many runs a list has at most; 0: as many as are asked for */
     bool             full;               /* commits fail, and change nothing */
+    bool             no_ends;            /* those that end a run do */
     uint64_t         refused;            /* how many did */
 };
 

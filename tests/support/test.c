@@ -24,6 +24,9 @@
 
 #include "runtime/global.h"
 #include "support/fault.h"
+#include "support/fibers.h"
+
+enum { ON_VALGRIND = 20 }; /* times as long until a test hangs: what meson is told, too (scripts/check) */
 
 static struct test *tests;
 
@@ -263,7 +266,7 @@ static bool run_body(void)
     now.failed = now.broken = false;
     now.note[0] = now.why[0] = 0;
     take_signals();
-    (void)alarm(now.test->seconds ? now.test->seconds : 60);
+    (void)alarm((now.test->seconds ? now.test->seconds : 60) * (test_on_valgrind() ? ON_VALGRIND : 1));
     now.test->body();
     (void)alarm(0);
     fault_off();

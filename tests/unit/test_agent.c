@@ -80,6 +80,86 @@ TEST(agent_is_small)
     CHECK(sizeof(struct weft_agent) <= 256);
 }
 
+/* ---- What lives how long --------------------------------------------------------------------------------------- */
+
+static int twice(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
+{
+    int64_t n = 0;
+    int     r = upp_call_arg_i64(call, "n", &n, err);
+    return r < 0 ? r : upp_value_printf(ret, err, "%lld", (long long)(2 * n));
+}
+
+/* The safe way: the options, the reference of the model and the id may die; tools and the strategy's options are
+ * static. */
+static int make_in_a_block(struct agents *p, struct weft_agent **ret, struct upp_err *err)
+{
+    static const struct upp_tool                 tools[] = {UPP_TOOL(twice, "doubles", "{n: integer}")};
+    static const struct weft_strategy_react_opts four    = {.size = sizeof four, .max_steps = 4};
+    for (size_t i = 0; i < 1; i++) {
+        char id[] = "5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11",
+             script[] =
+                 SCRIPT(REPLY(TEXT("hm")), REPLY(CALL("1", "twice", "\"n\":21")), REPLY(TEXT("hm")), REPLY(TEXT("42")));
+        struct weft_agent_opts o = {.size      = sizeof o,
+                                    .model     = {.provider = "scripted", .name = script},
+                                    .id        = id,
+                                    .tools     = {tools, 1},
+                                    .execution = weft_react_with(&four)};
+        TRY(weft_agent_new(p->rt, &o, ret, err));
+        memset(id, 'x', sizeof id - 1);
+        memset(script, 'x', sizeof script - 1);
+        memset(&o, 0xff, sizeof o);
+    }
+    return 0;
+}
+
+static WEFT_SUSPENDS int outlives_its_options(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent                           *a;
+    TRY(make_in_a_block(p, &a, err));
+    TRY(weft_agent_run(a, UPP_STR("21"), &turn, err));
+    FAIL_UNLESS(turn->n_executions == 1 && strcmp(upp_turn_text(turn), "42") == 0);
+    FAIL_UNLESS(wb_str_eq(weft_agent_id(a), UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11")));
+    return 0;
+}
+
+TEST(agent_outlives_its_options)
+{
+    AGENTS(NULL, outlives_its_options);
+}
+
+#if defined __SANITIZE_ADDRESS__ && !defined __clang__
+/* The trap: a literal dies with its block, and the agent points to it still. GCC's sanitizer sees that; clang lets
+ * literals live as long as the function. */
+static int trapped(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent                           *a    = NULL;
+    for (size_t i = 0; i < 1; i++) {
+        TRY(weft_agent_new(
+            p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = WEFT_TOOLS(UPP_TOOL(twice, "doubles", "{}"))),
+            &a, err));
+    }
+    return weft_agent_run(a, UPP_STR("21"), &turn, err);
+}
+
+static void run_trapped(void)
+{
+    int r = agents_play(NULL, trapped, NULL);
+    (void)r;
+}
+
+TEST_WITH(agent_literals_die_with_their_block, .no_torture = "it is about a report of the sanitizer")
+{
+    char text[8192];
+    int  status = test_in_child(run_trapped, text, sizeof text);
+    test_note("%s", text);
+    CHECK(status != 0 && strstr(text, "stack-use-after-scope"));
+}
+#endif
+
+/* ---- Deriving --------------------------------------------------------------------------------------------------- */
+
 static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
 {
     static const struct weft_hooks               hooks;

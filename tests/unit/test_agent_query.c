@@ -105,6 +105,59 @@ static WEFT_SUSPENDS int two_at_once(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+struct asking {
+    struct weft_agent *agent;
+    struct upp_thread *thread;
+    int                result;
+    struct upp_err     why;
+};
+
+static WEFT_SUSPENDS int asks_on(void *arg, struct upp_err *err)
+{
+    struct asking                               *s    = arg;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct upp_thread                           *t    = s->thread;
+    (void)err;
+    s->result = weft_ask(s->agent, UPP_STR("again"), &t, &turn, &s->why);
+    return 0;
+}
+
+/* Also by another agent: it is the thread that is being answered. */
+static WEFT_SUSPENDS int asked_twice(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_thread_freep) struct upp_thread *thread = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn     *turn   = NULL;
+    struct weft_agent                               *a, *b;
+    struct asking                                    one, two;
+    if (!p->loop)
+        return 0;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &b, err));
+    TRY(upp_thread_new(&thread, err));
+    one = (struct asking){.agent = a, .thread = thread};
+    two = (struct asking){.agent = b, .thread = thread};
+    {
+        UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
+        TRY(weft_scope_spawn(&scope, "one", asks_on, &one, NULL, err));
+        TRY(weft_scope_spawn(&scope, "two", asks_on, &two, NULL, err));
+        TRY(weft_scope_join(&scope, err));
+    }
+    if (one.result == -UPP_ENOMEM || two.result == -UPP_ENOMEM)
+        return -UPP_ENOMEM;
+    FAIL_UNLESS((one.result == 0) + (two.result == 0) == 1);
+    const struct asking *late = one.result ? &one : &two;
+    FAIL_UNLESS(late->result == -UPP_EBUSY && strcmp(late->why.msg, "the thread is being answered") == 0);
+    FAIL_UNLESS(length(thread) == 2);
+    TRY(weft_ask(b, UPP_STR("and now?"), &thread, &turn, err)); /* it is free again */
+    FAIL_UNLESS(length(thread) == 4);
+    return 0;
+}
+
+TEST(ask_answers_one_at_a_time)
+{
+    AGENTS(SCRIPT(SLOW_REPLY(5, TEXT("one")), REPLY(TEXT("two"))), asked_twice);
+}
+
 TEST(query_answers_one_at_a_time)
 {
     AGENTS(SCRIPT(REPLY(TEXT("one")), SLOW_REPLY(5, TEXT("two"))), two_at_once);

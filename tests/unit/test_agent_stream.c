@@ -260,6 +260,7 @@ TEST(agent_stream_and_run_are_equal)
 /* What the dialect writes of the same events, but for the states of runs, which programs learn otherwise. */
 struct both {
     struct agents    *p;
+    bool              plan;
     struct wb_buf     ours, theirs;
     char              state[4096] __attribute__((aligned(16)));
     struct wd_frames  frames;
@@ -268,13 +269,17 @@ struct both {
 
 static int both_tell(struct both *b, const struct wm_event *ev, struct upp_err *err)
 {
-    struct weft_event e;
+    const struct upp_str aside = UPP_STR("\"aside\":\"plan\",");
+    struct weft_event    e;
     wd_frames_clear(&b->frames);
     TRY(wd_stream_uap.event(b->state, ev, &b->frames, err));
     for (size_t i = 0; i < b->frames.list.n; i++) {
         struct upp_str line = wb_str(b->frames.text.p + b->frames.list.p[i].from, b->frames.list.p[i].n);
-        if (wb_str_find(line, UPP_STR("\"type\":\"run\""), 0) == SIZE_MAX)
-            wb_buf_addf(&b->theirs, "%.*s\n", UPP_FMT(line));
+        size_t         at   = wb_str_find(line, aside, 0); /* a program is not told what is scaffolding */
+        if (wb_str_find(line, UPP_STR("\"type\":\"run\""), 0) != SIZE_MAX)
+            continue;
+        wb_buf_add(&b->theirs, wb_str_sub(line, 0, at));
+        wb_buf_addf(&b->theirs, "%.*s\n", UPP_FMT(wb_str_sub(line, at == SIZE_MAX ? at : at + aside.n, SIZE_MAX)));
     }
     int r = wa_tell(&b->telling, ev, &e, err);
     while (r > 0) {
@@ -303,7 +308,10 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
         return -UPP_ENOMEM;
     TRY(weft_agent_new(b->p->rt, UPP_OPTS(weft_agent_opts, .use = echo, .name = "helper"), &helper, err));
     const struct upp_tool tools[] = {agents_tools[0], agents_tools[2], WEFT_TOOL_AGENT(helper)};
-    int r = weft_agent_new(b->p->rt, UPP_OPTS(weft_agent_opts, .use = b->p->model, .tools = {tools, 3}), &a, err);
+    int                   r       = weft_agent_new(b->p->rt,
+                                                   UPP_OPTS(weft_agent_opts, .use = b->p->model, .tools = {tools, 3},
+                                                            .execution = b->plan ? weft_strategy_plan : weft_strategy_loop),
+                                                   &a, err);
     if (r >= 0)
         r = wa_asked_take(&asked, UPP_OPTS(upp_input, .text = UPP_STR("go")), err);
     if (r >= 0)
@@ -323,10 +331,31 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
     return r;
 }
 
-static WEFT_SUSPENDS int same_json(struct agents *p, struct upp_err *err)
+static size_t count(const struct wb_buf *in, const char *what)
+{
+    size_t n = 0;
+    for (size_t at = 0; (at = wb_str_find(wb_buf_str(in), wb_cstr(what), at)) != SIZE_MAX; at++)
+        n++;
+    return n;
+}
+
+/* Each event of a step of the plan names it: of the branch it was done in, and of the run that adopted it. */
+static int names_steps(const struct both *b)
+{
+    for (const char *const *id = (const char *const[]){"a", "b", NULL}; *id; id++) {
+        char planned[64];
+        (void)snprintf(planned, sizeof planned, "\"planStepId\":\"%s\"", *id);
+        FAIL_UNLESS(count(&b->ours, planned) == (**id == 'a' ? 8 : 6)); /* a has a call */
+    }
+    FAIL_UNLESS(count(&b->ours, "\"planStepId\"") == 14);
+    FAIL_UNLESS(count(&b->ours, "tool_execution_start") == 2 && count(&b->ours, "\"toolName\":\"\"") == 0);
+    return 0;
+}
+
+static WEFT_SUSPENDS int compare_json(struct agents *p, bool plan, struct upp_err *err)
 {
     static struct both b; /* too large for a frame */
-    b = (struct both){.p = p, .ours = WB_BUF(1u << 20), .theirs = WB_BUF(1u << 20)};
+    b = (struct both){.p = p, .plan = plan, .ours = WB_BUF(1u << 20), .theirs = WB_BUF(1u << 20)};
     if (!p->loop)
         return 0;
     FAIL_UNLESS(sizeof b.state >= wd_stream_uap.state_size);
@@ -339,12 +368,36 @@ static WEFT_SUSPENDS int same_json(struct agents *p, struct upp_err *err)
         r = test_expect_str(wb_buf_str(&b.ours), wb_buf_str(&b.theirs), __FILE__, __LINE__, "JSON") ? 0 : -UPP_EBUG;
     if (r >= 0 && b.ours.n < 1000)
         r = -UPP_EBUG;
+    if (r >= 0 && plan)
+        r = names_steps(&b);
     wd_stream_uap.done(b.state);
     wa_telling_done(&b.telling);
     wd_frames_done(&b.frames);
     wb_buf_done(&b.ours);
     wb_buf_done(&b.theirs);
     return r;
+}
+
+static WEFT_SUSPENDS int same_json(struct agents *p, struct upp_err *err)
+{
+    return compare_json(p, false, err);
+}
+
+static WEFT_SUSPENDS int same_json_of_a_plan(struct agents *p, struct upp_err *err)
+{
+    return compare_json(p, true, err);
+}
+
+#define ON(what, then) "{\"when\":{\"contains\":\"" what "\"}," then "}"
+
+/* covers: UAP-5.4b */
+TEST(agent_event_json_names_the_steps_of_a_plan)
+{
+    AGENTS(SCRIPT(ON("Make a", "\"data\":{\"steps\":[{\"id\":\"a\",\"description\":\"add\"},{\"id\":\"b\","
+                               "\"description\":\"say\"}]}"),
+                  ON("step 'a'", PARTS(CALL("a1", "add", "\"a\":1,\"b\":2"))), ON("step 'b'", PARTS(TEXT("b is done"))),
+                  "{\"when\":{\"tool_result\":\"add\"}," PARTS(TEXT("a is done")) "}"),
+           same_json_of_a_plan);
 }
 
 /* covers: UAP-12.2 */

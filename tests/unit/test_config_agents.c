@@ -145,14 +145,15 @@ TEST(config_agents_have_rights)
                "      budget: {max_tokens: 1000, max_steps: 3, max_time_ms: 60000, max_cost: 0.5, input_price: 3,\n"
                "               output_price: 15, cache_read_price: 0.3, cache_write_price: 3.75}}\n"
                "  b: {max_depth: 2, title: 'The B', description: It helps.}\n"
-               "  c: {model: e}\n";
+               "  c: {model: e, allow_client_system: true}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
     struct upp_err                                err;
     int                                           r = parse(text, &all, &c, &err);
     test_note("%s", r < 0 ? err.msg : "");
     CHECK_INT(r, 0);
     const struct wr_agent_def *a = &c->agents[0].def, *b = &c->agents[1].def;
-    const struct weft_rights  *rights = a->rights;
+    CHECK(!a->allow_client_system && !b->allow_client_system && c->agents[2].def.allow_client_system);
+    const struct weft_rights *rights = a->rights;
     CHECK(rights && strcmp(rights->allow[0], "t") == 0 && strcmp(rights->allow[1], "b") == 0 && !rights->allow[2]);
     CHECK(strcmp(rights->deny[1], "handoff_to_b") == 0 && !rights->deny[2] && rights->max_depth == UINT32_MAX);
     CHECK(rights->budget.max_tokens == 1000 && rights->budget.max_steps == 3 && rights->budget.max_time_ms == 60000);
@@ -212,6 +213,7 @@ TEST(config_middleware_is_read_and_made)
                "      - guardrails:\n"
                "          input: [{name: keys, action: rewrite, pattern: 'sk-[a-z]+', instead: '***'}]\n"
                "          output: [{action: flag, pattern: x}, {action: reject, pattern: 'y$'}]\n"
+               "          tools: [{action: reject, pattern: 'rm -rf'}]\n"
                "  b: {model: e, middleware: [logging, memory]}\n"
                "  c: {model: e, middleware: []}\n";
     WB_CLEANUP(wc_config_freep) struct wc_config *c = NULL;
@@ -230,6 +232,7 @@ TEST(config_middleware_is_read_and_made)
     CHECK(strcmp(rule->name, "keys") == 0 && rule->action == WEFT_REWRITE && strcmp(rule->instead, "***") == 0);
     CHECK(strcmp(rule->pattern, "sk-[a-z]+") == 0 && m[3].guardrails.output[0].action == WEFT_FLAG);
     CHECK(m[3].guardrails.output[1].action == WEFT_REJECT && !m[3].guardrails.output[1].instead);
+    CHECK(m[3].guardrails.n_tools == 1 && strcmp(m[3].guardrails.tools[0].pattern, "rm -rf") == 0);
     const struct surrounding *s = (const struct surrounding *)a->def.around;
     CHECK(s && s->n == 4 && s->list[0].opts == &m[0].logging && s->list[1].opts == &m[1].budget);
     CHECK(s->list[2].opts == &m[2].memory && s->list[3].opts == &m[3].guardrails);

@@ -178,7 +178,7 @@ static const struct {
      "3:96: keep_last must be a whole number from 1 to 10000, not '0'\n3:106: there is no model 'f'\n"
      "3:106: 'model' has a meaning with 'mode: summarise' alone\n"},
     {A "middleware: [{guardrails: {}}, {budget: {}}, {logging: {level: loud}}, {logging: , memory: }, [a]]}\n",
-     "3:43: guardrails need rules: 'input', 'output' or both\n3:57: a budget needs a limit\n"
+     "3:43: guardrails need rules: 'input', 'output' or 'tools'\n3:57: a budget needs a limit\n"
      "3:80: a level is one of 'debug', 'info', 'warn', 'error', not 'loud'\n"
      "3:88: a middleware is one of 'logging', 'guardrails', 'memory', 'budget'\n"
      "3:111: middleware must be a map, not a list\n"},

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <dirent.h>
 
 #include "base/hooks.h"
 #include "fiber/loop.h"
@@ -218,17 +217,6 @@ static int on_uv(struct plan *plan, struct upp_err *err)
     return r;
 }
 
-static size_t descriptors(void)
-{
-    size_t n = 0;
-    DIR   *d = opendir("/proc/self/fd");
-    while (d && readdir(d))
-        n++;
-    if (d)
-        (void)closedir(d);
-    return n;
-}
-
 TEST_WITH(sweep_on_the_simulated_loop, .no_torture = "a sweep of its own; the program is tortured below",
           .seconds = 120)
 {
@@ -254,14 +242,14 @@ TEST_WITH(sweep_on_libuv, .no_torture = "a sweep of its own; the program is tort
     struct upp_err err;
     unsigned       points = 0;
     CHECK_INT(on_uv(&(struct plan){.at = 0}, &err), 0); /* what libuv opens once for the process */
-    size_t before = descriptors();
+    size_t before = test_descriptors();
     for (struct plan plan = {.at = 1};; plan.at++) {
         plan.seen = 0;
         test_note("cancelled at suspension %u", plan.at);
         int r = on_uv(&plan, &err);
         CHECK(!test_failed());
         CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
-        CHECK_INT(descriptors(), before);
+        CHECK_INT(test_descriptors(), before);
         if (plan.seen < plan.at) {
             CHECK_INT(r, 0);
             break;

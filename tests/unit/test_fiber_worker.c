@@ -210,6 +210,82 @@ TEST(worker_queue_has_a_limit)
     CHECK(s.ran == 2); /* the first and one of the queued */
 }
 
+/* ---- Long jobs: others find a thread, whatever they do ---- */
+
+static int waits_long(void *arg, struct upp_err *err)
+{
+    struct task *t = task(arg, 1);
+    if (!t)
+        return -UPP_ENOMEM;
+    TRY(weft__work_long(stuck, t, drop, NULL, err));
+    wb_free(t);
+    return 0;
+}
+
+static int others_go_on(void *arg, struct upp_err *err)
+{
+    struct shared                                  *sh = arg;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s  = {.flags = WEFT_SCOPE_ISOLATED};
+    for (int i = 0; i < 5; i++)
+        TRY(weft_scope_spawn(&s, "long", waits_long, sh, NULL, err));
+    while (sh->ran < 3 && s.state->live == 5)
+        TRY(weft_sleep_ms(1, err));
+    FAIL_UNLESS(sh->ran == 3);
+    struct task *t = task(sh, 1);
+    if (!t)
+        return -UPP_ENOMEM;
+    TRY(weft_work(doubles, t, drop, NULL, err)); /* while all three hang, and two more wait for one of them */
+    wb_free(t);
+    FAIL_UNLESS(sh->ran == 4 && s.state->live == 5);
+    atomic_store(&sh->go, 1);
+    return weft_scope_join(&s, err);
+}
+
+static void with_longs(uint32_t threads, uint32_t longs)
+{
+    struct shared                                         s = {0}; /* outlives the workers */
+    UPP_CLEANUP(weft_workers_closep) struct weft_workers *w = NULL;
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop       *l = NULL;
+    struct upp_err                                        err;
+    CHECK(weft_workers_open(UPP_OPTS(weft_workers_opts, .max_threads = threads, .max_long = longs), &w, &err) == 0);
+    CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = w), &l, &err) == 0);
+    int r = weft_loop_run(l, "long", others_go_on, &s, &err);
+    atomic_store(&s.go, 1);
+    CHECK_INT(r, 0);
+    CHECK_INT(s.ran, 6);
+}
+
+TEST_WITH(worker_long_jobs_leave_a_thread_to_others, .no_torture = "a thread that cannot be started leaves one hanging")
+{
+    with_longs(4, 0);
+    with_longs(16, 3);
+}
+
+/* A long job that had to wait begins when another one ends, though the thread of that has something else to do. */
+static int one_after_another(void *arg, struct upp_err *err)
+{
+    struct shared                                  *sh = arg;
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s  = {0};
+    atomic_store(&sh->go, 1);
+    for (int i = 0; i < 50; i++) {
+        TRY(weft_scope_spawn(&s, "long", waits_long, sh, NULL, err));
+        TRY(weft_scope_spawn(&s, "works", works, sh, NULL, err));
+    }
+    return weft_scope_join(&s, err);
+}
+
+TEST(worker_long_jobs_all_come_to_an_end)
+{
+    struct shared                                         s = {0};
+    UPP_CLEANUP(weft_workers_closep) struct weft_workers *w = NULL;
+    UPP_CLEANUP(weft_loop_closep) struct weft_loop       *l = NULL;
+    struct upp_err                                        err;
+    CHECK(weft_workers_open(UPP_OPTS(weft_workers_opts, .max_threads = 3, .max_long = 1), &w, &err) == 0);
+    CHECK(weft_loop_open(UPP_OPTS(weft_loop_opts, .workers = w), &l, &err) == 0);
+    CHECK_INT(weft_loop_run(l, "many", one_after_another, &s, &err), 0);
+    CHECK_INT(s.ran, 100);
+}
+
 /* ---- Many at once: the pool grows to its cap and no further ---- */
 
 static int many(void *arg, struct upp_err *err)

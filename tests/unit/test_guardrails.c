@@ -154,3 +154,78 @@ TEST(guardrails_callback_that_fails_fails_the_run)
     BED_PLAYS(&b);
     CHECK(strstr(b.text, "NETWORK_ERROR: guardrail 'x': nobody knows\n"));
 }
+
+/* ---- Calls of tools ------------------------------------------------------------------------------------------------
+ */
+
+#define CALLS_WITH(text)                                                                                               \
+    SCRIPT(                                                                                                            \
+        "{\"parts\":[{\"tool_call\":{\"id\":\"c1\",\"name\":\"note\",\"arguments\":{\"to\":\"" text "\"}}},"           \
+        "{\"tool_call\":{\"id\":\"c2\",\"name\":\"note\",\"arguments\":{\"to\":\"nobody\"}}}]}," REPLY(TEXT("done")))
+
+static WEFT_SUSPENDS int count_tools(struct bed *b, struct upp_err *err)
+{
+    static struct rig_ledger ledger; /* outlives the engine */
+    ledger.n            = 0;
+    b->place.rig.ledger = &ledger;
+    TRY(listen_to_it(b, err));
+    bed_say(b, "%zu ran\n", ledger.n);
+    return 0;
+}
+
+/* A tool does not run with what was rejected; the model is told, and the others of its round run. */
+TEST(guardrails_rejected_calls_are_not_made)
+{
+    struct bed                   b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
+    const struct weft_guard_rule rule = {.name = "numbers", .pattern = NUMBER, .action = WEFT_REJECT};
+    GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
+    BED_PLAYS(&b);
+    test_note("%s", b.text);
+    CHECK(strstr(b.text, "tool note error \"the call was rejected by guardrail 'numbers'\"\n"));
+    CHECK(strstr(b.text, "tool note done \"noted\"\n") && strstr(b.text, "1 ran\n"));
+    CHECK(strstr(b.text, "run completed") && !strstr(b.text, "started {\"to\":\"555"));
+}
+
+TEST(guardrails_rewritten_calls_have_other_arguments)
+{
+    struct bed                   b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
+    const struct weft_guard_rule rule = {.pattern = NUMBER, .action = WEFT_REWRITE, .instead = "NUMBER"};
+    GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
+    BED_PLAYS(&b);
+    test_note("%s", b.text);
+    CHECK(strstr(b.text, "tool note started {\"to\":\"NUMBER\"}\n") && strstr(b.text, "2 ran\n"));
+}
+
+/* What is no object any more is no call. */
+TEST(guardrails_calls_that_were_rewritten_to_nonsense_are_not_made)
+{
+    struct bed                   b = {.act = count_tools, .place.script = CALLS_WITH("555-1234")}, *p = &b;
+    const struct weft_guard_rule rule = {.pattern = NUMBER, .action = WEFT_REWRITE, .instead = "\""};
+    GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
+    BED_PLAYS(&b);
+    test_note("%s", b.text);
+    CHECK(strstr(b.text, "tool note invalid \"the arguments are not a JSON object\"\n") && strstr(b.text, "1 ran\n"));
+}
+
+TEST(guardrails_flagged_calls_are_an_event)
+{
+    struct bed                   b = {.act = run_it, .place.script = CALLS_WITH("555-1234")}, *p = &b;
+    const struct weft_guard_rule rule = {.name = "numbers", .pattern = NUMBER, .action = WEFT_FLAG};
+    GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
+    BED_PLAYS(&b);
+    test_note("%s", b.text);
+    CHECK(strstr(b.text, "event {\"type\":\"guardrail.flagged\",\"data\":{\"rule\":\"numbers\",\"on\":\"call\"},"));
+    CHECK(strstr(b.text, "done\n"));
+}
+
+/* What nobody could check does not run. */
+TEST(guardrails_calls_that_cannot_be_checked_are_not_made)
+{
+    struct bed                   b = {.act = count_tools, .place.script = CALLS_WITH("x")}, *p = &b;
+    const struct weft_guard_rule rule = {.name = "asks", .check = upper, .arg = &b, .action = WEFT_REJECT};
+    GUARDS(&b, &p, .tools = &rule, .n_tools = 1);
+    BED_PLAYS(&b);
+    test_note("%s", b.text);
+    CHECK(strstr(b.text, "tool note error \"guardrail 'asks': nobody knows\"\n") && strstr(b.text, "0 ran\n"));
+    CHECK(strstr(b.text, "run completed"));
+}

@@ -54,6 +54,35 @@ TEST(outgoing_posts_and_reads_the_answer)
     CHECK_STR(seen.body, UPP_STR("{\"a\":1}"));
 }
 
+/* In no block that is freed, libcurl's own among them. Lines of different lengths: none grows. */
+TEST(outgoing_headers_are_wiped)
+{
+    FAULTS_SERVER(s, FAULTS_REPLY(hello));
+    static char             pad[3000];
+    const struct upp_header headers[] = {{UPP_STR("x-a"), UPP_STR("b")},
+                                         {UPP_STR("authorization"), UPP_STR("Bearer sk-one-that-nobody-may-find")},
+                                         {UPP_STR("x-long"), wb_str(pad, sizeof pad)}};
+    struct upp_http_request req = {
+        .url = wb_cstr(faults_url(s, "/")), .headers = headers, .n_headers = 3, .body = UPP_STR("{}")};
+    struct upp_err     err = {0};
+    struct faults_seen seen;
+    memset(pad, 'x', sizeof pad);
+    fault_watch("sk-one-that-nobody-may-find");
+    for (unsigned i = 0; i < 2; i++) { /* on a connection of its own, and on one that is used again */
+        CALLED(got);
+        HTTP(h);
+        CHECK_INT(upp_http_new(NULL, &h, &err), 0);
+        int r = call_http(h, &req, NULL, &got, &err);
+        if (r == 0)
+            r = call_http(h, &req, NULL, &got, &err);
+        ALWAYS(fault_watched() == 0);
+        CHECK_INT(r, 0);
+    }
+    ALWAYS(fault_watched() == 0);
+    CHECK(faults_request(s, 0, &seen));
+    CHECK(faults_has_header(seen.head, "authorization: Bearer sk-one-that-nobody-may-find"));
+}
+
 TEST(outgoing_methods)
 {
     FAULTS_SERVER(s, FAULTS_REPLY(hello));
@@ -658,6 +687,24 @@ TEST(outgoing_proxies)
     CHECK(faults_request(proxy, 1, &seen) && wb_str_starts(seen.head, UPP_STR("GET http://far.example/b HTTP/1.1")));
     CHECK_INT(faults_requests(proxy), 2);
     CHECK_INT(faults_requests(s), 1);
+}
+
+/* A caller that was compiled when there were fewer options: what lies behind those is not ours to read. */
+TEST(outgoing_options_of_an_older_caller)
+{
+    FAULTS_SERVER(s, FAULTS_REPLY(hello));
+    static const size_t sizes[] = {offsetof(struct upp_http_opts, max_connections), offsetof(struct upp_http_opts, proxy),
+                                   0};
+    for (size_t i = 0; i < WB_LEN(sizes); i++) {
+        struct upp_http_opts o   = {.proxy = ""};
+        struct upp_err       err = {0};
+        CALLED(got);
+        HTTP(h);
+        memset((char *)&o + sizes[i], 0xa5, sizeof o - sizes[i]);
+        o.size = (uint32_t)sizes[i];
+        CHECK_INT(upp_http_new(&o, &h, &err), 0);
+        CHECK_INT(call_url(h, faults_url(s, "/"), NULL, &got, &err), 0);
+    }
 }
 
 TEST(outgoing_a_proxy_that_tunnels_gets_no_headers)

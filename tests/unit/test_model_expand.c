@@ -270,11 +270,40 @@ TEST(model_expand_refuses_a_tape_that_does_not_fit)
         CHECK_INT(wm_expand_pass(&x, 100, &err), -UPP_ESTORE);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(bad[i].msg));
     }
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
-    struct wm_row                             row = {.tape = UPP_STR("\x00")};
-    struct wm_expand                          x   = {.from = &source, .row = &row, .memory = &a};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wm_event                           ev;
     uint64_t                                  events;
-    CHECK_INT(wm_expand_next(&x, &ev, NULL), -UPP_ESTORE);
-    CHECK_INT(wm_row_events(&row, &events, NULL), -UPP_ESTORE);
+    for (size_t i = 0; i < 2; i++) {
+        struct wm_row    row = {.tape = i ? UPP_STR("\x00\x01") : UPP_STR("\x01")};
+        struct wm_expand x   = {.from = &source, .row = &row, .memory = &a};
+        CHECK_INT(wm_expand_next(&x, &ev, NULL), i ? 1 : -UPP_ESTORE);
+        CHECK(!i || wm_expand_next(&x, &ev, NULL) == -UPP_ESTORE);
+        CHECK_INT(wm_row_events(&row, &events, NULL), -UPP_ESTORE);
+    }
+}
+
+/* Nothing was said in it: the prompt that nobody answered says which step of a plan it was. */
+TEST(model_expand_a_step_without_a_message)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+    struct wm_entry                           e   = {.kind     = WM_ENTRY_MESSAGE,
+                                                     .audience = WM_AUDIENCE_RUN,
+                                                     .phase = UPP_STR("step:two"), .message = {.role = UPP_ROLE_USER}};
+    struct wm_event                           end = {.kind = WM_STEP_END, .step = 3};
+    struct wm_row   row = {.step = 3, .event = 7, .tape = UPP_STR("\x00"), .records = &end, .n_records = 1};
+    struct wm_event ev;
+    uint64_t        events;
+    for (size_t i = 0; i < 2; i++) {
+        row.entries        = i ? &e : NULL;
+        row.n_entries      = i;
+        struct wm_expand x = {.from = &source, .row = &row, .index = 5, .memory = &a};
+        CHECK_INT(wm_row_events(&row, &events, NULL), 0);
+        CHECK_INT(events, 2);
+        CHECK_INT(wm_expand_next(&x, &ev, NULL), 1);
+        CHECK(ev.kind == WM_STEP_START && ev.number == 7 && ev.step == 3);
+        CHECK(wb_str_eq(ev.name, i ? UPP_STR("two") : UPP_STR("")));
+        struct wb_uuid step = ev.id;
+        CHECK_INT(wm_expand_next(&x, &ev, NULL), 1);
+        CHECK(ev.kind == WM_STEP_END && ev.number == 8 && wb_uuid_eq(ev.id, step));
+    }
 }

@@ -22,9 +22,9 @@ static const char two_and_one[] =
     "start 2 [a:in_progress b:in_progress c:pending] at a\n"
     "start 3 [a:in_progress b:in_progress c:pending] at b\n"
     "act 2: slow\nact 3: slow\nobserve 2: \"slowly\"\nobserve 3: \"slowly\"\n"
-    "end 2: assistant tool assistant; 40+8 in 4 cycles, 1 executions [a:completed b:in_progress c:pending] at a\n"
-    "stop 2 60\n"
-    "end 3: assistant tool assistant; 0+0 in 0 cycles, 1 executions [a:completed b:completed c:pending] at b\n"
+    "end 2: assistant tool assistant; 20+4 in 2 cycles, 1 executions [a:completed b:in_progress c:pending] at a\n"
+    "stop 2 36\n"
+    "end 3: assistant tool assistant; 20+4 in 2 cycles, 1 executions [a:completed b:completed c:pending] at b\n"
     "stop 3 60\n"
     "start 4 [a:completed b:completed c:in_progress] at c\n"
     "end 4: assistant; 10+2 in 1 cycles, 0 executions [a:completed b:completed c:completed] at c\nstop 4 72\n"
@@ -127,8 +127,44 @@ TEST(plan_wave_is_read_the_same_later)
     PLAYS(.script = TWO_AND_ONE, .strategy = &weft_strategy_plan, .act = read_twice);
 }
 
-/* ---- Waiting, failing, cancelling
+/* ---- Waiting, failing
  * ------------------------------------------------------------------------------------ */
+
+/* The steps of the run itself, with which of the plan they are and what they used; its calls, where they began, and
+ * how they came out. */
+static WEFT_SUSPENDS int steps_are(struct place *p, struct wb_uuid run, const char *want, struct upp_err *err)
+{
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd  = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf          out = WB_BUF(1u << 20);
+    struct wm_event                                ev;
+    int                                            r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
+    while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0) {
+        if (ev.from->depth || wm_is_branch(&ev))
+            continue;
+        if (ev.kind == WM_STEP_START)
+            wb_buf_addf(&out, "<%u:%.*s ", ev.step, UPP_FMT(ev.name));
+        if (ev.kind == WM_TOOL_STARTED)
+            wb_buf_addf(&out, "%.*s! ", UPP_FMT(ev.call));
+        if (ev.kind == WM_TOOL_ENDED)
+            wb_buf_addf(&out, "%.*s=%u ", UPP_FMT(ev.call), ev.outcome);
+        if (ev.kind == WM_STEP_END)
+            wb_buf_addf(&out, "%u:%llu+%llu> ", ev.step, (unsigned long long)ev.usage.input,
+                        (unsigned long long)ev.usage.output);
+    }
+    TRY(r);
+    TRY(wb_buf_check(&out, err));
+    if (wb_str_eq(wb_buf_str(&out), wb_cstr(want)))
+        return 0;
+    printf("# the steps: %.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return upp_fail(err, UPP_EBUG, "other steps");
+}
+
+static const char both_waited[] =
+    "start 1\nend 1: user; 10+2 in 1 cycles, 0 executions\nstop 1 12\nstart 2\nstart 3\nact 2: pick\nact 3: pick\n"
+    "observe 3: \"blue\"\nobserve 2: \"red\"\n"
+    "end 2: assistant tool assistant; 20+4 in 2 cycles, 1 executions\nstop 2 36\n"
+    "end 3: assistant tool assistant; 20+4 in 2 cycles, 1 executions\nstop 3 60\n"
+    "complete: user assistant tool assistant assistant tool assistant; 50+10 in 5 cycles, 2 executions; picked\n";
 
 static WEFT_SUSPENDS int both_wait(struct place *p, struct upp_err *err)
 {
@@ -154,10 +190,8 @@ static WEFT_SUSPENDS int both_wait(struct place *p, struct upp_err *err)
                 "user: Carry out step 'b' of the plan: do it\nDo this step alone, and say what came of it when it is "
                 "done.\nassistant: pick={}\ntool: pick=\"blue\"\nassistant: picked\n",
                 err));
-    return heard_ends(h,
-                      "stop 3 60\ncomplete: user assistant tool assistant assistant tool assistant; 50+10 in 5 "
-                      "cycles, 2 executions; picked\n",
-                      err);
+    TRY(steps_are(p, s.run, "<1: 1:10+2> <2:a a1! a1=1 2:20+4> <3:b b1! b1=1 3:20+4> ", err));
+    return heard_is(h, both_waited, err); /* each once, though the wave was entered twice */
 }
 
 TEST(plan_wave_waits_for_all_its_clients)
@@ -177,8 +211,8 @@ static WEFT_SUSPENDS int one_fails(struct place *p, struct upp_err *err)
     TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
     return heard_ends(
         h,
-        "end 2: assistant tool; 20+4 in 2 cycles, 1 executions [a:failed b:in_progress c:pending] at a\nstop 2 36\n"
-        "end 3: assistant; 0+0 in 0 cycles, 0 executions [a:failed b:completed c:pending] at b\nstop 3 36\n"
+        "end 2: assistant tool; 10+2 in 1 cycles, 1 executions [a:failed b:in_progress c:pending] at a\nstop 2 24\n"
+        "end 3: assistant; 10+2 in 1 cycles, 0 executions [a:failed b:completed c:pending] at b\nstop 3 36\n"
         "start 4 [a:failed b:completed c:pending]\n"
         "end 4:; 10+2 in 1 cycles, 0 executions [b:completed d:pending]\nstop 4 48\n"
         "start 5 [b:completed d:in_progress] at d\n"
@@ -196,6 +230,169 @@ TEST(plan_wave_with_a_step_that_fails)
                   "b", TEXT("b is done")) "," PLAN(STEP("d", "\"b\"")) "," ON("d", TEXT("mended"))),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = one_fails);
 }
+
+/* One that fails before it has said anything is a step as the others are. */
+static WEFT_SUSPENDS int one_is_silent(struct place *p, struct upp_err *err)
+{
+    struct heard     *h = p->hooks.arg;
+    struct wr_started s;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    for (int i = 0; i < 2; i++) {
+        TRY(steps_are(p, s.run, "<1: 1:10+2> <2:a 2:0+0> <3:b 3:10+2> <4: 4:10+2> <5:d 5:10+2> ", err));
+        TRY(place_restart(p, &n, err));
+    }
+    return heard_is(h,
+                    "start 1 []\nend 1: user; 10+2 in 1 cycles, 0 executions [a:pending b:pending]\nstop 1 12\n"
+                    "start 2 [a:in_progress b:in_progress] at a\nstart 3 [a:in_progress b:in_progress] at b\n"
+                    "end 2:; 0+0 in 0 cycles, 0 executions [a:failed b:in_progress] at a\nstop 2 12\n"
+                    "end 3: assistant; 10+2 in 1 cycles, 0 executions [a:failed b:completed] at b\nstop 3 24\n"
+                    "start 4 [a:failed b:completed]\n"
+                    "end 4:; 10+2 in 1 cycles, 0 executions [b:completed d:pending]\nstop 4 36\n"
+                    "start 5 [b:completed d:in_progress] at d\n"
+                    "end 5: assistant; 10+2 in 1 cycles, 0 executions [b:completed d:completed] at d\nstop 5 48\n"
+                    "complete: user assistant assistant; 40+8 in 4 cycles, 0 executions; mended\n",
+                    err);
+}
+
+#define FILTERED(id)                                                                                                   \
+    "{\"when\":{\"contains\":\"Carry out step '" id "'\"},\"error\":{\"code\":\"CONTENT_FILTERED\",\"message\":"       \
+    "\"no\"}}"
+
+/* covers: UAP-5.4b, UAP-11.6 */
+TEST(plan_wave_with_a_step_that_says_nothing)
+{
+    WB_CLEANUP(heard_done) struct heard h = {.plan = true};
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," FILTERED("a") "," ON(
+                "b", TEXT("b is done")) "," PLAN(STEP("d", "\"b\"")) "," ON("d", TEXT("mended"))),
+          .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = one_is_silent);
+}
+
+/* A call that was denied in a branch is one that was denied in the run, and never began there either; nor did one of a
+ * tool that there is not. */
+static WEFT_SUSPENDS int one_is_denied(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                  &(struct wr_answer){.call = UPP_STR("a1"), .approved = false}, 1, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    for (int i = 0; i < 2; i++) {
+        TRY(steps_are(p, s.run, "<1: 1:10+2> <2:a a1=4 2:10+2> <3:b b1=2 3:10+2> <4: 4:10+2> <5:d 5:10+2> ", err));
+        TRY(place_restart(p, &n, err));
+    }
+    return 0;
+}
+
+TEST(plan_wave_keeps_how_calls_came_out)
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "danger")) "," ON(
+                "b", CALL("b1", "nowhere")) "," PLAN(STEP("d", "")) "," ON("d", TEXT("mended"))),
+          .strategy = &weft_strategy_plan, .act = one_is_denied);
+}
+
+/* ---- Agents below, and beside --------------------------------------------------------------------------------------
+ */
+
+/* "usage" and "totalUsage" of the run itself, while it waits in its last step. */
+static WEFT_SUSPENDS int trace_says(struct place *p, struct wb_uuid run, const char *want, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    TRY(wr_trace(p->rig.engine, &rig_owner, run, &out, err));
+    if (wb_str_find(wb_buf_str(&out), wb_cstr(want), 0) != SIZE_MAX)
+        return 0;
+    printf("# the trace: %.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return upp_fail(err, UPP_EBUG, "another trace");
+}
+
+#define USED(in, out, sum)                                                                                             \
+    "{\"inputTokens\":" in ",\"outputTokens\":" out ",\"totalTokens\":" sum                                            \
+    ",\"cacheReadTokens\":0,\"cacheWriteTokens\":0}"
+#define TRACED "\"usage\":" USED("20", "4", "24") ",\"totalUsage\":" USED("150", "11", "161")
+
+static WEFT_SUSPENDS int asks_below(struct place *p, struct upp_err *err)
+{
+    struct heard     *h = p->hooks.arg;
+    struct wr_started s;
+    uint8_t           status;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    TRY(trace_says(p, s.run, TRACED, err));
+    TRY(place_restart(p, &n, err));
+    TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                  &(struct wr_answer){.call = UPP_STR("c1"), .result = UPP_STR("\"red\"")}, 1, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(steps_are(p, s.run, "<1: 1:10+2> <2:a a1! a1=1 2:120+5> <3:b 3:10+2> <4:c c1=1 4:20+4> ", err));
+    return heard_ends(h,
+                      "complete: user assistant tool assistant assistant assistant tool assistant; 160+13 in 7 cycles, "
+                      "2 executions; picked\n",
+                      err);
+}
+
+/* What an agent below used is the step's that asked it. covers: UAP-5.4b */
+TEST(plan_wave_counts_agents_below_in_their_step)
+{
+    WB_CLEANUP(heard_done) struct heard h = {0};
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"")) "," ON(
+                "a",
+                CALL(
+                    "a1",
+                    "ask_helper")) "," AFTER("ask_helper",
+                                             TEXT(
+                                                 "helped")) "," ON("b",
+                                                                   TEXT(
+                                                                       "b is done")) "," ON("c",
+                                                                                            CALL(
+                                                                                                "c1",
+                                                                                                "pick")) "," AFTER("pick",
+                                                                                                                   TEXT(
+                                                                                                                       "p"
+                                                                                                                         "i"
+                                                                                                                         "c"
+                                                                                                                         "k"
+                                                                                                                         "e"
+                                                                                                                         "d"))),
+          .helper   = SCRIPT("{\"parts\":[" TEXT("so") "],\"usage\":{\"input_tokens\":100,\"output_tokens\":1}}"),
+          .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = asks_below);
+}
+
+/* A step of a wave has no thread to pass on: the run does it, when the wave is adopted. What is left of the plan is not
+ * done any more, as after a handoff of a step that was alone. */
+static WEFT_SUSPENDS int hands_over(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(steps_are(p, s.run, "<1: 1:10+2> <2:a a1! a1=1 2:20+4> <3:b b1! b1=1 3:20+4> <4: 4:0+0> ", err));
+    return log_has(
+        p, &s,
+        "assistant: pass_on={}\ntool: pass_on=\"helper goes on from here\"\nassistant: passed\n"
+        "user: Carry out step 'b' of the plan: do it\nDo this step alone, and say what came of it when it is "
+        "done.\nassistant: slow={}\ntool: slow=\"slowly\"\nassistant: b is done\n"
+        "event {\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\",\"to\":\"helper\",\"reason\":"
+        "\"tool_call\"},\"source\":\"main\",\"targets\":[\"helper\"]}\nturn of helper\n"
+        "assistant: I will.\n",
+        err);
+}
+
+TEST(plan_wave_hands_over_when_it_is_adopted)
+{
+    PLAYS(.script = SCRIPT(
+              PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\"")) "," ON("a", CALL("a1", "pass_on")) "," ON(
+                  "b", CALL("b1", "slow")) "," AFTER("pass_on", TEXT("passed")) "," AFTER("slow", TEXT("b is done"))),
+          .helper = SCRIPT(REPLY(TEXT("I will."))), .strategy = &weft_strategy_plan, .act = hands_over);
+}
+
+/* ---- Cancelling ----------------------------------------------------------------------------------------------------
+ */
 
 static WEFT_SUSPENDS int canceled(struct place *p, struct upp_err *err)
 {

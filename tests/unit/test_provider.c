@@ -2,7 +2,9 @@
 #include <upp/provider.h>
 
 #include "base/defs.h"
+#include "base/hooks.h"
 #include "base/str.h"
+#include "support/fault.h"
 #include "support/test.h"
 #include "upp/adapter.h"
 
@@ -14,6 +16,7 @@ struct scene {
     const char    *type, *body;
     size_t         repeat; /* the body so many times */
     bool           old;    /* a transport from before `drain` */
+    bool           deaf;   /* it keeps nothing of what it is sent */
     unsigned       sent, read, closed, drained;
     struct wb_buf  head, asked;
     size_t         max_bytes;
@@ -30,7 +33,7 @@ static int scene_send(void *arg, const struct upp_http_request *req, const struc
     s->max_bytes = req->max_bytes;
     s->head_ms   = req->head_ms;
     s->idle_ms   = req->idle_ms;
-    for (size_t i = 0; i < req->n_headers; i++)
+    for (size_t i = 0; i < req->n_headers && !s->deaf; i++)
         wb_buf_addf(&s->head, "%.*s=%.*s;", UPP_FMT(req->headers[i].name), UPP_FMT(req->headers[i].value));
     wb_buf_add(&s->asked, req->body);
     *ret = (struct upp_http_call *)(void *)s;
@@ -86,7 +89,7 @@ static int play(struct scene *s, const char *provider, struct upp_provider_opts 
     UPP_CLEANUP(upp_model_freep) struct upp_model *model = NULL;
     UPP_CLEANUP(upp_step_closep) struct upp_step  *step  = NULL;
     struct upp_step_event                          ev;
-    o.size      = sizeof o;
+    o.size      = o.size ? o.size : sizeof o;
     o.api_key   = o.api_key ? o.api_key : "sk-secret-key";
     o.transport = &via;
     s->head     = (struct wb_buf)WB_BUF(1 << 16);
@@ -132,6 +135,62 @@ TEST(provider_options_reach_the_wire)
     ALWAYS(s.sent == s.closed);
     CHECK_STR(wb_cstr(s.why.where), UPP_STR("req_7"));
     CHECK(s.why.http == 500 && !strcmp(s.why.provider, "anthropic"));
+}
+
+/* A key that is sent as it is, one behind "Bearer", and one in a header of the program's own. */
+TEST(provider_keys_are_wiped)
+{
+    static const char *const       key    = "sk-one-that-nobody-may-find";
+    static const struct upp_header mine[] = {
+        {UPP_STR_INIT("authorization"), UPP_STR_INIT("my sk-one-that-nobody-may-find")}};
+    static const struct {
+        const char *provider;
+        size_t      n_headers;
+    } cases[] = {{"anthropic", 0}, {"openai", 0}, {"ollama", 0}, {"google", 0}, {"openai", 1}, {"ollama", 1}};
+    fault_watch(key);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(scene_done) struct scene s = {.status = 500, .type = "application/json", .body = "{}", .deaf = true};
+        test_note("case %zu", i);
+        int r = play(&s, cases[i].provider,
+                     (struct upp_provider_opts){.api_key = key, .headers = mine, .n_headers = cases[i].n_headers}, NULL,
+                     NULL);
+        ALWAYS(fault_watched() == 0);
+        CHECK_INT(r, -UPP_EPROVIDER);
+    }
+    char *found = wb_alloc(100); /* it would be seen */
+    CHECK(found);
+    (void)strcpy(found + 10, key);
+    wb_free(found);
+    CHECK_INT(fault_watched(), 1);
+}
+
+/* A caller that was compiled when there were fewer options: what lies behind those is not ours to read. */
+TEST(provider_options_of_an_older_caller)
+{
+    static const size_t sizes[] = {
+        offsetof(struct upp_provider_opts, http),  offsetof(struct upp_provider_opts, transport),
+        offsetof(struct upp_provider_opts, retry), offsetof(struct upp_provider_opts, headers),
+        offsetof(struct upp_provider_opts, api),   0};
+    for (size_t i = 0; i < WB_LEN(sizes); i++) {
+        UPP_CLEANUP(upp_model_freep) struct upp_model *model = NULL;
+        struct upp_provider_opts                       o     = {.base_url = "http://127.0.0.1:1"};
+        struct upp_err                                 err   = {0};
+        test_note("case %zu", i);
+        memset((char *)&o + sizes[i], 0xa5, sizeof o - sizes[i]);
+        o.size = (uint32_t)sizes[i];
+        CHECK_INT(upp_model_new((struct upp_model_ref){"ollama", "m", &o}, &model, &err), 0);
+        CHECK(!model->retry && !model->turn_ms);
+    }
+}
+
+/* One that knows more of them than we do: those are passed over. */
+TEST(provider_options_of_a_newer_caller)
+{
+    WB_CLEANUP(scene_done) struct scene s = {.status = 200, .type = "application/x-ndjson", .body = done};
+    CHECK_INT(play(&s, "ollama",
+                   (struct upp_provider_opts){.size = sizeof(struct upp_provider_opts) + 64, .idle_ms = 8}, NULL, NULL),
+              0);
+    CHECK_INT(s.idle_ms, 8);
 }
 
 TEST(provider_headers_carry_no_lines_of_their_own)
@@ -287,7 +346,7 @@ TEST(provider_refuses_what_it_cannot_do_before_any_call)
     CHECK_INT(play(&s, "ollama", (struct upp_provider_opts){0}, &req, NULL), -UPP_EINVALID);
     ALWAYS(s.sent == 0);
     CHECK_STR(wb_cstr(s.why.where), UPP_STR("/messages/0/content/1"));
-    CHECK_STR(wb_cstr(s.why.msg), UPP_STR("model 'm-1' of ollama takes no audio"));
+    CHECK_STR(wb_cstr(s.why.msg), UPP_STR("model 'm-1' does not support audio input"));
 }
 
 /* covers: UPP-12 */

@@ -277,6 +277,144 @@ TEST(after_run_whose_end_cannot_be_written_ends_later)
           .act = end_later);
 }
 
+/* ---- Runs that cannot be ended -------------------------------------------------------------------------------------
+ */
+
+/* Whoever waits for the turn is told, and does not wait for the next try. */
+static WEFT_SUSPENDS int join_in_vain(struct place *p, struct wr_started *s, struct upp_err *err)
+{
+    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("hello")};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    struct wr_start    what  = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .wants_turn = true};
+    struct upp_turn   *turn  = NULL;
+    uint64_t           begun = wb_mono_ms();
+    TRY(wr_start(p->rig.engine, &what, s, err));
+    int r = wr_join(s->tree, &turn, err);
+    upp_turn_free(turn);
+    wr_leave(s->tree);
+    FAIL_UNLESS(r == -UPP_ESTORE && wb_mono_ms() - begun < 1000);
+    return 0;
+}
+
+/* A reader of a run that nobody works on, and that cannot be ended, has what there is and is told. */
+static WEFT_SUSPENDS int read_in_vain(struct place *p, struct wb_uuid run, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out   = WB_BUF(1u << 20);
+    uint64_t                              begun = wb_mono_ms();
+    int                                   r     = rig_read(&p->rig, run, &out, err);
+    FAIL_UNLESS(r == -UPP_ESTORE && wb_mono_ms() - begun < 100);
+    FAIL_UNLESS(out.n > 0);
+    return 0;
+}
+
+static WEFT_SUSPENDS int never_ends(struct place *p, struct upp_err *err)
+{
+    static const unsigned times[] = {500, 1500, 3500, 7500, 15500}; /* between tries */
+    struct wr_started     s;
+    struct wm_run         row;
+    uint8_t               status;
+    uint64_t              begun;
+    p->lazy.no_ends = true;
+    TRY(join_in_vain(p, &s, err));
+    begun = wb_mono_ms();
+    for (size_t i = 0; i < WB_LEN(times); i++) {
+        TRY(weft_sleep_ms(times[i] - (wb_mono_ms() - begun), err));
+        test_note("after %u ms: %llu", times[i], (unsigned long long)p->lazy.refused);
+        FAIL_UNLESS(p->lazy.refused == i + 1);
+        TRY(read_in_vain(p, s.run, err));
+        TRY(wr_wait(p->rig.engine, &rig_owner, s.run, &status, err));
+        FAIL_UNLESS(status == WM_RUNNING);
+    }
+    TRY(weft_sleep_ms(600000, err));
+    FAIL_UNLESS(p->lazy.refused == 10); /* enough */
+    TRY(weft_sleep_ms(7200000, err));
+    FAIL_UNLESS(p->lazy.refused == 10);
+    TRY(read_in_vain(p, s.run, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_RUNNING);
+    return 0;
+}
+
+static WEFT_SUSPENDS int ends_after_a_restart(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_owner                          *owners;
+    struct wm_run                            *runs;
+    struct tally                              tally;
+    uint8_t                                   status;
+    size_t                                    n;
+    TRY(never_ends(p, err));
+    TRY(p->inner->ops->live(p->inner, (struct wb_uuid){{0}}, 2, &a, &runs, &owners, &n, err));
+    FAIL_UNLESS(n == 1);
+    p->lazy.no_ends = false;
+    TRY(place_restart(p, &n, err));
+    TRY(place_await(p, runs[0].id, &status, err));
+    FAIL_UNLESS(n == 1 && status == WM_COMPLETED);
+    TRY(place_read(p, runs[0].id, &tally, err));
+    FAIL_UNLESS(tally.ends == 1 && tally.status == WM_COMPLETED);
+    return rig_well_formed(p->inner, &rig_owner, runs[0].thread, err);
+}
+
+TEST(after_run_that_cannot_end_is_left_for_the_next_start)
+{
+    PLAYS(.script = SCRIPT(REPLY(CALL("c1", "note")) "," REPLY(TEXT("ok"))), .act = ends_after_a_restart);
+}
+
+/* One that was given up can be cancelled, as soon as the store takes it; and then its thread is free. */
+static WEFT_SUSPENDS int cancels_what_never_ends(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    struct wm_run     row;
+    uint8_t           status;
+    p->lazy.no_ends = true;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(600000, err));
+    FAIL_UNLESS(p->lazy.refused == 10);
+    int r = wr_cancel(p->rig.engine, &rig_owner, s.run, err);
+    FAIL_UNLESS(r == -UPP_ESTORE);
+    p->lazy.no_ends = false;
+    TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_CANCELED);
+    TRY(place_start_on(p, s.thread, WR_REJECT, &s, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED);
+    return 0;
+}
+
+TEST(after_run_that_cannot_end_can_be_cancelled)
+{
+    PLAYS(.act = cancels_what_never_ends);
+}
+
+static WEFT_SUSPENDS int heals(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    struct wm_run     row;
+    p->lazy.no_ends = true;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(20000, err));
+    p->lazy.no_ends = false;
+    TRY(weft_sleep_ms(20000, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_COMPLETED && p->lazy.refused == 5);
+    /* And the next one that has trouble begins anew. */
+    p->lazy.no_ends = true;
+    TRY(place_start_on(p, s.thread, WR_REJECT, &s, err));
+    TRY(weft_sleep_ms(1500, err));
+    FAIL_UNLESS(p->lazy.refused == 7);
+    p->lazy.no_ends = false;
+    TRY(weft_sleep_ms(2000, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_COMPLETED);
+    return 0;
+}
+
+TEST(after_run_that_cannot_end_ends_when_it_can)
+{
+    PLAYS(.act = heals);
+}
+
 /* One that waits expires, and all are looked at: one works then, and one has ended when its turn comes. */
 static WEFT_SUSPENDS int look_at_others(struct place *p, struct upp_err *err)
 {

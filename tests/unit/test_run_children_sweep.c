@@ -2,7 +2,6 @@
  * untouched; on the simulated loop and on libuv. Whatever the moment: the run and all below it have ended, every call
  * has one result, what the parts used is what the whole used, and no fiber, process or descriptor is left.
  * covers: UAP-16.1 */
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -219,24 +218,13 @@ TEST_WITH(children_sweep_without_a_store, .no_torture = "a sweep of its own; the
     CHECK(sweep(2, true, true) > 15);
 }
 
-static size_t descriptors(void)
-{
-    size_t n = 0;
-    DIR   *d = opendir("/proc/self/fd");
-    while (d && readdir(d))
-        n++;
-    if (d)
-        (void)closedir(d);
-    return n;
-}
-
 /* For real, at a sample of moments. */
 TEST_WITH(children_sweep_on_libuv, .no_torture = "a sweep of its own; the program is tortured below", .seconds = 120)
 {
     struct upp_err err   = {0};
     struct plan    never = {.at = 0};
     CHECK_INT(once(&never, 0, true, false, &err), 0); /* what libuv opens once for the process */
-    size_t before = descriptors();
+    size_t before = test_descriptors();
     for (struct plan plan = {.at = 1}; plan.at < never.seen + 7; plan.at += 7) {
         plan.fiber = plan.at % 2;
         int r      = once(&plan, 0, true, false, &err);
@@ -244,7 +232,7 @@ TEST_WITH(children_sweep_on_libuv, .no_torture = "a sweep of its own; the progra
             test_note("cancelled at suspension %u: %s", plan.at, err.msg);
         CHECK_INT(r, 0);
         CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
-        CHECK_INT(descriptors(), before);
+        CHECK_INT(test_descriptors(), before);
     }
     CHECK(never.seen > 30);
 }

@@ -24,6 +24,7 @@ struct stage {
     uint64_t          commits; /* of the first life */
     unsigned          died;
 
+    bool                    sums;   /* what its steps used is what it used */
     const struct wr_around *around; /* of the agent that is started; NULL: none */
 };
 
@@ -182,6 +183,28 @@ static WEFT_SUSPENDS int live(struct stage *st, struct upp_err *err)
     return weft_scope_join(&readers, err);
 }
 
+static WEFT_SUSPENDS int sums_up(struct stage *st, struct upp_err *err)
+{
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd    = NULL;
+    struct upp_usage                               steps = {0}, all = {0};
+    struct wb_uuid                                 run;
+    struct wm_event                                ev;
+    int                                            r;
+    TRY(first_run(st, &run, err));
+    TRY(wr_reader_open(st->rig.engine, &rig_owner, run, NULL, &rd, err));
+    while ((r = wr_reader_next(rd, false, &ev, err)) > 0) {
+        if (ev.kind == WM_STEP_END && !ev.from->depth)
+            steps = (struct upp_usage){.input = steps.input + ev.usage.input, .output = steps.output + ev.usage.output};
+        if (ev.kind == WM_RUN && !ev.from->depth)
+            all = ev.usage;
+    }
+    if (r >= 0 && (steps.input != all.input || steps.output != all.output))
+        return upp_fail(err, UPP_EBUG, "its steps used %llu+%llu, it used %llu+%llu", (unsigned long long)steps.input,
+                        (unsigned long long)steps.output, (unsigned long long)all.input,
+                        (unsigned long long)all.output);
+    return r;
+}
+
 static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
 {
     for (unsigned life = 0; life < 4; life++) {
@@ -192,7 +215,9 @@ static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
         if (!st->frail.dead) {
             if (r < 0 && err)
                 *err = why;
-            return r < 0 ? r : checker_check(&st->check, st->inner, true, err);
+            if (r >= 0)
+                r = checker_check(&st->check, st->inner, true, err);
+            return r >= 0 && st->sums ? sums_up(st, err) : r;
         }
         st->died++;
         rig_close(&st->rig);
@@ -434,6 +459,7 @@ static const struct stage waves = {
     .helper   = SCRIPT(REPLY(CALL("h1", "again")) "," REPLY(TEXT("Helped."))),
     .strategy = &weft_strategy_plan,
     .act      = lives,
+    .sums     = true,
 };
 
 /* covers: UAP-5.4b, UAP-5.4c */

@@ -7,105 +7,18 @@
 #include "base/defs.h"
 #include "support/llm.h"
 #include "support/round.h"
+#include "support/scene.h"
 
 #define SCRIPT ROUND_SCRIPT
 #define REPLY  ROUND_REPLY
 #define TEXT   ROUND_TEXT
 #define CALL   ROUND_CALL
 
-/* ---- A tool and hooks that do as they are told, and write down that they were called ---------------------------- */
-
-struct scene {
-    int           on_call, on_before, approval, run, on_after, on_error; /* what they return; < 0: a failure */
-    const char   *arguments;                                             /* that on_before puts in */
-    const char   *after;                                                 /* that on_after puts in */
-    char          room[16];
-    struct wb_buf log;
-};
-
-static int act(struct scene *sc, const char *what, int r, struct upp_err *err)
-{
-    wb_buf_addf(&sc->log, "%s%s", sc->log.n ? " " : "", what);
-    return r < 0 ? upp_fail(err, UPP_EREFUSED, "%s failed", what) : r;
-}
-
-static int do_it(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
-{
-    struct scene *sc = call->arg;
-    int           r  = act(sc, "run", sc->run, err);
-    return r < 0 ? r : upp_value_json(ret, call->arguments, err);
-}
-
-static int approve(struct upp_call *call, struct upp_err *err)
-{
-    struct scene *sc = call->arg;
-    memset(sc->room, 'x', sizeof sc->room); /* they were copied */
-    return act(sc, "approval", sc->approval, err);
-}
-
-static int on_call(void *arg, struct upp_call *call, struct upp_err *err)
-{
-    struct scene *sc = arg;
-    (void)call;
-    return act(sc, "on_call", sc->on_call, err);
-}
-
-static int on_before(void *arg, struct upp_call *call, struct upp_err *err)
-{
-    struct scene *sc = arg;
-    if (sc->arguments) {
-        (void)snprintf(sc->room, sizeof sc->room, "%s", sc->arguments);
-        call->arguments = wb_cstr(sc->room);
-    }
-    return act(sc, "on_before", sc->on_before, err);
-}
-
-static int on_after(void *arg, struct upp_call *call, struct upp_value *result, struct upp_err *err)
-{
-    struct scene *sc = arg;
-    (void)call;
-    int r = act(sc, "on_after", sc->on_after, err);
-    if (r >= 0 && sc->after) {
-        struct upp_str was = upp_value_get(result);
-        r                  = upp_value_printf(result, err, "%s%.*s", sc->after, UPP_FMT(was));
-    }
-    return r;
-}
-
-static int on_error(void *arg, struct upp_call *call, const struct upp_err *why, struct upp_err *err)
-{
-    struct scene *sc = arg;
-    if (!call->tool)
-        return upp_fail(err, UPP_EBUG, "on_error without a tool");
-    wb_buf_addf(&sc->log, " (%s)", why->msg);
-    return act(sc, "on_error", sc->on_error, err);
-}
-
-#define HOOKS(sc)                                                                                                      \
-    {                                                                                                                  \
-        .arg = (sc), .on_call = on_call, .on_before = on_before, .on_after = on_after, .on_error = on_error            \
-    }
-
-static int ask_libupp(struct scene *sc, const char *script, struct upp_turn **ret, struct upp_err *err)
-{
-    const struct upp_tool tools[] = {{.name = "f", .run = do_it, .approval = approve, .arg = sc}};
-    UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(script);
-    UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
-    sc->log                                              = (struct wb_buf)WB_BUF(4096);
-    if (!model)
-        return upp_fail(err, UPP_ENOMEM, "no model");
-    int r = upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = tools, .n_tools = 1, .strategy = HOOKS(sc)), &llm,
-                        err);
-    return r < 0 ? r : upp_ask(llm, UPP_STR("go"), ret, err);
-}
-
-/* The same by a run. */
+/* As scene_ask, by a run. */
 static int ask_run(struct scene *sc, const char *script, struct round *round, struct upp_err *err)
 {
-    const struct wr_tool tools[] = {
-        {.spec = ROUND_SPEC("f"), .base = {.name = "f", .run = do_it, .approval = approve, .arg = sc}}};
-    const struct upp_tool_strategy hooks = HOOKS(sc);
-    sc->log                              = (struct wb_buf)WB_BUF(4096);
+    const struct wr_tool           tools[] = {{.spec = ROUND_SPEC("f"), .base = scene_tool(sc, NULL)}};
+    const struct upp_tool_strategy hooks   = scene_hooks(sc);
     round->script                        = script;
     round->tools                         = tools;
     round->n_tools                       = 1;
@@ -184,7 +97,7 @@ static void table_row(size_t i, bool no_store)
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
     UPP_CLEANUP(round_done) struct round         run  = {.no_store = no_store};
     struct scene                                 one = table[i].scene, two = table[i].scene;
-    int                                          wanted  = ask_libupp(&one, table[i].script, &turn, &why);
+    int                                          wanted  = scene_ask(&one, NULL, table[i].script, &turn, &why);
     int                                          r       = ask_run(&two, table[i].script, &run, &err);
     WB_CLEANUP(wb_buf_done) struct wb_buf        log_one = one.log, log_two = two.log;
     test_note("row %zu", i);
@@ -309,11 +222,10 @@ static WEFT_SUSPENDS int ask_a_person(struct round *round, struct upp_err *err)
 
 static int asked(struct asking *a, bool flag, struct upp_err *err)
 {
-    const struct wr_tool           tools[] = {{.spec     = ROUND_SPEC("f"),
-                                               .approval = flag,
-                                               .base = {.name = "f", .run = do_it, .approval = approve, .arg = &a->sc}}};
-    const struct upp_tool_strategy hooks   = HOOKS(&a->sc);
-    a->sc.log = a->story = (struct wb_buf)WB_BUF(4096);
+    const struct wr_tool           tools[] = {
+                  {.spec = ROUND_SPEC("f"), .approval = flag, .base = scene_tool(&a->sc, NULL)}};
+    const struct upp_tool_strategy hooks   = scene_hooks(&a->sc);
+    a->story             = (struct wb_buf)WB_BUF(4096);
     struct round round   = {
           .script = ONE("f", "{\"x\":1}"), .tools = tools, .n_tools = 1, .hooks = &hooks, .act = ask_a_person, .arg = a};
     return round_play(&round, err);
@@ -403,10 +315,10 @@ TEST(tools_executions_of_another_life)
     struct upp_err                         err     = {0};
     const struct wr_tool                   tools[] = {
                           {.spec = ROUND_SPEC("f"), .base = {.run = takes_50}},
-                          {.spec = ROUND_SPEC("g"), .base = {.run = takes_50, .approval = approve, .arg = &a.sc}},
+                          {.spec = ROUND_SPEC("g"), .base = {.run = takes_50, .approval = scene_tool(&a.sc, NULL).approval, .arg = &a.sc}},
                           {.spec = ROUND_SPEC("h"), .kind = WR_TOOL_CLIENT},
     };
-    const struct upp_tool_strategy hooks = {.arg = &a.sc, .on_before = on_before};
+    const struct upp_tool_strategy hooks = {.arg = &a.sc, .on_before = scene_hooks(&a.sc).on_before};
     struct round round = {.script  = SCRIPT(REPLY(CALL("a", "f", "{}") "," CALL("b", "g", "{}")) "," REPLY(
                                CALL("c", "h", "{}")) "," REPLY(TEXT("done"))),
                           .tools   = tools,
@@ -440,9 +352,8 @@ static int checked(struct scene *sc, const char *schema, struct round *round, st
     UPP_CLEANUP(upp_schema_freep) struct upp_schema *s = NULL;
     TRY(upp_schema_new(wb_cstr(schema), &s, err));
     const struct wr_tool tools[] = {
-        {.spec = ROUND_SPEC("f"), .schema = s, .base = {.name = "f", .run = do_it, .arg = sc}}};
-    const struct upp_tool_strategy hooks = HOOKS(sc);
-    sc->log                              = (struct wb_buf)WB_BUF(4096);
+        {.spec = ROUND_SPEC("f"), .schema = s, .base = {.name = "f", .run = scene_tool(sc, NULL).run, .arg = sc}}};
+    const struct upp_tool_strategy hooks = scene_hooks(sc);
     round->tools                         = tools;
     round->n_tools                       = 1;
     round->hooks                         = &hooks;

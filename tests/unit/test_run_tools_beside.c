@@ -102,6 +102,70 @@ TEST_WITH(beside_each_other, .no_torture = "a worker that cannot be started leav
     CHECK(!run.turn->executions[0].is_error && !run.turn->executions[1].is_error);
 }
 
+/* ---- Not all workers ----------------------------------------------------------------------------------------------
+ */
+
+struct held {
+    atomic_int  begun;
+    atomic_bool let_go;
+};
+
+static int hold(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
+{
+    struct held *h = call->arg;
+    atomic_fetch_add(&h->begun, 1);
+    while (!atomic_load(&h->let_go))
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return upp_value_text(ret, UPP_STR("held"), err);
+}
+
+static int touch(void *arg, struct upp_err *err)
+{
+    (void)err;
+    *(bool *)arg = true;
+    return 0;
+}
+
+/* As a store works: while every tool that may run hangs, and more of them wait. */
+static WEFT_SUSPENDS int work_beside(struct round *round, struct upp_err *err)
+{
+    struct held      *h = round->arg;
+    struct wr_started started;
+    uint8_t           status;
+    bool              touched = false;
+    TRY(rig_start(&round->rig, "main", "go", NULL, &started, err));
+    round->run = started.run;
+    while (atomic_load(&h->begun) < 12)
+        TRY(weft_sleep_ms(1, err));
+    WEFT_DEADLINE(20000); /* for one that never gets a worker */
+    int r     = weft_work(touch, &touched, NULL, NULL, err);
+    int begun = atomic_load(&h->begun);
+    atomic_store(&h->let_go, true);
+    TRY(r);
+    FAIL_UNLESS(touched && begun == 12);
+    TRY(round_wait(round, &status, err));
+    FAIL_UNLESS(status == WM_COMPLETED && atomic_load(&h->begun) == 16);
+    return 0;
+}
+
+#define FOUR(n) CALL("a" n, "f", "{}") "," CALL("b" n, "f", "{}") "," CALL("c" n, "f", "{}") "," CALL("d" n, "f", "{}")
+
+TEST_WITH(beside_tools_leave_workers_to_the_store, .no_torture = "a worker that cannot be started leaves it waiting")
+{
+    struct held          h       = {0};
+    const struct wr_tool tools[] = {{.spec = ROUND_SPEC("f"), .base = {.run = hold, .blocking = true, .arg = &h}}};
+    struct upp_err       err     = {0};
+    UPP_CLEANUP(round_done)
+    struct round run = {.script =
+                            SCRIPT(REPLY(FOUR("1") "," FOUR("2") "," FOUR("3") "," FOUR("4")) "," REPLY(TEXT("done"))),
+                        .tools   = tools,
+                        .n_tools = 1,
+                        .real    = true,
+                        .act     = work_beside,
+                        .arg     = &h};
+    CHECK_INT(round_play(&run, &err), 0);
+}
+
 /* ---- Cancel --------------------------------------------------------------------------------------------------------
  */
 

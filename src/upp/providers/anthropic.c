@@ -10,6 +10,7 @@
 #include "upp/providers/anthropic.h"
 
 #include "base/str.h"
+#include "upp/providers/kept.h"
 
 enum { MAX_TOKENS = 4096 };
 
@@ -181,7 +182,7 @@ static const struct upp_part *next_text(const struct upp_message *m, const struc
     return p;
 }
 
-static bool is_raw_of(yyjson_val *raw, const struct upp_message *m)
+static bool is_raw_of(struct upp__body *b, yyjson_val *raw, const struct upp_message *m)
 {
     const struct upp_part *text = next_text(m, NULL), *call = upp_part_next(m, NULL, UPP_PARTS_CALLS);
     size_t                 i, n;
@@ -192,7 +193,8 @@ static bool is_raw_of(yyjson_val *raw, const struct upp_message *m)
     {
         struct upp_str type = upp__get_str(block, "type"), said = upp__get_str(block, "text");
         if (wb_str_eq(type, UPP_STR("tool_use"))) {
-            if (!call || !wb_str_eq(upp__get_str(block, "id"), call->id))
+            if (!call || !wb_str_eq(upp__get_str(block, "id"), call->id) ||
+                !upp__is_kept_call(b, call, upp__get_str(block, "name"), upp__get(block, "input")))
                 return false;
             call = upp_part_next(m, call, UPP_PARTS_CALLS);
         } else if (wb_str_eq(type, UPP_STR("text")) && said.n) {
@@ -240,7 +242,7 @@ static void put_assistant(struct upp__body *b, size_t at)
     const struct upp_message *m   = b->req->messages[at];
     yyjson_val               *raw = upp__get(upp__look_own(b, m->metadata), "raw");
     b->message                    = at;
-    if (is_raw_of(raw, m)) {
+    if (is_raw_of(b, raw, m)) {
         put_raw(b, raw);
         return;
     }

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "upp/providers/body.h"
 #include "upp/providers/google.h"
+#include "upp/providers/kept.h"
 #include "upp/providers/mint.h"
 
 /* "skip_thought_signature_validator" in base64: what Google's documentation has for calls that it did not make itself.
@@ -155,14 +156,14 @@ static yyjson_val *next_call(yyjson_arr_iter *it)
 }
 
 /* Are the calls in raw those of the message? One that has no id there, or one that was taken, has one of ours here. */
-static bool same_calls(const struct said *s, yyjson_val *raw)
+static bool same_calls(struct upp__body *b, const struct said *s, yyjson_val *raw)
 {
     yyjson_arr_iter        it = yyjson_arr_iter_with(raw);
     const struct upp_part *p  = NULL;
     yyjson_val            *call;
     while ((call = next_call(&it))) {
         p = upp_part_next(s->message, p, UPP_PARTS_CALLS);
-        if (!p || !wb_str_eq(p->name, upp__get_str(call, "name")))
+        if (!p || !upp__is_kept_call(b, p, upp__get_str(call, "name"), upp__get(call, "args")))
             return false;
         if (!wb_str_eq(p->id, upp__get_str(call, "id")) && !upp__is_minted(s->minted, p->id) &&
             !upp__looks_minted(p->id))
@@ -274,7 +275,7 @@ static void put_model(struct contents *o, const struct upp_message *m)
 {
     yyjson_val *own = upp__look_own(o->b, m->metadata), *raw = upp__get(own, "raw");
     o->said = (struct said){.message = m, .minted = upp__get(own, "minted")};
-    if (yyjson_arr_size(raw) && same_calls(&o->said, raw) && same_texts(m, raw))
+    if (yyjson_arr_size(raw) && same_calls(o->b, &o->said, raw) && same_texts(m, raw))
         o->said.raw = raw;
     begin_content(o->b, "model");
     if (o->said.raw)

@@ -7,6 +7,7 @@
  */
 #include "upp/providers/openai_responses.h"
 
+#include "upp/providers/kept.h"
 #include "upp/providers/openai.h"
 
 /* ---- Content of users and of results ---------------------------------------------------------------------------- */
@@ -132,6 +133,23 @@ static bool same_texts(const struct upp_message *m, yyjson_val *item, const stru
     return true;
 }
 
+/* Can it be something that a model said? A thread may come from anywhere: an item that speaks as somebody else, or one
+ * without a type, which OpenAI takes for a message, does not go back as what the model said. */
+static bool is_models(yyjson_val *item)
+{
+    struct upp_str type = upp__get_str(item, "type");
+    size_t         i, n;
+    yyjson_val    *key, *v;
+    yyjson_obj_foreach(item, i, n, key, v)
+    {
+        bool assistant = yyjson_is_str(v) && wb_str_eq(wj_text(v), UPP_STR("assistant"));
+        if (wj_named(key, UPP_STR("role")) && !assistant) /* each of them, should there be two */
+            return false;
+    }
+    /* A content that is one text would not be compared with what the message says. */
+    return type.n && (!wb_str_eq(type, UPP_STR("message")) || yyjson_is_arr(upp__get(item, "content")));
+}
+
 /* May the kept items go back? Not where the message says something else by now, nor where OpenAI has forgotten the
  * reasoning that an id stands for, nor where reasoning was all that came of the answer. */
 static bool is_whole(struct upp__body *b, const struct upp_message *m, yyjson_val *raw)
@@ -144,7 +162,9 @@ static bool is_whole(struct upp__body *b, const struct upp_message *m, yyjson_va
         return false;
     while ((item = yyjson_arr_iter_next(&it))) {
         struct upp_str type = upp__get_str(item, "type");
-        led                 = !wb_str_eq(type, UPP_STR("reasoning"));
+        if (!is_models(item))
+            return false;
+        led = !wb_str_eq(type, UPP_STR("reasoning"));
         if (wb_str_eq(type, UPP_STR("message")) && !same_texts(m, item, &text))
             return false;
         if (!led && !stored && !upp__get_str(item, "encrypted_content").n)
@@ -152,7 +172,8 @@ static bool is_whole(struct upp__body *b, const struct upp_message *m, yyjson_va
         if (!wb_str_eq(type, UPP_STR("function_call")))
             continue;
         call = next_said(m, call, UPP_PART_CALL);
-        if (!call || !wb_str_eq(call->id, upp__get_str(item, "call_id")))
+        if (!call || !wb_str_eq(call->id, upp__get_str(item, "call_id")) ||
+            !upp__is_kept_call(b, call, upp__get_str(item, "name"), upp__get(item, "arguments")))
             return false;
     }
     /* What follows the last one is what nobody kept. */

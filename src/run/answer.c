@@ -1,0 +1,212 @@
+/* run/answer.c — answers to what a run waits for: they are committed together, and it goes on. */
+#include "base/crash.h"
+#include "json/read.h"
+#include "json/syntax.h"
+#include "run/internal.h"
+
+/* The answers of one request, and what is left open. */
+struct answering {
+    struct wr_run          *root;
+    const struct wr_answer *answers;
+    size_t                  n;
+};
+
+static const struct wr_answer *answer_for(const struct answering *a, const struct wm_pending *p)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (wb_str_eq(a->answers[i].call, p->call))
+            return &a->answers[i];
+    return NULL;
+}
+
+static int check_answers(const struct answering *a, struct upp_err *err)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        const struct wm_pending *found = NULL;
+        for (size_t k = 0; k < a->root->pending.n; k++)
+            if (wb_str_eq(a->root->pending.p[k].call, a->answers[i].call))
+                found = &a->root->pending.p[k];
+        if (!found)
+            return upp_fail(err, UPP_EINVALID, "call '%.*s' is not open", UPP_FMT(a->answers[i].call));
+        struct wj_syntax syntax;
+        if (a->answers[i].result.p && wj_syntax(a->answers[i].result, WJ_MAX_DEPTH, &syntax, NULL) < 0)
+            return upp_fail(err, UPP_EINVALID, "the result of call '%.*s' is no JSON", UPP_FMT(a->answers[i].call));
+        if (found->approval != !a->answers[i].result.p)
+            return upp_fail(err, UPP_EINVALID, "call '%.*s' waits for %s", UPP_FMT(a->answers[i].call),
+                            found->approval ? "an approval" : "a result");
+        for (size_t k = 0; k < i; k++)
+            if (wb_str_eq(a->answers[k].call, a->answers[i].call))
+                return upp_fail(err, UPP_EINVALID, "call '%.*s' is answered twice", UPP_FMT(a->answers[i].call));
+    }
+    return a->n ? 0 : upp_fail(err, UPP_EINVALID, "there are no answers");
+}
+
+static int put_answer(struct wr_run *run, const struct wm_pending *p, const struct wr_answer *answer,
+                      struct upp_err *err)
+{
+    struct wr_call *c = wr_call_add(run, p->call, err);
+    if (!c)
+        return -UPP_ENOMEM;
+    if (c->state == WR_CALL_ENDED) /* a request before this one came so far, and died */
+        return 0;
+    if (p->approval && answer->approved) {
+        run->draft.state = true;
+        if (!wb_vec_push(&run->approved, p->call, WR_CALLS))
+            return upp_fail(err, UPP_ENOMEM, "no memory for an answer");
+        return 0;
+    }
+    (void)wr_now(run);
+    struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
+    if (!ev)
+        return -UPP_ENOMEM;
+    ev->call    = p->call;
+    ev->name    = p->name;
+    ev->outcome = p->approval ? WM_DENIED : answer->is_error ? WM_ERROR : WM_DONE;
+    ev->text    = p->approval ? UPP_STR("\"Tool execution denied by approval handler\"")
+                              : wb_arena_dup(&run->memory, answer->result);
+    c->state   = WR_CALL_ENDED;
+    c->outcome = ev->outcome;
+    c->result  = ev->text;
+    c->order   = run->n_ended++;
+    return wb_arena_check(&run->memory, err);
+}
+
+/* Answers for one child, in a row of its own node. */
+static WEFT_SUSPENDS int answer_child(struct answering *a, struct wb_uuid id, struct upp_err *err)
+{
+    struct wr_run   *root = a->root;
+    struct wl_store *s    = root->engine->store;
+    struct wm_run    row;
+    int              r = s->ops->run(s, &root->tree->owner, id, &root->memory, &row, err);
+    if (r < 0)
+        return r;
+    if (wm_status_ended(row.status)) /* the end of the tree had begun when the process died */
+        return upp_fail(err, UPP_EINVALID, "the agent that waited for it has ended");
+    WB_CLEANUP(wr_run_freep) struct wr_run *run    = NULL;
+    struct wr_below                         counts = root->below; /* it is counted when it goes on */
+    r                                              = wr_run_new(root->engine, root->tree, root, &row, &run, err);
+    if (r >= 0)
+        r = wr_load(run, err);
+    root->below = counts;
+    for (size_t i = 0; r >= 0 && i < root->pending.n; i++) {
+        const struct wm_pending *p      = &root->pending.p[i];
+        const struct wr_answer  *answer = wb_uuid_eq(p->run, id) ? answer_for(a, p) : NULL;
+        if (answer)
+            r = put_answer(run, p, answer, err);
+    }
+    return r < 0 || wr_draft_empty(run) ? r : wr_flush(run, NULL, err);
+}
+
+static WEFT_SUSPENDS int answer_children(struct answering *a, struct upp_err *err)
+{
+    struct wr_run *root = a->root;
+    for (size_t i = 0; i < root->pending.n; i++) {
+        const struct wm_pending *p     = &root->pending.p[i];
+        bool                     first = !wb_uuid_eq(p->run, root->row.id) && answer_for(a, p);
+        for (size_t k = 0; first && k < i; k++)
+            first = !wb_uuid_eq(root->pending.p[k].run, p->run) || !answer_for(a, &root->pending.p[k]);
+        if (!first)
+            continue;
+        int r = answer_child(a, p->run, err);
+        wb_crashpoint("answer.child");
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* The root's own answers, and what is open then. */
+static int answer_root(struct answering *a, struct upp_err *err)
+{
+    struct wr_run *run = a->root;
+    size_t         n   = 0;
+    for (size_t i = 0; i < run->pending.n; i++) {
+        struct wm_pending      *p      = &run->pending.p[i];
+        const struct wr_answer *answer = answer_for(a, p);
+        if (!answer)
+            run->pending.p[n++] = *p;
+        else if (wb_uuid_eq(p->run, run->row.id)) {
+            int r = put_answer(run, p, answer, err);
+            if (r < 0)
+                return r;
+        }
+    }
+    run->pending.n      = n;
+    struct wm_event *ev = wr_draft_record(run, WM_RUN, err);
+    if (!ev)
+        return -UPP_ENOMEM;
+    ev->status    = n ? WM_WAITING : WM_RUNNING;
+    ev->n_pending = n;
+    if (!n)
+        return 0;
+    struct wm_pending *copy = wb_new_n(&run->memory, struct wm_pending, n);
+    if (!copy)
+        return wb_arena_check(&run->memory, err);
+    memcpy(copy, run->pending.p, n * sizeof *copy);
+    ev->pending = copy;
+    return 0;
+}
+
+static WEFT_SUSPENDS int commit_answers(struct answering *a, bool *launched, struct upp_err *err)
+{
+    struct wr_run *run = a->root;
+    struct wm_run  row = run->row;
+    if (!run->pending.n) {
+        int r = wr_launch(run, err);
+        if (r < 0)
+            return r;
+        *launched      = true;
+        row.status     = WM_RUNNING;
+        row.expires_ms = 0;
+    }
+    struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
+    wb_crashpoint("answer.before");
+    int r = wr_flush(run, &(struct wr_more){&set, 1}, err);
+    wb_crashpoint("answer.after");
+    if (r >= 0) {
+        uint32_t version = row.version;
+        run->row         = row;
+        run->row.version = version + 1;
+    }
+    run->changing = false;
+    if (*launched)
+        wr_go(run, r >= 0);
+    return r;
+}
+
+int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, const struct wr_answer *answers,
+              size_t n, struct upp_err *err)
+{
+    if (!e->store)
+        return upp_fail(err, UPP_EINVALID, "a run without a store cannot wait for answers");
+    WB_CLEANUP(wb_arena_done) struct wb_arena  a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
+    struct wm_run                              row;
+    struct answering                           an = {.answers = answers, .n = n};
+    int                                        r  = wr_get_root(e, o, id, &a, &row, err);
+    if (r >= 0)
+        r = wr_tree_get(e, o, &row, &t, err);
+    if (r >= 0)
+        r = wr_tree_own(t, &row, &an.root, err);
+    if (r < 0)
+        return r;
+    bool launched     = false;
+    an.root->changing = true; /* a cancel waits until it goes on, or waits again */
+    r = e->store->ops->run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
+    if (r >= 0 && (an.root->row.status != WM_WAITING || an.root->row.cancel))
+        r = upp_fail(err, UPP_EINVALID, "the run does not wait for answers");
+    if (r >= 0)
+        r = wr_load(an.root, err);
+    an.root->loaded = r >= 0;
+    if (r >= 0)
+        r = check_answers(&an, err);
+    if (r >= 0)
+        r = answer_children(&an, err);
+    if (r >= 0)
+        r = answer_root(&an, err);
+    if (r >= 0)
+        r = commit_answers(&an, &launched, err);
+    if (!launched)
+        wr_tree_disown(an.root);
+    return r;
+}

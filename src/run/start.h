@@ -1,0 +1,59 @@
+/* run/start.h — one try to start a run, from the inside. */
+#ifndef WR_START_H
+#define WR_START_H
+
+#include "run/internal.h"
+
+struct wr_starting {
+    struct wr_engine      *engine;
+    const struct wr_start *what;
+    struct wb_arena        memory;
+    struct wl_new_thread   fresh; /* a thread that is made */
+    struct wl_thread       thread;
+    struct wl_node         node, branch;
+    struct wl_end          end;
+    struct wm_run          row;
+    struct wl_key          key;
+    struct wb_uuid         busy;   /* the run that holds the node; all zero: none */
+    struct wr_tree        *holder; /* of the run whose place is taken, until that is done; NULL: none */
+    struct upp_str         notice; /* JSON of a system event before the input; no text: none */
+    bool                   branched;
+    bool                   again; /* somebody else was first: look again */
+};
+
+static inline bool wr_is_zero(struct wb_uuid u)
+{
+    return wb_uuid_eq(u, (struct wb_uuid){{0}});
+}
+
+/* Where the run would stand: the thread with its newest node, or a new one. */
+WEFT_SUSPENDS int wr_start_thread(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The row of the run there; the run with its tree (`queued`: of one that has a row already); its first row, as draft.
+ */
+int               wr_start_row(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wr_start_run(struct wr_starting *s, bool queued, struct wr_run **ret,
+                               struct upp_err *err) UPP_MUST_CHECK;
+int               wr_start_draft(const struct wr_start *w, struct upp_str notice, struct wr_run *run,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- A second input (run/start_busy.c) ------------------------------------------------------------------------- */
+
+/* What becomes of the input where the thread is busy: 0: it may start now. 1: *ret says what. */
+WEFT_SUSPENDS int wr_start_busy(struct wr_starting *s, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* True: there was a run whose place is taken, and the queue waits for whoever takes it. */
+bool wr_start_left(struct wr_starting *s);
+
+/* Where nothing took the place of a run that was stopped (it failed, or an earlier request with its key was found), the
+ * queue goes on: at once, or when the engine looks for runs that nobody works on. */
+WEFT_SUSPENDS void wr_start_go_on(struct wr_engine *e, const struct wr_start *what);
+
+/* ---- The queue (run/queue.c) ------------------------------------------------------------------------------------ */
+
+WEFT_SUSPENDS int wr_start_enqueue(struct wr_starting *s, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Is a run queued on a thread that nobody holds? It is about to start, and no later input comes before it. */
+WEFT_SUSPENDS int wr_start_queued(struct wr_starting *s, bool *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif
