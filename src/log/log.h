@@ -11,7 +11,10 @@
 #include "model/id.h"
 #include "model/row.h"
 
-enum { WL_PATH_NODES = 4096 /* on one path, at most */ };
+enum {
+    WL_PATH_NODES = 4096, /* on one path, at most */
+    WL_MINTS      = 16,   /* tries for an id that is not taken */
+};
 
 /* ---- Where the log of a node ends ------------------------------------------------------------------- */
 
@@ -99,6 +102,14 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
 /* One entry by its id: -UPP_ENOTFOUND when there is none, or its attempt is another, or it is another tenant's. */
 WEFT_SUSPENDS int wl_entry_find(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                                 struct wl_line *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A new random id of a family. The key that follows from it has 32 random bits of its own: of those who mint many, some
+ * meet one that is taken (WL_ADD_NODE: -UPP_EBUSY) and mint again. */
+int wl_id_new(uint32_t family, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* One whose key is not that of a node, as far as is known now: for those that are announced before they are made. */
+WEFT_SUSPENDS int wl_id_new_node(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_uuid *ret,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* Spellings of ids: a UUID with or without dashes, perhaps behind a prefix such as "thread_". */
 bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret);
