@@ -63,9 +63,10 @@ int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node 
                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* Appends entries that no run says (a client's message). Retries when somebody else was first. The ids of the new
- * entries lie behind each other from *index on. -UPP_EBUSY: a run holds the node. */
-WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                            struct wm_entry *entries, size_t n, uint32_t *index, struct upp_err *err) UPP_MUST_CHECK;
+ * entries lie behind each other from *index on, in the node that is the head of *t then: where the thread was put back
+ * (at) that is a new branch. -UPP_EBUSY: a run holds the node. */
+WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct wm_entry *entries,
+                            size_t n, uint32_t *index, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Paths ------------------------------------------------------------------------------------------ */
 
@@ -83,6 +84,10 @@ struct wl_path {
 };
 WEFT_SUSPENDS int wl_path_open(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,
                                struct wb_arena *a, struct wl_path *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The history of a thread: to the end of its head, or to where it was put back. */
+WEFT_SUSPENDS int wl_thread_path(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                 struct wb_arena *a, struct wl_path *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* An entry with its place. */
 struct wl_line {
