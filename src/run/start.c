@@ -62,6 +62,25 @@ static WEFT_SUSPENDS int find_thread(struct starting *s, struct upp_err *err)
     return r;
 }
 
+/* From here on the run is on a branch from `length` entries of the head. */
+static int branch_off(struct starting *s, uint32_t length, struct upp_err *err)
+{
+    int r = wl_branch_make(&s->node, length, &s->branch, err);
+    if (r < 0)
+        return r;
+    s->branched  = true;
+    s->node      = s->branch;
+    s->end       = (struct wl_end){.time_ms = s->end.time_ms};
+    s->thread.at = 0;
+    return 0;
+}
+
+/* A thread that was put back into its head leaves it with what comes next. */
+static int leave_head(struct starting *s, struct upp_err *err)
+{
+    return s->thread.at ? branch_off(s, wl_thread_length(&s->thread, s->end.length), err) : 0;
+}
+
 /* The row of a run that is new, but for its place. */
 static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_ms, struct wm_run *ret,
                    struct upp_err *err)
@@ -452,13 +471,10 @@ static WEFT_SUSPENDS int take_over(struct starting *s, struct upp_err *err)
         return 0;
     r = rollback_notice(s, &holder, err);
     if (r >= 0)
-        r = wl_branch_make(&s->node, holder.input, &s->branch, err);
+        r = branch_off(s, WB_MIN(holder.input, wl_thread_length(&s->thread, s->end.length)), err);
     if (r < 0)
         return r;
-    s->branched = true;
     wb_crashpoint("rollback");
-    s->node = s->branch;
-    s->end  = (struct wl_end){.time_ms = s->end.time_ms};
     s->busy = (struct wb_uuid){{0}};
     return 0;
 }
@@ -508,6 +524,8 @@ static WEFT_SUSPENDS int try_start(struct starting *s, struct wr_started *ret, s
     if (r != 0)
         return r < 0 ? r : 0;
     r = try_busy(s, ret, err);
+    if (r == 0)
+        r = leave_head(s, err);
     if (r == 0)
         r = commit_start(s, ret, err);
     return r < 0 ? r : 0;
@@ -633,10 +651,14 @@ static WEFT_SUSPENDS int start_queued(struct starting *s, const struct wm_run *r
         wr_tree_disown(run);
         return r;
     }
-    struct wl_change taken[] = {{.kind = WL_SET_RUN, .run = &s->row},
+    s->thread.head           = s->row.node;
+    struct wl_change taken[] = {{.kind = WL_ADD_NODE, .node = &s->branch},
+                                {.kind = WL_SET_THREAD, .thread = &s->thread},
+                                {.kind = WL_SET_RUN, .run = &s->row},
                                 {.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}}};
+    struct wr_more   more    = s->branched ? WR_MORE_OF(taken) : (struct wr_more){taken + 2, 2};
     wb_crashpoint("dequeue.before");
-    r = wr_flush(run, &WR_MORE_OF(taken), err);
+    r = wr_flush(run, &more, err);
     wb_crashpoint("dequeue.after");
     run->row.version++;
     wr_go(run, r >= 0);
@@ -656,6 +678,8 @@ static WEFT_SUSPENDS int try_next(struct starting *s, struct wr_start *what, str
         return r;
     struct upp_message input;
     r = read_queued(s, &live[0], what, &input, err);
+    if (r >= 0)
+        r = leave_head(s, err);
     return r < 0 ? r : start_queued(s, &live[0], err);
 }
 
