@@ -24,10 +24,17 @@ static const char *folder = ".";
 
 static const struct wl_owner owner = {{"bench", 5}, {"u", 1}};
 
+static uint64_t mixed(uint64_t z) /* the finish of splitmix64: ids are random, and neighbours far apart */
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 static struct wb_uuid id_of(uint64_t n)
 {
     struct wb_uuid u;
-    uint64_t       h = n * 0x9e3779b97f4a7c15u, g = (n ^ h) * 0xbf58476d1ce4e5b9u;
+    uint64_t       h = mixed(n * 0x9e3779b97f4a7c15u), g = mixed(h);
     memcpy(u.b, &h, 8);
     memcpy(u.b + 8, &g, 8);
     return u;
