@@ -182,7 +182,7 @@ static int make_nodes(struct import *x, struct upp_err *err)
                                              .metadata   = t->nodes[i].metadata};
         n->id             = x->made.root.id;
         if (i != t->root)
-            r = wl_id_new(x->made.root.tree, &n->id, err);
+            r = wl_id_new(wl_family(x->made.root.tree), &n->id, err);
         n->key = wm_key(n->id);
         if (r >= 0)
             r = origin_of(x->doc, &t->nodes[i], x->memory, &n->origin, err);

@@ -181,12 +181,12 @@ enum wl_change_kind {
     WL_PUT_VALUE,  /* value */
     WL_DROP_VALUE, /* value: space and name */
     WL_ADD_PIECE,  /* piece; one that is there already is no change; -UPP_EBUSY: the one before it is not there */
-    WL_NAME_BLOB,  /* name: a whole blob is called `to` from now on; where there is one already, `from` goes. -UPP_EBUSY:
-                    * it is not whole, or something refers to it */
-    WL_ADD_REF,    /* ref; -UPP_EBUSY: the blob is not there (any more): its pieces are to be added again */
-    WL_DROP_REF,   /* ref */
-    WL_DROP_BLOB,  /* blob; -UPP_EBUSY: something refers to it */
-    WL_LEARN,      /* learned; the tenant of the commit is not looked at */
+    WL_NAME_BLOB, /* name: a whole blob is called `to` from now on; where there is one already, `from` goes. -UPP_EBUSY:
+                   * it is not whole, or something refers to it */
+    WL_ADD_REF,   /* ref; -UPP_EBUSY: the blob is not there (any more): its pieces are to be added again */
+    WL_DROP_REF,  /* ref */
+    WL_DROP_BLOB, /* blob; -UPP_EBUSY: something refers to it */
+    WL_LEARN,     /* learned; the tenant of the commit is not looked at */
 };
 
 struct wl_change {

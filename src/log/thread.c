@@ -25,13 +25,13 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
     int                                r = 0;
     if (!opts)
         opts = &none;
+    r          = check_metadata(opts->metadata, err);
     bool below = !wb_uuid_eq(opts->parent, none.parent), given = !wb_uuid_eq(opts->id, none.id);
     ids[0] = opts->id;
-    r      = check_metadata(opts->metadata, err);
     if (r >= 0 && !given)
-        r = below ? wl_id_new(opts->parent, &ids[0], err) : wb_uuid_new(&ids[0], err);
+        r = below ? wl_id_new(wl_family(opts->parent), &ids[0], err) : wb_uuid_new(&ids[0], err);
     for (size_t i = 1; r >= 0 && i < WB_LEN(ids); i++)
-        r = wl_id_new(ids[0], &ids[i], err);
+        r = wl_id_new(wl_family(ids[0]), &ids[i], err);
     if (r < 0)
         return r;
     int64_t now = wb_wall_ms();
@@ -57,8 +57,9 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
     return 0;
 }
 
-WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
-                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+/* 1: an id is taken. */
+WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                 struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
     struct wl_new_thread made;
     int                  r = wl_thread_make(o, opts, &made, err);
@@ -73,11 +74,22 @@ WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, co
     struct wl_commit c = {.owner = *o, .changes = made.changes, .n = made.n, .flags = WL_SYNCED};
     r                  = s->ops->commit(s, &c, err);
     if (r == -UPP_EBUSY && made.changes[c.conflict].kind == WL_ADD_ALIAS)
-        r = upp_fail(err, UPP_EBUSY, "thread '%.*s' exists already", UPP_FMT(made.alias.text));
+        return upp_fail(err, UPP_EBUSY, "thread '%.*s' exists already", UPP_FMT(made.alias.text));
     if (r < 0)
-        return r;
+        return r == -UPP_EBUSY ? 1 : r;
     *ret = t;
     return 0;
+}
+
+WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+{
+    for (unsigned i = 0; i < WL_MINTS; i++) {
+        int r = try_new(s, o, opts, a, ret, err);
+        if (r <= 0)
+            return r;
+    }
+    return upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS);
 }
 
 /* Of the tenant and of the user. */

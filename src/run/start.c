@@ -37,6 +37,25 @@ int wr_start_thread(struct wr_starting *s, struct upp_err *err)
     return r;
 }
 
+/* From here on the run is on a branch from `length` entries of the head. */
+int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err)
+{
+    int r = wl_branch_make(&s->node, length, &s->branch, err);
+    if (r < 0)
+        return r;
+    s->branched  = true;
+    s->node      = s->branch;
+    s->end       = (struct wl_end){.time_ms = s->end.time_ms};
+    s->thread.at = 0;
+    return 0;
+}
+
+/* A thread that was put back into its head leaves it with what comes next. */
+int wr_start_leave(struct wr_starting *s, struct upp_err *err)
+{
+    return s->thread.at ? wr_start_branch(s, wl_thread_length(&s->thread, s->end.length), err) : 0;
+}
+
 /* The row of a run that is new, but for its place. */
 static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_ms, struct wm_run *ret,
                    struct upp_err *err)
@@ -265,6 +284,8 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
     if (r != 0)
         return r < 0 ? r : 0;
     r = wr_start_busy(s, ret, err);
+    if (r == 0)
+        r = wr_start_leave(s, err);
     if (r == 0)
         r = commit_start(s, ret, err);
     return r < 0 ? r : 0;

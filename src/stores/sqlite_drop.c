@@ -55,6 +55,34 @@ static int keep_texts(struct ws_sqlite *s, int64_t tenant, const struct wl_node 
     return ws_change_run(s, st, err);
 }
 
+/* Below a thread that is a stray (it is from before there were families) what comes is one too, under the same
+ * families. The tree of a sub thread has the sub thread's id. */
+static int stray_as_tree(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err)
+{
+    sqlite3_stmt  *st;
+    struct wb_uuid own = {{0}};
+    int            r   = s->strays ? need_by_id(s, WS_STRAY_NODE_AS, tenant, &n->tree, &st, err) : 0;
+    if (r < 0 || !s->strays)
+        return r;
+    for (int i = 0; i < 4; i++)
+        own.b[i] = (unsigned char)(n->key >> (56 - 8 * i));
+    ws_bind_u64(st, 3, (uint64_t)ws_place(n->key));
+    ws_bind_name(st, 4, family_of(&own));
+    return ws_change_run(s, st, err);
+}
+
+static int stray_as_parent(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
+{
+    sqlite3_stmt *st;
+    if (!s->strays || ws_none(t->parent))
+        return 0;
+    int r = need_by_id(s, WS_STRAY_THREAD_AS, tenant, &t->parent, &st, err);
+    if (r < 0)
+        return r;
+    ws_bind_id(st, 3, &t->id);
+    return ws_change_run(s, st, err);
+}
+
 int ws_keep_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err)
 {
     sqlite3_stmt *st;
@@ -68,6 +96,8 @@ int ws_keep_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n,
         ws_bind_u64(st, 3, (uint64_t)ws_place(n->key));
         r = ws_change_run(s, st, err);
     }
+    if (r >= 0)
+        r = stray_as_tree(s, tenant, n, err);
     if (r >= 0 && (n->name.p || n->metadata.p || n->origin.p))
         r = keep_texts(s, tenant, n, n->origin, err);
     return r;
@@ -76,9 +106,11 @@ int ws_keep_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n,
 int ws_keep_stray_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
 {
     sqlite3_stmt *st;
-    if (wl_family(t->id) == wl_family(t->tree))
-        return 0;
-    int r = ws_change_need(s, WS_ADD_STRAY_THREAD, &st, err);
+    int           r = stray_as_parent(s, tenant, t, err);
+    if (r < 0 || wl_family(t->id) == wl_family(t->tree))
+        return r;
+    s->strays = true;
+    r         = ws_change_need(s, WS_ADD_STRAY_THREAD, &st, err);
     if (r < 0)
         return r;
     ws_bind_u64(st, 1, (uint64_t)tenant);

@@ -68,6 +68,10 @@ const char *const ws_statements[WS_STATEMENTS] = {
                             " ON CONFLICT DO UPDATE SET name = ?3, metadata = ?4",
     [WS_ADD_STRAY_NODE]   = "INSERT OR IGNORE INTO stray_nodes(tenant, family, place) VALUES(?1,?2,?3)",
     [WS_ADD_STRAY_THREAD] = "INSERT OR IGNORE INTO stray_threads(tenant, family, id) VALUES(?1,?2,?3)",
+    [WS_STRAY_NODE_AS]    = "INSERT OR IGNORE INTO stray_nodes(tenant, family, place) SELECT tenant, family, ?3"
+                            " FROM stray_threads WHERE tenant = ?1 AND id = ?2 AND family <> ?4",
+    [WS_STRAY_THREAD_AS]  = "INSERT OR IGNORE INTO stray_threads(tenant, family, id) SELECT tenant, family, ?3"
+                            " FROM stray_threads WHERE tenant = ?1 AND id = ?2 AND family <> substr(?3, 1, 4)",
     [WS_ROW_IS]           = "SELECT n FROM log WHERE tenant = ?1 AND node = ?2 AND pos = ?3",
     [WS_SET_ROW]      = "UPDATE log SET format = ?4, body = ?5, tape = ?6 WHERE tenant = ?1 AND node = ?2 AND pos = ?3",
     [WS_FORGET_TEXT]  = "INSERT INTO words_text(words_text, rowid, text) SELECT 'delete', id, text FROM words"

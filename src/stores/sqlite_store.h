@@ -70,6 +70,8 @@ enum ws_statement {
     WS_SET_BRANCH = WS_OFTEN_END,
     WS_ADD_STRAY_NODE,
     WS_ADD_STRAY_THREAD,
+    WS_STRAY_NODE_AS,
+    WS_STRAY_THREAD_AS,
     WS_ROW_IS,
     WS_SET_ROW,
     WS_FORGET_TEXT,
@@ -233,6 +235,7 @@ struct ws_sqlite {
     bool             unsynced;  /* transactions are in the log that no sync has followed */
     bool             full;      /* synchronous is FULL now, else NORMAL */
     bool             appended;  /* the commit that just ended put something into the log */
+    bool             strays;    /* there are threads whose ids are not of their family */
     bool             broken;    /* a transaction could not be rolled back */
     int              wal_pages; /* in the log after the last commit */
     int              wal_moved; /* how many there were when it was last asked to be moved; 0: it began anew */

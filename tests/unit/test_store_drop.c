@@ -101,9 +101,8 @@ WEFT_SUSPENDS static int family_text(struct test_store *t, struct wl_owner o, ui
 
 WEFT_SUSPENDS static int families(struct test_store *t, struct upp_err *err)
 {
-    static const uint32_t                      all[] = {0, 1, 0x7fffffff, 0x80000000, F, UINT32_MAX};
-    UPP_CLEANUP(wb_buf_done) struct wb_buf     text  = WB_BUF(1 << 16);
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1 << 20);
+    static const uint32_t                  all[] = {0, 1, 0x7fffffff, 0x80000000, F, UINT32_MAX};
+    UPP_CLEANUP(wb_buf_done) struct wb_buf text  = WB_BUF(1 << 16);
     for (size_t i = 0; i < WB_LEN(all); i++) {
         for (uint64_t k = 1; k <= 3; k++) {
             struct wl_node   n = test_family_node(all[i], k * 16);

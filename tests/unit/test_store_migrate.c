@@ -139,6 +139,37 @@ WEFT_SUSPENDS static int look_at_it(struct wl_store *s, struct upp_err *err)
     return read_families(s, err);
 }
 
+/* What a conversation of before gets below it is found with it: a sub thread of its sub thread, as the engine makes
+ * them, and a branch. */
+WEFT_SUSPENDS static int grow(struct wl_store *s, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
+    struct wl_thread                           t, *threads;
+    struct wl_node                             head, branch, *nodes;
+    size_t                                     n;
+    TRY(thread_of(s, "chief", &a, &t, err));
+    TRY(s->ops->family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    FAIL_UNLESS(n == 2);
+    const struct wb_uuid parent = threads[wb_uuid_eq(threads[0].id, t.id)].id;
+    struct wl_thread     sub    = {.parent = parent, .kind = WL_SUB, .version = 1};
+    TRY(wl_id_new(wl_family(parent), &sub.id, err));
+    sub.tree         = sub.id;
+    sub.head         = wm_key(sub.id);
+    struct wl_node x = {.key = sub.head, .id = sub.id, .tree = sub.id};
+    TRY(s->ops->node(s, &owner, t.head, &head, err));
+    TRY(wl_branch_make(&head, 1, &branch, err));
+    TRY(COMMIT(s, owner, NULL, err, ADD_THREAD(&sub), ADD_NODE(&x), ADD_NODE(&branch)));
+    TRY(s->ops->family_threads(s, &owner, wl_family(t.tree), none, 10, &a, &threads, &n, err));
+    FAIL_UNLESS(n == 3);
+    TRY(s->ops->family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    FAIL_UNLESS(n == 4);
+    /* And is dropped with it: nothing of it is left. */
+    TRY(COMMIT(s, owner, NULL, err, DROP_THREAD(&sub), DROP_NODE(&x), DROP_NODE(&branch)));
+    TRY(s->ops->family_nodes(s, &owner, wl_family(t.tree), none, 10, &a, &nodes, &n, err));
+    FAIL_UNLESS(n == 2);
+    return 0;
+}
+
 WEFT_SUSPENDS static int migrate(void *arg, struct upp_err *err)
 {
     struct wl_store *s = NULL;
@@ -146,6 +177,8 @@ WEFT_SUSPENDS static int migrate(void *arg, struct upp_err *err)
     FAIL_UNLESS(open_it(true, &s, err) == -UPP_EREFUSED && strstr(err->msg, "older weft"));
     TRY(open_it(false, &s, err));
     int r = look_at_it(s, err);
+    if (r >= 0)
+        r = grow(s, err);
     s->ops->close(s);
     TRY(r);
     TRY(open_it(true, &s, err)); /* and again, now that it is ours */
