@@ -323,6 +323,17 @@ static WEFT_SUSPENDS int read_rows(struct reading *x, size_t at, struct upp_err 
     return 0;
 }
 
+static int take_length(struct upp_str *line, uint32_t *ret, struct upp_err *err)
+{
+    const char *end = line->n ? memchr(line->p, ' ', line->n) : NULL;
+    uint64_t    value;
+    if (!end || !wb_str_u64(wb_str(line->p, (size_t)(end - line->p)), &value) || value > UINT32_MAX)
+        return upp_fail(err, UPP_ESTORE, "the checkpoints of an imported session have no lengths");
+    *ret  = (uint32_t)value;
+    *line = wb_str_sub(*line, (size_t)(end - line->p) + 1, SIZE_MAX);
+    return 0;
+}
+
 /* Those that came with the document of which the thread was made: they come first. */
 static WEFT_SUSPENDS int read_imported(struct reading *x, const struct wm_tree_doc *tree, struct upp_err *err)
 {
@@ -333,14 +344,19 @@ static WEFT_SUSPENDS int read_imported(struct reading *x, const struct wm_tree_d
                                                UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), x->to, &json, err);
     if (r == -UPP_ENOTFOUND)
         return 0;
-    if (r >= 0)
-        r = wm_session_read(x->to, json, &doc, err);
+    if (r < 0)
+        return r;
+    const char    *line    = memchr(json.p, '\n', json.n);
+    size_t         n       = line ? (size_t)(line - json.p) : 0;
+    struct upp_str lengths = wb_str(json.p, n);
+    r                      = wm_session_read(x->to, wb_str_sub(json, n, SIZE_MAX), &doc, err);
     for (size_t i = 0; r >= 0 && i < doc.n_checkpoints; i++) {
         struct wm_checkpoint cp = doc.checkpoints[i];
-        struct upp_str       id = doc.tree.nodes[cp.node].id;
+        r                       = take_length(&lengths, &cp.length, err);
+        struct upp_str id       = doc.tree.nodes[cp.node].id;
         for (cp.node = 0; cp.node < tree->n && !wb_str_eq(tree->nodes[cp.node].id, id);)
             cp.node++;
-        if (cp.node < tree->n && !wb_vec_push(&x->checkpoints, cp, WM_SESSION_CHECKPOINTS))
+        if (r >= 0 && cp.node < tree->n && !wb_vec_push(&x->checkpoints, cp, WM_SESSION_CHECKPOINTS))
             r = upp_fail(err, UPP_ELIMIT, "more than %d checkpoints", WM_SESSION_CHECKPOINTS);
     }
     x->first = x->imported = x->checkpoints.n;

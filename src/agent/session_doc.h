@@ -60,8 +60,8 @@ WEFT_SUSPENDS int wa_session_doc(struct wl_store *s, const struct wl_owner *o, c
                                  const struct wa_doc_opts *opts, struct wb_arena *a, struct wm_session *ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* Where the checkpoints are that came with a document: a value of this space under the thread's id, SessionJSON without
- * the messages of its nodes. */
+/* Where the checkpoints are that came with a document: a value of this space under the thread's id. A line of numbers
+ * (uap.threadLength of each), then SessionJSON without the messages of its nodes. */
 #define WA_IMPORTED "imported"
 
 /* A document as a new thread: ids are minted, those of the document are kept beside them; an alias leads from the

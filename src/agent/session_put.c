@@ -196,7 +196,7 @@ static int make_nodes(struct import *x, struct upp_err *err)
     return r;
 }
 
-/* Its checkpoints as SessionJSON, without the messages of the nodes. */
+/* Its checkpoints (session_doc.h, WA_IMPORTED). */
 static int keep_checkpoints(struct import *x, struct upp_err *err)
 {
     struct wm_session                     doc = *x->doc;
@@ -204,9 +204,16 @@ static int keep_checkpoints(struct import *x, struct upp_err *err)
     struct wj_writer                      w;
     if (!doc.n_checkpoints)
         return 0;
-    doc.tree.nodes = wb_new_n(x->memory, struct wm_tree_node, doc.tree.n);
-    if (!doc.tree.nodes)
+    doc.tree.nodes  = wb_new_n(x->memory, struct wm_tree_node, doc.tree.n);
+    doc.checkpoints = wb_new_n(x->memory, struct wm_checkpoint, doc.n_checkpoints);
+    if (!doc.tree.nodes || !doc.checkpoints)
         return wb_arena_check(x->memory, err);
+    for (size_t i = 0; i < doc.n_checkpoints; i++) {
+        doc.checkpoints[i]        = x->doc->checkpoints[i];
+        doc.checkpoints[i].length = WM_ALL_MESSAGES;
+        wb_buf_addf(&b, "%u ", x->doc->checkpoints[i].length);
+    }
+    wb_buf_addc(&b, '\n');
     for (size_t i = 0; i < doc.tree.n; i++) {
         doc.tree.nodes[i]          = x->doc->tree.nodes[i];
         doc.tree.nodes[i].thread.n = 0;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hooks.h"
 #include "support/agents.h"
 
 #define TWO_STEPS                                                                                                      \
@@ -251,8 +252,6 @@ static WEFT_SUSPENDS int shelf_load(void *arg, struct upp_str key, struct upp_st
     *ret            = (struct upp_str){0};
     if (!wb_str_eq(key, wb_cstr(s->key)))
         return 0;
-    struct upp_thread *t = NULL; /* whose text is one that upp_text_free frees */
-    (void)t;
     char *p = wb_alloc(s->data.n + 1);
     if (!p)
         return upp_fail(err, UPP_ENOMEM, "no memory");
