@@ -87,10 +87,6 @@ UPP_API int weft_session_stream(struct weft_session *s, const struct upp_input *
 UPP_API WEFT_SUSPENDS int weft_session_resume(struct weft_session *s, struct upp_turn **ret,
                                               struct upp_err *err) UPP_MUST_CHECK;
 
-/* UAP 9.2 inside a session: on a thread of its own that is stored with it; -UPP_EBUSY: it is being answered. */
-UPP_API WEFT_SUSPENDS int weft_session_query(struct weft_session *s, struct weft_agent *a, struct upp_str text,
-                                             struct weft_query_result **ret, struct upp_err *err) UPP_MUST_CHECK;
-
 /* ---- Checkpoints ------------------------------------------------------------------------------------------- */
 
 /* UAP's Checkpoint. Good until the session's next call. */
