@@ -14,6 +14,7 @@
 #include <weft/fiber.h>
 
 #include "base/clock.h"
+#include "model/id.h"
 #include "stores/sqlite.h"
 
 enum { BODY = 1500, TAPE = 100, SESSIONS = 64, ROUNDS = 9, STEPS = 40 };
@@ -23,10 +24,17 @@ static const char *folder = ".";
 
 static const struct wl_owner owner = {{"bench", 5}, {"u", 1}};
 
+static uint64_t mixed(uint64_t z) /* the finish of splitmix64: ids are random, and neighbours far apart */
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
 static struct wb_uuid id_of(uint64_t n)
 {
     struct wb_uuid u;
-    uint64_t       h = n * 0x9e3779b97f4a7c15u, g = (n ^ h) * 0xbf58476d1ce4e5b9u;
+    uint64_t       h = mixed(n * 0x9e3779b97f4a7c15u), g = mixed(h);
     memcpy(u.b, &h, 8);
     memcpy(u.b + 8, &g, 8);
     return u;
@@ -143,6 +151,14 @@ static void floor_append(unsigned rows, unsigned together)
     }
 }
 
+/* Of the family of the tree that is forked. */
+static struct wb_uuid kin_of(unsigned n)
+{
+    struct wb_uuid id = id_of(n), tree = id_of(7);
+    memcpy(id.b, tree.b, 4);
+    return id;
+}
+
 /* A fork: its two rows in tables like ours, a transaction for each `together` of them, not synced. */
 static void floor_fork_open(void)
 {
@@ -161,8 +177,8 @@ static void floor_fork_open(void)
 
 static void floor_fork(unsigned i)
 {
-    struct wb_uuid node = id_of(100000 + i), thread = id_of(500000 + i), tree = id_of(7);
-    sqlite3_int64  key = (sqlite3_int64)key_of(100000 + i), now = wb_wall_ms();
+    struct wb_uuid node = kin_of(100000 + i), thread = kin_of(500000 + i), tree = id_of(7);
+    sqlite3_int64  key = (sqlite3_int64)wm_key(kin_of(100000 + i)), now = wb_wall_ms();
     sqlite3_stmt  *n = floor_st[2], *t = floor_st[3];
     (void)sqlite3_bind_int64(n, 1, key);
     (void)sqlite3_bind_blob(n, 2, node.b, sizeof node.b, SQLITE_STATIC);
@@ -343,13 +359,13 @@ static double cpu_us(clockid_t clock)
 WEFT_SUSPENDS static int fork_one(unsigned i, struct upp_err *err)
 {
     int64_t          now = wb_wall_ms();
-    struct wl_node   n   = {.key           = key_of(100000 + i),
-                            .id            = id_of(100000 + i),
+    struct wl_node   n   = {.key           = wm_key(kin_of(100000 + i)),
+                            .id            = kin_of(100000 + i),
                             .tree          = id_of(7),
                             .parent        = key_of(3),
                             .parent_length = 1000,
                             .created_ms    = now};
-    struct wl_thread t   = {.id         = id_of(500000 + i),
+    struct wl_thread t   = {.id         = kin_of(500000 + i),
                             .tree       = id_of(7),
                             .head       = n.key,
                             .kind       = WL_MAIN,

@@ -8,7 +8,7 @@
 #ifndef WEFT_MIDDLEWARE_H
 #define WEFT_MIDDLEWARE_H
 
-#include <weft/agent.h>
+#include <weft/session.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +22,7 @@ struct weft_context {
     const struct upp_message *const *history; /* likewise */
     size_t                           n_history;
     struct upp_str                   metadata; /* JSON object, of this request: weft_context_set */
+    struct weft_session             *session;  /* whose run it is, or whose agent below asked; NULL: no session's */
 };
 
 /* One member of the metadata; json no text: removes it. weft_context_get: no text when there is none. */

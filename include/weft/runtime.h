@@ -20,6 +20,7 @@ struct weft_runtime_opts {
     uint32_t          size;
     uint32_t          max_depth; /* of agents below agents; 0: 8 */
     struct weft_loop *loop;      /* instead of one of its own; it must outlive the runtime */
+    const char       *store;     /* where sessions are kept: "memory:" (NULL), or "sqlite:PATH" */
 };
 
 /* opts NULL: the defaults. No thread is started: the caller's drives the loop inside of calls. On a fiber of the loop a

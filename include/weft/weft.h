@@ -8,5 +8,7 @@
 #include <weft/fiber.h>
 #include <weft/middleware.h>
 #include <weft/runtime.h>
+#include <weft/session.h>
+#include <weft/tree.h>
 
 #endif

@@ -89,9 +89,16 @@ struct wa_asked {
 int  wa_asked_take(struct wa_asked *to, const struct upp_input *given, struct upp_err *err) UPP_MUST_CHECK;
 void wa_asked_done(struct wa_asked *q);
 
-/* here: the calling fiber was made for this run (struct wr_start). */
-WEFT_SUSPENDS int wa_start(struct weft_agent *a, const struct wa_asked *q, bool here, struct wr_started *ret,
-                           struct upp_err *err) UPP_MUST_CHECK;
+/* On which engine, and which thread of its store: that of a session. */
+struct wa_where {
+    struct wr_engine      *engine;
+    struct wb_uuid         thread;
+    const struct wr_watch *watch;
+};
+
+/* where NULL: on the engine without a store. here: the calling fiber was made for this run (struct wr_start). */
+WEFT_SUSPENDS int wa_start(struct weft_agent *a, const struct wa_where *where, const struct wa_asked *q, bool here,
+                           struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Was the caller told to stop, by its own table? */
 int wa_stopped(const struct upp_wait *w, struct upp_err *err) UPP_MUST_CHECK;
@@ -101,11 +108,11 @@ uint64_t wa_look_ms(const struct upp_wait *w);
 
 /* Waits for the end of a run. When the caller is cancelled, or its time is up, so is the run; nothing is left of it
  * when this returns. */
-WEFT_SUSPENDS int wa_join(struct wa_home *h, const struct wr_started *s, const struct upp_wait *w,
+WEFT_SUSPENDS int wa_join(struct wr_engine *e, const struct wr_started *s, const struct upp_wait *w,
                           struct upp_turn **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Cancels it and waits for its end, whatever the caller was told meanwhile. */
-WEFT_SUSPENDS int wa_stop(struct wa_home *h, const struct wr_started *s, struct upp_turn **ret,
+WEFT_SUSPENDS int wa_stop(struct wr_engine *e, const struct wr_started *s, struct upp_turn **ret,
                           struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -84,7 +84,8 @@ static int may_start(const struct wa_asked *q, struct upp_err *err)
     return r < 0 ? weft__cut_short(err, r, "an agent") : wa_stopped(q->in.wait, err);
 }
 
-int wa_start(struct weft_agent *a, const struct wa_asked *q, bool here, struct wr_started *ret, struct upp_err *err)
+int wa_start(struct weft_agent *a, const struct wa_where *where, const struct wa_asked *q, bool here,
+             struct wr_started *ret, struct upp_err *err)
 {
     const struct wr_agent_def *def;
     int                        r = may_start(q, err);
@@ -99,7 +100,11 @@ int wa_start(struct weft_agent *a, const struct wa_asked *q, bool here, struct w
                             .n_history  = q->n_history,
                             .wants_turn = true,
                             .here       = here};
-    return wr_start(a->home->engine, &what, ret, err);
+    if (where) {
+        what.thread = where->thread;
+        what.watch  = where->watch;
+    }
+    return wr_start(where ? where->engine : a->home->engine, &what, ret, err);
 }
 
 /* ---- Its end --------------------------------------------------------------------------------------------------- */
@@ -115,10 +120,10 @@ int wa_stopped(const struct upp_wait *w, struct upp_err *err)
     return wa_look_ms(w) ? w->stopped(w->arg, err) : 0;
 }
 
-int wa_stop(struct wa_home *h, const struct wr_started *s, struct upp_turn **ret, struct upp_err *err)
+int wa_stop(struct wr_engine *e, const struct wr_started *s, struct upp_turn **ret, struct upp_err *err)
 {
     WEFT__SHIELD_FOREVER;
-    int r = wr_cancel(h->engine, &wa_owner, s->run, NULL);
+    int r = wr_cancel(e, &wa_owner, s->run, NULL);
     (void)r; /* one that has just ended cannot be cancelled */
     return wr_join(s->tree, ret, err);
 }
@@ -132,7 +137,7 @@ static WEFT_SUSPENDS int join_for(const struct wr_started *s, uint64_t ms, struc
     return wr_join(s->tree, ret, err);
 }
 
-int wa_join(struct wa_home *h, const struct wr_started *s, const struct upp_wait *w, struct upp_turn **ret,
+int wa_join(struct wr_engine *e, const struct wr_started *s, const struct upp_wait *w, struct upp_turn **ret,
             struct upp_err *err)
 {
     uint64_t look = wa_look_ms(w);
@@ -145,7 +150,7 @@ int wa_join(struct wa_home *h, const struct wr_started *s, const struct upp_wait
         if (wr_over(s->tree))
             return r;
     }
-    int ended = wa_stop(h, s, ret, NULL);
+    int ended = wa_stop(e, s, ret, NULL);
     return ended >= 0 ? 0 : r; /* it was faster than the cancel; else why it was stopped */
 }
 
@@ -163,11 +168,11 @@ static WEFT_SUSPENDS int run(void *arg, struct upp_err *err)
     struct running   *r = arg;
     struct wr_started started;
     bool              here   = r->alone && !wa_look_ms(r->asked.in.wait); /* nobody has to look beside it */
-    int               result = wa_start(r->agent, &r->asked, here, &started, err);
+    int               result = wa_start(r->agent, NULL, &r->asked, here, &started, err);
     if (result < 0)
         return result;
     result = here ? wr_join(started.tree, &r->turn, err) /* it has ended */
-                  : wa_join(r->agent->home, &started, r->asked.in.wait, &r->turn, err);
+                  : wa_join(r->agent->home->engine, &started, r->asked.in.wait, &r->turn, err);
     wr_leave(started.tree);
     return result;
 }

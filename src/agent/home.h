@@ -25,6 +25,10 @@ struct wa_home {
     size_t             n;
     struct wa_index    agents[WA_KEYS];
     struct weft_agent *last; /* whose definition was asked for: that of a run is, several times */
+
+    /* Over the store in which sessions are kept: NULL until it is needed, when `keep` opens it. */
+    struct wr_engine *kept;
+    WEFT_SUSPENDS int (*keep)(struct wa_home *h, struct upp_err *err);
 };
 
 static inline struct wa_home *wa_home_of(struct weft_runtime *rt)
@@ -46,6 +50,12 @@ int  wa_home_add(struct wa_home *h, struct weft_agent *a, bool given_id, struct 
 int  wa_home_show(struct wa_home *h, struct weft_agent *a, struct upp_err *err) UPP_MUST_CHECK;
 void wa_home_remove(struct wa_home *h, struct weft_agent *a);
 void wa_home_done(struct wa_home *h); /* frees all agents */
+
+/* h->kept is open. On a fiber. */
+static inline WEFT_SUSPENDS int wa_home_keep(struct wa_home *h, struct upp_err *err)
+{
+    return h->kept ? 0 : h->keep(h, err);
+}
 
 /* Runs fn on a fiber of the loop: the caller's own where it is one, else the calling thread drives the loop until fn is
  * done. */

@@ -13,6 +13,7 @@
 #include "json/value.h"
 #include "json/write.h"
 #include "model/upp_json.h"
+#include "run/engine.h"
 
 enum { METADATA_BYTES = 1 << 20 };
 
@@ -133,6 +134,8 @@ static struct context *context(struct chain *ch, struct weft_run *run, struct up
     x->memory               = a;
     x->chain                = ch;
     x->pub = (struct weft_context){.run = run, .agent = ch->agent, .input = wr_run_told(run), .metadata = metadata};
+    const struct wr_watch *watch = wr_run_watch(run);
+    x->pub.session               = watch ? watch->arg : NULL; /* sessions are all that watches */
     if (!metadata.p)
         x->pub.metadata = UPP_STR("{}");
     /* The run's own list moves when the run says more. */

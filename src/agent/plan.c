@@ -283,8 +283,8 @@ static bool is_ready(const struct wa_plan *plan, const struct wa_step *step)
 
 /* All that can be done now, at the same time. It is less than two where one step is all, and that is done in the run
  * itself. */
-static int gather(struct weft_run *run, const struct wa_planning *how, struct wa_own *own, struct wa_plan *plan,
-                  struct upp_err *err)
+static WEFT_SUSPENDS int gather(struct weft_run *run, const struct wa_planning *how, struct wa_own *own,
+                                struct wa_plan *plan, struct upp_err *err)
 {
     size_t max = wr_rounds(run, how->max_iterations) == UPP_HAND_BACK ? 1 : WB_MIN(how->max_parallel, WR_BRANCHES);
     int    r   = 0;
@@ -294,7 +294,7 @@ static int gather(struct weft_run *run, const struct wa_planning *how, struct wa
     for (size_t i = 0; r >= 0 && i < plan->n && own->n_wave < max; i++)
         if (is_ready(plan, &plan->steps[i])) {
             own->wave[own->n_wave].step = plan->steps[i].id;
-            r                           = wb_uuid_new(&own->wave[own->n_wave++].branch, err);
+            r                           = wr_branch_mint(run, &own->wave[own->n_wave++].branch, err);
         }
     if (r < 0 || own->n_wave < 2)
         return own->n_wave = 0, r;

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "agent/agent.h"
+#include "agent/session.h"
 #include "agent/stream_event.h"
 #include "base/hooks.h"
 #include "base/opts.h"
@@ -18,21 +19,23 @@
 enum { NEW, OPEN, OVER };
 
 struct weft_stream {
-    struct weft__msg   wake;
-    _Atomic unsigned   refs;
-    _Atomic bool       aborted;
-    uint8_t            phase;
-    bool               news; /* there is more to read */
-    struct weft_cond   cond; /* signalled when there is, and by an abort */
-    struct weft_agent *agent;
-    struct wa_home    *home;
-    struct wa_asked    asked;
-    struct wr_started  started;
-    struct wr_reader  *reader;
-    struct wa_telling  telling;
-    struct upp_turn   *turn; /* when it is over; NULL: nothing was said */
-    int                result;
-    struct upp_err     why;
+    struct weft__msg     wake;
+    _Atomic unsigned     refs;
+    _Atomic bool         aborted;
+    uint8_t              phase;
+    bool                 news; /* there is more to read */
+    struct weft_cond     cond; /* signalled when there is, and by an abort */
+    struct weft_agent   *agent;
+    struct wa_home      *home;
+    struct weft_session *session; /* NULL: none */
+    struct wa_where      where;   /* of the session's run; else of the engine without a store */
+    struct wa_asked      asked;
+    struct wr_started    started;
+    struct wr_reader    *reader;
+    struct wa_telling    telling;
+    struct upp_turn     *turn; /* when it is over; NULL: nothing was said */
+    int                  result;
+    struct upp_err       why;
 };
 
 static bool is_aborted(const struct weft_stream *s)
@@ -63,8 +66,8 @@ static void release(struct weft_stream *s)
 
 /* ---- Its life --------------------------------------------------------------------------------------------------- */
 
-int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const struct weft_stream_opts *opts,
-                      struct weft_stream **ret, struct upp_err *err)
+static int open_stream(struct weft_agent *a, struct weft_session *session, const struct upp_input *in,
+                       const struct weft_stream_opts *opts, struct weft_stream **ret, struct upp_err *err)
 {
     struct weft_stream_opts o;
     wb_opts(&o, sizeof o, opts);
@@ -78,6 +81,8 @@ int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const st
     s->wake.take = take_wake;
     s->agent     = a;
     s->home      = a->home;
+    s->session   = session;
+    s->where     = (struct wa_where){.engine = a->home->engine};
     atomic_init(&s->refs, 1);
     wa_telling_init(&s->telling, &o, a->structure != NULL);
     int r = wa_asked_take(&s->asked, in, err);
@@ -89,20 +94,37 @@ int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const st
     return 0;
 }
 
+int weft_agent_stream(struct weft_agent *a, const struct upp_input *in, const struct weft_stream_opts *opts,
+                      struct weft_stream **ret, struct upp_err *err)
+{
+    return open_stream(a, NULL, in, opts, ret, err);
+}
+
+int weft_session_stream(struct weft_session *s, const struct upp_input *in, const struct weft_stream_opts *opts,
+                        struct weft_stream **ret, struct upp_err *err)
+{
+    int r = wa_session_input(in, err);
+    return r < 0 ? r : open_stream(s->agent, s, in, opts, ret, err);
+}
+
 /* On a fiber, before it can be suspended: the reader misses nothing. */
 static WEFT_SUSPENDS int start(void *arg, struct upp_err *err)
 {
     struct weft_stream *s = arg;
-    int                 r = wa_start(s->agent, &s->asked, false, &s->started, err);
+    int                 r = s->session ? wa_session_begin(s->session, &s->asked, &s->where, err) : 0;
     if (r < 0)
         return r;
-    r = wr_reader_open(s->home->engine, &wa_owner, s->started.run, NULL, &s->reader, err);
-    if (r < 0) {
-        int stopped = wa_stop(s->home, &s->started, &s->turn, NULL);
-        (void)stopped; /* err says why */
-        wr_leave(s->started.tree);
-        return r;
+    r = wa_start(s->agent, &s->where, &s->asked, false, &s->started, err);
+    if (r >= 0) {
+        r = wr_reader_open(s->where.engine, &wa_owner, s->started.run, NULL, &s->reader, err);
+        if (r < 0) {
+            int stopped = wa_stop(s->where.engine, &s->started, &s->turn, NULL);
+            (void)stopped; /* err says why */
+            wr_leave(s->started.tree);
+        }
     }
+    if (r < 0)
+        return s->session ? wa_session_end(s->session, r, err) : r;
     s->phase = OPEN;
     return 0;
 }
@@ -110,13 +132,15 @@ static WEFT_SUSPENDS int start(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int join(void *arg, struct upp_err *err)
 {
     struct weft_stream *s = arg;
-    return wa_join(s->home, &s->started, s->asked.in.wait, &s->turn, err);
+    int                 r = wa_join(s->where.engine, &s->started, s->asked.in.wait, &s->turn, err);
+    return s->session ? wa_session_end(s->session, r, err) : r;
 }
 
 static WEFT_SUSPENDS int stop(void *arg, struct upp_err *err)
 {
     struct weft_stream *s = arg;
-    return wa_stop(s->home, &s->started, &s->turn, err);
+    int                 r = wa_stop(s->where.engine, &s->started, &s->turn, err);
+    return s->session ? wa_session_end(s->session, r, err) : r;
 }
 
 /* It is over: `result`, and s->why where that is a failure. */

@@ -195,6 +195,36 @@ static int read_offset(struct reader *r, struct wb_time *t)
     return 0;
 }
 
+/* The value of n digits; what is none of them makes *bad greater than 9. */
+static inline unsigned fixed(const char *p, unsigned n, unsigned *bad)
+{
+    unsigned v = 0;
+    for (unsigned i = 0; i < n; i++) {
+        unsigned digit = (unsigned char)p[i] - (unsigned)'0';
+        *bad           = WB_MAX(*bad, digit);
+        v              = v * 10 + digit;
+    }
+    return v;
+}
+
+bool wb_time_parse_upp(struct upp_str text, int64_t *ms)
+{
+    const char *p   = text.p;
+    unsigned    bad = 0;
+    if (text.n != sizeof "2026-01-02T03:04:05.678Z" - 1 || p[4] != '-' || p[7] != '-' || p[10] != 'T' || p[13] != ':' ||
+        p[16] != ':' || p[19] != '.' || p[23] != 'Z')
+        return false;
+    unsigned year = fixed(p, 4, &bad), month = fixed(p + 5, 2, &bad), day = fixed(p + 8, 2, &bad);
+    unsigned hour = fixed(p + 11, 2, &bad), minute = fixed(p + 14, 2, &bad), second = fixed(p + 17, 2, &bad);
+    unsigned milli = fixed(p + 20, 3, &bad);
+    if (bad > 9 || year < 1 || month < 1 || month > 12 || day < 1 || day > days_in(year, month) || hour > 23 ||
+        minute > 59 || second > 59)
+        return false;
+    int64_t days = days_of((struct date){year, month, day});
+    *ms          = (days * DAY + (int64_t)(hour * 3600 + minute * 60 + second)) * 1000 + milli;
+    return true;
+}
+
 int wb_time_parse(struct upp_str text, struct wb_time *ret, struct upp_err *err)
 {
     struct reader  r = {.text = text, .err = err};

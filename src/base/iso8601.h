@@ -33,6 +33,9 @@ WB_EXPORT_BEGIN
 /* -UPP_EINVALID: no time; the message says what is wrong and at which byte. */
 int wb_time_parse(struct upp_str text, struct wb_time *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Is it spelled exactly as wb_time_upp spells it? Then *ms is its millisecond. Ten times faster than the one above. */
+bool wb_time_parse_upp(struct upp_str text, int64_t *ms);
+
 /* Which came first: -1, 0, 1. Exact, whatever the offsets and the number of digits. */
 int wb_time_cmp(const struct wb_time *a, const struct wb_time *b);
 

@@ -199,12 +199,9 @@ WEFT_SUSPENDS static int show_entries(struct cli_reading *rd, struct upp_err *er
 WEFT_SUSPENDS static int show(struct cli_reading *rd, struct upp_err *err)
 {
     struct showing *s = rd->arg;
-    struct wl_end   end;
     int             r = wl_thread_find(rd->store, &rd->owner, wb_cstr(s->id), &rd->arena, &s->thread, err);
     if (r >= 0)
-        r = wl_node_end(rd->store, &rd->owner, s->thread.head, &end, err);
-    if (r >= 0)
-        r = wl_path_open(rd->store, &rd->owner, s->thread.head, end.length, &rd->arena, &s->path, err);
+        r = wl_thread_path(rd->store, &rd->owner, &s->thread, &rd->arena, &s->path, err);
     if (r < 0)
         return r;
     if (!s->json)

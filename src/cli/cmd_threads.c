@@ -48,12 +48,9 @@ static int write_thread(const struct wl_thread *t, uint32_t length, struct upp_e
 WEFT_SUSPENDS static int list_one(struct cli_reading *rd, const struct wl_thread *t, struct upp_err *err)
 {
     struct listing *l = rd->arg;
-    struct wl_end   end;
     struct wl_path  path;
     char            id[64], time[WB_TIME_TEXT];
-    int             r = wl_node_end(rd->store, &rd->owner, t->head, &end, err);
-    if (r >= 0)
-        r = wl_path_open(rd->store, &rd->owner, t->head, end.length, &rd->arena, &path, err);
+    int             r = wl_thread_path(rd->store, &rd->owner, t, &rd->arena, &path, err);
     if (r < 0)
         return r;
     l->n++;

@@ -48,17 +48,37 @@ static int write_row(struct append *p, uint64_t node, const struct wl_end *end, 
     return 0;
 }
 
+/* Where a thread was put back into its head, a branch from there is its new one. */
+WEFT_SUSPENDS static int leave_head(struct append *p, struct wl_thread *t, struct wl_end *end, struct wl_node *branch,
+                                    struct upp_err *err)
+{
+    struct wl_node head;
+    int            r = p->store->ops->node(p->store, p->owner, t->head, &head, err);
+    if (r >= 0)
+        r = wl_branch_make(&head, wl_thread_length(t, end->length), branch, err);
+    if (r < 0)
+        return r;
+    t->head = branch->key;
+    t->at   = 0;
+    *end    = (struct wl_end){.time_ms = end->time_ms};
+    return 0;
+}
+
 /* 0: done. 1: somebody else was first. */
-WEFT_SUSPENDS static int try_once(struct append *p, struct wb_uuid thread, uint32_t *index, struct upp_err *err)
+WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, uint32_t *index, struct upp_err *err)
 {
     struct wl_store *s = p->store;
-    struct wl_thread t;
+    struct wl_thread t = {0};
     struct wl_end    end;
     struct wl_row    row;
+    struct wl_node   branch = {0};
     wb_arena_reset(&p->scratch);
-    int r = s->ops->thread(s, p->owner, thread, &p->scratch, &t, err);
+    int r = s->ops->thread(s, p->owner, thread->id, &p->scratch, &t, err);
     if (r >= 0)
         r = wl_node_end(s, p->owner, t.head, &end, err);
+    const uint64_t head = t.head;
+    if (r >= 0 && t.at)
+        r = leave_head(p, &t, &end, &branch, err);
     if (r < 0)
         return r;
     int64_t wall = wb_wall_ms(), now = WB_MAX(wall, end.time_ms);
@@ -67,11 +87,17 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wb_uuid thread, uint3
     if (r < 0)
         return r;
     const struct wl_change changes[] = {
-        {.kind = WL_HOLD_NODE, .hold = {.node = t.head}},
+        {.kind = WL_HOLD_NODE, .hold = {.node = head}},
         {.kind = WL_SET_THREAD, .thread = &t},
+        {.kind = WL_ADD_NODE, .node = &branch},
         {.kind = WL_ADD_ROW, .row = &row},
     };
-    struct wl_commit c = {.owner = *p->owner, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
+    struct wl_change all[WB_LEN(changes)];
+    size_t           n = 0;
+    for (size_t i = 0; i < WB_LEN(changes); i++)
+        if (changes[i].kind != WL_ADD_NODE || branch.key)
+            all[n++] = changes[i];
+    struct wl_commit c = {.owner = *p->owner, .changes = all, .n = n, .flags = WL_SYNCED};
     r                  = s->ops->commit(s, &c, err);
     if (r == -UPP_EBUSY && c.conflict == 0)
         return upp_fail(err, UPP_EBUSY, "a run is under way on this thread");
@@ -79,12 +105,14 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wb_uuid thread, uint3
         return 1;
     if (r < 0)
         return r;
-    *index = end.length;
+    *index       = end.length;
+    thread->head = t.head;
+    thread->at   = 0;
     return 0;
 }
 
-WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                            struct wm_entry *entries, size_t n, uint32_t *index, struct upp_err *err)
+WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct wm_entry *entries,
+                            size_t n, uint32_t *index, struct upp_err *err)
 {
     WB_CLEANUP(append_done)
     struct append p = {
@@ -92,7 +120,7 @@ WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, const 
     if (n == 0)
         return upp_fail(err, UPP_EINVALID, "there is nothing to append");
     for (unsigned i = 0; i < TRIES; i++) {
-        int r = try_once(&p, t->id, index, err);
+        int r = try_once(&p, t, index, err);
         if (r <= 0)
             return r;
     }

@@ -23,35 +23,45 @@ WEFT_SUSPENDS static int check_place(struct wl_store *s, const struct wl_thread 
     return 0;
 }
 
+/* 1: an id is taken. */
+WEFT_SUSPENDS static int try_fork(struct wl_store *s, const struct wl_thread *from, const struct wl_node *under,
+                                  uint32_t length, struct wl_thread *t, struct upp_err *err)
+{
+    struct wl_node branch;
+    int            r = wl_branch_make(under, length, &branch, err);
+    if (r >= 0)
+        r = wl_id_new(wl_family(from->tree), &t->id, err);
+    if (r < 0)
+        return r;
+    t->head                          = branch.key;
+    t->created_ms                    = branch.created_ms;
+    t->updated_ms                    = branch.created_ms;
+    const struct wl_change changes[] = {{.kind = WL_ADD_NODE, .node = &branch}, {.kind = WL_ADD_THREAD, .thread = t}};
+    struct wl_commit       c = {.owner = t->owner, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
+    r                        = s->ops->commit(s, &c, err);
+    return r == -UPP_EBUSY ? 1 : r;
+}
+
 WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
                           struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
-    struct wl_node under, branch;
-    struct wb_uuid id;
+    struct wl_node under;
     int            r = check_place(s, from, node, length, &under, err);
-    if (r >= 0)
-        r = wl_branch_make(&under, length, &branch, err);
-    if (r >= 0)
-        r = wb_uuid_new(&id, err);
     if (r < 0)
         return r;
     struct wl_thread t = {
-        .id         = id,
-        .tree       = from->tree,
-        .owner      = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
-        .head       = branch.key,
-        .kind       = WL_MAIN,
-        .version    = 1,
-        .created_ms = branch.created_ms,
-        .updated_ms = branch.created_ms,
+        .tree    = from->tree,
+        .owner   = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
+        .kind    = WL_MAIN,
+        .version = 1,
     };
-    if ((r = wb_arena_check(a, err)) < 0)
-        return r;
-    const struct wl_change changes[] = {{.kind = WL_ADD_NODE, .node = &branch}, {.kind = WL_ADD_THREAD, .thread = &t}};
-    struct wl_commit       c         = {.owner = t.owner, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
-    r                                = s->ops->commit(s, &c, err);
-    if (r < 0)
-        return r;
-    *ret = t;
-    return 0;
+    r = wb_arena_check(a, err);
+    for (unsigned i = 0; r >= 0 && i < WL_MINTS; i++) {
+        r = try_fork(s, from, &under, length, &t, err);
+        if (r == 0) {
+            *ret = t;
+            return 0;
+        }
+    }
+    return r < 0 ? r : upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS);
 }

@@ -8,6 +8,32 @@ bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret
     return wb_uuid_parse(text, ret);
 }
 
+int wl_id_new(uint32_t family, struct wb_uuid *ret, struct upp_err *err)
+{
+    struct wb_uuid id;
+    int            r = wb_uuid_new(&id, err);
+    if (r < 0)
+        return r;
+    for (int i = 0; i < 4; i++)
+        id.b[i] = (unsigned char)(family >> (24 - 8 * i));
+    *ret = id;
+    return 0;
+}
+
+WEFT_SUSPENDS int wl_id_new_node(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_uuid *ret,
+                                 struct upp_err *err)
+{
+    for (unsigned i = 0; i < WL_MINTS; i++) {
+        struct wl_node taken;
+        int            r = wl_id_new(family, ret, err);
+        if (r >= 0)
+            r = s->ops->node(s, o, wm_key(*ret), &taken, err);
+        if (r < 0)
+            return r == -UPP_ENOTFOUND ? 0 : r;
+    }
+    return upp_fail(err, UPP_ELIMIT, "%d ids in a row were taken", WL_MINTS);
+}
+
 static int no_entry(struct wb_uuid id, struct upp_err *err)
 {
     char text[WB_UUID_TEXT + 1];

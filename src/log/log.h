@@ -11,7 +11,10 @@
 #include "model/id.h"
 #include "model/row.h"
 
-enum { WL_PATH_NODES = 4096 /* on one path, at most */ };
+enum {
+    WL_PATH_NODES = 4096, /* on one path, at most */
+    WL_MINTS      = 16,   /* tries for an id that is not taken */
+};
 
 /* ---- Where the log of a node ends ------------------------------------------------------------------- */
 
@@ -30,6 +33,7 @@ struct wl_thread_opts {
     struct upp_str title, metadata;
     struct upp_str alias;  /* a foreign id that leads to it; no text: none */
     struct wb_uuid parent; /* makes it a sub thread */
+    struct wb_uuid id;     /* all zero: a new one */
 };
 
 /* A thread with a tree and an empty root node of its own, not yet stored: the changes go into the caller's commit. */
@@ -55,14 +59,19 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
 WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
                           struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Takes the pointer away. What no thread reaches any more is swept after 7 days. -UPP_EBUSY: a run holds it. */
+WEFT_SUSPENDS int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                   struct upp_err *err) UPP_MUST_CHECK;
+
 /* A new node under (node, length), not yet stored. */
 int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* Appends entries that no run says (a client's message). Retries when somebody else was first. The ids of the new
- * entries lie behind each other from *index on. -UPP_EBUSY: a run holds the node. */
-WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                            struct wm_entry *entries, size_t n, uint32_t *index, struct upp_err *err) UPP_MUST_CHECK;
+ * entries lie behind each other from *index on, in the node that is the head of *t then: where the thread was put back
+ * (at) that is a new branch. -UPP_EBUSY: a run holds the node. */
+WEFT_SUSPENDS int wl_append(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, struct wm_entry *entries,
+                            size_t n, uint32_t *index, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Paths ------------------------------------------------------------------------------------------ */
 
@@ -80,6 +89,10 @@ struct wl_path {
 };
 WEFT_SUSPENDS int wl_path_open(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,
                                struct wb_arena *a, struct wl_path *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The history of a thread: to the end of its head, or to where it was put back. */
+WEFT_SUSPENDS int wl_thread_path(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                 struct wb_arena *a, struct wl_path *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* An entry with its place. */
 struct wl_line {
@@ -99,6 +112,14 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
 /* One entry by its id: -UPP_ENOTFOUND when there is none, or its attempt is another, or it is another tenant's. */
 WEFT_SUSPENDS int wl_entry_find(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                                 struct wl_line *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A new random id of a family. The key that follows from it has 32 random bits of its own: of those who mint many, some
+ * meet one that is taken (WL_ADD_NODE: -UPP_EBUSY) and mint again. */
+int wl_id_new(uint32_t family, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* One whose key is not that of a node, as far as is known now: for those that are announced before they are made. */
+WEFT_SUSPENDS int wl_id_new_node(struct wl_store *s, const struct wl_owner *o, uint32_t family, struct wb_uuid *ret,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* Spellings of ids: a UUID with or without dashes, perhaps behind a prefix such as "thread_". */
 bool wl_id_parse(struct upp_str text, struct upp_str prefix, struct wb_uuid *ret);

@@ -58,7 +58,7 @@ WEFT_SUSPENDS int wl_node_end(struct wl_store *s, const struct wl_owner *o, uint
 int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret, struct upp_err *err)
 {
     struct wl_node x = {.tree = under->tree, .parent = under->key, .parent_length = length, .created_ms = wb_wall_ms()};
-    int            r = wb_uuid_new(&x.id, err);
+    int            r = wl_id_new(wl_family(under->tree), &x.id, err);
     if (r < 0)
         return r;
     /* Nothing of it would be on the path: beside it, not below it. Else branches of branches grew into chains. (Of the

@@ -81,6 +81,14 @@ WEFT_SUSPENDS int wl_path_open(struct wl_store *s, const struct wl_owner *o, uin
     return 0;
 }
 
+WEFT_SUSPENDS int wl_thread_path(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                 struct wb_arena *a, struct wl_path *ret, struct upp_err *err)
+{
+    struct wl_end end;
+    int           r = wl_node_end(s, o, t->head, &end, err);
+    return r < 0 ? r : wl_path_open(s, o, t->head, wl_thread_length(t, end.length), a, ret, err);
+}
+
 /* ---- The entries at its end ----------------------------------------------------------------------------------- */
 
 WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, const struct wl_path *p, uint32_t end,

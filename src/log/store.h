@@ -30,6 +30,14 @@ struct wl_owner {
     struct upp_str user;   /* often empty */
 };
 
+/* Ids of a family begin alike: a tree, its nodes, its threads and the trees of the threads below them share their first
+ * 32 bits, which are random. So all that belongs to a conversation stands together in every table, and is found without
+ * an index of its own. (Nodes made before that are found through a table of strays.) */
+static inline uint32_t wl_family(struct wb_uuid id)
+{
+    return (uint32_t)id.b[0] << 24 | (uint32_t)id.b[1] << 16 | (uint32_t)id.b[2] << 8 | id.b[3];
+}
+
 /* A list of entries with a parent and the parent's length where it branched off. */
 struct wl_node {
     uint64_t       key; /* wm_key(id) */
@@ -38,6 +46,9 @@ struct wl_node {
     uint32_t       parent_length;
     struct wb_uuid holder; /* the run that holds it; all zero: none */
     int64_t        created_ms;
+    /* Texts: read by family_nodes alone. */
+    struct upp_str name, metadata; /* of a branch; metadata: JSON object; no text: none */
+    struct upp_str origin;         /* JSON: what an import said of it that has no other place; no text: none */
 };
 
 enum wl_thread_kind { WL_MAIN = 1, WL_SUB /* of a child run: listed on request, deleted with its parent */ };
@@ -47,12 +58,20 @@ struct wl_thread {
     struct wb_uuid  id, tree, parent; /* parent: thread of a sub thread; all zero: none */
     struct wl_owner owner;
     uint64_t        head; /* node key */
-    uint8_t         kind;
-    uint32_t        version;
-    uint64_t        queued;          /* runs that were ever queued on it: the next one's place is queued + 1 */
-    struct upp_str  title, metadata; /* metadata: JSON object; no text: none */
-    int64_t         created_ms, updated_ms;
+    uint32_t        at; /* 0: all of the head counts. Else a restore has put it there: 1 + the entries of the head that
+                         * count; what is added then goes to a branch from there */
+    uint8_t        kind;
+    uint32_t       version;
+    uint64_t       queued;          /* runs that were ever queued on it: the next one's place is queued + 1 */
+    struct upp_str title, metadata; /* metadata: JSON object; no text: none */
+    int64_t        created_ms, updated_ms;
 };
+
+/* How many entries of its head a thread has, where the head has `all`. */
+static inline uint32_t wl_thread_length(const struct wl_thread *t, uint32_t all)
+{
+    return t->at && t->at - 1 < all ? t->at - 1 : all;
+}
 
 struct wl_row {
     uint64_t       node, pos;
@@ -95,6 +114,49 @@ struct wl_key {
     int64_t        created_ms;
 };
 
+/* A small thing by name, beside the log: the keys of tenants, threads that were deleted, how far the search has come,
+ * sessions that programs keep. */
+struct wl_value {
+    struct upp_str space, name; /* at most WS_NAME_MAX bytes */
+    struct upp_str bytes;       /* at most 64 MiB */
+};
+
+/* A large value, kept once for each tenant in pieces. It is there when its last piece is. */
+enum { WL_PIECE = 256 << 10 };
+struct wl_blob_key {
+    unsigned char b[32];
+};
+struct wl_piece {
+    struct wl_blob_key key;
+    uint32_t           number; /* from 0 */
+    bool               last;
+    struct upp_str     bytes; /* WL_PIECE of them in all but the last */
+};
+
+/* That a row (or, where node is 0, the thing with this id: a file) needs a blob. */
+struct wl_ref {
+    struct wl_blob_key blob;
+    uint64_t           node, pos;
+    struct wb_uuid     id;
+};
+
+/* An entry as the search sees it. */
+struct wl_words {
+    struct upp_str tenant;
+    uint64_t       node;
+    uint32_t       index;
+    int64_t        time_ms;
+    struct upp_str who, tool, text; /* by name: who said it; tools that are called or answered, a line each */
+};
+
+/* What the search has read of the log: all rows up to this one (struct wl_followed). */
+struct wl_learned {
+    const struct wl_words *list;
+    size_t                 n;
+    uint64_t               upto;
+    bool                   anew; /* forget everything first */
+};
+
 enum wl_change_kind {
     WL_ADD_ROW = 1, /* row; -UPP_EBUSY: its position is taken, or does not follow the node's last row */
     WL_ADD_NODE,    /* node */
@@ -105,21 +167,49 @@ enum wl_change_kind {
     WL_SET_RUN,     /* run; as WL_SET_THREAD */
     WL_ADD_ALIAS,   /* alias; -UPP_EBUSY: taken (by another object; by the same it is no change) */
     WL_ADD_KEY,     /* key; -UPP_EBUSY: used before and not yet 24 hours old */
+    /* What can be changed and deleted. What is not there: -UPP_ENOTFOUND, but for the three that drop values, aliases
+     * and references, which then change nothing. */
+    WL_SET_NODE, /* node: name and metadata, by its key */
+    WL_SET_ROW,  /* row: body, tape and format, in place of those at its position; its n_entries stay. What it referred
+                  * to and what the search knew of it are forgotten (references of the new body follow as WL_ADD_REF) */
+    WL_DROP_THREAD, /* thread: id; -UPP_EBUSY unless the stored version is thread.version. Aliases that lead to it go
+                       too */
+    WL_DROP_NODE, /* node.key: with its rows, their references, and what the search knew. -UPP_EBUSY: a run holds it, or
+                   * another node stands on it */
+    WL_DROP_RUN,  /* run: id; -UPP_EBUSY: it has not ended */
+    WL_DROP_ALIAS, /* alias: kind and text */
+    WL_PUT_VALUE,  /* value */
+    WL_DROP_VALUE, /* value: space and name */
+    WL_ADD_PIECE,  /* piece; one that is there already is no change; -UPP_EBUSY: the one before it is not there */
+    WL_NAME_BLOB, /* name: a whole blob is called `to` from now on; where there is one already, `from` goes. -UPP_EBUSY:
+                   * it is not whole, or something refers to it */
+    WL_ADD_REF,   /* ref; -UPP_EBUSY: the blob is not there (any more): its pieces are to be added again */
+    WL_DROP_REF,  /* ref */
+    WL_DROP_BLOB, /* blob; -UPP_EBUSY: something refers to it */
+    WL_LEARN,     /* learned; the tenant of the commit is not looked at */
 };
 
 struct wl_change {
     enum wl_change_kind kind;
     union {
-        const struct wl_row    *row;
-        const struct wl_node   *node;
-        const struct wl_thread *thread;
-        const struct wm_run    *run;
-        const struct wl_alias  *alias;
-        const struct wl_key    *key;
+        const struct wl_row      *row;
+        const struct wl_node     *node;
+        const struct wl_thread   *thread;
+        const struct wm_run      *run;
+        const struct wl_alias    *alias;
+        const struct wl_key      *key;
+        const struct wl_value    *value;
+        const struct wl_piece    *piece;
+        const struct wl_ref      *ref;
+        const struct wl_blob_key *blob;
+        const struct wl_learned  *learned;
         struct {
             uint64_t       node;
             struct wb_uuid from, to;
         } hold;
+        struct {
+            const struct wl_blob_key *from, *to;
+        } name;
     };
 };
 
@@ -149,9 +239,32 @@ struct wl_rows {
     bool           more; /* the range holds more than was asked for */
 };
 
+/* Rows of all tenants in the order in which they were stored, for whoever follows the log. A row that was changed since
+ * (WL_SET_ROW) is where it was. */
+struct wl_followed {
+    struct upp_str tenant;
+    uint64_t       number; /* counts up */
+    struct wl_row  row;
+};
+
+struct wl_query {
+    struct upp_str words;              /* all of them, wherever they stand in the text; no text: any */
+    struct upp_str who, tool;          /* whole names; no text: any */
+    int64_t        since_ms, until_ms; /* until: exclusive; 0: any */
+    uint32_t       family;             /* with in_family: of these alone */
+    bool           in_family;
+    uint64_t       after; /* a hit's number, to go on behind it; 0: from the beginning. Newest first */
+    size_t         max;
+};
+
+struct wl_hit {
+    uint64_t node, number;
+    uint32_t index;
+};
+
 struct wl_store;
 
-/* All functions but `name` and `close` may wait; none can be cancelled. What is read is put into the arena. Those that
+/* All functions may wait; none can be cancelled. What is read is put into the arena. Those that
  * look one thing up: -UPP_ENOTFOUND. All are mandatory. */
 struct wl_store_ops {
     uint32_t    size;
@@ -183,6 +296,44 @@ struct wl_store_ops {
      * `after`. */
     WEFT_SUSPENDS int (*live)(struct wl_store *s, struct wb_uuid after, size_t max, struct wb_arena *a,
                               struct wm_run **runs, struct wl_owner **owners, size_t *n, struct upp_err *err);
+
+    /* Nodes and threads of a family, in the order of their ids; of threads those of any user of the tenant. After the
+     * one with the id `after` (all zero: from the beginning). */
+    WEFT_SUSPENDS int (*family_nodes)(struct wl_store *s, const struct wl_owner *o, uint32_t family,
+                                      struct wb_uuid after, size_t max, struct wb_arena *a, struct wl_node **ret,
+                                      size_t *n, struct upp_err *err);
+    WEFT_SUSPENDS int (*family_threads)(struct wl_store *s, const struct wl_owner *o, uint32_t family,
+                                        struct wb_uuid after, size_t max, struct wb_arena *a, struct wl_thread **ret,
+                                        size_t *n, struct upp_err *err);
+
+    WEFT_SUSPENDS int (*value)(struct wl_store *s, const struct wl_owner *o, struct upp_str space, struct upp_str name,
+                               struct wb_arena *a, struct upp_str *ret, struct upp_err *err);
+    /* Of a space, by name, behind `after` (no text: from the beginning). */
+    WEFT_SUSPENDS int (*values)(struct wl_store *s, const struct wl_owner *o, struct upp_str space,
+                                struct upp_str after, size_t max, struct wb_arena *a, struct wl_value **ret, size_t *n,
+                                struct upp_err *err);
+    WEFT_SUSPENDS int (*tenants)(struct wl_store *s, struct upp_str after, size_t max, struct wb_arena *a,
+                                 struct upp_str **ret, size_t *n, struct upp_err *err);
+
+    /* One piece of a blob that is whole. */
+    WEFT_SUSPENDS int (*piece)(struct wl_store *s, const struct wl_owner *o, const struct wl_blob_key *key,
+                               uint32_t number, struct wb_arena *a, struct wl_piece *ret, struct upp_err *err);
+    /* Blobs that nothing has referred to since `before_ms` (whole or not), for the sweep. */
+    WEFT_SUSPENDS int (*loose_blobs)(struct wl_store *s, const struct wl_owner *o, int64_t before_ms, size_t max,
+                                     struct wb_arena *a, struct wl_blob_key **ret, size_t *n, struct upp_err *err);
+
+    /* Runs of a tenant that came before a time, by age, after the one with the number `after`: for retention. */
+    WEFT_SUSPENDS int (*old_runs)(struct wl_store *s, const struct wl_owner *o, uint64_t after, int64_t before_ms,
+                                  size_t max, struct wb_arena *a, struct wm_run **ret, uint64_t **numbers, size_t *n,
+                                  struct upp_err *err);
+
+    WEFT_SUSPENDS int (*follow)(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
+                                struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err);
+    /* How far WL_LEARN has come, and how far the log. */
+    WEFT_SUSPENDS int (*learned)(struct wl_store *s, uint64_t *upto, uint64_t *end, struct upp_err *err);
+    /* -UPP_EREFUSED: this store keeps no words; whoever asks reads the log itself. */
+    WEFT_SUSPENDS int (*search)(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
+                                struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err);
 
     WEFT_SUSPENDS void (*close)(struct wl_store *s);
 };

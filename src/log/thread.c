@@ -25,27 +25,30 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
     int                                r = 0;
     if (!opts)
         opts = &none;
-    r = check_metadata(opts->metadata, err);
-    for (size_t i = 0; r >= 0 && i < WB_LEN(ids); i++)
-        r = wb_uuid_new(&ids[i], err);
+    r          = check_metadata(opts->metadata, err);
+    bool below = !wb_uuid_eq(opts->parent, none.parent), given = !wb_uuid_eq(opts->id, none.id);
+    ids[0] = opts->id;
+    if (r >= 0 && !given)
+        r = below ? wl_id_new(wl_family(opts->parent), &ids[0], err) : wb_uuid_new(&ids[0], err);
+    for (size_t i = 1; r >= 0 && i < WB_LEN(ids); i++)
+        r = wl_id_new(wl_family(ids[0]), &ids[i], err);
     if (r < 0)
         return r;
-    int64_t now   = wb_wall_ms();
-    bool    below = !wb_uuid_eq(opts->parent, none.parent);
-    *ret          = (struct wl_new_thread){
-                 .thread = {.id         = ids[0],
-                            .tree       = ids[1],
-                            .parent     = opts->parent,
-                            .owner      = *o,
-                            .head       = wm_key(ids[2]),
-                            .kind       = below ? WL_SUB : WL_MAIN,
-                            .version    = 1,
-                            .title      = opts->title,
-                            .metadata   = opts->metadata,
-                            .created_ms = now,
-                            .updated_ms = now},
-                 .root   = {.key = wm_key(ids[2]), .id = ids[2], .tree = ids[1], .created_ms = now},
-                 .alias  = {.kind = WL_ALIAS_THREAD, .text = opts->alias, .object = ids[0]},
+    int64_t now = wb_wall_ms();
+    *ret        = (struct wl_new_thread){
+               .thread = {.id         = ids[0],
+                          .tree       = ids[1],
+                          .parent     = opts->parent,
+                          .owner      = *o,
+                          .head       = wm_key(ids[2]),
+                          .kind       = below ? WL_SUB : WL_MAIN,
+                          .version    = 1,
+                          .title      = opts->title,
+                          .metadata   = opts->metadata,
+                          .created_ms = now,
+                          .updated_ms = now},
+               .root   = {.key = wm_key(ids[2]), .id = ids[2], .tree = ids[1], .created_ms = now},
+               .alias  = {.kind = WL_ALIAS_THREAD, .text = opts->alias, .object = ids[0]},
     };
     ret->changes[ret->n++] = (struct wl_change){.kind = WL_ADD_NODE, .node = &ret->root};
     ret->changes[ret->n++] = (struct wl_change){.kind = WL_ADD_THREAD, .thread = &ret->thread};
@@ -54,8 +57,9 @@ int wl_thread_make(const struct wl_owner *o, const struct wl_thread_opts *opts, 
     return 0;
 }
 
-WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
-                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+/* 1: an id is taken. */
+WEFT_SUSPENDS static int try_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                 struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
     struct wl_new_thread made;
     int                  r = wl_thread_make(o, opts, &made, err);
@@ -70,11 +74,22 @@ WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, co
     struct wl_commit c = {.owner = *o, .changes = made.changes, .n = made.n, .flags = WL_SYNCED};
     r                  = s->ops->commit(s, &c, err);
     if (r == -UPP_EBUSY && made.changes[c.conflict].kind == WL_ADD_ALIAS)
-        r = upp_fail(err, UPP_EBUSY, "thread '%.*s' exists already", UPP_FMT(made.alias.text));
+        return upp_fail(err, UPP_EBUSY, "thread '%.*s' exists already", UPP_FMT(made.alias.text));
     if (r < 0)
-        return r;
+        return r == -UPP_EBUSY ? 1 : r;
     *ret = t;
     return 0;
+}
+
+WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, const struct wl_thread_opts *opts,
+                                struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+{
+    for (unsigned i = 0; i < WL_MINTS; i++) {
+        int r = try_new(s, o, opts, a, ret, err);
+        if (r <= 0)
+            return r;
+    }
+    return upp_fail(err, UPP_EBUSY, "%d ids in a row were taken", WL_MINTS);
 }
 
 /* Of the tenant and of the user. */
@@ -105,4 +120,13 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
     }
     /* One sentence for all: somebody else's is as unknown as none. */
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no thread '%.*s'", UPP_FMT(id)) : r;
+}
+
+int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct upp_err *err)
+{
+    struct wl_change changes[] = {{.kind = WL_HOLD_NODE, .hold = {.node = t->head}},
+                                  {.kind = WL_DROP_THREAD, .thread = t}};
+    struct wl_commit c         = {.owner = *o, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
+    int              r         = s->ops->commit(s, &c, err);
+    return r == -UPP_EBUSY && c.conflict == 0 ? upp_fail(err, UPP_EBUSY, "a run is under way on this thread") : r;
 }

@@ -50,6 +50,54 @@ bool wm_id_parse(struct wb_uuid u, struct wm_id *ret)
     return true;
 }
 
+/* ---- Places ---------------------------------------------------------------------------------------------- */
+
+enum { CHECK_BITS = 10, STEP_BITS = 16, REST_BITS = CHECK_BITS + STEP_BITS + INDEX_BITS };
+_Static_assert(REST_BITS + NODE_LOW == 62, "the lower half of a UUID");
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    return x ^ x >> 32;
+}
+
+/* Ten bits that only our own ids get right; the rest is covered by bits of the node, so that neighbours look unlike. */
+static uint64_t rest_of(struct wm_place p)
+{
+    uint64_t place = (uint64_t)p.length << STEP_BITS | p.step;
+    uint64_t check = mix(p.node + mix(place)) & LOW_BITS(CHECK_BITS);
+    return (place << CHECK_BITS | check) ^ (mix(p.node) & LOW_BITS(REST_BITS));
+}
+
+static struct wb_uuid with_version(struct wb_uuid u, unsigned version)
+{
+    u.b[6] = (unsigned char)((u.b[6] & 0x0f) | version << 4);
+    return u;
+}
+
+struct wb_uuid wm_place_uuid(struct wm_place p)
+{
+    uint64_t low = (p.node & LOW_BITS(NODE_LOW)) << REST_BITS | rest_of(p);
+    return with_version(wb_uuid_v8(p.node >> NODE_LOW, low), 4);
+}
+
+bool wm_place_parse(struct wb_uuid u, struct wm_place *ret)
+{
+    uint64_t high, low;
+    if (wb_uuid_version(u) != 4 || !wb_uuid_v8_bits(with_version(u, 8), &high, &low))
+        return false;
+    uint64_t        node  = high << NODE_LOW | low >> REST_BITS;
+    uint64_t        place = ((low ^ mix(node)) & LOW_BITS(REST_BITS)) >> CHECK_BITS;
+    struct wm_place p     = {.node = node, .length = (uint32_t)(place >> STEP_BITS), .step = (uint16_t)place};
+    if (!node || rest_of(p) != (low & LOW_BITS(REST_BITS)))
+        return false;
+    *ret = p;
+    return true;
+}
+
+/* ---- Keys ------------------------------------------------------------------------------------------------ */
+
 /* The first 64 bits that are neither version nor variant: the ids of a node begin as its UUID does. */
 uint64_t wm_key(struct wb_uuid u)
 {

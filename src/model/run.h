@@ -26,6 +26,7 @@ struct wm_run {
     uint8_t          status;     /* enum wm_status */
     uint8_t          durability; /* enum wm_durability */
     bool             cancel;     /* was asked for */
+    bool             swept;      /* retention has taken its tapes and journal: its events cannot be told again */
     uint32_t         epoch;      /* of the last row that changed it; rows of the node know better while it runs */
     uint64_t         queue;      /* place among the queued runs of its thread; 0: not queued */
     struct upp_str   agent;      /* by name: the definition now in force is used */

@@ -42,6 +42,10 @@ int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, 
 int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struct upp_message *ret,
                             struct upp_err *err) UPP_MUST_CHECK;
 
+/* The messages of `list`, an array inside root. Pointers in err begin at root. *ret is NULL where there are none. */
+int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, struct upp_message **ret, size_t *n,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
 void wm_part_write(struct wj_writer *w, const struct upp_part *p); /* as content block, ToolCall or ToolResult */
 void wm_usage_write(struct wj_writer *w, const struct upp_usage *u);
 void wm_err_write(struct wj_writer *w, const struct upp_err *e); /* UPPError; without a provider where none is known */

@@ -47,9 +47,16 @@ static void fail_at(struct get *g, yyjson_val *v, int r)
     wj_pointer_err(g->err, g->root, v);
 }
 
-static yyjson_val *member(yyjson_val *object, struct upp_str name)
+/* The first of that name. Objects here have few members with short names: a call for each would cost more. */
+static inline yyjson_val *member(yyjson_val *object, struct upp_str name)
 {
-    return yyjson_obj_getn(object, name.p, name.n);
+    if (!yyjson_is_obj(object))
+        return NULL;
+    yyjson_val *key = unsafe_yyjson_get_first(object);
+    for (size_t n = unsafe_yyjson_get_len(object); n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (wj_named(key, name))
+            return key + 1;
+    return NULL;
 }
 
 static bool need_object(struct get *g, yyjson_val *v)
@@ -63,17 +70,24 @@ static bool need_object(struct get *g, yyjson_val *v)
 static struct upp_str get_str(struct get *g, yyjson_val *object, struct upp_str name)
 {
     yyjson_val *v = member(object, name);
-    if (v && !yyjson_is_str(v))
+    if (v && yyjson_is_str(v))
+        return wj_text(v);
+    if (v)
         refuse(g, v, "a string");
-    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+    return (struct upp_str){0};
 }
 
 /* One that must be there. */
 static struct upp_str need_str(struct get *g, yyjson_val *object, struct upp_str name)
 {
-    if (!member(object, name))
+    yyjson_val *v = member(object, name);
+    if (v && yyjson_is_str(v))
+        return wj_text(v);
+    if (v)
+        refuse(g, v, "a string");
+    else
         refuse_missing(g, object, name);
-    return get_str(g, object, name);
+    return (struct upp_str){0};
 }
 
 static struct upp_str get_num(struct get *g, yyjson_val *object, struct upp_str name)
@@ -99,10 +113,9 @@ static struct upp_str get_object(struct get *g, yyjson_val *object, struct upp_s
     return v && need_object(g, v) ? as_text(g, v) : (struct upp_str){0};
 }
 
-/* An array that may be missing. */
-static size_t get_items(struct get *g, yyjson_val *object, struct upp_str name, yyjson_val **first)
+/* An array that may be missing: v is NULL then. */
+static size_t get_items(struct get *g, yyjson_val *v, yyjson_val **first)
 {
-    yyjson_val *v = member(object, name);
     if (v && !yyjson_is_arr(v))
         refuse(g, v, "an array");
     if (!v || g->failed)
@@ -119,6 +132,8 @@ static struct upp_str need_time(struct get *g, yyjson_val *object, struct upp_st
     struct upp_str text = need_str(g, object, name);
     if (g->failed)
         return text;
+    if (ms && wb_time_parse_upp(text, ms))
+        return text; /* as nearly all are */
     int r = wb_time_parse(text, &t, g->err);
     if (r < 0) {
         fail_at(g, member(object, name), r);
@@ -433,11 +448,12 @@ static void get_parts(struct get *g, yyjson_val *v, struct upp_message *m, size_
 {
     yyjson_val *block = NULL, *item = NULL;
     bool        tool = m->role == UPP_ROLE_TOOL;
-    if (!tool && !member(v, UPP_STR("content")))
+    yyjson_val *content = member(v, UPP_STR("content"));
+    if (!tool && !content)
         refuse_missing(g, v, UPP_STR("content"));
-    size_t n = get_items(g, v, UPP_STR("content"), &block);
-    size_t more =
-        m->role == UPP_ROLE_USER ? 0 : get_items(g, v, tool ? UPP_STR("results") : UPP_STR("toolCalls"), &item);
+    size_t n = get_items(g, content, &block), more = 0;
+    if (m->role != UPP_ROLE_USER)
+        more = get_items(g, member(v, tool ? UPP_STR("results") : UPP_STR("toolCalls")), &item);
     *n_content = n;
     if (n > WM_PARTS || more > WM_PARTS - n)
         fail_at(g, v, upp_fail(g->err, UPP_ELIMIT, "expected at most %d parts, found %zu", WM_PARTS, n + more));
@@ -511,6 +527,31 @@ int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struc
     return read_message(a, v, &ms, ret, err);
 }
 
+static struct upp_message *read_list(struct get *g, yyjson_val *first, size_t n)
+{
+    struct upp_message *list = n ? wb_new_n(g->a, struct upp_message, n) : NULL;
+    for (size_t i = 0; list && i < n && !g->failed; i++, first = unsafe_yyjson_get_next(first))
+        get_message(g, first, &list[i]);
+    return list;
+}
+
+int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, struct upp_message **ret, size_t *n,
+                     struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
+    struct get                            g       = {.a = a, .root = root, .scratch = &scratch, .err = err};
+    if (!yyjson_is_arr(list))
+        refuse(&g, list, "an array");
+    size_t              found    = g.failed ? 0 : unsafe_yyjson_get_len(list);
+    struct upp_message *messages = found ? read_list(&g, unsafe_yyjson_get_first(list), found) : NULL;
+    int                 r        = finish(&g);
+    if (r == 0) {
+        *ret = messages;
+        *n   = found;
+    }
+    return r;
+}
+
 int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
@@ -520,12 +561,11 @@ int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret
     if (!need_object(&g, v))
         return g.failed;
     t.id = need_str(&g, v, UPP_STR("id"));
-    if (!member(v, UPP_STR("messages")))
+    yyjson_val *list = member(v, UPP_STR("messages"));
+    if (!list)
         refuse_missing(&g, v, UPP_STR("messages"));
-    t.n        = get_items(&g, v, UPP_STR("messages"), &item);
-    t.messages = t.n ? wb_new_n(a, struct upp_message, t.n) : NULL;
-    for (size_t i = 0; t.messages && i < t.n && !g.failed; i++, item = unsafe_yyjson_get_next(item))
-        get_message(&g, item, &t.messages[i]);
+    t.n        = get_items(&g, list, &item);
+    t.messages = read_list(&g, item, t.n);
     t.created = need_time(&g, v, UPP_STR("createdAt"), NULL, NULL);
     t.updated = need_time(&g, v, UPP_STR("updatedAt"), NULL, NULL);
     int r     = finish(&g);

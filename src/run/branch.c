@@ -294,6 +294,14 @@ static WEFT_SUSPENDS int join(struct wr_run *run, struct wr_branch *b, size_t n,
     return r;
 }
 
+int wr_branch_mint(struct weft_run *pub, struct wb_uuid *ret, struct upp_err *err)
+{
+    struct wr_run   *run    = wr_of(pub);
+    struct wl_store *s      = run->engine->store;
+    const uint32_t   family = wl_family(run->row.thread);
+    return s ? wl_id_new_node(s, &run->tree->owner, family, ret, err) : wl_id_new(family, ret, err);
+}
+
 int wr_branches_run(struct weft_run *pub, struct wr_branch *b, size_t n, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);

@@ -11,9 +11,11 @@
 #include "model/upp_json.h"
 #include "run/internal.h"
 
-int wr_child_mint(struct wr_call *call, struct upp_err *err)
+/* Of the family of its parent. It is announced in the same row as others, so nothing waits here: that its key is taken
+ * shows when it is made. */
+int wr_child_mint(const struct wr_run *run, struct wr_call *call, struct upp_err *err)
 {
-    int r = wb_uuid_new(&call->child, err);
+    int r = wl_id_new(wl_family(run->row.thread), &call->child, err);
     if (r >= 0)
         call->child_node = wm_key(call->child);
     return r;
@@ -249,6 +251,10 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
                WB_LS("call", call->id), WB_LU("depth", child->row.depth));
     wb_log(WB_DEBUG, "an agent is asked by another");
     int r = made ? wr_child_go_on(child, err) : begin(parent, child, arguments, err);
+    if (r == -UPP_EBUSY && !made) { /* its key is that of another node of the family; another call has another one */
+        upp_value_error(ret);
+        return upp_value_text(ret, UPP_STR("the agent could not be asked: its id is taken; ask again"), err);
+    }
     if (r >= 0)
         r = work(parent, child, tool, ret, err);
     wb_log(WB_DEBUG, "an agent that was asked by another has ended or waits", WB_LU("status", child->row.status),

@@ -43,12 +43,27 @@ WEFT_SUSPENDS void wr_engine_close(struct wr_engine *e);
 /* Takes up every run of the store that has not ended. Once, before anything is started. */
 WEFT_SUSPENDS int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The one run of a thread that was cut short goes on, and wr_join gives its turn. -UPP_ENOTFOUND: none was. -UPP_EBUSY:
+ * it works already. */
+struct wr_watch;
+struct wr_started;
+WEFT_SUSPENDS int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread,
+                            const struct wr_watch *watch, struct wr_started *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 struct wl_store *wr_engine_store(const struct wr_engine *e);
 
 /* The agent of this name that is now in force, or NULL. No text: the default agent. */
 const struct wr_agent_def *wr_agent(const struct wr_engine *e, struct upp_str name);
 
 /* ---- Starting ------------------------------------------------------------------------------------------ */
+
+/* Who follows a run from within. */
+struct wr_watch {
+    void *arg;
+    /* After the commit of each step but the last one, before anything else is decided. One that fails fails the run. */
+    WEFT_SUSPENDS int (*stepped)(void *arg, struct weft_run *run, struct upp_err *err);
+};
+const struct wr_watch *wr_run_watch(struct weft_run *run); /* of the root of its tree; NULL: nobody */
 
 enum wr_busy { WR_REJECT = 1, WR_ENQUEUE, WR_INTERRUPT, WR_ROLLBACK };
 
@@ -66,6 +81,7 @@ struct wr_start {
     const struct upp_message *const *history;    /* before the input, where there is no store; borrowed until it ends */
     size_t                           n_history;
     bool                             wants_turn; /* wr_join will be called */
+    const struct wr_watch           *watch;      /* with wants_turn; must outlive the run. NULL: nobody */
     bool                             here;       /* the calling fiber works on it and does nothing else in its life: who
                                                   * cancels the run cancels that. Not where there is a store */
 };

@@ -103,11 +103,16 @@ struct wr_tree {
 
 /* What a run came to, for whoever started it. */
 struct wr_outcome {
-    bool             told;
-    int              result;
-    struct upp_turn *turn; /* NULL: nothing was said */
-    struct upp_err   why;
+    bool                   told;
+    int                    result;
+    struct upp_turn       *turn; /* NULL: nothing was said */
+    const struct wr_watch *watch;
+    struct upp_err         why;
 };
+
+/* The caller waits for the turn: the tree stays until wr_leave. Before the run goes; and then the tree, or NULL. */
+int             wr_want_turn(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err) UPP_MUST_CHECK;
+struct wr_tree *wr_wanted(struct wr_run *run);
 
 struct wr_tree *wr_tree_find(struct wr_engine *e, struct wb_uuid root); /* live; borrowed; NULL: none */
 int             wr_tree_new(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid root, struct wr_tree **ret,
@@ -558,7 +563,7 @@ struct wr_doing {
 /* Runs the child of a call, new or begun before; its last words are the result. -UPP_EWAIT: it waits. */
 WEFT_SUSPENDS int wr_child(struct wr_run *parent, struct wr_call *call, const struct wr_tool *tool,
                            struct upp_str arguments, struct upp_value *ret, struct upp_err *err) UPP_MUST_CHECK;
-int               wr_child_mint(struct wr_call *call, struct upp_err *err) UPP_MUST_CHECK;
+int               wr_child_mint(const struct wr_run *run, struct wr_call *call, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A child run that was found in the store goes on; what it waits for is what its parent waits for. */
 WEFT_SUSPENDS int wr_child_go_on(struct wr_run *child, struct upp_err *err) UPP_MUST_CHECK;

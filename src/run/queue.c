@@ -133,10 +133,14 @@ static WEFT_SUSPENDS int start_queued(struct wr_starting *s, const struct wm_run
         wr_tree_disown(run);
         return r;
     }
-    struct wl_change taken[] = {{.kind = WL_SET_RUN, .run = &s->row},
+    s->thread.head           = s->row.node;
+    struct wl_change taken[] = {{.kind = WL_ADD_NODE, .node = &s->branch},
+                                {.kind = WL_SET_THREAD, .thread = &s->thread},
+                                {.kind = WL_SET_RUN, .run = &s->row},
                                 {.kind = WL_HOLD_NODE, .hold = {s->row.node, {{0}}, s->row.id}}};
+    struct wr_more   more    = s->branched ? WR_MORE_OF(taken) : (struct wr_more){taken + 2, 2};
     wb_crashpoint("dequeue.before");
-    r = wr_flush(run, &WR_MORE_OF(taken), err);
+    r = wr_flush(run, &more, err);
     wb_crashpoint("dequeue.after");
     run->row.version++;
     wr_go(run, r >= 0);
@@ -156,6 +160,8 @@ static WEFT_SUSPENDS int try_next(struct wr_starting *s, struct wr_start *what, 
         return r;
     struct upp_message input;
     r = read_queued(s, &live[0], what, &input, err);
+    if (r >= 0)
+        r = wr_start_leave(s, err);
     return r < 0 ? r : start_queued(s, &live[0], err);
 }
 

@@ -36,7 +36,9 @@ static WEFT_SUSPENDS int still_works(struct wr_run *run, struct upp_err *err)
     return 1;
 }
 
-int wr_take_up(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, struct upp_err *err)
+/* ret: for whoever waits for its turn, with its tree where this took it up; NULL: nobody does. */
+static WEFT_SUSPENDS int take_up_for(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,
+                                     const struct wr_watch *watch, struct wr_started *ret, struct upp_err *err)
 {
     WB_CLEANUP(wr_tree_unrefp) struct wr_tree *t = NULL;
     struct wr_run                             *run;
@@ -51,6 +53,8 @@ int wr_take_up(struct wr_engine *e, const struct wl_owner *o, const struct wm_ru
         r = take_up(run, err);
     else if (r == 0)
         return wr_tree_disown(run), 0;
+    if (r >= 0 && ret)
+        r = wr_want_turn(run, watch, err);
     if (r >= 0)
         r = wr_launch(run, err);
     if (r < 0) {
@@ -60,9 +64,32 @@ int wr_take_up(struct wr_engine *e, const struct wl_owner *o, const struct wm_ru
     wb_crashpoint("recover.before");
     r = wr_flush(run, NULL, err);
     wb_crashpoint("recover.after");
+    if (r >= 0 && ret)
+        ret->tree = wr_wanted(run);
     wr_go(run, r >= 0);
     e->counts.recovered += r >= 0;
     return r;
+}
+
+int wr_take_up(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row, struct upp_err *err)
+{
+    return take_up_for(e, o, row, NULL, NULL, err);
+}
+
+int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thread, const struct wr_watch *watch,
+              struct wr_started *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wm_run                            *runs;
+    size_t                                    n;
+    int r = e->store->ops->runs(e->store, o, thread, true, 16, &a, &runs, &n, err);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        if (!runs[i].depth && (runs[i].status == WM_RUNNING || runs[i].status == WM_CANCELING)) {
+            *ret = (struct wr_started){.run = runs[i].id, .thread = thread};
+            r    = take_up_for(e, o, &runs[i], watch, ret, err);
+            return r < 0 || ret->tree ? r : upp_fail(err, UPP_EBUSY, "the run works already");
+        }
+    return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "no run of the thread was cut short");
 }
 
 static WEFT_SUSPENDS int recover_one(struct wr_engine *e, const struct wl_owner *o, const struct wm_run *row,

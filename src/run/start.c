@@ -37,6 +37,25 @@ int wr_start_thread(struct wr_starting *s, struct upp_err *err)
     return r;
 }
 
+/* From here on the run is on a branch from `length` entries of the head. */
+int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err)
+{
+    int r = wl_branch_make(&s->node, length, &s->branch, err);
+    if (r < 0)
+        return r;
+    s->branched  = true;
+    s->node      = s->branch;
+    s->end       = (struct wl_end){.time_ms = s->end.time_ms};
+    s->thread.at = 0;
+    return 0;
+}
+
+/* A thread that was put back into its head leaves it with what comes next. */
+int wr_start_leave(struct wr_starting *s, struct upp_err *err)
+{
+    return s->thread.at ? wr_start_branch(s, wl_thread_length(&s->thread, s->end.length), err) : 0;
+}
+
 /* The row of a run that is new, but for its place. */
 static int new_row(struct wr_engine *e, const struct wr_start *w, int64_t after_ms, struct wm_run *ret,
                    struct upp_err *err)
@@ -165,22 +184,25 @@ static size_t start_changes(struct wr_starting *s, struct wl_change to[WR_MORE])
     return n;
 }
 
-/* The caller waits for the turn: the tree stays until wr_leave. */
-static int want_turn(const struct wr_start *w, struct wr_run *run, struct upp_err *err)
+int wr_want_turn(struct wr_run *run, const struct wr_watch *watch, struct upp_err *err)
 {
-    if (!w->wants_turn)
-        return 0;
     struct wr_tree    *t = run->tree;
     struct wr_outcome *o = wb_arena_alloc(&t->memory, sizeof *o, _Alignof(struct wr_outcome));
     if (!o)
         return wb_arena_check(&t->memory, err);
     o->told    = false; /* and then the rest is set */
     o->turn    = NULL;
+    o->watch   = watch;
     t->outcome = o;
     return 0;
 }
 
-static struct wr_tree *wanted(struct wr_run *run)
+static int want_turn(const struct wr_start *w, struct wr_run *run, struct upp_err *err)
+{
+    return w->wants_turn ? wr_want_turn(run, w->watch, err) : 0;
+}
+
+struct wr_tree *wr_wanted(struct wr_run *run)
 {
     if (!run->tree->outcome)
         return NULL;
@@ -219,7 +241,7 @@ static WEFT_SUSPENDS int commit_start(struct wr_starting *s, struct wr_started *
     wb_crashpoint("c1.after");
     if (r >= 0) {
         s->engine->counts.started++;
-        ret->tree = wanted(run);
+        ret->tree = wr_wanted(run);
     }
     s->again = r == -UPP_EBUSY;
     wr_go(run, r >= 0);
@@ -262,6 +284,8 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
     if (r != 0)
         return r < 0 ? r : 0;
     r = wr_start_busy(s, ret, err);
+    if (r == 0)
+        r = wr_start_leave(s, err);
     if (r == 0)
         r = commit_start(s, ret, err);
     return r < 0 ? r : 0;
@@ -309,7 +333,7 @@ static WEFT_SUSPENDS int start_alone(struct wr_engine *e, const struct wr_start 
         return r;
     }
     e->counts.started++;
-    *ret = (struct wr_started){.run = row.id, .thread = row.thread, .tree = wanted(run)};
+    *ret = (struct wr_started){.run = row.id, .thread = row.thread, .tree = wr_wanted(run)};
     if (w->here)
         wr_work_here(run);
     else

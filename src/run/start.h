@@ -29,6 +29,11 @@ static inline bool wr_is_zero(struct wb_uuid u)
 /* Where the run would stand: the thread with its newest node, or a new one. */
 WEFT_SUSPENDS int wr_start_thread(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
 
+/* From here on the run is on a branch from `length` entries of the head. And the same for a thread that was put back
+ * into its head: it leaves it with what comes next. */
+int wr_start_branch(struct wr_starting *s, uint32_t length, struct upp_err *err) UPP_MUST_CHECK;
+int wr_start_leave(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The row of the run there; the run with its tree (`queued`: of one that has a row already); its first row, as draft.
  */
 int               wr_start_row(struct wr_starting *s, struct upp_err *err) UPP_MUST_CHECK;

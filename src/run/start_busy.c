@@ -111,13 +111,10 @@ static WEFT_SUSPENDS int take_over(struct wr_starting *s, struct upp_err *err)
         return 0;
     r = rollback_notice(s, &holder, err);
     if (r >= 0)
-        r = wl_branch_make(&s->node, holder.input, &s->branch, err);
+        r = wr_start_branch(s, WB_MIN(holder.input, wl_thread_length(&s->thread, s->end.length)), err);
     if (r < 0)
         return r;
-    s->branched = true;
     wb_crashpoint("rollback");
-    s->node = s->branch;
-    s->end  = (struct wl_end){.time_ms = s->end.time_ms};
     s->busy = (struct wb_uuid){{0}};
     return 0;
 }

@@ -47,12 +47,10 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
     struct wm_event *end = wr_draft_record(run, WM_STEP_END, err);
     if (!end)
         return -UPP_ENOMEM;
-    end->usage          = run->step_usage;
-    struct wm_event *cp = wr_draft_record(run, WM_CHECKPOINT, err);
-    int              r  = cp ? wb_uuid_new(&cp->id, err) : -UPP_ENOMEM;
-    if (r < 0) {
-        run->draft.records.n -= cp ? 2 : 1;
-        return r;
+    end->usage = run->step_usage;
+    if (!wr_draft_record(run, WM_CHECKPOINT, err)) { /* its id follows from its place */
+        run->draft.records.n--;
+        return -UPP_ENOMEM;
     }
     wr_observe(run);
     run->pub.state.step++;
@@ -81,6 +79,18 @@ int wr_enough(struct wr_run *run, bool goes_on, struct upp_err *err)
     return used_up < 0 ? used_up : enough || used_up;
 }
 
+const struct wr_watch *wr_run_watch(struct weft_run *pub)
+{
+    const struct wr_outcome *o = wr_of(pub)->tree->outcome;
+    return o ? o->watch : NULL;
+}
+
+static WEFT_SUSPENDS int tell_watch(struct wr_run *run, struct upp_err *err)
+{
+    const struct wr_watch *w = run->row.depth ? NULL : wr_run_watch(&run->pub);
+    return w && w->stepped ? w->stepped(w->arg, &run->pub, err) : 0;
+}
+
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
@@ -96,6 +106,8 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
     wb_crashpoint("c4.after");
     if (r >= 0 && weft_fiber_canceled())
         return upp_fail(err, UPP_ECANCELED, "cancelled");
+    if (r >= 0)
+        r = tell_watch(run, err);
     return r < 0 ? r : wr_enough(run, true, err);
 }
 

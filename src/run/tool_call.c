@@ -328,7 +328,7 @@ static int begin(struct wr_job *j, struct upp_err *err)
     if (!ev)
         return -UPP_ENOMEM;
     if (j->tool->kind == WR_TOOL_AGENT) {
-        int r = wr_child_mint(j->call, err);
+        int r = wr_child_mint(run, j->call, err);
         if (r < 0)
             return r;
     }

@@ -5,11 +5,39 @@
 #include "base/hooks.h"
 #include "base/opts.h"
 #include "fiber/loop.h"
+#include "runtime/runtime.h"
 
 struct weft_runtime {
     struct wa_home    home; /* first */
     struct weft_loop *own;  /* NULL: the loop is the caller's */
+    struct wrt_place  place;
+    struct wl_store  *store; /* of home.kept */
+    uint32_t          max_depth;
+    bool              opening; /* the store, by a fiber ... */
+    struct weft_cond  opened;  /* ... that tells the others */
 };
+
+/* The engine of sessions, when the first one is made: most programs have none. */
+static WEFT_SUSPENDS int keep(struct wa_home *h, struct upp_err *err)
+{
+    struct weft_runtime *rt = WB_OUTER(h, struct weft_runtime, home);
+    int                  r  = 0;
+    while (r >= 0 && rt->opening)
+        r = weft_cond_wait(&rt->opened, err);
+    if (r < 0 || h->kept)
+        return r;
+    rt->opening = true;
+    if (!rt->store)
+        r = wrt_store_open(NULL, &rt->place, &rt->store, err);
+    if (r >= 0)
+        r = wr_engine_open(h->loop,
+                           UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = wa_home_def, .arg = h,
+                                    .max_depth = rt->max_depth, .wait_ms = UINT64_MAX),
+                           &h->kept, err);
+    rt->opening = false;
+    weft_cond_broadcast(&rt->opened);
+    return r;
+}
 
 int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime **ret, struct upp_err *err)
 {
@@ -19,7 +47,11 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     if (!rt)
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
     wb_list_init(&rt->home.all);
-    int r         = o.loop ? 0 : weft_loop_open(NULL, &rt->own, err);
+    rt->home.keep = keep;
+    rt->max_depth = o.max_depth;
+    int r         = wrt_place_of(NULL, o.store, &rt->place, err);
+    if (r >= 0 && !o.loop)
+        r = weft_loop_open(NULL, &rt->own, err);
     rt->home.loop = o.loop ? o.loop : rt->own;
     if (r >= 0)
         r = wr_engine_open(rt->home.loop,
@@ -50,6 +82,9 @@ static WEFT_SUSPENDS int close_engine(void *arg, struct upp_err *err)
     struct weft_runtime *rt = arg;
     (void)err;
     wr_engine_close(WB_TAKE(rt->home.engine));
+    wr_engine_close(WB_TAKE(rt->home.kept));
+    if (rt->store)
+        rt->store->ops->close(WB_TAKE(rt->store));
     return 0;
 }
 
@@ -58,7 +93,7 @@ void weft_runtime_close(struct weft_runtime *rt)
     if (!rt)
         return;
     struct upp_err err = {0};
-    if (!wr_engine_counts(rt->home.engine).working) /* then it waits for nobody */
+    if (!wr_engine_counts(rt->home.engine).working && !rt->store) /* then it waits for nobody */
         (void)close_engine(rt, NULL);
     else if (wa_home_do(&rt->home, "weft_runtime_close", close_engine, rt, &err) < 0)
         weft__die("%s, and runs of it still work", err.msg);

@@ -24,12 +24,14 @@ static int put_path(struct upp_str path, struct wrt_place *ret, struct upp_err *
 
 int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err)
 {
-    struct upp_str text = wb_cstr(url);
-    ret->path[0]        = 0;
+    ret->path[0] = 0;
+    if (!url && !c)
+        url = "memory:";
     if (!url) {
         ret->kind = c->store;
         return c->store == WC_STORE_SQLITE ? put_path(c->store_path, ret, err) : 0;
     }
+    struct upp_str text = wb_cstr(url);
     if (wb_str_eq(text, UPP_STR("memory:"))) {
         ret->kind = WC_STORE_MEMORY;
         return 0;
@@ -40,14 +42,14 @@ int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *r
     return put_path(wb_str_sub(text, 7, SIZE_MAX), ret, err);
 }
 
-static WEFT_SUSPENDS int open_store(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret,
-                                    struct upp_err *err)
+int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret, struct upp_err *err)
 {
     enum { COMPANY_MS = 10 };
     if (at->kind == WC_STORE_MEMORY)
         return ws_memory_open(ret, err);
     return ws_sqlite_open(
-        UPP_OPTS(ws_sqlite_opts, .path = at->path, .group_ms = c->durability == WM_GROUP ? COMPANY_MS : 0), ret, err);
+        UPP_OPTS(ws_sqlite_opts, .path = at->path, .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0), ret,
+        err);
 }
 
 const char *wrt_socket(const struct wrt_runtime *rt)
@@ -124,7 +126,7 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
         return upp_fail(err, UPP_ENOMEM, "no memory for a runtime");
     rt->config = c;
     rt->arena  = (struct wb_arena)WB_ARENA(4u << 20);
-    int r      = open_store(c, at, &rt->store, err);
+    int r      = wrt_store_open(c, at, &rt->store, err);
     if (r >= 0)
         r = make_agents(rt, err);
     if (r >= 0)

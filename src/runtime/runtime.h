@@ -26,9 +26,14 @@ struct wrt_place {
     char    path[WRT_PATH_MAX]; /* SQLite: the file */
 };
 
-/* What `url` says ("memory:", "sqlite:PATH" from the current folder), or where that is NULL the configuration.
+/* What `url` says ("memory:", "sqlite:PATH" from the current folder), or where that is NULL the configuration (NULL:
+ * in memory).
  * -UPP_EINVALID. */
 int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* What a place and a configuration (NULL: none) say of it. */
+WEFT_SUSPENDS int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 struct wrt_runtime {
     const struct wc_config *config;

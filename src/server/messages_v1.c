@@ -247,15 +247,12 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_thread t;
-    struct wl_end    end;
     struct wl_path   path;
     struct page      page = {0};
     bool             ascending;
     int              r = sv_find_thread(x, &t, err);
     if (r >= 0)
-        r = wl_node_end(s, &x->owner, t.head, &end, err);
-    if (r >= 0)
-        r = wl_path_open(s, &x->owner, t.head, end.length, &x->arena, &path, err);
+        r = wl_thread_path(s, &x->owner, &t, &x->arena, &path, err);
     if (r >= 0)
         r = read_page(x, &path, &page, &ascending, err);
     if (r >= 0)

@@ -140,7 +140,8 @@ WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thr
         if (r != -UPP_ENOTFOUND)
             return r;
     }
-    int r = wl_append(s, &x->owner, t, e->p, first, &index, err);
+    struct wl_thread to = *t;
+    int              r  = wl_append(s, &x->owner, &to, e->p, first, &index, err);
     return r == -UPP_EBUSY ? sv_say_busy(x, t, false, err) : r;
 }
 

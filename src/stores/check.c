@@ -50,27 +50,74 @@ static int check_run(const struct wm_run *run, struct upp_err *err)
     return r < 0 ? r : too_long(err, "the error of a run", run->error, WS_TEXT_MAX);
 }
 
+static int check_node(const struct wl_node *n, struct upp_err *err)
+{
+    int r = n->key ? 0 : upp_fail(err, UPP_EINVALID, "a node without a key");
+    if (r >= 0)
+        r = too_long(err, "the name of a branch", n->name, WS_TEXT_MAX);
+    if (r >= 0)
+        r = too_long(err, "the metadata of a branch", n->metadata, WS_TEXT_MAX);
+    return r < 0 ? r : too_long(err, "the origin of a branch", n->origin, WS_TEXT_MAX);
+}
+
+static int check_value(const struct wl_value *v, struct upp_err *err)
+{
+    int r = v->name.n ? 0 : upp_fail(err, UPP_EINVALID, "a value without a name");
+    if (r >= 0)
+        r = too_long(err, "the space of a value", v->space, WS_NAME_MAX);
+    if (r >= 0)
+        r = too_long(err, "the name of a value", v->name, WS_NAME_MAX);
+    return r < 0 ? r : too_long(err, "a value", v->bytes, WS_VALUE_MAX);
+}
+
+static int check_piece(const struct wl_piece *p, struct upp_err *err)
+{
+    if (p->number >= WS_PIECES_MAX)
+        return upp_fail(err, UPP_ELIMIT, "piece %u of a blob, at most %d are allowed", p->number, WS_PIECES_MAX);
+    if (p->bytes.n > WL_PIECE || (p->bytes.n < WL_PIECE && !p->last))
+        return upp_fail(err, UPP_EINVALID, "a piece of %zu bytes, where all but the last have %d", p->bytes.n,
+                        WL_PIECE);
+    return 0;
+}
+
 static int check_change(const struct wl_change *c, struct upp_err *err)
 {
     switch (c->kind) {
     case WL_ADD_ROW:
+    case WL_SET_ROW:
         return check_row(c->row, err);
     case WL_ADD_NODE:
-        return c->node->key ? 0 : upp_fail(err, UPP_EINVALID, "a node without a key");
+    case WL_SET_NODE:
+        return check_node(c->node, err);
     case WL_ADD_THREAD:
     case WL_SET_THREAD:
         return check_thread(c->thread, err);
     case WL_HOLD_NODE:
+    case WL_DROP_THREAD:
+    case WL_DROP_NODE:
+    case WL_DROP_RUN:
+    case WL_ADD_REF:
+    case WL_DROP_REF:
+    case WL_DROP_BLOB:
+    case WL_NAME_BLOB:
         return 0;
     case WL_ADD_RUN:
     case WL_SET_RUN:
         return check_run(c->run, err);
     case WL_ADD_ALIAS:
+    case WL_DROP_ALIAS:
         return too_long(err, "an alias", c->alias->text, WS_NAME_MAX);
     case WL_ADD_KEY: {
         int r = too_long(err, "a route", c->key->route, WS_NAME_MAX);
         return r < 0 ? r : too_long(err, "an idempotency key", c->key->key, WS_NAME_MAX);
     }
+    case WL_PUT_VALUE:
+    case WL_DROP_VALUE:
+        return check_value(c->value, err);
+    case WL_ADD_PIECE:
+        return check_piece(c->piece, err);
+    case WL_LEARN:
+        return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
 }
@@ -101,9 +148,15 @@ struct wl_range ws_range(const struct wl_range *r)
 size_t ws_commit_bytes(const struct wl_commit *c)
 {
     size_t n = 0;
-    for (size_t i = 0; i < c->n; i++)
-        if (c->changes[i].kind == WL_ADD_ROW)
-            n += c->changes[i].row->body.n + c->changes[i].row->tape.n;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct wl_change *x = &c->changes[i];
+        if (x->kind == WL_ADD_ROW || x->kind == WL_SET_ROW)
+            n += x->row->body.n + x->row->tape.n;
+        else if (x->kind == WL_ADD_PIECE)
+            n += x->piece->bytes.n;
+        else if (x->kind == WL_PUT_VALUE)
+            n += x->value->bytes.n;
+    }
     return n;
 }
 
@@ -137,4 +190,43 @@ int ws_version_differs(struct upp_err *err, const char *what, struct wb_uuid id,
 int ws_taken(struct upp_err *err, const char *what)
 {
     return upp_fail(err, UPP_EBUSY, "%s is taken", what);
+}
+
+int ws_no_row(struct upp_err *err, const struct wl_row *row)
+{
+    return upp_fail(err, UPP_ENOTFOUND, "node %016llx has no row at %u.%u", (unsigned long long)row->node,
+                    wl_pos_index(row->pos), (unsigned)(row->pos & (WL_SUBS - 1)));
+}
+
+int ws_run_lives(struct upp_err *err, struct wb_uuid id)
+{
+    char text[WB_UUID_TEXT + 1];
+    return upp_fail(err, UPP_EBUSY, "run %s has not ended", wb_uuid_text(id, text).p);
+}
+
+int ws_node_stays(struct upp_err *err, uint64_t node, const char *why)
+{
+    return upp_fail(err, UPP_EBUSY, "node %016llx stays: %s", (unsigned long long)node, why);
+}
+
+int ws_no_blob(struct upp_err *err, int code)
+{
+    return upp_fail(err, code, "there is no such blob");
+}
+
+int ws_blob_stays(struct upp_err *err, const char *why)
+{
+    return upp_fail(err, UPP_EBUSY, "a blob stays as it is: %s", why);
+}
+
+int ws_piece_misplaced(struct upp_err *err, const struct wl_piece *p, uint32_t pieces, bool whole)
+{
+    if (whole)
+        return upp_fail(err, UPP_EINVALID, "piece %u of a blob that is whole with %u", p->number, pieces);
+    return upp_fail(err, UPP_EBUSY, "piece %u of a blob that has %u so far", p->number, pieces);
+}
+
+int ws_no_value(struct upp_err *err, struct upp_str space, struct upp_str name)
+{
+    return upp_fail(err, UPP_ENOTFOUND, "there is no value '%.*s' in '%.*s'", UPP_FMT(name), UPP_FMT(space));
 }

@@ -9,14 +9,17 @@
 #include "log/store.h"
 
 enum {
-    WS_NAME_MAX    = 1024,      /* tenant, user, route, key, text of an alias, agent, call */
-    WS_TEXT_MAX    = 4 << 20,   /* title, metadata, options, error */
-    WS_ROW_MAX     = 256 << 20, /* body and tape of a row together */
-    WS_LIST_MAX    = 10000,     /* things in one list, whatever was asked for */
-    WS_ROWS_MAX    = 65536,     /* rows in one range, likewise */
-    WS_RANGE       = 256,       /* where nothing was asked for */
-    WS_RANGE_BYTES = 1 << 20,
-    WS_BYTES_MAX   = 256 << 20,
+    WS_NAME_MAX     = 1024,      /* tenant, user, route, key, text of an alias, agent, call */
+    WS_TEXT_MAX     = 4 << 20,   /* title, metadata, options, error, what a branch has */
+    WS_VALUE_MAX    = 64 << 20,  /* bytes of a value */
+    WS_VALUES_BYTES = 64 << 20,  /* of all values in one list */
+    WS_PIECES_MAX   = 1 << 20,   /* of one blob */
+    WS_ROW_MAX      = 256 << 20, /* body and tape of a row together */
+    WS_LIST_MAX     = 10000,     /* things in one list, whatever was asked for */
+    WS_ROWS_MAX     = 65536,     /* rows in one range, likewise */
+    WS_RANGE        = 256,       /* where nothing was asked for */
+    WS_RANGE_BYTES  = 1 << 20,
+    WS_BYTES_MAX    = 256 << 20,
 };
 
 #define WS_KEY_MS INT64_C(86400000) /* how long an Idempotency-Key counts */
@@ -28,7 +31,7 @@ int ws_check_owner(const struct wl_owner *o, struct upp_err *err) UPP_MUST_CHECK
 /* The range with its defaults filled in. */
 struct wl_range ws_range(const struct wl_range *r);
 
-/* Bytes of rows in it. */
+/* Bytes of rows, pieces and values in it. */
 size_t ws_commit_bytes(const struct wl_commit *c);
 
 static inline bool ws_key_expired(int64_t created_ms, int64_t now_ms)
@@ -48,5 +51,12 @@ int ws_no_thing(struct upp_err *err, const char *what, struct wb_uuid id);
 int ws_row_misplaced(struct upp_err *err, const struct wl_row *row, uint64_t end);
 int ws_version_differs(struct upp_err *err, const char *what, struct wb_uuid id, uint32_t stored, uint32_t given);
 int ws_taken(struct upp_err *err, const char *what);
+int ws_no_row(struct upp_err *err, const struct wl_row *row);
+int ws_run_lives(struct upp_err *err, struct wb_uuid id);
+int ws_node_stays(struct upp_err *err, uint64_t node, const char *why);
+int ws_no_blob(struct upp_err *err, int code); /* -UPP_ENOTFOUND, or -UPP_EBUSY where it is to be added again */
+int ws_blob_stays(struct upp_err *err, const char *why);
+int ws_piece_misplaced(struct upp_err *err, const struct wl_piece *p, uint32_t pieces, bool whole);
+int ws_no_value(struct upp_err *err, struct upp_str space, struct upp_str name);
 
 #endif

@@ -7,21 +7,17 @@
 #include "base/hooks.h"
 #include "base/random.h"
 #include "stores/memory_store.h"
+#include "stores/none.h"
 
 enum { FIRST_LIMIT_GB = 4 };
 
-static struct ws_memory *memory(struct wl_store *s)
-{
-    return WB_OUTER(s, struct ws_memory, store);
-}
-
-static void lock(struct ws_memory *m)
+void ws_mem_lock(struct ws_memory *m)
 {
     if (pthread_mutex_lock(&m->lock))
         abort();
 }
 
-static void unlock(struct ws_memory *m)
+void ws_mem_unlock(struct ws_memory *m)
 {
     if (pthread_mutex_unlock(&m->lock))
         abort();
@@ -63,6 +59,11 @@ uint64_t ws_mem_hash_key(const struct ws_memory *m, const struct ws_mem_tenant *
                          struct upp_str key)
 {
     return under(m, t, route.p, route.n) ^ ws_hash(m->seed, key.p, key.n);
+}
+
+uint64_t ws_mem_hash_blob(const struct ws_memory *m, const struct ws_mem_tenant *t, const struct wl_blob_key *key)
+{
+    return under(m, t, key->b, sizeof key->b);
 }
 
 /* ---- Finding --------------------------------------------------------------------------------------- */
@@ -120,6 +121,20 @@ static bool same_alias(const void *e, const void *key)
     const struct ws_mem_alias *x = e;
     const struct wanted       *w = key;
     return x->owner == w->of && x->v.kind == w->kind && wb_str_eq(x->v.text, w->text);
+}
+
+static bool same_family(const void *e, const void *key)
+{
+    const struct ws_mem_family *f = e;
+    const struct wanted        *w = key;
+    return f->tenant == w->of && f->family == w->key;
+}
+
+static bool same_blob(const void *e, const void *key)
+{
+    const struct ws_mem_blob *b = e;
+    const struct wanted      *w = key;
+    return b->tenant == w->of && memcmp(b->key.b, w->text.p, sizeof b->key.b) == 0;
 }
 
 static bool same_key(const void *e, const void *key)
@@ -182,6 +197,20 @@ struct ws_mem_key *ws_mem_key(const struct ws_memory *m, const struct ws_mem_ten
              : NULL;
 }
 
+struct ws_mem_family *ws_mem_family(const struct ws_memory *m, const struct ws_mem_tenant *t, uint32_t family)
+{
+    return t ? ws_table_find(&m->families, ws_mem_hash_u64(m, t, family), same_family,
+                             &(struct wanted){.of = t, .key = family})
+             : NULL;
+}
+
+struct ws_mem_blob *ws_mem_blob(const struct ws_memory *m, const struct ws_mem_tenant *t, const struct wl_blob_key *key)
+{
+    struct upp_str text = wb_str((const char *)key->b, sizeof key->b);
+    return t ? ws_table_find(&m->blobs, ws_mem_hash_blob(m, t, key), same_blob, &(struct wanted){.of = t, .text = text})
+             : NULL;
+}
+
 size_t ws_mem_row_at(const struct ws_mem_node *n, uint64_t pos)
 {
     size_t low = 0, high = n->rows.n;
@@ -226,7 +255,7 @@ size_t ws_mem_live_at(const struct ws_memory *m, struct wb_uuid id, struct upp_s
 
 /* ---- Reading --------------------------------------------------------------------------------------- */
 
-static void give_thread(struct wb_arena *a, const struct ws_mem_thread *t, struct wl_thread *ret)
+void ws_mem_give_thread(struct wb_arena *a, const struct ws_mem_thread *t, struct wl_thread *ret)
 {
     *ret              = t->v;
     ret->owner.tenant = wb_arena_dup(a, t->v.owner.tenant);
@@ -235,7 +264,7 @@ static void give_thread(struct wb_arena *a, const struct ws_mem_thread *t, struc
     ret->metadata     = wb_arena_dup(a, t->v.metadata);
 }
 
-static void give_run(struct wb_arena *a, const struct ws_mem_run *run, struct wm_run *ret)
+void ws_mem_give_run(struct wb_arena *a, const struct ws_mem_run *run, struct wm_run *ret)
 {
     *ret         = run->v;
     ret->agent   = wb_arena_dup(a, run->v.agent);
@@ -261,11 +290,11 @@ static size_t fitting(const struct ws_mem_node *n, size_t from, size_t to, const
 static int mem_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *range, struct wb_arena *a,
                     struct wl_rows *ret, struct upp_err *err)
 {
-    struct ws_memory   *m = memory(s);
+    struct ws_memory   *m = ws_mem(s);
     struct wl_range     r = ws_range(range);
     struct wl_rows      x = {0};
     struct ws_mem_node *n;
-    lock(m);
+    ws_mem_lock(m);
     n = ws_mem_node(m, ws_mem_tenant(m, o->tenant), r.node);
     if (n && r.from < r.to) {
         size_t from = ws_mem_row_at(n, r.from), to = ws_mem_row_at(n, r.to);
@@ -278,7 +307,7 @@ static int mem_rows(struct wl_store *s, const struct wl_owner *o, const struct w
             x.p[i].tape = wb_arena_dup(a, x.p[i].tape);
         }
     }
-    unlock(m);
+    ws_mem_unlock(m);
     int failed = wb_arena_check(a, err);
     if (failed >= 0)
         *ret = x;
@@ -288,25 +317,25 @@ static int mem_rows(struct wl_store *s, const struct wl_owner *o, const struct w
 static int mem_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
                     struct upp_err *err)
 {
-    struct ws_memory *m = memory(s);
-    lock(m);
+    struct ws_memory *m = ws_mem(s);
+    ws_mem_lock(m);
     const struct ws_mem_node *n = ws_mem_node(m, ws_mem_tenant(m, o->tenant), key);
     if (n)
         *ret = n->v;
-    unlock(m);
+    ws_mem_unlock(m);
     return n ? 0 : ws_no_node(err, key);
 }
 
 static int mem_thread(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                       struct wl_thread *ret, struct upp_err *err)
 {
-    struct ws_memory *m = memory(s);
+    struct ws_memory *m = ws_mem(s);
     struct wl_thread  x;
-    lock(m);
+    ws_mem_lock(m);
     const struct ws_mem_thread *t = ws_mem_thread(m, ws_mem_tenant(m, o->tenant), id);
     if (t)
-        give_thread(a, t, &x);
-    unlock(m);
+        ws_mem_give_thread(a, t, &x);
+    ws_mem_unlock(m);
     int r = t ? wb_arena_check(a, err) : ws_no_thing(err, "thread", id);
     if (r >= 0)
         *ret = x;
@@ -316,13 +345,13 @@ static int mem_thread(struct wl_store *s, const struct wl_owner *o, struct wb_uu
 static int mem_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                    struct wm_run *ret, struct upp_err *err)
 {
-    struct ws_memory *m = memory(s);
+    struct ws_memory *m = ws_mem(s);
     struct wm_run     x;
-    lock(m);
+    ws_mem_lock(m);
     const struct ws_mem_run *run = ws_mem_run(m, ws_mem_tenant(m, o->tenant), id);
     if (run)
-        give_run(a, run, &x);
-    unlock(m);
+        ws_mem_give_run(a, run, &x);
+    ws_mem_unlock(m);
     int r = run ? wb_arena_check(a, err) : ws_no_thing(err, "run", id);
     if (r >= 0)
         *ret = x;
@@ -332,22 +361,22 @@ static int mem_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid 
 static int mem_alias(struct wl_store *s, const struct wl_owner *o, uint8_t kind, struct upp_str text,
                      struct wb_uuid *ret, struct upp_err *err)
 {
-    struct ws_memory *m = memory(s);
-    lock(m);
+    struct ws_memory *m = ws_mem(s);
+    ws_mem_lock(m);
     const struct ws_mem_owner *owner = ws_mem_owner(m, ws_mem_tenant(m, o->tenant), o->user);
     const struct ws_mem_alias *x     = ws_mem_alias(m, owner, kind, text);
     if (x)
         *ret = x->v.object;
-    unlock(m);
+    ws_mem_unlock(m);
     return x ? 0 : upp_fail(err, UPP_ENOTFOUND, "nothing is called '%.*s'", UPP_FMT(text));
 }
 
 static int mem_key(struct wl_store *s, const struct wl_owner *o, struct upp_str route, struct upp_str key,
                    struct wl_key *ret, struct upp_err *err)
 {
-    struct ws_memory *m   = memory(s);
+    struct ws_memory *m   = ws_mem(s);
     int64_t           now = wb_wall_ms();
-    lock(m);
+    ws_mem_lock(m);
     const struct ws_mem_key *x = ws_mem_key(m, ws_mem_tenant(m, o->tenant), route, key);
     if (x && ws_key_expired(x->v.created_ms, now))
         x = NULL;
@@ -356,7 +385,7 @@ static int mem_key(struct wl_store *s, const struct wl_owner *o, struct upp_str 
         ret->route = route;
         ret->key   = key;
     }
-    unlock(m);
+    ws_mem_unlock(m);
     return x ? 0 : upp_fail(err, UPP_ENOTFOUND, "the idempotency key was not used");
 }
 
@@ -365,11 +394,11 @@ static int mem_key(struct wl_store *s, const struct wl_owner *o, struct upp_str 
 static int mem_threads(struct wl_store *s, const struct wl_owner *o, struct wb_uuid after, size_t max,
                        struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err)
 {
-    struct ws_memory *m     = memory(s);
+    struct ws_memory *m     = ws_mem(s);
     struct wl_thread *p     = NULL;
     size_t            count = 0;
     int               r     = 0;
-    lock(m);
+    ws_mem_lock(m);
     const struct ws_mem_owner *owner = ws_mem_owner(m, ws_mem_tenant(m, o->tenant), o->user);
     size_t                     end   = owner ? owner->threads.n : 0;
     if (!ws_none(after)) {
@@ -383,9 +412,9 @@ static int mem_threads(struct wl_store *s, const struct wl_owner *o, struct wb_u
         count = WB_MIN(WB_MIN(max, (size_t)WS_LIST_MAX), end);
         p     = wb_new_n(a, struct wl_thread, count);
         for (size_t i = 0; p && i < count; i++)
-            give_thread(a, owner->threads.p[end - 1 - i], &p[i]);
+            ws_mem_give_thread(a, owner->threads.p[end - 1 - i], &p[i]);
     }
-    unlock(m);
+    ws_mem_unlock(m);
     if (r >= 0)
         r = wb_arena_check(a, err);
     if (r >= 0) {
@@ -398,9 +427,9 @@ static int mem_threads(struct wl_store *s, const struct wl_owner *o, struct wb_u
 static int mem_runs(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread, bool live_only, size_t max,
                     struct wb_arena *a, struct wm_run **ret, size_t *n, struct upp_err *err)
 {
-    struct ws_memory *m     = memory(s);
+    struct ws_memory *m     = ws_mem(s);
     size_t            count = 0;
-    lock(m);
+    ws_mem_lock(m);
     const struct ws_mem_runs *of  = ws_mem_runs(m, ws_mem_tenant(m, o->tenant), thread);
     size_t                    all = of ? of->runs.n : 0;
     struct wm_run            *p   = wb_new_n(a, struct wm_run, WB_MIN(WB_MIN(max, (size_t)WS_LIST_MAX), all));
@@ -408,9 +437,9 @@ static int mem_runs(struct wl_store *s, const struct wl_owner *o, struct wb_uuid
     for (size_t i = 0; p && i < all && count < max; i++) {
         const struct ws_mem_run *run = of->runs.p[live_only ? i : all - 1 - i];
         if (!live_only || !wm_status_ended(run->v.status))
-            give_run(a, run, &p[count++]);
+            ws_mem_give_run(a, run, &p[count++]);
     }
-    unlock(m);
+    ws_mem_unlock(m);
     int r = wb_arena_check(a, err);
     if (r >= 0) {
         *ret = p;
@@ -422,8 +451,8 @@ static int mem_runs(struct wl_store *s, const struct wl_owner *o, struct wb_uuid
 static int mem_live(struct wl_store *s, struct wb_uuid after, size_t max, struct wb_arena *a, struct wm_run **runs,
                     struct wl_owner **owners, size_t *n, struct upp_err *err)
 {
-    struct ws_memory *m = memory(s);
-    lock(m);
+    struct ws_memory *m = ws_mem(s);
+    ws_mem_lock(m);
     size_t from = ws_mem_live_at(m, after, UPP_STR(""));
     while (from < m->live.n && wb_uuid_eq(m->live.p[from]->v.id, after))
         from++;
@@ -432,10 +461,10 @@ static int mem_live(struct wl_store *s, struct wb_uuid after, size_t max, struct
     struct wl_owner *o     = wb_new_n(a, struct wl_owner, count);
     for (size_t i = 0; p && o && i < count; i++) {
         const struct ws_mem_run *run = m->live.p[from + i];
-        give_run(a, run, &p[i]);
+        ws_mem_give_run(a, run, &p[i]);
         o[i] = (struct wl_owner){wb_arena_dup(a, run->tenant->name), wb_arena_dup(a, run->owner->user)};
     }
-    unlock(m);
+    ws_mem_unlock(m);
     int r = wb_arena_check(a, err);
     if (r >= 0) {
         *runs   = p;
@@ -449,11 +478,11 @@ static int mem_live(struct wl_store *s, struct wb_uuid after, size_t max, struct
 
 static int mem_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
-    struct ws_memory *m = memory(s);
+    struct ws_memory *m = ws_mem(s);
     int               r = ws_check_commit(c, err);
     if (r < 0)
         return r;
-    lock(m);
+    ws_mem_lock(m);
     r = ws_mem_apply(m, c, err);
     if (r >= 0) {
         m->store.count.commits++;
@@ -462,7 +491,7 @@ static int mem_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *e
         for (size_t i = 0; i < c->n; i++)
             m->store.count.rows += c->changes[i].kind == WL_ADD_ROW;
     }
-    unlock(m);
+    ws_mem_unlock(m);
     return r;
 }
 
@@ -479,8 +508,10 @@ static void free_vecs(struct ws_memory *m)
         struct ws_mem_node *n = (struct ws_mem_node *)(void *)m->nodes.slot[i];
         for (size_t k = 0; n && k < n->rows.n; k++)
             wb_free(n->rows.p[k]);
-        if (n)
+        if (n) {
             wb_vec_done(&n->rows);
+            wb_free(n->texts);
+        }
     }
     for (size_t i = 0; i < m->owners.cap; i++)
         if (m->owners.slot[i])
@@ -488,15 +519,48 @@ static void free_vecs(struct ws_memory *m)
     for (size_t i = 0; i < m->runs_of.cap; i++)
         if (m->runs_of.slot[i])
             wb_vec_done(&((struct ws_mem_runs *)(void *)m->runs_of.slot[i])->runs);
+    for (size_t i = 0; i < m->families.cap; i++) {
+        struct ws_mem_family *f = (struct ws_mem_family *)(void *)m->families.slot[i];
+        if (f) {
+            wb_vec_done(&f->nodes);
+            wb_vec_done(&f->threads);
+        }
+    }
+    for (size_t i = 0; i < m->blobs.cap; i++) {
+        struct ws_mem_blob *b = (struct ws_mem_blob *)(void *)m->blobs.slot[i];
+        for (size_t k = 0; b && k < b->pieces.n; k++)
+            wb_free(b->pieces.p[k]);
+        if (b)
+            wb_vec_done(&b->pieces);
+    }
     wb_vec_done(&m->live);
+}
+
+static void free_tenants(struct ws_memory *m)
+{
+    for (size_t i = 0; i < m->by_name.n; i++) {
+        struct ws_mem_tenant *t = m->by_name.p[i];
+        for (size_t k = 0; k < t->values.n; k++)
+            wb_free(t->values.p[k]);
+        for (size_t k = 0; k < t->refs.n; k++)
+            wb_free(t->refs.p[k]);
+        wb_vec_done(&t->runs);
+        wb_vec_done(&t->aliases);
+        wb_vec_done(&t->values);
+        wb_vec_done(&t->refs);
+    }
+    wb_vec_done(&m->by_name);
 }
 
 static void mem_close(struct wl_store *s)
 {
     if (!s)
         return;
-    struct ws_memory *m = memory(s);
+    struct ws_memory *m = ws_mem(s);
     free_vecs(m);
+    free_tenants(m);
+    free_all(&m->families);
+    free_all(&m->blobs);
     free_all(&m->nodes);
     free_all(&m->owners);
     free_all(&m->runs_of);
@@ -524,6 +588,19 @@ int ws_memory_open(struct wl_store **ret, struct upp_err *err)
         .threads = mem_threads,
         .runs    = mem_runs,
         .live    = mem_live,
+
+        .family_nodes   = ws_mem_family_nodes,
+        .family_threads = ws_mem_family_threads,
+        .value          = ws_mem_value,
+        .values         = ws_mem_values,
+        .tenants        = ws_mem_tenants,
+        .piece          = ws_mem_piece,
+        .loose_blobs    = ws_mem_loose_blobs,
+        .old_runs       = ws_mem_old_runs,
+
+        .follow  = ws_no_follow,
+        .learned = ws_no_learned,
+        .search  = ws_no_search,
         .close   = mem_close,
     };
     uint64_t seed;
@@ -544,5 +621,5 @@ int ws_memory_open(struct wl_store **ret, struct upp_err *err)
 
 void ws_memory_limit(struct wl_store *s, size_t max_bytes)
 {
-    memory(s)->max = max_bytes;
+    ws_mem(s)->max = max_bytes;
 }

@@ -80,6 +80,11 @@ static int open_files(void *arg, struct upp_err *err)
     if (r >= 0 && !s->opts.read_only)
         r = settle_log(s, err);
     if (r >= 0 && !s->opts.read_only) {
+        int64_t strays = 0;
+        r              = ws_conn_number(s, &s->writer, "SELECT EXISTS(SELECT 1 FROM stray_threads)", &strays, err);
+        s->strays      = strays != 0;
+    }
+    if (r >= 0 && !s->opts.read_only) {
         r = ws_conn_prepare(s, WS_WRITER, &s->writer, err);
         (void)sqlite3_wal_hook(s->writer.db, ws_writer_hook, s);
     }

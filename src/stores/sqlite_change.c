@@ -19,9 +19,14 @@ static int run(struct ws_sqlite *s, enum ws_statement i, struct upp_err *err)
     return ws_step(s, statement(s, i), err);
 }
 
-static int changed(struct ws_sqlite *s)
+int ws_change_need(struct ws_sqlite *s, enum ws_statement i, sqlite3_stmt **ret, struct upp_err *err)
 {
-    return sqlite3_changes(s->writer.db);
+    return ws_conn_need(s, &s->writer, i, ret, err);
+}
+
+int ws_change_run(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err)
+{
+    return ws_step(s, st, err);
 }
 
 /* ---- Ends of nodes --------------------------------------------------------------------------------- */
@@ -35,6 +40,23 @@ static struct ws_end *end_place(struct ws_sqlite *s, int64_t tenant, uint64_t no
 static void remember_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t next)
 {
     *end_place(s, tenant, node) = (struct ws_end){node, next, tenant};
+}
+
+void ws_change_forget_end(struct ws_sqlite *s, int64_t tenant, uint64_t node)
+{
+    struct ws_end *e = end_place(s, tenant, node);
+    if (e->tenant == tenant && e->node == node)
+        *e = (struct ws_end){0};
+}
+
+int ws_change_is_node(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_NODE_IS);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_u64(st, 2, key);
+    int r = ws_step(s, st, err);
+    (void)sqlite3_reset(st);
+    return r;
 }
 
 static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t *ret, struct upp_err *err)
@@ -55,11 +77,7 @@ static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t
         (void)sqlite3_reset(st);
         return 0;
     }
-    st = statement(s, WS_NODE_IS);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_u64(st, 2, node);
-    r = ws_step(s, st, err);
-    (void)sqlite3_reset(st);
+    r    = ws_change_is_node(s, tenant, node, err);
     *ret = 0;
     return r < 0 ? r : r == 1 ? 0 : ws_no_node(err, node);
 }
@@ -142,9 +160,12 @@ static int add_node(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n
     ws_bind_id_or_null(st, 7, &n->holder);
     ws_bind_u64(st, 8, (uint64_t)n->created_ms);
     int r = run(s, WS_ADD_NODE, err);
-    if (r == 0)
-        remember_end(s, tenant, n->key, 0);
-    return r == WS_CONSTRAINT ? ws_taken(err, "the key of a node") : r;
+    if (r == WS_CONSTRAINT)
+        return ws_taken(err, "the key of a node");
+    if (r < 0)
+        return r;
+    remember_end(s, tenant, n->key, 0);
+    return ws_keep_branch(s, tenant, n, err);
 }
 
 static int hold_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
@@ -155,21 +176,16 @@ static int hold_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change
     ws_bind_id_or_null(st, 3, &c->hold.from);
     ws_bind_id_or_null(st, 4, &c->hold.to);
     int r = run(s, WS_HOLD_NODE, err);
-    if (r < 0 || changed(s))
+    if (r < 0 || ws_changed(s))
         return r;
-    st = statement(s, WS_NODE_IS);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_u64(st, 2, c->hold.node);
-    r = ws_step(s, st, err);
-    (void)sqlite3_reset(st);
+    r = ws_change_is_node(s, tenant, c->hold.node, err);
     if (r == 1)
         return upp_fail(err, UPP_EBUSY, "node %016llx is held by another run", (unsigned long long)c->hold.node);
     return r < 0 ? r : ws_no_node(err, c->hold.node);
 }
 
-/* After a change of version `given` that met nothing. */
-static int why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const char *what, const struct wb_uuid *id,
-                   uint32_t given, struct upp_err *err)
+int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const char *what,
+                      const struct wb_uuid *id, uint32_t given, struct upp_err *err)
 {
     sqlite3_stmt *st = statement(s, i);
     ws_bind_u64(st, 1, (uint64_t)tenant);
@@ -199,8 +215,11 @@ static int add_thread(struct ws_sqlite *s, int64_t tenant, struct upp_str user, 
     ws_bind_str(st, 11, t->metadata);
     ws_bind_u64(st, 12, (uint64_t)t->created_ms);
     ws_bind_u64(st, 13, (uint64_t)t->updated_ms);
+    ws_bind_u64(st, 14, t->at);
     int r = run(s, WS_ADD_THREAD, err);
-    return r == WS_CONSTRAINT ? ws_taken(err, "the id of a thread") : r;
+    if (r == WS_CONSTRAINT)
+        return ws_taken(err, "the id of a thread");
+    return r < 0 ? r : ws_keep_stray_thread(s, tenant, t, err);
 }
 
 static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
@@ -214,8 +233,10 @@ static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_threa
     ws_bind_str(st, 6, t->title);
     ws_bind_str(st, 7, t->metadata);
     ws_bind_u64(st, 8, (uint64_t)t->updated_ms);
+    ws_bind_u64(st, 9, t->at);
     int r = run(s, WS_SET_THREAD, err);
-    return r < 0 || changed(s) ? r : why_not(s, WS_THREAD_VERSION, tenant, "thread", &t->id, t->version, err);
+    return r < 0 || ws_changed(s) ? r
+                                  : ws_change_why_not(s, WS_THREAD_VERSION, tenant, "thread", &t->id, t->version, err);
 }
 
 static int add_run(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wm_run *x,
@@ -251,6 +272,7 @@ static int add_run(struct ws_sqlite *s, int64_t tenant, struct upp_str user, con
     ws_bind_u64(st, ++i, (uint64_t)x->started_ms);
     ws_bind_u64(st, ++i, (uint64_t)x->ended_ms);
     ws_bind_u64(st, ++i, (uint64_t)x->expires_ms);
+    ws_bind_u64(st, ++i, x->swept);
     int r = run(s, WS_ADD_RUN, err);
     return r == WS_CONSTRAINT ? ws_taken(err, "the id of a run") : r;
 }
@@ -280,8 +302,9 @@ static int set_run(struct ws_sqlite *s, int64_t tenant, const struct wm_run *x, 
     ws_bind_u64(st, ++i, (uint64_t)x->started_ms);
     ws_bind_u64(st, ++i, (uint64_t)x->ended_ms);
     ws_bind_u64(st, ++i, (uint64_t)x->expires_ms);
+    ws_bind_u64(st, ++i, x->swept);
     int r = run(s, WS_SET_RUN, err);
-    return r < 0 || changed(s) ? r : why_not(s, WS_RUN_VERSION, tenant, "run", &x->id, x->version, err);
+    return r < 0 || ws_changed(s) ? r : ws_change_why_not(s, WS_RUN_VERSION, tenant, "run", &x->id, x->version, err);
 }
 
 static int add_alias(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_alias *a,
@@ -358,6 +381,34 @@ static int apply_one(struct ws_sqlite *s, int64_t tenant, struct upp_str user, c
         return add_alias(s, tenant, user, c->alias, err);
     case WL_ADD_KEY:
         return add_key(s, tenant, c->key, err);
+    case WL_SET_NODE:
+        return ws_set_node(s, tenant, c->node, err);
+    case WL_SET_ROW:
+        return ws_set_row(s, tenant, c->row, err);
+    case WL_DROP_THREAD:
+        return ws_drop_thread(s, tenant, c->thread, err);
+    case WL_DROP_NODE:
+        return ws_drop_node(s, tenant, c->node->key, err);
+    case WL_DROP_RUN:
+        return ws_drop_run(s, tenant, c->run, err);
+    case WL_DROP_ALIAS:
+        return ws_drop_alias(s, tenant, user, c->alias, err);
+    case WL_PUT_VALUE:
+        return ws_put_value(s, tenant, c->value, err);
+    case WL_DROP_VALUE:
+        return ws_drop_value(s, tenant, c->value, err);
+    case WL_ADD_PIECE:
+        return ws_add_piece(s, tenant, c->piece, err);
+    case WL_NAME_BLOB:
+        return ws_name_blob(s, tenant, c, err);
+    case WL_ADD_REF:
+        return ws_add_ref(s, tenant, c->ref, err);
+    case WL_DROP_REF:
+        return ws_drop_ref(s, tenant, c->ref, err);
+    case WL_DROP_BLOB:
+        return ws_drop_blob(s, tenant, c->blob, err);
+    case WL_LEARN:
+        break; /* refused before it comes here */
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
 }

@@ -114,15 +114,23 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
     return r;
 }
 
+int ws_conn_need(struct ws_sqlite *s, struct ws_conn *c, enum ws_statement i, sqlite3_stmt **ret, struct upp_err *err)
+{
+    int rc = c->st[i] ? SQLITE_OK
+                      : sqlite3_prepare_v3(c->db, ws_statements[i], -1, SQLITE_PREPARE_PERSISTENT, &c->st[i], NULL);
+    *ret   = c->st[i];
+    return rc == SQLITE_OK ? 0 : ws_sqlite_fail(s, c->db, rc, "the tables are not as they should be", err);
+}
+
 int ws_conn_prepare(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c, struct upp_err *err)
 {
-    int from = kind == WS_WRITER ? 0 : WS_WRITER_END, to = kind == WS_WRITER ? WS_WRITER_END : WS_STATEMENTS;
-    for (int i = from; i < to; i++) {
-        int rc = sqlite3_prepare_v3(c->db, ws_statements[i], -1, SQLITE_PREPARE_PERSISTENT, &c->st[i], NULL);
-        if (rc != SQLITE_OK)
-            return ws_sqlite_fail(s, c->db, rc, "the tables are not as they should be", err);
+    int from = kind == WS_WRITER ? 0 : WS_WRITER_END, to = kind == WS_WRITER ? WS_WRITER_END : WS_OFTEN_END;
+    int r = 0;
+    for (int i = from; r >= 0 && i < to; i++) {
+        sqlite3_stmt *st;
+        r = ws_conn_need(s, c, (enum ws_statement)i, &st, err);
     }
-    return 0;
+    return r;
 }
 
 void ws_conn_close(struct ws_conn *c)

@@ -2,25 +2,10 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "fiber/fiber.h"
-#include "stores/sqlite_store.h"
+#include "stores/none.h"
+#include "stores/sqlite_reading.h"
 
 #include <string.h>
-
-/* One question. It lies on the asking fiber's stack, which waits for the answer whatever comes. */
-struct reading {
-    struct ws_sqlite *s;
-    int (*fn)(struct reading *x, struct ws_conn *c, struct upp_err *err);
-    const struct wl_owner *o;
-    struct wb_arena       *a;
-    void                  *ret;
-    struct wb_uuid         id;
-    struct upp_str         text, more;
-    uint64_t               key;
-    bool                   live;
-    struct wl_range        range;
-    size_t                 max, n;
-    struct wl_owner       *owners;
-};
 
 /* ---- The pool -------------------------------------------------------------------------------------- */
 
@@ -73,9 +58,9 @@ void ws_readers_close(struct ws_sqlite *s)
 
 static int read_job(void *arg, struct upp_err *err)
 {
-    struct reading *x = arg;
-    struct ws_conn *c;
-    int             r = borrow(x->s, &c, err);
+    struct ws_reading *x = arg;
+    struct ws_conn    *c;
+    int                r = borrow(x->s, &c, err);
     if (r < 0)
         return r;
     r = x->fn(x, c, err);
@@ -87,7 +72,7 @@ static int read_job(void *arg, struct upp_err *err)
  * that blocks, must find room. */
 enum { READS = 256, READ_WAIT_MS = 1, READ_WAITS = 60000 };
 
-WEFT_SUSPENDS static int ask(struct reading *x, struct upp_err *err)
+WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
 {
     int result = 0;
     WEFT__SHIELD_FOREVER;
@@ -105,8 +90,7 @@ WEFT_SUSPENDS static int ask(struct reading *x, struct upp_err *err)
 
 /* ---- Columns --------------------------------------------------------------------------------------- */
 
-/* A copy; NULL is no text. No memory shows in the arena. */
-static struct upp_str column_str(struct wb_arena *a, sqlite3_stmt *st, int i)
+struct upp_str ws_column_str(struct wb_arena *a, sqlite3_stmt *st, int i)
 {
     if (sqlite3_column_type(st, i) == SQLITE_NULL)
         return (struct upp_str){NULL, 0};
@@ -114,12 +98,7 @@ static struct upp_str column_str(struct wb_arena *a, sqlite3_stmt *st, int i)
     return wb_arena_dup(a, wb_str(p ? p : "", (size_t)sqlite3_column_bytes(st, i)));
 }
 
-static uint64_t column_u64(sqlite3_stmt *st, int i)
-{
-    return (uint64_t)sqlite3_column_int64(st, i);
-}
-
-static void read_thread(struct wb_arena *a, sqlite3_stmt *st, struct upp_str tenant, struct wl_thread *t)
+void ws_read_thread(struct wb_arena *a, sqlite3_stmt *st, struct upp_str tenant, struct wl_thread *t)
 {
     int i           = 0;
     *t              = (struct wl_thread){0};
@@ -127,18 +106,19 @@ static void read_thread(struct wb_arena *a, sqlite3_stmt *st, struct upp_str ten
     t->id           = ws_column_id(st, i++);
     t->tree         = ws_column_id(st, i++);
     t->parent       = ws_column_id(st, i++);
-    t->owner.user   = column_str(a, st, i++);
-    t->head         = column_u64(st, i++);
-    t->kind         = (uint8_t)column_u64(st, i++);
-    t->version      = (uint32_t)column_u64(st, i++);
-    t->queued       = column_u64(st, i++);
-    t->title        = column_str(a, st, i++);
-    t->metadata     = column_str(a, st, i++);
+    t->owner.user   = ws_column_str(a, st, i++);
+    t->head         = ws_column_u64(st, i++);
+    t->kind         = (uint8_t)ws_column_u64(st, i++);
+    t->version      = (uint32_t)ws_column_u64(st, i++);
+    t->queued       = ws_column_u64(st, i++);
+    t->title        = ws_column_str(a, st, i++);
+    t->metadata     = ws_column_str(a, st, i++);
     t->created_ms   = sqlite3_column_int64(st, i++);
     t->updated_ms   = sqlite3_column_int64(st, i++);
+    t->at           = (uint32_t)ws_column_u64(st, i++);
 }
 
-static void read_run(struct wb_arena *a, sqlite3_stmt *st, struct wm_run *x)
+void ws_read_run(struct wb_arena *a, sqlite3_stmt *st, struct wm_run *x)
 {
     int i                = 0;
     *x                   = (struct wm_run){0};
@@ -146,31 +126,30 @@ static void read_run(struct wb_arena *a, sqlite3_stmt *st, struct wm_run *x)
     x->root              = ws_column_id(st, i++);
     x->parent            = ws_column_id(st, i++);
     x->thread            = ws_column_id(st, i++);
-    x->node              = column_u64(st, i++);
-    x->first             = column_u64(st, i++);
-    x->input             = (uint32_t)column_u64(st, i++);
-    x->version           = (uint32_t)column_u64(st, i++);
-    x->depth             = (uint16_t)column_u64(st, i++);
-    x->status            = (uint8_t)column_u64(st, i++);
-    x->durability        = (uint8_t)column_u64(st, i++);
-    x->cancel            = column_u64(st, i++) != 0;
-    x->epoch             = (uint32_t)column_u64(st, i++);
-    x->queue             = column_u64(st, i++);
-    x->agent             = column_str(a, st, i++);
-    x->call              = column_str(a, st, i++);
-    x->options           = column_str(a, st, i++);
-    x->error             = column_str(a, st, i++);
-    x->usage.input       = column_u64(st, i++);
-    x->usage.output      = column_u64(st, i++);
-    x->usage.cache_read  = column_u64(st, i++);
-    x->usage.cache_write = column_u64(st, i++);
+    x->node              = ws_column_u64(st, i++);
+    x->first             = ws_column_u64(st, i++);
+    x->input             = (uint32_t)ws_column_u64(st, i++);
+    x->version           = (uint32_t)ws_column_u64(st, i++);
+    x->depth             = (uint16_t)ws_column_u64(st, i++);
+    x->status            = (uint8_t)ws_column_u64(st, i++);
+    x->durability        = (uint8_t)ws_column_u64(st, i++);
+    x->cancel            = ws_column_u64(st, i++) != 0;
+    x->epoch             = (uint32_t)ws_column_u64(st, i++);
+    x->queue             = ws_column_u64(st, i++);
+    x->agent             = ws_column_str(a, st, i++);
+    x->call              = ws_column_str(a, st, i++);
+    x->options           = ws_column_str(a, st, i++);
+    x->error             = ws_column_str(a, st, i++);
+    x->usage.input       = ws_column_u64(st, i++);
+    x->usage.output      = ws_column_u64(st, i++);
+    x->usage.cache_read  = ws_column_u64(st, i++);
+    x->usage.cache_write = ws_column_u64(st, i++);
     x->created_ms        = sqlite3_column_int64(st, i++);
     x->started_ms        = sqlite3_column_int64(st, i++);
     x->ended_ms          = sqlite3_column_int64(st, i++);
     x->expires_ms        = sqlite3_column_int64(st, i++);
+    x->swept             = ws_column_u64(st, i++) != 0;
 }
-
-enum { RUN_COLUMNS = 26 };
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
@@ -189,7 +168,7 @@ static struct wl_row *room_for_row(struct wb_arena *a, struct wl_rows *rows, siz
     return &rows->p[rows->n];
 }
 
-static int read_rows(struct reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_rows(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     const struct wl_range              *g    = &x->range;
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st   = c->st[g->backwards ? WS_ROWS_BACK : WS_ROWS];
@@ -211,12 +190,12 @@ static int read_rows(struct reading *x, struct ws_conn *c, struct upp_err *err)
         if (!row)
             break;
         *row = (struct wl_row){.node      = g->node,
-                               .pos       = column_u64(st, 0),
-                               .n_entries = (uint32_t)column_u64(st, 1),
+                               .pos       = ws_column_u64(st, 0),
+                               .n_entries = (uint32_t)ws_column_u64(st, 1),
                                .run       = ws_column_id(st, 2),
-                               .format    = (uint32_t)column_u64(st, 3),
-                               .body      = column_str(x->a, st, 4),
-                               .tape      = column_str(x->a, st, 5)};
+                               .format    = (uint32_t)ws_column_u64(st, 3),
+                               .body      = ws_column_str(x->a, st, 4),
+                               .tape      = ws_column_str(x->a, st, 5)};
         rows.n++;
         bytes += is;
     }
@@ -230,13 +209,13 @@ static int read_rows(struct reading *x, struct ws_conn *c, struct upp_err *err)
 WEFT_SUSPENDS static int sq_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *r,
                                  struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
-    struct reading x = {.s = ws_sqlite(s), .fn = read_rows, .o = o, .a = a, .ret = ret, .range = ws_range(r)};
-    return ask(&x, err);
+    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_rows, .o = o, .a = a, .ret = ret, .range = ws_range(r)};
+    return ws_ask(&x, err);
 }
 
 /* ---- One thing ------------------------------------------------------------------------------------- */
 
-static int read_node(struct reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_node(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_NODE];
     ws_bind_name(st, 1, x->o->tenant);
@@ -246,8 +225,8 @@ static int read_node(struct reading *x, struct ws_conn *c, struct upp_err *err)
         *(struct wl_node *)x->ret = (struct wl_node){.key           = x->key,
                                                      .id            = ws_column_id(st, 0),
                                                      .tree          = ws_column_id(st, 1),
-                                                     .parent        = column_u64(st, 2),
-                                                     .parent_length = (uint32_t)column_u64(st, 3),
+                                                     .parent        = ws_column_u64(st, 2),
+                                                     .parent_length = (uint32_t)ws_column_u64(st, 3),
                                                      .holder        = ws_column_id(st, 4),
                                                      .created_ms    = sqlite3_column_int64(st, 5)};
     return r < 0 ? r : r == 1 ? 0 : ws_no_node(err, x->key);
@@ -256,11 +235,11 @@ static int read_node(struct reading *x, struct ws_conn *c, struct upp_err *err)
 WEFT_SUSPENDS static int sq_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
                                  struct upp_err *err)
 {
-    struct reading x = {.s = ws_sqlite(s), .fn = read_node, .o = o, .ret = ret, .key = key};
-    return ask(&x, err);
+    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_node, .o = o, .ret = ret, .key = key};
+    return ws_ask(&x, err);
 }
 
-static int read_one_thread(struct reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_one_thread(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_THREAD];
     struct wl_thread                    t;
@@ -269,7 +248,7 @@ static int read_one_thread(struct reading *x, struct ws_conn *c, struct upp_err 
     int r = ws_step(x->s, st, err);
     if (r != 1)
         return r < 0 ? r : ws_no_thing(err, "thread", x->id);
-    read_thread(x->a, st, x->o->tenant, &t);
+    ws_read_thread(x->a, st, x->o->tenant, &t);
     r = wb_arena_check(x->a, err);
     if (r >= 0)
         *(struct wl_thread *)x->ret = t;
@@ -279,11 +258,11 @@ static int read_one_thread(struct reading *x, struct ws_conn *c, struct upp_err 
 WEFT_SUSPENDS static int sq_thread(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                                    struct wl_thread *ret, struct upp_err *err)
 {
-    struct reading x = {.s = ws_sqlite(s), .fn = read_one_thread, .o = o, .a = a, .ret = ret, .id = id};
-    return ask(&x, err);
+    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_one_thread, .o = o, .a = a, .ret = ret, .id = id};
+    return ws_ask(&x, err);
 }
 
-static int read_one_run(struct reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_one_run(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_RUN];
     struct wm_run                       run;
@@ -292,7 +271,7 @@ static int read_one_run(struct reading *x, struct ws_conn *c, struct upp_err *er
     int r = ws_step(x->s, st, err);
     if (r != 1)
         return r < 0 ? r : ws_no_thing(err, "run", x->id);
-    read_run(x->a, st, &run);
+    ws_read_run(x->a, st, &run);
     r = wb_arena_check(x->a, err);
     if (r >= 0)
         *(struct wm_run *)x->ret = run;
@@ -302,11 +281,11 @@ static int read_one_run(struct reading *x, struct ws_conn *c, struct upp_err *er
 WEFT_SUSPENDS static int sq_run(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                                 struct wm_run *ret, struct upp_err *err)
 {
-    struct reading x = {.s = ws_sqlite(s), .fn = read_one_run, .o = o, .a = a, .ret = ret, .id = id};
-    return ask(&x, err);
+    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_one_run, .o = o, .a = a, .ret = ret, .id = id};
+    return ws_ask(&x, err);
 }
 
-static int read_alias(struct reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_alias(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_ALIAS];
     ws_bind_name(st, 1, x->o->tenant);
@@ -322,11 +301,11 @@ static int read_alias(struct reading *x, struct ws_conn *c, struct upp_err *err)
 WEFT_SUSPENDS static int sq_alias(struct wl_store *s, const struct wl_owner *o, uint8_t kind, struct upp_str text,
                                   struct wb_uuid *ret, struct upp_err *err)
 {
-    struct reading x = {.s = ws_sqlite(s), .fn = read_alias, .o = o, .ret = ret, .key = kind, .text = text};
-    return ask(&x, err);
+    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_alias, .o = o, .ret = ret, .key = kind, .text = text};
+    return ws_ask(&x, err);
 }
 
-static int read_key(struct reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_key(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_KEY];
     struct wl_key                       k  = {.route = x->text, .key = x->more};
@@ -349,13 +328,13 @@ static int read_key(struct reading *x, struct ws_conn *c, struct upp_err *err)
 WEFT_SUSPENDS static int sq_key(struct wl_store *s, const struct wl_owner *o, struct upp_str route, struct upp_str key,
                                 struct wl_key *ret, struct upp_err *err)
 {
-    struct reading x = {.s = ws_sqlite(s), .fn = read_key, .o = o, .ret = ret, .text = route, .more = key};
-    return ask(&x, err);
+    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_key, .o = o, .ret = ret, .text = route, .more = key};
+    return ws_ask(&x, err);
 }
 
 /* ---- Lists ----------------------------------------------------------------------------------------- */
 
-static int read_threads(struct reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_threads(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *after = c->st[WS_THREAD_UPDATED], *st = c->st[WS_THREADS];
     int64_t                             updated = INT64_MAX;
@@ -377,7 +356,7 @@ static int read_threads(struct reading *x, struct ws_conn *c, struct upp_err *er
     ws_bind_u64(st, 5, x->max);
     r = 0;
     while (p && x->n < x->max && (r = ws_step(x->s, st, err)) == 1)
-        read_thread(x->a, st, x->o->tenant, &p[x->n++]);
+        ws_read_thread(x->a, st, x->o->tenant, &p[x->n++]);
     (void)sqlite3_reset(st);
     if (r >= 0)
         r = wb_arena_check(x->a, err);
@@ -389,20 +368,20 @@ static int read_threads(struct reading *x, struct ws_conn *c, struct upp_err *er
 WEFT_SUSPENDS static int sq_threads(struct wl_store *s, const struct wl_owner *o, struct wb_uuid after, size_t max,
                                     struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err)
 {
-    struct reading x = {.s   = ws_sqlite(s),
-                        .fn  = read_threads,
-                        .o   = o,
-                        .a   = a,
-                        .ret = ret,
-                        .id  = after,
-                        .max = WB_MIN(max, (size_t)WS_LIST_MAX)};
-    int            r = ask(&x, err);
+    struct ws_reading x = {.s   = ws_sqlite(s),
+                           .fn  = read_threads,
+                           .o   = o,
+                           .a   = a,
+                           .ret = ret,
+                           .id  = after,
+                           .max = WB_MIN(max, (size_t)WS_LIST_MAX)};
+    int               r = ws_ask(&x, err);
     if (r >= 0)
         *n = x.n;
     return r;
 }
 
-static int read_runs(struct reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_runs(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[x->live ? WS_RUNS_LIVE : WS_RUNS];
     struct wm_run                      *p  = wb_new_n(x->a, struct wm_run, x->max);
@@ -411,7 +390,7 @@ static int read_runs(struct reading *x, struct ws_conn *c, struct upp_err *err)
     ws_bind_id(st, 2, &x->id);
     ws_bind_u64(st, 3, x->max);
     while (p && x->n < x->max && (r = ws_step(x->s, st, err)) == 1)
-        read_run(x->a, st, &p[x->n++]);
+        ws_read_run(x->a, st, &p[x->n++]);
     if (r >= 0)
         r = wb_arena_check(x->a, err);
     if (r >= 0)
@@ -422,21 +401,21 @@ static int read_runs(struct reading *x, struct ws_conn *c, struct upp_err *err)
 WEFT_SUSPENDS static int sq_runs(struct wl_store *s, const struct wl_owner *o, struct wb_uuid thread, bool live_only,
                                  size_t max, struct wb_arena *a, struct wm_run **ret, size_t *n, struct upp_err *err)
 {
-    struct reading x = {.s    = ws_sqlite(s),
-                        .fn   = read_runs,
-                        .o    = o,
-                        .a    = a,
-                        .ret  = ret,
-                        .id   = thread,
-                        .live = live_only,
-                        .max  = WB_MIN(max, (size_t)WS_LIST_MAX)};
-    int            r = ask(&x, err);
+    struct ws_reading x = {.s    = ws_sqlite(s),
+                           .fn   = read_runs,
+                           .o    = o,
+                           .a    = a,
+                           .ret  = ret,
+                           .id   = thread,
+                           .live = live_only,
+                           .max  = WB_MIN(max, (size_t)WS_LIST_MAX)};
+    int               r = ws_ask(&x, err);
     if (r >= 0)
         *n = x.n;
     return r;
 }
 
-static int read_live(struct reading *x, struct ws_conn *c, struct upp_err *err)
+static int read_live(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
 {
     WB_CLEANUP(ws_resetp) sqlite3_stmt *st = c->st[WS_LIVE];
     struct wm_run                      *p  = wb_new_n(x->a, struct wm_run, x->max);
@@ -445,9 +424,9 @@ static int read_live(struct reading *x, struct ws_conn *c, struct upp_err *err)
     ws_bind_id(st, 1, &x->id);
     ws_bind_u64(st, 2, x->max);
     while (p && x->owners && x->n < x->max && (r = ws_step(x->s, st, err)) == 1) {
-        read_run(x->a, st, &p[x->n]);
-        x->owners[x->n].tenant = column_str(x->a, st, RUN_COLUMNS);
-        x->owners[x->n].user   = column_str(x->a, st, RUN_COLUMNS + 1);
+        ws_read_run(x->a, st, &p[x->n]);
+        x->owners[x->n].tenant = ws_column_str(x->a, st, WS_RUN_COLUMNS);
+        x->owners[x->n].user   = ws_column_str(x->a, st, WS_RUN_COLUMNS + 1);
         x->n++;
     }
     if (r >= 0)
@@ -460,9 +439,9 @@ static int read_live(struct reading *x, struct ws_conn *c, struct upp_err *err)
 WEFT_SUSPENDS static int sq_live(struct wl_store *s, struct wb_uuid after, size_t max, struct wb_arena *a,
                                  struct wm_run **runs, struct wl_owner **owners, size_t *n, struct upp_err *err)
 {
-    struct reading x = {
+    struct ws_reading x = {
         .s = ws_sqlite(s), .fn = read_live, .a = a, .ret = runs, .id = after, .max = WB_MIN(max, (size_t)WS_LIST_MAX)};
-    int r = ask(&x, err);
+    int r = ws_ask(&x, err);
     if (r >= 0) {
         *n      = x.n;
         *owners = x.owners;
@@ -483,5 +462,18 @@ const struct wl_store_ops ws_sqlite_ops = {
     .threads = sq_threads,
     .runs    = sq_runs,
     .live    = sq_live,
+
+    .family_nodes   = ws_look_family_nodes,
+    .family_threads = ws_look_family_threads,
+    .value          = ws_look_value,
+    .values         = ws_look_values,
+    .tenants        = ws_look_tenants,
+    .piece          = ws_look_piece,
+    .loose_blobs    = ws_look_loose_blobs,
+    .old_runs       = ws_look_old_runs,
+
+    .follow  = ws_no_follow,
+    .learned = ws_no_learned,
+    .search  = ws_no_search,
     .close   = ws_sqlite_close,
 };

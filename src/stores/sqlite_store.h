@@ -1,11 +1,16 @@
 /* stores/sqlite_store.h — the SQLite store as its files see it.
  *
  *   sqlite.c         opening, closing, the life of the struct
- *   sqlite_schema.c  the tables, their version, the file we will not touch
+ *   sqlite_tables.c  the tables from version to version, the file we will not touch
+ *   sqlite_statements.c
+ *                    the statements over them
  *   sqlite_conn.c    a connection, its statements, what SQLite's results mean
  *   sqlite_writer.c  the queue, sharing a transaction, syncing, checkpoints
- *   sqlite_change.c  one commit inside the writer's transaction
+ *   sqlite_change.c  one commit inside the writer's transaction: what is added, and set
+ *   sqlite_drop.c    what is changed in place, and deleted
+ *   sqlite_blob.c    values, blobs and who refers to them
  *   sqlite_read.c    reading, on workers, each with a connection of the pool
+ *   sqlite_look.c    families, values, pieces, and what those who tidy up ask for
  */
 #ifndef WS_SQLITE_STORE_H
 #define WS_SQLITE_STORE_H
@@ -60,6 +65,56 @@ enum ws_statement {
     WS_LIVE,
     WS_ALIAS,
     WS_KEY,
+    WS_OFTEN_END,
+    /* Seldom used, by either: prepared when first needed. */
+    WS_SET_BRANCH = WS_OFTEN_END,
+    WS_ADD_STRAY_NODE,
+    WS_ADD_STRAY_THREAD,
+    WS_STRAY_NODE_AS,
+    WS_STRAY_THREAD_AS,
+    WS_ROW_IS,
+    WS_SET_ROW,
+    WS_FORGET_TEXT,
+    WS_FORGET_WORDS,
+    WS_FREE_BLOBS,
+    WS_FORGET_REFS,
+    WS_DROP_THREAD,
+    WS_DROP_ALIASES_OF,
+    WS_DROP_STRAY_THREAD,
+    WS_NODE_HELD,
+    WS_NODE_UNDER,
+    WS_STRAY_UNDER,
+    WS_LOG_NEWEST,
+    WS_LOG_KEEP,
+    WS_DROP_ROWS,
+    WS_DROP_NODE,
+    WS_DROP_BRANCH,
+    WS_DROP_STRAY_NODE,
+    WS_DROP_RUN,
+    WS_DROP_ALIAS,
+    WS_PUT_VALUE,
+    WS_DROP_VALUE,
+    WS_BLOB_IS,
+    WS_ADD_BLOB,
+    WS_NAME_BLOB,
+    WS_TOUCH_BLOB,
+    WS_DROP_BLOB,
+    WS_ADD_PIECE,
+    WS_GROW_BLOB,
+    WS_DROP_PIECES,
+    WS_ADD_REF,
+    WS_DROP_REF,
+    WS_COUNT_REF,
+    WS_OWN_NODES,
+    WS_STRAY_NODES,
+    WS_OWN_THREADS,
+    WS_STRAY_THREADS,
+    WS_VALUE,
+    WS_VALUES,
+    WS_TENANTS_BY_NAME,
+    WS_PIECE,
+    WS_LOOSE,
+    WS_OLD_RUNS,
     WS_STATEMENTS,
 };
 
@@ -75,6 +130,10 @@ enum ws_conn_kind { WS_WRITER, WS_READER, WS_CHECKPOINTER };
 int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 int ws_conn_prepare(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
 void ws_conn_close(struct ws_conn *c);
+
+/* One of those that are seldom used. */
+int ws_conn_need(struct ws_sqlite *s, struct ws_conn *c, enum ws_statement i, sqlite3_stmt **ret,
+                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* SQL without parameters. */
 int ws_conn_exec(struct ws_sqlite *s, struct ws_conn *c, const char *sql, struct upp_err *err) UPP_MUST_CHECK;
@@ -176,6 +235,7 @@ struct ws_sqlite {
     bool             unsynced;  /* transactions are in the log that no sync has followed */
     bool             full;      /* synchronous is FULL now, else NORMAL */
     bool             appended;  /* the commit that just ended put something into the log */
+    bool             strays;    /* there are threads whose ids are not of their family */
     bool             broken;    /* a transaction could not be rolled back */
     int              wal_pages; /* in the log after the last commit */
     int              wal_moved; /* how many there were when it was last asked to be moved; 0: it began anew */
@@ -195,10 +255,26 @@ void ws_sqlite_lock(struct ws_sqlite *s);
 void ws_sqlite_unlock(struct ws_sqlite *s);
 void ws_sqlite_unref(struct ws_sqlite *s);
 
-/* ---- sqlite_schema.c ---- */
+/* ---- sqlite_tables.c ---- */
 
-/* Makes the tables in an empty file, looks at those of any other. */
-int                      ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+enum { WS_SCHEMA = 2 }; /* the version that we know and write */
+
+/* Makes the tables in an empty file, brings those of an older version to ours, looks at those of any other. */
+int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+
+/* In one transaction, from that version on (0: an empty file). */
+int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Keys are unsigned and SQL's numbers are not: with the first bit turned they are in the right order. Works both ways.
+ */
+#define WS_PLACE(key) "(~((" key ") & (1 << 63)) & ((" key ") | (1 << 63)))"
+static inline int64_t ws_place(uint64_t key)
+{
+    return (int64_t)(key ^ UINT64_C(1) << 63);
+}
+
+/* ---- sqlite_statements.c ---- */
+
 extern const char *const ws_statements[WS_STATEMENTS];
 
 /* ---- sqlite_writer.c ---- */
@@ -218,6 +294,47 @@ int ws_writer_hook(void *arg, sqlite3 *db, const char *name, int pages); /* SQLi
 int  ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err) UPP_MUST_CHECK;
 void ws_change_forget(struct ws_sqlite *s, const struct wl_commit *c); /* it was rolled back */
 void ws_change_forget_all(struct ws_sqlite *s);
+
+/* One of the seldom used statements, of whoever writes; and to its end: 0, WS_CONSTRAINT or a failure. */
+int ws_change_need(struct ws_sqlite *s, enum ws_statement i, sqlite3_stmt **ret, struct upp_err *err) UPP_MUST_CHECK;
+int ws_change_run(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err) UPP_MUST_CHECK;
+static inline bool ws_changed(struct ws_sqlite *s)
+{
+    return sqlite3_changes(s->writer.db) > 0;
+}
+int  ws_change_is_node(struct ws_sqlite *s, int64_t tenant, uint64_t key,
+                       struct upp_err *err) UPP_MUST_CHECK; /* 1: yes */
+void ws_change_forget_end(struct ws_sqlite *s, int64_t tenant, uint64_t node);
+/* After a change of version `given` that met nothing. */
+int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const char *what,
+                      const struct wb_uuid *id, uint32_t given, struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- sqlite_drop.c ---- */
+
+int ws_set_node(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err) UPP_MUST_CHECK;
+int ws_set_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row, struct upp_err *err) UPP_MUST_CHECK;
+int ws_drop_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err) UPP_MUST_CHECK;
+int ws_drop_node(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct upp_err *err) UPP_MUST_CHECK;
+int ws_drop_run(struct ws_sqlite *s, int64_t tenant, const struct wm_run *run, struct upp_err *err) UPP_MUST_CHECK;
+int ws_drop_alias(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_alias *a,
+                  struct upp_err *err) UPP_MUST_CHECK;
+/* What a node or thread has that is not of its own family's ids, and the texts of a branch. */
+int ws_keep_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err) UPP_MUST_CHECK;
+int ws_keep_stray_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t,
+                         struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- sqlite_blob.c ---- */
+
+enum { WS_PIECE_BITS = 20 }; /* of a piece's id: its number */
+_Static_assert(1 << WS_PIECE_BITS == WS_PIECES_MAX, "every number of a piece fits");
+
+int ws_put_value(struct ws_sqlite *s, int64_t tenant, const struct wl_value *v, struct upp_err *err) UPP_MUST_CHECK;
+int ws_drop_value(struct ws_sqlite *s, int64_t tenant, const struct wl_value *v, struct upp_err *err) UPP_MUST_CHECK;
+int ws_add_piece(struct ws_sqlite *s, int64_t tenant, const struct wl_piece *p, struct upp_err *err) UPP_MUST_CHECK;
+int ws_name_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err) UPP_MUST_CHECK;
+int ws_drop_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_blob_key *k, struct upp_err *err) UPP_MUST_CHECK;
+int ws_add_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_ref *x, struct upp_err *err) UPP_MUST_CHECK;
+int ws_drop_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_ref *x, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- sqlite_read.c ---- */
 

@@ -12,6 +12,7 @@
 #include "model/upp_json.h"
 #include "upp/call.h"
 #include "upp/talk.h"
+#include "upp/threads.h"
 
 enum { THREAD_BYTES = 1 << 30, THREAD_MESSAGES = 1 << 24, JSON_BYTES = 64 << 20 };
 
@@ -24,6 +25,7 @@ struct upp_thread {
     int64_t         last_ms;          /* of a message; never goes back */
     WB_VEC(struct upp_message) messages;
     atomic_bool taken; /* somebody answers it */
+    bool        lent;  /* the list is not ours, and is copied before it changes */
 };
 
 int upp__thread_take(struct upp_thread *t, struct upp_err *err)
@@ -64,7 +66,8 @@ void upp_thread_free(struct upp_thread *t)
 {
     if (!t)
         return;
-    wb_vec_done(&t->messages);
+    if (!t->lent)
+        wb_vec_done(&t->messages);
     wb_arena_done(&t->contents);
     wb_arena_done(&t->own);
     wb_free(t);
@@ -84,6 +87,21 @@ static void touch(struct upp_thread *t)
     t->updated    = (struct upp_str){0};
 }
 
+/* A list of its own. What the messages point to stays where it is. */
+static int take_list(struct upp_thread *t, struct upp_err *err)
+{
+    size_t              cap  = t->messages.n + WB_MAX(t->messages.n / 2, (size_t)8);
+    struct upp_message *list = wb_calloc(cap, sizeof *list);
+    if (!list)
+        return upp_fail(err, UPP_ENOMEM, "no memory for %zu messages", cap);
+    if (t->messages.n)
+        memcpy(list, t->messages.p, t->messages.n * sizeof *list);
+    t->messages.p   = list;
+    t->messages.cap = cap;
+    t->lent         = false;
+    return 0;
+}
+
 /* All of them, or none. They may be the thread's own, which move when there is no room behind them. */
 int upp_thread_push(struct upp_thread *t, const struct upp_message *list, size_t n, struct upp_err *err)
 {
@@ -91,6 +109,11 @@ int upp_thread_push(struct upp_thread *t, const struct upp_message *list, size_t
     uintptr_t begins = (uintptr_t)t->messages.p, at = (uintptr_t)list;
     bool      own  = before && at >= begins && at < begins + before * sizeof *list;
     size_t    from = own ? (size_t)(list - t->messages.p) : 0;
+    if (t->lent && n) {
+        int r = take_list(t, err);
+        if (r < 0)
+            return r;
+    }
     for (size_t i = 0; i < n; i++) {
         struct upp_message m;
         int r = upp__message_own(&t->contents, own ? &t->messages.p[from + i] : &list[i], &t->last_ms, &m, err);
@@ -130,6 +153,9 @@ int upp_thread_assistant(struct upp_thread *t, struct upp_str text, struct upp_e
 
 void upp_thread_clear(struct upp_thread *t)
 {
+    if (t->lent)
+        t->messages.p = NULL;
+    t->lent       = false;
     t->messages.n = 0;
     wb_arena_reset(&t->contents);
     touch(t);
@@ -198,7 +224,7 @@ int upp_thread_slice(const struct upp_thread *t, int64_t start, int64_t end, str
     return copy_of(t, place(t, start), place(t, end), ret, err);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------------
+/* ---- For trees ------------------------------------------------------------------------------------------------------
  */
 
 static struct upp_str time_of(struct upp_str text, int64_t ms, char room[WB_TIME_TEXT])
@@ -207,16 +233,60 @@ static struct upp_str time_of(struct upp_str text, int64_t ms, char room[WB_TIME
     return text.p ? text : wb_time_upp(&t, room);
 }
 
+static int parse_time(struct upp_str text, struct upp_str *spelled, int64_t *ms, struct upp_err *err)
+{
+    struct wb_time time;
+    if (!text.p)
+        return 0;
+    int r = wb_time_parse(text, &time, err);
+    if (r < 0)
+        return r;
+    *spelled = text;
+    *ms      = wb_time_ms(&time);
+    return 0;
+}
+
+int upp__thread_lend(const struct wm_thread_json *from, struct upp_thread **ret, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
+    int                                              r = make(&t, err);
+    if (r < 0)
+        return r;
+    t->created_ms = t->updated_ms = wb_wall_ms();
+    r                             = parse_time(from->created, &t->created, &t->created_ms, err);
+    if (r >= 0)
+        r = parse_time(from->updated, &t->updated, &t->updated_ms, err);
+    if (r < 0)
+        return r;
+    t->id         = from->id;
+    t->messages.p = from->messages;
+    t->messages.n = from->n;
+    t->lent       = true;
+    for (size_t i = 0; i < from->n; i++)
+        t->last_ms = WB_MAX(t->last_ms, from->messages[i].time_ms);
+    *ret = WB_TAKE(t);
+    return 0;
+}
+
+void upp__thread_view(const struct upp_thread *t, struct upp__times *room, struct wm_thread_json *ret)
+{
+    *ret = (struct wm_thread_json){.id       = t->id,
+                                   .created  = time_of(t->created, t->created_ms, room->created),
+                                   .updated  = time_of(t->updated, t->updated_ms, room->updated),
+                                   .messages = t->messages.p,
+                                   .n        = t->messages.n};
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------------------------------
+ */
+
 int upp_thread_to_json(const struct upp_thread *t, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(8u * JSON_BYTES);
-    char                                  created[WB_TIME_TEXT], updated[WB_TIME_TEXT];
+    struct upp__times                     times;
     struct wj_writer                      w;
-    struct wm_thread_json                 json = {.id       = t->id,
-                                                  .created  = time_of(t->created, t->created_ms, created),
-                                                  .updated  = time_of(t->updated, t->updated_ms, updated),
-                                                  .messages = t->messages.p,
-                                                  .n        = t->messages.n};
+    struct wm_thread_json                 json;
+    upp__thread_view(t, &times, &json);
     wj_writer_init(&w, &b, err);
     wm_thread_write(&w, &json);
     int r = wj_writer_check(&w);

@@ -6,8 +6,13 @@ FUZZ(iso8601)
 {
     struct wb_time t, again;
     char           out[WB_TIME_TEXT];
-    if (wb_time_parse(in, &t, NULL) < 0)
+    int64_t        ms    = 0;
+    bool           usual = wb_time_parse_upp(in, &ms);
+    if (wb_time_parse(in, &t, NULL) < 0) {
+        REQUIRE(!usual);
         return;
+    }
+    REQUIRE(usual == wb_str_eq(wb_time_upp(&t, out), in) && (!usual || ms == wb_time_ms(&t)));
     REQUIRE(wb_str_eq(t.text, in) && t.nanos < 1000000000 && wb_time_cmp(&t, &t) == 0);
 
     struct upp_str text = wb_time_pydantic(&t, out);

@@ -228,6 +228,36 @@ SCHEMA = {
     "wrong": ('{"type":["null",1],"pattern":"(?=a)"}', "1"),
     "deep": ('{"items":{"$ref":"#"}}', "[" * 60 + "]" * 60),
 }
+SESSION_TIMES = '"createdAt":"2026-02-03T04:05:06Z","updatedAt":"2026-02-03T04:05:07.007+01:00"'
+SESSION_THREAD = '"thread":{"id":"t","messages":[%s],%s}'
+SESSION_TREE = ('{"rootId":"r","currentId":"a","nodes":[{"id":"a","parentId":"r","name":null,%s,"children":[],"metadata":'
+                '{"x":1e9,"uap.branchPoint":1}},{"id":"r",%s,"children":["a"]}]}'
+                % (SESSION_THREAD % ("", SESSION_TIMES), SESSION_THREAD % (SAID, SESSION_TIMES)))
+SESSION_STATE = ('{"step":1,"messages":[%s],"metadata":{},"reasoning":["so"],"plan":[{"id":"1","description":"","tool":"t",'
+                 '"dependsOn":["2"],"status":"pending"},{"id":"2","description":"","dependsOn":[],"status":"failed"}]}' % SAID)
+SESSION_POINT = ('{"id":"c","sessionId":"s","timestamp":"2026-02-03T04:05:06Z","step":1,"threadId":"r","state":%s,'
+                 '"subAgentStates":{%s},"metadata":{"uap.threadLength":1,"uap.own":[0],"y":{"y":1,"y":2}}}')
+
+
+def session(points, tree=SESSION_TREE, version="1.0.0"):
+    return ('{"version":"%s","id":"s","agentId":"","%s,"threadTree":%s,"checkpoints":[%s],"metadata":{"z":1.50}}'
+            % (version, SESSION_TIMES[1:], tree, points))
+
+
+SESSION = {
+    "least": session(""),
+    "point": session(SESSION_POINT % (SESSION_STATE, "")),
+    "nested": session(SESSION_POINT % (SESSION_STATE, '"call":' + session(SESSION_POINT % (SESSION_STATE, "")))),
+    "newer": session("", version="1.1.0"),
+    "no-times": session("", tree=SESSION_TREE.replace("," + SESSION_TIMES, "")),
+    "ring": session("", tree=SESSION_TREE.replace('"id":"r",', '"id":"r","parentId":"a",')),
+    "two-points": session(",".join([SESSION_POINT % (SESSION_STATE, "")] * 2)),
+    "tree": SESSION_TREE,
+    "tree-no-times": SESSION_TREE.replace("," + SESSION_TIMES, ""),
+    "tree-wide": SESSION_TREE.replace('"children":["a"]', '"children":["a","a"]'),
+    "tree-far": SESSION_TREE.replace('"uap.branchPoint":1', '"uap.branchPoint":2'),
+    "tree-whole": SESSION_TREE.replace(',"uap.branchPoint":1', ""),
+}
 
 
 def put(target, name, data):
@@ -265,6 +295,8 @@ for name, text in PARAMETERS.items():
     put("parameters", name, text.encode())
 for name, text in TURN_JSON.items():
     put("turn_json", name, text.encode())
+for name, text in SESSION.items():
+    put("session", name, text.encode())
 for name, text in UI_ORDER.items():
     put("ui_order", name, text.encode())
 for n in range(1, 9):

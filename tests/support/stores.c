@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/id.h"
 #include "stores/memory.h"
 #include "stores/sqlite.h"
 
@@ -85,6 +86,24 @@ WEFT_SUSPENDS int test_commit(struct wl_store *s, struct wl_owner o, const struc
 struct wl_node test_node(uint64_t key)
 {
     return (struct wl_node){.key = key, .id = test_uuid(key), .tree = test_uuid(1), .created_ms = 1};
+}
+
+struct wb_uuid test_family_uuid(uint32_t family, uint64_t n)
+{
+    struct wb_uuid u = {{0}};
+    for (int i = 0; i < 4; i++)
+        u.b[i] = (unsigned char)(family >> (24 - 8 * i));
+    u.b[4] = (unsigned char)(n >> 8); /* the order of ids is that of the numbers */
+    u.b[5] = (unsigned char)n;
+    u.b[6] = 0x40;
+    u.b[8] = 0x80;
+    return u;
+}
+
+struct wl_node test_family_node(uint32_t family, uint64_t n)
+{
+    struct wb_uuid id = test_family_uuid(family, n);
+    return (struct wl_node){.key = wm_key(id), .id = id, .tree = test_family_uuid(family, 1), .created_ms = 1};
 }
 
 struct wl_row test_row(uint64_t node, uint64_t pos, uint32_t n_entries, const char *body)

@@ -67,7 +67,63 @@ WEFT_SUSPENDS int test_commit(struct wl_store *s, struct wl_owner o, const struc
         .kind = WL_HOLD_NODE, .hold = {(n), (a), (b) }                                                                 \
     }
 
+#define SET_NODE(p)                                                                                                    \
+    {                                                                                                                  \
+        .kind = WL_SET_NODE, .node = (p)                                                                               \
+    }
+#define DROP_NODE(p)                                                                                                   \
+    {                                                                                                                  \
+        .kind = WL_DROP_NODE, .node = (p)                                                                              \
+    }
+#define SET_ROW(p)                                                                                                     \
+    {                                                                                                                  \
+        .kind = WL_SET_ROW, .row = (p)                                                                                 \
+    }
+#define DROP_THREAD(p)                                                                                                 \
+    {                                                                                                                  \
+        .kind = WL_DROP_THREAD, .thread = (p)                                                                          \
+    }
+#define DROP_RUN(p)                                                                                                    \
+    {                                                                                                                  \
+        .kind = WL_DROP_RUN, .run = (p)                                                                                \
+    }
+#define DROP_ALIAS(p)                                                                                                  \
+    {                                                                                                                  \
+        .kind = WL_DROP_ALIAS, .alias = (p)                                                                            \
+    }
+#define PUT_VALUE(p)                                                                                                   \
+    {                                                                                                                  \
+        .kind = WL_PUT_VALUE, .value = (p)                                                                             \
+    }
+#define DROP_VALUE(p)                                                                                                  \
+    {                                                                                                                  \
+        .kind = WL_DROP_VALUE, .value = (p)                                                                            \
+    }
+#define ADD_PIECE(p)                                                                                                   \
+    {                                                                                                                  \
+        .kind = WL_ADD_PIECE, .piece = (p)                                                                             \
+    }
+#define ADD_REF(p)                                                                                                     \
+    {                                                                                                                  \
+        .kind = WL_ADD_REF, .ref = (p)                                                                                 \
+    }
+#define DROP_REF(p)                                                                                                    \
+    {                                                                                                                  \
+        .kind = WL_DROP_REF, .ref = (p)                                                                                \
+    }
+#define DROP_BLOB(p)                                                                                                   \
+    {                                                                                                                  \
+        .kind = WL_DROP_BLOB, .blob = (p)                                                                              \
+    }
+#define NAME_BLOB(a, b)                                                                                                \
+    {                                                                                                                  \
+        .kind = WL_NAME_BLOB, .name = {(a), (b) }                                                                      \
+    }
+
 struct wl_node test_node(uint64_t key);
+/* In the tree test_family_uuid(family, 1), with an id of that family. */
+struct wl_node test_family_node(uint32_t family, uint64_t n);
+struct wb_uuid test_family_uuid(uint32_t family, uint64_t n);
 struct wl_row  test_row(uint64_t node, uint64_t pos, uint32_t n_entries, const char *body);
 
 /* A node with n rows of one entry each, committed one by one. */

@@ -315,12 +315,12 @@ static WEFT_SUSPENDS int read_both(void *arg, struct upp_err *err)
     if (r >= 0)
         r = wa_asked_take(&asked, UPP_OPTS(upp_input, .text = UPP_STR("go")), err);
     if (r >= 0)
-        r = wa_start(a, &asked, false, &started, err);
+        r = wa_start(a, NULL, &asked, false, &started, err);
     if (r >= 0) {
         r = wr_reader_open(a->home->engine, &wa_owner, started.run, NULL, &rd, err);
         while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0)
             r = both_tell(b, &ev, err);
-        int ended = wa_join(a->home, &started, NULL, &turn, r < 0 ? NULL : err);
+        int ended = wa_join(a->home->engine, &started, NULL, &turn, r < 0 ? NULL : err);
         r         = r < 0 ? r : ended;
         wr_leave(started.tree);
         upp_turn_free(turn);

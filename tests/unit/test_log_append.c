@@ -181,3 +181,46 @@ TEST(log_append_leaves_a_held_node_alone)
     e.message.role = 0;
     CHECK_INT(wl_append(s, &tree_owner, &t, &e, 1, &index, &err), -UPP_EINVALID);
 }
+
+/* A thread that was put back into its head: what is said then stands on a branch from there, and the head is as it was.
+ */
+TEST(log_append_leaves_a_head_that_was_restored)
+{
+    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread                          t, now;
+    struct wl_node                            node;
+    struct wl_end                             end;
+    struct wl_path                            path;
+    struct upp_err                            err = {0};
+    struct upp_part                           part;
+    struct wm_entry                           e[3];
+    uint32_t                                  index;
+    for (size_t i = 0; i < 3; i++)
+        e[i] = tree_says(UPP_ROLE_USER, &part, UPP_STR("said"));
+    CHECK(ws_memory_open(&s, &err) == 0);
+    for (uint32_t keep = 0; keep <= 4; keep++) { /* 4: more than there are, so all */
+        CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
+        CHECK(wl_append(s, &tree_owner, &t, e, 3, &index, &err) == 0);
+        CHECK(s->ops->thread(s, &tree_owner, t.id, &a, &now, &err) == 0);
+        const uint64_t head  = now.head;
+        now.at               = keep + 1;
+        struct wl_change set = {.kind = WL_SET_THREAD, .thread = &now};
+        struct wl_commit c   = {.owner = tree_owner, .changes = &set, .n = 1};
+        CHECK(s->ops->commit(s, &c, &err) == 0);
+        CHECK(wl_thread_path(s, &tree_owner, &now, &a, &path, &err) == 0);
+        CHECK_INT(path.length, keep < 3 ? keep : 3);
+
+        CHECK(wl_append(s, &tree_owner, &t, e, 2, &index, &err) == 0);
+        CHECK(index == 0 && t.head != head && t.at == 0);
+        CHECK(s->ops->thread(s, &tree_owner, t.id, &a, &now, &err) == 0);
+        CHECK(now.head == t.head && now.at == 0);
+        CHECK(s->ops->node(s, &tree_owner, t.head, &node, &err) == 0);
+        CHECK(node.parent == head && node.parent_length == (keep < 3 ? keep : 3));
+        CHECK(wl_thread_path(s, &tree_owner, &now, &a, &path, &err) == 0);
+        CHECK_INT(path.length, (keep < 3 ? keep : 3) + 2);
+        CHECK(wl_node_end(s, &tree_owner, head, &end, &err) == 0);
+        CHECK_INT(end.length, 3);
+        CHECK(wl_append(s, &tree_owner, &t, e, 1, &index, &err) == 0 && index == 2); /* and goes on there */
+    }
+}

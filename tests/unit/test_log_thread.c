@@ -92,3 +92,81 @@ TEST(log_id_takes_uuids_with_and_without_prefix)
     CHECK(!wl_id_parse(UPP_STR("msg_msg_0123456789ab4cde8f0123456789abcd"), UPP_STR("msg_"), &v));
     CHECK(!wl_id_parse(UPP_STR(""), UPP_STR("msg_"), &v) && !wl_id_parse((struct upp_str){0}, UPP_STR("msg_"), &v));
 }
+
+/* ---- Families ---------------------------------------------------------------------------------------- */
+
+/* Everything of a conversation begins alike: threads, trees, nodes, forks, and what is below a sub thread. */
+TEST(log_ids_of_a_conversation_begin_alike)
+{
+    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread                          t, sub, fork, other, *threads;
+    struct wl_node                           *nodes;
+    struct upp_err                            err = {0};
+    size_t                                    n;
+    CHECK(ws_memory_open(&s, &err) == 0);
+    CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
+    CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &other, &err) == 0);
+    CHECK(wl_thread_new(s, &tree_owner, UPP_OPTS(wl_thread_opts, .parent = t.id), &a, &sub, &err) == 0);
+    CHECK(wl_fork(s, &t, t.head, 0, &a, &fork, &err) == 0);
+    const uint32_t family = wl_family(t.tree);
+    CHECK(wl_family(t.id) == family && t.head >> 32 == family);
+    CHECK(wl_family(sub.id) == family && wl_family(sub.tree) == family && sub.head >> 32 == family);
+    CHECK(wl_family(fork.id) == family && fork.head >> 32 == family);
+    CHECK(wl_family(other.tree) != family); /* one of four thousand million */
+    CHECK(!wb_uuid_eq(t.tree, sub.tree) && !wb_uuid_eq(t.id, t.tree));
+    CHECK(s->ops->family_threads(s, &tree_owner, family, (struct wb_uuid){{0}}, 9, &a, &threads, &n, &err) == 0);
+    CHECK_INT(n, 3);
+    CHECK(s->ops->family_nodes(s, &tree_owner, family, (struct wb_uuid){{0}}, 9, &a, &nodes, &n, &err) == 0);
+    CHECK_INT(n, 3);
+}
+
+/* A store in which the first so many nodes are taken. */
+struct crowded {
+    struct wl_store  store;
+    struct wl_store *real;
+    unsigned         taken, nodes, asked; /* commits that fail; keys that are found */
+};
+
+static int crowded_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    struct crowded *x = WB_OUTER(s, struct crowded, store);
+    if (x->asked++ < x->taken) {
+        c->conflict = 0;
+        return upp_fail(err, UPP_EBUSY, "the key of a node is taken");
+    }
+    return x->real->ops->commit(x->real, c, err);
+}
+
+static int crowded_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
+                        struct upp_err *err)
+{
+    struct crowded *x = WB_OUTER(s, struct crowded, store);
+    if (x->nodes && x->nodes--) {
+        *ret = (struct wl_node){.key = key};
+        return 0;
+    }
+    return x->real->ops->node(x->real, o, key, ret, err);
+}
+
+TEST(log_ids_that_are_taken_are_minted_again)
+{
+    WB_CLEANUP(tree_closep) struct wl_store  *s = NULL;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    static const struct wl_store_ops ops        = {.size = sizeof ops, .commit = crowded_commit, .node = crowded_node};
+    struct wl_thread                 t, u;
+    struct wb_uuid                   id;
+    struct upp_err                   err = {0};
+    CHECK(ws_memory_open(&s, &err) == 0);
+    CHECK(wl_thread_new(s, &tree_owner, NULL, &a, &t, &err) == 0);
+    for (unsigned taken = 0; taken <= WL_MINTS; taken++) {
+        int            want = taken < WL_MINTS ? 0 : -UPP_EBUSY;
+        struct crowded x    = {.store.ops = &ops, .real = s, .taken = taken};
+        CHECK_INT(wl_thread_new(&x.store, &tree_owner, NULL, &a, &u, &err), want);
+        x.asked = 0;
+        CHECK_INT(wl_fork(&x.store, &t, t.head, 0, &a, &u, &err), want);
+        x.nodes = taken;
+        CHECK_INT(wl_id_new_node(&x.store, &tree_owner, 7, &id, &err), want ? -UPP_ELIMIT : 0);
+        CHECK(wl_family(id) == 7);
+    }
+}

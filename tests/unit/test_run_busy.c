@@ -243,6 +243,68 @@ TEST(busy_rolls_back)
     PLAYS(.seed = 4, .script = SLOW_TOOLS, .act = rolls_back);
 }
 
+/* Puts the thread back: so many entries of its head count. */
+static WEFT_SUSPENDS int put_back(struct place *p, uint32_t keep, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    for (unsigned tries = 0;; tries++) { /* a run changes it, too */
+        struct wl_thread t;
+        TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+        t.at                 = keep + 1;
+        struct wl_change set = {.kind = WL_SET_THREAD, .thread = &t};
+        struct wl_commit c   = {.owner = rig_owner, .changes = &set, .n = 1, .flags = WL_SYNCED};
+        int              r   = p->inner->ops->commit(p->inner, &c, err);
+        if (r != -UPP_EBUSY || tries == 8)
+            return r;
+    }
+}
+
+/* However the next run comes, it begins where the thread was put back to, and the thread is then at its end. */
+static WEFT_SUSPENDS int restores(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+    struct wr_started                         one;
+    struct wl_thread                          t;
+    TRY(start(p, "kept", WR_REJECT, &one, err));
+    TRY(settle(p, err));
+    TRY(start(p, "left", WR_REJECT, &one, err));
+    TRY(settle(p, err));
+    TRY(put_back(p, 2, err));
+    TRY(start(p, "anew", WR_REJECT, &one, err)); /* at once */
+    TRY(settle(p, err));
+    TRY(history(p, &out, err));
+    FAIL_UNLESS(times(&out, "kept") == 1 && times(&out, "left") == 0 && times(&out, "anew") == 1);
+    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    FAIL_UNLESS(t.at == 0);
+
+    TRY(start(p, "busy", WR_REJECT, &one, err)); /* from the queue */
+    TRY(start(p, "queued", WR_ENQUEUE, &one, err));
+    TRY(put_back(p, 2, err));
+    TRY(settle(p, err));
+    wb_buf_clear(&out);
+    TRY(history(p, &out, err));
+    FAIL_UNLESS(times(&out, "kept") == 1 && times(&out, "anew") == 1 && times(&out, "busy") == 0);
+    FAIL_UNLESS(times(&out, "queued") == 1);
+
+    TRY(start(p, "cut", WR_REJECT, &one, err)); /* in the place of another */
+    TRY(put_back(p, 2, err));
+    TRY(start(p, "urgent", p->seed % 2 ? WR_INTERRUPT : WR_ROLLBACK, &one, err));
+    TRY(settle(p, err));
+    wb_buf_clear(&out);
+    TRY(history(p, &out, err));
+    FAIL_UNLESS(times(&out, "queued") == 1 && times(&out, "cut") == 0 && times(&out, "urgent") == 1);
+    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    FAIL_UNLESS(t.at == 0);
+    return wb_buf_check(&out, err);
+}
+
+TEST_WITH(busy_begins_where_the_thread_was_put_back, .no_torture = "eight runs; busy_rejects is tortured")
+{
+    for (uint64_t seed = 1; seed <= 8; seed++)
+        PLAYS(.seed = seed, .act = restores);
+}
+
 /* ---- Races
  * -------------------------------------------------------------------------------------------------------------- */
 

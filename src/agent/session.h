@@ -1,0 +1,78 @@
+/* agent/session.h — the session from the inside.
+ *
+ *   session.c             its life, SessionJSON, a program's own store
+ *   session_run.c         runs and streams on it
+ *   session_checkpoint.c  looking at checkpoints, restoring them
+ *   session_tree.c        its tree in memory, beside the log
+ *   session_doc.c, session_nodes.c, session_put.c   out of a store and into it; know nothing of sessions
+ */
+#ifndef WA_SESSION_H
+#define WA_SESSION_H
+
+#include <weft/session.h>
+
+#include "agent/agent.h"
+#include "agent/session_doc.h"
+
+struct wa_session_tree;
+
+struct weft_session {
+    struct weft_agent      *agent;
+    struct wa_home         *home;
+    struct wb_arena         memory;
+    struct upp_str          id, metadata; /* as the program says them */
+    struct wb_uuid          thread;       /* all zero: not in the log yet */
+    struct weft_persistence persistence;
+    bool                    persists, no_checkpoints, every_turn;
+    bool                    busy;    /* a call of it is under way that changes it */
+    bool                    running; /* a run of it works, perhaps a stream's between two pulls */
+    struct wr_watch         watch;
+    struct wa_session_tree *tree; /* NULL: nobody has asked for it */
+
+    /* Of which it was made, until it is in the log; later what the log has, for whoever looks at checkpoints. */
+    struct wm_session doc;
+    struct wb_arena   doc_memory;
+    bool              has_doc; /* doc is true */
+};
+
+static inline bool wa_session_stored(const struct weft_session *s)
+{
+    return !wb_uuid_eq(s->thread, (struct wb_uuid){{0}});
+}
+
+/* A call that changes the session, on a fiber: -UPP_EINVALID while another one, or a run, is under way. */
+typedef WEFT_SUSPENDS int wa_session_fn(struct weft_session *s, void *arg, struct upp_err *err);
+WEFT_SUSPENDS int         wa_session_change(struct weft_session *s, const char *name, wa_session_fn *fn, void *arg,
+                                            struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int         wa_session_look(struct weft_session *s, const char *name, wa_session_fn *fn, void *arg,
+                                          struct upp_err *err) UPP_MUST_CHECK; /* one that changes nothing */
+
+/* What the program has in memory (the document it was made of, changes of its tree) goes into the log. */
+WEFT_SUSPENDS int wa_session_settle(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
+
+/* s->doc is what the log has now. */
+WEFT_SUSPENDS int wa_session_read(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
+void              wa_session_stale(struct weft_session *s); /* the log has changed */
+
+/* Its row in the log. */
+WEFT_SUSPENDS int wa_session_thread(struct weft_session *s, struct wb_arena *a, struct wl_thread *ret,
+                                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* Into the program's own store, where it has one. */
+WEFT_SUSPENDS int wa_session_persist(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Running (session_run.c), also for streams ---- */
+
+int               wa_session_input(const struct upp_input *in, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wa_session_begin(struct weft_session *s, struct wa_asked *asked, struct wa_where *ret,
+                                   struct upp_err *err) UPP_MUST_CHECK;
+/* What the run came to, or why keeping it failed. */
+WEFT_SUSPENDS int wa_session_end(struct weft_session *s, int result, struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- The tree (session_tree.c) ---- */
+
+WEFT_SUSPENDS int wa_session_tree_store(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK; /* into the log */
+WEFT_SUSPENDS int wa_session_tree_read(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;  /* what is new */
+void              wa_session_tree_free(struct wa_session_tree *t);                                   /* NULL is fine */
+
+#endif

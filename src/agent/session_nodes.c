@@ -1,0 +1,192 @@
+/* agent/session_nodes.c — the nodes of a tree and their messages, out of the log. */
+#include "agent/session_doc.h"
+
+#include <stdlib.h>
+
+#include "base/defs.h"
+#include "base/hooks.h"
+#include "base/vec.h"
+
+enum { PAGE = 1024, DEEP = WM_SESSION_DEPTH };
+
+/* ---- The nodes of a tree --------------------------------------------------------------------------------- */
+
+struct ordered {
+    struct wl_node node;
+    uint32_t       depth;
+};
+
+struct listing {
+    WB_VEC(struct ordered) nodes;
+};
+
+static void listing_done(struct listing *l)
+{
+    wb_vec_done(&l->nodes);
+}
+
+/* A family also holds the trees of the threads below. */
+static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree, struct wb_arena *a,
+                              struct listing *l, struct upp_err *err)
+{
+    struct wb_uuid  after = {{0}};
+    struct wl_node *page;
+    size_t          n;
+    do {
+        int r = s->ops->family_nodes(s, o, wl_family(tree), after, PAGE, a, &page, &n, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n; i++) {
+            after = page[i].id;
+            if (!wb_uuid_eq(page[i].tree, tree))
+                continue;
+            if (l->nodes.n >= WM_SESSION_NODES)
+                return upp_fail(err, UPP_ELIMIT, "the tree has more than %d nodes", WM_SESSION_NODES);
+            if (!wb_vec_push(&l->nodes, ((struct ordered){.node = page[i]}), WM_SESSION_NODES))
+                return upp_fail(err, UPP_ENOMEM, "no memory for the nodes of a tree");
+        }
+    } while (n == PAGE);
+    return 0;
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const struct ordered *a = x, *b = y;
+    return a->node.key < b->node.key ? -1 : a->node.key > b->node.key;
+}
+
+/* Parents are no younger than their children; of one age the higher one comes first. */
+static int by_age(const void *x, const void *y)
+{
+    const struct ordered *a = x, *b = y;
+    if (a->node.created_ms != b->node.created_ms)
+        return a->node.created_ms < b->node.created_ms ? -1 : 1;
+    if (a->depth != b->depth)
+        return a->depth < b->depth ? -1 : 1;
+    return by_key(x, y);
+}
+
+static struct ordered *find(const struct listing *l, uint64_t key)
+{
+    struct ordered wanted = {.node = {.key = key}};
+    return bsearch(&wanted, l->nodes.p, l->nodes.n, sizeof wanted, by_key);
+}
+
+/* Sorted by key. */
+static int measure(struct listing *l, struct upp_err *err)
+{
+    for (size_t i = 0; i < l->nodes.n; i++) {
+        const struct ordered *n     = &l->nodes.p[i];
+        uint32_t              depth = 0;
+        for (; n->node.parent; depth++) {
+            uint64_t parent = n->node.parent;
+            n               = find(l, parent);
+            if (!n || depth > DEEP)
+                return upp_fail(err, UPP_ESTORE, "node %016llx is not in its tree", (unsigned long long)parent);
+            if (n->depth) {
+                depth += n->depth + 1;
+                break;
+            }
+        }
+        l->nodes.p[i].depth = depth;
+    }
+    return 0;
+}
+
+/* By age, each with the place of its parent among them. */
+static int arrange(struct listing *l, struct wb_arena *a, struct wa_doc_node **ret, struct upp_err *err)
+{
+    size_t              n     = l->nodes.n;
+    struct wa_doc_node *nodes = wb_new_n(a, struct wa_doc_node, n);
+    uint32_t           *place = wb_new_n(a, uint32_t, n); /* by key */
+    if (!nodes || !place)
+        return wb_arena_check(a, err);
+    qsort(l->nodes.p, n, sizeof *l->nodes.p, by_age);
+    for (size_t i = 0; i < n; i++)
+        nodes[i] = (struct wa_doc_node){.node = l->nodes.p[i].node, .parent = UINT32_MAX};
+    qsort(l->nodes.p, n, sizeof *l->nodes.p, by_key);
+    for (size_t i = 0; i < n; i++)
+        place[find(l, nodes[i].node.key) - l->nodes.p] = (uint32_t)i;
+    for (size_t i = 0; i < n; i++)
+        if (nodes[i].node.parent)
+            nodes[i].parent = place[find(l, nodes[i].node.parent) - l->nodes.p];
+    *ret = nodes;
+    return 0;
+}
+
+int wa_tree_nodes(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree, struct wb_arena *a,
+                  struct wa_doc_node **ret, size_t *n, struct upp_err *err)
+{
+    WB_CLEANUP(listing_done) struct listing l = {0};
+    int                                     r = list(s, o, tree, a, &l, err);
+    if (r >= 0 && !l.nodes.n)
+        r = upp_fail(err, UPP_ESTORE, "the tree has no nodes");
+    if (r < 0)
+        return r;
+    qsort(l.nodes.p, l.nodes.n, sizeof *l.nodes.p, by_key);
+    r = measure(&l, err);
+    if (r >= 0)
+        r = arrange(&l, a, ret, err);
+    *n = l.nodes.n;
+    return r;
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------- */
+
+size_t wa_messages_before(const struct wa_doc_node *node, uint32_t length)
+{
+    size_t low = 0, high = node->n_messages;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (node->entry_of[mid] < length)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static bool is_message(const struct wm_entry *e)
+{
+    return (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL;
+}
+
+static bool is_thought(const struct wm_entry *e)
+{
+    return e->kind == WM_ENTRY_MESSAGE && e->message.role == UPP_ROLE_ASSISTANT &&
+           wb_str_eq(e->phase, UPP_STR("reason"));
+}
+
+int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node, struct wb_arena *a,
+                 struct upp_err *err)
+{
+    struct wl_end   end;
+    struct wl_line *lines;
+    size_t          n;
+    int             r = wl_node_end(s, o, node->node.key, &end, err);
+    if (r < 0)
+        return r;
+    struct wl_span span = {.node = node->node.key, .length = end.length};
+    struct wl_path path = {.spans = &span, .n = 1, .length = end.length};
+    r = wl_path_tail(s, o, &path, end.length, end.length - WB_MIN(node->length, end.length), a, &lines, &n, err);
+    if (r < 0)
+        return r;
+    node->n_messages = node->n_thoughts = 0;
+    node->messages                      = wb_new_n(a, struct upp_message, n);
+    node->entry_of                      = wb_new_n(a, uint32_t, n);
+    node->thoughts                      = wb_new_n(a, struct wa_thought, n);
+    if (!node->messages || !node->entry_of || !node->thoughts)
+        return wb_arena_check(a, err);
+    for (size_t i = 0; i < n; i++) {
+        const struct wm_entry *e = &lines[i].entry;
+        if (is_message(e)) {
+            node->entry_of[node->n_messages]   = lines[i].index;
+            node->messages[node->n_messages++] = e->message;
+        }
+        if (is_thought(e))
+            node->thoughts[node->n_thoughts++] = (struct wa_thought){
+                .index = lines[i].index, .run = lines[i].run, .text = wm_message_text(a, &e->message)};
+    }
+    node->length = end.length;
+    return wb_arena_check(a, err);
+}

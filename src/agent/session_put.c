@@ -1,0 +1,277 @@
+/* agent/session_put.c — into the log: a document as a new thread, and what a program has added to a tree.
+ *
+ * What fits goes in one commit. A larger one takes several, the thread last: until then nobody can see any of it, and
+ * what a crash leaves is swept.
+ */
+#include "agent/session_put.h"
+
+#include "base/clock.h"
+#include "base/hooks.h"
+#include "json/write.h"
+
+enum { ROW_MESSAGES = 256, COMMIT_BYTES = 4 << 20, CHANGES = WL_CHANGES - 8 };
+
+/* ---- A commit that grows --------------------------------------------------------------------------------- */
+
+void wa_put_init(struct wa_put *p, struct wl_store *s, const struct wl_owner *o)
+{
+    *p = (struct wa_put){.store = s, .owner = o, .memory = WB_ARENA(512u << 20), .body = WB_BUF(WM_ROW_MAX)};
+}
+
+void wa_put_done(struct wa_put *p)
+{
+    wb_arena_done(&p->memory);
+    wb_buf_done(&p->body);
+    wb_vec_done(&p->changes);
+    wb_free(p->entries);
+}
+
+int wa_put_add(struct wa_put *p, struct wl_change c, struct upp_err *err)
+{
+    return wb_vec_push(&p->changes, c, WL_CHANGES) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for a commit");
+}
+
+int wa_put_commit(struct wa_put *p, struct upp_err *err)
+{
+    if (!p->changes.n)
+        return 0;
+    struct wl_commit c = {.owner = *p->owner, .changes = p->changes.p, .n = p->changes.n, .flags = WL_SYNCED};
+    int              r = p->store->ops->commit(p->store, &c, err);
+    p->conflict        = r == -UPP_EBUSY ? c.conflict : SIZE_MAX;
+    if (r >= 0) {
+        p->changes.n = 0;
+        p->bytes     = 0;
+        wb_arena_reset(&p->memory);
+    }
+    return r;
+}
+
+static WEFT_SUSPENDS int make_room(struct wa_put *p, size_t bytes, struct upp_err *err)
+{
+    if (p->whole || (p->changes.n < CHANGES && p->bytes + bytes <= COMMIT_BYTES))
+        return 0;
+    return wa_put_commit(p, err);
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------- */
+
+/* One row of up to ROW_MESSAGES entries. Times are kept as they are. */
+static WEFT_SUSPENDS int add_row(struct wa_put *p, uint64_t node, uint64_t pos, const struct upp_message *list,
+                                 size_t n, int64_t now, struct upp_err *err)
+{
+    struct wm_entry *entries = p->entries;
+    if (!entries && !(entries = p->entries = wb_calloc(ROW_MESSAGES, sizeof *entries)))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the entries of a row");
+    for (size_t i = 0; i < n; i++) {
+        entries[i] = (struct wm_entry){
+            .kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL, .message = list[i]};
+        if (!list[i].time_ms && !list[i].time_text.p)
+            entries[i].message.time_ms = now;
+    }
+    struct wm_row row = {.time_ms = now, .entries = entries, .n_entries = n};
+    wb_buf_clear(&p->body);
+    int r = wm_row_write(&row, &p->body, err);
+    if (r >= 0)
+        r = make_room(p, p->body.n, err);
+    struct wl_row *stored = r >= 0 ? wb_new(&p->memory, struct wl_row) : NULL;
+    if (!stored)
+        return r < 0 ? r : wb_arena_check(&p->memory, err);
+    *stored = (struct wl_row){.node      = node,
+                              .pos       = pos,
+                              .n_entries = (uint32_t)n,
+                              .format    = WM_FORMAT,
+                              .body      = wb_arena_dup(&p->memory, wb_buf_str(&p->body))};
+    r       = wb_arena_check(&p->memory, err);
+    p->bytes += p->body.n;
+    return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = WL_ADD_ROW, .row = stored}, err);
+}
+
+int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list, size_t n,
+                    struct upp_err *err)
+{
+    int64_t wall = wb_wall_ms(), now = WB_MAX(wall, end->time_ms);
+    if (n > UINT32_MAX - end->length)
+        return upp_fail(err, UPP_ELIMIT, "a node holds at most %u entries", UINT32_MAX);
+    for (size_t at = 0; at < n;) {
+        size_t some = WB_MIN(n - at, (size_t)ROW_MESSAGES);
+        int    r    = add_row(p, node, end->pos, list + at, some, now, err);
+        if (r < 0)
+            return r;
+        end->pos = wl_pos_next(end->pos, (uint32_t)some);
+        end->length += (uint32_t)some;
+        end->time_ms = now;
+        at += some;
+    }
+    return 0;
+}
+
+/* ---- Nodes ----------------------------------------------------------------------------------------------- */
+
+int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *err)
+{
+    int r = make_room(p, node->metadata.n + node->origin.n, err);
+    if (r < 0)
+        return r;
+    struct wl_node *copy = wb_new(&p->memory, struct wl_node);
+    if (!copy)
+        return wb_arena_check(&p->memory, err);
+    *copy          = *node;
+    copy->name     = wb_arena_dup(&p->memory, node->name);
+    copy->metadata = wb_arena_dup(&p->memory, node->metadata);
+    copy->origin   = wb_arena_dup(&p->memory, node->origin);
+    r              = wb_arena_check(&p->memory, err);
+    return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = WL_ADD_NODE, .node = copy}, err);
+}
+
+/* ---- A document ------------------------------------------------------------------------------------------ */
+
+static void say(struct wj_writer *w, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    wj_write_name(w, wb_cstr(name));
+    wj_write_str(w, text);
+}
+
+/* What the log has no other place for. */
+static int origin_of(const struct wm_session *doc, const struct wm_tree_node *node, struct wb_arena *a,
+                     struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &b, err);
+    wj_write_open(&w, '{');
+    say(&w, "id", node->id);
+    say(&w, "thread", node->thread.id);
+    say(&w, "created", node->thread.created);
+    say(&w, "updated", node->thread.updated);
+    if (node->untimed)
+        say(&w, "untimed", UPP_STR("yes"));
+    if (node->parent == UINT32_MAX) {
+        say(&w, "session", doc->id);
+        say(&w, "agent", doc->agent_id);
+        say(&w, "began", doc->created);
+    }
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    *ret  = r < 0 ? (struct upp_str){0} : wb_arena_dup(a, wb_buf_str(&b));
+    return r < 0 ? r : wb_arena_check(a, err);
+}
+
+struct import {
+    const struct wm_session *doc;
+    struct wl_new_thread     made;
+    struct wl_node          *nodes; /* by place in the document */
+    struct wb_arena         *memory;
+    struct upp_str           rest; /* WA_IMPORTED */
+    struct wl_value          value;
+    char                     name[WB_UUID_TEXT + 1];
+};
+
+/* Nodes keep the order of the document: each is a millisecond older than the next. */
+static int make_nodes(struct import *x, struct upp_err *err)
+{
+    const struct wm_tree_doc *t = &x->doc->tree;
+    x->nodes                    = wb_new_n(x->memory, struct wl_node, t->n);
+    int r                       = wb_arena_check(x->memory, err);
+    for (size_t i = 0; r >= 0 && i < t->n; i++) {
+        struct wl_node *n = &x->nodes[i];
+        *n                = (struct wl_node){.tree       = x->made.root.tree,
+                                             .created_ms = x->made.root.created_ms + (int64_t)i,
+                                             .name       = t->nodes[i].name,
+                                             .metadata   = t->nodes[i].metadata};
+        n->id             = x->made.root.id;
+        if (i != t->root)
+            r = wl_id_new(wl_family(x->made.root.tree), &n->id, err);
+        n->key = wm_key(n->id);
+        if (r >= 0)
+            r = origin_of(x->doc, &t->nodes[i], x->memory, &n->origin, err);
+    }
+    for (size_t i = 0; r >= 0 && i < t->n; i++)
+        if (t->nodes[i].parent != UINT32_MAX) {
+            const struct wm_tree_node *parent = &t->nodes[t->nodes[i].parent];
+            x->nodes[i].parent                = x->nodes[t->nodes[i].parent].key;
+            x->nodes[i].parent_length         = (uint32_t)WB_MIN((size_t)t->nodes[i].branch, parent->thread.n);
+        }
+    return r;
+}
+
+/* Its checkpoints (session_doc.h, WA_IMPORTED). */
+static int keep_checkpoints(struct import *x, struct upp_err *err)
+{
+    struct wm_session                     doc = *x->doc;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b   = WB_BUF(64u << 20);
+    struct wj_writer                      w;
+    if (!doc.n_checkpoints)
+        return 0;
+    doc.tree.nodes  = wb_new_n(x->memory, struct wm_tree_node, doc.tree.n);
+    doc.checkpoints = wb_new_n(x->memory, struct wm_checkpoint, doc.n_checkpoints);
+    if (!doc.tree.nodes || !doc.checkpoints)
+        return wb_arena_check(x->memory, err);
+    for (size_t i = 0; i < doc.n_checkpoints; i++) {
+        doc.checkpoints[i]        = x->doc->checkpoints[i];
+        doc.checkpoints[i].length = WM_ALL_MESSAGES;
+        wb_buf_addf(&b, "%u ", x->doc->checkpoints[i].length);
+    }
+    wb_buf_addc(&b, '\n');
+    for (size_t i = 0; i < doc.tree.n; i++) {
+        doc.tree.nodes[i]          = x->doc->tree.nodes[i];
+        doc.tree.nodes[i].thread.n = 0;
+        doc.tree.nodes[i].branch   = WM_ALL_MESSAGES;
+    }
+    wj_writer_init(&w, &b, err);
+    wm_session_write(&w, &doc);
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        return r;
+    x->rest  = wb_arena_dup(x->memory, wb_buf_str(&b));
+    x->value = (struct wl_value){.space = UPP_STR(WA_IMPORTED), .name = wb_uuid_text(x->made.thread.id, x->name),
+                                                  .bytes = x->rest};
+    return wb_arena_check(x->memory, err);
+}
+
+static WEFT_SUSPENDS int put_all(struct import *x, struct wa_put *p, struct upp_err *err)
+{
+    const struct wm_tree_doc *t = &x->doc->tree;
+    int                       r = 0;
+    for (size_t i = 0; r >= 0 && i < t->n; i++)
+        r = wa_put_node(p, &x->nodes[i], err);
+    for (size_t i = 0; r >= 0 && i < t->n; i++) {
+        struct wl_end end = {0};
+        r = wa_put_messages(p, x->nodes[i].key, &end, t->nodes[i].thread.messages, t->nodes[i].thread.n, err);
+    }
+    if (r >= 0 && x->rest.p)
+        r = wa_put_add(p, (struct wl_change){.kind = WL_PUT_VALUE, .value = &x->value}, err);
+    x->made.thread.head = x->nodes[t->current].key;
+    if (r >= 0)
+        r = wa_put_add(p, (struct wl_change){.kind = WL_ADD_THREAD, .thread = &x->made.thread}, err);
+    if (r >= 0 && x->made.alias.text.p)
+        r = wa_put_add(p, (struct wl_change){.kind = WL_ADD_ALIAS, .alias = &x->made.alias}, err);
+    return r < 0 ? r : wa_put_commit(p, err);
+}
+
+int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc, bool anyway,
+                   struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+{
+    struct import                         x = {.doc = doc, .memory = a};
+    WB_CLEANUP(wa_put_done) struct wa_put p;
+    struct wb_uuid                        other;
+    wa_put_init(&p, s, o);
+    int  taken = s->ops->alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
+    bool alias = !(anyway && taken == 0);
+    int  r     = taken == -UPP_ENOTFOUND ? 0 : taken;
+    if (r >= 0)
+        r = wl_thread_make(
+            o, UPP_OPTS(wl_thread_opts, .metadata = doc->metadata, .alias = alias ? doc->id : (struct upp_str){0}),
+            &x.made, err);
+    if (r >= 0)
+        r = make_nodes(&x, err);
+    if (r >= 0)
+        r = keep_checkpoints(&x, err);
+    if (r >= 0)
+        r = put_all(&x, &p, err);
+    if (r == -UPP_EBUSY && p.conflict < p.changes.n && p.changes.p[p.conflict].kind == WL_ADD_ALIAS)
+        return upp_fail(err, UPP_EBUSY, "session '%.*s' exists already", UPP_FMT(doc->id));
+    *ret = x.made.thread;
+    return r < 0 ? r : 0;
+}

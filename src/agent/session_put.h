@@ -1,0 +1,34 @@
+/* agent/session_put.h — many changes of the log, in as few commits as they fit in. */
+#ifndef WA_SESSION_PUT_H
+#define WA_SESSION_PUT_H
+
+#include "agent/session_doc.h"
+#include "base/vec.h"
+
+struct wa_put {
+    struct wl_store       *store;
+    const struct wl_owner *owner;
+    struct wb_arena        memory; /* of what waits to be committed */
+    struct wb_buf          body;
+    struct wm_entry       *entries; /* of the row that is written */
+    size_t                 bytes;
+    bool                   whole;    /* never in more than one commit: -UPP_ELIMIT */
+    size_t                 conflict; /* after -UPP_EBUSY: which change; else SIZE_MAX */
+    WB_VEC(struct wl_change) changes;
+};
+
+void wa_put_init(struct wa_put *p, struct wl_store *s, const struct wl_owner *o);
+void wa_put_done(struct wa_put *p);
+
+int wa_put_add(struct wa_put *p, struct wl_change c, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Copied. */
+WEFT_SUSPENDS int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *err) UPP_MUST_CHECK;
+
+/* As entries that no run says, at the end of the node, which moves. */
+WEFT_SUSPENDS int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list,
+                                  size_t n, struct upp_err *err) UPP_MUST_CHECK;
+
+WEFT_SUSPENDS int wa_put_commit(struct wa_put *p, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

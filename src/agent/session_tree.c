@@ -1,0 +1,395 @@
+/* agent/session_tree.c — the tree of a session in memory, beside the log.
+ *
+ * It is read when somebody asks for it. Runs write the log, and the tree is told what is new; programs change the tree,
+ * and the log is told when the session next runs or saves: branches, messages behind those that the log has, another
+ * current node, metadata. What the log has cannot be taken away.
+ */
+#include "agent/session.h"
+
+#include "agent/session_put.h"
+#include "agent/tree.h"
+#include "base/clock.h"
+#include "base/hooks.h"
+
+/* A node's place in the log: `data` of its weft_node. */
+struct kept {
+    struct wl_node node;
+    uint32_t       length; /* entries that were read */
+    struct upp_str metadata;
+    char          *metadata_own;
+    WB_VEC(uint32_t) entry_of; /* by message: its index in the node */
+};
+
+struct wa_session_tree {
+    struct weft_tree *tree;
+};
+
+static void kept_free(struct kept *k)
+{
+    if (!k)
+        return;
+    wb_vec_done(&k->entry_of);
+    wb_free(k->metadata_own);
+    wb_free(k);
+}
+
+void wa_session_tree_free(struct wa_session_tree *t)
+{
+    if (!t)
+        return;
+    for (struct weft_node *n = NULL; t->tree && (n = weft_tree_next(t->tree, n));)
+        kept_free(WB_TAKE(n->data));
+    weft_tree_free(t->tree);
+    wb_free(t);
+}
+
+static int no_memory(struct upp_err *err)
+{
+    return upp_fail(err, UPP_ENOMEM, "no memory for the tree of a session");
+}
+
+static int keep_metadata(struct kept *k, struct upp_str metadata, struct upp_err *err)
+{
+    char *own = NULL;
+    if (metadata.n && !(own = wb_alloc(metadata.n)))
+        return no_memory(err);
+    if (own)
+        memcpy(own, metadata.p, metadata.n);
+    wb_free(k->metadata_own);
+    k->metadata_own = own;
+    k->metadata     = wb_str(own, metadata.n);
+    return 0;
+}
+
+static int keep(struct weft_node *n, const struct wl_node *node, struct upp_err *err)
+{
+    struct kept *k = wb_calloc(1, sizeof *k);
+    if (!k)
+        return no_memory(err);
+    k->node = *node;
+    n->data = k;
+    return keep_metadata(k, n->metadata, err);
+}
+
+static int note_messages(struct kept *k, const struct wa_doc_node *from, struct upp_err *err)
+{
+    for (size_t i = 0; i < from->n_messages; i++)
+        if (!wb_vec_push(&k->entry_of, from->entry_of[i], UINT32_MAX))
+            return no_memory(err);
+    k->length = from->length;
+    return 0;
+}
+
+/* ---- Out of the log -------------------------------------------------------------------------------------- */
+
+/* Where the session stands: at the end of a node, or where a restore has put it. */
+static void place(struct weft_tree *t, struct weft_node *n, const struct wl_thread *thread)
+{
+    const struct kept *k      = n->data;
+    uint32_t           length = 0;
+    while (length < k->entry_of.n && k->entry_of.p[length] + 1 < thread->at)
+        length++;
+    weft__tree_place(t, n, thread->at ? length : WM_ALL_MESSAGES);
+}
+
+static WEFT_SUSPENDS int read_all(struct weft_session *s, struct wa_session_tree *t, struct upp_err *err)
+{
+    struct wb_arena     a = WB_ARENA(4ull * WM_SESSION_BYTES);
+    struct wa_doc_node *nodes;
+    struct wm_tree_doc  doc;
+    struct wl_thread    thread;
+    int                 r = wa_session_thread(s, &a, &thread, err);
+    if (r >= 0)
+        r = wa_tree_doc(wr_engine_store(s->home->kept), &wa_owner, &thread, &a, &doc, &nodes, err);
+    if (r < 0) {
+        wb_arena_done(&a);
+        return r;
+    }
+    r = weft__tree_from(&a, &doc, &t->tree, err);
+    if (r < 0)
+        return r;
+    memcpy(t->tree->family, thread.tree.b, sizeof t->tree->family);
+    for (size_t i = 0; r >= 0 && i < doc.n; i++) {
+        struct weft_node *n = t->tree->nodes.p[i];
+        r                   = keep(n, &nodes[i].node, err);
+        if (r >= 0)
+            r = note_messages(n->data, &nodes[i], err);
+        n->logged = nodes[i].n_messages;
+    }
+    if (r >= 0)
+        place(t->tree, t->tree->current, &thread);
+    return r;
+}
+
+static struct weft_node *find(struct weft_tree *t, uint64_t key)
+{
+    for (struct weft_node *n = NULL; (n = weft_tree_next(t, n));)
+        if (n->data && ((const struct kept *)n->data)->node.key == key)
+            return n;
+    return NULL;
+}
+
+/* A branch that a run has made. */
+static WEFT_SUSPENDS int add_node(struct weft_session *s, struct weft_tree *t, uint64_t key, struct weft_node **ret,
+                                  struct upp_err *err)
+{
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    struct wl_node   node;
+    char             id[WB_UUID_TEXT + 1];
+    int              r = store->ops->node(store, &wa_owner, key, &node, err);
+    if (r < 0)
+        return r;
+    struct weft_node *parent = find(t, node.parent);
+    if (!parent)
+        return upp_fail(err, UPP_ESTORE, "a node of session %.*s has no parent", UPP_FMT(s->id));
+    const struct kept *k      = parent->data;
+    size_t             length = 0;
+    while (length < k->entry_of.n && k->entry_of.p[length] < node.parent_length)
+        length++;
+    r = weft__tree_branch(t, parent, length, wb_uuid_text(node.id, id), (struct upp_str){0}, ret, err);
+    return r < 0 ? r : keep(*ret, &node, err);
+}
+
+/* What its node says since it was last read. */
+static WEFT_SUSPENDS int read_on(struct weft_session *s, struct weft_node *n, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(4ull * WM_SESSION_BYTES);
+    struct kept                              *k    = n->data;
+    struct wa_doc_node                        more = {.node = k->node, .length = k->length};
+    size_t                                    had;
+    (void)upp_thread_messages(n->thread, &had);
+    if (had != n->logged)
+        return upp_fail(err, UPP_EINVALID, "the tree of session %.*s was changed while a run worked", UPP_FMT(s->id));
+    int r = wa_node_read(wr_engine_store(s->home->kept), &wa_owner, &more, &a, err);
+    if (r >= 0 && more.n_messages)
+        r = upp_thread_push(n->thread, more.messages, more.n_messages, err);
+    if (r >= 0)
+        r = note_messages(k, &more, err);
+    n->logged += r >= 0 ? more.n_messages : 0;
+    return r;
+}
+
+int wa_session_tree_read(struct weft_session *s, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct weft_tree                         *t = s->tree->tree;
+    struct wl_thread                          thread;
+    int                                       r = wa_session_thread(s, &a, &thread, err);
+    if (r < 0)
+        return r;
+    struct weft_node *head = find(t, thread.head);
+    if (!head)
+        r = add_node(s, t, thread.head, &head, err);
+    if (r >= 0)
+        r = read_on(s, head, err);
+    if (r >= 0)
+        place(t, head, &thread);
+    return r;
+}
+
+/* ---- Into the log ---------------------------------------------------------------------------------------- */
+
+struct storing {
+    struct weft_session *session;
+    struct weft_tree    *tree;
+    struct wa_put        put;
+    struct wl_thread     thread;
+    struct wb_arena      memory;
+    struct wl_end       *ends; /* by place of the node: after what is put */
+};
+
+static void storing_done(struct storing *x)
+{
+    wa_put_done(&x->put);
+    wb_arena_done(&x->memory);
+}
+
+/* In entries: all of the parent where the branch sees all its messages. */
+static uint32_t branch_length(const struct storing *x, const struct weft_node *n)
+{
+    const struct kept *k = n->parent->data;
+    size_t             had;
+    (void)upp_thread_messages(n->parent->thread, &had);
+    if (n->branch >= had)
+        return x->ends[n->parent->place].length;
+    if (!n->branch)
+        return 0;
+    if (n->branch <= k->entry_of.n)
+        return k->entry_of.p[n->branch - 1] + 1;
+    return x->ends[n->parent->place].length - (uint32_t)(had - n->branch); /* among those that are put now */
+}
+
+static int put_branch(struct storing *x, struct weft_node *n, struct upp_err *err)
+{
+    struct wb_uuid     id;
+    const struct kept *parent = n->parent->data;
+    int64_t            now    = wb_wall_ms();
+    if (!wb_uuid_parse(n->id, &id))
+        return upp_fail(err, UPP_EINVALID, "the id of a branch is no UUID");
+    struct wl_node node = {.key           = wm_key(id),
+                           .id            = id,
+                           .tree          = x->thread.tree,
+                           .parent        = parent->node.key,
+                           .parent_length = branch_length(x, n),
+                           .created_ms    = WB_MAX(now, parent->node.created_ms),
+                           .name          = n->name,
+                           .metadata      = n->metadata};
+    int            r    = wa_put_node(&x->put, &node, err);
+    return r < 0 ? r : keep(n, &node, err);
+}
+
+static WEFT_SUSPENDS int put_node(struct storing *x, struct weft_node *n, struct upp_err *err)
+{
+    struct wl_store          *store = x->put.store;
+    size_t                    had;
+    const struct upp_message *list = upp_thread_messages(n->thread, &had);
+    struct wl_end            *end  = &x->ends[n->place];
+    struct kept              *k    = n->data;
+    if (had < n->logged)
+        return upp_fail(err, UPP_EINVALID, "messages of session %.*s were taken out of its log",
+                        UPP_FMT(x->session->id));
+    int r = k ? wl_node_end(store, &wa_owner, k->node.key, end, err) : put_branch(x, n, err);
+    if (r < 0)
+        return r;
+    bool fresh = !k;
+    k          = n->data;
+    if (!fresh && !wb_str_eq(k->metadata, n->metadata)) {
+        struct wl_node *node = wb_new(&x->memory, struct wl_node);
+        if (!node)
+            return wb_arena_check(&x->memory, err);
+        *node          = k->node;
+        node->name     = n->name;
+        node->metadata = n->metadata;
+        r              = wa_put_add(&x->put, (struct wl_change){.kind = WL_SET_NODE, .node = node}, err);
+    }
+    if (r < 0 || had == n->logged)
+        return r;
+    if (!fresh)
+        r = wa_put_add(&x->put, (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = k->node.key}}, err);
+    return r < 0 ? r : wa_put_messages(&x->put, k->node.key, end, list + n->logged, had - n->logged, err);
+}
+
+/* Is the session elsewhere than the log says? */
+static bool moved(const struct storing *x)
+{
+    const struct kept *k = x->tree->current->data;
+    return k->node.key != x->thread.head || (x->thread.at && x->tree->current_length == WM_ALL_MESSAGES);
+}
+
+/* Everything is in the log: the tree knows it. */
+static int note(struct storing *x, struct upp_err *err)
+{
+    for (struct weft_node *n = NULL; (n = weft_tree_next(x->tree, n));) {
+        struct kept *k = n->data;
+        size_t       had;
+        (void)upp_thread_messages(n->thread, &had);
+        for (; n->logged < had; n->logged++)
+            if (!wb_vec_push(&k->entry_of, x->ends[n->place].length - (uint32_t)(had - n->logged), UINT32_MAX))
+                return no_memory(err);
+        k->length = x->ends[n->place].length;
+        int r     = wb_str_eq(k->metadata, n->metadata) ? 0 : keep_metadata(k, n->metadata, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Branches that did not come into the log after all. */
+static void forget(struct storing *x, size_t known)
+{
+    for (size_t i = known; i < x->tree->nodes.n; i++)
+        kept_free(WB_TAKE(x->tree->nodes.p[i]->data));
+}
+
+static bool changed(const struct weft_tree *t, const struct wl_thread *thread)
+{
+    const struct storing x = {.tree = (struct weft_tree *)(uintptr_t)t, .thread = *thread};
+    for (size_t i = 0; i < t->nodes.n; i++) {
+        const struct weft_node *n = t->nodes.p[i];
+        size_t                  had;
+        (void)upp_thread_messages(n->thread, &had);
+        if (!n->data || had != n->logged || !wb_str_eq(((const struct kept *)n->data)->metadata, n->metadata))
+            return true;
+    }
+    return moved(&x);
+}
+
+int wa_session_tree_store(struct weft_session *s, struct upp_err *err)
+{
+    struct weft_tree                       *t = s->tree->tree;
+    WB_CLEANUP(storing_done) struct storing x = {.session = s, .tree = t, .memory = WB_ARENA(64u << 20)};
+    wa_put_init(&x.put, wr_engine_store(s->home->kept), &wa_owner);
+    x.put.whole = true;
+    int r       = wa_session_thread(s, &x.memory, &x.thread, err);
+    if (r < 0 || !changed(t, &x.thread))
+        return r;
+    size_t known = 0; /* nodes that the log has: the others were made later */
+    while (known < t->nodes.n && t->nodes.p[known]->data)
+        known++;
+    x.ends = wb_new_n(&x.memory, struct wl_end, t->nodes.n);
+    r      = wb_arena_check(&x.memory, err);
+    for (struct weft_node *n = NULL; r >= 0 && (n = weft_tree_next(t, n));)
+        r = put_node(&x, n, err);
+    if (r >= 0 && moved(&x)) {
+        x.thread.head = ((const struct kept *)t->current->data)->node.key;
+        x.thread.at   = 0;
+        r             = wa_put_add(&x.put, (struct wl_change){.kind = WL_SET_THREAD, .thread = &x.thread}, err);
+    }
+    if (r >= 0)
+        r = wa_put_commit(&x.put, err);
+    if (r < 0) {
+        forget(&x, known);
+        return r;
+    }
+    wa_session_stale(s);
+    return note(&x, err);
+}
+
+/* ---- For programs ---------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int open_tree(struct weft_session *s, void *arg, struct upp_err *err)
+{
+    (void)arg;
+    int r = wa_session_settle(s, err);
+    if (r < 0 || s->tree)
+        return r;
+    struct wa_session_tree *t = wb_calloc(1, sizeof *t);
+    if (!t)
+        return no_memory(err);
+    r = read_all(s, t, err);
+    if (r < 0)
+        wa_session_tree_free(t);
+    else
+        s->tree = t;
+    return r;
+}
+
+int weft_session_tree(struct weft_session *s, struct weft_tree **ret, struct upp_err *err)
+{
+    int r = s->tree ? 0 : wa_session_change(s, "weft_session_tree", open_tree, NULL, err);
+    if (r >= 0)
+        *ret = s->tree->tree;
+    return r;
+}
+
+struct forking {
+    struct upp_str from, id;
+};
+
+static WEFT_SUSPENDS int fork_node(struct weft_session *s, void *arg, struct upp_err *err)
+{
+    struct forking *f = arg;
+    int             r = open_tree(s, NULL, err);
+    if (r >= 0)
+        r = weft_tree_branch(s->tree->tree, f->from, NULL, &f->id, err);
+    return r < 0 ? r : wa_session_tree_store(s, err);
+}
+
+int weft_session_fork(struct weft_session *s, struct upp_str node, struct upp_str *ret, struct upp_err *err)
+{
+    struct forking f = {.from = node};
+    int            r = wa_session_change(s, "weft_session_fork", fork_node, &f, err);
+    if (r >= 0)
+        *ret = f.id;
+    return r;
+}

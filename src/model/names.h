@@ -1,0 +1,41 @@
+/* model/names.h — texts by number: the ids of a document, or of a tree.
+ *
+ * A table whose seed is random, so that nobody can choose ids that make it slow. The texts are borrowed.
+ */
+#ifndef WM_NAMES_H
+#define WM_NAMES_H
+
+#include "base/str.h"
+#include "base/vec.h"
+
+struct wm_name_slot {
+    uint32_t place; /* 1 + its number; 0: free */
+    uint32_t hash;  /* half of it: most texts that are not the same are told apart by it */
+};
+
+struct wm_names {
+    WB_VEC(struct upp_str) list;
+    struct wm_name_slot *slots;
+    size_t               cap; /* a power of two, at least twice the list */
+    uint64_t             seed[2];
+};
+
+enum { WM_NAMES_MAX = 1 << 25 };
+
+WB_EXPORT_BEGIN
+
+/* Begins all zero. 1: it is new, and *ret is its number, one more than that of the one before. 0: it is there already,
+ * and *ret is its number. < 0: nothing was added. */
+int wm_names_add(struct wm_names *t, struct upp_str text, uint32_t *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Its number; UINT32_MAX: it is not there. */
+uint32_t wm_names_find(const struct wm_names *t, struct upp_str text);
+
+/* Forgets the one that was added last. */
+void wm_names_drop_last(struct wm_names *t);
+
+void wm_names_done(struct wm_names *t);
+
+WB_EXPORT_END
+
+#endif

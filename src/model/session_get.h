@@ -1,0 +1,61 @@
+/* model/session_get.h — the inside of session_read.c and tree_read.c: members of an object by a table of rows.
+ *
+ * After the first failure nothing more is looked at: err has its pointer, and every function gives nothing.
+ */
+#ifndef WM_SESSION_GET_H
+#define WM_SESSION_GET_H
+
+#include "base/buf.h"
+#include "json/value.h"
+#include "model/session.h"
+
+struct wm_doc {
+    struct wb_arena *a;
+    yyjson_val      *root;
+    struct wb_buf   *scratch;
+    struct upp_err  *err;
+    int              failed;
+    unsigned         nested; /* sessions around this one */
+};
+
+enum wm_type { WM_STR, WM_ID /* not empty */, WM_TIME /* with a zone */, WM_U32, WM_OBJ, WM_ARR };
+enum { WM_MAY_MISS = 1 << 0, WM_MAY_BE_NULL = 1 << 1 /* the same as missing */ };
+
+struct wm_member {
+    struct upp_str name;
+    uint8_t        type; /* enum wm_type */
+    uint8_t        flags;
+};
+
+enum { WM_MEMBERS = 8 }; /* of a table, at most */
+
+/* v is an object whose members have the types of the table: ret[i] is the value of the i-th, NULL where it is missing.
+ * One that comes twice is refused; others are not looked at. */
+bool wm_doc_members(struct wm_doc *d, yyjson_val *v, const struct wm_member *table, size_t n, yyjson_val **ret);
+
+/* -UPP_EINVALID at v: "expected EXPECTED, found ..."; or with a sentence of the caller's. */
+void wm_doc_refuse(struct wm_doc *d, yyjson_val *v, const char *expected);
+void wm_doc_fail(struct wm_doc *d, yyjson_val *v, enum upp_code code, const char *fmt, ...) UPP_PRINTF(4, 5);
+
+/* What a value is that the table has checked. No value: no text. */
+static inline struct upp_str wm_doc_text(yyjson_val *v)
+{
+    return v ? wj_text(v) : (struct upp_str){0};
+}
+uint32_t       wm_doc_u32(yyjson_val *v);
+struct upp_str wm_doc_json(struct wm_doc *d, yyjson_val *v); /* all of it, as text; no value: no text */
+
+/* A map as text, without the members that are named by `keys`, of which found[i] is the i-th or NULL. */
+struct upp_str wm_doc_map(struct wm_doc *d, yyjson_val *map, const struct upp_str *keys, size_t n, yyjson_val **found);
+
+/* A number of messages under a key of ours: at most `most`. No value: WM_ALL_MESSAGES. */
+uint32_t wm_doc_length(struct wm_doc *d, yyjson_val *v, size_t most);
+
+/* No memory, or too much for the arena. */
+bool wm_doc_out_of_memory(struct wm_doc *d);
+
+/* ThreadTreeJSON. Times: for threads that have none; no text: they stay without. */
+void wm_doc_tree(struct wm_doc *d, yyjson_val *v, struct upp_str created, struct upp_str updated,
+                 struct wm_tree_doc *ret);
+
+#endif

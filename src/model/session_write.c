@@ -1,0 +1,182 @@
+/* model/session_write.c — sessions and trees as UAP writes them. */
+#include "base/err.h"
+#include "json/syntax.h"
+#include "model/session.h"
+
+static void put_str(struct wj_writer *w, struct upp_str name, struct upp_str s)
+{
+    wj_write_name(w, name);
+    wj_write_str(w, s.p ? s : UPP_STR(""));
+}
+
+static void put_u32(struct wj_writer *w, struct upp_str name, uint32_t n)
+{
+    wj_write_name(w, name);
+    wj_write_u64(w, n);
+}
+
+/* JSON goes out as it is once it was looked at: what was not would break all around it. No text: false. */
+static bool sound(struct wj_writer *w, struct upp_str name, struct upp_str *json, char first)
+{
+    struct wj_syntax seen;
+    struct upp_err   err = {0};
+    if (!json->p)
+        return false;
+    *json = wb_str_trim(*json);
+    int r = wj_syntax(*json, WJ_DEPTH_MAX, &seen, &err);
+    if (r < 0)
+        wj_writer_fail(w, upp_fail(w->err, (enum upp_code) - r, "%.*s: %s", UPP_FMT(name), err.msg));
+    else if (first && json->p[0] != first)
+        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "%.*s: expected %s", UPP_FMT(name),
+                                   first == '{' ? "an object" : "an array"));
+    return r == 0;
+}
+
+static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str json, char first)
+{
+    if (!sound(w, name, &json, first))
+        return;
+    wj_write_name(w, name);
+    wj_write_raw(w, json.p, json.n);
+}
+
+/* A map, left open for members of ours. */
+static void open_map(struct wj_writer *w, struct upp_str json)
+{
+    static const struct upp_str name = UPP_STR_INIT("metadata");
+    bool                        some = sound(w, name, &json, '{');
+    wj_write_name(w, name);
+    wj_write_open(w, '{');
+    if (!some || w->failed)
+        return;
+    struct upp_str inside = wb_str_trim(wb_str_sub(json, 1, json.n - 2));
+    if (inside.n)
+        wj_write_raw(w, inside.p, inside.n);
+}
+
+static void put_map(struct wj_writer *w, struct upp_str json)
+{
+    open_map(w, json);
+    wj_write_close(w, '}');
+}
+
+/* ---- Trees ---------------------------------------------------------------------------------------- */
+
+static void put_node(struct wj_writer *w, const struct wm_tree_doc *t, const struct wm_tree_node *node)
+{
+    struct wm_thread_json thread = node->thread;
+    if (node->untimed)
+        thread.created = thread.updated = (struct upp_str){0};
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("id"), node->id);
+    wj_write_name(w, UPP_STR("parentId"));
+    wj_write_str(w, node->parent == UINT32_MAX ? (struct upp_str){0} : t->nodes[node->parent].id);
+    if (node->name.p)
+        put_str(w, UPP_STR("name"), node->name);
+    wj_write_name(w, UPP_STR("thread"));
+    wm_thread_write(w, &thread);
+    wj_write_name(w, UPP_STR("children"));
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < node->n_children; i++)
+        wj_write_str(w, t->nodes[node->children[i]].id);
+    wj_write_close(w, ']');
+    open_map(w, node->metadata);
+    if (node->parent != UINT32_MAX && node->branch != WM_ALL_MESSAGES)
+        put_u32(w, UPP_STR("uap.branchPoint"), node->branch);
+    wj_write_close(w, '}');
+    wj_write_close(w, '}');
+}
+
+void wm_tree_write(struct wj_writer *w, const struct wm_tree_doc *t)
+{
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("rootId"), t->nodes[t->root].id);
+    put_str(w, UPP_STR("currentId"), t->nodes[t->current].id);
+    wj_write_name(w, UPP_STR("nodes"));
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < t->n && !w->out->failed; i++)
+        put_node(w, t, &t->nodes[i]);
+    wj_write_close(w, ']');
+    wj_write_close(w, '}');
+}
+
+/* ---- Checkpoints ---------------------------------------------------------------------------------- */
+
+static void put_state(struct wj_writer *w, const struct wm_checkpoint *c)
+{
+    wj_write_name(w, UPP_STR("state"));
+    wj_write_open(w, '{');
+    put_u32(w, UPP_STR("step"), c->state_step);
+    wj_write_name(w, UPP_STR("messages"));
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < c->n_messages && !w->out->failed; i++)
+        wm_message_write(w, &c->messages[i]);
+    wj_write_close(w, ']');
+    put_map(w, c->state_metadata);
+    if (c->has_reasoning) {
+        wj_write_name(w, UPP_STR("reasoning"));
+        wj_write_open(w, '[');
+        for (size_t i = 0; i < c->n_reasoning; i++)
+            wj_write_str(w, c->reasoning[i].p ? c->reasoning[i] : UPP_STR(""));
+        wj_write_close(w, ']');
+    }
+    put_json(w, UPP_STR("plan"), c->plan, '[');
+    wj_write_close(w, '}');
+}
+
+static void put_session(struct wj_writer *w, const struct wm_session *s, unsigned nested);
+
+static void put_checkpoint(struct wj_writer *w, const struct wm_session *s, const struct wm_checkpoint *c,
+                           unsigned nested)
+{
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("id"), c->id);
+    put_str(w, UPP_STR("sessionId"), s->id);
+    put_str(w, UPP_STR("timestamp"), c->time);
+    put_u32(w, UPP_STR("step"), c->step);
+    put_str(w, UPP_STR("threadId"), s->tree.nodes[c->node].id);
+    put_state(w, c);
+    wj_write_name(w, UPP_STR("subAgentStates"));
+    wj_write_open(w, '{');
+    for (size_t i = 0; i < c->n_subs && !w->out->failed; i++) {
+        wj_write_name(w, c->subs[i].call);
+        put_session(w, c->subs[i].session, nested + 1);
+    }
+    wj_write_close(w, '}');
+    open_map(w, c->metadata);
+    if (c->length != WM_ALL_MESSAGES)
+        put_u32(w, UPP_STR("uap.threadLength"), c->length);
+    put_json(w, UPP_STR("uap.own"), c->own, 0);
+    wj_write_close(w, '}');
+    wj_write_close(w, '}');
+}
+
+/* ---- Sessions ------------------------------------------------------------------------------------- */
+
+static void put_session(struct wj_writer *w, const struct wm_session *s, unsigned nested)
+{
+    if (nested > WM_SESSION_NESTED) {
+        wj_writer_fail(w, upp_fail(w->err, UPP_ELIMIT, "more than %d sessions in one another", WM_SESSION_NESTED));
+        return;
+    }
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("version"), UPP_STR(WM_SESSION_VERSION));
+    put_str(w, UPP_STR("id"), s->id);
+    put_str(w, UPP_STR("agentId"), s->agent_id);
+    put_str(w, UPP_STR("createdAt"), s->created);
+    put_str(w, UPP_STR("updatedAt"), s->updated);
+    wj_write_name(w, UPP_STR("threadTree"));
+    wm_tree_write(w, &s->tree);
+    wj_write_name(w, UPP_STR("checkpoints"));
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < s->n_checkpoints && !w->out->failed; i++)
+        put_checkpoint(w, s, &s->checkpoints[i], nested);
+    wj_write_close(w, ']');
+    put_map(w, s->metadata);
+    wj_write_close(w, '}');
+}
+
+void wm_session_write(struct wj_writer *w, const struct wm_session *s)
+{
+    put_session(w, s, 0);
+}
