@@ -219,7 +219,7 @@ static uint32_t branch_length(const struct storing *x, const struct weft_node *n
     return x->ends[n->parent->place].length - (uint32_t)(had - n->branch); /* among those that are put now */
 }
 
-static int put_branch(struct storing *x, struct weft_node *n, struct upp_err *err)
+static WEFT_SUSPENDS int put_branch(struct storing *x, struct weft_node *n, struct upp_err *err)
 {
     struct wb_uuid     id;
     const struct kept *parent = n->parent->data;
