@@ -13,7 +13,8 @@ TEST(names_have_numbers)
 {
     enum { N = 300 };
     struct upp_err  err = {0};
-    char            text[N][24], other[24];
+    static char     text[N][24]; /* they are borrowed */
+    char            other[24];
     uint32_t        at                                        = 0;
     struct wm_names t __attribute__((cleanup(wm_names_done))) = {0};
     CHECK_INT(wm_names_find(&t, UPP_STR("a")), UINT32_MAX);

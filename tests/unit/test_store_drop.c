@@ -466,8 +466,8 @@ WEFT_SUSPENDS static int undoes(struct test_store *t, struct upp_err *err)
                                      {UPP_STR("s"), UPP_STR("b"), UPP_STR("2")},
                                               {UPP_STR("s"), UPP_STR("c"), UPP_STR("3")}};
     struct wl_value anew = {UPP_STR("s"), UPP_STR("a"), UPP_STR("other")};
-    struct wl_piece p[6];
-    struct wl_ref   ref[4];
+    static struct wl_piece p[6];
+    static struct wl_ref   ref[4];
     more.id = test_uuid(6);
     set.at  = 4;
     for (unsigned char i = 0; i < 6; i++)
@@ -492,8 +492,8 @@ WEFT_SUSPENDS static int undoes(struct test_store *t, struct upp_err *err)
         DROP_REF(&ref[2]),     DROP_BLOB(&p[1].key), NAME_BLOB(&p[3].key, &p[5].key),
         DROP_BLOB(&p[4].key),  ADD_ALIAS(&names[0]), NAME_BLOB(&p[5].key, &p[2].key),
     };
-    const size_t     n = WB_LEN(changes);
-    struct wl_change fails[WB_LEN(changes) + 1];
+    const size_t            n = WB_LEN(changes);
+    static struct wl_change fails[WB_LEN(changes) + 1];
     for (size_t k = 1; k <= n; k++) {
         memcpy(fails, changes, k * sizeof fails[0]);
         fails[k]        = (struct wl_change)DROP_NODE(&missing);
