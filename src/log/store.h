@@ -73,6 +73,10 @@ static inline uint32_t wl_thread_length(const struct wl_thread *t, uint32_t all)
     return t->at && t->at - 1 < all ? t->at - 1 : all;
 }
 
+/* The highest bits of a row's format belong to stores that stand in front of others: whoever is above them neither sees
+ * them nor may set them. */
+#define WL_FORMAT_CUT (UINT32_C(1) << 30) /* long values were cut out of it: stores/blob_cut.h */
+
 struct wl_row {
     uint64_t       node, pos;
     uint32_t       n_entries;
@@ -341,6 +345,7 @@ struct wl_store_ops {
 /* First member of every store. */
 struct wl_store {
     const struct wl_store_ops *ops;
+    struct wl_store           *inner; /* before which it stands; NULL: none */
     struct {
         uint64_t commits, transactions, syncs, rows, bytes; /* so far: for benchmarks and /metrics */
     } count;

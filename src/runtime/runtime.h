@@ -35,6 +35,9 @@ int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *r
 WEFT_SUSPENDS int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
+/* The one that keeps the bytes: what stands in front of it taken away. */
+struct wl_store *wrt_store_base(struct wl_store *s);
+
 struct wrt_runtime {
     const struct wc_config *config;
     struct wl_store        *store;
