@@ -49,6 +49,8 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
     }
     if (r >= 0)
         r = wrt_runtime_recover(rt, &recovered, err);
+    if (r >= 0)
+        r = wrt_runtime_follow(rt, err);
     if (r < 0)
         return r;
     wb_log(WB_INFO, "ready", WB_LZ("url", sv_server_url(server, 0)),

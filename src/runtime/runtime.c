@@ -162,6 +162,7 @@ WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt)
 {
     if (!rt)
         return;
+    weft_scope_close(&rt->beside);
     wr_engine_close(rt->engine);
     if (rt->store)
         rt->store->ops->close(rt->store);

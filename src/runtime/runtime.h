@@ -44,6 +44,7 @@ struct wrt_runtime {
     struct wr_engine       *engine;
     struct wr_agent_def    *agents; /* the configuration's, each with its id */
     struct wb_arena         arena;
+    struct weft_scope       beside; /* of the fiber that opened it */
 };
 
 /* Opens the store, which it then owns, and the engine; nothing runs yet. The configuration must outlive it.
@@ -53,6 +54,9 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
 
 /* Takes up what had not ended. Once, before anything is started. */
 WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* From now on, until it is closed (by the same fiber), the search follows the log and blobs are swept: for servers. */
+int wrt_runtime_follow(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK;
 
 WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt); /* NULL is fine */
 WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt);
