@@ -112,13 +112,20 @@ static uint32_t get_32(const char *p)
     return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
+/* Bytes of the body that stay. */
+static size_t rest_of(const struct ws_cut_row *x)
+{
+    size_t n = x->row.body.n;
+    for (size_t i = 0, in = x->n - !!(x->flags & WS_CUT_TAPE); i < in; i++)
+        n -= x->p[i].bytes.n;
+    return n;
+}
+
 static int write_list(struct ws_cut_row *x, struct wb_arena *a, struct upp_err *err)
 {
     struct upp_str body = x->row.body;
-    size_t         in = x->n - !!(x->flags & WS_CUT_TAPE), total = HEAD + ITEM * x->n + body.n, done = 0;
-    for (size_t i = 0; i < in; i++)
-        total -= x->p[i].bytes.n;
-    char *start = wb_arena_alloc(a, total, 1), *to = start;
+    size_t         in = x->n - !!(x->flags & WS_CUT_TAPE), total = HEAD + ITEM * x->n + rest_of(x), done = 0;
+    char          *start = wb_arena_alloc(a, total, 1), *to = start;
     if (!start)
         return wb_arena_check(a, err);
     *to++ = VERSION;
@@ -161,6 +168,10 @@ int ws_cut(const struct wl_row *row, size_t min, size_t max_keys, struct wb_aren
         r = take(&c, row->tape, true, err);
     if (r < 0 || !ret->n)
         return r < 0 ? r : 0;
+    if (rest_of(ret) > WS_CUT_REST) {
+        *ret = (struct ws_cut_row){.row = *row, .whole = (uint32_t)row->body.n};
+        return 0;
+    }
     ret->flags |= row->body.p ? 0 : WS_CUT_NO_BODY;
     return write_list(ret, a, err);
 }
@@ -183,6 +194,17 @@ static bool read_item(const char *p, uint64_t *done, uint32_t whole, bool tape, 
         return false;
     *done = (uint64_t)ret->at + ret->bytes.n;
     return true;
+}
+
+size_t ws_cut_size(const struct wl_row *row)
+{
+    struct upp_str b = row->body;
+    if (!(row->format & WL_FORMAT_CUT) || b.n < HEAD)
+        return b.n + row->tape.n;
+    size_t n = get_32(b.p + 2), tape = 0;
+    if (b.p[1] & WS_CUT_TAPE && n && n <= (b.n - HEAD) / ITEM)
+        tape = get_32(b.p + HEAD + ITEM * (n - 1) + 4);
+    return (size_t)get_32(b.p + 6) + tape + row->tape.n;
 }
 
 int ws_cut_read(const struct wl_row *row, struct wb_arena *a, struct ws_cut_row *ret, struct upp_err *err)

@@ -19,6 +19,8 @@
 #include "log/store.h"
 
 enum { WS_CUT_TAPE = 1, WS_CUT_NO_BODY = 2 };
+/* A row of which more than this would stay is not cut: who reads it has room for it once, and little more. */
+enum { WS_CUT_REST = 4 << 20 };
 
 struct ws_cut {
     uint32_t           at;    /* in the whole body */
@@ -44,6 +46,9 @@ int ws_cut(const struct wl_row *row, size_t min, size_t max_keys, struct wb_aren
 /* Reads the list of a stored row that is cut. -UPP_ESTORE: it is none. */
 int ws_cut_read(const struct wl_row *row, struct wb_arena *a, struct ws_cut_row *ret,
                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* Bytes of a stored row, body and tape, when it is whole again; as they are where it is not cut. */
+size_t ws_cut_size(const struct wl_row *row);
 
 int ws_sha256(struct upp_str bytes, struct wl_blob_key *ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -160,14 +160,13 @@ static WEFT_SUSPENDS int put_value(struct pieces *p, const struct ws_cut *c, str
     return r;
 }
 
-/* All values, or the one that is missing. */
-static WEFT_SUSPENDS int put_values(struct wl_store *inner, const struct cutting *x, const struct ws_cut *only,
-                                    struct upp_err *err)
+/* All values that are not there. */
+static WEFT_SUSPENDS int put_values(struct wl_store *inner, const struct cutting *x, struct upp_err *err)
 {
     struct pieces p = {.inner = inner, .o = &x->from->owner};
     int           r = 0;
     for (size_t i = 0; r >= 0 && i < x->n; i++)
-        if (x->cut[i] && (!only || x->cut[i] == only))
+        if (x->cut[i])
             r = put_value(&p, x->cut[i], err);
     return r < 0 ? r : flush(&p, err);
 }
@@ -177,7 +176,7 @@ static WEFT_SUSPENDS int commit_cut(struct wl_store *inner, struct wl_commit *c,
     struct cutting x = {.from = c, .a = WB_ARENA(2 * bytes + (1u << 20))};
     int            r = cut_somewhere(&x, bytes, err);
     if (r >= 0)
-        r = put_values(inner, &x, NULL, err);
+        r = put_values(inner, &x, err);
     for (int tries = 0; r >= 0; tries++) {
         struct wl_commit cut = {.owner = c->owner, .changes = x.changes, .n = x.n, .flags = c->flags};
         r                    = inner->ops->commit(inner, &cut, err);
@@ -186,7 +185,7 @@ static WEFT_SUSPENDS int commit_cut(struct wl_store *inner, struct wl_commit *c,
         c->conflict = x.origin[cut.conflict];
         if (!x.cut[cut.conflict])
             break;
-        r = tries < TRIES ? put_values(inner, &x, x.cut[cut.conflict], err)
+        r = tries < TRIES ? put_values(inner, &x, err)
                           : upp_fail(err, UPP_ESTORE, "a blob was swept away %d times while it was written", TRIES);
     }
     wb_arena_done(&x.a);
@@ -318,13 +317,13 @@ static WEFT_SUSPENDS int rows(struct wl_store *s, const struct wl_owner *o, cons
     size_t         max = ws_range(range).max_bytes, bytes = 0;
     int            r = s->inner->ops->rows(s->inner, o, range, a, ret, err);
     for (size_t i = 0; r >= 0 && i < ret->n; i++) {
-        struct wl_row *row = &ret->p[i];
-        r                  = fill(&f, row, err);
-        bytes += row->body.n + row->tape.n;
-        if (r >= 0 && bytes > max && i) {
+        bytes += ws_cut_size(&ret->p[i]);
+        if (bytes > max && i) {
             ret->n    = i;
             ret->more = true;
+            break;
         }
+        r = fill(&f, &ret->p[i], err);
     }
     wb_arena_done(&f.piece);
     return r;
@@ -339,11 +338,13 @@ static WEFT_SUSPENDS int follow(struct wl_store *s, uint64_t after, size_t max_r
     for (size_t i = 0; r >= 0 && i < *n; i++) {
         struct wl_followed *x     = &(*ret)[i];
         struct wl_owner     owner = {.tenant = x->tenant};
-        f.o                       = &owner;
-        r                         = fill(&f, &x->row, err);
-        bytes += x->row.body.n + x->row.tape.n;
-        if (r >= 0 && bytes > max && i)
+        bytes += ws_cut_size(&x->row);
+        if (bytes > max && i) {
             *n = i;
+            break;
+        }
+        f.o = &owner;
+        r   = fill(&f, &x->row, err);
     }
     wb_arena_done(&f.piece);
     return r;

@@ -81,6 +81,23 @@ TEST(blob_cut_finds_strings)
     }
 }
 
+TEST(blob_cut_leaves_rows_of_which_much_would_stay)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(32 << 20);
+    struct upp_err                             err = {0};
+    struct wl_row                              row = test_row(7, 0, 1, "");
+    struct ws_cut_row                          x;
+    for (size_t n = WS_CUT_REST - 1; n <= WS_CUT_REST + 1; n++) { /* blanks, and "aaaaaaaa" */
+        char *p = wb_arena_alloc(&a, n + 8, 1);
+        CHECK(p != NULL);
+        memset(p, ' ', n + 8);
+        memcpy(p, "\"aaaaaaaa\"", 10);
+        row.body = wb_str(p, n + 8);
+        CHECK(ws_cut(&row, 8, 9, &a, &x, &err) == 0);
+        CHECK(x.n == (n <= WS_CUT_REST) && x.keys == x.n && ws_cut_size(&x.row) == n + 8);
+    }
+}
+
 TEST(blob_cut_refuses_what_is_no_list)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);

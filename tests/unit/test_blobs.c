@@ -196,6 +196,16 @@ static WEFT_SUSPENDS int ranges(struct test_store *t, struct upp_err *err)
         for (size_t i = 0; i < rows.n; i++)
             FAIL_UNLESS(rows.p[i].body.n == 100 * KIB + 4);
     }
+    /* What is not given out takes no room. */
+    UPP_CLEANUP(wb_arena_done) struct wb_arena small = WB_ARENA(190 * KIB);
+    struct wl_range                            range = {.node = 7, .to = UINT64_MAX, .max_bytes = 120 * KIB};
+    TRY(O->rows(S, &ALICE, &range, &small, &rows, err));
+    FAIL_UNLESS(rows.n == 1 && rows.more);
+    struct wl_followed                        *p;
+    size_t                                     n;
+    UPP_CLEANUP(wb_arena_done) struct wb_arena other = WB_ARENA(220 * KIB);
+    TRY(O->follow(S, 0, 256, 120 * KIB, &other, &p, &n, err));
+    FAIL_UNLESS(n == 1 && p[0].row.body.n == 100 * KIB + 4 && !(p[0].row.format & WL_FORMAT_CUT));
     return 0;
 }
 
