@@ -49,10 +49,13 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
     }
     if (r >= 0)
         r = wrt_runtime_recover(rt, &recovered, err);
+    if (r >= 0)
+        r = wrt_runtime_follow(rt, err);
     if (r < 0)
         return r;
-    wb_log(WB_INFO, "ready", WB_LZ("url", sv_server_url(server, 0)), WB_LZ("store", rt->store->ops->name),
-           WB_LZ("path", s->place.path), WB_LU("recovered", recovered));
+    wb_log(WB_INFO, "ready", WB_LZ("url", sv_server_url(server, 0)),
+           WB_LZ("store", wrt_store_base(rt->store)->ops->name), WB_LZ("path", s->place.path),
+           WB_LU("recovered", recovered));
     (void)printf("listening on %s\n", sv_server_url(server, 0));
     (void)fflush(stdout);
     r = sv_server_run(server, err);

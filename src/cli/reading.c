@@ -2,12 +2,15 @@
 #include "cli/reading.h"
 
 #include "cli/setup.h"
+#include "stores/blobs.h"
 #include "stores/sqlite.h"
 
 WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
 {
     struct cli_reading *rd = arg;
     int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = rd->place.path, .read_only = true), &rd->store, err);
+    if (r >= 0)
+        r = ws_blobs_open(rd->store, &rd->store, err);
     if (r < 0)
         return r;
     r = rd->fn(rd, err);

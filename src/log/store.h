@@ -73,6 +73,10 @@ static inline uint32_t wl_thread_length(const struct wl_thread *t, uint32_t all)
     return t->at && t->at - 1 < all ? t->at - 1 : all;
 }
 
+/* The highest bits of a row's format belong to stores that stand in front of others: whoever is above them neither sees
+ * them nor may set them. */
+#define WL_FORMAT_CUT (UINT32_C(1) << 30) /* long values were cut out of it: stores/blob_cut.h */
+
 struct wl_row {
     uint64_t       node, pos;
     uint32_t       n_entries;
@@ -140,7 +144,7 @@ struct wl_ref {
     struct wb_uuid     id;
 };
 
-/* An entry as the search sees it. */
+/* An entry as the search sees it. The text is such that what is looked for can be compared byte by byte. */
 struct wl_words {
     struct upp_str tenant;
     uint64_t       node;
@@ -154,7 +158,8 @@ struct wl_learned {
     const struct wl_words *list;
     size_t                 n;
     uint64_t               upto;
-    bool                   anew; /* forget everything first */
+    uint64_t               changes; /* of the rows that were followed */
+    bool                   anew;    /* forget everything first */
 };
 
 enum wl_change_kind {
@@ -186,7 +191,8 @@ enum wl_change_kind {
     WL_ADD_REF,   /* ref; -UPP_EBUSY: the blob is not there (any more): its pieces are to be added again */
     WL_DROP_REF,  /* ref */
     WL_DROP_BLOB, /* blob; -UPP_EBUSY: something refers to it */
-    WL_LEARN,     /* learned; the tenant of the commit is not looked at */
+    WL_LEARN,     /* learned; the tenant of the commit is not looked at. What was known of these entries is forgotten.
+                   * -UPP_EBUSY: a row was set or dropped since they were read (wl_followed.changes): follow again */
 };
 
 struct wl_change {
@@ -244,11 +250,13 @@ struct wl_rows {
 struct wl_followed {
     struct upp_str tenant;
     uint64_t       number; /* counts up */
-    struct wl_row  row;
+    uint64_t changes; /* counts rows that are set and nodes that are dropped while the store is open: for WL_LEARN */
+    struct wl_row row;
 };
 
+enum { WL_QUERY_WORDS = 16 /* at most */ };
 struct wl_query {
-    struct upp_str words;              /* all of them, wherever they stand in the text; no text: any */
+    struct upp_str words;              /* all of them (between blanks), wherever in the text; no text: any */
     struct upp_str who, tool;          /* whole names; no text: any */
     int64_t        since_ms, until_ms; /* until: exclusive; 0: any */
     uint32_t       family;             /* with in_family: of these alone */
@@ -341,6 +349,7 @@ struct wl_store_ops {
 /* First member of every store. */
 struct wl_store {
     const struct wl_store_ops *ops;
+    struct wl_store           *inner; /* before which it stands; NULL: none */
     struct {
         uint64_t commits, transactions, syncs, rows, bytes; /* so far: for benchmarks and /metrics */
     } count;

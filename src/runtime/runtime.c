@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/hooks.h"
+#include "stores/blobs.h"
 #include "stores/memory.h"
 #include "stores/sqlite.h"
 
@@ -45,16 +46,28 @@ int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *r
 int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret, struct upp_err *err)
 {
     enum { COMPANY_MS = 10 };
+    struct wl_store *s;
+    int              r;
     if (at->kind == WC_STORE_MEMORY)
-        return ws_memory_open(ret, err);
-    return ws_sqlite_open(
-        UPP_OPTS(ws_sqlite_opts, .path = at->path, .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0), ret,
-        err);
+        r = ws_memory_open(&s, err);
+    else
+        r = ws_sqlite_open(
+            UPP_OPTS(ws_sqlite_opts, .path = at->path, .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0), &s,
+            err);
+    return r < 0 ? r : ws_blobs_open(s, ret, err);
+}
+
+struct wl_store *wrt_store_base(struct wl_store *s)
+{
+    while (s->inner)
+        s = s->inner;
+    return s;
 }
 
 const char *wrt_socket(const struct wrt_runtime *rt)
 {
-    return strcmp(rt->store->ops->name, "sqlite") == 0 ? ws_sqlite_socket(rt->store) : "";
+    struct wl_store *s = wrt_store_base(rt->store);
+    return strcmp(s->ops->name, "sqlite") == 0 ? ws_sqlite_socket(s) : "";
 }
 
 /* ---- Agents --------------------------------------------------------------------------------------------- */
@@ -149,6 +162,7 @@ WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt)
 {
     if (!rt)
         return;
+    weft_scope_close(&rt->beside);
     wr_engine_close(rt->engine);
     if (rt->store)
         rt->store->ops->close(rt->store);

@@ -35,12 +35,16 @@ int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *r
 WEFT_SUSPENDS int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
 
+/* The one that keeps the bytes: what stands in front of it taken away. */
+struct wl_store *wrt_store_base(struct wl_store *s);
+
 struct wrt_runtime {
     const struct wc_config *config;
     struct wl_store        *store;
     struct wr_engine       *engine;
     struct wr_agent_def    *agents; /* the configuration's, each with its id */
     struct wb_arena         arena;
+    struct weft_scope       beside; /* of the fiber that opened it */
 };
 
 /* Opens the store, which it then owns, and the engine; nothing runs yet. The configuration must outlive it.
@@ -50,6 +54,9 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
 
 /* Takes up what had not ended. Once, before anything is started. */
 WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* From now on, until it is closed (by the same fiber), the search follows the log and blobs are swept: for servers. */
+int wrt_runtime_follow(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK;
 
 WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt); /* NULL is fine */
 WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt);

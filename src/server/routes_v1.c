@@ -339,5 +339,6 @@ static const struct sv_route rows[] = {
     {SV_GET, "/v1/runs/{r}/events", read_events, 0, 0},
     {SV_POST, "/v1/runs/{r}/cancel", cancel_run, 0, 0},
     {SV_POST, "/v1/runs/{r}/answers", answer_run, 0, 0},
+    {SV_GET, "/v1/search", sv_search, 0, 0},
 };
 const struct sv_routes sv_routes_v1 = {rows, WB_LEN(rows)};

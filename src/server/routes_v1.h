@@ -32,6 +32,9 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
 /* Handler of server/threads_v1.c. */
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
 
+/* Handler of server/search_v1.c. */
+WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err);
+
 /* The thread that {t} names. */
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 

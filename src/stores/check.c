@@ -80,6 +80,25 @@ static int check_piece(const struct wl_piece *p, struct upp_err *err)
     return 0;
 }
 
+static int check_learned(const struct wl_learned *l, struct upp_err *err)
+{
+    if (l->n > WS_LEARN_MAX)
+        return upp_fail(err, UPP_ELIMIT, "%zu entries to learn, at most %d are allowed", l->n, WS_LEARN_MAX);
+    for (size_t i = 0; i < l->n; i++) {
+        const struct wl_words *w = &l->list[i];
+        int                    r = ws_check_owner(&(struct wl_owner){.tenant = w->tenant}, err);
+        if (r >= 0)
+            r = too_long(err, "the name of who said it", w->who, WS_TEXT_MAX);
+        if (r >= 0)
+            r = too_long(err, "the tools of an entry", w->tool, WS_TEXT_MAX);
+        if (r >= 0)
+            r = too_long(err, "the text of an entry", w->text, WS_ROW_MAX);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 static int check_change(const struct wl_change *c, struct upp_err *err)
 {
     switch (c->kind) {
@@ -117,7 +136,7 @@ static int check_change(const struct wl_change *c, struct upp_err *err)
     case WL_ADD_PIECE:
         return check_piece(c->piece, err);
     case WL_LEARN:
-        return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
+        return check_learned(c->learned, err);
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
 }
@@ -156,6 +175,9 @@ size_t ws_commit_bytes(const struct wl_commit *c)
             n += x->piece->bytes.n;
         else if (x->kind == WL_PUT_VALUE)
             n += x->value->bytes.n;
+        else if (x->kind == WL_LEARN)
+            for (size_t k = 0; k < x->learned->n; k++)
+                n += x->learned->list[k].text.n;
     }
     return n;
 }

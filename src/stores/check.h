@@ -20,6 +20,7 @@ enum {
     WS_RANGE        = 256,       /* where nothing was asked for */
     WS_RANGE_BYTES  = 1 << 20,
     WS_BYTES_MAX    = 256 << 20,
+    WS_LEARN_MAX    = 4096, /* entries that the search learns in one change */
 };
 
 #define WS_KEY_MS INT64_C(86400000) /* how long an Idempotency-Key counts */

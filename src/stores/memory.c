@@ -534,6 +534,7 @@ static void free_vecs(struct ws_memory *m)
             wb_vec_done(&b->pieces);
     }
     wb_vec_done(&m->live);
+    wb_vec_done(&m->log);
 }
 
 static void free_tenants(struct ws_memory *m)
@@ -598,8 +599,8 @@ int ws_memory_open(struct wl_store **ret, struct upp_err *err)
         .loose_blobs    = ws_mem_loose_blobs,
         .old_runs       = ws_mem_old_runs,
 
-        .follow  = ws_no_follow,
-        .learned = ws_no_learned,
+        .follow  = ws_mem_follow,
+        .learned = ws_mem_learned,
         .search  = ws_no_search,
         .close   = mem_close,
     };

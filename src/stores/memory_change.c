@@ -99,13 +99,15 @@ static int add_row(struct ws_mem_applying *a, const struct wl_row *row, struct w
         return ws_row_misplaced(err, row, end);
     struct ws_mem_row *new = NULL;
     size_t size            = sizeof *new + row->body.n + row->tape.n;
-    if (!wb_vec_room(&n->rows, WS_MEM_MANY))
+    if (!wb_vec_room(&n->rows, WS_MEM_MANY) || !wb_vec_room(&a->m->log, WS_MEM_MANY))
         return ws_mem_no_memory(err);
     int r = ws_mem_take(a->m, size, &new, err);
     if (r < 0)
         return r;
-    new->v    = *row;
-    new->size = size;
+    new->v                     = *row;
+    new->size                  = size;
+    new->number                = ++a->m->last_row;
+    a->m->log.p[a->m->log.n++] = (struct ws_mem_place){new->number, row->node, row->pos, a->tenant};
     (void)ws_mem_keep(ws_mem_keep(new->bytes, &new->v.body), &new->v.tape);
     n->rows.p[n->rows.n++] = new;
     d->now                 = n;
@@ -116,6 +118,7 @@ static void undo_row(struct ws_mem_applying *a, struct ws_mem_done *d)
 {
     struct ws_mem_node *n   = d->now;
     struct ws_mem_row  *row = n->rows.p[--n->rows.n];
+    a->m->log.n--;
     ws_mem_give(a->m, row, row->size);
 }
 
@@ -507,7 +510,7 @@ static int apply_one(struct ws_mem_applying *a, const struct wl_change *c, struc
     case WL_DROP_BLOB:
         return ws_mem_blob_change(a, c, d, err);
     case WL_LEARN:
-        break; /* refused before it comes here */
+        return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
 }

@@ -66,6 +66,7 @@ static int set_row(struct ws_mem_applying *a, const struct wl_row *row, struct w
         return r;
     struct ws_mem_row *old = n->rows.p[at];
     x->size                = size;
+    x->number              = old->number;
     x->v                   = old->v;
     x->v.format            = row->format;
     x->v.body              = row->body;
@@ -224,6 +225,7 @@ void ws_mem_settle_drop(struct ws_mem_applying *a, struct ws_mem_done *d)
         ws_mem_give(a->m, d->before, ((struct ws_mem_thread *)d->before)->size);
         break;
     case WL_DROP_NODE:
+        a->m->gone += ((struct ws_mem_node *)d->before)->rows.n;
         ws_mem_free_node(a->m, d->before);
         break;
     case WL_DROP_RUN:

@@ -52,6 +52,7 @@ struct ws_mem_owner {
 
 struct ws_mem_row {
     size_t        size;
+    uint64_t      number; /* counts up as they come */
     struct wl_row v;
     char          bytes[];
 };
@@ -133,6 +134,12 @@ struct ws_mem_ref {
     struct wb_uuid      id;
 };
 
+/* Where the row with a number stood when it came: it is there still, or is another one, or none. */
+struct ws_mem_place {
+    uint64_t              number, node, pos;
+    struct ws_mem_tenant *tenant;
+};
+
 struct ws_memory {
     struct wl_store store;
     pthread_mutex_t lock;
@@ -142,7 +149,10 @@ struct ws_memory {
     struct ws_table tenants, owners, nodes, threads, runs, runs_of, aliases, keys, families, blobs;
     WB_VEC(struct ws_mem_run *) live; /* of all tenants, by (id, tenant's name) */
     WB_VEC(struct ws_mem_tenant *) by_name;
-    size_t swept; /* slot of `keys` where the search for expired ones goes on */
+    WB_VEC(struct ws_mem_place) log; /* of all rows, as they came */
+    uint64_t last_row;
+    size_t   gone;  /* places in it whose row was dropped, about */
+    size_t   swept; /* slot of `keys` where the search for expired ones goes on */
 };
 
 /* ---- Finding; NULL: there is none (or no such tenant) ---- */
@@ -282,6 +292,10 @@ int ws_mem_piece(struct wl_store *s, const struct wl_owner *o, const struct wl_b
                  struct wb_arena *a, struct wl_piece *ret, struct upp_err *err) UPP_MUST_CHECK;
 int ws_mem_loose_blobs(struct wl_store *s, const struct wl_owner *o, int64_t before_ms, size_t max, struct wb_arena *a,
                        struct wl_blob_key **ret, size_t *n, struct upp_err *err) UPP_MUST_CHECK;
+/* memory_follow.c */
+int ws_mem_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes, struct wb_arena *a,
+                  struct wl_followed **ret, size_t *n, struct upp_err *err) UPP_MUST_CHECK;
+int ws_mem_learned(struct wl_store *s, uint64_t *upto, uint64_t *end, struct upp_err *err) UPP_MUST_CHECK;
 int ws_mem_old_runs(struct wl_store *s, const struct wl_owner *o, uint64_t after, int64_t before_ms, size_t max,
                     struct wb_arena *a, struct wm_run **ret, uint64_t **numbers, size_t *n,
                     struct upp_err *err) UPP_MUST_CHECK;

@@ -408,7 +408,7 @@ static int apply_one(struct ws_sqlite *s, int64_t tenant, struct upp_str user, c
     case WL_DROP_BLOB:
         return ws_drop_blob(s, tenant, c->blob, err);
     case WL_LEARN:
-        break; /* refused before it comes here */
+        return ws_learn(s, c->learned, err);
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
 }

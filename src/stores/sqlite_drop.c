@@ -149,9 +149,8 @@ static int forget_refs(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint6
     return r;
 }
 
-/* What the search knew of the entries from..to-1 of a node. */
-static int forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
-                        struct upp_err *err)
+int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
+                    struct upp_err *err)
 {
     static const enum ws_statement both[] = {WS_FORGET_TEXT, WS_FORGET_WORDS};
     int                            r      = 0;
@@ -186,11 +185,12 @@ int ws_set_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row, st
     ws_bind_u64(st, 4, row->format);
     ws_bind_str(st, 5, row->body);
     ws_bind_str(st, 6, row->tape);
+    ws_forgot(s);
     r = ws_change_run(s, st, err);
     if (r >= 0)
         r = forget_refs(s, tenant, row->node, row->pos, row->pos, err);
     uint64_t first = wl_pos_index(row->pos);
-    return r < 0 || !entries ? r : forget_words(s, tenant, row->node, first, first + entries, err);
+    return r < 0 || !entries ? r : ws_forget_words(s, tenant, row->node, first, first + entries, err);
 }
 
 /* ---- Threads, runs, aliases ------------------------------------------------------------------------ */
@@ -320,7 +320,8 @@ int ws_drop_node(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct upp_e
     if (r < 0)
         return r;
     ws_change_forget_end(s, tenant, key);
-    r = forget_words(s, tenant, key, 0, INT64_MAX, err);
+    ws_forgot(s);
+    r = ws_forget_words(s, tenant, key, 0, INT64_MAX, err);
     if (r >= 0)
         r = forget_refs(s, tenant, key, 0, INT64_MAX, err);
     if (r >= 0)

@@ -2,7 +2,6 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "fiber/fiber.h"
-#include "stores/none.h"
 #include "stores/sqlite_reading.h"
 
 #include <string.h>
@@ -472,8 +471,8 @@ const struct wl_store_ops ws_sqlite_ops = {
     .loose_blobs    = ws_look_loose_blobs,
     .old_runs       = ws_look_old_runs,
 
-    .follow  = ws_no_follow,
-    .learned = ws_no_learned,
-    .search  = ws_no_search,
+    .follow  = ws_look_follow,
+    .learned = ws_look_learned,
+    .search  = ws_look_search,
     .close   = ws_sqlite_close,
 };

@@ -18,6 +18,7 @@ struct ws_reading {
     bool                      live;
     const struct wl_blob_key *blob;
     struct wl_range           range;
+    const struct wl_query    *query;
     size_t                    max, n;
     struct wl_owner          *owners;
     uint64_t                 *numbers;
@@ -62,5 +63,16 @@ WEFT_SUSPENDS int ws_look_loose_blobs(struct wl_store *s, const struct wl_owner 
 WEFT_SUSPENDS int ws_look_old_runs(struct wl_store *s, const struct wl_owner *o, uint64_t after, int64_t before_ms,
                                    size_t max, struct wb_arena *a, struct wm_run **ret, uint64_t **numbers, size_t *n,
                                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- sqlite_search.c ---- */
+
+WEFT_SUSPENDS int ws_look_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
+                                 struct wb_arena *a, struct wl_followed **ret, size_t *n,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int ws_look_learned(struct wl_store *s, uint64_t *upto, uint64_t *end,
+                                  struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int ws_look_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
+                                 struct wb_arena *a, struct wl_hit **ret, size_t *n,
+                                 struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

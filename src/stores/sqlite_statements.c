@@ -132,4 +132,13 @@ const char *const ws_statements[WS_STATEMENTS] = {
         "SELECT key FROM blobs WHERE " OF_TENANT " AND loose IS NOT NULL AND loose < ?2 ORDER BY loose LIMIT ?3",
     [WS_OLD_RUNS] = "SELECT " RUN ", number FROM runs NOT INDEXED WHERE " OF_TENANT
                     " AND number > ?2 AND created < ?3 ORDER BY number LIMIT ?4",
+
+    /* The row that only keeps a number is of no tenant. */
+    [WS_FOLLOW]     = "SELECT l.id, t.name, l.node, l.pos, l.n, l.run, l.format, l.body, l.tape FROM log l"
+                      " CROSS JOIN tenants t ON t.id = l.tenant WHERE l.id > ?1 ORDER BY l.id LIMIT ?2",
+    [WS_LEARNED]    = "SELECT value FROM meta WHERE name = 'learned'",
+    [WS_LOG_END]    = "SELECT id FROM log WHERE tenant <> 0 ORDER BY id DESC LIMIT 1",
+    [WS_LEARN_UPTO] = "INSERT OR REPLACE INTO meta VALUES('learned', ?1)",
+    [WS_ADD_WORDS]  = "INSERT INTO words(tenant, node, entry, time, who, tool, text) VALUES(?1,?2,?3,?4,?5,?6,?7)",
+    [WS_ADD_TEXT]   = "INSERT INTO words_text(rowid, text) VALUES(?1,?2)",
 };

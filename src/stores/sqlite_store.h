@@ -10,6 +10,7 @@
  *   sqlite_drop.c    what is changed in place, and deleted
  *   sqlite_blob.c    values, blobs and who refers to them
  *   sqlite_read.c    reading, on workers, each with a connection of the pool
+ *   sqlite_search.c  following the log, and the words that are learned from it
  *   sqlite_look.c    families, values, pieces, and what those who tidy up ask for
  */
 #ifndef WS_SQLITE_STORE_H
@@ -115,6 +116,12 @@ enum ws_statement {
     WS_PIECE,
     WS_LOOSE,
     WS_OLD_RUNS,
+    WS_FOLLOW,
+    WS_LEARNED,
+    WS_LOG_END,
+    WS_LEARN_UPTO,
+    WS_ADD_WORDS,
+    WS_ADD_TEXT,
     WS_STATEMENTS,
 };
 
@@ -240,6 +247,8 @@ struct ws_sqlite {
     int              wal_pages; /* in the log after the last commit */
     int              wal_moved; /* how many there were when it was last asked to be moved; 0: it began anew */
     int64_t          now_ms;    /* of this transaction */
+    bool             forgot;    /* a row was set, or dropped, in this transaction */
+    _Atomic uint64_t changes;   /* how often that was: counted before it is written, and when it can be read */
     struct ws_end    ends[WS_ENDS];
     struct ws_tenant tenants[WS_TENANTS];
 
@@ -335,6 +344,16 @@ int ws_name_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c,
 int ws_drop_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_blob_key *k, struct upp_err *err) UPP_MUST_CHECK;
 int ws_add_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_ref *x, struct upp_err *err) UPP_MUST_CHECK;
 int ws_drop_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_ref *x, struct upp_err *err) UPP_MUST_CHECK;
+
+/* What the search knew of the entries from..to-1 of a node. */
+int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
+                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- sqlite_search.c ---- */
+
+int  ws_learn(struct ws_sqlite *s, const struct wl_learned *l, struct upp_err *err) UPP_MUST_CHECK;
+void ws_forgot(struct ws_sqlite *s);        /* a row was set, or dropped */
+void ws_forgot_by_all(struct ws_sqlite *s); /* the transaction is over */
 
 /* ---- sqlite_read.c ---- */
 

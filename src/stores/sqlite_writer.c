@@ -260,6 +260,7 @@ static void write_batch(struct ws_sqlite *s, struct wb_link *batch, struct upp_e
         r = try_batch(s, batch, false, err);
     if (r == AGAIN)
         r = try_batch(s, batch, true, err);
+    ws_forgot_by_all(s);
     wb_list_each (l, batch) {
         struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
         if (r < 0) {

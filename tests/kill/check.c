@@ -12,6 +12,7 @@
 
 #include <weft/fiber.h>
 
+#include "stores/blobs.h"
 #include "stores/sqlite.h"
 #include "support/checker.h"
 
@@ -85,6 +86,8 @@ WEFT_SUSPENDS static int check(void *arg, struct upp_err *err)
     struct work     *w = arg;
     struct wl_store *s;
     int              r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = w->database), &s, err);
+    if (r >= 0)
+        r = ws_blobs_open(s, &s, err);
     if (r < 0)
         return r;
     r = read_lines(&w->check, w->ledger, ran_line, err);

@@ -206,6 +206,37 @@ def test_the_unix_socket_has_the_same_routes(s):
     assert os.stat(f"{HERE}/serve.db.sock").st_mode & 0o777 == 0o600
 
 
+def found(s, query, want):
+    """The search follows the log: asked again until it has read all of it."""
+    for _ in range(600):
+        r = s.good("GET", f"/v1/search?{query}")
+        if r["index"]["rows_known"] == r["index"]["rows"]:
+            break
+        time.sleep(0.05)
+    assert r["object"] == "list" and len(r["data"]) == want, r
+    return r
+
+
+def test_search(s):
+    t = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "A Zebra crosses the road"}]})
+    u = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "no zebra here"}]})
+    r = found(s, "q=zebra", 2)
+    assert [d["threads"][0]["id"] for d in r["data"]] == [u["id"], t["id"]] and not r["has_more"], r
+    assert r["data"][1]["snippet"] == {"before": "A ", "match": "Zebra", "after": " crosses the road"}, r
+    assert r["data"][1]["threads"] == [{"id": t["id"], "abandoned": False}] and r["data"][1]["role"] == "user"
+    first = found(s, "q=zebra&limit=1", 1)
+    assert first["has_more"] and first["data"] == r["data"][:1]
+    assert found(s, f"q=zebra&limit=1&cursor={first['cursor']}", 1)["data"] == r["data"][1:]
+    found(s, f"q=zebra&thread={t['id']}", 1)
+    found(s, "q=zebra&agent=nobody", 0)
+    found(s, "q=zebra&tool=none", 0)
+    found(s, "q=zebra&before=2020-01-01T00:00:00Z", 0)
+    found(s, "q=zebra&after=1577836800", 2)
+    for bad in ("", "q=", "q=a&limit=0", "q=a&limit=101", "q=a&after=noon", "q=a&cursor=x"):
+        assert s.ask("GET", f"/v1/search?{bad}")[0] == 400, bad
+    assert s.ask("GET", "/v1/search?thread=thread_" + 32 * "0")[0] == 404
+
+
 def test_threads_and_messages(s):
     t = s.good("POST", "/v1/threads", {"metadata": {"a": "b"}, "messages": [{"role": "user", "content": "one"}]})
     assert t["object"] == "thread" and t["metadata"] == {"a": "b"} and re.fullmatch("thread_[0-9a-f]{32}", t["id"])

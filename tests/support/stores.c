@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/id.h"
+#include "stores/blobs.h"
 #include "stores/memory.h"
 #include "stores/sqlite.h"
 
@@ -25,9 +26,25 @@ WEFT_SUSPENDS static int open_sqlite(const char *path, struct wl_store **ret, st
     return ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path), ret, err);
 }
 
+WEFT_SUSPENDS static int open_blobs_memory(const char *path, struct wl_store **ret, struct upp_err *err)
+{
+    struct wl_store *inner;
+    TRY(open_memory(path, &inner, err));
+    return ws_blobs_open(inner, ret, err);
+}
+
+WEFT_SUSPENDS static int open_blobs_sqlite(const char *path, struct wl_store **ret, struct upp_err *err)
+{
+    struct wl_store *inner;
+    TRY(open_sqlite(path, &inner, err));
+    return ws_blobs_open(inner, ret, err);
+}
+
 static const struct kind kinds[] = {
     {"memory", false, open_memory},
     {"sqlite", true, open_sqlite},
+    {"blobs-memory", false, open_blobs_memory},
+    {"blobs-sqlite", true, open_blobs_sqlite},
 };
 
 struct running {

@@ -1,0 +1,477 @@
+/* log/search.c — see search.h.
+ *
+ * The store says where words may stand; here each entry is read, compared, and looked for in the threads of its tree.
+ * Where it is on no thread's path it was left behind: then the run that wrote it says by whom. What no thread of this
+ * owner has, or had, is not found.
+ */
+#include "log/search.h"
+
+#include "base/buf.h"
+#include "log/lines.h"
+
+enum {
+    PAGE       = 64,   /* hits asked of the store at a time */
+    PAGES      = 64,   /* and how often, for one search */
+    TREES      = 64,   /* remembered */
+    THREADS    = 1024, /* of a tree, looked at */
+    RUN_ROWS   = 16,   /* of a node, in which a run is looked for */
+    SCAN_BYTES = 1 << 20,
+    SCRATCH    = 1 << 30,
+    BEFORE     = 60, /* bytes of a snippet before the match, and behind */
+    BEHIND     = 120,
+    SCAN_BITS  = 12, /* of a number, where the log is read: which entry of the row */
+};
+
+struct member {
+    struct wl_thread thread;
+    struct wl_path   path;
+};
+
+struct family {
+    struct wb_uuid tree;
+    struct member *p;
+    size_t         n;
+};
+
+struct searching {
+    struct wl_store        *s;
+    const struct wl_owner  *o;
+    const struct wl_search *q;
+    struct upp_str          words[WL_QUERY_WORDS];
+    size_t                  n_words;
+    struct upp_str          folded; /* all of them, with a blank between */
+    struct wl_thread        thread; /* with q->thread */
+    bool                    in_thread;
+    struct wb_arena        *a;    /* of the caller */
+    struct wb_arena         own;  /* as long as the search lasts */
+    struct wb_arena         line; /* as long as one entry */
+    struct wb_buf           text, lower, tools;
+    struct family           families[TREES];
+    size_t                  n_families;
+    struct upp_err         *err;
+};
+
+/* ---- What is asked --------------------------------------------------------------------------------------- */
+
+static int read_words(struct searching *x)
+{
+    struct upp_str all = x->q->words, word;
+    if (all.n > WL_SEARCH_WORDS)
+        return upp_fail(x->err, UPP_ELIMIT, "more than %d bytes to look for", WL_SEARCH_WORDS);
+    all   = wb_arena_dup(&x->own, all.p ? all : UPP_STR(""));
+    int r = wb_arena_check(&x->own, x->err);
+    if (r < 0)
+        return r;
+    wl__fold((char *)(uintptr_t)all.p, all.n); /* ours */
+    x->folded = all;
+    while (wb_str_split(&all, ' ', &word)) {
+        if (!word.n)
+            continue;
+        if (x->n_words == WL_QUERY_WORDS)
+            return upp_fail(x->err, UPP_ELIMIT, "more than %d words to look for", WL_QUERY_WORDS);
+        x->words[x->n_words++] = word;
+    }
+    return 0;
+}
+
+static int check(struct searching *x)
+{
+    const struct wl_search *q = x->q;
+    x->in_thread              = !wb_uuid_eq(q->thread, (struct wb_uuid){{0}});
+    int r                     = read_words(x);
+    if (r < 0)
+        return r;
+    if (!x->n_words && !q->who.n && !q->tool.n && !q->since_ms && !q->until_ms && !x->in_thread)
+        return upp_fail(x->err, UPP_EINVALID, "nothing is asked for");
+    return 0;
+}
+
+/* ---- Does an entry match --------------------------------------------------------------------------------- */
+
+static bool has_tool(struct upp_str tools, struct upp_str name)
+{
+    struct upp_str one;
+    while (wb_str_split(&tools, '\n', &one))
+        if (wb_str_eq(one, name))
+            return true;
+    return false;
+}
+
+static bool has_words(const struct searching *x)
+{
+    for (size_t i = 0; i < x->n_words; i++)
+        if (!x->lower.n || !memmem(x->lower.p, x->lower.n, x->words[i].p, x->words[i].n))
+            return false;
+    return true;
+}
+
+/* 1: it does; its text is in x->text, and as it is compared in x->lower. */
+static int matches(struct searching *x, const struct wl_line *line)
+{
+    const struct wl_search *q = x->q;
+    int64_t                 t = line->entry.message.time_ms;
+    if (!wl__is_public(&line->entry) || (q->who.n && !wb_str_eq(q->who, line->entry.who)) ||
+        (q->since_ms && t < q->since_ms) || (q->until_ms && t >= q->until_ms))
+        return 0;
+    wb_buf_clear(&x->text);
+    wb_buf_clear(&x->lower);
+    wb_buf_clear(&x->tools);
+    wl__text_of(&line->entry, &x->text, &x->tools);
+    wb_buf_add(&x->lower, wb_buf_str(&x->text));
+    int r = wb_buf_check(&x->lower, x->err);
+    if (r >= 0)
+        r = wb_buf_check(&x->text, x->err);
+    if (r >= 0)
+        r = wb_buf_check(&x->tools, x->err);
+    if (r < 0)
+        return r;
+    if (x->lower.n)
+        wl__fold(x->lower.p, x->lower.n);
+    return has_words(x) && (!q->tool.n || has_tool(wb_buf_str(&x->tools), q->tool));
+}
+
+/* ---- Whose it is ----------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int add_member(struct searching *x, struct family *f, const struct wl_thread *t)
+{
+    struct wl_end  end;
+    struct member *m = &f->p[f->n];
+    int            r = wl_node_end(x->s, x->o, t->head, &end, x->err);
+    if (r >= 0)
+        r = wl_path_open(x->s, x->o, t->head, wl_thread_length(t, end.length), &x->own, &m->path, x->err);
+    if (r == -UPP_ENOTFOUND) /* it was deleted meanwhile */
+        return 0;
+    m->thread = *t;
+    f->n += r >= 0;
+    return r;
+}
+
+/* The threads of a tree that are this owner's. */
+WEFT_SUSPENDS static int read_family(struct searching *x, struct wb_uuid tree, struct family *f)
+{
+    struct wb_uuid    after = {{0}};
+    struct wl_thread *p;
+    size_t            n = 1;
+    int               r = 0;
+    *f                  = (struct family){.tree = tree, .p = wb_new_n(&x->own, struct member, THREADS)};
+    if (!f->p)
+        return wb_arena_check(&x->own, x->err);
+    while (r >= 0 && n && f->n < THREADS) {
+        r = x->s->ops->family_threads(x->s, x->o, wl_family(tree), after, PAGE, &x->own, &p, &n, x->err);
+        for (size_t i = 0; r >= 0 && i < n && f->n < THREADS; i++)
+            if (wb_uuid_eq(p[i].tree, tree) && wb_str_eq(p[i].owner.user, x->o->user))
+                r = add_member(x, f, &p[i]);
+        if (r >= 0 && n)
+            after = p[n - 1].id;
+    }
+    return r;
+}
+
+WEFT_SUSPENDS static int family_of(struct searching *x, uint64_t node, struct family **ret)
+{
+    struct wl_node n;
+    int            r = x->s->ops->node(x->s, x->o, node, &n, x->err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < x->n_families; i++)
+        if (wb_uuid_eq(x->families[i].tree, n.tree)) {
+            *ret = &x->families[i];
+            return 0;
+        }
+    struct family *f = &x->families[x->n_families < TREES ? x->n_families : TREES - 1];
+    r                = read_family(x, n.tree, f);
+    x->n_families += r >= 0 && x->n_families < TREES;
+    *ret = f;
+    return r;
+}
+
+static bool on_path(const struct wl_path *p, uint64_t node, uint32_t index)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->spans[i].node == node)
+            return index < p->spans[i].length;
+    return false;
+}
+
+/* The thread for whose run an entry was written. All zero: nobody knows. */
+WEFT_SUSPENDS static int writer_of(struct searching *x, const struct wl_line *line, struct wb_uuid *ret)
+{
+    struct wb_uuid  none = {{0}}, run = line->run;
+    struct wl_range range = {.node = line->node, .to = UINT64_MAX, .max_rows = RUN_ROWS};
+    struct wl_rows  rows  = {0};
+    struct wm_run   row;
+    int             r = 0;
+    *ret              = none;
+    if (wb_uuid_eq(run, none))
+        r = x->s->ops->rows(x->s, x->o, &range, &x->line, &rows, x->err);
+    for (size_t i = 0; r >= 0 && i < rows.n && wb_uuid_eq(run, none); i++)
+        run = rows.p[i].run;
+    if (r < 0 || wb_uuid_eq(run, none))
+        return r;
+    r = x->s->ops->run(x->s, x->o, run, &x->line, &row, x->err);
+    if (r >= 0)
+        *ret = row.thread;
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+/* The threads of an entry into ret->in; none: it is not found. */
+WEFT_SUSPENDS static int place(struct searching *x, const struct wl_line *line, struct wl_found *ret)
+{
+    struct family *f;
+    struct wb_uuid writer;
+    ret->n_in = 0;
+    int r     = family_of(x, line->node, &f);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    ret->in = wb_arena_zero(&x->own, sizeof *ret->in * (f->n ? f->n : 1), _Alignof(struct wl_found));
+    if (!ret->in)
+        return wb_arena_check(&x->own, x->err);
+    bool any = false;
+    for (size_t i = 0; i < f->n; i++) {
+        if (!on_path(&f->p[i].path, line->node, line->index))
+            continue;
+        any = true;
+        if (!x->in_thread || wb_uuid_eq(f->p[i].thread.id, x->q->thread))
+            ret->in[ret->n_in++].thread = f->p[i].thread.id;
+    }
+    if (any)
+        return 0;
+    r = writer_of(x, line, &writer);
+    for (size_t i = 0; r >= 0 && i < f->n && !ret->n_in; i++)
+        if (wb_uuid_eq(f->p[i].thread.id, writer) && (!x->in_thread || wb_uuid_eq(writer, x->q->thread))) {
+            ret->in[0].thread    = writer;
+            ret->in[0].abandoned = true;
+            ret->n_in            = 1;
+        }
+    return r;
+}
+
+/* ---- What is given out ----------------------------------------------------------------------------------- */
+
+static bool inside(const struct wb_buf *b, size_t at) /* of a character */
+{
+    return at < b->n && ((unsigned char)b->p[at] & 0xc0) == 0x80;
+}
+
+static void snip(struct searching *x, struct wl_found *ret)
+{
+    size_t at = 0, n = 0;
+    if (x->n_words) {
+        const char *hit = memmem(x->lower.p, x->lower.n, x->words[0].p, x->words[0].n);
+        at              = (size_t)(hit - x->lower.p);
+        n               = x->words[0].n;
+    }
+    size_t from = at > BEFORE ? at - BEFORE : 0, to = WB_MIN(at + n + BEHIND, x->text.n);
+    while (inside(&x->text, from))
+        from++;
+    while (inside(&x->text, to))
+        to--;
+    ret->snippet = wb_arena_dup(x->a, wb_str(x->text.p ? x->text.p + from : "", to - from));
+    ret->match   = at - from;
+    ret->match_n = n;
+}
+
+/* 1: it is found. */
+WEFT_SUSPENDS static int judge(struct searching *x, const struct wl_line *line, struct wl_found *ret)
+{
+    int r = matches(x, line);
+    if (r <= 0)
+        return r;
+    *ret = (struct wl_found){.entry   = line->id,
+                             .node    = line->node,
+                             .index   = line->index,
+                             .role    = line->entry.message.role,
+                             .time_ms = line->entry.message.time_ms};
+    r    = place(x, line, ret);
+    return r < 0 ? r : ret->n_in > 0;
+}
+
+static int give(struct searching *x, const struct wl_line *line, struct wl_found *ret)
+{
+    size_t size = ret->n_in * sizeof *ret->in;
+    void  *in   = wb_arena_alloc(x->a, size, _Alignof(struct wl_found));
+    if (in)
+        ret->in = memcpy(in, ret->in, size);
+    ret->who = wb_arena_dup(x->a, line->entry.who);
+    snip(x, ret);
+    return wb_arena_check(x->a, x->err);
+}
+
+/* One entry by its place. 1: it is found, and given. */
+WEFT_SUSPENDS static int look_at(struct searching *x, uint64_t number, uint64_t node, uint32_t index,
+                                 struct wl_found *ret)
+{
+    struct wl_line line;
+    wb_arena_reset(&x->line);
+    int r = wl__lines(x->s, x->o, node, index, index + 1, &x->line, &line, x->err);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r; /* it was dropped meanwhile */
+    r = judge(x, &line, ret);
+    if (r <= 0)
+        return r;
+    ret->number = number;
+    r           = give(x, &line, ret);
+    return r < 0 ? r : 1;
+}
+
+/* ---- By words that were learned --------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int by_words(struct searching *x, size_t max, struct wl_results *ret)
+{
+    const struct wl_search *q     = x->q;
+    struct wl_query         query = {.words     = x->folded,
+                                     .who       = q->who,
+                                     .tool      = q->tool,
+                                     .since_ms  = q->since_ms,
+                                     .until_ms  = q->until_ms,
+                                     .family    = wl_family(x->thread.tree),
+                                     .in_family = x->in_thread,
+                                     .after     = q->after,
+                                     .max       = PAGE};
+    for (unsigned page = 0;; page++) {
+        struct wl_hit *hits;
+        size_t         n;
+        int            r = x->s->ops->search(x->s, x->o, &query, &x->own, &hits, &n, x->err);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+            if (ret->n == max) { /* what follows may be nothing; then the next page is empty */
+                ret->next = query.after;
+                return 0;
+            }
+            query.after = hits[i].number;
+            r           = look_at(x, hits[i].number, hits[i].node, hits[i].index, &ret->p[ret->n]);
+            ret->n += r > 0;
+        }
+        if (r < 0 || n < PAGE)
+            return r < 0 ? r : 0;
+        if (page + 1 == PAGES) {
+            ret->next = query.after;
+            return 0;
+        }
+    }
+}
+
+/* ---- By reading the log ------------------------------------------------------------------------------------- */
+
+/* The newest ones that were found, in a ring. */
+struct scan {
+    struct {
+        uint64_t number, node;
+        uint32_t index;
+    } * ring;
+    size_t max, n; /* n: all that were found */
+};
+
+WEFT_SUSPENDS static int scan_row(struct searching *x, const struct wl_followed *f, struct scan *sc)
+{
+    struct wl_line *lines;
+    size_t          n;
+    if (!wb_str_eq(f->tenant, x->o->tenant) || !f->row.n_entries)
+        return 0;
+    wb_arena_reset(&x->line);
+    int r = wl__row_lines(x->s, x->o, &f->row, &x->line, &lines, &n, x->err);
+    for (size_t i = 0; r >= 0 && i < n && i < 1 << SCAN_BITS; i++) {
+        struct wl_found found;
+        uint64_t        number = (f->number << SCAN_BITS | i) + 1;
+        if (x->q->after && number >= x->q->after)
+            break;
+        r = judge(x, &lines[i], &found);
+        if (r > 0) {
+            sc->ring[sc->n % sc->max].number = number;
+            sc->ring[sc->n % sc->max].node   = lines[i].node;
+            sc->ring[sc->n % sc->max].index  = lines[i].index;
+            sc->n++;
+        }
+    }
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS static int scan_log(struct searching *x, struct scan *sc, struct wl_results *ret)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena rows = WB_ARENA(SCRATCH);
+    uint64_t                                  upto, last = x->q->after ? x->q->after >> SCAN_BITS : UINT64_MAX;
+    size_t                                    limit = x->q->max_rows ? x->q->max_rows : WL_SEARCH_ROWS, n = 1;
+    int                                       r = x->s->ops->learned(x->s, &upto, &ret->end, x->err);
+    if (r < 0)
+        return r;
+    last           = WB_MIN(last, ret->end);
+    uint64_t after = last > limit ? last - limit : 0;
+    ret->scanned   = true;
+    ret->upto      = ret->end;
+    ret->cut       = after > 0;
+    while (r >= 0 && n && after < last) {
+        struct wl_followed *p;
+        wb_arena_reset(&rows);
+        r = x->s->ops->follow(x->s, after, 256, SCAN_BYTES, &rows, &p, &n, x->err);
+        for (size_t i = 0; r >= 0 && i < n && p[i].number <= last; i++)
+            r = scan_row(x, &p[i], sc);
+        if (r >= 0 && n)
+            after = p[n - 1].number;
+    }
+    return r;
+}
+
+WEFT_SUSPENDS static int by_reading(struct searching *x, size_t max, struct wl_results *ret)
+{
+    struct scan sc = {.max = max};
+    sc.ring        = wb_arena_zero(&x->own, max * sizeof *sc.ring, _Alignof(uint64_t));
+    if (!sc.ring)
+        return wb_arena_check(&x->own, x->err);
+    int r = scan_log(x, &sc, ret);
+    for (size_t i = 0, n = WB_MIN(sc.n, max); r >= 0 && i < n; i++) {
+        size_t at = (sc.n - 1 - i) % max;
+        r         = look_at(x, sc.ring[at].number, sc.ring[at].node, sc.ring[at].index, &ret->p[ret->n]);
+        ret->n += r > 0;
+    }
+    if (r >= 0 && sc.n > max)
+        ret->next = sc.ring[sc.n % max].number; /* the oldest of them */
+    return r < 0 ? r : 0;
+}
+
+/* ---- Searching ------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
+{
+    size_t max = x->q->max ? WB_MIN(x->q->max, (size_t)WL_SEARCH_MAX) : 20;
+    int    r   = check(x);
+    if (r >= 0 && x->in_thread)
+        r = x->s->ops->thread(x->s, x->o, x->q->thread, &x->own, &x->thread, x->err);
+    if (r >= 0 && x->in_thread && !wb_str_eq(x->thread.owner.user, x->o->user))
+        r = upp_fail(x->err, UPP_ENOTFOUND, "there is no such thread");
+    if (r < 0)
+        return r;
+    ret->p = wb_new_n(x->a, struct wl_found, max);
+    if (!ret->p)
+        return wb_arena_check(x->a, x->err);
+    r = by_words(x, max, ret);
+    if (r == -UPP_EREFUSED)
+        return by_reading(x, max, ret);
+    return r < 0 ? r : x->s->ops->learned(x->s, &ret->upto, &ret->end, x->err);
+}
+
+WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const struct wl_search *q, struct wb_arena *a,
+                            struct wl_results *ret, struct upp_err *err)
+{
+    struct wl_results found = {0};
+    struct searching *x     = wb_new(a, struct searching);
+    if (!x)
+        return wb_arena_check(a, err);
+    *x    = (struct searching){.s     = s,
+                               .o     = o,
+                               .q     = q,
+                               .a     = a,
+                               .own   = WB_ARENA(SCRATCH),
+                               .line  = WB_ARENA(SCRATCH),
+                               .text  = WB_BUF(2 * WL_SEARCH_TEXT),
+                               .lower = WB_BUF(2 * WL_SEARCH_TEXT),
+                               .tools = WB_BUF(4 * WL_SEARCH_TEXT),
+                               .err   = err};
+    int r = search(x, &found);
+    wb_arena_done(&x->own);
+    wb_arena_done(&x->line);
+    wb_buf_done(&x->text);
+    wb_buf_done(&x->lower);
+    wb_buf_done(&x->tools);
+    if (r >= 0)
+        *ret = found;
+    return r;
+}

@@ -1,0 +1,120 @@
+/* log/search_learn.c — following the log and learning its words.
+ *
+ * Words and the place up to which they are known are one commit: whatever is lost, both are lost. A row that is erased
+ * between reading and learning makes the store refuse, and the stretch is read again.
+ */
+#include "base/buf.h"
+#include "log/search.h"
+
+enum { ROWS = 256, BYTES = 1 << 20, TRIES = 8, LEARN_ARENA = 1 << 30 };
+
+struct learning {
+    struct wl_store *s;
+    struct wb_arena  a;
+    struct wl_words *list;
+    size_t           n, cap;
+};
+
+static int keep(struct learning *x, const struct wl_followed *f, const struct wl_line *line, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(2 * WL_SEARCH_TEXT), tools = WB_BUF(4 * WL_SEARCH_TEXT);
+    struct wl_words                       w = {.tenant  = f->tenant,
+                                               .node    = line->node,
+                                               .index   = line->index,
+                                               .time_ms = line->entry.message.time_ms,
+                                               .who     = line->entry.who};
+    wl__text_of(&line->entry, &text, &tools);
+    int r = wb_buf_check(&text, err);
+    if (r >= 0)
+        r = wb_buf_check(&tools, err);
+    if (r < 0)
+        return r;
+    w.text = wb_arena_dup(&x->a, wb_buf_str(&text));
+    w.tool = wb_arena_dup(&x->a, wb_buf_str(&tools));
+    r      = wb_arena_check(&x->a, err);
+    if (r < 0)
+        return r;
+    wl__fold((char *)(uintptr_t)w.text.p, w.text.n); /* ours */
+    if (x->n == x->cap) {
+        size_t           cap = x->cap ? x->cap * 2 : 64;
+        struct wl_words *p   = wb_new_n(&x->a, struct wl_words, cap);
+        if (!p)
+            return wb_arena_check(&x->a, err);
+        if (x->n)
+            memcpy(p, x->list, x->n * sizeof *p);
+        x->list = p;
+        x->cap  = cap;
+    }
+    x->list[x->n++] = w;
+    return 0;
+}
+
+WEFT_SUSPENDS static int read_row(struct learning *x, const struct wl_followed *f, struct upp_err *err)
+{
+    struct wl_owner owner = {.tenant = f->tenant};
+    struct wl_line *lines;
+    size_t          n;
+    int             r = wl__row_lines(x->s, &owner, &f->row, &x->a, &lines, &n, err);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        if (wl__is_public(&lines[i].entry))
+            r = keep(x, f, &lines[i], err);
+    return r;
+}
+
+/* In as many commits as it takes; the last one says how far it is. */
+WEFT_SUSPENDS static int commit(struct learning *x, const struct wl_followed *last, uint64_t before,
+                                struct upp_err *err)
+{
+    enum { EACH = 1024 };
+    for (size_t at = 0;; at += EACH) {
+        size_t            some = WB_MIN(x->n - at, (size_t)EACH);
+        bool              end  = at + some == x->n;
+        struct wl_learned l    = {
+               .list = x->list + at, .n = some, .upto = end ? last->number : before, .changes = last->changes};
+        struct wl_change change = {.kind = WL_LEARN, .learned = &l};
+        struct wl_commit c      = {.owner = {.tenant = last->tenant}, .changes = &change, .n = 1};
+        int              r      = x->s->ops->commit(x->s, &c, err);
+        if (r < 0 || end)
+            return r;
+    }
+}
+
+WEFT_SUSPENDS static int learn_once(struct learning *x, size_t *rows, struct upp_err *err)
+{
+    struct wl_followed *p;
+    uint64_t            upto, end;
+    size_t              n;
+    int                 r = x->s->ops->learned(x->s, &upto, &end, err);
+    if (r >= 0)
+        r = x->s->ops->follow(x->s, upto, ROWS, BYTES, &x->a, &p, &n, err);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        r = read_row(x, &p[i], err);
+    if (r >= 0 && n)
+        r = commit(x, &p[n - 1], upto, err);
+    if (r >= 0)
+        *rows = n;
+    return r;
+}
+
+WEFT_SUSPENDS int wl_learn(struct wl_store *s, size_t *rows, struct upp_err *err)
+{
+    struct learning x = {.s = s, .a = WB_ARENA(LEARN_ARENA)};
+    int             r = -UPP_EBUSY;
+    *rows             = 0;
+    for (int tries = 0; r == -UPP_EBUSY && tries < TRIES; tries++) {
+        wb_arena_reset(&x.a);
+        x.list = NULL;
+        x.n = x.cap = 0;
+        r           = learn_once(&x, rows, err);
+    }
+    wb_arena_done(&x.a);
+    return r;
+}
+
+WEFT_SUSPENDS int wl_forget(struct wl_store *s, struct upp_err *err)
+{
+    struct wl_learned l      = {.anew = true};
+    struct wl_change  change = {.kind = WL_LEARN, .learned = &l};
+    struct wl_commit  c      = {.owner = {.tenant = UPP_STR("weft")}, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    return s->ops->commit(s, &c, err);
+}

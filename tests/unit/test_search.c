@@ -1,0 +1,495 @@
+/* The search over each store: by words that were learned, and by reading the log. Both find the same. */
+#include "log/search.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "support/stores.h"
+
+#define S (t->s)
+#define O (t->s->ops)
+
+/* ---- Small things --------------------------------------------------------------------------------------- */
+
+struct said {
+    const char *who, *text, *tool; /* tool: a call of it */
+    int64_t     time_ms;
+    uint8_t     audience; /* 0: all */
+};
+
+/* A row with these entries at the end of a node. */
+static WEFT_SUSPENDS int say_to(struct wl_store *s, struct wl_owner o, uint64_t node, struct wb_uuid run,
+                                const struct said *said, size_t n, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(1 << 20);
+    struct wm_entry                        entries[64];
+    struct upp_part                        parts[64][2];
+    struct wl_end                          end;
+    FAIL_UNLESS(n <= 64);
+    memset(entries, 0, sizeof entries);
+    memset(parts, 0, sizeof parts);
+    for (size_t i = 0; i < n; i++) {
+        parts[i][0] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wb_cstr(said[i].text)};
+        if (said[i].tool)
+            parts[i][1] = (struct upp_part){
+                .kind = UPP_PART_CALL, .id = UPP_STR("call_1"), .name = wb_cstr(said[i].tool), .text = UPP_STR("{}")};
+        entries[i] = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+                                       .origin   = WM_ORIGIN_IMPORT,
+                                       .audience = said[i].audience ? said[i].audience : WM_AUDIENCE_ALL,
+                                       .who      = wb_cstr(said[i].who),
+                                       .message  = {.role    = said[i].tool ? UPP_ROLE_ASSISTANT : UPP_ROLE_USER,
+                                                    .time_ms = said[i].time_ms ? said[i].time_ms : 1,
+                                                    .parts   = parts[i],
+                                                    .n_parts = said[i].tool ? 2 : 1}};
+    }
+    TRY(wl_node_end(s, &o, node, &end, err));
+    TRY(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = entries, .n_entries = n}, &body, err));
+    struct wl_row row = {.node      = node,
+                         .pos       = end.pos,
+                         .n_entries = (uint32_t)n,
+                         .format    = WM_FORMAT,
+                         .run       = run,
+                         .body      = wb_buf_str(&body)};
+    return COMMIT(s, o, NULL, err, ADD_ROW(&row));
+}
+
+static WEFT_SUSPENDS int say(struct wl_store *s, struct wl_owner o, uint64_t node, const char *who, const char *text,
+                             struct upp_err *err)
+{
+    return say_to(s, o, node, (struct wb_uuid){{0}}, &(struct said){.who = who, .text = text}, 1, err);
+}
+
+static WEFT_SUSPENDS int learn_all(struct wl_store *s, struct upp_err *err)
+{
+    size_t n = 1;
+    int    r = 0;
+    while (r >= 0 && n)
+        r = wl_learn(s, &n, err);
+    return r == -UPP_EREFUSED ? 0 : r; /* that one is read */
+}
+
+/* How many are found. */
+static WEFT_SUSPENDS int count(struct wl_store *s, struct wl_owner o, struct wl_search q, size_t *ret,
+                               struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_results                          x;
+    q.max = WL_SEARCH_MAX;
+    int r = wl_search(s, &o, &q, &a, &x, err);
+    *ret  = r < 0 ? 999 : x.n;
+    return r;
+}
+
+#define FINDS(owner, want, ...)                                                                                        \
+    do {                                                                                                               \
+        size_t found_;                                                                                                 \
+        TRY(count(S, (owner), (struct wl_search){__VA_ARGS__}, &found_, err));                                         \
+        test_note("%zu found, not %d", found_, (want));                                                                \
+        FAIL_UNLESS(found_ == (want));                                                                                 \
+    } while (0)
+#define WORDS(text_) .words = UPP_STR_INIT(text_)
+
+/* ---- What is found -------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int finds(struct test_store *t, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_thread                           x, y, z, bob;
+    struct wl_results                          r;
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &y, err));
+    TRY(wl_thread_new(S, &EVE, NULL, &a, &z, err));
+    TRY(wl_thread_new(S, &BOB, NULL, &a, &bob, err));
+    const struct said in_x[] = {
+        {"alice", "The quick brown Fox jumps over the lazy dog", NULL, 1000, 0},
+        {"coder", "I look it up", "web_search", 2000, 0},
+        {"coder",
+         "\xc3\x9c"
+         "BER den Fluss: 100% \"quoted\" 'it''s'",
+         "read\xc3\xbc", 3000, 0},
+        {"coder", "a secret note of the fox", NULL, 4000, WM_AUDIENCE_RUN},
+    };
+    TRY(say_to(S, ALICE, x.head, (struct wb_uuid){{0}}, in_x, WB_LEN(in_x), err));
+    TRY(say(S, ALICE, y.head, "alice", "another fox, no dog", err));
+    TRY(say(S, EVE, z.head, "alice", "eve's fox", err));
+    TRY(say(S, BOB, bob.head, "bob", "bob's fox", err));
+    TRY(learn_all(S, err));
+
+    FINDS(ALICE, 2, WORDS("fox"));
+    FINDS(ALICE, 2, WORDS("  FOX   dOg "));
+    FINDS(ALICE, 1, WORDS("fox quick"));
+    FINDS(ALICE, 0, WORDS("fox cat"));
+    FINDS(ALICE, 1, WORDS("jump")); /* within a word too */
+    FINDS(ALICE, 2, WORDS("fo"));   /* fewer than three letters */
+    FINDS(ALICE, 1, WORDS("up"));
+    FINDS(ALICE, 2, WORDS("x"));
+    FINDS(ALICE, 1,
+          WORDS("\xc3\xbc"
+                "ber"));
+    FINDS(ALICE, 1, WORDS("\xc3\x9c"));
+    FINDS(ALICE, 1, WORDS("100%"));
+    FINDS(ALICE, 0, WORDS("1_0%"));
+    FINDS(ALICE, 1, WORDS("\"quoted\" 'it''s'"));
+    FINDS(ALICE, 0, WORDS("secret")); /* not for everybody */
+    FINDS(ALICE, 0, WORDS("eve"));
+    FINDS(ALICE, 0, WORDS("bob"));
+    FINDS(BOB, 1, WORDS("fox"));
+    FINDS(EVE, 1, WORDS("fox"));
+    FINDS(OWNER("nobody", ""), 0, WORDS("fox"));
+    FINDS(ALICE, 2, .who = UPP_STR_INIT("coder"));
+    FINDS(ALICE, 0, .who = UPP_STR_INIT("code"));
+    FINDS(ALICE, 1, .tool = UPP_STR_INIT("web_search"));
+    FINDS(ALICE, 0, .tool = UPP_STR_INIT("web"));
+    FINDS(ALICE, 1, .tool = UPP_STR_INIT("read\xc3\xbc"));
+    FINDS(ALICE, 2, .since_ms = 2000);
+    FINDS(ALICE, 1, .since_ms = 2000, .until_ms = 3000);
+    FINDS(ALICE, 1, WORDS("fox"), .thread = x.id);
+    FINDS(ALICE, 3, .thread = x.id);
+    size_t n;
+    FAIL_UNLESS(count(S, BOB, (struct wl_search){.thread = x.id}, &n, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(count(S, ALICE, (struct wl_search){.max = 1}, &n, err) == -UPP_EINVALID);
+    FAIL_UNLESS(count(S, ALICE, (struct wl_search){WORDS("  ")}, &n, err) == -UPP_EINVALID);
+    FAIL_UNLESS(count(S, ALICE, (struct wl_search){WORDS("1 2 3 4 5 6 7 8 9 a b c d e f g h")}, &n, err) ==
+                -UPP_ELIMIT);
+
+    /* What is said of each, newest first. */
+    TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("LAZY dog")}, &a, &r, err));
+    FAIL_UNLESS(r.n == 1 && r.next == 0 && !r.cut && r.upto == r.end && r.end >= 4);
+    const struct wl_found *f = &r.p[0];
+    struct wl_line         line;
+    FAIL_UNLESS(wb_str_eq(f->who, UPP_STR("alice")) && f->time_ms == 1000 && f->role == UPP_ROLE_USER);
+    FAIL_UNLESS(wb_str_eq(wb_str(f->snippet.p + f->match, f->match_n), UPP_STR("lazy")));
+    FAIL_UNLESS(f->n_in == 1 && wb_uuid_eq(f->in[0].thread, x.id) && !f->in[0].abandoned);
+    TRY(wl_entry_find(S, &ALICE, f->entry, &a, &line, err));
+    FAIL_UNLESS(line.node == f->node && line.index == 0);
+    TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("fox"), .max = 1}, &a, &r, err));
+    FAIL_UNLESS(r.n == 1 && r.next && wb_uuid_eq(r.p[0].in[0].thread, y.id));
+    TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("fox"), .max = 1, .after = r.next}, &a, &r, err));
+    FAIL_UNLESS(r.n == 1 && wb_uuid_eq(r.p[0].in[0].thread, x.id));
+    if (r.next) {
+        TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("fox"), .max = 1, .after = r.next}, &a, &r, err));
+        FAIL_UNLESS(r.n == 0 && !r.next);
+    }
+    return 0;
+}
+
+/* covers: TP-53 */
+TEST(search_finds_by_words_agent_tool_time_and_thread)
+{
+    CHECK(test_each_store(finds, NULL));
+}
+
+/* ---- Branches, deleted threads, erased rows --------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int branches(struct test_store *t, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_thread                           x, y;
+    struct wl_results                          r;
+    struct wb_uuid                             id = test_uuid(5);
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
+    struct wm_run run = {.id = id, .root = id, .thread = x.id, .node = x.head, .version = 1, .status = WM_COMPLETED};
+    TRY(COMMIT(S, ALICE, NULL, err, ADD_RUN(&run)));
+    TRY(say(S, ALICE, x.head, "alice", "apple shared", err));
+    TRY(say_to(S, ALICE, x.head, id, &(struct said){.who = "coder", .text = "apple left behind"}, 1, err));
+    TRY(wl_fork(S, &x, x.head, 1, &a, &y, err));
+    TRY(say(S, ALICE, y.head, "alice", "apple of the fork", err));
+    x.at = 2; /* one entry counts: the rest was left behind */
+    TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
+    TRY(learn_all(S, err));
+
+    TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("apple")}, &a, &r, err));
+    FAIL_UNLESS(r.n == 3);
+    FAIL_UNLESS(r.p[0].n_in == 1 && wb_uuid_eq(r.p[0].in[0].thread, y.id) && !r.p[0].in[0].abandoned);
+    FAIL_UNLESS(r.p[1].n_in == 1 && wb_uuid_eq(r.p[1].in[0].thread, x.id) && r.p[1].in[0].abandoned);
+    FAIL_UNLESS(r.p[2].n_in == 2 && !r.p[2].in[0].abandoned && !r.p[2].in[1].abandoned);
+    FINDS(ALICE, 2, WORDS("apple"), .thread = x.id);
+    FINDS(ALICE, 2, WORDS("apple"), .thread = y.id);
+
+    x.version = 2; /* x is deleted: what is only its own is not found, also not as left behind */
+    TRY(COMMIT(S, ALICE, NULL, err, DROP_THREAD(&x)));
+    FINDS(ALICE, 2, WORDS("apple"));
+    FINDS(ALICE, 0, WORDS("behind"));
+    TRY(COMMIT(S, ALICE, NULL, err, DROP_THREAD(&y)));
+    FINDS(ALICE, 0, WORDS("apple"));
+    return 0;
+}
+
+/* covers: TP-53 */
+TEST(search_knows_branches_and_what_was_deleted)
+{
+    CHECK(test_each_store(branches, NULL));
+}
+
+/* A row whose first entry says something else, as erasing does it. */
+static WEFT_SUSPENDS int erase(struct wl_store *s, uint64_t node, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(1 << 20);
+    struct wm_entry                        e    = {.kind     = WM_ENTRY_MESSAGE,
+                                                   .origin   = WM_ORIGIN_CLIENT,
+                                                   .audience = WM_AUDIENCE_ALL,
+                                                   .message  = {.role = UPP_ROLE_USER, .time_ms = 1}};
+    TRY(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = &e, .n_entries = 1}, &body, err));
+    struct wl_row row = {.node = node, .n_entries = 1, .format = WM_FORMAT, .body = wb_buf_str(&body)};
+    return COMMIT(s, ALICE, NULL, err, SET_ROW(&row));
+}
+
+static struct {
+    const struct wl_store_ops *ops;
+    uint64_t                   node;
+    bool                       done, refuse_commit;
+} between;
+
+static WEFT_SUSPENDS int follow_and_erase(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes,
+                                          struct wb_arena *a, struct wl_followed **ret, size_t *n, struct upp_err *err)
+{
+    TRY(between.ops->follow(s, after, max_rows, max_bytes, a, ret, n, err));
+    if (!between.done)
+        TRY(erase(s, between.node, err));
+    between.done = true;
+    return 0;
+}
+
+static WEFT_SUSPENDS int no_learning(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
+{
+    if (between.refuse_commit && c->n && c->changes[0].kind == WL_LEARN)
+        return upp_fail(err, UPP_ESTORE, "the power is gone");
+    return between.ops->commit(s, c, err);
+}
+
+static WEFT_SUSPENDS int erased(struct test_store *t, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_thread                           x, y;
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &y, err));
+    TRY(say(S, ALICE, x.head, "alice", "a secret that goes", err));
+    TRY(learn_all(S, err));
+    FINDS(ALICE, 1, WORDS("secret"));
+    TRY(erase(S, x.head, err));
+    FINDS(ALICE, 0, WORDS("secret"));
+
+    /* While it is being learned: read before, learned behind. */
+    TRY(say(S, ALICE, y.head, "alice", "a second secret", err));
+    struct wl_store_ops ops = *O;
+    between.ops             = O;
+    between.node            = y.head;
+    between.done            = false;
+    ops.follow              = follow_and_erase;
+    S->ops                  = &ops;
+    int r                   = learn_all(S, err);
+    S->ops                  = between.ops;
+    TRY(r);
+    FINDS(ALICE, 0, WORDS("second"));
+    struct wl_hit *hits;
+    size_t         n = 0;
+    r = O->search(S, &ALICE, &(struct wl_query){.words = UPP_STR("second"), .max = 9}, &a, &hits, &n, err);
+    FAIL_UNLESS(r == -UPP_EREFUSED || (r == 0 && n == 0)); /* the store itself does not know it */
+    return 0;
+}
+
+/* covers: TP-53 */
+TEST(search_does_not_find_what_was_erased)
+{
+    CHECK(test_each_store(erased, NULL));
+}
+
+/* ---- Learning ------------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int learning(struct test_store *t, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_thread                           x;
+    struct wl_results                          r;
+    size_t                                     n;
+    if (wl_learn(S, &n, err) == -UPP_EREFUSED || strstr(t->kind, "memory"))
+        return 0;
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
+    for (int i = 0; i < 300; i++)
+        TRY(say(S, ALICE, x.head, "alice", i % 2 ? "odd plum" : "even plum", err));
+    TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("plum")}, &a, &r, err));
+    FAIL_UNLESS(r.n == 0 && r.upto == 0 && r.end == 300 && !r.scanned);
+
+    /* The commit is lost: nothing of it is there, and the next one begins where it began. */
+    struct wl_store_ops ops = *O;
+    between.ops             = O;
+    between.refuse_commit   = true;
+    ops.commit              = no_learning;
+    S->ops                  = &ops;
+    int lost                = wl_learn(S, &n, err);
+    S->ops                  = between.ops;
+    FAIL_UNLESS(lost == -UPP_ESTORE);
+    TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("plum")}, &a, &r, err));
+    FAIL_UNLESS(r.n == 0 && r.upto == 0);
+
+    TRY(wl_learn(S, &n, err));
+    FAIL_UNLESS(n == 256);
+    TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("plum")}, &a, &r, err));
+    FAIL_UNLESS(r.n == 20 && r.upto == 256 && r.end == 300);
+    TRY(learn_all(S, err));
+    FINDS(ALICE, 100, WORDS("odd plum"));
+    TRY(wl_forget(S, err));
+    FINDS(ALICE, 0, WORDS("odd plum"));
+    TRY(learn_all(S, err));
+    TRY(learn_all(S, err)); /* twice is once */
+    uint64_t after = 0;
+    size_t   all   = 0;
+    do {
+        TRY(wl_search(S, &ALICE, &(struct wl_search){WORDS("odd plum"), .max = 64, .after = after}, &a, &r, err));
+        all += r.n;
+        after = r.next;
+    } while (after);
+    FAIL_UNLESS(all == 150);
+    return 0;
+}
+
+TEST_WITH(search_learns_the_log_and_can_begin_anew, .no_torture = "the calls of the others, often", .seconds = 300)
+{
+    CHECK(test_each_store(learning, NULL));
+}
+
+/* ---- A corpus, and an oracle ------------------------------------------------------------------------------ */
+
+enum { THREADS = 20, ROWS = 10, EACH = 50, ALL = THREADS * ROWS * EACH };
+
+static const char *const vocabulary[] = {
+    "Apfel", "birne", "CHERRY", "d\xc3\xa4mmerung", "elder", "Fig", "grape", "huckle", "iceplum", "Jack", "kiwi",
+    "Lemon", "mango", "nut"};
+
+static uint64_t spin(uint64_t *x)
+{
+    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *x >> 33;
+}
+
+/* The text of the i-th message. */
+static void text_of(unsigned i, char *p, size_t size)
+{
+    uint64_t x  = i + 77;
+    size_t   at = 0;
+    for (uint64_t n = 2 + spin(&x) % 6; n; n--)
+        at += (size_t)snprintf(p + at, size - at, "%s%s", at ? " " : "", vocabulary[spin(&x) % WB_LEN(vocabulary)]);
+}
+
+static bool oracle(unsigned i, const char *words)
+{
+    char text[512], all[128], *save = NULL;
+    text_of(i, text, sizeof text);
+    wl__fold(text, strlen(text));
+    (void)snprintf(all, sizeof all, "%s", words);
+    wl__fold(all, strlen(all));
+    for (char *w = strtok_r(all, " ", &save); w; w = strtok_r(NULL, " ", &save))
+        if (!strstr(text, w))
+            return false;
+    return true;
+}
+
+/* All pages; each is one of the oracle's, and they come newest first. */
+static WEFT_SUSPENDS int ask_all(struct wl_store *s, const char *words, size_t want, struct upp_err *err)
+{
+    uint64_t after = 0;
+    int64_t  last  = INT64_MAX;
+    size_t   n     = 0;
+    do {
+        UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
+        struct wl_results                          r;
+        struct wl_search                           q = {.words = wb_cstr(words), .max = WL_SEARCH_MAX, .after = after};
+        TRY(wl_search(s, &ALICE, &q, &a, &r, err));
+        for (size_t i = 0; i < r.n; i++, n++) { /* the time is the message's number */
+            FAIL_UNLESS(r.p[i].time_ms < last && oracle((unsigned)r.p[i].time_ms - 1, words));
+            last = r.p[i].time_ms;
+        }
+        after = r.next;
+    } while (after);
+    test_note("'%s': %zu found, not %zu", words, n, want);
+    FAIL_UNLESS(n == want);
+    return 0;
+}
+
+static WEFT_SUSPENDS int fill(struct test_store *t, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_thread                           x[THREADS];
+    static char                                texts[EACH][512];
+    struct said                                said[EACH];
+    for (unsigned i = 0; i < THREADS; i++)
+        TRY(wl_thread_new(S, &ALICE, NULL, &a, &x[i], err));
+    for (unsigned i = 0; i < THREADS * ROWS; i++) {
+        for (unsigned k = 0; k < EACH; k++) {
+            text_of(i * EACH + k, texts[k], sizeof texts[k]);
+            said[k] = (struct said){.who = "a", .text = texts[k], .time_ms = i * EACH + k + 1};
+        }
+        TRY(say_to(S, ALICE, x[i % THREADS].head, (struct wb_uuid){{0}}, said, EACH, err));
+    }
+    return learn_all(S, err);
+}
+
+static WEFT_SUSPENDS int refuse(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
+                                struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err)
+{
+    (void)s, (void)o, (void)q, (void)a, (void)ret, (void)n;
+    return upp_fail(err, UPP_EREFUSED, "no words here");
+}
+
+static WEFT_SUSPENDS int corpus(struct test_store *t, struct upp_err *err)
+{
+    static const char *const queries[] = {
+        "apfel birne cherry", "D\xc3\x84MMER nut kiwi",      "ic huckle fig", "cele ele elder jack", "zzz",
+        "k l m n o p",        "grape grape lemon kiwi mango"};
+    if (strncmp(t->kind, "blobs", 5) == 0)
+        return 0; /* as those below them */
+    TRY(fill(t, err));
+    struct wl_store_ops ops = *O;
+    ops.search              = refuse;
+    for (size_t i = 0; i < WB_LEN(queries); i++) {
+        size_t want = 0;
+        for (unsigned k = 0; k < ALL; k++)
+            want += oracle(k, queries[i]);
+        TRY(ask_all(S, queries[i], want, err));
+        const struct wl_store_ops *real = S->ops;
+        S->ops                          = &ops; /* and by reading */
+        int r                           = want <= 300 ? ask_all(S, queries[i], want, err) : 0;
+        S->ops                          = real;
+        TRY(r);
+    }
+    /* Under a limit of rows the newest are read, and it says so. */
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
+    struct wl_results                          r;
+    const struct wl_store_ops                 *real = S->ops;
+    S->ops                                          = &ops;
+    int b  = wl_search(S, &ALICE, &(struct wl_search){WORDS("apfel"), .max_rows = 1}, &a, &r, err);
+    S->ops = real;
+    TRY(b);
+    FAIL_UNLESS(r.scanned && r.cut && r.n && r.p[r.n - 1].time_ms > ALL - EACH);
+    return 0;
+}
+
+/* covers: TP-53 */
+TEST_WITH(search_agrees_with_an_oracle, .no_torture = "10,000 messages", .seconds = 300)
+{
+    CHECK(test_each_store(corpus, NULL));
+}
+
+TEST(search_folds_case)
+{
+    static const struct {
+        const char *in, *want;
+    } cases[] = {
+        {"ABC xyz", "abc xyz"},
+        {"\xc3\x84\xc3\x96\xc3\x9c\xc3\x9f\xc3\x97", "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\x9f\xc3\x97"},
+        {"\xce\xa3\xcf\x82\xcf\x83\xce\x86", "\xcf\x83\xcf\x83\xcf\x83\xce\xac"},
+        {"\xd0\x9f\xd0\xa0\xd0\x81", "\xd0\xbf\xd1\x80\xd1\x91"},
+        {"\xc5\xb8\xc4\xb0\xc5\xbd", "\xc3\xbf\xc4\xb0\xc5\xbe"},
+        {"a\tb\nc", "a b c"},
+        {"\xe4\xbd\xa0\xf0\x9f\x98\x80Z", "\xe4\xbd\xa0\xf0\x9f\x98\x80z"},
+        {"\xc3", "\xc3"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        char   p[64];
+        size_t n = strlen(cases[i].in);
+        memcpy(p, cases[i].in, n);
+        wl__fold(p, n);
+        CHECK_STR(wb_str(p, n), wb_cstr(cases[i].want));
+    }
+}
