@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hooks.h"
 #include "support/agents.h"
 
 #define TWO_STEPS                                                                                                      \
