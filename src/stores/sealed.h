@@ -42,4 +42,7 @@ WEFT_SUSPENDS int ws_sealed_rotate(struct wl_store *s, const struct ws_master *t
 /* Drops the key of a tenant: what is left of it can be read by nobody. */
 WEFT_SUSPENDS int ws_sealed_forget(struct wl_store *s, struct upp_str tenant, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The store behind it; NULL: this is no sealed store. */
+struct wl_store *ws_sealed_inner(struct wl_store *s);
+
 #endif
