@@ -340,14 +340,17 @@ static WEFT_SUSPENDS int seal_all(struct sealing *g, const struct wl_commit *c, 
     return r;
 }
 
-static void count(struct wl_store *s, const struct wl_store *inner, const struct wl_commit *c)
+static void count(struct ws_sealed *s, const struct wl_commit *c)
 {
-    s->count.commits++;
-    s->count.transactions = inner->count.transactions;
-    s->count.syncs        = inner->count.syncs;
-    s->count.bytes += ws_commit_bytes(c);
+    struct wl_store *inner = s->inner;
+    ws_sealed_lock(s);
+    s->store.count.commits++;
+    s->store.count.transactions = __atomic_load_n(&inner->count.transactions, __ATOMIC_RELAXED);
+    s->store.count.syncs        = __atomic_load_n(&inner->count.syncs, __ATOMIC_RELAXED);
+    s->store.count.bytes += ws_commit_bytes(c);
     for (size_t i = 0; i < c->n; i++)
-        s->count.rows += c->changes[i].kind == WL_ADD_ROW;
+        s->store.count.rows += c->changes[i].kind == WL_ADD_ROW;
+    ws_sealed_unlock(s);
 }
 
 static WEFT_SUSPENDS int sealed_commit(struct wl_store *store, struct wl_commit *c, struct upp_err *err)
@@ -367,7 +370,7 @@ static WEFT_SUSPENDS int sealed_commit(struct wl_store *store, struct wl_commit 
         c->conflict        = x.conflict;
     }
     if (r >= 0)
-        count(store, s->inner, c);
+        count(s, c);
     wb_arena_done(&g.a);
     return r;
 }

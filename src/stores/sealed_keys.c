@@ -57,13 +57,13 @@ int ws_master_parse(struct upp_str text, struct ws_master *ret, struct upp_err *
 
 /* ---- Small things ---------------------------------------------------------------------------------- */
 
-static void lock(struct ws_sealed *s)
+void ws_sealed_lock(struct ws_sealed *s)
 {
     if (pthread_mutex_lock(&s->lock))
         abort();
 }
 
-static void unlock(struct ws_sealed *s)
+void ws_sealed_unlock(struct ws_sealed *s)
 {
     if (pthread_mutex_unlock(&s->lock))
         abort();
@@ -290,12 +290,12 @@ static int erased(struct upp_str tenant, struct upp_err *err)
 /* The master key of this id, which may be changed meanwhile. */
 static bool copy_master(struct ws_sealed *s, struct ws_master_id id, struct ws_master *ret)
 {
-    lock(s);
+    ws_sealed_lock(s);
     const struct ws_mastering *m  = s->other.secret && same_id(s->other.id, id) ? &s->other : &s->now;
     bool                       is = same_id(m->id, id);
     if (is)
         *ret = *master_of(m);
-    unlock(s);
+    ws_sealed_unlock(s);
     return is;
 }
 
@@ -393,7 +393,7 @@ static int add_keyed(struct ws_sealed *s, struct upp_str tenant, const unsigned 
     }
     k->name       = wb_str(memcpy(k + 1, tenant.p, tenant.n), tenant.n);
     k->entry.hash = ws_hash(s->seed, tenant.p, tenant.n);
-    lock(s);
+    ws_sealed_lock(s);
     if (s->keyed.n >= WS_KEYED_MAX)
         forget_idle(s);
     bool there = s->forgotten != forgotten || find_keyed(s, tenant);
@@ -401,7 +401,7 @@ static int add_keyed(struct ws_sealed *s, struct upp_str tenant, const unsigned 
         r = upp_fail(err, UPP_ENOMEM, "no memory for a tenant's key");
     if (r >= 0 && !there)
         ws_table_add(&s->keyed, &k->entry);
-    unlock(s);
+    ws_sealed_unlock(s);
     if (r < 0 || there)
         free_keyed(k);
     return r;
@@ -411,7 +411,7 @@ static int add_keyed(struct ws_sealed *s, struct upp_str tenant, const unsigned 
 static int take_at_hand(struct ws_sealed *s, struct upp_str tenant, struct ws_seal **ret, struct upp_err *err)
 {
     struct ws_seal_keys keys;
-    lock(s);
+    ws_sealed_lock(s);
     struct ws_keyed *k = find_keyed(s, tenant);
     struct ws_seal  *x = k ? k->idle : NULL;
     if (x) {
@@ -424,18 +424,18 @@ static int take_at_hand(struct ws_sealed *s, struct upp_str tenant, struct ws_se
         if (!x)
             memcpy(&keys, wb_secret_reveal(k->keys).p, sizeof keys);
     }
-    unlock(s);
+    ws_sealed_unlock(s);
     if (!k || dead)
         return dead ? erased(tenant, err) : 0;
     if (!x) {
         int r = ws_seal_new(&keys, &x, err);
         explicit_bzero(&keys, sizeof keys);
         if (r < 0) {
-            lock(s);
+            ws_sealed_lock(s);
             k->out--;
             if (k->gone && !k->out)
                 free_keyed(k);
-            unlock(s);
+            ws_sealed_unlock(s);
             return r;
         }
         x->of = k;
@@ -449,7 +449,7 @@ void ws_keys_give(struct ws_sealed *s, struct ws_seal *x)
     if (!x)
         return;
     struct ws_keyed *k = x->of;
-    lock(s);
+    ws_sealed_lock(s);
     bool keep = !k->gone && k->n_idle < WS_KEYED_SEALS;
     if (keep) {
         x->next = k->idle;
@@ -459,7 +459,7 @@ void ws_keys_give(struct ws_sealed *s, struct ws_seal *x)
     k->out--;
     if (k->gone && !k->out)
         free_keyed(k);
-    unlock(s);
+    ws_sealed_unlock(s);
     if (!keep)
         (void)ws_seal_free(x);
 }
@@ -472,9 +472,9 @@ static WEFT_SUSPENDS int load(struct ws_sealed *s, struct upp_str tenant, struct
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct upp_str                             record;
     unsigned char                              key[WS_SEAL_KEY];
-    lock(s);
+    ws_sealed_lock(s);
     uint64_t forgotten = s->forgotten;
-    unlock(s);
+    ws_sealed_unlock(s);
     int r = s->inner->ops->value(s->inner, &ours, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
     if (r == -UPP_ENOTFOUND)
         return 0;
@@ -490,18 +490,18 @@ static WEFT_SUSPENDS int load(struct ws_sealed *s, struct upp_str tenant, struct
 
 static int begin_making(struct ws_sealed *s, struct upp_err *err)
 {
-    lock(s);
+    ws_sealed_lock(s);
     bool may = !s->changing;
     s->making += may;
-    unlock(s);
+    ws_sealed_unlock(s);
     return may ? 0 : upp_fail(err, UPP_EBUSY, "the keys of the store are being changed");
 }
 
 static void end_making(struct ws_sealed *s)
 {
-    lock(s);
+    ws_sealed_lock(s);
     s->making--;
-    unlock(s);
+    ws_sealed_unlock(s);
 }
 
 /* A new key in the store; whoever was faster has made it. */
@@ -562,18 +562,18 @@ void ws_keys_close(struct ws_sealed *s)
 
 static int begin_change(struct ws_sealed *s, struct upp_err *err)
 {
-    lock(s);
+    ws_sealed_lock(s);
     bool may    = !s->changing && !s->making;
     s->changing = s->changing || may;
-    unlock(s);
+    ws_sealed_unlock(s);
     return may ? 0 : upp_fail(err, UPP_EBUSY, "the keys of the store are being changed or made right now");
 }
 
 static void end_change(struct ws_sealed *s)
 {
-    lock(s);
+    ws_sealed_lock(s);
     s->changing = false;
-    unlock(s);
+    ws_sealed_unlock(s);
 }
 
 static WEFT_SUSPENDS int forget(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err)
@@ -588,12 +588,12 @@ static WEFT_SUSPENDS int forget(struct ws_sealed *s, struct upp_str tenant, stru
                    3, err);
     if (r < 0)
         return r;
-    lock(s);
+    ws_sealed_lock(s);
     struct ws_keyed *k = find_keyed(s, tenant);
     s->forgotten++;
     if (k)
         let_go(s, k);
-    unlock(s);
+    ws_sealed_unlock(s);
     return 0;
 }
 
@@ -630,10 +630,10 @@ static WEFT_SUSPENDS int begin_rotation(struct ws_sealed *s, const struct ws_mas
         drop_master(&next);
         return r;
     }
-    lock(s);
+    ws_sealed_lock(s);
     s->other   = next;
     s->leaving = true;
-    unlock(s);
+    ws_sealed_unlock(s);
     return 0;
 }
 
@@ -692,7 +692,7 @@ static WEFT_SUSPENDS int end_rotation(struct ws_sealed *s, struct upp_err *err)
         r = commit(s, (struct wl_change[]){put(&v), {.kind = WL_DROP_VALUE, .value = &old}}, 2, err);
     if (r < 0)
         return r;
-    lock(s);
+    ws_sealed_lock(s);
     if (s->leaving) {
         drop_master(&s->now);
         s->now = s->other;
@@ -700,7 +700,7 @@ static WEFT_SUSPENDS int end_rotation(struct ws_sealed *s, struct upp_err *err)
         drop_master(&s->other);
     s->other   = (struct ws_mastering){0};
     s->leaving = false;
-    unlock(s);
+    ws_sealed_unlock(s);
     return 0;
 }
 

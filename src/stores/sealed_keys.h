@@ -73,6 +73,9 @@ static inline struct ws_sealed *ws_sealed(struct wl_store *s)
     return (struct ws_sealed *)s;
 }
 
+void ws_sealed_lock(struct ws_sealed *s);
+void ws_sealed_unlock(struct ws_sealed *s);
+
 /* The key of a tenant, at work: to be given back without waiting in between. *ret is NULL where the tenant has none and
  * none is to be made. -UPP_EREFUSED: it was erased. */
 WEFT_SUSPENDS int ws_keys_take(struct ws_sealed *s, struct upp_str tenant, bool make, struct ws_seal **ret,

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/hooks.h"
 #include "stores/memory.h"
-#include "stores/seal.h"
+#include "stores/sealed_keys.h"
 #include "stores/sqlite.h"
 #include "support/frail.h"
 #include "support/stores.h"
@@ -609,6 +609,140 @@ TEST(sealed_store_goes_on_with_its_new_key)
 {
     struct upp_err err = {0};
     CHECK(test_on_loop(rotate_live, NULL, &err) == 0);
+}
+
+/* ---- Many at once ---------------------------------------------------------------------------------- */
+
+enum { TOGETHER = 8, TENANTS_EACH = 12 };
+
+struct comer {
+    struct wl_store *s;
+    uint64_t         who;
+};
+
+static struct wl_owner tenant_of(unsigned i, char name[16])
+{
+    return (struct wl_owner){.tenant = wb_str(name, (size_t)snprintf(name, 16, "t%u", i))};
+}
+
+/* All of them come to each tenant at about the same time, and none has a key yet. */
+WEFT_SUSPENDS static int come(void *arg, struct upp_err *err)
+{
+    struct comer *x = arg;
+    for (unsigned i = 0; i < TENANTS_EACH; i++) {
+        char           name[16];
+        struct wl_node n   = test_node(1 + x->who);
+        struct wl_row  row = test_row(n.key, 0, 1, "text");
+        TRY(COMMIT(x->s, tenant_of(i, name), NULL, err, ADD_NODE(&n), ADD_ROW(&row)));
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS static int all_are_read(struct wl_store *s, struct upp_err *err)
+{
+    for (unsigned i = 0; i < TENANTS_EACH; i++)
+        for (uint64_t who = 0; who < TOGETHER; who++) {
+            UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+            char                                       name[16];
+            struct wl_owner                            o = tenant_of(i, name);
+            struct wl_rows                             rows;
+            TRY(s->ops->rows(s, &o, &(struct wl_range){.node = 1 + who, .to = UINT64_MAX}, &a, &rows, err));
+            FAIL_UNLESS(rows.n == 1 && is(rows.p[0].body, "text"));
+        }
+    return 0;
+}
+
+WEFT_SUSPENDS static int come_together(struct wl_store *s, struct upp_err *err)
+{
+    struct comer                                    x[TOGETHER]; /* outlives the scope */
+    UPP_CLEANUP(weft_scope_close) struct weft_scope all = {0};
+    for (uint64_t i = 0; i < TOGETHER; i++) {
+        x[i] = (struct comer){s, i};
+        TRY(weft_scope_spawn(&all, "comer", come, &x[i], NULL, err));
+    }
+    return weft_scope_join(&all, err);
+}
+
+WEFT_SUSPENDS static int fibers_at_once(void *arg, struct upp_err *err)
+{
+    struct wl_store *s;
+    (void)arg;
+    TRY(open_db(&test_master, &s, err));
+    int r = come_together(s, err);
+    s->ops->close(s);
+    TRY(r);
+    TRY(open_db(&test_master, &s, err)); /* what was kept is what was used */
+    r = all_are_read(s, err);
+    s->ops->close(s);
+    return r;
+}
+
+TEST(sealed_tenant_gets_one_key_of_many_fibers)
+{
+    struct upp_err err = {0};
+    CHECK(test_on_loop(fibers_at_once, NULL, &err) == 0);
+}
+
+static void *come_alone(void *arg)
+{
+    struct upp_err err = {0};
+    return test_on_loop(come, arg, &err) < 0 ? arg : NULL;
+}
+
+WEFT_SUSPENDS static int open_in_memory(void *arg, struct upp_err *err)
+{
+    struct wl_store *m;
+    TRY(ws_memory_open(&m, err));
+    return ws_sealed_open(m, &test_master, arg, err);
+}
+
+WEFT_SUSPENDS static int read_and_close(void *arg, struct upp_err *err)
+{
+    struct wl_store *s = arg;
+    int              r = all_are_read(s, err);
+    s->ops->close(s);
+    return r;
+}
+
+TEST_WITH(sealed_tenant_gets_one_key_of_many_threads, .no_torture = "threads come as they like: no call has a number")
+{
+    struct wl_store *s   = NULL;
+    struct upp_err   err = {0};
+    struct comer     x[TOGETHER];
+    pthread_t        threads[TOGETHER];
+    bool             ok = true;
+    CHECK(test_on_loop(open_in_memory, &s, &err) == 0);
+    for (uint64_t i = 0; i < TOGETHER; i++) {
+        x[i] = (struct comer){s, i};
+        ALWAYS(pthread_create(&threads[i], NULL, come_alone, &x[i]) == 0);
+    }
+    for (size_t i = 0; i < TOGETHER; i++) {
+        void *failed = NULL;
+        ok           = pthread_join(threads[i], &failed) == 0 && !failed && ok;
+    }
+    CHECK(test_on_loop(read_and_close, s, &err) == 0);
+    CHECK(ok);
+}
+
+WEFT_SUSPENDS static int many_tenants(void *arg, struct upp_err *err)
+{
+    enum { MORE = 1100 }; /* than are kept at hand */
+    struct wl_store *s;
+    (void)arg;
+    TRY(open_in_memory(&s, err));
+    int r = put_tenants(s, MORE, err);
+    if (r >= 0)
+        r = read_tenants(s, MORE, err);
+    if (r >= 0)
+        r = EXPECT(((struct ws_sealed *)s)->keyed.n <= WS_KEYED_MAX) ? 0 : -UPP_EBUG;
+    s->ops->close(s);
+    return r;
+}
+
+TEST_WITH(sealed_keys_at_hand_are_limited, .no_torture = "it is about their number")
+{
+    struct upp_err err = {0};
+    CHECK(test_on_loop(many_tenants, NULL, &err) == 0);
 }
 
 /* ---- Forgetting a tenant --------------------------------------------------------------------------- */
