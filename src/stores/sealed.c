@@ -153,10 +153,10 @@ static int seal_run(struct sealing *g, struct wl_change *c, struct upp_err *err)
     if (!run)
         return wb_arena_check(&g->a, err);
     struct upp_str parts[] = {run->agent, run->options, run->error}, call = run->call;
-    run->agent = run->error = (struct upp_str){NULL, 0};
-    bool add                = c->kind == WL_ADD_RUN;
-    c->run                  = run;
-    int r                   = put(g, ws_id_place(WS_AT_RUN, &run->id), parts, 3, &run->options, err);
+    run->agent = run->call = run->error = (struct upp_str){NULL, 0};
+    bool add                            = c->kind == WL_ADD_RUN;
+    c->run                              = run;
+    int r                               = put(g, ws_id_place(WS_AT_RUN, &run->id), parts, 3, &run->options, err);
     if (r >= 0 && call.p && add)
         r = put(g, ws_id_place(WS_AT_CALL, &run->id), &call, 1, &run->call, err);
     return r;

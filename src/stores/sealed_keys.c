@@ -488,6 +488,14 @@ static WEFT_SUSPENDS int load(struct ws_sealed *s, struct upp_str tenant, struct
     return r < 0 ? r : 1;
 }
 
+WEFT_SUSPENDS int ws_keys_erased(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
+    struct upp_str                             record;
+    int r = s->inner->ops->value(s->inner, &ours, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
+    return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : record.n == 1 && record.p[0] == ERASED;
+}
+
 static int begin_making(struct ws_sealed *s, struct upp_err *err)
 {
     ws_sealed_lock(s);

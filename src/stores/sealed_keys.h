@@ -82,6 +82,9 @@ WEFT_SUSPENDS int ws_keys_take(struct ws_sealed *s, struct upp_str tenant, bool 
                                struct upp_err *err) UPP_MUST_CHECK;
 void              ws_keys_give(struct ws_sealed *s, struct ws_seal *seal); /* NULL is fine */
 
+/* 1: the tenant was erased; 0: not. */
+WEFT_SUSPENDS int ws_keys_erased(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err) UPP_MUST_CHECK;
+
 WEFT_SUSPENDS int ws_keys_open(struct ws_sealed *s, const struct ws_master *key, struct upp_err *err) UPP_MUST_CHECK;
 void              ws_keys_close(struct ws_sealed *s);
 

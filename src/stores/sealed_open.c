@@ -383,12 +383,10 @@ WEFT_SUSPENDS int ws_open_values(struct wl_store *s, const struct wl_owner *o, s
 /* 1: to be listed. Not the one that is ours, and none that was erased. */
 static WEFT_SUSPENDS int is_tenant(struct wl_store *s, struct upp_str name, struct upp_err *err)
 {
-    struct ws_seal *x;
     if (wb_str_eq(name, UPP_STR(WS_SEALED_TENANT)))
         return 0;
-    int r = ws_keys_take(ws_sealed(s), name, false, &x, err);
-    ws_keys_give(ws_sealed(s), x);
-    return r == -UPP_EREFUSED ? 0 : r < 0 ? r : 1;
+    int r = ws_keys_erased(ws_sealed(s), name, err);
+    return r < 0 ? r : !r;
 }
 
 WEFT_SUSPENDS int ws_open_tenants(struct wl_store *s, struct upp_str after, size_t max, struct wb_arena *a,

@@ -266,7 +266,7 @@ static bool read_bytes(const char *suffix, struct wb_buf *ret)
 
 static bool holds(const struct wb_buf *b, struct upp_str what)
 {
-    return b->n && memmem(b->p, b->n, what.p, what.n);
+    return b->n && what.n && memmem(b->p, b->n, what.p, what.n); /* none: there was no memory for it */
 }
 
 /* The word as it is, in hex, and in base64 wherever it begins in a group of three. */
