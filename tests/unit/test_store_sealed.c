@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include <weft/weft.h>
 
 #include "base/base64.h"
 #include "base/clock.h"
@@ -326,7 +327,7 @@ TEST(sealed_file_holds_none_of_the_words)
 }
 
 /* The test above can fail. */
-TEST(sealed_words_are_found_where_nothing_is_sealed)
+TEST_WITH(sealed_words_are_found_where_nothing_is_sealed, .no_torture = "it is about the test before it")
 {
     struct upp_err err = {0};
     struct scan    x   = {0};
@@ -335,6 +336,44 @@ TEST(sealed_words_are_found_where_nothing_is_sealed)
         if (!(x.seen & 1u << i))
             test_note("%s is not in the file", words[i]);
     CHECK(x.seen == (1u << WB_LEN(words)) - 1);
+}
+
+/* ---- Sessions of a program ------------------------------------------------------------------------- */
+
+/* Says something in a new session of a program that has its own runtime, on a file with or without a key. */
+static int have_session(const char *key, struct upp_model *model, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_runtime_closep) struct weft_runtime *rt = NULL;
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s  = NULL;
+    struct weft_agent                                    *a;
+    struct upp_turn                                      *t;
+    char                                                  url[700];
+    (void)snprintf(url, sizeof url, "sqlite:%s", db_path());
+    TRY(weft_runtime_open(UPP_OPTS(weft_runtime_opts, .store = url, .encryption_key = key), &rt, err));
+    TRY(weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .use = model, .name = "PlantedAgent"), &a, err));
+    TRY(weft_session_new(a, UPP_OPTS(weft_session_opts, .metadata = "{\"note\":\"PlantedMeta\"}"), &s, err));
+    TRY(weft_session_run(s, UPP_STR("PlantedBody"), &t, err));
+    upp_turn_free(t);
+    return 0;
+}
+
+/* covers: UAP-16.2 */
+TEST_WITH(sealed_sessions_of_a_program, .no_torture = "sessions and the store have tests of their own that are")
+{
+    static const char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    struct upp_model *model = NULL;
+    struct upp_err    err   = {0};
+    struct scan       x     = {0};
+    CHECK_INT(upp_scripted_new((struct upp_str){NULL, 0}, &model, &err), 0);
+    int  r = have_session(key, model, &err), without = have_session(NULL, model, NULL);
+    bool ok    = scan_files(&x);
+    int  again = have_session(key, model, &err);
+    test_note("%d %s", r, err.msg);
+    upp_model_free(model);
+    CHECK_INT(r, 0);
+    CHECK_INT(without, -UPP_EREFUSED);
+    CHECK_INT(again, 0);
+    CHECK(ok && x.seen == 0);
 }
 
 /* ---- Which key opens it ---------------------------------------------------------------------------- */
