@@ -835,3 +835,34 @@ TEST(sealed_tenant_is_forgotten_with_its_key)
     struct upp_err err = {0};
     CHECK(test_on_loop(forget, NULL, &err) == 0);
 }
+
+/* ---- All of it, without a file: for faults at every call ------------------------------------------- */
+
+WEFT_SUSPENDS static int a_life(struct wl_store *s, struct upp_err *err)
+{
+    TRY(fill(s, ALICE, 0, err));
+    TRY(fill(s, ALICE, 1, err));
+    TRY(fill(s, EVE, 0, err));
+    TRY(read_all(s, ALICE, 2, err));
+    int r = ws_sealed_rotate(s, &other_master, err);
+    TRY(read_all(s, ALICE, 2, err)); /* whether it was or not */
+    TRY(r);
+    TRY(ws_sealed_forget(s, UPP_STR("acme"), err));
+    return forgotten(s, err);
+}
+
+WEFT_SUSPENDS static int live_in_memory(void *arg, struct upp_err *err)
+{
+    struct wl_store *s;
+    (void)arg;
+    TRY(open_in_memory(&s, err));
+    int r = a_life(s, err);
+    s->ops->close(s);
+    return r;
+}
+
+TEST(sealed_life_in_memory)
+{
+    struct upp_err err = {0};
+    CHECK(test_on_loop(live_in_memory, NULL, &err) == 0);
+}
