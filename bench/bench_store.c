@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "model/id.h"
+#include "stores/sealed.h"
 #include "stores/sqlite.h"
 
 enum { BODY = 1500, TAPE = 100, SESSIONS = 64, ROUNDS = 9, STEPS = 40 };
@@ -481,6 +482,30 @@ WEFT_SUSPENDS static int all_forks(struct upp_err *err)
     return r;
 }
 
+/* ---- For counting instructions: nothing but so many commits of a row each ---- */
+
+struct counted {
+    bool     sealed;
+    unsigned times;
+};
+
+WEFT_SUSPENDS static int counted(void *arg, struct upp_err *err)
+{
+    static const struct ws_master key = {"thirty-two bytes for a benchmark"};
+    const struct counted         *x   = arg;
+    int                           r   = open_new(err);
+    if (r >= 0 && x->sealed)
+        r = ws_sealed_open(store, &key, &store, err);
+    if (r < 0)
+        return r;
+    r = add_nodes(err);
+    for (unsigned i = 0; i < x->times && r >= 0; i++)
+        r = append(0, err);
+    store->ops->close(store);
+    remove_all("weft");
+    return r;
+}
+
 /* All of them, or the one that is named: for a profiler. */
 WEFT_SUSPENDS static int program(void *arg, struct upp_err *err)
 {
@@ -502,12 +527,18 @@ int main(int argc, char **argv)
 {
     struct weft_loop *l   = NULL;
     struct upp_err    err = {0};
-    if (argc > 1)
+    struct counted    x   = {.times = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 0};
+    bool              few = argc > 2 && (strcmp(argv[1], "plain") == 0 || strcmp(argv[1], "sealed") == 0);
+    if (argc > 1 && !few)
         folder = argv[1];
+    x.sealed = few && argv[1][0] == 's';
     memset(body, 'b', sizeof body);
     memset(tape, 't', sizeof tape);
     must(weft_loop_open(NULL, &l, &err), &err);
-    must(weft_loop_run(l, "bench", program, argc > 2 ? argv[2] : NULL, &err), &err);
+    if (few)
+        must(weft_loop_run(l, "bench", counted, &x, &err), &err);
+    else
+        must(weft_loop_run(l, "bench", program, argc > 2 ? argv[2] : NULL, &err), &err);
     weft_loop_close(l);
     return 0;
 }

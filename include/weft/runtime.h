@@ -21,6 +21,7 @@ struct weft_runtime_opts {
     uint32_t          max_depth; /* of agents below agents; 0: 8 */
     struct weft_loop *loop;      /* instead of one of its own; it must outlive the runtime */
     const char       *store;     /* where sessions are kept: "memory:" (NULL), or "sqlite:PATH" */
+    const char *encryption_key; /* of a file that is encrypted: 64 hex digits, or base64 of 32 bytes. NULL: it is not */
 };
 
 /* opts NULL: the defaults. No thread is started: the caller's drives the loop inside of calls. On a fiber of the loop a

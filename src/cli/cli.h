@@ -15,7 +15,7 @@ struct cli_command {
     int (*run)(const struct cli_command *self, int argc, char **argv); /* argv[0] is the command's name */
 };
 
-extern const struct cli_command cli_cancel, cli_config, cli_doctor, cli_run, cli_serve, cli_show, cli_threads,
+extern const struct cli_command cli_cancel, cli_config, cli_doctor, cli_keys, cli_run, cli_serve, cli_show, cli_threads,
     cli_version;
 
 /* "weft NAME: sentence", a hint at the usage, CLI_USAGE. */

@@ -8,9 +8,10 @@
 WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
 {
     struct cli_reading *rd = arg;
-    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = rd->place.path, .read_only = true), &rd->store, err);
+    struct wl_store    *s;
+    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = rd->place.path, .read_only = true), &s, err);
     if (r >= 0)
-        r = ws_blobs_open(rd->store, &rd->store, err);
+        r = wrt_store_dress(rd->config, &rd->place, s, &rd->store, err);
     if (r < 0)
         return r;
     r = rd->fn(rd, err);
@@ -32,7 +33,8 @@ int cli_read_store(const struct cli_command *self, const char *file, const char 
         r = upp_fail(&err, UPP_ENOTFOUND, "the store is memory:, which keeps nothing that another process could read");
     if (r >= 0) {
         (void)cli_log_setup(config, NULL, WB_WARN);
-        r = cli_on_loop(read_it, &rd, &err);
+        rd.config = config;
+        r         = cli_on_loop(read_it, &rd, &err);
     }
     wb_arena_done(&rd.arena);
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;

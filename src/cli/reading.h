@@ -12,7 +12,8 @@ struct cli_reading {
     struct wb_arena  arena;
     void            *arg;
     WEFT_SUSPENDS int (*fn)(struct cli_reading *r, struct upp_err *err);
-    struct wrt_place place;
+    struct wrt_place        place;
+    const struct wc_config *config;
 };
 
 /* Opens the store of the configuration (or of `store`), calls fn, closes: the exit code. */

@@ -219,7 +219,11 @@ struct wl_change {
     };
 };
 
-enum { WL_SYNCED = 1 << 0 /* return when it is on disk; else when it is in order */ };
+enum {
+    WL_SYNCED = 1 << 0, /* return when it is on disk; else when it is in order */
+    WL_SEALED = 1 << 1, /* from a store in front of this one that has checked it: what it made of the texts is longer
+                         * than they may be, and it may have added as many changes again */
+};
 enum { WL_CHANGES = 512 /* in one commit, at most */ };
 
 struct wl_commit {

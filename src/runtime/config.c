@@ -73,6 +73,29 @@ static void read_store(struct wc_reader *r, const struct wc_node *n, void *into)
         wc_mistake(r, n, "store is 'memory:' or 'sqlite:FILE'");
 }
 
+static void read_key_file(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_config *c = into;
+    struct upp_str    text;
+    if (!wc_text(r, n, "key_file", &text))
+        return;
+    if (text.n && !memchr(text.p, 0, text.n))
+        c->key_file = wc_path(r, text);
+    else
+        wc_mistake(r, n, "key_file is the path of a file");
+}
+
+/* The file is read when the store is opened, not before. */
+static void read_encryption(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {{.name = "key_file", .read = read_key_file}};
+    struct wc_config          *c      = into;
+    size_t                     before = r->report->errors;
+    wc_map(r, n, "encryption", keys, WB_LEN(keys), into);
+    if (!c->key_file.p && r->report->errors == before)
+        wc_mistake(r, n, "encryption has no key_file");
+}
+
 static void read_durability(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const words[] = {"sync", "group", "async", "exit", NULL};
@@ -148,6 +171,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
     static const struct wc_key keys[] = {
         {.name = "server", .read = read_server},
         {.name = "store", .read = read_store},
+        {.name = "encryption", .read = read_encryption},
         {.name = "durability", .read = read_durability},
         {.name = "on_busy", .read = read_on_busy},
         {.name = "log", .read = read_log},
@@ -155,7 +179,6 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
         {.name = "models", .read = nothing},
         {.name = "tools", .read = nothing},
         {.name = "agents", .read = nothing},
-        {.name = "encryption"},
         {.name = "routes"},
         {.name = "envelopes"},
     };

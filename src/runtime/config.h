@@ -110,6 +110,7 @@ struct wc_config {
     uint16_t           port;         /* 0: a free one */
     uint8_t            store;        /* enum wc_store */
     struct upp_str     store_path;   /* SQLite: the file */
+    struct upp_str     key_file;     /* of encryption: the file with the master key; no text: none */
     uint8_t            durability;   /* enum wm_durability */
     uint8_t            on_busy;      /* enum wr_busy */
     enum wb_log_level  log_level;

@@ -4,6 +4,7 @@
 #include "agent/home.h"
 #include "base/hooks.h"
 #include "base/opts.h"
+#include "base/secret.h"
 #include "fiber/loop.h"
 #include "runtime/runtime.h"
 
@@ -11,6 +12,7 @@ struct weft_runtime {
     struct wa_home    home; /* first */
     struct weft_loop *own;  /* NULL: the loop is the caller's */
     struct wrt_place  place;
+    struct wb_secret *key;   /* of the store, until it is open; NULL: none */
     struct wl_store  *store; /* of home.kept */
     uint32_t          max_depth;
     bool              opening; /* the store, by a fiber ... */
@@ -29,6 +31,10 @@ static WEFT_SUSPENDS int keep(struct wa_home *h, struct upp_err *err)
     rt->opening = true;
     if (!rt->store)
         r = wrt_store_open(NULL, &rt->place, &rt->store, err);
+    if (r >= 0) {
+        rt->place.key = NULL;
+        rt->key       = wb_secret_free(rt->key);
+    }
     if (r >= 0)
         r = wr_engine_open(h->loop,
                            UPP_OPTS(wr_engine_opts, .store = rt->store, .agent = wa_home_def, .arg = h,
@@ -50,6 +56,10 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     rt->home.keep = keep;
     rt->max_depth = o.max_depth;
     int r         = wrt_place_of(NULL, o.store, &rt->place, err);
+    if (r >= 0 && o.encryption_key)
+        r = wb_secret_new(wb_cstr(o.encryption_key), &rt->key, err);
+    if (rt->key)
+        rt->place.key = wb_secret_reveal(rt->key).p;
     if (r >= 0 && !o.loop)
         r = weft_loop_open(NULL, &rt->own, err);
     rt->home.loop = o.loop ? o.loop : rt->own;
@@ -60,6 +70,7 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
                            &rt->home.engine, err);
     if (r < 0) {
         weft_loop_close(rt->own);
+        (void)wb_secret_free(rt->key);
         wb_free(rt);
         return r;
     }
@@ -99,6 +110,7 @@ void weft_runtime_close(struct weft_runtime *rt)
         weft__die("%s, and runs of it still work", err.msg);
     wa_home_done(&rt->home);
     weft_loop_close(rt->own);
+    (void)wb_secret_free(rt->key);
     wb_free(rt);
 }
 

@@ -2,11 +2,15 @@
 #include "runtime/runtime.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/hooks.h"
+#include "base/secret.h"
 #include "stores/blobs.h"
 #include "stores/memory.h"
+#include "stores/sealed.h"
 #include "stores/sqlite.h"
 
 /* ---- The store ------------------------------------------------------------------------------------------ */
@@ -26,6 +30,7 @@ static int put_path(struct upp_str path, struct wrt_place *ret, struct upp_err *
 int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err)
 {
     ret->path[0] = 0;
+    ret->key     = NULL;
     if (!url && !c)
         url = "memory:";
     if (!url) {
@@ -43,18 +48,68 @@ int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *r
     return put_path(wb_str_sub(text, 7, SIZE_MAX), ret, err);
 }
 
+/* Where the master key is kept: 1 and the key, or 0 where nobody has one. */
+static int find_key(const struct wc_config *c, const struct wrt_place *at, struct wb_secret **ret, struct upp_err *err)
+{
+    char path[WRT_PATH_MAX];
+    int  r = 1;
+    if (at->key)
+        r = wb_secret_new(wb_cstr(at->key), ret, err);
+    else if (c && getenv("WEFT_ENCRYPTION_KEY"))
+        r = wb_secret_env("WEFT_ENCRYPTION_KEY", ret, err);
+    else if (c && c->key_file.p) {
+        if (c->key_file.n >= sizeof path)
+            return upp_fail(err, UPP_EINVALID, "the path of the key file is too long");
+        memcpy(path, c->key_file.p, c->key_file.n);
+        path[c->key_file.n] = 0;
+        r                   = wb_secret_file(path, ret, err);
+    } else
+        return 0;
+    return r < 0 ? upp_wrap(err, r, "the encryption key") : 1;
+}
+
+int wrt_store_seal(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner, struct wl_store **ret,
+                   struct upp_err *err)
+{
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *text = NULL;
+    struct ws_master                              key;
+    int                                           r = find_key(c, at, &text, err);
+    if (r == 1)
+        r = ws_master_parse(wb_secret_reveal(text), &key, err);
+    else if (r == 0)
+        r = ws_sealed_not(inner, err);
+    if (r < 0)
+        inner->ops->close(inner);
+    else if (text) {
+        r = ws_sealed_open(inner, &key, ret, err);
+        ws_master_wipe(&key);
+    } else
+        *ret = inner;
+    if (r < 0)
+        wb_err_where(err, wb_cstr(at->path));
+    return r;
+}
+
+int wrt_store_dress(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner,
+                    struct wl_store **ret, struct upp_err *err)
+{
+    struct wl_store *sealed;
+    int              r = wrt_store_seal(c, at, inner, &sealed, err);
+    return r < 0 ? r : ws_blobs_open(sealed, ret, err);
+}
+
 int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct wl_store **ret, struct upp_err *err)
 {
     enum { COMPANY_MS = 10 };
     struct wl_store *s;
-    int              r;
-    if (at->kind == WC_STORE_MEMORY)
-        r = ws_memory_open(&s, err);
-    else
-        r = ws_sqlite_open(
-            UPP_OPTS(ws_sqlite_opts, .path = at->path, .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0), &s,
-            err);
-    return r < 0 ? r : ws_blobs_open(s, ret, err);
+    if (at->kind == WC_STORE_MEMORY) { /* nothing of it is ever at rest */
+        int r = ws_memory_open(&s, err);
+        return r < 0 ? r : ws_blobs_open(s, ret, err);
+    }
+    int r = ws_sqlite_open(
+        UPP_OPTS(ws_sqlite_opts, .path = at->path, .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0), &s,
+        err);
+    return r < 0 ? r : wrt_store_dress(c, at, s, ret, err);
 }
 
 struct wl_store *wrt_store_base(struct wl_store *s)

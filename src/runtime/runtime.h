@@ -24,6 +24,10 @@ enum { WRT_PATH_MAX = 1024 };
 struct wrt_place {
     uint8_t kind;               /* enum wc_store */
     char    path[WRT_PATH_MAX]; /* SQLite: the file */
+    /* The master key as text, for a file that is encrypted; NULL: what WEFT_ENCRYPTION_KEY says or, where that is not
+     * set, the configuration's key_file. Borrowed until the store is open. Without a configuration it is the only one.
+     */
+    const char *key;
 };
 
 /* What `url` says ("memory:", "sqlite:PATH" from the current folder), or where that is NULL the configuration (NULL:
@@ -37,6 +41,16 @@ WEFT_SUSPENDS int wrt_store_open(const struct wc_config *c, const struct wrt_pla
 
 /* The one that keeps the bytes: what stands in front of it taken away. */
 struct wl_store *wrt_store_base(struct wl_store *s);
+
+/* The same for a store that is open already, which it takes over: with the key that the place or the configuration has
+ * in front of it (stores/sealed.h). -UPP_EREFUSED: it is the wrong one, one is missing, or there is one and the store
+ * is not encrypted. */
+WEFT_SUSPENDS int wrt_store_seal(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner,
+                                 struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* What stands in front of a store that keeps files, which it takes over: the key, and blobs. */
+WEFT_SUSPENDS int wrt_store_dress(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner,
+                                  struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 struct wrt_runtime {
     const struct wc_config *config;

@@ -143,10 +143,12 @@ static int check_change(const struct wl_change *c, struct upp_err *err)
 
 int ws_check_commit(const struct wl_commit *c, struct upp_err *err)
 {
-    int r = ws_check_owner(&c->owner, err);
-    if (r >= 0 && c->n > WL_CHANGES)
-        r = upp_fail(err, UPP_ELIMIT, "%zu changes in one commit, at most %d are allowed", c->n, WL_CHANGES);
-    for (size_t i = 0; r >= 0 && i < c->n; i++) {
+    bool   sealed = c->flags & WL_SEALED;
+    size_t max    = sealed ? 2 * WL_CHANGES : WL_CHANGES;
+    int    r      = ws_check_owner(&c->owner, err);
+    if (r >= 0 && c->n > max)
+        r = upp_fail(err, UPP_ELIMIT, "%zu changes in one commit, at most %zu are allowed", c->n, max);
+    for (size_t i = 0; r >= 0 && !sealed && i < c->n; i++) {
         r = check_change(&c->changes[i], err);
         if (r < 0)
             r = upp_wrap(err, r, "change %zu", i);

@@ -5,9 +5,10 @@
  * values. What stays plain: ids, times, kinds, sizes, positions, counters, the names of tenants and users.
  *
  * Each tenant has a key of its own, random, kept wrapped by the master key. AES-256-GCM with a random nonce of 96 bits
- * for each text; the associated data is the row's own key (table, tenant, id or position) and format, so that no text
- * can be moved to another place. The key of a blob is its HMAC under the tenant's key. To forget a tenant is to drop
- * its key.
+ * for each text. The associated data is the row's own key (table, id or position) and format, and the tenant's name is
+ * in the key that is derived for texts: no text can be moved to another place. The key of a blob goes through a
+ * permutation made of HMACs under the tenant's key (stores/seal.h), because the sweep needs it back. To forget a tenant
+ * is to drop its key.
  *
  * Which master key it was is known from a value sealed with it: a wrong one is -UPP_EREFUSED before anything is read.
  */
@@ -39,7 +40,12 @@ WEFT_SUSPENDS int ws_sealed_not(struct wl_store *s, struct upp_err *err) UPP_MUS
  * both; until it is over either opens the store. */
 WEFT_SUSPENDS int ws_sealed_rotate(struct wl_store *s, const struct ws_master *to, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Drops the key of a tenant: what is left of it can be read by nobody. */
+/* Drops the key of a tenant: what is left of it can be read by nobody (-UPP_EREFUSED), and is in no list of tenants,
+ * live runs or followed rows. The name stays erased: nothing new is stored under it. -UPP_EBUSY: keys are being made or
+ * changed right now, as with ws_sealed_rotate. */
 WEFT_SUSPENDS int ws_sealed_forget(struct wl_store *s, struct upp_str tenant, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The sealed one among a store and those behind it; NULL: none is. */
+struct wl_store *ws_sealed_find(struct wl_store *s);
 
 #endif

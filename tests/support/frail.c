@@ -99,6 +99,19 @@ PASS(live,
       struct wl_owner **owners, size_t *n, struct upp_err *err),
      from, max, a, runs, owners, n, err)
 
+PASS(value,
+     (struct wl_store * s, const struct wl_owner *o, struct upp_str space, struct upp_str name, struct wb_arena *a,
+      struct upp_str *ret, struct upp_err *err),
+     o, space, name, a, ret, err)
+PASS(values,
+     (struct wl_store * s, const struct wl_owner *o, struct upp_str space, struct upp_str from, size_t max,
+      struct wb_arena *a, struct wl_value **ret, size_t *n, struct upp_err *err),
+     o, space, from, max, a, ret, n, err)
+PASS(tenants,
+     (struct wl_store * s, struct upp_str from, size_t max, struct wb_arena *a, struct upp_str **ret, size_t *n,
+      struct upp_err *err),
+     from, max, a, ret, n, err)
+
 static WEFT_SUSPENDS void fr_close(struct wl_store *s)
 {
     (void)s; /* the inner one is the test's */
@@ -117,6 +130,9 @@ static const struct wl_store_ops ops = {
     .threads = fr_threads,
     .runs    = fr_runs,
     .live    = fr_live,
+    .value   = fr_value,
+    .values  = fr_values,
+    .tenants = fr_tenants,
     .close   = fr_close,
 };
 

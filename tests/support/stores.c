@@ -7,7 +7,10 @@
 #include "model/id.h"
 #include "stores/blobs.h"
 #include "stores/memory.h"
+#include "stores/sealed.h"
 #include "stores/sqlite.h"
+
+const struct ws_master test_master = {"a key of thirty-two bytes, so so"};
 
 struct kind {
     const char *name;
@@ -40,11 +43,27 @@ WEFT_SUSPENDS static int open_blobs_sqlite(const char *path, struct wl_store **r
     return ws_blobs_open(inner, ret, err);
 }
 
+WEFT_SUSPENDS static int open_sealed_memory(const char *path, struct wl_store **ret, struct upp_err *err)
+{
+    struct wl_store *inner;
+    TRY(open_memory(path, &inner, err));
+    return ws_sealed_open(inner, &test_master, ret, err);
+}
+
+WEFT_SUSPENDS static int open_sealed_sqlite(const char *path, struct wl_store **ret, struct upp_err *err)
+{
+    struct wl_store *inner;
+    TRY(open_sqlite(path, &inner, err));
+    return ws_sealed_open(inner, &test_master, ret, err);
+}
+
 static const struct kind kinds[] = {
     {"memory", false, open_memory},
     {"sqlite", true, open_sqlite},
     {"blobs-memory", false, open_blobs_memory},
     {"blobs-sqlite", true, open_blobs_sqlite},
+    {"sealed-memory", false, open_sealed_memory},
+    {"sealed-sqlite", true, open_sealed_sqlite},
 };
 
 struct running {

@@ -3,6 +3,7 @@
 #define TEST_STORES_H
 
 #include "log/store.h"
+#include "stores/sealed.h"
 #include "support/fibers.h"
 
 /* Runs fn, as a fiber on a loop of its own, once with each kind of store, new and empty. The first failure
@@ -14,6 +15,8 @@ struct test_store {
     void            *arg;
 };
 bool test_each_store(WEFT_SUSPENDS int (*fn)(struct test_store *t, struct upp_err *err), void *arg);
+
+extern const struct ws_master test_master; /* with which two of them are sealed */
 
 /* Names made of a number. */
 struct wb_uuid test_uuid(uint64_t n);

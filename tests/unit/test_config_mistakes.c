@@ -52,9 +52,10 @@ static const struct {
     {GOOD "log: {level: loud}\n",
      "3:14: a log level is one of 'off', 'error', 'warn', 'info', 'debug', 'trace', not 'loud'\n"},
     {GOOD "default_agent: b\n", "3:16: there is no agent 'b'\n"},
-    {GOOD "encryption: {key_file: x}\nroutes: {}\n",
-     "3:1: warning: 'encryption' is not supported yet and has no effect\n"
-     "4:1: warning: 'routes' is not supported yet and has no effect\n"},
+    {GOOD "envelopes: {}\nroutes: {}\n", "3:1: warning: 'envelopes' is not supported yet and has no effect\n"
+                                        "4:1: warning: 'routes' is not supported yet and has no effect\n"},
+    {GOOD "encryption: {}\n", "3:13: encryption has no key_file\n"},
+    {GOOD "encryption: {key_file: \"\"}\n", "3:24: key_file is the path of a file\n"},
     {GOOD "tools: {t: {command: ls}}\n", "3:22: a command must be a list, not 'ls'\n"},
     {GOOD "tools: {t: {command: []}}\n", "3:22: a command has 1 to 256 words: the program and its arguments\n"},
     {GOOD "tools: {t: {command: ['']}}\n", "3:9: a command has 1 to 256 words, and the first names a program\n"

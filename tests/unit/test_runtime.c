@@ -124,6 +124,26 @@ TEST(runtime_keeps_the_ids_of_agents)
     CHECK_INT(test_on_loop(live_once, &l, &err), 0); /* check_agents compares */
 }
 
+/* covers: UAP-16.2 */
+TEST(runtime_lives_in_an_encrypted_file)
+{
+    static const char key[]   = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    static const char other[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeefe";
+    struct life       l       = {.at = {.kind = WC_STORE_SQLITE, .key = key}};
+    struct upp_err    err     = {0};
+    (void)snprintf(l.at.path, sizeof l.at.path, "%s/weft.db", test_folder());
+    CHECK_INT(test_on_loop(live_once, &l, &err), 0);
+    CHECK_INT(test_on_loop(live_once, &l, &err), 0);
+    l.at.key = other;
+    CHECK_INT(test_on_loop(live_once, &l, &err), -UPP_EREFUSED);
+    l.at.key = "no key";
+    CHECK_INT(test_on_loop(live_once, &l, &err), -UPP_EINVALID);
+    l.at.key = NULL;
+    CHECK_INT(test_on_loop(live_once, &l, &err), -UPP_EREFUSED);
+    l.at.key = key;
+    CHECK_INT(test_on_loop(live_once, &l, &err), 0);
+}
+
 WEFT_SUSPENDS static int live_twice(void *arg, struct upp_err *err)
 {
     struct life                                        *l  = arg;
