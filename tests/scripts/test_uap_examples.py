@@ -20,6 +20,7 @@ from pathlib import Path
 # covers: UAP-5.3a, UAP-5.3b (agent_react, react)
 # covers: UAP-5.4a, UAP-5.4b, UAP-5.4c (plan)
 # covers: UAP-5.1, UAP-5.5 (custom, lifecycle)
+# covers: UAP-6.1a, UAP-6.2 (session_usage, session_persistence)
 # covers: UAP-7.1a, UAP-7.2, UAP-7.3 (tree_usage, history_traversal)
 # covers: UAP-4.3c, UAP-8.1, UAP-8.2 (sub_agent)
 # covers: UAP-8.3, UAP-4.7 (inherit)
