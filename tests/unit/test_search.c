@@ -303,8 +303,8 @@ static WEFT_SUSPENDS int learning(struct test_store *t, struct upp_err *err)
     struct wl_thread                           x;
     struct wl_results                          r;
     size_t                                     n;
-    if (wl_learn(S, &n, err) == -UPP_EREFUSED || strstr(t->kind, "memory"))
-        return 0;
+    if (strstr(t->kind, "memory") || strstr(t->kind, "sealed"))
+        return 0; /* they keep no words: what is looked for is read from the log */
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
     for (int i = 0; i < 300; i++)
         TRY(say(S, ALICE, x.head, "alice", i % 2 ? "odd plum" : "even plum", err));
