@@ -4,8 +4,6 @@
 #include "agent/session_put.h"
 #include "base/iso8601.h"
 
-enum { TRIES = 16 };
-
 /* ---- Looking --------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int read(struct weft_session *s, void *arg, struct upp_err *err)
@@ -111,19 +109,16 @@ static WEFT_SUSPENDS int end_runs(struct weft_session *s, struct wb_arena *a, st
 
 /* A checkpoint of ours is a place. One that came with a document has messages: where its node has them too it is a
  * place all the same; else they become a branch. */
-static WEFT_SUSPENDS int find_place(struct weft_session *s, struct going *g, struct wb_arena *a, struct wa_put *put,
-                                    struct upp_err *err)
+static WEFT_SUSPENDS int find_place(struct weft_session *s, struct going *g, const struct wl_thread *t,
+                                    struct wb_arena *a, struct wa_put *put, struct upp_err *err)
 {
     struct wl_store            *store = wr_engine_store(s->home->kept);
     const struct wm_checkpoint *cp    = g->checkpoint;
     struct wb_uuid              id;
     struct wm_place             place;
     struct wa_doc_node         *nodes;
-    struct wl_thread            t;
     size_t                      n;
-    int                         r = wa_session_thread(s, a, &t, err);
-    if (r >= 0)
-        r = wa_tree_nodes(store, &wa_owner, t.tree, a, &nodes, &n, err);
+    int                         r = wa_tree_nodes(store, &wa_owner, t->tree, a, &nodes, &n, err);
     if (r < 0)
         return r;
     if (wb_uuid_parse(cp->id, &id) && wm_place_parse(id, &place) && place.node == nodes[cp->node].node.key) {
@@ -147,11 +142,14 @@ static WEFT_SUSPENDS int find_place(struct weft_session *s, struct going *g, str
     struct wl_node branch;
     struct wl_end  end = {0};
     r                  = wl_branch_make(&node->node, g->length, &branch, err);
-    if (r >= 0)
-        r = wa_put_node(put, &branch, err);
+    if (r >= 0) {
+        g->node     = branch.key;
+        put->half   = &g->node;
+        put->n_half = 1;
+        r           = wa_put_node(put, &branch, err);
+    }
     if (r >= 0)
         r = wa_put_messages(put, branch.key, &end, cp->messages, cp->n_messages, err);
-    g->node   = branch.key;
     g->length = end.length;
     return r;
 }
@@ -170,18 +168,20 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
         r = find(s, g, err);
     if (r >= 0)
         r = end_runs(s, &a, err);
-    put.store = wr_engine_store(s->home->kept);
-    if (r >= 0)
-        r = find_place(s, g, &a, &put, err);
+    put.store  = wr_engine_store(s->home->kept);
+    put.thread = &t;
+    put.moved  = true;
     if (r >= 0)
         r = wa_session_thread(s, &a, &t, err);
+    if (r >= 0)
+        r = wa_half_clear(put.store, &wa_owner, &t, err);
+    if (r >= 0)
+        r = find_place(s, g, &t, &a, &put, err);
     if (r < 0)
         return r;
     t.head = g->node;
     t.at   = g->length + 1;
-    r      = wa_put_add(&put, (struct wl_change){.kind = WL_SET_THREAD, .thread = &t}, err);
-    if (r >= 0)
-        r = wa_put_commit(&put, err);
+    r      = wa_put_commit(&put, err);
     wa_session_stale(s);
     return r < 0 || !s->tree ? r : wa_session_tree_read(s, err);
 }
