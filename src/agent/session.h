@@ -20,8 +20,8 @@ struct wa_session_tree;
 struct weft_session {
     struct weft_agent      *agent;
     struct wa_home         *home;
-    struct wb_arena         memory;
     struct upp_str          id, metadata; /* as the program says them */
+    char                   *texts;        /* where they lie, once it is in the log */
     struct wb_uuid          thread;       /* all zero: not in the log yet */
     struct weft_persistence persistence;
     bool                    persists, no_checkpoints, every_turn;
@@ -32,8 +32,10 @@ struct weft_session {
 
     /* Of which it was made, until it is in the log; later what the log has, for whoever looks at checkpoints. */
     struct wm_session doc;
-    struct wb_arena   doc_memory;
-    bool              has_doc; /* doc is true */
+    bool              has_doc;    /* it is true */
+    struct wb_arena   doc_memory; /* where the one lies of which it was made */
+    struct wa_doc    *reading;    /* where the other one lies; NULL: nobody has looked */
+    struct wb_buf     subagents;  /* of the checkpoint that was looked at */
 };
 
 static inline bool wa_session_stored(const struct weft_session *s)
@@ -51,7 +53,7 @@ WEFT_SUSPENDS int         wa_session_look(struct weft_session *s, const char *na
 /* What the program has in memory (the document it was made of, changes of its tree) goes into the log. */
 WEFT_SUSPENDS int wa_session_settle(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 
-/* s->doc is what the log has now. */
+/* s->doc is what the log has now: what is new is read. */
 WEFT_SUSPENDS int wa_session_read(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 void              wa_session_stale(struct weft_session *s); /* the log has changed */
 

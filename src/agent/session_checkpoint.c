@@ -28,19 +28,18 @@ static int64_t moment(struct upp_str text)
 /* Call id -> SessionJSON. */
 static int write_subs(struct weft_session *s, const struct wm_checkpoint *cp, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WM_SESSION_BYTES);
-    struct wj_writer                      w;
-    wj_writer_init(&w, &b, err);
+    struct wj_writer w;
+    wb_buf_done(&s->subagents); /* a failure is over, too */
+    s->subagents = (struct wb_buf)WB_BUF(WM_SESSION_BYTES);
+    wj_writer_init(&w, &s->subagents, err);
     wj_write_open(&w, '{');
     for (size_t i = 0; i < cp->n_subs; i++) {
         wj_write_name(&w, cp->subs[i].call);
         wm_session_write(&w, cp->subs[i].session);
     }
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r >= 0)
-        *ret = wb_arena_dup(&s->doc_memory, wb_buf_str(&b));
-    return r < 0 ? r : wb_arena_check(&s->doc_memory, err);
+    *ret = wb_buf_str(&s->subagents);
+    return wj_writer_check(&w);
 }
 
 int weft_session_checkpoint(struct weft_session *s, size_t i, struct weft_checkpoint *ret, struct upp_err *err)

@@ -193,6 +193,7 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
     if (r < 0)
         return r;
     node->n_messages = node->n_thoughts = 0;
+    node->has_events                    = false;
     node->messages                      = wb_new_n(a, struct upp_message, n);
     node->entry_of                      = wb_new_n(a, uint32_t, n);
     node->thoughts                      = wb_new_n(a, struct wa_thought, n);
@@ -200,6 +201,7 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
         return wb_arena_check(a, err);
     for (size_t i = 0; i < n; i++) {
         const struct wm_entry *e = &lines[i].entry;
+        node->has_events |= e->kind == WM_ENTRY_EVENT;
         if (is_message(e)) {
             node->entry_of[node->n_messages]   = lines[i].index;
             node->messages[node->n_messages++] = e->message;
