@@ -58,8 +58,9 @@ struct wl_thread {
     struct wb_uuid  id, tree, parent; /* parent: thread of a sub thread; all zero: none */
     struct wl_owner owner;
     uint64_t        head; /* node key */
-    uint32_t        at; /* 0: all of the head counts. Else a restore has put it there: 1 + the entries of the head that
-                         * count; what is added then goes to a branch from there */
+    uint32_t        at; /* 0: all of the head counts, and what is added goes there. Else a fork or a restore has put it
+                         * there: 1 + the entries of the head that count; what is added goes to a branch from there, so
+                         * that whoever holds the head is no matter of this thread's */
     uint8_t        kind;
     uint32_t       version;
     uint64_t       queued;          /* runs that were ever queued on it: the next one's place is queued + 1 */

@@ -1,7 +1,7 @@
 /* log/thread.c — threads: pointers into trees, with names. */
 #include "base/clock.h"
 #include "json/read.h"
-#include "log/log.h"
+#include "log/lines.h"
 
 enum { METADATA_MAX = 1 << 20, METADATA_ARENA = 16 << 20 };
 
@@ -122,11 +122,37 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no thread '%.*s'", UPP_FMT(id)) : r;
 }
 
-int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct upp_err *err)
+WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, const struct wl_node *head,
+                                 struct wb_uuid *ret, struct upp_err *err)
 {
-    struct wl_change changes[] = {{.kind = WL_HOLD_NODE, .hold = {.node = t->head}},
-                                  {.kind = WL_DROP_THREAD, .thread = t}};
-    struct wl_commit c         = {.owner = *o, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
-    int              r         = s->ops->commit(s, &c, err);
-    return r == -UPP_EBUSY && c.conflict == 0 ? upp_fail(err, UPP_EBUSY, "a run is under way on this thread") : r;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(WL__LARGE);
+    static const struct wb_uuid               none = {{0}};
+    struct wm_run                             run;
+    *ret = head->holder;
+    if (!t->at || wb_uuid_eq(head->holder, none)) /* what is added would go to the head: any run there is in the way */
+        return 0;
+    int r = s->ops->run(s, &t->owner, head->holder, &a, &run, err);
+    if (r >= 0 && !wb_uuid_eq(run.thread, t->id))
+        *ret = none;
+    return r;
+}
+
+WEFT_SUSPENDS int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                   struct upp_err *err)
+{
+    struct wl_node head;
+    struct wb_uuid busy;
+    int            r = s->ops->node(s, o, t->head, &head, err);
+    if (r >= 0)
+        r = wl_thread_busy(s, t, &head, &busy, err);
+    if (r < 0)
+        return r;
+    struct wl_change changes[] = {{.kind = WL_DROP_THREAD, .thread = t},
+                                  {.kind = WL_HOLD_NODE, .hold = {.node = t->head}}};
+    struct wl_commit c         = {.owner = *o, .changes = changes, .n = t->at ? 1 : 2, .flags = WL_SYNCED};
+    if (wb_uuid_eq(busy, (struct wb_uuid){{0}}))
+        r = s->ops->commit(s, &c, err);
+    else
+        c.conflict = 1, r = -UPP_EBUSY;
+    return r == -UPP_EBUSY && c.conflict == 1 ? upp_fail(err, UPP_EBUSY, "a run is under way on this thread") : r;
 }

@@ -66,6 +66,7 @@ struct ws_sealed {
     bool                leaving;    /* `other` is the one that it goes to */
     unsigned            making;     /* tenants' keys, right now */
     bool                changing;   /* the master key is, or a tenant is being forgotten */
+    struct wb_arena     spare;      /* empty, for the next commit */
 };
 
 static inline struct ws_sealed *ws_sealed(struct wl_store *s)

@@ -57,6 +57,14 @@ WEFT_SUSPENDS static int open_sealed_sqlite(const char *path, struct wl_store **
     return ws_sealed_open(inner, &test_master, ret, err);
 }
 
+/* As a server with a key has it. */
+WEFT_SUSPENDS static int open_blobs_sealed(const char *path, struct wl_store **ret, struct upp_err *err)
+{
+    struct wl_store *inner;
+    TRY(open_sealed_sqlite(path, &inner, err));
+    return ws_blobs_open(inner, ret, err);
+}
+
 static const struct kind kinds[] = {
     {"memory", false, open_memory},
     {"sqlite", true, open_sqlite},
@@ -64,6 +72,7 @@ static const struct kind kinds[] = {
     {"blobs-sqlite", true, open_blobs_sqlite},
     {"sealed-memory", false, open_sealed_memory},
     {"sealed-sqlite", true, open_sealed_sqlite},
+    {"blobs-sealed-sqlite", true, open_blobs_sealed},
 };
 
 struct running {
