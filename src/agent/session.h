@@ -2,6 +2,7 @@
  *
  *   session.c             its life, SessionJSON, a program's own store
  *   session_run.c         runs and streams on it
+ *   session_query.c       queries beside its conversation
  *   session_checkpoint.c  looking at checkpoints, restoring them
  *   session_tree.c        its tree in memory, beside the log
  *   session_doc.c, session_nodes.c, session_put.c, session_half.c   out of a store and into it; know nothing of
@@ -72,10 +73,15 @@ WEFT_SUSPENDS int wa_session_begin(struct weft_session *s, struct wa_asked *aske
 /* What the run came to, or why keeping it failed. */
 WEFT_SUSPENDS int wa_session_end(struct weft_session *s, int result, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Runs of one of its threads that were cut short end. */
+WEFT_SUSPENDS int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread,
+                                      struct upp_err *err) UPP_MUST_CHECK;
+
 /* ---- The tree (session_tree.c) ---- */
 
 WEFT_SUSPENDS int wa_session_tree_store(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK; /* into the log */
 WEFT_SUSPENDS int wa_session_tree_read(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;  /* what is new */
-void              wa_session_tree_free(struct wa_session_tree *t);                                   /* NULL is fine */
+WEFT_SUSPENDS int wa_session_tree_query(struct weft_session *s, uint64_t node, struct upp_err *err) UPP_MUST_CHECK;
+void              wa_session_tree_free(struct wa_session_tree *t); /* NULL is fine */
 
 #endif

@@ -89,13 +89,13 @@ static int find(const struct weft_session *s, struct going *g, struct upp_err *e
     return upp_fail(err, UPP_ENOTFOUND, "session %.*s has no checkpoint '%.*s'", UPP_FMT(s->id), UPP_FMT(g->id));
 }
 
-/* Runs that were cut short on the session end here. */
-static WEFT_SUSPENDS int end_runs(struct weft_session *s, struct wb_arena *a, struct upp_err *err)
+int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread, struct upp_err *err)
 {
-    struct wl_store *store = wr_engine_store(s->home->kept);
-    struct wm_run   *runs;
-    size_t           n;
-    int              r = store->ops->runs(store, &wa_owner, s->thread, true, 32, a, &runs, &n, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
+    struct wl_store                          *store = wr_engine_store(s->home->kept);
+    struct wm_run                            *runs;
+    size_t                                    n;
+    int r = store->ops->runs(store, &wa_owner, thread, true, 32, &a, &runs, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         uint8_t status;
         r = wr_cancel(s->home->kept, &wa_owner, runs[i].id, err);
@@ -166,7 +166,7 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
     if (r >= 0)
         r = find(s, g, err);
     if (r >= 0)
-        r = end_runs(s, &a, err);
+        r = wa_session_end_runs(s, s->thread, err);
     put.store  = wr_engine_store(s->home->kept);
     put.thread = &t;
     put.moved  = true;

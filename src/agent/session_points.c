@@ -29,6 +29,18 @@ static void leave_run(struct wa_reading *x, struct wa_progress *p)
     x->run                  = (struct wm_run){0};
 }
 
+/* Agents that are asked by others have trees of their own: a sub thread of this one is a query's. */
+static WEFT_SUSPENDS int find_aside(struct wa_reading *x, struct upp_err *err)
+{
+    struct wl_thread t = {0};
+    x->aside           = false;
+    if (wb_uuid_eq(x->run.thread, x->thread->id))
+        return 0;
+    int r    = x->store->ops->thread(x->store, x->owner, x->run.thread, x->to, &t, err);
+    x->aside = t.kind == WL_SUB && x->thread->kind != WL_SUB;
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
 static WEFT_SUSPENDS int enter_run(struct wa_reading *x, struct wa_progress *p, const struct wl_row *row,
                                    struct upp_err *err)
 {
@@ -38,7 +50,8 @@ static WEFT_SUSPENDS int enter_run(struct wa_reading *x, struct wa_progress *p, 
     x->run_from = row->pos;
     if (wb_uuid_eq(row->run, (struct wb_uuid){{0}}))
         return 0;
-    return x->store->ops->run(x->store, x->owner, row->run, x->to, &x->run, err);
+    int r = x->store->ops->run(x->store, x->owner, row->run, x->to, &x->run, err);
+    return r < 0 ? r : find_aside(x, err);
 }
 
 /* The session of an agent that was asked by a call: its own thread, with where it stands. */
@@ -160,7 +173,9 @@ static WEFT_SUSPENDS int read_row(struct wa_reading *x, size_t at, const struct 
         r = enter_run(x, &x->progress.p[at], stored, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
-        if (ev->kind == WM_TOOL_STARTED && ev->child_node && !wm_is_branch(ev))
+        if (x->aside)
+            x->ended |= ev->kind == WM_RUN && wm_status_ended(ev->status);
+        else if (ev->kind == WM_TOOL_STARTED && ev->child_node && !wm_is_branch(ev))
             r = add_sub(x, ev, err);
         else if (ev->kind == WM_CHECKPOINT)
             r = add_checkpoint(x, at, stored, &row, ev, err);

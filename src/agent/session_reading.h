@@ -31,7 +31,8 @@ struct wa_reading {
     size_t                first;    /* of its checkpoints, among those of the node */
     struct wm_checkpoint *imported; /* that came with a document; NULL: not looked for yet */
     size_t                n_imported;
-    bool                  anew; /* something that was read is not as it was */
+    bool                  aside; /* it is a query's: its checkpoints are not the session's */
+    bool                  anew;  /* something that was read is not as it was */
 };
 
 /* Into ret, whose tree is there already. */

@@ -22,6 +22,8 @@ struct kept {
 
 struct wa_session_tree {
     struct weft_tree *tree;
+    bool              busy;   /* it is being read or stored */
+    WB_VEC(uint64_t) queries; /* nodes that have more in the log */
 };
 
 static void kept_free(struct kept *k)
@@ -41,6 +43,7 @@ void wa_session_tree_free(struct wa_session_tree *t)
     for (struct weft_node *n = NULL; t->tree && (n = weft_tree_next(t->tree, n));)
         kept_free(WB_TAKE(n->data));
     weft_tree_free(t->tree);
+    wb_vec_done(&t->queries);
     wb_free(t);
 }
 
@@ -183,22 +186,72 @@ static WEFT_SUSPENDS int read_on(struct weft_session *s, struct weft_node *n, st
     return r;
 }
 
-int wa_session_tree_read(struct weft_session *s, struct upp_err *err)
+/* A node's messages, of one that may not be in the tree yet. */
+static WEFT_SUSPENDS int read_node(struct weft_session *s, uint64_t key, struct weft_node **ret, struct upp_err *err)
+{
+    struct weft_tree *t = s->tree->tree;
+    int               r = 0;
+    *ret                = find(t, key);
+    if (!*ret)
+        r = add_node(s, t, key, ret, err);
+    return r < 0 ? r : read_on(s, *ret, err);
+}
+
+static WEFT_SUSPENDS int read_queries(struct weft_session *s, struct upp_err *err)
+{
+    struct wa_session_tree *t = s->tree;
+    struct weft_node       *n;
+    int                     r = 0;
+    while (r >= 0 && t->queries.n) {
+        r = read_node(s, t->queries.p[t->queries.n - 1], &n, err);
+        t->queries.n -= r >= 0;
+    }
+    return r;
+}
+
+static WEFT_SUSPENDS int read_head(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
-    struct weft_tree                         *t = s->tree->tree;
     struct wl_thread                          thread;
+    struct weft_node                         *head;
     int                                       r = wa_session_thread(s, &a, &thread, err);
-    if (r < 0)
-        return r;
-    struct weft_node *head = find(t, thread.head);
-    if (!head)
-        r = add_node(s, t, thread.head, &head, err);
     if (r >= 0)
-        r = read_on(s, head, err);
+        r = read_node(s, thread.head, &head, err);
     if (r >= 0)
-        place(t, head, &thread);
+        place(s->tree->tree, head, &thread);
     return r;
+}
+
+/* Queries may end meanwhile: they leave their nodes for whoever works on the tree. */
+static WEFT_SUSPENDS int alone(struct weft_session *s,
+                               WEFT_SUSPENDS int (*work)(struct weft_session *, struct upp_err *), struct upp_err *err)
+{
+    s->tree->busy = true;
+    int r         = read_queries(s, err);
+    if (r >= 0)
+        r = work(s, err);
+    if (r >= 0)
+        r = read_queries(s, err);
+    s->tree->busy = false;
+    return r;
+}
+
+int wa_session_tree_read(struct weft_session *s, struct upp_err *err)
+{
+    return alone(s, read_head, err);
+}
+
+static WEFT_SUSPENDS int nothing(struct weft_session *s, struct upp_err *err)
+{
+    (void)s, (void)err;
+    return 0;
+}
+
+int wa_session_tree_query(struct weft_session *s, uint64_t node, struct upp_err *err)
+{
+    if (!wb_vec_push(&s->tree->queries, node, WEFT_TREE_NODES))
+        return no_memory(err);
+    return s->tree->busy ? 0 : alone(s, nothing, err);
 }
 
 /* ---- Into the log ----------------------------------------------------------------------------------------
@@ -444,7 +497,7 @@ static WEFT_SUSPENDS int put_all(struct storing *x, struct upp_err *err)
     return wa_put_commit(&x->put, err);
 }
 
-int wa_session_tree_store(struct weft_session *s, struct upp_err *err)
+static WEFT_SUSPENDS int store(struct weft_session *s, struct upp_err *err)
 {
     struct weft_tree                       *t = s->tree->tree;
     WB_CLEANUP(storing_done) struct storing x = {.session = s, .tree = t, .memory = WB_ARENA(64u << 20)};
@@ -461,6 +514,11 @@ int wa_session_tree_store(struct weft_session *s, struct upp_err *err)
     }
     note(&x, x.noted, t->nodes.n);
     return 0;
+}
+
+int wa_session_tree_store(struct weft_session *s, struct upp_err *err)
+{
+    return alone(s, store, err);
 }
 
 /* ---- For programs ---------------------------------------------------------------------------------------- */
