@@ -260,6 +260,12 @@ void wa_session_stale(struct weft_session *s)
         s->has_doc = false;
 }
 
+static struct upp_str id_of(void *home, struct upp_str agent)
+{
+    const struct weft_agent *a = wa_home_find(home, agent);
+    return a ? wa_agent_id(a) : (struct upp_str){0};
+}
+
 int wa_session_read(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
@@ -268,9 +274,12 @@ int wa_session_read(struct weft_session *s, struct upp_err *err)
         return 0;
     if (!s->reading && !(s->reading = wa_doc_new()))
         return upp_fail(err, UPP_ENOMEM, "no memory for a session");
-    struct wa_doc_opts opts = {
-        .no_checkpoints = s->no_checkpoints, .every_turn = s->every_turn, .agent_id = wa_agent_id(s->agent)};
-    int r = wa_session_thread(s, &a, &t, err);
+    struct wa_doc_opts opts = {.no_checkpoints = s->no_checkpoints,
+                               .every_turn     = s->every_turn,
+                               .agent_id       = wa_agent_id(s->agent),
+                               .id_of          = id_of,
+                               .arg            = s->home};
+    int                r    = wa_session_thread(s, &a, &t, err);
     if (r >= 0)
         r = wa_doc_read(s->reading, wr_engine_store(s->home->kept), &wa_owner, &t, &opts, &s->doc, err);
     if (r < 0)
