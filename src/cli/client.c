@@ -24,6 +24,14 @@ void cli_answer_done(struct cli_answer *a)
     wb_buf_done(&a->data);
 }
 
+void cli_path_add(struct wb_buf *path, struct upp_str word)
+{
+    static const char unreserved[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    for (size_t i = 0; i < word.n; i++)
+        wb_buf_addf(path, memchr(unreserved, word.p[i], sizeof unreserved - 1) ? "%c" : "%%%02X",
+                    (unsigned char)word.p[i]);
+}
+
 /* 1: more came; 0: the end. */
 WEFT_SUSPENDS static int more(struct cli_answer *a, struct upp_err *err)
 {

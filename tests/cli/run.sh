@@ -89,7 +89,7 @@ run 2 doctor --what
 says 2 "^weft doctor: does not take '--what'"
 
 # ---- Configurations --------------------------------------------------------------------------------------------------
-for c in serve run threads show cancel config; do
+for c in serve run threads show tree fork restore cancel config; do
     run 0 "$c" --help
     says 1 "^usage: weft $c"
 done
