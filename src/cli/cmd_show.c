@@ -191,8 +191,8 @@ WEFT_SUSPENDS static int show_entries(struct cli_reading *rd, struct upp_err *er
         size_t                                    got;
         int r = wl_path_tail(rd->store, &rd->owner, &s->path, at + n, n, &a, &lines, &got, err);
         for (size_t i = 0; r >= 0 && i < got; i++)
-            if (lines[i].entry.audience == WM_AUDIENCE_RUN)
-                continue; /* what an agent said to itself */
+            if (lines[i].entry.audience == WM_AUDIENCE_RUN || wm_is_erased(&lines[i].entry))
+                continue; /* what an agent said to itself; what was deleted */
             else if (s->json)
                 r = write_line(&lines[i], err);
             else

@@ -15,8 +15,13 @@ enum {
 };
 #define WL_DAY_MS INT64_C(86400000)
 
-/* Hides the message with this id and erases its body. -UPP_EBUSY: a run holds the node. -UPP_ENOTFOUND: there is none
- * on the path of the thread, or it is erased already. `why`: a word for the record; no text: "deleted". */
+/* The space of values in which sessions keep what came with the document they were made of, by the thread's id. It quotes
+ * messages: it goes with the thread, and with a message that came so too. */
+#define WL_IMPORTED "imported"
+
+/* Hides the message with this id and erases its body; with calls that it made go their arguments and results, where they
+ * stand in the same node. -UPP_EBUSY: a run holds the node. -UPP_ENOTFOUND: there is none on the path of the thread, or
+ * it is erased already. `why`: a word for the record; no text: "deleted". */
 WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     struct wb_uuid message, struct upp_str why, struct upp_err *err) UPP_MUST_CHECK;
 
