@@ -27,6 +27,10 @@ static WEFT_SUSPENDS int set_up(struct desk *d, struct upp_err *err)
     TRY(rig_agent(&d->rig, "echo", NULL, err));
     TRY(rig_agent(&d->rig, "picker", "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"p1\",\"name\":\"pick\"}}]}]}",
                   err));
+    TRY(rig_agent(&d->rig, "noter",
+                  "{\"replies\":[{\"parts\":[{\"text\":\"Let me see.\"},{\"tool_call\":{\"id\":\"n1\",\"name\":"
+                  "\"note\"}}]},{\"parts\":[{\"text\":\"Noted.\"}]}]}",
+                  err));
     TRY(rig_open(&d->rig, weft_loop_current(), NULL, err));
     d->talk.server->opts.engine = d->rig.engine;
     d->talk.server->opts.store  = d->rig.store;
@@ -121,7 +125,7 @@ size_t desk_count(const struct desk *d, const char *path)
 bool desk_refused(const struct desk *d, int status, const char *words)
 {
     const char *said = desk_text(d, "error/message");
-    test_note("wanted %d '%s'", status, words);
+    test_note("wanted %d '%s', got %d '%s' at %s", status, words, d->reply.status, said, desk_text(d, "error/param"));
     return d->reply.status == status && strstr(said, words);
 }
 
@@ -130,6 +134,14 @@ struct desk_id desk_id(const struct desk *d, const char *path)
     struct desk_id id;
     (void)snprintf(id.s, sizeof id.s, "%s", desk_text(d, path));
     return id;
+}
+
+int desk_well_formed(struct desk *d, const char *thread, struct upp_err *err)
+{
+    struct wl_owner o = {.tenant = wb_cstr(d->key)};
+    struct wb_uuid  id;
+    FAIL_UNLESS(wl_id_parse(wb_cstr(thread), UPP_STR("thread_"), &id));
+    return rig_well_formed(d->rig.store, &o, id, err);
 }
 
 int desk_thread(struct desk *d, struct desk_id *ret, struct upp_err *err)

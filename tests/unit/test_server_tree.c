@@ -266,6 +266,46 @@ TEST(server_tree_forks)
     DESK(.act = forks);
 }
 
+/* A place in the middle of calls is none to go on from: their results belong to the message, and where there are none
+ * yet there are some that say so. */
+static WEFT_SUSPENDS int forks_in_the_middle(struct desk *d, struct upp_err *err)
+{
+    struct desk_id t, fork, message;
+    TRY(desk_thread(d, &t, err));
+    TRY(desk_run(d, t.s, "noter", "note!", err));
+    GET("/v1/threads/%s/messages?order=asc", t.s);
+    IS("data/1/content/0/text/value", "Let me see.");
+    message = desk_id(d, "data/1/id");
+    TRY(go(d, t.s, "fork", "at", message.s, err));
+    fork = desk_id(d, "id");
+    TRY(history(d, fork.s, "note!|Let me see.|", err));
+    TRY(desk_well_formed(d, fork.s, err));
+    TRY(desk_run(d, fork.s, "echo", "go on", err));
+    TRY(desk_well_formed(d, fork.s, err));
+    TRY(desk_run(d, t.s, "picker", "pick!", err)); /* waits */
+    ASK("{}", "POST /v1/threads/%s/fork", t.s);
+    FAIL_UNLESS(d->reply.status == 200);
+    fork = desk_id(d, "id");
+    TRY(desk_well_formed(d, fork.s, err));
+    TRY(desk_run(d, fork.s, "echo", "go on", err));
+    TRY(history(d, fork.s, "note!|Let me see.|Noted.|pick!|go on|go on|", err));
+    TRY(desk_well_formed(d, fork.s, err));
+    /* Somebody else comes to where the run is. */
+    GET("/v1/threads/%s/tree", t.s);
+    struct desk_id node = desk_id(d, "current_id");
+    TRY(go(d, fork.s, "checkout", "node_id", node.s, err));
+    FAIL_UNLESS(d->reply.status == 200);
+    TRY(desk_well_formed(d, fork.s, err));
+    TRY(desk_run(d, fork.s, "echo", "and on", err));
+    TRY(history(d, fork.s, "note!|Let me see.|Noted.|pick!|and on|and on|", err));
+    return desk_well_formed(d, fork.s, err);
+}
+
+TEST(server_tree_forks_in_the_middle_of_calls)
+{
+    DESK(.act = forks_in_the_middle);
+}
+
 /* ---- Others ------------------------------------------------------------------------------------------------------ */
 
 /* Whatever somebody else asks about it, the answer is that of a thread that never was. */
