@@ -6,6 +6,7 @@ whole or not at all. What runs there are is checked by the program, as in the ot
 """
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -283,7 +284,8 @@ def migrate_once(args, wrong, folder, point, n):
 
     def shown(*store):
         ids = [t["id"] for t in map(json.loads, must(wrong, weft(args, folder, "threads", "--json", *store), "threads").splitlines())]
-        return sorted(ids), [must(wrong, weft(args, folder, "show", id, "--json", *store), "show") for id in sorted(ids)]
+        texts = [must(wrong, weft(args, folder, "show", id, "--json", *store), "show") for id in sorted(ids)]
+        return sorted(ids), [re.sub(r'"timestamp":"[^"]*"', "", text) for text in texts]  # of what recovery said now
 
     (ids, texts), (other_ids, others) = shown(), shown(*whole)
     common = set(ids) & set(other_ids)
