@@ -168,14 +168,19 @@ static void leave_run(struct reading *x)
     x->run    = (struct wm_run){0};
 }
 
-static WEFT_SUSPENDS int enter_run(struct reading *x, struct wb_uuid id, struct upp_err *err)
+/* One that is gone (its thread was deleted, and others share what it said) began with its first row. */
+static WEFT_SUSPENDS int enter_run(struct reading *x, const struct wl_row *stored, struct upp_err *err)
 {
+    const struct wb_uuid id = stored->run;
     if (wb_uuid_eq(id, x->run.id))
         return 0;
     leave_run(x);
     if (wb_uuid_eq(id, (struct wb_uuid){{0}}))
         return 0;
-    return x->store->ops->run(x->store, x->owner, id, x->to, &x->run, err);
+    int r = x->store->ops->run(x->store, x->owner, id, x->to, &x->run, err);
+    if (r == -UPP_ENOTFOUND)
+        x->run = (struct wm_run){.id = id, .input = wl_pos_index(stored->pos)};
+    return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
 /* The session of an agent that was asked by a call: its own thread, with where it stands. */
@@ -291,7 +296,7 @@ static WEFT_SUSPENDS int read_row(struct reading *x, size_t at, const struct wl_
     struct wm_row row;
     int           r = wm_row_read(&x->scratch, stored->format, stored->body, stored->tape, &row, err);
     if (r >= 0)
-        r = enter_run(x, stored->run, err);
+        r = enter_run(x, stored, err);
     for (size_t i = 0; r >= 0 && i < row.n_records; i++) {
         const struct wm_event *ev = &row.records[i];
         if (ev->kind == WM_TOOL_STARTED && ev->child_node && !wm_is_branch(ev))

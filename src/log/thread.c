@@ -121,12 +121,3 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
     /* One sentence for all: somebody else's is as unknown as none. */
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no thread '%.*s'", UPP_FMT(id)) : r;
 }
-
-int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct upp_err *err)
-{
-    struct wl_change changes[] = {{.kind = WL_HOLD_NODE, .hold = {.node = t->head}},
-                                  {.kind = WL_DROP_THREAD, .thread = t}};
-    struct wl_commit c         = {.owner = *o, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
-    int              r         = s->ops->commit(s, &c, err);
-    return r == -UPP_EBUSY && c.conflict == 0 ? upp_fail(err, UPP_EBUSY, "a run is under way on this thread") : r;
-}
