@@ -188,7 +188,7 @@ class Trees:
         with sqlite3.connect(f"{self.folder}/weft.db") as db:
             for tenant, name, text in db.execute("SELECT tenant, name, bytes FROM vals WHERE space = CAST('deleted' AS BLOB)").fetchall():
                 value = json.loads(text)
-                value["when"] -= WEEK
+                value["time"] -= WEEK
                 db.execute("UPDATE vals SET bytes = CAST(? AS BLOB) WHERE tenant = ? AND space = CAST('deleted' AS BLOB) AND name = ?",
                            (json.dumps(value, separators=(",", ":")), tenant, name))
         db.close()
