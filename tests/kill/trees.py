@@ -152,6 +152,9 @@ class Trees:
         self.talk(t, tell=False)
         self.change(t, GONE, "DELETE", f"/v1/threads/{t}")
         self.add(f)
+        alone = self.new(2)
+        self.talk(alone, tell=False)
+        self.change(alone, GONE, "DELETE", f"/v1/threads/{alone}")
 
     def erasing_client(self):
         t = self.new(3)
