@@ -224,9 +224,9 @@ WEFT_SUSPENDS static int read_imported(struct looking *x, struct upp_err *err)
     char                                      name[WB_UUID_TEXT + 1];
     struct upp_str                            json, lengths;
     struct wm_session                         doc;
-    uint32_t                                 *place;
-    int                                       r = x->store->ops->value(x->store, x->owner,
-                                                                       UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), &a, &json, err);
+    uint32_t                                 *place = NULL;
+    int                                       r     = x->store->ops->value(x->store, x->owner,
+                                                                           UPP_STR(WA_IMPORTED), wb_uuid_text(x->thread->id, name), &a, &json, err);
     if (r < 0)
         return r == -UPP_ENOTFOUND ? 0 : r;
     (void)wb_str_split(&json, '\n', &lengths);

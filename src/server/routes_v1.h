@@ -32,6 +32,10 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
 /* Handler of server/threads_v1.c. */
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
 
+/* Handlers of server/delete_v1.c. */
+WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err);
+
 /* Handler of server/search_v1.c. */
 WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err);
 
