@@ -263,6 +263,25 @@ static WEFT_SUSPENDS int mark_root(struct deleting *x, struct wm_run runs[2], si
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
+/* Checkpoints that came along with it quote messages, whichever thread of the tree they came with. */
+static WEFT_SUSPENDS int drop_imported(struct deleting *x, const struct wl_thread *t, struct wl_change *list, size_t *n)
+{
+    struct wl_thread *all;
+    size_t            below, others;
+    int               r = wl_thread_family(x->s, x->o, t, &x->a, &all, &below, &others, x->err);
+    for (size_t i = 0; r >= 0 && i < below + others; i++) {
+        char             id[WB_UUID_TEXT + 1];
+        struct wl_value *v = wb_uuid_eq(all[i].tree, t->tree) ? wb_new(&x->a, struct wl_value) : NULL;
+        if (!v)
+            continue;
+        *v = (struct wl_value){.space = UPP_STR(WL_IMPORTED), .name = wb_arena_dup(&x->a, wb_uuid_text(all[i].id, id))};
+        if (*n + x->edits.n == WL_CHANGES)
+            return upp_fail(x->err, UPP_ELIMIT, "too many threads share this message");
+        list[(*n)++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = v};
+    }
+    return r < 0 ? r : wb_arena_check(&x->a, x->err);
+}
+
 /* 0: done. 1: somebody else was first. */
 static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
@@ -270,10 +289,8 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     struct wl_row     event;
     struct wm_run     runs[2];
     size_t            n_runs = 0;
-    char              id[WB_UUID_TEXT + 1];
-    struct wl_value   imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t->id, id)};
-    size_t            n        = 0;
-    int               r        = list ? 0 : wb_arena_check(&x->a, x->err);
+    size_t            n      = 0;
+    int               r      = list ? 0 : wb_arena_check(&x->a, x->err);
     if (r >= 0)
         r = wl_node_end(x->s, x->o, x->at.node, &x->end, x->err);
     if (r >= 0)
@@ -290,8 +307,9 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     list[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &event};
     for (size_t i = 0; i < n_runs; i++)
         list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &runs[i]};
-    if (x->imported) /* checkpoints that came along quote messages */
-        list[n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &imported};
+    r = x->imported ? drop_imported(x, t, list, &n) : 0;
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < x->edits.n; i++)
         list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &x->edits.p[i]};
     struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};

@@ -197,6 +197,42 @@ TEST_WITH(log_delete_message_looks_again_when_somebody_was_first, .no_torture = 
     CHECK(test_each_store(race, NULL));
 }
 
+/* ---- What was imported -------------------------------------------------------------------------------------- */
+
+/* The checkpoints that came along are gone, also where it is deleted through a fork. */
+static WEFT_SUSPENDS int imported(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_thread                          t, fork;
+    struct upp_part                           p[3];
+    char                                      id[WB_UUID_TEXT + 1];
+    uint32_t                                  index;
+    struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("one")),
+                                                               tree_says(UPP_ROLE_ASSISTANT, &p[1], UPP_STR("")),
+                                                                         tree_says(UPP_ROLE_TOOL, &p[2], UPP_STR(""))};
+    p[1]                                          = (struct upp_part){.kind = UPP_PART_CALL,
+                                                                      .id = UPP_STR("c"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":1}")};
+    p[2] = (struct upp_part){.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = UPP_STR("\"found\"")};
+    for (size_t i = 0; i < 3; i++)
+        e[i].origin = WM_ORIGIN_IMPORT;
+    TRY(wl_thread_new(st->s, O, NULL, &a, &t, err));
+    TRY(wl_append(st->s, O, &t, e, 3, &index, err));
+    TRY(wl_fork(st->s, &t, t.head, 3, &a, &fork, err));
+    struct wl_value v = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t.id, id), .bytes = UPP_STR("one")};
+    TRY(COMMIT(st->s, *O, NULL, err, PUT_VALUE(&v)));
+    TRY(wl_message_delete(st->s, O, &fork,
+                          wm_id_uuid((struct wm_id){.node = t.head, .index = 1, .noun = WM_NOUN_ENTRY}),
+                          UPP_STR(""), err));
+    SAYS(st->s, &fork, "m<one> x<{}> m<\"erased\">");
+    FAIL_UNLESS(st->s->ops->value(st->s, O, v.space, v.name, &a, &v.bytes, err) == -UPP_ENOTFOUND);
+    return 0;
+}
+
+TEST_WITH(log_delete_message_that_was_imported, .no_torture = IN_MEMORY)
+{
+    CHECK(test_each_store(imported, NULL));
+}
+
 /* ---- Over the store in memory, where each allocation fails once ---------------------------------------------- */
 
 TEST(log_delete_message_in_memory)
@@ -205,4 +241,5 @@ TEST(log_delete_message_in_memory)
     CHECK_INT(in_memory(each, &err), 0);
     CHECK_INT(in_memory(calls, &err), 0);
     CHECK_INT(in_memory(race, &err), 0);
+    CHECK_INT(in_memory(imported, &err), 0);
 }
