@@ -4,7 +4,7 @@
 #ifndef WA_SESSION_DOC_H
 #define WA_SESSION_DOC_H
 
-#include "log/log.h"
+#include "log/change.h"
 #include "model/id.h"
 #include "model/session.h"
 
@@ -72,7 +72,7 @@ WEFT_SUSPENDS int wa_doc_read(struct wa_doc *d, struct wl_store *s, const struct
 
 /* Where the checkpoints are that came with a document: a value of this space under the thread's id. A line of numbers
  * (uap.threadLength of each), then SessionJSON without the messages of its nodes. */
-#define WA_IMPORTED "imported"
+#define WA_IMPORTED WL_IMPORTED
 
 /* A document as a new thread: ids are minted, those of the document are kept beside them; an alias leads from the
  * document's id to it (where that is taken: -UPP_EBUSY, or with `anyway` none does). Nothing runs, nothing waits. */

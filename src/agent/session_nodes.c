@@ -169,12 +169,13 @@ size_t wa_messages_before(const struct wa_doc_node *node, uint32_t length)
 
 static bool is_message(const struct wm_entry *e)
 {
-    return (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL;
+    return (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL &&
+           !wm_is_hidden(e);
 }
 
 static bool is_thought(const struct wm_entry *e)
 {
-    return e->kind == WM_ENTRY_MESSAGE && e->message.role == UPP_ROLE_ASSISTANT &&
+    return e->kind == WM_ENTRY_MESSAGE && e->message.role == UPP_ROLE_ASSISTANT && !wm_is_erased(e) &&
            wb_str_eq(e->phase, UPP_STR("reason"));
 }
 

@@ -42,7 +42,8 @@ void wl__fold(char *p, size_t n)
 
 bool wl__is_public(const struct wm_entry *e)
 {
-    return e->audience == WM_AUDIENCE_ALL && (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR);
+    return e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) &&
+           (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR);
 }
 
 static void add_text(struct wb_buf *text, struct upp_str s)

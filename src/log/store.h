@@ -19,6 +19,7 @@
 #ifndef WL_STORE_H
 #define WL_STORE_H
 
+#include <stdatomic.h>
 #include <weft/fiber.h>
 
 #include "base/arena.h"
@@ -275,6 +276,14 @@ struct wl_hit {
     uint32_t index;
 };
 
+/* What a store can do now. */
+enum wl_state {
+    WL_WORKS,
+    WL_FULL,   /* the disk is: reading works, and commits that end or cancel runs or delete; see WL_DISK_FULL */
+    WL_FAILED, /* a sync failed, or a transaction could not be ended: nothing is written until it is opened again */
+};
+#define WL_DISK_FULL "disk_full" /* upp_err.cause of an -UPP_ESTORE that is over when there is room again */
+
 struct wl_store;
 
 /* All functions may wait; none can be cancelled. What is read is put into the arena. Those that
@@ -358,6 +367,14 @@ struct wl_store {
     struct {
         uint64_t commits, transactions, syncs, rows, bytes; /* so far: for benchmarks and /metrics */
     } count;
+    _Atomic uint8_t state; /* enum wl_state; of stores that stand before another it is not looked at */
 };
+
+static inline enum wl_state wl_store_state(const struct wl_store *s)
+{
+    while (s->inner)
+        s = s->inner;
+    return (enum wl_state)atomic_load(&s->state);
+}
 
 #endif

@@ -25,6 +25,12 @@ enum wm_audience {
     WM_AUDIENCE_MODEL,   /* stands for the entries before it when a model is asked */
 };
 
+/* That it was erased: what it said is gone, its place is not. */
+struct wm_erased {
+    int64_t        time_ms; /* 0: it was not */
+    struct upp_str why;
+};
+
 struct wm_entry {
     uint8_t            kind, origin, audience;
     uint8_t            attempt; /* at its index, modulo 64 (model/id.h) */
@@ -38,6 +44,19 @@ struct wm_entry {
      * row), by call id, in this order. wm_entry_join puts them in. */
     struct upp_str *refs;
     size_t          n_refs;
+
+    struct wm_erased erased; /* what has calls or results keeps them, without what they said */
 };
+
+static inline bool wm_is_erased(const struct wm_entry *e)
+{
+    return e->erased.time_ms != 0;
+}
+
+/* Is nothing left of it that a history needs? (A stub with calls or results is needed: they belong together.) */
+static inline bool wm_is_hidden(const struct wm_entry *e)
+{
+    return wm_is_erased(e) && !e->message.n_parts && !e->n_refs;
+}
 
 #endif

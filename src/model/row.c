@@ -12,6 +12,7 @@
  *          t time, minus the row's (0)        z time as text (none)
  *          b 1: interrupted                   d metadata: JSON object (none)
  *          p parts (none)                     f refs: ids of calls (none)
+ *          e when it was erased, ms since 1970 (0: it was not)      y why (none)
  * part     k kind (1 text) 2 reasoning 3 image 4 document 5 audio 6 video 7 binary 8 call 9 result
  *          i id of the call (none)            n name (none)        x text; arguments of a call (none)
  *          j result: JSON (none)              e 1: error           c 1: cut
@@ -239,6 +240,8 @@ static void put_entry(struct put *p, const struct wm_entry *e)
         refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an entry with kind, origin, audience and role"));
     if (e->attempt >= WM_ATTEMPTS)
         refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an attempt below %d, found %u", WM_ATTEMPTS, e->attempt));
+    if (e->erased.time_ms < 0)
+        refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an entry that was erased after 1970"));
     put_enum(p, 'k', e->kind, WM_ENTRY_MESSAGE, WM_ENTRY_TURN);
     put_enum(p, 'o', e->origin, WM_ORIGIN_RUN, WM_ORIGIN_IMPORT);
     put_enum(p, 'a', e->audience, WM_AUDIENCE_ALL, WM_AUDIENCE_MODEL);
@@ -246,6 +249,8 @@ static void put_entry(struct put *p, const struct wm_entry *e)
     put_u64(p, 's', e->step, p->row->step);
     put_str(p, 'w', e->who);
     put_str(p, 'h', e->phase);
+    put_u64(p, 'e', (uint64_t)e->erased.time_ms, 0);
+    put_str(p, 'y', e->erased.why);
     put_json(p, 'j', e->data, false);
     put_message(p, &e->message);
     if (e->n_refs && !failed(p)) {

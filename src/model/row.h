@@ -57,6 +57,30 @@ int wm_row_read_entries(struct wb_arena *a, unsigned format, struct upp_str body
 int wm_entry_join(struct wb_arena *a, struct wm_entry *e, const struct wm_event *const *ended, size_t n,
                   struct upp_err *err) UPP_MUST_CHECK;
 
+/* ---- Erasing ---------------------------------------------------------------------------------------- */
+
+/* What is to be erased of a row. */
+struct wm_erasing {
+    struct wm_erased      mark;
+    bool                  all;   /* every entry and record, and the state */
+    size_t                entry; /* else this entry of the row; SIZE_MAX: none */
+    const struct upp_str *calls; /* and what came of these calls */
+    size_t                n_calls;
+    bool                  arguments; /* and what they were asked */
+    bool                  asides;    /* and what middleware made of the input, for its run alone */
+};
+
+/* Takes what was said out of a row that was read with its tape. Roles, times, ids and the pairing of calls and results
+ * stay: calls have no arguments then and results are "erased". A tape goes with its message; then the records keep
+ * their numbers, and those of the tape are nowhere. Returns how much was erased: 0 leaves the row as it is. */
+int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing *what,
+                 struct upp_err *err) UPP_MUST_CHECK;
+
+/* Takes out of a row of a run that ended long ago what only its events need: the tape, starts of tools (but those that
+ * are runs of their own, without what they were asked), states on the way. What was said, results, what it took and the
+ * checkpoints stay. 0: there was nothing. */
+size_t wm_row_sweep(struct wm_row *row);
+
 /* ---- Events of a row ------------------------------------------------------------------------------- */
 
 /* The events of one row, one by one; of a message that is still open likewise. */
@@ -82,9 +106,9 @@ struct wm_expand {
 /* 1: *ev is set. 0: no more (for an open message: now). Texts in it are borrowed from the row or the open message and
  * stay good until it grows. The tape is about the row's first entry that is a message of the assistant; the entry of a
  * STEP_END is the row's message of the tool role, as it is: the caller has joined its results. -UPP_ESTORE: the tape
- * does not fit the message (a part that it has not, opened twice or not open; a delta beyond its text). A tape whose one
- * mark is STEP needs no message: nothing was said in the step that the row ends. Where
- * row->event is 0 the events of a row are numbered from x->number, which is then to be set. */
+ * does not fit the message (a part that it has not, opened twice or not open; a delta beyond its text). A tape whose
+ * one mark is STEP needs no message: nothing was said in the step that the row ends. Where row->event is 0 the events
+ * of a row are numbered from x->number, which is then to be set. */
 int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Before the first event of a row that has numbers: passes over what of its tape comes before this one, a run of deltas

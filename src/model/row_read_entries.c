@@ -127,6 +127,12 @@ static void entry_member(struct wm_get *g, char name, yyjson_val *v, void *into)
     case 'h':
         e->phase = wm_get_str(g, v);
         break;
+    case 'e':
+        e->erased.time_ms = (int64_t)wm_get_u64(g, v, 1, INT64_MAX, "when it was erased");
+        break;
+    case 'y':
+        e->erased.why = wm_get_str(g, v);
+        break;
     case 'j':
         e->data = wm_get_json(g, v, false);
         break;

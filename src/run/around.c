@@ -421,7 +421,8 @@ static uint64_t number_in(struct wr_run *run, struct upp_str json, const char *n
 bool wr_summary_before(struct wr_run *run, const struct wl_line *lines, size_t n, struct wr_summary *ret)
 {
     for (size_t i = n; i-- > 0;)
-        if (lines[i].entry.audience == WM_AUDIENCE_MODEL && !wb_uuid_eq(lines[i].run, run->row.id)) {
+        if (lines[i].entry.audience == WM_AUDIENCE_MODEL && !wm_is_erased(&lines[i].entry) &&
+            !wb_uuid_eq(lines[i].run, run->row.id)) {
             uint64_t through = number_in(run, lines[i].entry.data, "through", i);
             *ret             = (struct wr_summary){.at = i, .through = WB_MIN(through, i)};
             return true;

@@ -455,6 +455,8 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
 static bool on_path(const struct wr_run *run, const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
+    if (wm_is_hidden(e))
+        return false;
     if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || wr_is_context(e))
         return false;
     /* Scaffolding is for the run (and its branches), and there for the agent that built it. */
@@ -480,6 +482,31 @@ static int add_ids(struct wr_run *run, const struct upp_message *m, struct upp_e
             r = wr_ids_add(&run->tree->ids, p->id, err);
     }
     return r;
+}
+
+/* An answer needs a question before it: providers and the templates of models refuse a history that begins with one, or
+ * has two in a row. Where the question was erased and is all there was, something stands for it. */
+static int add_erased(struct wr_run *run, const struct wl_line *lines, size_t n, size_t place, struct upp_err *err)
+{
+    static const struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("[erased]")};
+    const struct wl_line        *line = &lines[place];
+    if (line->entry.audience != WM_AUDIENCE_ALL || line->entry.message.role != UPP_ROLE_USER ||
+        (run->path.n && run->path.p[run->path.n - 1]->role != UPP_ROLE_ASSISTANT))
+        return 0;
+    size_t next = place + 1;
+    while (next < n && !on_path(run, &lines[next]))
+        next++;
+    if (next == n || lines[next].entry.message.role != UPP_ROLE_ASSISTANT)
+        return 0;
+    struct upp_message *m     = wb_new(&run->memory, struct upp_message);
+    struct upp_part    *parts = wb_new(&run->memory, struct upp_part);
+    if (!m || !parts)
+        return wb_arena_check(&run->memory, err);
+    *parts     = part;
+    *m         = line->entry.message;
+    m->parts   = parts;
+    m->n_parts = 1;
+    return add_history(run, m, place, err);
 }
 
 /* One entry of the path, as the run's agent sees it. */
@@ -529,7 +556,7 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
             run->pub.input = &line->entry.message;
         if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
             run->input_place = WB_MIN(run->input_place, (uint32_t)i);
-        r = load_line(run, line, i, err);
+        r = wm_is_hidden(&line->entry) ? add_erased(run, lines, n, i, err) : load_line(run, line, i, err);
         if (r < 0)
             return r;
     }

@@ -437,6 +437,8 @@ int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid
         r                                           = e->store->ops->run(e->store, o, id, &a, &rd->run, err);
         if (r >= 0 && rd->run.depth)
             r = upp_fail(err, UPP_EINVALID, "a child run is read through its root");
+        if (r >= 0 && rd->run.swept)
+            r = upp_fail(err, UPP_ENOTFOUND, "the events of this run were swept: what it said is in its thread");
         if (r >= 0)
             r = wr_tree_get(e, o, &rd->run, &t, err);
         if (r >= 0) {

@@ -107,7 +107,7 @@ enum { SHOWN_PARTS = 1 << UPP_PART_TEXT | 1 << UPP_PART_IMAGE };
 bool sv_is_shown(const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
-    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL &&
+    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) &&
            (e->message.role == UPP_ROLE_USER ||
             (e->message.role == UPP_ROLE_ASSISTANT && upp_part_next(&e->message, NULL, SHOWN_PARTS)));
 }

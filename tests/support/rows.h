@@ -144,14 +144,16 @@ static inline void rows_part(struct rows *g, struct upp_part *p)
 
 static inline void rows_entry(struct rows *g, const struct wm_row *row, struct wm_entry *e)
 {
-    *e               = (struct wm_entry){.kind     = (uint8_t)(1 + rows_draw(g, WM_ENTRY_TURN)),
-                                         .origin   = (uint8_t)(1 + rows_draw(g, WM_ORIGIN_IMPORT)),
-                                         .audience = (uint8_t)(1 + rows_draw(g, WM_AUDIENCE_MODEL)),
-                                         .attempt  = (uint8_t)(rows_draw(g, 2) * rows_draw(g, WM_ATTEMPTS)),
-                                         .step     = rows_draw(g, 2) ? row->step : (uint32_t)rows_u64(g),
-                                         .who      = rows_maybe(g),
-                                         .phase    = rows_maybe(g),
-                                         .data     = rows_maybe_json(g, false)};
+    *e = (struct wm_entry){.kind     = (uint8_t)(1 + rows_draw(g, WM_ENTRY_TURN)),
+                           .origin   = (uint8_t)(1 + rows_draw(g, WM_ORIGIN_IMPORT)),
+                           .audience = (uint8_t)(1 + rows_draw(g, WM_AUDIENCE_MODEL)),
+                           .attempt  = (uint8_t)(rows_draw(g, 2) * rows_draw(g, WM_ATTEMPTS)),
+                           .step     = rows_draw(g, 2) ? row->step : (uint32_t)rows_u64(g),
+                           .who      = rows_maybe(g),
+                           .phase    = rows_maybe(g),
+                           .data     = rows_maybe_json(g, false)};
+    if (rows_draw(g, 4) == 0)
+        e->erased = (struct wm_erased){.time_ms = 1 + (int64_t)(rows_u64(g) % (INT64_MAX - 1)), .why = rows_maybe(g)};
     e->message       = (struct upp_message){.role        = (uint8_t)(1 + rows_draw(g, UPP_ROLE_TOOL)),
                                             .interrupted = rows_draw(g, 4) == 0,
                                             .id          = rows_maybe(g),
@@ -291,6 +293,8 @@ static inline const char *rows_entry_differ(const struct wm_entry *a, const stru
     ROWS_STR(a, b, who);
     ROWS_STR(a, b, phase);
     ROWS_STR(a, b, data);
+    ROWS_NUM(a, b, erased.time_ms);
+    ROWS_STR(a, b, erased.why);
     ROWS_NUM(a, b, n_refs);
     for (size_t i = 0; i < a->n_refs; i++)
         ROWS_STR(a, b, refs[i]);

@@ -1,0 +1,340 @@
+/* log/message_delete.c — a message that nobody shall read any more.
+ *
+ * The rows that hold what it said are written anew without it, and an event behind the node's last row says so. All of
+ * that is one commit, and the event is its compare and swap: whoever else changes a row of the node, or appends to it,
+ * was first, and this looks again.
+ *
+ * A message with calls takes what they were asked and what came of them along; one with results, the results; an input,
+ * what middleware made of it. These stand in the rows of the same run, on one side of the message.
+ */
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/vec.h"
+#include "json/write.h"
+#include "log/change.h"
+#include "log/lines.h"
+
+enum {
+    TRIES  = 16,
+    EDITS  = WL_CHANGES - 8, /* rows that one message is in, at most */
+    BATCH  = 64,
+    EVENTS = 64 << 10, /* bytes of what is said about it */
+};
+
+struct deleting {
+    struct wl_store       *s;
+    const struct wl_owner *o;
+    struct wm_id           at;
+    struct wb_uuid         message;
+    struct upp_str         why;
+    struct wl_end          end; /* of its node */
+    struct wb_uuid         run; /* that wrote it */
+    uint8_t                role;
+    bool                   imported;
+    struct wm_erasing      what;
+    bool                   untold; /* a tape went: the events of the run cannot be told again */
+    struct wb_arena        a;
+    WB_VEC(struct wl_row) edits;
+    struct upp_err *err;
+};
+
+static void deleting_done(struct deleting *x)
+{
+    wb_vec_done(&x->edits);
+    wb_arena_done(&x->a);
+}
+
+static int no_message(const struct deleting *x)
+{
+    char text[WB_UUID_TEXT + 1];
+    return upp_fail(x->err, UPP_ENOTFOUND, "there is no message %s", wb_uuid_text(x->message, text).p);
+}
+
+/* ---- What it is in -------------------------------------------------------------------------------------- */
+
+static int read_row(struct deleting *x, const struct wl_row *stored, struct wm_row *ret)
+{
+    int r = wm_row_read(&x->a, stored->format, stored->body, stored->tape, ret, x->err);
+    return r < 0 ? upp_wrap(x->err, r, "node %016llx, row %u.%u", (unsigned long long)stored->node,
+                            wl_pos_index(stored->pos), (unsigned)(stored->pos & (WL_SUBS - 1)))
+                 : 0;
+}
+
+/* Erases what is wanted of one row, and keeps it for the commit if that was anything. */
+static int edit(struct deleting *x, const struct wl_row *stored, struct wm_row *row, size_t entry)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
+    struct wm_erasing                     what = x->what;
+    struct wl_row                         done = *stored;
+    bool                                  tape = row->tape.n > 0;
+    what.entry                                 = entry;
+    int r                                      = wm_row_erase(&x->a, row, &what, x->err);
+    if (r <= 0)
+        return r;
+    r = wm_row_write(row, &body, x->err);
+    if (r < 0)
+        return r;
+    done.format = WM_FORMAT;
+    done.body   = wb_arena_dup(&x->a, wb_buf_str(&body));
+    done.tape   = row->tape;
+    x->untold |= tape && !row->tape.n;
+    r = wb_arena_check(&x->a, x->err);
+    if (r >= 0 && x->edits.n == EDITS)
+        return upp_fail(x->err, UPP_ELIMIT, "the results of this message stand in more than %d rows", EDITS);
+    if (r >= 0 && !wb_vec_push(&x->edits, done, EDITS))
+        return upp_fail(x->err, UPP_ENOMEM, "no memory to delete a message");
+    return r;
+}
+
+static bool has_call(const struct deleting *x, const struct wm_entry *e)
+{
+    for (const struct upp_part *p = NULL; (p = upp_part_next(&e->message, p, UPP_PARTS_CALLS));)
+        for (size_t i = 0; i < x->what.n_calls; i++)
+            if (wb_str_eq(p->id, x->what.calls[i]))
+                return true;
+    return false;
+}
+
+/* Is the other end in this row: what shows the results of the calls, or made them; the first answer to an input? */
+static bool is_far_end(const struct deleting *x, const struct wm_row *row, size_t from)
+{
+    for (size_t i = from; i < row->n_entries; i++) {
+        const struct wm_entry *e = &row->entries[i];
+        if (x->role == UPP_ROLE_TOOL ? has_call(x, e) : e->message.role == x->role + 1)
+            return true;
+    }
+    return false;
+}
+_Static_assert(UPP_ROLE_USER + 1 == UPP_ROLE_ASSISTANT && UPP_ROLE_ASSISTANT + 1 == UPP_ROLE_TOOL, "is_far_end");
+
+/* From the message on to that end, or from results back to where the calls were made. */
+static WEFT_SUSPENDS int follow_run(struct deleting *x, uint64_t pos)
+{
+    const bool      back  = x->role == UPP_ROLE_TOOL;
+    struct wl_range range = {.node      = x->at.node,
+                             .from      = back ? 0 : pos + 1,
+                             .to        = back ? pos : UINT64_MAX >> 1,
+                             .backwards = back,
+                             .max_rows  = BATCH};
+    for (size_t looked = 0; looked < WL_JOIN_ROWS;) {
+        struct wl_rows rows;
+        int            r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < rows.n; i++, looked++) {
+            struct wm_row row;
+            if (!wb_uuid_eq(rows.p[i].run, x->run))
+                return 0;
+            r = read_row(x, &rows.p[i], &row);
+            if (r < 0)
+                return r;
+            bool last = is_far_end(x, &row, 0);
+            r         = edit(x, &rows.p[i], &row, SIZE_MAX);
+            if (r < 0 || last)
+                return r;
+            *(back ? &range.to : &range.from) = rows.p[i].pos + !back;
+        }
+        if (!rows.more || !rows.n)
+            return 0;
+    }
+    return upp_fail(x->err, UPP_ELIMIT, "the results of this message stand more than %d rows away", WL_JOIN_ROWS);
+}
+
+/* The ids of the calls that the message makes or answers. */
+static int note_calls(struct deleting *x, const struct wm_entry *e)
+{
+    const struct upp_message *m     = &e->message;
+    struct upp_str           *calls = wb_new_n(&x->a, struct upp_str, m->n_parts + e->n_refs + 1);
+    size_t                    n     = 0;
+    if (!calls)
+        return wb_arena_check(&x->a, x->err);
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS | UPP_PARTS_RESULTS));)
+        calls[n++] = p->id;
+    for (size_t i = 0; i < e->n_refs; i++)
+        calls[n++] = e->refs[i];
+    x->role = m->role;
+    x->what = (struct wm_erasing){.mark      = {.time_ms = WB_MAX(wb_wall_ms(), INT64_C(1)), .why = x->why},
+                                  .entry     = SIZE_MAX,
+                                  .calls     = calls,
+                                  .n_calls   = n,
+                                  .arguments = m->role == UPP_ROLE_ASSISTANT,
+                                  .asides    = m->role == UPP_ROLE_USER};
+    return 0;
+}
+
+static WEFT_SUSPENDS int collect(struct deleting *x)
+{
+    static const struct wb_uuid none;
+    struct wl_row               stored;
+    struct wm_row               row;
+    const struct wm_entry      *e = NULL;
+    int      r = wl__last_row(x->s, x->o, x->at.node, wl__pos_end(x->at.index + 1), &x->a, &stored, x->err);
+    uint32_t i = r > 0 ? x->at.index - wl_pos_index(stored.pos) : 0;
+    if (r > 0 && i < stored.n_entries)
+        r = read_row(x, &stored, &row);
+    else if (r >= 0)
+        return no_message(x);
+    if (r < 0)
+        return r;
+    if (i < row.n_entries)
+        e = &row.entries[i];
+    if (!e || e->attempt != x->at.attempt || e->audience != WM_AUDIENCE_ALL || wm_is_erased(e) ||
+        (e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR))
+        return no_message(x);
+    x->run      = stored.run;
+    x->imported = e->origin == WM_ORIGIN_IMPORT;
+    r           = note_calls(x, e);
+    bool more   = e->message.role == UPP_ROLE_USER ? !wb_uuid_eq(x->run, none) : x->what.n_calls > 0;
+    more &= e->message.role == UPP_ROLE_TOOL || !is_far_end(x, &row, i + 1);
+    if (r >= 0)
+        r = edit(x, &stored, &row, i);
+    return r < 0 || !more ? r : follow_run(x, stored.pos);
+}
+
+/* ---- The commit ----------------------------------------------------------------------------------------- */
+
+/* {"type": "message.deleted", "data": {"entry": ID, "why": TEXT, "by": USER}} */
+static int write_event(struct deleting *x, struct wl_row *ret)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(EVENTS);
+    struct wj_writer                      w;
+    char                                  id[WB_UUID_TEXT + 1];
+    wj_writer_init(&w, &b, x->err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("type"));
+    wj_write_str(&w, UPP_STR("message.deleted"));
+    wj_write_name(&w, UPP_STR("data"));
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("entry"));
+    wj_write_str(&w, wb_uuid_text(x->message, id));
+    wj_write_name(&w, UPP_STR("why"));
+    wj_write_str(&w, x->why);
+    if (x->o->user.n) {
+        wj_write_name(&w, UPP_STR("by"));
+        wj_write_str(&w, x->o->user);
+    }
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        return r;
+    struct wm_entry e   = {.kind     = WM_ENTRY_EVENT,
+                           .origin   = WM_ORIGIN_CLIENT,
+                           .audience = WM_AUDIENCE_ALL,
+                           .who      = x->o->user.n ? x->o->user : (struct upp_str){0},
+                           .data     = wb_arena_dup(&x->a, wb_buf_str(&b))};
+    struct wm_row   row = {.time_ms = WB_MAX(x->what.mark.time_ms, x->end.time_ms), .entries = &e, .n_entries = 1};
+    e.message.time_ms   = row.time_ms;
+    wb_buf_clear(&b);
+    r    = wm_row_write(&row, &b, x->err);
+    *ret = (struct wl_row){.node      = x->at.node,
+                           .pos       = x->end.pos,
+                           .n_entries = 1,
+                           .format    = WM_FORMAT,
+                           .body      = wb_arena_dup(&x->a, wb_buf_str(&b))};
+    return r < 0 ? r : wb_arena_check(&x->a, x->err);
+}
+
+/* The run that wrote it, as it is before its rows are read: the sweep changes rows too, and counts it up. */
+static WEFT_SUSPENDS int find_run(struct deleting *x, struct wm_run *ret, size_t *n)
+{
+    static const struct wb_uuid none;
+    struct wl_row               stored;
+    *n    = 0;
+    int r = wl__last_row(x->s, x->o, x->at.node, wl__pos_end(x->at.index + 1), &x->a, &stored, x->err);
+    if (r <= 0 || wb_uuid_eq(stored.run, none))
+        return r < 0 ? r : 0;
+    r  = x->s->ops->run(x->s, x->o, stored.run, &x->a, ret, x->err);
+    *n = r >= 0;
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+/* The events of a run tree are numbered through: where one row cannot tell its own, none of it can be read. */
+static WEFT_SUSPENDS int mark_root(struct deleting *x, struct wm_run runs[2], size_t *n)
+{
+    int r = 0;
+    if (!x->untold || !*n)
+        return 0;
+    if (!wb_uuid_eq(runs[0].root, runs[0].id)) {
+        r = x->s->ops->run(x->s, x->o, runs[0].root, &x->a, &runs[1], x->err);
+        *n += r >= 0;
+    }
+    runs[*n - 1].swept = true;
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+/* 0: done. 1: somebody else was first. */
+static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
+{
+    struct wl_change *list = wb_new_n(&x->a, struct wl_change, WL_CHANGES);
+    struct wl_row     event;
+    struct wm_run     runs[2];
+    size_t            n_runs = 0;
+    char              id[WB_UUID_TEXT + 1];
+    struct wl_value   imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t->id, id)};
+    size_t            n        = 0;
+    int               r        = list ? 0 : wb_arena_check(&x->a, x->err);
+    if (r >= 0)
+        r = wl_node_end(x->s, x->o, x->at.node, &x->end, x->err);
+    if (r >= 0)
+        r = find_run(x, runs, &n_runs);
+    if (r >= 0)
+        r = collect(x);
+    if (r >= 0)
+        r = write_event(x, &event);
+    if (r >= 0)
+        r = mark_root(x, runs, &n_runs);
+    if (r < 0)
+        return r;
+    list[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = x->at.node}};
+    list[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &event};
+    for (size_t i = 0; i < n_runs; i++)
+        list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &runs[i]};
+    if (x->imported) /* checkpoints that came along quote messages */
+        list[n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &imported};
+    for (size_t i = 0; i < x->edits.n; i++)
+        list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &x->edits.p[i]};
+    struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
+    wb_crashpoint("message.delete.before");
+    r = x->s->ops->commit(x->s, &c, x->err);
+    if (r >= 0)
+        wb_crashpoint("message.delete.after");
+    if (r == -UPP_EBUSY && c.conflict == 0)
+        return upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread");
+    return r == -UPP_EBUSY ? 1 : r;
+}
+
+/* Is it on the path of the thread? */
+static WEFT_SUSPENDS int check_place(struct deleting *x, const struct wl_thread *t)
+{
+    struct wl_path path;
+    if (!wm_id_parse(x->message, &x->at) || x->at.noun != WM_NOUN_ENTRY || x->at.part != 0 || x->at.index == UINT32_MAX)
+        return no_message(x);
+    int r = wl_thread_path(x->s, x->o, t, &x->a, &path, x->err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < path.n; i++)
+        if (path.spans[i].node == x->at.node && x->at.index < path.spans[i].length)
+            return 0;
+    return no_message(x);
+}
+
+WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                    struct wb_uuid message, struct upp_str why, struct upp_err *err)
+{
+    WB_CLEANUP(deleting_done)
+    struct deleting x = {.s       = s,
+                         .o       = o,
+                         .message = message,
+                         .why     = why.n ? why : UPP_STR("deleted"), .a = WB_ARENA(WL__LARGE), .err = err};
+    int             r = check_place(&x, t);
+    for (unsigned i = 0; r >= 0 && i < TRIES; i++) {
+        wb_arena_reset(&x.a);
+        x.edits.n = 0;
+        x.untold  = false;
+        r         = try_once(&x, t);
+        if (r <= 0)
+            return r;
+    }
+    return r < 0 ? r : upp_fail(err, UPP_EBUSY, "somebody else was first, %d times", TRIES);
+}

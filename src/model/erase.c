@@ -1,0 +1,223 @@
+/* model/erase.c — a row without what was said in it.
+ *
+ * What stays is what others lean on: that there was an entry, whose and when; that there were calls, by id and name,
+ * and that each has its result. So a history with erased messages is still one that every provider takes.
+ */
+#include "base/err.h"
+#include "model/row.h"
+
+static const struct upp_str NO_ARGUMENTS = UPP_STR_INIT("{}");
+static const struct upp_str NO_RESULT    = UPP_STR_INIT("\"erased\"");
+static const struct upp_str NO_EVENT     = UPP_STR_INIT("{\"type\":\"erased\"}");
+
+static bool says(const struct wm_entry *e)
+{
+    return e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR;
+}
+
+static bool is_named(const struct wm_erasing *what, struct upp_str call)
+{
+    for (size_t i = 0; i < what->n_calls; i++)
+        if (wb_str_eq(what->calls[i], call))
+            return true;
+    return false;
+}
+
+/* Sets a text, where it is another one. */
+static size_t put(struct upp_str *to, struct upp_str text)
+{
+    if (wb_str_eq(*to, text) && !to->p == !text.p)
+        return 0;
+    *to = text;
+    return 1;
+}
+
+/* ---- Entries ------------------------------------------------------------------------------------------- */
+
+/* Of a message: its calls (but those that were cut, which have no result) and its results. */
+static int erase_parts(struct wb_arena *a, struct upp_message *m, struct upp_err *err)
+{
+    size_t           n     = 0;
+    struct upp_part *parts = m->n_parts ? wb_new_n(a, struct upp_part, m->n_parts) : NULL;
+    if (m->n_parts && !parts)
+        return wb_arena_check(a, err);
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct upp_part *p    = &m->parts[i];
+        bool                   call = p->kind == UPP_PART_CALL && !p->cut;
+        if (call || p->kind == UPP_PART_RESULT)
+            parts[n++] = (struct upp_part){.kind     = p->kind,
+                                           .id       = p->id,
+                                           .name     = p->name,
+                                           .text     = call ? NO_ARGUMENTS : NO_RESULT,
+                                           .is_error = p->is_error};
+    }
+    m->parts    = n ? parts : NULL;
+    m->n_parts  = n;
+    m->metadata = (struct upp_str){0};
+    return 0;
+}
+
+static int erase_entry(struct wb_arena *a, struct wm_entry *e, const struct wm_erased *mark, struct upp_err *err)
+{
+    e->erased = *mark;
+    e->data   = says(e) ? (struct upp_str){0} : NO_EVENT;
+    return erase_parts(a, &e->message, err);
+}
+
+/* What a message shows of the results of calls that are erased. */
+static int erase_results(struct wb_arena *a, struct wm_entry *e, const struct wm_erasing *what, size_t *n,
+                         struct upp_err *err)
+{
+    struct upp_message *m     = &e->message;
+    size_t              found = 0;
+    for (size_t i = 0; i < m->n_parts; i++)
+        found += m->parts[i].kind == UPP_PART_RESULT && is_named(what, m->parts[i].id);
+    if (!found)
+        return 0;
+    struct upp_part *parts = wb_new_n(a, struct upp_part, m->n_parts);
+    if (!parts)
+        return wb_arena_check(a, err);
+    for (size_t i = 0; i < m->n_parts; i++) {
+        parts[i] = m->parts[i];
+        if (parts[i].kind == UPP_PART_RESULT && is_named(what, parts[i].id)) {
+            *n += put(&parts[i].text, NO_RESULT);
+            parts[i].metadata = (struct upp_str){0};
+            parts[i].media    = NULL;
+        }
+    }
+    m->parts = parts;
+    return 0;
+}
+
+/* ---- Records ------------------------------------------------------------------------------------------- */
+
+static int erase_pending(struct wb_arena *a, struct wm_event *ev, const struct wm_erasing *what, size_t *n,
+                         struct upp_err *err)
+{
+    if (!ev->n_pending)
+        return 0;
+    struct wm_pending *list = wb_new_n(a, struct wm_pending, ev->n_pending);
+    if (!list)
+        return wb_arena_check(a, err);
+    for (size_t i = 0; i < ev->n_pending; i++) {
+        list[i] = ev->pending[i];
+        if (what->all || (what->arguments && is_named(what, list[i].call)))
+            *n += put(&list[i].arguments, NO_ARGUMENTS);
+    }
+    ev->pending = list;
+    return 0;
+}
+
+static int erase_record(struct wb_arena *a, struct wm_event *ev, const struct wm_erasing *what, size_t *n,
+                        struct upp_err *err)
+{
+    bool call = what->all || is_named(what, ev->call);
+    switch (ev->kind) {
+    case WM_TOOL_STARTED:
+        if (call && (what->all || what->arguments) && !wm_is_branch(ev))
+            *n += put(&ev->text, NO_ARGUMENTS);
+        return 0;
+    case WM_TOOL_ENDED:
+        if (call && !wm_is_branch(ev))
+            *n += put(&ev->text, NO_RESULT);
+        return 0;
+    case WM_RUN:
+        if (what->all)
+            *n += put(&ev->text, (struct upp_str){0}); /* an error may quote */
+        return erase_pending(a, ev, what, n, err);
+    default:
+        return 0;
+    }
+}
+
+/* ---- The row ------------------------------------------------------------------------------------------- */
+
+/* The message that the tape is about: model/row.h. */
+static size_t taped(const struct wm_row *row)
+{
+    for (size_t i = 0; i < row->n_entries; i++)
+        if (row->entries[i].kind == WM_ENTRY_MESSAGE && row->entries[i].message.role == UPP_ROLE_ASSISTANT)
+            return i;
+    return SIZE_MAX;
+}
+
+static int erase_tape(struct wm_row *row, const struct wm_erasing *what, size_t *n, struct upp_err *err)
+{
+    uint64_t events;
+    if (!row->tape.n || (!what->all && (what->entry == SIZE_MAX || what->entry != taped(row))))
+        return 0;
+    int r = wm_row_events(row, &events, err);
+    if (r < 0)
+        return r;
+    if (row->event)
+        row->event += events - row->n_records;
+    row->tape = (struct upp_str){0};
+    ++*n;
+    return 0;
+}
+
+static bool is_meant(const struct wm_erasing *what, const struct wm_entry *e, size_t i)
+{
+    return what->all || i == what->entry || (what->asides && says(e) && e->audience == WM_AUDIENCE_RUN && e->step == 0);
+}
+
+int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing *what, struct upp_err *err)
+{
+    size_t n = 0;
+    int    r = erase_tape(row, what, &n, err);
+    for (size_t i = 0; r >= 0 && i < row->n_entries; i++) {
+        struct wm_entry *e = &row->entries[i];
+        if (is_meant(what, e, i) && !wm_is_erased(e)) {
+            r = erase_entry(a, e, &what->mark, err);
+            n++;
+        } else if (!what->all)
+            r = erase_results(a, e, what, &n, err);
+    }
+    for (size_t i = 0; r >= 0 && i < row->n_records; i++)
+        r = erase_record(a, &row->records[i], what, &n, err);
+    if (what->all)
+        n += put(&row->state, (struct upp_str){0});
+    return r < 0 ? r : (int)WB_MIN(n, (size_t)INT32_MAX);
+}
+
+/* ---- What time takes away ----------------------------------------------------------------------------- */
+
+static bool outlives(const struct wm_event *ev)
+{
+    switch (ev->kind) {
+    case WM_MESSAGE: /* what it took */
+    case WM_TOOL_ENDED:
+    case WM_CHECKPOINT:
+    case WM_SYSTEM:
+        return true;
+    case WM_TOOL_STARTED:
+        return ev->child_node != 0;
+    case WM_RUN:
+        return wm_status_ended(ev->status);
+    default:
+        return false;
+    }
+}
+
+size_t wm_row_sweep(struct wm_row *row)
+{
+    size_t n = row->tape.n > 0, kept = 0;
+    bool   checkpoint = false;
+    row->tape         = (struct upp_str){0};
+    for (size_t i = 0; i < row->n_records; i++) {
+        struct wm_event ev = row->records[i];
+        if (!outlives(&ev))
+            continue;
+        if (ev.kind == WM_TOOL_STARTED && !wm_is_branch(&ev))
+            n += put(&ev.text, NO_ARGUMENTS);
+        checkpoint |= ev.kind == WM_CHECKPOINT;
+        row->records[kept++] = ev;
+    }
+    n += row->n_records - kept;
+    row->n_records = kept;
+    if (!checkpoint)
+        n += put(&row->state, (struct upp_str){0});
+    if (n)
+        row->event = 0; /* they have no numbers any more */
+    return n;
+}

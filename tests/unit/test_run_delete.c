@@ -1,0 +1,105 @@
+/* Threads with deleted messages go on: what the model is told then, and what of the run before can be read. */
+#include "log/change.h"
+#include "support/bed.h"
+
+static struct wb_uuid message_id(uint64_t node, uint32_t index)
+{
+    return wm_id_uuid((struct wm_id){.node = node, .index = index, .noun = WM_NOUN_ENTRY});
+}
+
+/* Runs once, deletes the messages with these indices, runs again; what the model was told is in b->text. */
+struct deletes {
+    struct bed b; /* first */
+    uint32_t   indices[4];
+    size_t     n;
+};
+
+static WEFT_SUSPENDS int delete_and_go_on(struct bed *b, struct upp_err *err)
+{
+    struct deletes                           *d = (struct deletes *)(void *)b;
+    struct wl_store                          *s = b->place.rig.store;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
+    struct wl_thread                          t;
+    struct wm_run                             run;
+    TRY(bed_run(b, "first question", false, err));
+    TRY(s->ops->thread(s, &rig_owner, b->thread, &a, &t, err));
+    struct wb_uuid before = b->run;
+    for (size_t i = 0; i < d->n; i++)
+        TRY(wl_message_delete(s, &rig_owner, &t, message_id(t.head, d->indices[i]), UPP_STR(""), err));
+    b->n_text = 0;
+    TRY(bed_run(b, "second question", true, err));
+    TRY(s->ops->run(s, &rig_owner, before, &a, &run, err));
+    bed_say(b, "events %s\n", run.swept ? "swept" : "there");
+    struct wr_reader *rd = NULL;
+    int               r  = wr_reader_open(b->place.rig.engine, &rig_owner, before, NULL, &rd, err);
+    wr_reader_close(rd);
+    if (r < 0 && r != -UPP_ENOTFOUND)
+        return r;
+    FAIL_UNLESS((r == -UPP_ENOTFOUND) == run.swept);
+    return rig_well_formed(s, &rig_owner, b->thread, err);
+}
+
+#define TOOLS                                                                                                          \
+    SCRIPT("{\"when\":{\"contains\":\"first\"},\"parts\":[" TEXT("Let me see.") "," CALL(                              \
+        "c1", "add") "]},"                                                                                             \
+                     "{\"when\":{\"tool_result\":\"add\"},\"parts\":[" TEXT(                                           \
+                         "It is 3.") "]},"                                                                             \
+                                     "{\"when\":{\"contains\":\"second\"},\"parts\":[" TEXT("Yes.") "]}")
+
+#define DELETES(...)                                                                                                   \
+    static struct deletes d;                                                                                           \
+    d                                    = (struct deletes){.b = {.act = delete_and_go_on, .place.script = TOOLS}};    \
+    static struct bed           *spied   = &d.b;                                                                       \
+    const struct weft_middleware list[]  = {BED_SPY(&spied)};                                                          \
+    const uint32_t               which[] = {__VA_ARGS__};                                                              \
+    d.b.list                             = list;                                                                       \
+    d.b.n                                = 1;                                                                          \
+    d.n                                  = WB_LEN(which);                                                              \
+    memcpy(d.indices, which, sizeof which);                                                                            \
+    BED_PLAYS(&d.b)
+
+TEST(run_after_a_deleted_answer)
+{
+    DELETES(3);
+    CHECK_STR(wb_cstr(d.b.text), UPP_STR("told: u<first question> a<Let me see.><add{}> t<add0> u<second question>\n"
+                                         "events swept\n"));
+}
+
+TEST(run_after_a_deleted_message_with_calls)
+{
+    DELETES(1);
+    CHECK_STR(wb_cstr(d.b.text),
+              UPP_STR("told: u<first question> a<add{}> t<add\"erased\"> a<It is 3.> u<second question>\n"
+                      "events swept\n"));
+}
+
+TEST(run_after_deleted_results)
+{
+    DELETES(2);
+    CHECK_STR(wb_cstr(d.b.text),
+              UPP_STR("told: u<first question> a<Let me see.><add{}> t<add\"erased\"> a<It is 3.> u<second question>\n"
+                      "events there\n"));
+}
+
+/* No provider takes a history that begins with an answer. */
+TEST(run_after_a_deleted_question)
+{
+    DELETES(0);
+    CHECK_STR(wb_cstr(d.b.text),
+              UPP_STR("told: u<[erased]> a<Let me see.><add{}> t<add0> a<It is 3.> u<second question>\n"
+                      "events there\n"));
+}
+
+TEST(run_after_a_deleted_question_and_answer)
+{
+    DELETES(0, 3);
+    CHECK_STR(wb_cstr(d.b.text), UPP_STR("told: u<[erased]> a<Let me see.><add{}> t<add0> u<second question>\n"
+                                         "events swept\n"));
+}
+
+TEST(run_after_everything_was_deleted)
+{
+    DELETES(0, 1, 2, 3);
+    CHECK_STR(wb_cstr(d.b.text), UPP_STR("told: u<[erased]> a<add{}> t<add\"erased\"> u<second question>\n"
+                                         "events swept\n"));
+}
