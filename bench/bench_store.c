@@ -160,38 +160,30 @@ static struct wb_uuid kin_of(unsigned n)
     return id;
 }
 
-/* A fork: its two rows in tables like ours, a transaction for each `together` of them, not synced. */
+/* A fork: its row in a table like ours, a transaction for each `together` of them, not synced. */
 static void floor_fork_open(void)
 {
     static const char *const text[] = {"BEGIN IMMEDIATE", "COMMIT",
-                                       "INSERT INTO nodes VALUES(1, ?1, ?2, ?3, ?4, 1000, NULL, ?5)",
                                        ("INSERT INTO threads VALUES(1, ?1, ?2, NULL, 'u', ?3, 1, 1, 0, NULL, NULL,"
-                                        " ?4, ?4)")};
+                                        " ?4, ?4, 1001)")};
     floor_new();
-    floor_sql("PRAGMA synchronous=NORMAL; CREATE TABLE nodes(tenant, key, id, tree, parent, parent_length, holder,"
-              " created, PRIMARY KEY(tenant, key)) WITHOUT ROWID;"
+    floor_sql("PRAGMA synchronous=NORMAL;"
               "CREATE TABLE threads(tenant, id, tree, parent, user, head, kind, version, queued, title, metadata,"
-              " created, updated, PRIMARY KEY(tenant, id)) WITHOUT ROWID;"
+              " created, updated, at, PRIMARY KEY(tenant, id)) WITHOUT ROWID;"
               "CREATE INDEX threads_of ON threads(tenant, user, updated, id)");
-    floor_prepare(text, 4);
+    floor_prepare(text, 3);
 }
 
 static void floor_fork(unsigned i)
 {
-    struct wb_uuid node = kin_of(100000 + i), thread = kin_of(500000 + i), tree = id_of(7);
-    sqlite3_int64  key = (sqlite3_int64)wm_key(kin_of(100000 + i)), now = wb_wall_ms();
-    sqlite3_stmt  *n = floor_st[2], *t = floor_st[3];
-    (void)sqlite3_bind_int64(n, 1, key);
-    (void)sqlite3_bind_blob(n, 2, node.b, sizeof node.b, SQLITE_STATIC);
-    (void)sqlite3_bind_blob(n, 3, tree.b, sizeof tree.b, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(n, 4, (sqlite3_int64)key_of(3));
-    (void)sqlite3_bind_int64(n, 5, now);
-    floor_run(2);
+    struct wb_uuid thread = kin_of(500000 + i), tree = id_of(7);
+    sqlite3_int64  now = wb_wall_ms();
+    sqlite3_stmt  *t   = floor_st[2];
     (void)sqlite3_bind_blob(t, 1, thread.b, sizeof thread.b, SQLITE_STATIC);
     (void)sqlite3_bind_blob(t, 2, tree.b, sizeof tree.b, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(t, 3, key);
+    (void)sqlite3_bind_int64(t, 3, (sqlite3_int64)key_of(3));
     (void)sqlite3_bind_int64(t, 4, now);
-    floor_run(3);
+    floor_run(2);
 }
 
 static void floor_forks(unsigned from, unsigned n, unsigned together)
@@ -356,25 +348,20 @@ static double cpu_us(clockid_t clock)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* A node and a thread, not waiting for a sync: what it costs besides the disk. */
+/* What wl_fork stores, not waiting for a sync: what it costs besides the disk. */
 WEFT_SUSPENDS static int fork_one(unsigned i, struct upp_err *err)
 {
     int64_t          now = wb_wall_ms();
-    struct wl_node   n   = {.key           = wm_key(kin_of(100000 + i)),
-                            .id            = kin_of(100000 + i),
-                            .tree          = id_of(7),
-                            .parent        = key_of(3),
-                            .parent_length = 1000,
-                            .created_ms    = now};
     struct wl_thread t   = {.id         = kin_of(500000 + i),
                             .tree       = id_of(7),
-                            .head       = n.key,
+                            .head       = key_of(3),
+                            .at         = 1001,
                             .kind       = WL_MAIN,
                             .version    = 1,
                             .created_ms = now,
                             .updated_ms = now};
-    struct wl_change c[] = {{.kind = WL_ADD_NODE, .node = &n}, {.kind = WL_ADD_THREAD, .thread = &t}};
-    return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = c, .n = 2}, err);
+    struct wl_change c   = {.kind = WL_ADD_THREAD, .thread = &t};
+    return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1}, err);
 }
 
 struct forker {

@@ -87,6 +87,19 @@ UPP_API int weft_session_stream(struct weft_session *s, const struct upp_input *
 UPP_API WEFT_SUSPENDS int weft_session_resume(struct weft_session *s, struct upp_turn **ret,
                                               struct upp_err *err) UPP_MUST_CHECK;
 
+/* ---- Queries: UAP's query() beside the conversation ---------------------------------------------------------- */
+
+/* As weft_query, also while a run of the session works. Its thread is a node of the session's tree that sees nothing of
+ * the others: it is kept with the session and stands in its JSON, and the session stays where it is. Free the results
+ * before the session is closed. */
+UPP_API WEFT_SUSPENDS int weft_session_query(struct weft_session *s, struct upp_str text,
+                                             struct weft_query_result **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* One that the session has, by its thread's id, to be gone on with by weft_query_continue: with its thread, without a
+ * turn. One that was cut short is ended. -UPP_ENOTFOUND. */
+UPP_API WEFT_SUSPENDS int weft_session_query_open(struct weft_session *s, struct upp_str thread,
+                                                  struct weft_query_result **ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* ---- Checkpoints ------------------------------------------------------------------------------------------- */
 
 /* UAP's Checkpoint. Good until the session's next call. */

@@ -1,15 +1,16 @@
 /* agent/query.c — UAP 9.2: a thread of one's own that can be gone on with.
  *
  * All results of a query share its thread, which lives as long as any of them. */
-#include <weft/agent.h>
+#include "agent/query.h"
 
 #include "base/defs.h"
 #include "base/hooks.h"
 
 struct shared {
-    struct upp_thread *thread;
-    unsigned           refs;
-    bool               busy; /* a run has its messages */
+    struct upp_thread     *thread;
+    struct wa_query_place *place; /* NULL: the thread is all there is */
+    unsigned               refs;
+    bool                   busy; /* a run has its messages */
 };
 
 struct query {
@@ -27,6 +28,8 @@ static void shared_unref(struct shared *s)
     if (!s || --s->refs)
         return;
     upp_thread_free(s->thread);
+    if (s->place)
+        s->place->free(s->place);
     wb_free(s);
 }
 
@@ -43,8 +46,11 @@ static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct up
     q->shared = s;
     q->pub    = (struct weft_query_result){.thread = s->thread, .agent = a};
     s->busy   = true;
-    int r     = weft_ask(a, text, &q->pub.thread, &q->pub.turn, err);
-    s->busy   = false;
+    int r     = 0;
+    if (text.p)
+        r = s->place ? s->place->turn(s->place, s->thread, text, &q->pub.turn, err)
+                     : weft_ask(a, text, &q->pub.thread, &q->pub.turn, err);
+    s->busy = false;
     if (r < 0) {
         weft_query_free(&q->pub);
         return r;
@@ -53,23 +59,38 @@ static WEFT_SUSPENDS int go_on(struct weft_agent *a, struct shared *s, struct up
     return 0;
 }
 
-int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query_result **ret, struct upp_err *err)
+int wa_query_at(struct weft_agent *a, struct wa_query_place *place, struct upp_thread *thread, struct upp_str text,
+                struct weft_query_result **ret, struct upp_err *err)
 {
     struct shared *s = wb_calloc(1, sizeof *s);
-    if (!s)
+    if (!s) {
+        upp_thread_free(thread);
+        if (place)
+            place->free(place);
         return upp_fail(err, UPP_ENOMEM, "no memory for a query");
-    s->refs = 1;
-    int r   = upp_thread_new(&s->thread, err);
-    if (r >= 0)
-        r = go_on(a, s, text, ret, err);
+    }
+    *s    = (struct shared){.thread = thread, .place = place, .refs = 1};
+    int r = go_on(a, s, text, ret, err);
     shared_unref(s);
     return r;
+}
+
+static int no_text(struct upp_err *err)
+{
+    return upp_fail(err, UPP_EINVALID, "a query without a question");
+}
+
+int weft_query(struct weft_agent *a, struct upp_str text, struct weft_query_result **ret, struct upp_err *err)
+{
+    struct upp_thread *thread;
+    int                r = text.p ? upp_thread_new(&thread, err) : no_text(err);
+    return r < 0 ? r : wa_query_at(a, NULL, thread, text, ret, err);
 }
 
 int weft_query_continue(struct weft_query_result *q, struct upp_str text, struct weft_query_result **ret,
                         struct upp_err *err)
 {
-    return go_on(q->agent, query_of(q)->shared, text, ret, err);
+    return text.p ? go_on(q->agent, query_of(q)->shared, text, ret, err) : no_text(err);
 }
 
 void weft_query_free(struct weft_query_result *q)

@@ -65,8 +65,8 @@ static int make(struct weft_agent *a, const struct weft_session_opts *opts, stru
         return upp_fail(err, UPP_ENOMEM, "no memory for a session");
     s->agent          = a;
     s->home           = a->home;
-    s->memory         = (struct wb_arena)WB_ARENA(64u << 20);
     s->doc_memory     = (struct wb_arena)WB_ARENA(4ull * JSON_MAX);
+    s->subagents      = (struct wb_buf)WB_BUF(WM_SESSION_BYTES);
     s->no_checkpoints = opts->no_checkpoints;
     s->every_turn     = opts->interval == WEFT_EVERY_TURN;
     s->persists       = opts->persistence != NULL;
@@ -81,8 +81,10 @@ void weft_session_close(struct weft_session *s)
     if (!s)
         return;
     wa_session_tree_free(s->tree);
+    wa_doc_free(s->reading);
     wb_arena_done(&s->doc_memory);
-    wb_arena_done(&s->memory);
+    wb_buf_done(&s->subagents);
+    wb_free(s->texts);
     wb_free(s);
 }
 
@@ -109,10 +111,17 @@ struct upp_str weft_session_metadata(const struct weft_session *s)
 /* As the log has it. */
 static int take_thread(struct weft_session *s, struct upp_str id, const struct wl_thread *t, struct upp_err *err)
 {
-    s->id       = wb_arena_dup(&s->memory, id);
-    s->metadata = wb_arena_dup(&s->memory, t->metadata);
+    char *texts = wb_alloc(id.n + t->metadata.n + 1);
+    if (!texts)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a session");
+    memcpy(texts, id.p, id.n);
+    if (t->metadata.n)
+        memcpy(texts + id.n, t->metadata.p, t->metadata.n);
+    s->id       = wb_str(texts, id.n);
+    s->metadata = t->metadata.p ? wb_str(texts + id.n, t->metadata.n) : (struct upp_str){0};
+    s->texts    = texts;
     s->thread   = t->id;
-    return wb_arena_check(&s->memory, err);
+    return 0;
 }
 
 struct making {
@@ -269,26 +278,34 @@ int wa_session_thread(struct weft_session *s, struct wb_arena *a, struct wl_thre
 
 void wa_session_stale(struct weft_session *s)
 {
-    if (!wa_session_stored(s))
-        return; /* the document is all there is */
-    wb_arena_reset(&s->doc_memory);
-    s->has_doc = false;
+    if (wa_session_stored(s)) /* else the document is all there is */
+        s->has_doc = false;
+}
+
+static struct upp_str id_of(void *home, struct upp_str agent)
+{
+    const struct weft_agent *a = wa_home_find(home, agent);
+    return a ? wa_agent_id(a) : (struct upp_str){0};
 }
 
 int wa_session_read(struct weft_session *s, struct upp_err *err)
 {
-    struct wl_thread t;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wl_thread                          t;
     if (s->has_doc)
         return 0;
-    struct wa_doc_opts opts = {
-        .no_checkpoints = s->no_checkpoints, .every_turn = s->every_turn, .agent_id = wa_agent_id(s->agent)};
-    int r = wa_session_thread(s, &s->doc_memory, &t, err);
+    if (!s->reading && !(s->reading = wa_doc_new()))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a session");
+    struct wa_doc_opts opts = {.no_checkpoints = s->no_checkpoints,
+                               .every_turn     = s->every_turn,
+                               .agent_id       = wa_agent_id(s->agent),
+                               .id_of          = id_of,
+                               .arg            = s->home};
+    int                r    = wa_session_thread(s, &a, &t, err);
     if (r >= 0)
-        r = wa_session_doc(wr_engine_store(s->home->kept), &wa_owner, &t, &opts, &s->doc_memory, &s->doc, err);
-    if (r < 0) {
-        wb_arena_reset(&s->doc_memory);
+        r = wa_doc_read(s->reading, wr_engine_store(s->home->kept), &wa_owner, &t, &opts, &s->doc, err);
+    if (r < 0)
         return r;
-    }
     s->doc.id  = s->id;
     s->has_doc = true;
     return 0;
@@ -305,8 +322,10 @@ int wa_session_settle(struct weft_session *s, struct upp_err *err)
         r = wa_session_put(wr_engine_store(s->home->kept), &wa_owner, &s->doc, true, &a, &t, err);
     if (r >= 0)
         r = take_thread(s, s->id, &t, err); /* its texts lay in the document */
-    if (r >= 0)
+    if (r >= 0) {
         wa_session_stale(s);
+        wb_arena_done(&s->doc_memory);
+    }
     return r;
 }
 

@@ -2,9 +2,11 @@
  *
  *   session.c             its life, SessionJSON, a program's own store
  *   session_run.c         runs and streams on it
+ *   session_query.c       queries beside its conversation
  *   session_checkpoint.c  looking at checkpoints, restoring them
  *   session_tree.c        its tree in memory, beside the log
- *   session_doc.c, session_nodes.c, session_put.c   out of a store and into it; know nothing of sessions
+ *   session_doc.c, session_nodes.c, session_put.c, session_half.c   out of a store and into it; know nothing of
+ * sessions
  */
 #ifndef WA_SESSION_H
 #define WA_SESSION_H
@@ -19,8 +21,8 @@ struct wa_session_tree;
 struct weft_session {
     struct weft_agent      *agent;
     struct wa_home         *home;
-    struct wb_arena         memory;
     struct upp_str          id, metadata; /* as the program says them */
+    char                   *texts;        /* where they lie, once it is in the log */
     struct wb_uuid          thread;       /* all zero: not in the log yet */
     struct weft_persistence persistence;
     bool                    persists, no_checkpoints, every_turn;
@@ -31,8 +33,10 @@ struct weft_session {
 
     /* Of which it was made, until it is in the log; later what the log has, for whoever looks at checkpoints. */
     struct wm_session doc;
-    struct wb_arena   doc_memory;
-    bool              has_doc; /* doc is true */
+    bool              has_doc;    /* it is true */
+    struct wb_arena   doc_memory; /* where the one lies of which it was made */
+    struct wa_doc    *reading;    /* where the other one lies; NULL: nobody has looked */
+    struct wb_buf     subagents;  /* of the checkpoint that was looked at */
 };
 
 static inline bool wa_session_stored(const struct weft_session *s)
@@ -50,7 +54,7 @@ WEFT_SUSPENDS int         wa_session_look(struct weft_session *s, const char *na
 /* What the program has in memory (the document it was made of, changes of its tree) goes into the log. */
 WEFT_SUSPENDS int wa_session_settle(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 
-/* s->doc is what the log has now. */
+/* s->doc is what the log has now: what is new is read. */
 WEFT_SUSPENDS int wa_session_read(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 void              wa_session_stale(struct weft_session *s); /* the log has changed */
 
@@ -69,10 +73,15 @@ WEFT_SUSPENDS int wa_session_begin(struct weft_session *s, struct wa_asked *aske
 /* What the run came to, or why keeping it failed. */
 WEFT_SUSPENDS int wa_session_end(struct weft_session *s, int result, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Runs of one of its threads that were cut short end. */
+WEFT_SUSPENDS int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread,
+                                      struct upp_err *err) UPP_MUST_CHECK;
+
 /* ---- The tree (session_tree.c) ---- */
 
 WEFT_SUSPENDS int wa_session_tree_store(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK; /* into the log */
 WEFT_SUSPENDS int wa_session_tree_read(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;  /* what is new */
-void              wa_session_tree_free(struct wa_session_tree *t);                                   /* NULL is fine */
+WEFT_SUSPENDS int wa_session_tree_query(struct weft_session *s, uint64_t node, struct upp_err *err) UPP_MUST_CHECK;
+void              wa_session_tree_free(struct wa_session_tree *t); /* NULL is fine */
 
 #endif

@@ -4,8 +4,6 @@
 #include "agent/session_put.h"
 #include "base/iso8601.h"
 
-enum { TRIES = 16 };
-
 /* ---- Looking --------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int read(struct weft_session *s, void *arg, struct upp_err *err)
@@ -30,19 +28,18 @@ static int64_t moment(struct upp_str text)
 /* Call id -> SessionJSON. */
 static int write_subs(struct weft_session *s, const struct wm_checkpoint *cp, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WM_SESSION_BYTES);
-    struct wj_writer                      w;
-    wj_writer_init(&w, &b, err);
+    struct wj_writer w;
+    wb_buf_done(&s->subagents); /* a failure is over, too */
+    s->subagents = (struct wb_buf)WB_BUF(WM_SESSION_BYTES);
+    wj_writer_init(&w, &s->subagents, err);
     wj_write_open(&w, '{');
     for (size_t i = 0; i < cp->n_subs; i++) {
         wj_write_name(&w, cp->subs[i].call);
         wm_session_write(&w, cp->subs[i].session);
     }
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r >= 0)
-        *ret = wb_arena_dup(&s->doc_memory, wb_buf_str(&b));
-    return r < 0 ? r : wb_arena_check(&s->doc_memory, err);
+    *ret = wb_buf_str(&s->subagents);
+    return wj_writer_check(&w);
 }
 
 int weft_session_checkpoint(struct weft_session *s, size_t i, struct weft_checkpoint *ret, struct upp_err *err)
@@ -92,13 +89,13 @@ static int find(const struct weft_session *s, struct going *g, struct upp_err *e
     return upp_fail(err, UPP_ENOTFOUND, "session %.*s has no checkpoint '%.*s'", UPP_FMT(s->id), UPP_FMT(g->id));
 }
 
-/* Runs that were cut short on the session end here. */
-static WEFT_SUSPENDS int end_runs(struct weft_session *s, struct wb_arena *a, struct upp_err *err)
+int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread, struct upp_err *err)
 {
-    struct wl_store *store = wr_engine_store(s->home->kept);
-    struct wm_run   *runs;
-    size_t           n;
-    int              r = store->ops->runs(store, &wa_owner, s->thread, true, 32, a, &runs, &n, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
+    struct wl_store                          *store = wr_engine_store(s->home->kept);
+    struct wm_run                            *runs;
+    size_t                                    n;
+    int r = store->ops->runs(store, &wa_owner, thread, true, 32, &a, &runs, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         uint8_t status;
         r = wr_cancel(s->home->kept, &wa_owner, runs[i].id, err);
@@ -111,19 +108,16 @@ static WEFT_SUSPENDS int end_runs(struct weft_session *s, struct wb_arena *a, st
 
 /* A checkpoint of ours is a place. One that came with a document has messages: where its node has them too it is a
  * place all the same; else they become a branch. */
-static WEFT_SUSPENDS int find_place(struct weft_session *s, struct going *g, struct wb_arena *a, struct wa_put *put,
-                                    struct upp_err *err)
+static WEFT_SUSPENDS int find_place(struct weft_session *s, struct going *g, const struct wl_thread *t,
+                                    struct wb_arena *a, struct wa_put *put, struct upp_err *err)
 {
     struct wl_store            *store = wr_engine_store(s->home->kept);
     const struct wm_checkpoint *cp    = g->checkpoint;
     struct wb_uuid              id;
     struct wm_place             place;
     struct wa_doc_node         *nodes;
-    struct wl_thread            t;
     size_t                      n;
-    int                         r = wa_session_thread(s, a, &t, err);
-    if (r >= 0)
-        r = wa_tree_nodes(store, &wa_owner, t.tree, a, &nodes, &n, err);
+    int                         r = wa_tree_nodes(store, &wa_owner, t->tree, a, &nodes, &n, err);
     if (r < 0)
         return r;
     if (wb_uuid_parse(cp->id, &id) && wm_place_parse(id, &place) && place.node == nodes[cp->node].node.key) {
@@ -147,11 +141,14 @@ static WEFT_SUSPENDS int find_place(struct weft_session *s, struct going *g, str
     struct wl_node branch;
     struct wl_end  end = {0};
     r                  = wl_branch_make(&node->node, g->length, &branch, err);
-    if (r >= 0)
-        r = wa_put_node(put, &branch, err);
+    if (r >= 0) {
+        g->node     = branch.key;
+        put->half   = &g->node;
+        put->n_half = 1;
+        r           = wa_put_node(put, &branch, err);
+    }
     if (r >= 0)
         r = wa_put_messages(put, branch.key, &end, cp->messages, cp->n_messages, err);
-    g->node   = branch.key;
     g->length = end.length;
     return r;
 }
@@ -169,19 +166,21 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
     if (r >= 0)
         r = find(s, g, err);
     if (r >= 0)
-        r = end_runs(s, &a, err);
-    put.store = wr_engine_store(s->home->kept);
-    if (r >= 0)
-        r = find_place(s, g, &a, &put, err);
+        r = wa_session_end_runs(s, s->thread, err);
+    put.store  = wr_engine_store(s->home->kept);
+    put.thread = &t;
+    put.moved  = true;
     if (r >= 0)
         r = wa_session_thread(s, &a, &t, err);
+    if (r >= 0)
+        r = wa_half_clear(put.store, &wa_owner, &t, err);
+    if (r >= 0)
+        r = find_place(s, g, &t, &a, &put, err);
     if (r < 0)
         return r;
     t.head = g->node;
     t.at   = g->length + 1;
-    r      = wa_put_add(&put, (struct wl_change){.kind = WL_SET_THREAD, .thread = &t}, err);
-    if (r >= 0)
-        r = wa_put_commit(&put, err);
+    r      = wa_put_commit(&put, err);
     wa_session_stale(s);
     return r < 0 || !s->tree ? r : wa_session_tree_read(s, err);
 }

@@ -25,6 +25,7 @@ struct wa_doc_node {
     size_t              n_messages;
     struct wa_thought  *thoughts;
     size_t              n_thoughts;
+    bool                has_events; /* among what was read last */
 };
 
 /* How many of its messages stand among its first `length` entries. */
@@ -59,6 +60,15 @@ WEFT_SUSPENDS int wa_tree_doc(struct wl_store *s, const struct wl_owner *o, cons
 WEFT_SUSPENDS int wa_session_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                  const struct wa_doc_opts *opts, struct wb_arena *a, struct wm_session *ret,
                                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same, kept in memory and read on: what was read once is not read again. *ret is good until the next call. The
+ * options are the same every time. */
+struct wa_doc;
+struct wa_doc    *wa_doc_new(void); /* NULL: no memory */
+void              wa_doc_free(struct wa_doc *d);
+WEFT_SUSPENDS int wa_doc_read(struct wa_doc *d, struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                              const struct wa_doc_opts *opts, struct wm_session *ret,
+                              struct upp_err *err) UPP_MUST_CHECK;
 
 /* Where the checkpoints are that came with a document: a value of this space under the thread's id. A line of numbers
  * (uap.threadLength of each), then SessionJSON without the messages of its nodes. */

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "agent/session_half.h"
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/vec.h"
@@ -46,6 +47,26 @@ static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_owner *o, stru
                 return upp_fail(err, UPP_ENOMEM, "no memory for the nodes of a tree");
         }
     } while (n == PAGE);
+    return 0;
+}
+
+/* Without those that are not whole: neither before it was looked, nor after. */
+static WEFT_SUSPENDS int list_whole(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree,
+                                    struct wb_arena *a, struct listing *l, struct upp_err *err)
+{
+    struct wa_half half = {0};
+    int            r    = wa_half_read(s, o, wl_family(tree), a, &half, err);
+    if (r >= 0)
+        r = list(s, o, tree, a, l, err);
+    if (r >= 0)
+        r = wa_half_read(s, o, wl_family(tree), a, &half, err);
+    if (r < 0 || !half.n)
+        return r;
+    size_t kept = 0;
+    for (size_t i = 0; i < l->nodes.n; i++)
+        if (!wa_half_has(&half, l->nodes.p[i].node.key))
+            l->nodes.p[kept++] = l->nodes.p[i];
+    l->nodes.n = kept;
     return 0;
 }
 
@@ -118,7 +139,7 @@ int wa_tree_nodes(struct wl_store *s, const struct wl_owner *o, struct wb_uuid t
                   struct wa_doc_node **ret, size_t *n, struct upp_err *err)
 {
     WB_CLEANUP(listing_done) struct listing l = {0};
-    int                                     r = list(s, o, tree, a, &l, err);
+    int                                     r = list_whole(s, o, tree, a, &l, err);
     if (r >= 0 && !l.nodes.n)
         r = upp_fail(err, UPP_ESTORE, "the tree has no nodes");
     if (r < 0)
@@ -173,6 +194,7 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
     if (r < 0)
         return r;
     node->n_messages = node->n_thoughts = 0;
+    node->has_events                    = false;
     node->messages                      = wb_new_n(a, struct upp_message, n);
     node->entry_of                      = wb_new_n(a, uint32_t, n);
     node->thoughts                      = wb_new_n(a, struct wa_thought, n);
@@ -180,6 +202,7 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
         return wb_arena_check(a, err);
     for (size_t i = 0; i < n; i++) {
         const struct wm_entry *e = &lines[i].entry;
+        node->has_events |= e->kind == WM_ENTRY_EVENT;
         if (is_message(e)) {
             node->entry_of[node->n_messages]   = lines[i].index;
             node->messages[node->n_messages++] = e->message;

@@ -1,7 +1,7 @@
 /* agent/session_put.c — into the log: a document as a new thread, and what a program has added to a tree.
  *
- * What fits goes in one commit. A larger one takes several, the thread last: until then nobody can see any of it, and
- * what a crash leaves is swept.
+ * What fits goes in one commit. A larger one takes several, the thread last: until then nobody can see any of it. What
+ * a crash leaves of a new thread is swept, and what it leaves in one that was there is dropped (session_half.h).
  */
 #include "agent/session_put.h"
 
@@ -9,7 +9,7 @@
 #include "base/hooks.h"
 #include "json/write.h"
 
-enum { ROW_MESSAGES = 256, COMMIT_BYTES = 4 << 20, CHANGES = WL_CHANGES - 8 };
+enum { ROW_MESSAGES = 256, COMMIT_BYTES = 4 << 20 };
 
 /* ---- A commit that grows --------------------------------------------------------------------------------- */
 
@@ -28,13 +28,13 @@ void wa_put_done(struct wa_put *p)
 
 int wa_put_add(struct wa_put *p, struct wl_change c, struct upp_err *err)
 {
+    if (p->changes.n >= WL_CHANGES)
+        return upp_fail(err, UPP_ELIMIT, "more than %d changes in one commit", WL_CHANGES);
     return wb_vec_push(&p->changes, c, WL_CHANGES) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for a commit");
 }
 
-int wa_put_commit(struct wa_put *p, struct upp_err *err)
+static WEFT_SUSPENDS int commit(struct wa_put *p, struct upp_err *err)
 {
-    if (!p->changes.n)
-        return 0;
     struct wl_commit c = {.owner = *p->owner, .changes = p->changes.p, .n = p->changes.n, .flags = WL_SYNCED};
     int              r = p->store->ops->commit(p->store, &c, err);
     p->conflict        = r == -UPP_EBUSY ? c.conflict : SIZE_MAX;
@@ -46,11 +46,65 @@ int wa_put_commit(struct wa_put *p, struct upp_err *err)
     return r;
 }
 
-static WEFT_SUSPENDS int make_room(struct wa_put *p, size_t bytes, struct upp_err *err)
+/* What says which nodes are not whole. */
+static int add_half(struct wa_put *p, enum wl_change_kind kind, struct upp_err *err)
 {
-    if (p->whole || (p->changes.n < CHANGES && p->bytes + bytes <= COMMIT_BYTES))
+    char             name[WB_UUID_TEXT + 1];
+    struct wl_value *v = wb_new(&p->memory, struct wl_value);
+    if (!v)
+        return wb_arena_check(&p->memory, err);
+    *v = (struct wl_value){.space                 = UPP_STR(WA_HALF),
+                                            .name = wb_arena_dup(&p->memory, wb_uuid_text(p->thread->id, name))};
+    if (kind == WL_PUT_VALUE)
+        v->bytes = wa_half_text(&p->memory, p->half, p->n_half);
+    int r = wb_arena_check(&p->memory, err);
+    return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = kind, .value = v}, err);
+}
+
+/* One of several, but not the last one: the thread stays where it is. */
+static WEFT_SUSPENDS int commit_some(struct wa_put *p, struct upp_err *err)
+{
+    if (!p->thread)
+        return commit(p, err);
+    int r = p->begun ? 0 : add_half(p, WL_PUT_VALUE, err);
+    if (r >= 0)
+        r = wa_put_add(p, (struct wl_change){.kind = WL_SET_THREAD, .thread = p->thread}, err);
+    if (r >= 0)
+        r = commit(p, err);
+    if (r >= 0) {
+        p->begun = true;
+        p->thread->version++;
+    }
+    return r;
+}
+
+int wa_put_commit(struct wa_put *p, struct upp_err *err)
+{
+    bool sets = p->thread && (p->moved || p->begun);
+    int  r    = sets ? wa_put_add(p, (struct wl_change){.kind = WL_SET_THREAD, .thread = p->thread}, err) : 0;
+    if (r >= 0 && p->begun)
+        r = add_half(p, WL_DROP_VALUE, err);
+    if (r < 0 || !p->changes.n)
+        return r;
+    r = commit(p, err);
+    if (r >= 0 && sets)
+        p->thread->version++;
+    if (r >= 0)
+        p->begun = p->moved = false;
+    return r;
+}
+
+int wa_put_room(struct wa_put *p, size_t changes, size_t bytes, struct upp_err *err)
+{
+    if (p->whole || !p->changes.n || (p->changes.n + changes <= WA_PUT_CHANGES && p->bytes + bytes <= COMMIT_BYTES))
         return 0;
-    return wa_put_commit(p, err);
+    int r = commit_some(p, err);
+    return r < 0 ? r : 1;
+}
+
+size_t wa_put_rows(size_t messages)
+{
+    return (messages + ROW_MESSAGES - 1) / ROW_MESSAGES;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
@@ -72,7 +126,7 @@ static WEFT_SUSPENDS int add_row(struct wa_put *p, uint64_t node, uint64_t pos, 
     wb_buf_clear(&p->body);
     int r = wm_row_write(&row, &p->body, err);
     if (r >= 0)
-        r = make_room(p, p->body.n, err);
+        r = wa_put_room(p, 1, p->body.n, err);
     struct wl_row *stored = r >= 0 ? wb_new(&p->memory, struct wl_row) : NULL;
     if (!stored)
         return r < 0 ? r : wb_arena_check(&p->memory, err);
@@ -109,7 +163,7 @@ int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const s
 
 int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *err)
 {
-    int r = make_room(p, node->metadata.n + node->origin.n, err);
+    int r = wa_put_room(p, 1, node->metadata.n + node->origin.n, err);
     if (r < 0)
         return r;
     struct wl_node *copy = wb_new(&p->memory, struct wl_node);

@@ -3,6 +3,7 @@
 #define WA_SESSION_PUT_H
 
 #include "agent/session_doc.h"
+#include "agent/session_half.h"
 #include "base/vec.h"
 
 struct wa_put {
@@ -12,15 +13,28 @@ struct wa_put {
     struct wb_buf          body;
     struct wm_entry       *entries; /* of the row that is written */
     size_t                 bytes;
-    bool                   whole;    /* never in more than one commit: -UPP_ELIMIT */
+    bool                   whole;    /* what comes now goes in one commit: -UPP_ELIMIT */
     size_t                 conflict; /* after -UPP_EBUSY: which change; else SIZE_MAX */
     WB_VEC(struct wl_change) changes;
+
+    /* Into a thread that is there (session_half.h); NULL: into none. */
+    struct wl_thread *thread;
+    bool              moved; /* it is to be set, too */
+    const uint64_t   *half;  /* keys of the nodes that nobody sees before the last commit, parents first */
+    size_t            n_half;
+    bool              begun; /* there are several commits, and the first one is made */
 };
 
 void wa_put_init(struct wa_put *p, struct wl_store *s, const struct wl_owner *o);
 void wa_put_done(struct wa_put *p);
 
 int wa_put_add(struct wa_put *p, struct wl_change c, struct upp_err *err) UPP_MUST_CHECK;
+
+/* That many changes go into the commit that is being made, or into the next one. 1: into the next one; what was there
+ * is committed. */
+WEFT_SUSPENDS int wa_put_room(struct wa_put *p, size_t changes, size_t bytes, struct upp_err *err) UPP_MUST_CHECK;
+size_t            wa_put_rows(size_t messages); /* changes that so many messages take */
+enum { WA_PUT_CHANGES = WL_CHANGES - 8 };       /* in one commit, beside those that are the thread's */
 
 /* Copied. */
 WEFT_SUSPENDS int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *err) UPP_MUST_CHECK;
@@ -29,6 +43,7 @@ WEFT_SUSPENDS int wa_put_node(struct wa_put *p, const struct wl_node *node, stru
 WEFT_SUSPENDS int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list,
                                   size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The last one. */
 WEFT_SUSPENDS int wa_put_commit(struct wa_put *p, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -34,6 +34,9 @@ struct cli_request {
     struct upp_str key;           /* Idempotency-Key; likewise */
 };
 
+/* Adds a word to a path (or to a value of a query), with all encoded that could mean something there. */
+void cli_path_add(struct wb_buf *path, struct upp_str word);
+
 /* Sends it over fd, which becomes the answer's, and reads the answer's head. */
 WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer *ret,
                           struct upp_err *err) UPP_MUST_CHECK;

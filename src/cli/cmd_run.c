@@ -90,14 +90,10 @@ static int id_of(yyjson_val *object, const char *name, const char *prefix, struc
 /* The thread: the one that was named, or a new one. */
 WEFT_SUSPENDS static int find_thread(struct running *c, struct upp_err *err)
 {
-    static const char unreserved[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    yyjson_val       *v;
-    char              id[64];
+    yyjson_val *v;
+    char        id[64];
     if (c->thread_text.n) { /* the owner knows every spelling */
-        for (size_t i = 0; i < c->thread_text.n; i++)
-            wb_buf_addf(&c->thread_path,
-                        memchr(unreserved, c->thread_text.p[i], sizeof unreserved - 1) ? "%c" : "%%%02X",
-                        (unsigned char)c->thread_text.p[i]);
+        cli_path_add(&c->thread_path, c->thread_text);
         return wb_buf_check(&c->thread_path, err);
     }
     struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = UPP_STR("{}")};

@@ -3,6 +3,7 @@
  * Output is for standard output, everything else for standard error; exit 0 good, 1 the thing failed, 2 wrong usage,
  * 130 interrupted.
  */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@
 #include "runtime/global.h"
 
 static const struct cli_command *const commands[] = {
-    &cli_serve, &cli_run, &cli_threads, &cli_show, &cli_cancel, &cli_config, &cli_keys, &cli_doctor, &cli_version,
+    &cli_serve,  &cli_run,    &cli_threads, &cli_show,   &cli_tree, &cli_fork,   &cli_restore,
+    &cli_export, &cli_import, &cli_cancel,  &cli_config, &cli_keys, &cli_doctor, &cli_version,
 };
 
 static void usage(FILE *out)
@@ -117,6 +119,7 @@ int main(int argc, char **argv)
         if (asks_for_help(argv[i]))
             return flushed(help(c->name));
     leave_no_core();
+    (void)signal(SIGXFSZ, SIG_IGN); /* a limit of the size of files is an error of the write, like a full disk */
     if (weft_global_init(NULL, &err) < 0 || wb_crash_arm(getenv("WEFT_CRASHPOINT"), &err) < 0)
         return cli_fail(c, &err);
     return flushed(c->run(c, argc - 1, argv + 1));

@@ -48,12 +48,22 @@ static int write_row(struct append *p, uint64_t node, const struct wl_end *end, 
     return 0;
 }
 
+static int under_way(struct upp_err *err)
+{
+    return upp_fail(err, UPP_EBUSY, "a run is under way on this thread");
+}
+
 /* Where a thread was put back into its head, a branch from there is its new one. */
 WEFT_SUSPENDS static int leave_head(struct append *p, struct wl_thread *t, struct wl_end *end, struct wl_node *branch,
                                     struct upp_err *err)
 {
     struct wl_node head;
+    struct wb_uuid busy;
     int            r = p->store->ops->node(p->store, p->owner, t->head, &head, err);
+    if (r >= 0)
+        r = wl_thread_busy(p->store, t, &head, &busy, err);
+    if (r >= 0 && !wb_uuid_eq(busy, (struct wb_uuid){{0}}))
+        r = under_way(err);
     if (r >= 0)
         r = wl_branch_make(&head, wl_thread_length(t, end->length), branch, err);
     if (r < 0)
@@ -76,7 +86,6 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
     int r = s->ops->thread(s, p->owner, thread->id, &p->scratch, &t, err);
     if (r >= 0)
         r = wl_node_end(s, p->owner, t.head, &end, err);
-    const uint64_t head = t.head;
     if (r >= 0 && t.at)
         r = leave_head(p, &t, &end, &branch, err);
     if (r < 0)
@@ -86,21 +95,15 @@ WEFT_SUSPENDS static int try_once(struct append *p, struct wl_thread *thread, ui
     r            = write_row(p, t.head, &end, now, &row, err);
     if (r < 0)
         return r;
+    /* On a branch that is new nobody is in the way. */
+    const struct wl_change first     = branch.key ? (struct wl_change){.kind = WL_ADD_NODE, .node = &branch}
+                                                  : (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = t.head}};
     const struct wl_change changes[] = {
-        {.kind = WL_HOLD_NODE, .hold = {.node = head}},
-        {.kind = WL_SET_THREAD, .thread = &t},
-        {.kind = WL_ADD_NODE, .node = &branch},
-        {.kind = WL_ADD_ROW, .row = &row},
-    };
-    struct wl_change all[WB_LEN(changes)];
-    size_t           n = 0;
-    for (size_t i = 0; i < WB_LEN(changes); i++)
-        if (changes[i].kind != WL_ADD_NODE || branch.key)
-            all[n++] = changes[i];
-    struct wl_commit c = {.owner = *p->owner, .changes = all, .n = n, .flags = WL_SYNCED};
+        first, {.kind = WL_SET_THREAD, .thread = &t}, {.kind = WL_ADD_ROW, .row = &row}};
+    struct wl_commit c = {.owner = *p->owner, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
     r                  = s->ops->commit(s, &c, err);
-    if (r == -UPP_EBUSY && c.conflict == 0)
-        return upp_fail(err, UPP_EBUSY, "a run is under way on this thread");
+    if (r == -UPP_EBUSY && c.conflict == 0 && !branch.key)
+        return under_way(err);
     if (r == -UPP_EBUSY)
         return 1;
     if (r < 0)

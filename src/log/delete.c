@@ -175,10 +175,12 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = check_idle(x, &list[i]);
     while (r >= 0 && n) { /* from the end: those below first */
-        size_t some        = WB_MIN(n, (size_t)EACH);
-        x->n               = 0;
-        x->list[x->n++]    = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = list[0].head}};
-        struct wl_commit c = {.owner = *x->o, .changes = x->list, .flags = WL_SYNCED};
+        size_t           some = WB_MIN(n, (size_t)EACH);
+        bool             own  = !list[0].at; /* else what a run adds leaves the head, and sets the thread */
+        struct wl_commit c    = {.owner = *x->o, .changes = x->list, .flags = WL_SYNCED};
+        x->n                  = 0;
+        if (own)
+            x->list[x->n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = list[0].head}};
         for (size_t i = 0; r >= 0 && i < some; i++)
             r = add(x, &list[n - 1 - i]);
         if (r < 0)
@@ -186,7 +188,7 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
         c.n = x->n;
         wb_crashpoint("delete.before");
         r = x->s->ops->commit(x->s, &c, x->err);
-        if (r == -UPP_EBUSY && c.conflict == 0)
+        if (r == -UPP_EBUSY && own && c.conflict == 0)
             return upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread");
         if (r == -UPP_EBUSY || r == -UPP_ENOTFOUND)
             return 1;

@@ -1,4 +1,8 @@
-/* log/fork.c — a second thread in the same tree: one node and one pointer, however long the history. */
+/* log/fork.c — a second thread in the same tree: one pointer, however long the history.
+ *
+ * It points into the middle of a node, as a thread does that was put back. The node of its own comes with the first
+ * thing that is added: a fork that is never written to costs a row.
+ */
 #include "base/clock.h"
 #include "log/lines.h"
 
@@ -23,22 +27,15 @@ WEFT_SUSPENDS static int check_place(struct wl_store *s, const struct wl_thread 
     return 0;
 }
 
-/* 1: an id is taken. */
-WEFT_SUSPENDS static int try_fork(struct wl_store *s, const struct wl_thread *from, const struct wl_node *under,
-                                  uint32_t length, struct wl_thread *t, struct upp_err *err)
+/* 1: the id is taken. */
+WEFT_SUSPENDS static int try_fork(struct wl_store *s, struct wl_thread *t, struct upp_err *err)
 {
-    struct wl_node branch;
-    int            r = wl_branch_make(under, length, &branch, err);
-    if (r >= 0)
-        r = wl_id_new(wl_family(from->tree), &t->id, err);
+    int r = wl_id_new(wl_family(t->tree), &t->id, err);
     if (r < 0)
         return r;
-    t->head                          = branch.key;
-    t->created_ms                    = branch.created_ms;
-    t->updated_ms                    = branch.created_ms;
-    const struct wl_change changes[] = {{.kind = WL_ADD_NODE, .node = &branch}, {.kind = WL_ADD_THREAD, .thread = t}};
-    struct wl_commit       c = {.owner = t->owner, .changes = changes, .n = WB_LEN(changes), .flags = WL_SYNCED};
-    r                        = s->ops->commit(s, &c, err);
+    const struct wl_change change = {.kind = WL_ADD_THREAD, .thread = t};
+    struct wl_commit       c      = {.owner = t->owner, .changes = &change, .n = 1, .flags = WL_SYNCED};
+    r                             = s->ops->commit(s, &c, err);
     return r == -UPP_EBUSY ? 1 : r;
 }
 
@@ -49,15 +46,22 @@ WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint
     int            r = check_place(s, from, node, length, &under, err);
     if (r < 0)
         return r;
-    struct wl_thread t = {
-        .tree    = from->tree,
-        .owner   = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
-        .kind    = WL_MAIN,
-        .version = 1,
+    if (length == UINT32_MAX)
+        return upp_fail(err, UPP_ELIMIT, "a node that is full cannot be forked at its end");
+    int64_t          now = wb_wall_ms();
+    struct wl_thread t   = {
+          .tree       = from->tree,
+          .owner      = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
+          .head       = node,
+          .at         = length + 1,
+          .kind       = WL_MAIN,
+          .version    = 1,
+          .created_ms = now,
+          .updated_ms = now,
     };
     r = wb_arena_check(a, err);
     for (unsigned i = 0; r >= 0 && i < WL_MINTS; i++) {
-        r = try_fork(s, from, &under, length, &t, err);
+        r = try_fork(s, &t, err);
         if (r == 0) {
             *ret = t;
             return 0;

@@ -55,9 +55,15 @@ WEFT_SUSPENDS int wl_thread_new(struct wl_store *s, const struct wl_owner *o, co
 WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
                                  struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* A new thread in the same tree that shares everything up to `length` entries of the given node: O(1). */
+/* A new thread in the same tree that shares everything up to `length` entries of the given node: one row, whatever the
+ * history. A node of its own comes with the first thing that is added to it. */
 WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint64_t node, uint32_t length,
                           struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The run that keeps others from adding to the thread, whose head was just read; all zero: none. Where what is added
+ * leaves the head anyway (at), only a run of this thread is in the way. */
+WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, const struct wl_node *head,
+                                 struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A new node under (node, length), not yet stored. */
 int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret,

@@ -19,6 +19,7 @@
 #ifndef WL_STORE_H
 #define WL_STORE_H
 
+#include <stdatomic.h>
 #include <weft/fiber.h>
 
 #include "base/arena.h"
@@ -58,8 +59,9 @@ struct wl_thread {
     struct wb_uuid  id, tree, parent; /* parent: thread of a sub thread; all zero: none */
     struct wl_owner owner;
     uint64_t        head; /* node key */
-    uint32_t        at; /* 0: all of the head counts. Else a restore has put it there: 1 + the entries of the head that
-                         * count; what is added then goes to a branch from there */
+    uint32_t        at; /* 0: all of the head counts, and what is added goes there. Else a fork or a restore has put it
+                         * there: 1 + the entries of the head that count; what is added goes to a branch from there, so
+                         * that whoever holds the head is no matter of this thread's */
     uint8_t        kind;
     uint32_t       version;
     uint64_t       queued;          /* runs that were ever queued on it: the next one's place is queued + 1 */
@@ -274,6 +276,14 @@ struct wl_hit {
     uint32_t index;
 };
 
+/* What a store can do now. */
+enum wl_state {
+    WL_WORKS,
+    WL_FULL,   /* the disk is: reading works, and commits that end or cancel runs or delete; see WL_DISK_FULL */
+    WL_FAILED, /* a sync failed, or a transaction could not be ended: nothing is written until it is opened again */
+};
+#define WL_DISK_FULL "disk_full" /* upp_err.cause of an -UPP_ESTORE that is over when there is room again */
+
 struct wl_store;
 
 /* All functions may wait; none can be cancelled. What is read is put into the arena. Those that
@@ -357,6 +367,14 @@ struct wl_store {
     struct {
         uint64_t commits, transactions, syncs, rows, bytes; /* so far: for benchmarks and /metrics */
     } count;
+    _Atomic uint8_t state; /* enum wl_state; of stores that stand before another it is not looked at */
 };
+
+static inline enum wl_state wl_store_state(const struct wl_store *s)
+{
+    while (s->inner)
+        s = s->inner;
+    return (enum wl_state)atomic_load(&s->state);
+}
 
 #endif

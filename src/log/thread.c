@@ -1,7 +1,7 @@
 /* log/thread.c — threads: pointers into trees, with names. */
 #include "base/clock.h"
 #include "json/read.h"
-#include "log/log.h"
+#include "log/lines.h"
 
 enum { METADATA_MAX = 1 << 20, METADATA_ARENA = 16 << 20 };
 
@@ -120,4 +120,19 @@ WEFT_SUSPENDS int wl_thread_find(struct wl_store *s, const struct wl_owner *o, s
     }
     /* One sentence for all: somebody else's is as unknown as none. */
     return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_ENOTFOUND, "there is no thread '%.*s'", UPP_FMT(id)) : r;
+}
+
+WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, const struct wl_node *head,
+                                 struct wb_uuid *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(WL__LARGE);
+    static const struct wb_uuid               none = {{0}};
+    struct wm_run                             run;
+    *ret = head->holder;
+    if (!t->at || wb_uuid_eq(head->holder, none)) /* what is added would go to the head: any run there is in the way */
+        return 0;
+    int r = s->ops->run(s, &t->owner, head->holder, &a, &run, err);
+    if (r >= 0 && !wb_uuid_eq(run.thread, t->id))
+        *ret = none;
+    return r;
 }

@@ -147,7 +147,8 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
     UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
     const struct weft_fiber                      *self = weft_fiber_self();
     struct upp_step_event                         ev;
-    int r = upp_step_open(a->run->model, &a->request, &a->run->engine->wait, &step, err);
+    struct wr_engine                             *e = a->run->engine;
+    int r = upp__step_open(&e->spares.room, a->run->model, &a->request, &e->wait, &step, err);
     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
         r = take(a, &ev, err);
         if (r < 0)

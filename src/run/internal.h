@@ -618,6 +618,7 @@ struct wr_spares {
     struct wr_open  *opens;
     struct wb_arena  arenas[WR_SPARE_CALLS]; /* empty, each with one chunk: for the arguments of calls */
     struct upp_value values[WR_SPARE_CALLS]; /* for what they give back */
+    struct upp__room room;                   /* for a call of a model */
     unsigned         n_trees, n_runs, n_opens, n_arenas, n_values;
 };
 void            wr_spares_done(struct wr_spares *s);

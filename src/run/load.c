@@ -177,6 +177,7 @@ void wr_value_give(struct wr_spares *s, struct upp_value *v)
 
 void wr_spares_done(struct wr_spares *s)
 {
+    upp__room_done(&s->room);
     while (s->n_values)
         upp__value_done(&s->values[--s->n_values]);
     while (s->n_arenas)

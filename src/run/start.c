@@ -32,9 +32,7 @@ int wr_start_thread(struct wr_starting *s, struct upp_err *err)
         r = store->ops->node(store, o, s->thread.head, &s->node, err);
     if (r >= 0)
         r = wl_node_end(store, o, s->thread.head, &s->end, err);
-    if (r >= 0)
-        s->busy = s->node.holder;
-    return r;
+    return r < 0 ? r : wl_thread_busy(store, &s->thread, &s->node, &s->busy, err);
 }
 
 /* From here on the run is on a branch from `length` entries of the head. */

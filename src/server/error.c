@@ -6,6 +6,7 @@
 #include "base/defs.h"
 #include "base/utf8.h"
 #include "json/write.h"
+#include "log/store.h"
 
 static const struct {
     int         code, status;
@@ -35,8 +36,8 @@ static const struct {
 
 static bool disk_full(const struct upp_err *err)
 {
-    static const char *const causes[] = {"ENOSPC", "EDQUOT", "SQLITE_FULL"};
-    for (size_t i = 0; i < WB_LEN(causes); i++)
+    static const char *const causes[] = {WL_DISK_FULL, "ENOSPC", "EDQUOT"};
+    for (size_t i = 0; err->code == UPP_ESTORE && i < WB_LEN(causes); i++)
         if (strcmp(err->cause, causes[i]) == 0)
             return true;
     return false;
@@ -44,7 +45,7 @@ static bool disk_full(const struct upp_err *err)
 
 int sv_error_status(const struct upp_err *err)
 {
-    if (err->code == UPP_ESTORE && disk_full(err))
+    if (disk_full(err))
         return 507;
     if (err->code == UPP_ELIMIT && err->retry_after_ms)
         return 429;
@@ -58,6 +59,8 @@ static const char *code_name(const struct upp_err *err)
 {
     if (err->code == UPP_EREFUSED && strcmp(err->cause, SV_CLIENT_SYSTEM) == 0)
         return SV_CLIENT_SYSTEM;
+    if (disk_full(err))
+        return "insufficient_storage";
     for (size_t i = 0; i < WB_LEN(rows); i++)
         if (rows[i].code == err->code)
             return rows[i].name;
@@ -105,7 +108,7 @@ void sv_error_reply(struct sv_reply *reply, const struct upp_err *err)
 {
     int            status = sv_error_status(err);
     struct upp_str where  = err->where[0] ? wb_cstr(err->where) : (struct upp_str){NULL, 0};
-    bool           inside = status == 500;
+    bool           inside = status == 500, ours = inside || status == 507; /* where: a file of the server */
     begin(reply, status);
     if (err->retry_after_ms || status == 503) {
         char text[24];
@@ -113,7 +116,7 @@ void sv_error_reply(struct sv_reply *reply, const struct upp_err *err)
         sv_reply_header(reply, "Retry-After", err->retry_after_ms ? wb_cstr(text) : UPP_STR("1"));
     }
     sv_error_write(&reply->body, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
-                   inside ? (struct upp_str){NULL, 0} : where, code_name(err));
+                   ours ? (struct upp_str){NULL, 0} : where, code_name(err));
 }
 
 void sv_error_refuse(struct sv_reply *reply, int status, const char *why)

@@ -342,5 +342,12 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/runs/{r}/cancel", cancel_run, 0, 0},
     {SV_POST, "/v1/runs/{r}/answers", answer_run, 0, 0},
     {SV_GET, "/v1/search", sv_search, 0, 0},
+    {SV_GET, "/v1/threads/{t}/tree", sv_get_tree, 0, 0},
+    {SV_GET, "/v1/threads/{t}/checkpoints", sv_list_checkpoints, 0, 0},
+    {SV_POST, "/v1/threads/{t}/fork", sv_fork_thread, 0, 0},
+    {SV_POST, "/v1/threads/{t}/restore", sv_restore_thread, 0, 0},
+    {SV_POST, "/v1/threads/{t}/checkout", sv_checkout_thread, 0, 0},
+    {SV_GET, "/v1/threads/{t}/export", sv_export_thread, 0, 0},
+    {SV_POST, "/v1/threads/import", sv_import_thread, SV_IMPORT_BODY, 0},
 };
 const struct sv_routes sv_routes_v1 = {rows, WB_LEN(rows)};

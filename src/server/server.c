@@ -16,8 +16,10 @@
 #include "server/stream.h"
 
 enum {
-    FULL_WAIT_MS = 100, /* when there is no descriptor or memory for one more connection */
-    BROKEN       = 10,  /* failures in a row of a socket to listen on */
+    FULL_WAIT_MS = 100,  /* when there is no descriptor or memory for one more connection */
+    BROKEN       = 10,   /* failures in a row of a socket to listen on */
+    STORE_MS     = 250,  /* how often the store is looked at */
+    LAST_MS      = 1000, /* for what is being answered when the store has failed */
 };
 
 /* ---- Signs of life ----------------------------------------------------------------------------------------------- */
@@ -32,10 +34,16 @@ static int say_ok(struct sv_exchange *x, struct upp_err *err)
 
 static int say_ready(struct sv_exchange *x, struct upp_err *err)
 {
-    if (!x->server->stopping)
+    static const struct upp_str states[] = {
+        [WL_FULL] = UPP_STR_INIT("{\"status\":\"disk_full\",\"message\":\"the disk is full: reading and cancelling work, "
+                                   "nothing new is stored until there is room\"}"),
+            [WL_FAILED] = UPP_STR_INIT("{\"status\":\"store_failed\",\"message\":\"a sync failed: nothing is written any more\"}")};
+    const struct wl_store *store = x->server->opts.store;
+    enum wl_state          state = store ? wl_store_state(store) : WL_WORKS;
+    if (!x->server->stopping && state == WL_WORKS)
         return say_ok(x, err);
     x->reply.status = 503;
-    wb_buf_add(&x->reply.body, UPP_STR("{\"status\":\"stopping\"}"));
+    wb_buf_add(&x->reply.body, x->server->stopping ? UPP_STR("{\"status\":\"stopping\"}") : states[state]);
     return 0;
 }
 
@@ -244,6 +252,26 @@ WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
     }
 }
 
+/* A store that can write no more acknowledges nothing any more either: whoever supervises this process starts another
+ * one, which reads what is on the disk. */
+WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
+{
+    struct sv_server *s     = arg;
+    struct wl_store  *store = s->opts.store;
+    while (wl_store_state(store) != WL_FAILED) {
+        int r = weft_sleep_ms(STORE_MS, err);
+        if (r < 0)
+            return r;
+    }
+    struct wl_commit none = {.owner.tenant = UPP_STR("-"), .flags = WL_SYNCED};
+    if (store->ops->commit(store, &none, &s->failed) >= 0) /* it says why */
+        return 0;
+    wb_log(WB_ERROR, "the store has failed: the server stops", WB_LERR(&s->failed));
+    s->opts.drain_ms = WB_MIN(s->opts.drain_ms, (uint64_t)LAST_MS);
+    sv_server_stop(s);
+    return 0;
+}
+
 /* Until nobody is busy any more, at most drain_ms: which a second signal makes short. */
 WEFT_SUSPENDS static int drain(struct sv_server *s, struct upp_err *err)
 {
@@ -268,6 +296,8 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
     }
     if (r >= 0 && s->signal_fd >= 0)
         r = weft_scope_spawn(&s->fibers, "signals", watches_signals, s, NULL, err);
+    if (r >= 0 && s->opts.store)
+        r = weft_scope_spawn(&s->fibers, "store", watches_store, s, NULL, err);
     while (r >= 0 && !s->stopping)
         r = weft_cond_wait(&s->changed, err);
     if (r >= 0)

@@ -91,7 +91,8 @@ int  sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, s
 void sv_server_close(struct sv_server *s); /* not while it runs. NULL is fine */
 void sv_server_closep(struct sv_server **s);
 
-/* Serves until it was stopped: 0; or cancelled; or a socket to listen on broke: -UPP_ENET. */
+/* Serves until it was stopped: 0; or cancelled; or a socket to listen on broke: -UPP_ENET; or the
+ * store can write no more (WL_FAILED): -UPP_ESTORE. */
 WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A connection that came another way than by listening (socketpair, a test), taken for one of a Unix socket. While it

@@ -148,9 +148,10 @@ int ws_seal_put(struct ws_seal *s, const struct ws_place *at, struct upp_str hea
     if (r < 0)
         return r;
     (void)pack(parts, n, text);
+    OSSL_PARAM tag[] = {OSSL_PARAM_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, text + size, WS_SEAL_TAG), OSSL_PARAM_END};
     if (!EVP_EncryptInit_ex(s->in, NULL, NULL, NULL, p + 1) || !put_place(s->in, at, n) ||
         !EVP_EncryptUpdate(s->in, text, &wrote, text, (int)size) || !EVP_EncryptFinal_ex(s->in, text + wrote, &more) ||
-        !EVP_CIPHER_CTX_ctrl(s->in, EVP_CTRL_AEAD_GET_TAG, WS_SEAL_TAG, text + size))
+        !EVP_CIPHER_CTX_get_params(s->in, tag))
         return failed(err, "seal a text");
     *ret = wb_str((const char *)all, head.n + size + WS_SEAL_MORE);
     return 0;

@@ -340,10 +340,31 @@ static WEFT_SUSPENDS int seal_all(struct sealing *g, const struct wl_commit *c, 
     return r;
 }
 
-static void count(struct ws_sealed *s, const struct wl_commit *c)
+/* ---- The memory of a commit, kept for the next one ---------------------------------------------------- */
+
+enum { SPARE_BYTES = 64 << 10 /* a larger one is not kept */ };
+
+static struct wb_arena arena_take(struct ws_sealed *s)
+{
+    ws_sealed_lock(s);
+    struct wb_arena a = s->spare;
+    s->spare          = (struct wb_arena)WB_ARENA((size_t)4 << 30);
+    ws_sealed_unlock(s);
+    return a;
+}
+
+/* A commit that is done is counted, its memory given back. */
+static void count(struct ws_sealed *s, const struct wl_commit *c, struct wb_arena *a)
 {
     struct wl_store *inner = s->inner;
+    bool             keep  = a->used <= SPARE_BYTES;
+    if (keep)
+        wb_arena_reset(a);
     ws_sealed_lock(s);
+    if (keep && !s->spare.used) {
+        s->spare = *a;
+        *a       = (struct wb_arena)WB_ARENA(0);
+    }
     s->store.count.commits++;
     s->store.count.transactions = __atomic_load_n(&inner->count.transactions, __ATOMIC_RELAXED);
     s->store.count.syncs        = __atomic_load_n(&inner->count.syncs, __ATOMIC_RELAXED);
@@ -356,12 +377,13 @@ static void count(struct ws_sealed *s, const struct wl_commit *c)
 static WEFT_SUSPENDS int sealed_commit(struct wl_store *store, struct wl_commit *c, struct upp_err *err)
 {
     struct ws_sealed *s = ws_sealed(store);
-    struct sealing    g = {.s = s, .a = WB_ARENA((size_t)4 << 30), .owner = &c->owner};
     int               r = ws_check_commit(c, err);
     if (r < 0)
         return r;
     if (!c->n)
         return s->inner->ops->commit(s->inner, c, err);
+    struct sealing g = {.s = s, .a = arena_take(s), .owner = &c->owner};
+
     r = seal_all(&g, c, err);
     if (r >= 0) {
         struct wl_commit x = {.owner = c->owner, .changes = g.c, .n = g.n, .flags = c->flags | WL_SEALED};
@@ -370,7 +392,7 @@ static WEFT_SUSPENDS int sealed_commit(struct wl_store *store, struct wl_commit 
         c->conflict        = x.conflict;
     }
     if (r >= 0)
-        count(s, c);
+        count(s, c, &g.a);
     wb_arena_done(&g.a);
     return r;
 }
@@ -381,6 +403,7 @@ static WEFT_SUSPENDS void sealed_close(struct wl_store *store)
 {
     struct ws_sealed *s = ws_sealed(store);
     ws_keys_close(s);
+    wb_arena_done(&s->spare);
     s->inner->ops->close(s->inner);
     (void)pthread_mutex_destroy(&s->lock);
     wb_free(s);
@@ -428,6 +451,7 @@ WEFT_SUSPENDS int ws_sealed_open(struct wl_store *inner, const struct ws_master 
     s->store.ops   = &ops;
     s->store.inner = inner;
     s->inner       = inner;
+    s->spare       = (struct wb_arena)WB_ARENA((size_t)4 << 30);
     r              = wb_random(&s->seed, sizeof s->seed, err);
     if (r >= 0)
         r = ws_keys_open(s, key, err);

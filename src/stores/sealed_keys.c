@@ -1,59 +1,11 @@
-/* stores/sealed_keys.c — see sealed_keys.h. */
+/* stores/sealed_keys.c — the keys of tenants: wrapped by the master key, at hand, changed, erased. */
 #include "stores/sealed_keys.h"
 
 #include <stdlib.h>
 
-#include "base/base64.h"
 #include "base/hooks.h"
 #include "base/random.h"
 #include "stores/check.h"
-
-static const struct wl_owner ours = {.tenant = {WS_SEALED_TENANT, sizeof WS_SEALED_TENANT - 1}};
-
-/* ---- The master key as text ------------------------------------------------------------------------ */
-
-void ws_master_wipe(struct ws_master *m)
-{
-    explicit_bzero(m, sizeof *m);
-}
-
-static int digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
-static bool from_hex(struct upp_str text, struct ws_master *ret)
-{
-    bool ok = text.n == 2 * WS_MASTER;
-    for (size_t i = 0; ok && i < WS_MASTER; i++) {
-        int high = digit(text.p[2 * i]), low = digit(text.p[2 * i + 1]);
-        ok          = high >= 0 && low >= 0;
-        ret->key[i] = (unsigned char)((unsigned)high << 4 | (unsigned)low);
-    }
-    return ok;
-}
-
-int ws_master_parse(struct upp_str text, struct ws_master *ret, struct upp_err *err)
-{
-    text = wb_str_trim(text);
-    if (from_hex(text, ret))
-        return 0;
-    struct wb_buf b  = WB_BUF(WS_MASTER + 1);
-    bool          ok = wb_buf_reserve(&b, WS_MASTER + 1); /* at once: growing would leave a copy behind */
-    int           r  = ok ? wb_base64_decode(text, &b, NULL) : upp_fail(err, UPP_ENOMEM, "no memory for a key");
-    if (ok && (r < 0 || b.n != WS_MASTER))
-        r = upp_fail(err, UPP_EINVALID,
-                     "a master key is 64 hex digits, or 32 bytes in base64 (`weft keys new` makes one)");
-    if (r >= 0)
-        memcpy(ret->key, b.p, WS_MASTER);
-    if (b.p)
-        explicit_bzero(b.p, b.cap);
-    wb_buf_done(&b);
-    return r;
-}
 
 /* ---- Small things ---------------------------------------------------------------------------------- */
 
@@ -67,182 +19,6 @@ void ws_sealed_unlock(struct ws_sealed *s)
 {
     if (pthread_mutex_unlock(&s->lock))
         abort();
-}
-
-/* A seal of a master key, for one use. */
-static int master_seal(const struct ws_master *m, struct ws_seal **ret, struct upp_err *err)
-{
-    struct ws_seal_keys keys;
-    int                 r = ws_seal_derive(m->key, UPP_STR("master"), &keys, err);
-    if (r >= 0)
-        r = ws_seal_new(&keys, ret, err);
-    explicit_bzero(&keys, sizeof keys);
-    return r;
-}
-
-static int master_id(struct ws_seal *seal, struct ws_master_id *ret, struct upp_err *err)
-{
-    unsigned char sum[32];
-    int           r = ws_seal_name(seal, WS_NAME_MASTER, NULL, 0, sum, err);
-    memcpy(ret->b, sum, sizeof ret->b);
-    return r;
-}
-
-static struct upp_str id_name(const struct ws_master_id *id, char text[17])
-{
-    for (size_t i = 0; i < sizeof id->b; i++) {
-        text[2 * i]     = "0123456789abcdef"[id->b[i] >> 4];
-        text[2 * i + 1] = "0123456789abcdef"[id->b[i] & 15];
-    }
-    text[16] = 0;
-    return wb_str(text, 16);
-}
-
-static bool same_id(struct ws_master_id a, struct ws_master_id b)
-{
-    return memcmp(a.b, b.b, sizeof a.b) == 0;
-}
-
-static const struct ws_master *master_of(const struct ws_mastering *m)
-{
-    return (const struct ws_master *)(const void *)wb_secret_reveal(m->secret).p;
-}
-
-static int keep_master(const struct ws_master *key, struct ws_master_id id, struct ws_mastering *ret,
-                       struct upp_err *err)
-{
-    ret->id = id;
-    return wb_secret_new(wb_str((const char *)key->key, WS_MASTER), &ret->secret, err);
-}
-
-static void drop_master(struct ws_mastering *m)
-{
-    m->secret = wb_secret_free(m->secret);
-}
-
-static WEFT_SUSPENDS int commit(struct ws_sealed *s, const struct wl_change *c, size_t n, struct upp_err *err)
-{
-    struct wl_commit x = {.owner = ours, .changes = c, .n = n, .flags = WL_SYNCED | WL_SEALED};
-    return s->inner->ops->commit(s->inner, &x, err);
-}
-
-static struct wl_change put(const struct wl_value *v)
-{
-    return (struct wl_change){.kind = WL_PUT_VALUE, .value = v};
-}
-
-/* ---- Records of master keys ------------------------------------------------------------------------ */
-
-static struct ws_place master_place(const struct ws_master_id *id)
-{
-    struct ws_place at = {.kind = WS_AT_MASTER, .n = sizeof id->b};
-    memcpy(at.bytes, id->b, sizeof id->b);
-    return at;
-}
-
-/* The record of `key`: alone; or with another one, to which the store goes (leaving) or from which it comes. */
-static int master_record(const struct ws_master *key, const struct ws_master *other, bool leaving, struct wb_arena *a,
-                         char name[17], struct wl_value *ret, struct upp_err *err)
-{
-    struct ws_seal     *seal;
-    struct ws_master_id id;
-    int                 r = master_seal(key, &seal, err);
-    if (r < 0)
-        return r;
-    r = master_id(seal, &id, err);
-    if (r >= 0) {
-        struct ws_place at      = master_place(&id);
-        struct upp_str  parts[] = {leaving ? UPP_STR("leaving")
-                                           : UPP_STR("here"), other ? wb_str((const char *)other->key, WS_MASTER)
-                                                                    : (struct upp_str){NULL, 0}};
-        *ret                    = (struct wl_value){.space = UPP_STR(WS_SEALED_MASTERS), .name = id_name(&id, name)};
-        r                       = ws_seal_put(seal, &at, UPP_STR(""), parts, 2, a, &ret->bytes, err);
-    }
-    (void)ws_seal_free(seal);
-    return r;
-}
-
-/* What the record says of another key; that it can be opened at all says that the key is right. */
-static int read_master(struct ws_sealed *s, struct ws_seal *seal, struct upp_str record, struct upp_err *err)
-{
-    struct ws_place at = master_place(&s->now.id);
-    struct upp_str  parts[2];
-    int             r = ws_seal_get(seal, &at, record, parts, 2, err);
-    if (r < 0)
-        return upp_wrap(err, r, "the record of the master key");
-    s->leaving = wb_str_eq(parts[0], UPP_STR("leaving"));
-    if (parts[1].n != WS_MASTER)
-        return 0;
-    struct ws_seal     *second;
-    struct ws_master    other;
-    struct ws_master_id id;
-    memcpy(other.key, parts[1].p, WS_MASTER);
-    r = master_seal(&other, &second, err);
-    if (r >= 0) {
-        r = master_id(second, &id, err);
-        (void)ws_seal_free(second);
-    }
-    if (r >= 0)
-        r = keep_master(&other, id, &s->other, err);
-    ws_master_wipe(&other);
-    return r;
-}
-
-static WEFT_SUSPENDS int first_master(struct ws_sealed *s, const struct ws_master *key, struct wb_arena *a,
-                                      struct upp_err *err)
-{
-    struct upp_str *tenants;
-    size_t          n;
-    char            name[17];
-    struct wl_value v;
-    int             r = s->inner->ops->tenants(s->inner, (struct upp_str){NULL, 0}, 1, a, &tenants, &n, err);
-    if (r >= 0 && n)
-        return upp_fail(err, UPP_EREFUSED,
-                        "the store holds things that are not encrypted: export them without the key, and import them "
-                        "into a new store with it");
-    if (r >= 0)
-        r = master_record(key, NULL, false, a, name, &v, err);
-    return r < 0 ? r : commit(s, (struct wl_change[]){put(&v)}, 1, err);
-}
-
-WEFT_SUSPENDS int ws_keys_open(struct ws_sealed *s, const struct ws_master *key, struct upp_err *err)
-{
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct ws_seal                            *seal;
-    struct wl_value                           *v;
-    size_t                                     n, i = 0;
-    char                                       name[17];
-    int                                        r = master_seal(key, &seal, err);
-    if (r < 0)
-        return r;
-    r = master_id(seal, &s->now.id, err);
-    if (r >= 0)
-        r = keep_master(key, s->now.id, &s->now, err);
-    if (r >= 0)
-        r = s->inner->ops->values(s->inner, &ours,
-                                  UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 4, &a, &v, &n, err);
-    if (r >= 0 && n == 0)
-        r = first_master(s, key, &a, err);
-    else if (r >= 0) {
-        while (i < n && !wb_str_eq(v[i].name, id_name(&s->now.id, name)))
-            i++;
-        r = i < n ? read_master(s, seal, v[i].bytes, err)
-                  : upp_fail(err, UPP_EREFUSED, "the store is encrypted with another key than this one");
-    }
-    (void)ws_seal_free(seal);
-    return r;
-}
-
-WEFT_SUSPENDS int ws_sealed_not(struct wl_store *s, struct upp_err *err)
-{
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
-    struct wl_value                           *v;
-    size_t                                     n;
-    int r = s->ops->values(s, &ours, UPP_STR(WS_SEALED_MASTERS), (struct upp_str){NULL, 0}, 1, &a, &v, &n, err);
-    if (r >= 0 && n)
-        r = upp_fail(err, UPP_EREFUSED,
-                     "the store is encrypted, and no key is given (encryption.key_file, or WEFT_ENCRYPTION_KEY)");
-    return r;
 }
 
 /* ---- Records of tenants ---------------------------------------------------------------------------- */
@@ -272,7 +48,7 @@ static int wrap(const struct ws_mastering *m, struct upp_str tenant, const unsig
     struct ws_place at                = tenant_place(tenant, &m->id);
     struct upp_str  part              = wb_str((const char *)key, WS_SEAL_KEY);
     struct ws_seal *seal;
-    int             r = master_seal(master_of(m), &seal, err);
+    int             r = ws_master_seal(ws_master_at(m), &seal, err);
     if (r < 0)
         return r;
     memcpy(head + 1, m->id.b, sizeof m->id.b);
@@ -291,10 +67,10 @@ static int erased(struct upp_str tenant, struct upp_err *err)
 static bool copy_master(struct ws_sealed *s, struct ws_master_id id, struct ws_master *ret)
 {
     ws_sealed_lock(s);
-    const struct ws_mastering *m  = s->other.secret && same_id(s->other.id, id) ? &s->other : &s->now;
-    bool                       is = same_id(m->id, id);
+    const struct ws_mastering *m  = s->other.secret && ws_master_same(s->other.id, id) ? &s->other : &s->now;
+    bool                       is = ws_master_same(m->id, id);
     if (is)
-        *ret = *master_of(m);
+        *ret = *ws_master_at(m);
     ws_sealed_unlock(s);
     return is;
 }
@@ -315,7 +91,7 @@ static int unwrap(struct ws_sealed *s, struct upp_str tenant, struct upp_str rec
     if (!copy_master(s, id, &master))
         return upp_fail(err, UPP_EREFUSED, "the key of tenant '%.*s' is kept with another master key", UPP_FMT(tenant));
     struct ws_place at = tenant_place(tenant, &id);
-    int             r  = master_seal(&master, &seal, err);
+    int             r  = ws_master_seal(&master, &seal, err);
     ws_master_wipe(&master);
     if (r < 0)
         return r;
@@ -475,7 +251,7 @@ static WEFT_SUSPENDS int load(struct ws_sealed *s, struct upp_str tenant, struct
     ws_sealed_lock(s);
     uint64_t forgotten = s->forgotten;
     ws_sealed_unlock(s);
-    int r = s->inner->ops->value(s->inner, &ours, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
+    int r = s->inner->ops->value(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
     if (r == -UPP_ENOTFOUND)
         return 0;
     if (r < 0)
@@ -492,7 +268,7 @@ WEFT_SUSPENDS int ws_keys_erased(struct ws_sealed *s, struct upp_str tenant, str
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 20);
     struct upp_str                             record;
-    int r = s->inner->ops->value(s->inner, &ours, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
+    int r = s->inner->ops->value(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), tenant, &a, &record, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : record.n == 1 && record.p[0] == ERASED;
 }
 
@@ -529,7 +305,7 @@ static WEFT_SUSPENDS int make_key(struct ws_sealed *s, struct upp_str tenant, st
         r = wrap(s->leaving ? &s->other : &s->now, tenant, key, &a, &v, err);
     explicit_bzero(key, sizeof key);
     if (r >= 0)
-        r = commit(s, (struct wl_change[]){{.kind = WL_ADD_ALIAS, .alias = &once}, put(&v)}, 2, err);
+        r = ws_keys_commit(s, (struct wl_change[]){{.kind = WL_ADD_ALIAS, .alias = &once}, ws_keys_put(&v)}, 2, err);
     end_making(s);
     return r == -UPP_EBUSY ? 0 : r;
 }
@@ -539,7 +315,7 @@ WEFT_SUSPENDS int ws_keys_take(struct ws_sealed *s, struct upp_str tenant, bool 
 {
     enum { TIMES = 8 /* that a key may be pushed out of the table before it is used */ };
     *ret = NULL;
-    if (wb_str_eq(tenant, ours.tenant))
+    if (wb_str_eq(tenant, ws_keys_owner.tenant))
         return upp_fail(err, UPP_EINVALID, "no tenant can be called '%s'", WS_SEALED_TENANT);
     for (int i = 0; i < TIMES; i++) {
         int r = take_at_hand(s, tenant, ret, err);
@@ -562,8 +338,8 @@ void ws_keys_close(struct ws_sealed *s)
         if (s->keyed.slot[i])
             free_keyed((struct ws_keyed *)s->keyed.slot[i]);
     ws_table_done(&s->keyed);
-    drop_master(&s->now);
-    drop_master(&s->other);
+    ws_master_drop(&s->now);
+    ws_master_drop(&s->other);
 }
 
 /* ---- Changing keys --------------------------------------------------------------------------------- */
@@ -590,10 +366,11 @@ static WEFT_SUSPENDS int forget(struct ws_sealed *s, struct upp_str tenant, stru
     struct wl_alias once = {.kind = WL_ALIAS_FILE, .text = tenant};
     int             r    = wb_uuid_new(&once.object, err);
     if (r >= 0)
-        r = commit(s,
-                   (struct wl_change[]){
-                       put(&v), {.kind = WL_DROP_ALIAS, .alias = &once}, {.kind = WL_ADD_ALIAS, .alias = &once}},
-                   3, err);
+        r = ws_keys_commit(s,
+                           (struct wl_change[]){ws_keys_put(&v),
+                                                {.kind = WL_DROP_ALIAS, .alias = &once},
+                                                {.kind = WL_ADD_ALIAS, .alias = &once}},
+                           3, err);
     if (r < 0)
         return r;
     ws_sealed_lock(s);
@@ -608,7 +385,7 @@ static WEFT_SUSPENDS int forget(struct ws_sealed *s, struct upp_str tenant, stru
 WEFT_SUSPENDS int ws_sealed_forget(struct wl_store *store, struct upp_str tenant, struct upp_err *err)
 {
     struct ws_sealed *s = ws_sealed(store);
-    if (!tenant.n || wb_str_eq(tenant, ours.tenant))
+    if (!tenant.n || wb_str_eq(tenant, ws_keys_owner.tenant))
         return upp_fail(err, UPP_EINVALID, "no tenant is named");
     int r = begin_change(s, err);
     if (r < 0)
@@ -626,16 +403,16 @@ static WEFT_SUSPENDS int begin_rotation(struct ws_sealed *s, const struct ws_mas
     char                                       name[2][17];
     struct wl_value                            v[2];
     struct ws_mastering                        next = {0};
-    const struct ws_master                    *from = master_of(&s->now);
-    int                                        r    = keep_master(to, id, &next, err);
+    const struct ws_master                    *from = ws_master_at(&s->now);
+    int                                        r    = ws_master_keep(to, id, &next, err);
     if (r >= 0)
-        r = master_record(from, to, true, &a, name[0], &v[0], err);
+        r = ws_master_record(from, to, true, &a, name[0], &v[0], err);
     if (r >= 0)
-        r = master_record(to, from, false, &a, name[1], &v[1], err);
+        r = ws_master_record(to, from, false, &a, name[1], &v[1], err);
     if (r >= 0)
-        r = commit(s, (struct wl_change[]){put(&v[0]), put(&v[1])}, 2, err);
+        r = ws_keys_commit(s, (struct wl_change[]){ws_keys_put(&v[0]), ws_keys_put(&v[1])}, 2, err);
     if (r < 0) {
-        drop_master(&next);
+        ws_master_drop(&next);
         return r;
     }
     ws_sealed_lock(s);
@@ -660,11 +437,11 @@ static WEFT_SUSPENDS int rewrap(struct ws_sealed *s, const struct ws_mastering *
         r = unwrap(s, v[i].name, v[i].bytes, key, err);
         if (r >= 0)
             r = wrap(to, v[i].name, key, a, &fresh[count], err);
-        c[count] = put(&fresh[count]);
+        c[count] = ws_keys_put(&fresh[count]);
         count++;
         explicit_bzero(key, sizeof key);
     }
-    return r < 0 || !count ? r : commit(s, c, count, err);
+    return r < 0 || !count ? r : ws_keys_commit(s, c, count, err);
 }
 
 static WEFT_SUSPENDS int rewrap_all(struct ws_sealed *s, const struct ws_mastering *to, struct upp_err *err)
@@ -678,7 +455,7 @@ static WEFT_SUSPENDS int rewrap_all(struct ws_sealed *s, const struct ws_masteri
     while (r >= 0 && n == PAGE) {
         struct wl_value *v;
         wb_arena_reset(&a);
-        r = s->inner->ops->values(s->inner, &ours, UPP_STR(WS_SEALED_TENANTS), after, PAGE, &a, &v, &n, err);
+        r = s->inner->ops->values(s->inner, &ws_keys_owner, UPP_STR(WS_SEALED_TENANTS), after, PAGE, &a, &v, &n, err);
         if (r >= 0 && n) {
             after = wb_str(memcpy(last, v[n - 1].name.p, v[n - 1].name.n), v[n - 1].name.n);
             r     = rewrap(s, to, v, n, &a, err);
@@ -694,18 +471,18 @@ static WEFT_SUSPENDS int end_rotation(struct ws_sealed *s, struct upp_err *err)
     const struct ws_mastering                 *to   = s->leaving ? &s->other : &s->now;
     const struct ws_mastering                 *from = s->leaving ? &s->now : &s->other;
     char                                       name[2][17];
-    struct wl_value v, old = {.space = UPP_STR(WS_SEALED_MASTERS), .name = id_name(&from->id, name[0])};
-    int             r = master_record(master_of(to), NULL, false, &a, name[1], &v, err);
+    struct wl_value v, old = {.space = UPP_STR(WS_SEALED_MASTERS), .name = ws_master_text(&from->id, name[0])};
+    int             r = ws_master_record(ws_master_at(to), NULL, false, &a, name[1], &v, err);
     if (r >= 0)
-        r = commit(s, (struct wl_change[]){put(&v), {.kind = WL_DROP_VALUE, .value = &old}}, 2, err);
+        r = ws_keys_commit(s, (struct wl_change[]){ws_keys_put(&v), {.kind = WL_DROP_VALUE, .value = &old}}, 2, err);
     if (r < 0)
         return r;
     ws_sealed_lock(s);
     if (s->leaving) {
-        drop_master(&s->now);
+        ws_master_drop(&s->now);
         s->now = s->other;
     } else
-        drop_master(&s->other);
+        ws_master_drop(&s->other);
     s->other   = (struct ws_mastering){0};
     s->leaving = false;
     ws_sealed_unlock(s);
@@ -716,18 +493,18 @@ static WEFT_SUSPENDS int rotate(struct ws_sealed *s, const struct ws_master *to,
 {
     struct ws_seal     *seal;
     struct ws_master_id id;
-    int                 r = master_seal(to, &seal, err);
+    int                 r = ws_master_seal(to, &seal, err);
     if (r < 0)
         return r;
-    r = master_id(seal, &id, err);
+    r = ws_master_name(seal, &id, err);
     (void)ws_seal_free(seal);
     if (r < 0)
         return r;
     if (s->other.secret) { /* one was cut off: this one must be it */
         const struct ws_mastering *goal = s->leaving ? &s->other : &s->now;
-        if (!same_id(goal->id, id))
+        if (!ws_master_same(goal->id, id))
             return upp_fail(err, UPP_EREFUSED, "the store is on its way to another key: end that first");
-    } else if (same_id(s->now.id, id))
+    } else if (ws_master_same(s->now.id, id))
         return upp_fail(err, UPP_EINVALID, "this is the key that the store has already");
     else
         r = begin_rotation(s, to, id, err);

@@ -66,6 +66,7 @@ struct ws_sealed {
     bool                leaving;    /* `other` is the one that it goes to */
     unsigned            making;     /* tenants' keys, right now */
     bool                changing;   /* the master key is, or a tenant is being forgotten */
+    struct wb_arena     spare;      /* empty, for the next commit */
 };
 
 static inline struct ws_sealed *ws_sealed(struct wl_store *s)
@@ -84,6 +85,29 @@ void              ws_keys_give(struct ws_sealed *s, struct ws_seal *seal); /* NU
 
 /* 1: the tenant was erased; 0: not. */
 WEFT_SUSPENDS int ws_keys_erased(struct ws_sealed *s, struct upp_str tenant, struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- The master key: sealed_master.c ------------------------------------------------------------------ */
+
+extern const struct wl_owner ws_keys_owner; /* of all these records */
+
+/* A seal of a master key, for one use; the id that follows from it, and that as text. */
+int            ws_master_seal(const struct ws_master *m, struct ws_seal **ret, struct upp_err *err) UPP_MUST_CHECK;
+int            ws_master_name(struct ws_seal *seal, struct ws_master_id *ret, struct upp_err *err) UPP_MUST_CHECK;
+struct upp_str ws_master_text(const struct ws_master_id *id, char text[17]);
+bool           ws_master_same(struct ws_master_id a, struct ws_master_id b);
+
+const struct ws_master *ws_master_at(const struct ws_mastering *m);
+int                     ws_master_keep(const struct ws_master *key, struct ws_master_id id, struct ws_mastering *ret,
+                                       struct upp_err *err) UPP_MUST_CHECK;
+void                    ws_master_drop(struct ws_mastering *m);
+
+/* The record of `key`: alone; or with another one, to which the store goes (leaving) or from which it comes. */
+int ws_master_record(const struct ws_master *key, const struct ws_master *other, bool leaving, struct wb_arena *a,
+                     char name[17], struct wl_value *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+WEFT_SUSPENDS int ws_keys_commit(struct ws_sealed *s, const struct wl_change *c, size_t n,
+                                 struct upp_err *err) UPP_MUST_CHECK;
+struct wl_change  ws_keys_put(const struct wl_value *v);
 
 WEFT_SUSPENDS int ws_keys_open(struct ws_sealed *s, const struct ws_master *key, struct upp_err *err) UPP_MUST_CHECK;
 void              ws_keys_close(struct ws_sealed *s);

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "base/opts.h"
 #include "fiber/loop.h"
 #include "stores/sqlite_store.h"
@@ -88,6 +89,9 @@ static int open_files(void *arg, struct upp_err *err)
         r = ws_conn_prepare(s, WS_WRITER, &s->writer, err);
         (void)sqlite3_wal_hook(s->writer.db, ws_writer_hook, s);
     }
+    if (r >= 0 && !s->opts.read_only && !ws_reserve_fill(s))
+        wb_log(WB_WARN, "there is no room for a reserve: on a full disk runs cannot be cancelled",
+               WB_LZ("path", s->path));
     return r;
 }
 
@@ -106,6 +110,7 @@ static int close_files(void *arg, struct upp_err *err)
     ws_readers_close(s);
     ws_conn_close(&s->checkpointer);
     ws_conn_close(&s->writer);
+    ws_reserve_close(s);
     ws_vfs_done(&s->vfs);
     ws_lock_release(&s->lock_file);
     return 0;

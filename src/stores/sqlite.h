@@ -12,7 +12,8 @@ struct ws_sqlite_opts {
     bool        read_only; /* takes no lock, and refuses commits; the owner may be at work */
     uint32_t    group_ms;  /* how long a commit waits for company; 0: it does not, commits still share */
     uint32_t    flush_ms;  /* 0: 1000: when at the latest a commit without WL_SYNCED is on disk */
-    uint32_t    wal_pages; /* 0: 4096: from this length on the write-ahead log is moved into the database */
+    uint32_t reserve_kib; /* 0: 1024: kept free beside the file for the ends of runs on a full disk; UINT32_MAX: none */
+    uint32_t wal_pages;   /* 0: 4096: from this length on the write-ahead log is moved into the database */
 };
 
 /* Opens the file, or makes a new one. On a fiber it waits for a worker; elsewhere it blocks.

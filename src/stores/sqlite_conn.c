@@ -5,15 +5,28 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool is_sync(int rc)
+{
+    return rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC;
+}
+
+int ws_disk_full(struct ws_sqlite *s, struct upp_err *err)
+{
+    int r = upp_fail(err, UPP_ESTORE, "the disk is full: nothing new can be stored until there is room");
+    wb_err_where(err, wb_cstr(s->path));
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "%s", WL_DISK_FULL);
+    return r;
+}
+
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err)
 {
     int r;
     switch (rc & 0xff) {
+    case SQLITE_FULL:
+        return ws_disk_full(s, err);
     case SQLITE_NOMEM:
         r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
-        break;
-    case SQLITE_FULL:
-        r = upp_fail(err, UPP_ESTORE, "the disk is full: %s", what);
         break;
     case SQLITE_CORRUPT:
         r = upp_fail(err, UPP_ESTORE, "the database is damaged: %s", what);
@@ -26,10 +39,7 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
             r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
             break;
         }
-        r = upp_fail(err, UPP_ESTORE,
-                     rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC ? "a sync failed: %s"
-                                                                              : "the disk failed: %s",
-                     what);
+        r = upp_fail(err, UPP_ESTORE, is_sync(rc) ? "a sync failed: %s" : "the disk failed: %s", what);
         break;
     default:
         r = upp_fail(err, UPP_ESTORE, "%s: %s", what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));

@@ -11,6 +11,7 @@
  *   sqlite_blob.c    values, blobs and who refers to them
  *   sqlite_read.c    reading, on workers, each with a connection of the pool
  *   sqlite_search.c  following the log, and the words that are learned from it
+ *   sqlite_reserve.c room that is kept for the ends of runs on a full disk
  *   sqlite_look.c    families, values, pieces, and what those who tidy up ask for
  */
 #ifndef WS_SQLITE_STORE_H
@@ -153,7 +154,8 @@ enum { WS_CONSTRAINT = 2 };
 int  ws_step(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err) UPP_MUST_CHECK;
 void ws_resetp(sqlite3_stmt **st);
 
-/* What SQLite says, as an error of ours that names the file. */
+/* What SQLite says, as an error of ours that names the file. A full disk has the cause WL_DISK_FULL. */
+int ws_disk_full(struct ws_sqlite *s, struct upp_err *err);
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err);
 
 /* Binding. Texts and ids are borrowed until the statement is reset. */
@@ -198,6 +200,7 @@ enum {
     WS_CACHE_KIB      = 64 << 10,
     WS_READ_CACHE_KIB = 8 << 10,
     WS_BUSY_MS        = 10000,
+    WS_RESERVE_KIB    = 1024,
 };
 
 /* Where the log of a node ends. */
@@ -238,12 +241,18 @@ struct ws_sqlite {
     /* ---- */
 
     /* Of whoever writes: one at a time. */
-    struct ws_conn   writer;
-    bool             unsynced;  /* transactions are in the log that no sync has followed */
-    bool             full;      /* synchronous is FULL now, else NORMAL */
-    bool             appended;  /* the commit that just ended put something into the log */
-    bool             strays;    /* there are threads whose ids are not of their family */
-    bool             broken;    /* a transaction could not be rolled back */
+    struct ws_conn writer;
+    bool           unsynced;  /* transactions are in the log that no sync has followed */
+    bool           full;      /* synchronous is FULL now, else NORMAL */
+    bool           appended;  /* the commit that just ended put something into the log */
+    bool           strays;    /* there are threads whose ids are not of their family */
+    bool           broken;    /* a transaction could not be rolled back */
+    bool           disk_full; /* only last words are taken */
+    uint64_t       told_full; /* when somebody was told of it; ms */
+    struct {
+        char         *path;
+        sqlite3_file *file; /* NULL: not opened */
+    } reserve;
     int              wal_pages; /* in the log after the last commit */
     int              wal_moved; /* how many there were when it was last asked to be moved; 0: it began anew */
     int64_t          now_ms;    /* of this transaction */
@@ -348,6 +357,15 @@ int ws_drop_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_ref *x, str
 /* What the search knew of the entries from..to-1 of a node. */
 int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- sqlite_reserve.c ---- */
+
+/* Takes the room, or takes it again; false: there is none. By whoever writes, as all of these. */
+bool ws_reserve_fill(struct ws_sqlite *s) UPP_MUST_CHECK;
+void ws_reserve_release(struct ws_sqlite *s); /* gives it to the disk */
+void ws_reserve_close(struct ws_sqlite *s);   /* leaves it where it is */
+/* Does it cancel or end a run, or only delete? Also a commit of nothing. */
+bool ws_last_words(const struct wl_commit *c);
 
 /* ---- sqlite_search.c ---- */
 

@@ -80,6 +80,27 @@ static int f_sync(sqlite3_file *s, int flags)
     return rc;
 }
 
+/* ---- A full disk ----------------------------------------------------------------------------------- */
+
+/* SQLite takes only ENOSPC for that, and only where it writes: not quotas, not limits of a file's size, not the shared
+ * memory of its log, which is a file too. */
+static int full_or(int rc)
+{
+    return (rc & 0xff) == SQLITE_IOERR && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) ? SQLITE_FULL : rc;
+}
+
+static int f_Write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
+{
+    errno = 0;
+    return full_or(below(f)->pMethods->xWrite(below(f), p, n, at));
+}
+
+static int f_ShmMap(sqlite3_file *f, int page, int size, int extend, void volatile **p)
+{
+    errno = 0;
+    return full_or(below(f)->pMethods->xShmMap(below(f), page, size, extend, p));
+}
+
 /* ---- All else passes through ----------------------------------------------------------------------- */
 
 #define PASS(name, params, args)                                                                                       \
@@ -89,7 +110,6 @@ static int f_sync(sqlite3_file *s, int flags)
     }
 
 PASS(Read, (sqlite3_file * f, void *p, int n, sqlite3_int64 at), (below(f), p, n, at))
-PASS(Write, (sqlite3_file * f, const void *p, int n, sqlite3_int64 at), (below(f), p, n, at))
 PASS(Truncate, (sqlite3_file * f, sqlite3_int64 n), (below(f), n))
 PASS(FileSize, (sqlite3_file * f, sqlite3_int64 *n), (below(f), n))
 PASS(Lock, (sqlite3_file * f, int level), (below(f), level))
@@ -98,7 +118,6 @@ PASS(CheckReservedLock, (sqlite3_file * f, int *held), (below(f), held))
 PASS(FileControl, (sqlite3_file * f, int op, void *arg), (below(f), op, arg))
 PASS(SectorSize, (sqlite3_file * f), (below(f)))
 PASS(DeviceCharacteristics, (sqlite3_file * f), (below(f)))
-PASS(ShmMap, (sqlite3_file * f, int page, int size, int extend, void volatile **p), (below(f), page, size, extend, p))
 PASS(ShmLock, (sqlite3_file * f, int at, int n, int flags), (below(f), at, n, flags))
 PASS(ShmUnmap, (sqlite3_file * f, int unlink_too), (below(f), unlink_too))
 PASS(Fetch, (sqlite3_file * f, sqlite3_int64 at, int n, void **p), (below(f), at, n, p))

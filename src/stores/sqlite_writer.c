@@ -27,6 +27,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct ws_waiter {
     struct wb_link     link;
@@ -121,6 +122,7 @@ static int poisoned(struct ws_sqlite *s, struct upp_err *err)
 {
     if (!atomic_load(&s->vfs.sync_failed) && !s->broken)
         return 0;
+    atomic_store(&s->store.state, WL_FAILED);
     int r = upp_fail(err, UPP_ESTORE, "%s: nothing is written any more until the store is opened again",
                      s->broken ? "a transaction could not be ended" : "a sync failed");
     wb_err_where(err, wb_cstr(s->path));
@@ -252,14 +254,69 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
     return r < 0 ? r : poisoned(s, err);
 }
 
+/* ---- A full disk ----------------------------------------------------------------------------------- */
+
+static void tell_full(struct ws_sqlite *s)
+{
+    enum { SELDOM_MS = 60000 };
+    uint64_t now = wb_mono_ms();
+    if (!s->told_full || now - s->told_full >= SELDOM_MS)
+        wb_log(WB_ERROR, "the disk is full: nothing new is stored until there is room", WB_LZ("path", s->path));
+    s->told_full = now ? now : 1;
+}
+
+static void set_full(struct ws_sqlite *s, bool full)
+{
+    if (full) {
+        tell_full(s);
+        ws_reserve_release(s);
+    }
+    s->disk_full = full;
+    atomic_store(&s->store.state, full ? WL_FULL : WL_WORKS);
+}
+
+/* Moves those who must wait for room from `batch` to `refused`. */
+static void part(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused)
+{
+    wb_list_each (l, batch) {
+        struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
+        if (ws_last_words(w->c))
+            continue;
+        wb_unlink(l);
+        w->result = ws_disk_full(s, &w->err);
+        wb_list_push(refused, l);
+    }
+}
+
+static int try_both(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
+{
+    int r = wb_list_empty(batch) ? 0 : try_batch(s, batch, false, err);
+    return r == AGAIN ? try_batch(s, batch, true, err) : r;
+}
+
+/* One transaction; where the disk is full, one of those who have the last word. */
+static int write_what_fits(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused, struct upp_err *err)
+{
+    if (s->disk_full && ws_reserve_fill(s))
+        set_full(s, false);
+    if (s->disk_full)
+        part(s, batch, refused);
+    int r = try_both(s, batch, err);
+    if (r >= 0 || strcmp(err->cause, WL_DISK_FULL) != 0 || s->disk_full)
+        return r;
+    set_full(s, true);
+    part(s, batch, refused);
+    return try_both(s, batch, err);
+}
+
 static void write_batch(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
 {
+    struct wb_link refused;
+    wb_list_init(&refused);
     s->now_ms = wb_wall_ms();
     int r     = poisoned(s, err);
     if (r >= 0)
-        r = try_batch(s, batch, false, err);
-    if (r == AGAIN)
-        r = try_batch(s, batch, true, err);
+        r = write_what_fits(s, batch, &refused, err);
     ws_forgot_by_all(s);
     wb_list_each (l, batch) {
         struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
@@ -273,6 +330,8 @@ static void write_batch(struct ws_sqlite *s, struct wb_link *batch, struct upp_e
                 s->store.count.rows += w->c->changes[i].kind == WL_ADD_ROW;
         }
     }
+    while (!wb_list_empty(&refused))
+        wb_list_push(batch, wb_list_pop(&refused));
     s->store.count.transactions += r >= 0;
     s->store.count.syncs = atomic_load(&s->vfs.wal_syncs);
 }
@@ -343,6 +402,7 @@ static int write_job(void *arg, struct upp_err *err)
         write_batch(s, &batch, &e);
         wake_all(s, &batch);
         move_rest(s);
+        (void)poisoned(s, NULL);
     }
     (void)err;
 }
@@ -381,6 +441,7 @@ static int checkpoint_job(void *arg, struct upp_err *err)
     ws_sqlite_lock(s); /* a failed one is tried again when the log is longer still; a failed sync is remembered */
     s->log_rest      = moved;
     s->checkpointing = s->checkpoint_asked = false;
+    (void)poisoned(s, NULL); /* whoever looks at the state learns of it now */
     tell_idle(s);
     ws_sqlite_unlock(s);
     return r;

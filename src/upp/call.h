@@ -1,7 +1,9 @@
-/* upp/call.h — one call of a tool from the inside: the value it gives back, the arguments it gets. */
+/* upp/call.h — one call from the inside, of a tool (the value it gives back, the arguments it gets) or of a model (its
+ * memory). */
 #ifndef UPP_CALL_H
 #define UPP_CALL_H
 
+#include <upp/model.h>
 #include <upp/thread.h>
 #include <upp/tool.h>
 #include <upp/turn.h>
@@ -32,7 +34,19 @@ struct upp__call {
     struct upp_str  read; /* what args came from */
 };
 
+/* The memory of a step, kept for the next one by whoever takes many, one after the other. */
+struct upp__room {
+    void  *p;
+    size_t size;
+};
+enum { UPP__ROOM_BYTES = 64 << 10 }; /* a larger one is not kept */
+
 WB_EXPORT_BEGIN
+
+/* upp_step_open in this room, where it is free and large enough. The room outlives the step. */
+int  upp__step_open(struct upp__room *room, const struct upp_model *m, const struct upp_request *req,
+                    const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err) UPP_MUST_CHECK;
+void upp__room_done(struct upp__room *room);
 
 void upp__value_done(struct upp_value *v);
 

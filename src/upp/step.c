@@ -10,14 +10,17 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "model/id.h"
+#include "upp/call.h"
 
 struct call {
-    struct upp_step step;
-    bool            begun;  /* something was given out: OPEN comes too late */
-    uint32_t        opened; /* parts so far */
-    uint32_t        unclosed;
-    uint64_t        open[WM_PARTS / 64]; /* bit by part; a word is cleared when its first part is opened */
-    max_align_t     own[];               /* the provider's */
+    struct upp_step   step;
+    struct upp__room *room; /* to which its memory goes back; NULL: none */
+    size_t            size;
+    bool              begun;  /* something was given out: OPEN comes too late */
+    uint32_t          opened; /* parts so far */
+    uint32_t          unclosed;
+    uint64_t          open[WM_PARTS / 64]; /* bit by part; a word is cleared when its first part is opened */
+    max_align_t       own[];               /* the provider's */
 };
 
 static struct call *call_of(struct upp_step *s)
@@ -90,20 +93,54 @@ static int check_request(const struct upp_model *m, const struct upp_request *re
     return 0;
 }
 
-int upp_step_open(const struct upp_model *m, const struct upp_request *req, const struct upp_wait *wait,
-                  struct upp_step **ret, struct upp_err *err)
+/* ---- Its memory ---------------------------------------------------------------------------------------- */
+
+static struct call *call_new(struct upp__room *room, size_t own)
+{
+    const size_t size = sizeof(struct call) + own;
+    struct call *c;
+    if (room && room->p && room->size >= size) {
+        c       = WB_TAKE(room->p);
+        c->size = room->size;
+    } else if ((c = wb_alloc(size)))
+        c->size = size;
+    return c;
+}
+
+static void call_free(struct call *c)
+{
+    struct upp__room *room = c->room;
+    if (!room || room->p || c->size > UPP__ROOM_BYTES) {
+        wb_free(c);
+        return;
+    }
+    room->size = c->size;
+    room->p    = c;
+}
+
+void upp__room_done(struct upp__room *room)
+{
+    wb_free(WB_TAKE(room->p));
+}
+
+/* ---- From its beginning to its end ------------------------------------------------------------------------ */
+
+int upp__step_open(struct upp__room *room, const struct upp_model *m, const struct upp_request *req,
+                   const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err)
 {
     const size_t own = m->ops->step_size;
     int          r   = check_request(m, req, err);
     if (r < 0)
         return failed(m, r, err);
-    struct call *c = wb_alloc(sizeof *c + own);
+    struct call *c = call_new(room, own);
     if (!c)
         return upp_fail(err, UPP_ENOMEM, "no memory for a call of model '%.*s'", UPP_FMT(m->name));
-    memset(c, 0, offsetof(struct call, open)); /* the bits are cleared when they are needed */
+    c->room   = room;
+    c->step   = (struct upp_step){.model = m, .request = req, .wait = wait};
+    c->begun  = false;
+    c->opened = c->unclosed = 0; /* the bits are cleared when they are needed */
     memset(c->own, 0, own);
-    c->step = (struct upp_step){.model = m, .request = req, .wait = wait};
-    r       = m->ops->open ? m->ops->open(&c->step, err) : 0;
+    r = m->ops->open ? m->ops->open(&c->step, err) : 0;
     if (r < 0) {
         upp_step_close(&c->step);
         return failed(m, r, err);
@@ -112,13 +149,19 @@ int upp_step_open(const struct upp_model *m, const struct upp_request *req, cons
     return 0;
 }
 
+int upp_step_open(const struct upp_model *m, const struct upp_request *req, const struct upp_wait *wait,
+                  struct upp_step **ret, struct upp_err *err)
+{
+    return upp__step_open(NULL, m, req, wait, ret, err);
+}
+
 void upp_step_close(struct upp_step *s)
 {
     if (!s)
         return;
     if (s->model->ops->close)
         s->model->ops->close(s);
-    wb_free(call_of(s));
+    call_free(call_of(s));
 }
 
 void upp_step_closep(struct upp_step **s)

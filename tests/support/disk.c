@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum { SECTOR = 512, FILES = 16, SLOTS = 8, REGIONS = 64 };
+enum { CLEAN, DIRTY, TWICE /* written again before a sync: there is an older one */ };
 
 struct shm {
     unsigned refs;
@@ -22,9 +23,9 @@ struct content {
 
 struct inode {
     char           name[128];
-    bool           used, durable; /* durable: its name is on disk */
-    struct content now, synced;
-    unsigned char *dirty; /* by sector of `now` */
+    bool           used, durable;      /* durable: its name is on disk */
+    struct content now, synced, older; /* older: sectors as they were written first, where they were written again */
+    unsigned char *dirty;              /* by sector of `now` */
     size_t         dirty_cap;
     unsigned       shared; /* locks of SQLite's first kind */
     void          *reserved, *pending, *exclusive;
@@ -36,7 +37,7 @@ struct disk {
     sqlite3_vfs  vfs;
     char         name[32];
     uint64_t     random, life, syncs, writes, crash_in, fail_sync_in, room;
-    bool         crashed, powersafe;
+    bool         crashed, powersafe, lies;
     struct inode files[FILES];
 };
 
@@ -90,6 +91,20 @@ static void copy(struct content *to, const struct content *from)
         memcpy(to->p, from->p, from->n);
 }
 
+/* Before a write: what stands in sectors that no sync has followed may be what is on disk in the end. */
+static void keep_older(struct disk *d, struct inode *i, size_t from, size_t to)
+{
+    for (size_t s = from / SECTOR; s * SECTOR < to && s < i->dirty_cap; s++) {
+        size_t at = s * SECTOR;
+        if (i->dirty[s] == CLEAN || at + SECTOR > i->now.n || below(d, 2))
+            continue;
+        if (i->older.n < at + SECTOR)
+            resize(&i->older, at + SECTOR);
+        memcpy(i->older.p + at, i->now.p + at, SECTOR);
+        i->dirty[s] = TWICE;
+    }
+}
+
 static void touch(struct inode *i, size_t from, size_t to)
 {
     size_t last = (to + SECTOR - 1) / SECTOR;
@@ -101,14 +116,15 @@ static void touch(struct inode *i, size_t from, size_t to)
         memset(i->dirty + i->dirty_cap, 0, cap - i->dirty_cap);
         i->dirty_cap = cap;
     }
-    if (to > from)
-        memset(i->dirty + from / SECTOR, 1, last - from / SECTOR);
+    for (size_t s = from / SECTOR; s < last && to > from; s++)
+        i->dirty[s] = i->dirty[s] == CLEAN ? DIRTY : i->dirty[s];
 }
 
 static void forget(struct inode *i)
 {
     free(i->now.p);
     free(i->synced.p);
+    free(i->older.p);
     free(i->dirty);
     struct shm *shm = i->shm;
     *i              = (struct inode){.shm = shm};
@@ -120,12 +136,16 @@ static void forget(struct inode *i)
 static void crash_sector(struct disk *d, struct inode *i, struct content *to, size_t at)
 {
     size_t n     = i->now.n - at < SECTOR ? i->now.n - at : SECTOR;
-    size_t chose = below(d, 4);
+    size_t chose = below(d, 5);
     if (chose == 0)
         return; /* dropped */
     if (at + n > to->n)
         resize(to, at + n);
-    if (chose < 3) {
+    if (chose == 4 && i->dirty[at / SECTOR] == TWICE && at + SECTOR <= i->older.n) {
+        memcpy(to->p + at, i->older.p + at, n); /* the later write is the one that was dropped */
+        return;
+    }
+    if (chose != 3) {
         memcpy(to->p + at, i->now.p + at, n);
         return;
     }
@@ -233,6 +253,7 @@ static int f_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
         h->d->room -= end - h->i->now.n;
         resize(&h->i->now, end);
     }
+    keep_older(h->d, h->i, (size_t)at, end);
     memcpy(h->i->now.p + at, p, (size_t)n);
     touch(h->i, (size_t)at, end);
     h->d->writes++;
@@ -261,6 +282,8 @@ static int f_sync(sqlite3_file *f, int flags)
             memset(h->i->dirty, 0, h->i->dirty_cap);
         return SQLITE_IOERR_FSYNC;
     }
+    if (h->d->lies)
+        return SQLITE_OK;
     for (size_t s = 0; s * SECTOR < h->i->now.n; s++) /* only what is dirty: what a failed sync lost stays lost */
         if (s < h->i->dirty_cap && h->i->dirty[s]) {
             size_t at = s * SECTOR, n = h->i->now.n - at < SECTOR ? h->i->now.n - at : SECTOR;
@@ -271,6 +294,8 @@ static int f_sync(sqlite3_file *f, int flags)
         }
     if (h->i->synced.n > h->i->now.n)
         h->i->synced.n = h->i->now.n;
+    for (size_t k = (h->i->now.n + SECTOR - 1) / SECTOR; k < h->i->dirty_cap; k++)
+        h->i->dirty[k] = CLEAN; /* what was cut off is cut off for good */
     h->i->durable = true;
     h->d->syncs++;
     return SQLITE_OK;
@@ -591,6 +616,26 @@ void disk_room(struct disk *d, uint64_t bytes)
 void disk_fail_sync(struct disk *d, uint64_t n)
 {
     d->fail_sync_in = n;
+}
+
+void disk_lie(struct disk *d, bool lies)
+{
+    d->lies = lies;
+}
+
+void disk_put(struct disk *d, const char *name, const void *p, size_t n)
+{
+    struct inode *i = find(d, name);
+    i               = i ? i : make(d, name);
+    resize(&i->now, n);
+    memcpy(i->now.p, p, n);
+    copy(&i->synced, &i->now);
+    i->durable = true;
+}
+
+bool disk_powersafe(const struct disk *d)
+{
+    return d->powersafe;
 }
 
 uint64_t disk_syncs(const struct disk *d)

@@ -1,13 +1,15 @@
 /* support/disk.h — a disk in memory that loses power.
  *
- * Files for SQLite ("vfs" in its words). What was written and not synced is, at a crash, sector by sector dropped, kept
- * or torn, drawn from the seed; a file that was never synced may be gone. Handles of before the crash fail from then
- * on. Locks and shared memory are in the process. One thread at a time: for simulated loops.
+ * Files for SQLite ("vfs" in its words). What was written and not synced is, at a crash, sector by sector dropped,
+ * kept, torn, or as an earlier write left it, drawn from the seed; a file that was never synced may be gone. Handles of
+ * before the crash fail from then on. Locks and shared memory are in the process. One thread at a time: for simulated
+ * loops.
  */
 #ifndef TEST_DISK_H
 #define TEST_DISK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct disk;
@@ -26,6 +28,15 @@ void disk_room(struct disk *d, uint64_t bytes);
 
 /* The n-th sync from now on fails, once (0: none). */
 void disk_fail_sync(struct disk *d, uint64_t n);
+
+/* From now on syncs say that they have succeeded, and do nothing: what a test must notice. */
+void disk_lie(struct disk *d, bool lies);
+
+/* A file that is there, with this content, and synced. */
+void disk_put(struct disk *d, const char *name, const void *p, size_t n);
+
+/* What a write beside it does to bytes that were synced: nothing; else a torn sector may hold anything. By the seed. */
+bool disk_powersafe(const struct disk *d);
 
 uint64_t disk_syncs(const struct disk *d); /* that succeeded, so far, of all files */
 uint64_t disk_writes(const struct disk *d);

@@ -288,28 +288,34 @@ TEST(log_fork_shares_and_does_not_grow_chains)
     struct wl_node                    n;
     struct wl_path                    path;
     struct wl_end                     end;
+    struct upp_part                   part;
+    struct wm_entry                   e = tree_says(UPP_ROLE_USER, &part, UPP_STR("of the fork"));
+    uint32_t                          index;
     CHECK(talk_open(&k) == 0 && add_messages(&k, 3) == 0);
     CHECK(wl_fork(k.s, &k.t, k.t.head, 2, &k.a, &f, &k.err) == 0);
-    CHECK(wb_uuid_eq(f.tree, k.t.tree) && !wb_uuid_eq(f.id, k.t.id) && f.head != k.t.head);
+    CHECK(wb_uuid_eq(f.tree, k.t.tree) && !wb_uuid_eq(f.id, k.t.id) && f.head == k.t.head && f.at == 3);
+    CHECK(wl_thread_path(k.s, &tree_owner, &f, &k.a, &path, &k.err) == 0 && path.n == 1 && path.length == 2);
+    for (size_t i = 0; i < 100; i++) { /* forks of forks stand beside each other */
+        CHECK(wl_fork(k.s, &f, f.head, f.at - 1, &k.a, &g, &k.err) == 0);
+        CHECK(g.head == k.t.head && g.at == 3);
+        f = g;
+    }
+    CHECK(wl_append(k.s, &tree_owner, &f, &e, 1, &index, &k.err) == 0); /* now it has a node of its own */
+    CHECK(index == 0 && f.head != k.t.head && f.at == 0);
     CHECK(k.s->ops->node(k.s, &tree_owner, f.head, &n, &k.err) == 0);
     CHECK(n.parent == k.t.head && n.parent_length == 2);
     CHECK(wl_node_end(k.s, &tree_owner, f.head, &end, &k.err) == 0);
-    CHECK(end.length == 0 && end.time_ms == 1); /* not before the entry it follows */
-    for (size_t i = 0; i < 100; i++) {          /* forks of empty forks stand beside each other */
-        CHECK(wl_fork(k.s, &f, f.head, 0, &k.a, &g, &k.err) == 0);
-        f = g;
-    }
-    CHECK(k.s->ops->node(k.s, &tree_owner, f.head, &n, &k.err) == 0);
+    CHECK(end.length == 1 && end.time_ms >= 1); /* not before the entry it follows */
+    CHECK(wl_thread_path(k.s, &tree_owner, &f, &k.a, &path, &k.err) == 0 && path.n == 2 && path.length == 3);
+
+    /* From before everything, of a node that has a parent: beside it. */
+    CHECK(wl_fork(k.s, &f, f.head, 0, &k.a, &h, &k.err) == 0);
+    CHECK(wl_append(k.s, &tree_owner, &h, &e, 1, &index, &k.err) == 0);
+    CHECK(k.s->ops->node(k.s, &tree_owner, h.head, &n, &k.err) == 0);
     CHECK(n.parent == k.t.head && n.parent_length == 2);
-    CHECK(wl_path_open(k.s, &tree_owner, f.head, 0, &k.a, &path, &k.err) == 0 && path.n == 2 && path.length == 2);
-    CHECK(wl_fork(k.s, &k.t, k.t.head, 0, &k.a, &h, &k.err) == 0); /* from before everything */
-    CHECK(wl_fork(k.s, &h, h.head, 0, &k.a, &g, &k.err) == 0);
-    CHECK(k.s->ops->node(k.s, &tree_owner, g.head, &n, &k.err) == 0);
-    CHECK(n.parent == k.t.head && n.parent_length == 0);
-    CHECK(wl_node_end(k.s, &tree_owner, g.head, &end, &k.err) == 0 && end.time_ms == 0);
 
     CHECK_INT(wl_fork(k.s, &k.t, k.t.head, 4, &k.a, &g, &k.err), -UPP_EINVALID);
-    CHECK_INT(wl_fork(k.s, &k.t, f.head, 1, &k.a, &g, &k.err), -UPP_EINVALID);
+    CHECK_INT(wl_fork(k.s, &k.t, f.head, 2, &k.a, &g, &k.err), -UPP_EINVALID);
     CHECK_INT(wl_fork(k.s, &k.t, 12345, 0, &k.a, &g, &k.err), -UPP_ENOTFOUND);
     CHECK(wl_thread_new(k.s, &tree_owner, NULL, &k.a, &g, &k.err) == 0);
     CHECK_INT(wl_fork(k.s, &g, k.t.head, 2, &k.a, &h, &k.err), -UPP_EINVALID); /* of another tree */

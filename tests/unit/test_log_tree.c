@@ -19,6 +19,8 @@ struct plain_node {
     uint64_t pos; /* of the next row */
 };
 
+#define ALL UINT32_MAX
+
 struct world {
     struct wl_store  *s;
     struct wb_arena   keep; /* threads */
@@ -27,6 +29,7 @@ struct world {
     int               n_nodes;
     struct wl_thread  threads[THREADS];
     int               heads[THREADS], n_threads;
+    uint32_t          lengths[THREADS]; /* of the head, where the thread ends in the middle of it; ALL: it does not */
     uint64_t          seed;
     unsigned          serial;
     struct upp_err    err;
@@ -81,12 +84,22 @@ static int some_place(struct world *w, int thread, uint32_t *length)
     return node;
 }
 
+/* The thread goes on in a node that begins where it ended. */
+static void plain_leave(struct world *w, int thread, uint64_t key)
+{
+    int to = w->n_nodes;
+    (void)new_node(w, key, w->heads[thread], w->lengths[thread]);
+    w->heads[thread]   = to;
+    w->lengths[thread] = ALL;
+}
+
 /* ---- What happens ---------------------------------------------------------------------------------------------- */
 
 static int thread_new(struct world *w)
 {
     struct wl_thread *t = &w->threads[w->n_threads];
     TRY(wl_thread_new(w->s, &tree_owner, NULL, &w->keep, t, &w->err));
+    w->lengths[w->n_threads] = ALL;
     w->heads[w->n_threads++] = w->n_nodes;
     (void)new_node(w, t->head, -1, 0);
     return 0;
@@ -94,16 +107,20 @@ static int thread_new(struct world *w)
 
 static int client_says(struct world *w, int thread)
 {
-    struct plain_node *p = &w->nodes[w->heads[thread]];
-    struct upp_part    parts[3];
-    struct wm_entry    e[3];
-    uint32_t           index, n = 1 + dice(w, 3);
+    struct upp_part parts[3];
+    struct wm_entry e[3];
+    char            texts[3][TEXT];
+    uint32_t        index, n = 1 + dice(w, 3);
     for (uint32_t i = 0; i < n; i++) {
-        (void)snprintf(p->texts[p->n + i], TEXT, "u%u", w->serial++);
-        e[i] = tree_says(UPP_ROLE_USER, &parts[i], wb_cstr(p->texts[p->n + i]));
+        (void)snprintf(texts[i], TEXT, "u%u", w->serial++);
+        e[i] = tree_says(UPP_ROLE_USER, &parts[i], wb_cstr(texts[i]));
     }
     TRY(wl_append(w->s, &tree_owner, &w->threads[thread], e, n, &index, &w->err));
-    FAIL_UNLESS(index == p->n);
+    if (w->lengths[thread] != ALL)
+        plain_leave(w, thread, w->threads[thread].head);
+    struct plain_node *p = &w->nodes[w->heads[thread]];
+    FAIL_UNLESS(index == p->n && w->threads[thread].head == p->key);
+    memcpy(p->texts[p->n], texts, n * sizeof texts[0]);
     p->n += n;
     p->pos = wl_pos(p->n, 0);
     return 0;
@@ -153,8 +170,8 @@ static int fork_it(struct world *w, int thread)
     int               node = some_place(w, thread, &length);
     struct wl_thread *t    = &w->threads[w->n_threads];
     TRY(wl_fork(w->s, &w->threads[thread], w->nodes[node].key, length, &w->keep, t, &w->err));
-    w->heads[w->n_threads++] = w->n_nodes;
-    (void)new_node(w, t->head, node, length);
+    w->lengths[w->n_threads] = length;
+    w->heads[w->n_threads++] = node;
     return 0;
 }
 
@@ -163,25 +180,32 @@ static int move(struct world *w, int thread, const struct wl_node *branch, int t
     struct wl_thread t;
     TRY(w->s->ops->thread(w->s, &tree_owner, w->threads[thread].id, &w->a, &t, &w->err));
     t.head                        = w->nodes[to].key;
+    t.at                          = 0;
     const struct wl_change c[]    = {{.kind = WL_SET_THREAD, .thread = &t}, {.kind = WL_ADD_NODE, .node = branch}};
     struct wl_commit       commit = {.owner = tree_owner, .changes = c, .n = branch ? 2 : 1};
     TRY(w->s->ops->commit(w->s, &commit, &w->err));
     w->heads[thread]        = to;
+    w->lengths[thread]      = ALL;
     w->threads[thread].head = t.head;
     return 0;
 }
 
-/* Regenerate and edit: a branch, and the head moves there. */
-static int branch_it(struct world *w, int thread)
+static int branch_at(struct world *w, int thread, int node, uint32_t length)
 {
     struct wl_node under, branch;
-    uint32_t       length;
-    int            node = some_place(w, thread, &length);
     TRY(w->s->ops->node(w->s, &tree_owner, w->nodes[node].key, &under, &w->err));
     TRY(wl_branch_make(&under, length, &branch, &w->err));
     int at = w->n_nodes;
     (void)new_node(w, branch.key, node, length);
     return move(w, thread, &branch, at);
+}
+
+/* Regenerate and edit: a branch, and the head moves there. */
+static int branch_it(struct world *w, int thread)
+{
+    uint32_t length;
+    int      node = some_place(w, thread, &length);
+    return branch_at(w, thread, node, length);
 }
 
 /* Checkout: any node of the same tree. */
@@ -208,8 +232,12 @@ static int step(struct world *w)
         return branch_it(w, thread);
     if (what <= 8)
         return checkout(w, thread);
-    if (w->nodes[w->heads[thread]].n + 3 > ENTRIES)
+    if (w->lengths[thread] != ALL && w->n_nodes == NODES)
         return 0;
+    if (w->lengths[thread] == ALL && w->nodes[w->heads[thread]].n + 3 > ENTRIES)
+        return 0;
+    if (what % 2 == 0 && w->lengths[thread] != ALL) /* as the start of a run does */
+        TRY(branch_at(w, thread, w->heads[thread], w->lengths[thread]));
     return what % 2 ? client_says(w, thread) : run_says(w, thread);
 }
 
@@ -271,8 +299,8 @@ static int same_history(struct world *w, int thread)
     FAIL_UNLESS(t.head == w->nodes[head].key);
     TRY(wl_node_end(w->s, &tree_owner, t.head, &end, &w->err));
     FAIL_UNLESS(end.length == w->nodes[head].n && end.pos == w->nodes[head].pos);
-    TRY(wl_path_open(w->s, &tree_owner, t.head, end.length, &w->a, &path, &w->err));
-    size_t n = plain_path(w, head, end.length, want, MAX);
+    TRY(wl_thread_path(w->s, &tree_owner, &t, &w->a, &path, &w->err));
+    size_t n = plain_path(w, head, WB_MIN(w->lengths[thread], end.length), want, MAX);
     FAIL_UNLESS(path.length == n);
     for (size_t i = 1; i + 1 < path.n; i++) /* chains do not grow by branches of nothing */
         FAIL_UNLESS(path.spans[i].length > 0);

@@ -243,6 +243,39 @@ TEST(busy_rolls_back)
     PLAYS(.seed = 4, .script = SLOW_TOOLS, .act = rolls_back);
 }
 
+/* A fork of a thread on which a run is under way is free, and becomes busy by its own runs alone. */
+static WEFT_SUSPENDS int forks(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
+    struct wr_started                         one, two;
+    struct wl_thread                          t, fork;
+    struct upp_err                            why = {0};
+    TRY(start(p, "shared", WR_REJECT, &one, err));
+    TRY(settle(p, err));
+    TRY(start(p, "first", WR_REJECT, &one, err));
+    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    TRY(wl_fork(p->inner, &t, t.head, 2, &a, &fork, err));
+    p->thread = fork.id;
+    TRY(start(p, "second", WR_REJECT, &two, err));
+    FAIL_UNLESS(start(p, "third", WR_REJECT, &two, &why) == -UPP_EBUSY);
+    p->thread = t.id;
+    FAIL_UNLESS(start(p, "third", WR_REJECT, &one, &why) == -UPP_EBUSY);
+    TRY(settle(p, err));
+    TRY(history(p, &out, err));
+    FAIL_UNLESS(times(&out, "shared") == 1 && times(&out, "first") == 1 && times(&out, "second") == 0);
+    wb_buf_clear(&out);
+    p->thread = fork.id;
+    TRY(history(p, &out, err));
+    FAIL_UNLESS(times(&out, "shared") == 1 && times(&out, "first") == 0 && times(&out, "second") == 1);
+    return wb_buf_check(&out, err);
+}
+
+TEST(busy_forks_are_free)
+{
+    PLAYS(.seed = 4, .act = forks);
+}
+
 /* Puts the thread back: so many entries of its head count. */
 static WEFT_SUSPENDS int put_back(struct place *p, uint32_t keep, struct upp_err *err)
 {

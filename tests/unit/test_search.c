@@ -23,10 +23,11 @@ static WEFT_SUSPENDS int say_to(struct wl_store *s, struct wl_owner o, uint64_t 
                                 const struct said *said, size_t n, struct upp_err *err)
 {
     UPP_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(1 << 20);
-    struct wm_entry                        entries[64];
-    struct upp_part                        parts[64][2];
+    static struct wm_entry                 entries[64]; /* too large for a stack; not kept over a wait */
+    static struct upp_part                 parts[64][2];
     struct wl_end                          end;
     FAIL_UNLESS(n <= 64);
+    TRY(wl_node_end(s, &o, node, &end, err));
     memset(entries, 0, sizeof entries);
     memset(parts, 0, sizeof parts);
     for (size_t i = 0; i < n; i++) {
@@ -43,7 +44,6 @@ static WEFT_SUSPENDS int say_to(struct wl_store *s, struct wl_owner o, uint64_t 
                                                     .parts   = parts[i],
                                                     .n_parts = said[i].tool ? 2 : 1}};
     }
-    TRY(wl_node_end(s, &o, node, &end, err));
     TRY(wm_row_write(&(struct wm_row){.time_ms = 1, .entries = entries, .n_entries = n}, &body, err));
     struct wl_row row = {.node      = node,
                          .pos       = end.pos,
@@ -194,7 +194,13 @@ static WEFT_SUSPENDS int branches(struct test_store *t, struct upp_err *err)
     TRY(say(S, ALICE, x.head, "alice", "apple shared", err));
     TRY(say_to(S, ALICE, x.head, id, &(struct said){.who = "coder", .text = "apple left behind"}, 1, err));
     TRY(wl_fork(S, &x, x.head, 1, &a, &y, err));
-    TRY(say(S, ALICE, y.head, "alice", "apple of the fork", err));
+    struct upp_part part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("apple of the fork")};
+    struct wm_entry entry = {.kind     = WM_ENTRY_MESSAGE,
+                             .origin   = WM_ORIGIN_CLIENT,
+                             .audience = WM_AUDIENCE_ALL,
+                             .message  = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
+    uint32_t        index;
+    TRY(wl_append(S, &ALICE, &y, &entry, 1, &index, err));
     x.at = 2; /* one entry counts: the rest was left behind */
     TRY(COMMIT(S, ALICE, NULL, err, SET_THREAD(&x)));
     TRY(learn_all(S, err));
@@ -211,6 +217,7 @@ static WEFT_SUSPENDS int branches(struct test_store *t, struct upp_err *err)
     TRY(COMMIT(S, ALICE, NULL, err, DROP_THREAD(&x)));
     FINDS(ALICE, 2, WORDS("apple"));
     FINDS(ALICE, 0, WORDS("behind"));
+    y.version = 2; /* what was said moved it to a node of its own */
     TRY(COMMIT(S, ALICE, NULL, err, DROP_THREAD(&y)));
     FINDS(ALICE, 0, WORDS("apple"));
     return 0;
@@ -303,8 +310,8 @@ static WEFT_SUSPENDS int learning(struct test_store *t, struct upp_err *err)
     struct wl_thread                           x;
     struct wl_results                          r;
     size_t                                     n;
-    if (wl_learn(S, &n, err) == -UPP_EREFUSED || strstr(t->kind, "memory"))
-        return 0;
+    if (strstr(t->kind, "memory") || strstr(t->kind, "sealed"))
+        return 0; /* they keep no words: what is looked for is read from the log */
     TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
     for (int i = 0; i < 300; i++)
         TRY(say(S, ALICE, x.head, "alice", i % 2 ? "odd plum" : "even plum", err));
@@ -410,9 +417,9 @@ static WEFT_SUSPENDS int ask_all(struct wl_store *s, const char *words, size_t w
 static WEFT_SUSPENDS int fill(struct test_store *t, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_thread                           x[THREADS];
+    static struct wl_thread                    x[THREADS]; /* too large for a stack */
     static char                                texts[EACH][512];
-    struct said                                said[EACH];
+    static struct said                         said[EACH];
     for (unsigned i = 0; i < THREADS; i++)
         TRY(wl_thread_new(S, &ALICE, NULL, &a, &x[i], err));
     for (unsigned i = 0; i < THREADS * ROWS; i++) {

@@ -4,6 +4,7 @@
 
 #include "base/defs.h"
 #include "json/read.h"
+#include "log/store.h"
 #include "support/test.h"
 
 static void donep(struct sv_reply *r)
@@ -21,7 +22,7 @@ TEST(error_statuses)
     } cases[] = {
         {UPP_ENOTFOUND, "", 0, 404}, {UPP_EINVALID, "", 0, 400},     {UPP_EBUSY, "", 0, 400},
         {UPP_EREFUSED, "", 0, 400},  {UPP_ELIMIT, "", 0, 503},       {UPP_ELIMIT, "", 1, 429},
-        {UPP_ESTORE, "", 0, 500},    {UPP_ESTORE, "ENOSPC", 0, 507}, {UPP_ESTORE, "SQLITE_FULL", 0, 507},
+        {UPP_ESTORE, "", 0, 500},    {UPP_ESTORE, "ENOSPC", 0, 507}, {UPP_ESTORE, WL_DISK_FULL, 0, 507},
         {UPP_ENOMEM, "", 0, 503},    {UPP_EAUTH, "", 0, 401},        {UPP_ECANCELED, "", 0, 503},
         {UPP_EBUG, "", 0, 500},      {UPP_ETIMEOUT, "", 0, 504},     {UPP_ERATE, "", 0, 429},
         {UPP_EPROVIDER, "", 0, 502}, {UPP_EWAIT, "", 0, 500},        {999, "", 0, 500},
@@ -65,6 +66,15 @@ TEST(error_object)
     sv_error_reply(&r, &err);
     CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"the store failed\",\"type\":\"server_error\","
                                            "\"param\":null,\"code\":\"store_error\"}}"));
+
+    /* That the disk is full is; where its files are is not. */
+    (void)upp_fail(&err, UPP_ESTORE, "the disk is full");
+    (void)snprintf(err.where, sizeof err.where, "/var/weft.db");
+    (void)snprintf(err.cause, sizeof err.cause, WL_DISK_FULL);
+    sv_error_reply(&r, &err);
+    CHECK_INT(r.status, 507);
+    CHECK_STR(wb_buf_str(&r.body), UPP_STR("{\"error\":{\"message\":\"the disk is full\",\"type\":\"server_error\","
+                                           "\"param\":null,\"code\":\"insufficient_storage\"}}"));
 
     (void)upp_fail(&err, UPP_ELIMIT, "slow down");
     err.retry_after_ms = 1001;

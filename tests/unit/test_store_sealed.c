@@ -255,7 +255,7 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, struct wl_owner o, uint64_
 static bool read_bytes(const char *suffix, struct wb_buf *ret)
 {
     char path[700];
-    char block[4096];
+    static char block[4096];
     (void)snprintf(path, sizeof path, "%s%s", db_path(), suffix);
     FILE *f = fopen(path, "rb");
     for (size_t n; f && (n = fread(block, 1, sizeof block, f));)

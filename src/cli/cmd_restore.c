@@ -1,0 +1,69 @@
+/* cli/cmd_restore.c — weft restore THREAD CHECKPOINT: back to where a step ended. */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "cli/args.h"
+#include "cli/posting.h"
+#include "json/write.h"
+
+struct restoring {
+    const char *words[2]; /* thread, checkpoint */
+    bool        json;
+};
+
+static int print_place(yyjson_val *v, bool json, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    struct upp_str                        thread, node;
+    yyjson_val                           *entries = yyjson_obj_get(v, "entries");
+    int                                   r       = json ? wj_write(v, &out, err) : 0;
+    if (json && r >= 0)
+        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
+    if (json)
+        return r;
+    r = cli_answer_text(v, "thread_id", &thread, err);
+    if (r >= 0)
+        r = cli_answer_text(v, "node_id", &node, err);
+    if (r >= 0 && (!entries || wj_write(entries, &out, NULL) < 0))
+        r = upp_fail(err, UPP_EPROTO, "the owner of the store answers without 'entries'");
+    if (r >= 0)
+        (void)printf("%.*s stands at entry %.*s, in node %.*s: what is said next branches there\n", UPP_FMT(thread),
+                     UPP_FMT(wb_buf_str(&out)), UPP_FMT(node));
+    return r;
+}
+
+WEFT_SUSPENDS static int restore(struct cli_posting *p, struct upp_err *err)
+{
+    struct restoring *x = p->arg;
+    yyjson_val       *v;
+    int               r = cli_thread_path(p, x->words[0], "/restore", err);
+    if (r >= 0)
+        r = cli_post_member(p, "checkpoint_id", x->words[1], &v, err);
+    return r < 0 ? r : print_place(v, x->json, err);
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct restoring        x    = {0};
+    const char             *file = NULL, *store = NULL;
+    size_t                  n;
+    const struct cli_option options[] = {
+        {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &x.json}};
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), x.words, WB_LEN(x.words), &n);
+    if (bad)
+        return bad;
+    if (n < WB_LEN(x.words))
+        return cli_misuse(self, "wants a thread and a checkpoint of it");
+    return cli_post_store(self, file, store, true, restore, &x);
+}
+
+const struct cli_command cli_restore = {
+    .name    = "restore",
+    .usage   = "THREAD CHECKPOINT [--json] [--config FILE] [--store URL]",
+    .summary = "puts a thread back to a checkpoint",
+    .help =
+        "The thread stands where the checkpoint was made (`weft tree THREAD --checkpoints` lists them). Nothing is\n"
+        "deleted: what came later stays on its branch, and what is said next makes another. Refused while a run\n"
+        "of the thread has not ended: `weft cancel RUN` first.",
+    .run = run,
+};

@@ -1,0 +1,71 @@
+/* cli/cmd_tree.c — weft tree THREAD: the branches of a conversation. */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "cli/args.h"
+#include "cli/drawn.h"
+#include "cli/reading.h"
+#include "server/tree_v1.h"
+
+struct looking {
+    const char        *id;
+    bool               json;
+    struct cli_drawing how;
+};
+
+static int print_json(const struct wl_thread *t, const struct wa_look *l, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 30);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &out, err);
+    sv_write_tree(&w, t, l);
+    int r = wj_writer_check(&w);
+    if (r >= 0) {
+        (void)fwrite(out.p, 1, out.n, stdout);
+        (void)putchar('\n');
+    }
+    return r;
+}
+
+WEFT_SUSPENDS static int look(struct cli_reading *rd, struct upp_err *err)
+{
+    struct looking  *x = rd->arg;
+    struct wl_thread t;
+    struct wa_look   l;
+    int              r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->id), &rd->arena, &t, err);
+    if (r >= 0)
+        r = wa_thread_look(rd->store, &rd->owner, &t, &rd->arena, &l, err);
+    if (r < 0)
+        return r;
+    return x->json ? print_json(&t, &l, err) : cli_draw_tree(stdout, &t, &l, &x->how, err);
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct looking          x    = {.how = {.utf8 = cli_draws_utf8(stdout)}};
+    const char             *file = NULL, *store = NULL;
+    size_t                  n;
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--checkpoints", NULL, NULL, &x.how.checkpoints},
+                                         {"--json", NULL, NULL, &x.json}};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, &n);
+    if (bad)
+        return bad;
+    if (n < 1)
+        return cli_misuse(self, "wants the id of a thread");
+    return cli_read_store(self, file, store, look, &x);
+}
+
+const struct cli_command cli_tree = {
+    .name    = "tree",
+    .usage   = "THREAD [--checkpoints] [--json] [--config FILE] [--store URL]",
+    .summary = "the branches of a thread",
+    .help    = "A line a node of the thread's tree, below the one it branched off: after how many messages of that,\n"
+               "its name, how many messages it has itself, a dot a checkpoint, how it begins, other threads that end\n"
+               "there. * marks where the thread stands: what is said next goes there.\n"
+               "--checkpoints: a line each, with the id for `weft restore` and `weft fork --at`.\n"
+               "--json: one object, as GET /v1/threads/THREAD/tree gives it.\n"
+               "Reads the database also while a server is at work on it.",
+    .run     = run,
+};
