@@ -51,6 +51,11 @@ static WEFT_SUSPENDS int enter_run(struct wa_reading *x, struct wa_progress *p, 
     if (wb_uuid_eq(row->run, (struct wb_uuid){{0}}))
         return 0;
     int r = x->store->ops->run(x->store, x->owner, row->run, x->to, &x->run, err);
+    if (r == -UPP_ENOTFOUND) { /* it is gone: its thread was deleted, and others share what it said */
+        x->run   = (struct wm_run){.id = row->run, .input = wl_pos_index(row->pos)};
+        x->aside = false;
+        return 0;
+    }
     return r < 0 ? r : find_aside(x, err);
 }
 

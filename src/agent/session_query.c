@@ -264,8 +264,8 @@ static WEFT_SUSPENDS int find_again(struct weft_session *s, void *arg, struct up
     struct wl_thread                          t;
     struct wa_doc_node                       *nodes;
     struct wb_uuid                            thread;
-    size_t                                    at, n;
-    int                                       r = settle(s, err);
+    size_t                                    at = 0, n;
+    int                                       r  = settle(s, err);
     if (r >= 0)
         r = wa_session_thread(s, &a, &t, err);
     if (r >= 0)

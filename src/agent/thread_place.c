@@ -1,12 +1,13 @@
 /* agent/thread_place.c — see thread_place.h. */
 #include "agent/thread_place.h"
 
+#include "agent/thread_mend.h"
 #include "base/crash.h"
 #include "base/defs.h"
 #include "json/read.h"
 #include "json/value.h"
 
-enum { TRIES = 16, PAGE = 1024 };
+enum { TRIES = 16, PAGE = 1024, BEHIND = 32 /* entries behind a message in which its results are looked for */ };
 
 /* ---- Checkpoints ------------------------------------------------------------------------------------------- */
 
@@ -69,15 +70,47 @@ WEFT_SUSPENDS static int find_own(struct wl_store *s, const struct wl_owner *o, 
     return r;
 }
 
+/* A branch from a place, with messages. */
+WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o, struct wa_place *place,
+                                    const struct upp_message *list, size_t n, struct wa_put *put, struct upp_err *err)
+{
+    struct wl_node under, branch;
+    struct wl_end  end = {0};
+    int            r   = s->ops->node(s, o, place->node, &under, err);
+    if (r >= 0)
+        r = wl_branch_make(&under, place->length, &branch, err);
+    if (r >= 0)
+        r = wa_put_node(put, &branch, err);
+    if (r >= 0)
+        r = wa_put_messages(put, branch.key, &end, list, n, err);
+    *place = (struct wa_place){.node = branch.key, .length = end.length};
+    return r;
+}
+
+/* Where calls have no results there (a run is in the middle of them, or a document ended so) they get some, on a
+ * branch. */
+WEFT_SUSPENDS static int close_place(struct wl_store *s, const struct wl_owner *o, struct wa_place *place,
+                                     struct wa_put *put, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
+    struct wa_open                            open;
+    struct wa_mended                          mended;
+    int                                       r = wa_open_at(s, o, place->node, place->length, &a, &open, err);
+    if (r < 0 || !open.of)
+        return r;
+    r = wa_mend_list(&a, NULL, 0, &open, true, &mended, err);
+    return r < 0 ? r : branch_off(s, o, place, mended.list, mended.n, put, err);
+}
+
 /* Where one is whose messages are known: in its node, or on a branch that is made for them. */
 WEFT_SUSPENDS static int place_messages(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node,
                                         const struct wm_checkpoint *cp, struct wa_put *put, struct wb_arena *a,
                                         struct wa_place *ret, struct upp_err *err)
 {
-    struct wl_node branch;
-    struct wl_end  end = {0};
-    size_t         k   = 0;
-    int            r   = wa_node_read(s, o, node, a, err);
+    struct wa_open   open;
+    struct wa_mended mended;
+    size_t           k = 0;
+    int              r = wa_node_read(s, o, node, a, err);
     if (r < 0)
         return r;
     size_t from = WB_MIN((size_t)cp->length, node->n_messages);
@@ -87,14 +120,11 @@ WEFT_SUSPENDS static int place_messages(struct wl_store *s, const struct wl_owne
     size_t upto = k == cp->n_messages ? from + k : from;
     *ret        = (struct wa_place){.node = node->node.key, .length = upto ? node->entry_of[upto - 1] + 1 : 0};
     if (k == cp->n_messages)
-        return 0;
-    r = wl_branch_make(&node->node, ret->length, &branch, err);
+        return close_place(s, o, ret, put, err);
+    r = wa_open_at(s, o, ret->node, ret->length, a, &open, err);
     if (r >= 0)
-        r = wa_put_node(put, &branch, err);
-    if (r >= 0)
-        r = wa_put_messages(put, branch.key, &end, cp->messages, cp->n_messages, err);
-    *ret = (struct wa_place){.node = branch.key, .length = end.length};
-    return r;
+        r = wa_mend_list(a, cp->messages, cp->n_messages, &open, true, &mended, err);
+    return r < 0 ? r : branch_off(s, o, ret, mended.list, mended.n, put, err);
 }
 
 /* One that came with a document, or is of a time when ids said nothing: the session is read. */
@@ -127,6 +157,32 @@ int wa_checkpoint_find(struct wl_store *s, const struct wl_owner *o, const struc
 
 /* ---- Forks --------------------------------------------------------------------------------------------------- */
 
+/* The results of a message's calls belong to it. */
+WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner *o, struct wa_place *place,
+                                      struct wb_arena *a, struct upp_err *err)
+{
+    struct wl_end   end;
+    struct wl_line *lines;
+    size_t          n;
+    int             r = wl_node_end(s, o, place->node, &end, err);
+    if (r < 0)
+        return r;
+    uint32_t       upto = WB_MIN(end.length, place->length + BEHIND);
+    struct wl_span span = {.node = place->node, .length = end.length};
+    struct wl_path path = {.spans = &span, .n = 1, .length = end.length};
+    r                   = wl_path_tail(s, o, &path, upto, upto - WB_MIN(upto, place->length), a, &lines, &n, err);
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        const struct wm_entry *e = &lines[i].entry;
+        if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || e->audience != WM_AUDIENCE_ALL ||
+            wm_is_hidden(e))
+            continue;
+        if (e->message.role != UPP_ROLE_TOOL)
+            break;
+        place->length = lines[i].index + 1;
+    }
+    return r;
+}
+
 /* 1: it names a message of the tree. 0: it names none. */
 WEFT_SUSPENDS static int find_message(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                       struct upp_str text, struct wa_place *ret, struct upp_err *err)
@@ -142,7 +198,10 @@ WEFT_SUSPENDS static int find_message(struct wl_store *s, const struct wl_owner 
         r = s->ops->node(s, o, line.node, &node, err);
     if (r == -UPP_ENOTFOUND || (r >= 0 && !wb_uuid_eq(node.tree, t->tree)))
         return 0;
+    if (r < 0)
+        return r;
     *ret = (struct wa_place){.node = line.node, .length = line.index + 1};
+    r    = pass_results(s, o, ret, &a, err);
     return r < 0 ? r : 1;
 }
 
@@ -154,11 +213,11 @@ WEFT_SUSPENDS static int find_place(struct wl_store *s, const struct wl_owner *o
     if (!at.p) {
         r    = wl_node_end(s, o, t->head, &end, err);
         *ret = (struct wa_place){.node = t->head, .length = r < 0 ? 0 : wl_thread_length(t, end.length)};
-        return r;
+        return r < 0 ? r : close_place(s, o, ret, put, err);
     }
     r = find_message(s, o, t, at, ret, err);
     if (r)
-        return r < 0 ? r : 0;
+        return r < 0 ? r : close_place(s, o, ret, put, err);
     r = wa_checkpoint_find(s, o, t, at, put, ret, err);
     return r == -UPP_ENOTFOUND
                ? upp_fail(err, UPP_ENOTFOUND, "the thread's tree has no message and no checkpoint '%.*s'", UPP_FMT(at))
@@ -314,6 +373,11 @@ int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_t
         r = wl_node_end(s, o, place.node, &end, err);
     if (r >= 0)
         r = is_shared(s, o, t, place.node, err);
-    place.length = end.length;
-    return r < 0 ? r : go(s, o, t, &place, r > 0, &put, a, err);
+    if (r < 0)
+        return r;
+    bool     shared = r > 0;
+    uint64_t there  = place.node;
+    place.length    = end.length;
+    r               = close_place(s, o, &place, &put, err);
+    return r < 0 ? r : go(s, o, t, &place, shared && place.node == there, &put, a, err);
 }

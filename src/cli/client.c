@@ -1,6 +1,7 @@
 /* cli/client.c — see client.h. */
 #include "cli/client.h"
 
+#include <stdio.h>
 #include <yyjson.h>
 
 #include "base/arena.h"
@@ -67,7 +68,7 @@ static int parse_head(struct cli_answer *a, struct upp_str head, struct upp_err 
 
 WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(CLI_MAX_BODY + CLI_MAX_HEAD);
     ret->fd                                   = fd;
     wb_buf_addf(&out, "%s %.*s HTTP/1.0\r\nHost: localhost\r\n", q->method, UPP_FMT(q->path));
     if (q->last_event_id.n)
@@ -148,7 +149,7 @@ WEFT_SUSPENDS int cli_read_event(struct cli_answer *a, struct upp_err *err)
 WEFT_SUSPENDS int cli_answer_fail(struct cli_answer *a, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena arena = WB_ARENA(64u << 20);
-    yyjson_val                               *root, *error, *message;
+    yyjson_val                               *root, *error, *message, *where;
     int                                       r    = cli_read_body(a, err);
     enum upp_code                             code = a->status == 404                      ? UPP_ENOTFOUND
                                                      : a->status == 503                    ? UPP_EBUSY
@@ -157,7 +158,11 @@ WEFT_SUSPENDS int cli_answer_fail(struct cli_answer *a, struct upp_err *err)
     if (r < 0)
         return r;
     if (wj_read(&arena, wb_buf_str(&a->raw), NULL, &root, NULL) >= 0 && (error = yyjson_obj_get(root, "error")) &&
-        (message = yyjson_obj_get(error, "message")) && yyjson_is_str(message))
-        return upp_fail(err, code, "%.*s", UPP_FMT(wj_text(message)));
+        (message = yyjson_obj_get(error, "message")) && yyjson_is_str(message)) {
+        r = upp_fail(err, code, "%.*s", UPP_FMT(wj_text(message)));
+        if (err && (where = yyjson_obj_get(error, "param")) && yyjson_is_str(where))
+            (void)snprintf(err->where, sizeof err->where, "%.*s", UPP_FMT(wj_text(where)));
+        return r;
+    }
     return upp_fail(err, code, "the owner of the store answers %d", a->status);
 }

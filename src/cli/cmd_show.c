@@ -42,6 +42,13 @@ static const char *kind_name(uint8_t kind)
     return kind < WB_LEN(names) && names[kind] ? names[kind] : "unknown";
 }
 
+static const char *origin_name(uint8_t origin)
+{
+    static const char *const names[] = {
+        [WM_ORIGIN_RUN] = "run", [WM_ORIGIN_CLIENT] = "client", [WM_ORIGIN_IMPORT] = "import"};
+    return origin < WB_LEN(names) && names[origin] ? names[origin] : "unknown";
+}
+
 /* ---- For people ------------------------------------------------------------------------------------------- */
 
 static void print_part(const struct upp_part *p)
@@ -107,8 +114,8 @@ static void print_line(const struct wl_line *line)
         (void)printf(" ");
         cli_print_text(stdout, e->who, INDENT);
     }
-    (void)printf("  %s  %s%s%s\n", cli_id("msg_", line->id, id), time, e->kind == WM_ENTRY_REPAIR ? "  repair" : "",
-                 e->message.interrupted ? "  interrupted" : "");
+    (void)printf("  %s  %s%s%s%s\n", cli_id("msg_", line->id, id), time, e->kind == WM_ENTRY_REPAIR ? "  repair" : "",
+                 e->message.interrupted ? "  interrupted" : "", e->origin == WM_ORIGIN_IMPORT ? "  imported" : "");
     for (size_t i = 0; i < e->message.n_parts; i++)
         print_part(&e->message.parts[i]);
     if (e->data.n)
@@ -148,6 +155,7 @@ static int write_line(const struct wl_line *line, struct upp_err *err)
     wj_write_open(&w, '{');
     member(&w, "id", wb_cstr(cli_id("msg_", line->id, id)));
     member(&w, "kind", wb_cstr(kind_name(e->kind)));
+    member(&w, "origin", wb_cstr(origin_name(e->origin)));
     member(&w, "who", e->who);
     member(&w, "run",
            wb_uuid_eq(line->run, none) ? (struct upp_str){NULL, 0} : wb_cstr(cli_id("run_", line->run, run)));
@@ -235,8 +243,9 @@ const struct cli_command cli_show = {
     .help =
         "The entries of a thread, the last N of them (default 100): who, when, texts, -> calls and <- results,\n"
         "system events and turns, and where its path branched off another. What agents say to themselves is left out.\n"
-        "--json: an object an entry and line: id, kind (message, repair, event, turn), who, run, step, the message in\n"
-        "UPP's JSON, the event ({type, data, source, targets}).\n"
+        "--json: an object an entry and line: id, kind (message, repair, event, turn), origin (run, client, import), "
+        "who,\n"
+        "run, step, the message in UPP's JSON, the event ({type, data, source, targets}).\n"
         "Reads the database also while a server is at work on it.",
     .run = run,
 };

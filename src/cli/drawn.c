@@ -104,8 +104,11 @@ static void draw_threads(const struct drawing *x, const struct wa_look_node *n)
     for (size_t i = 0; i < n->n_threads; i++) {
         if (wb_uuid_eq(n->threads[i].id, x->thread->id))
             continue;
-        if (others++ < THREADS)
-            (void)fprintf(x->out, "%s%s", others == 1 ? "  <- " : ", ", cli_id("thread_", n->threads[i].id, id));
+        if (others++ >= THREADS)
+            continue;
+        (void)fprintf(x->out, "%s%s", others == 1 ? "  <- " : ", ", cli_id("thread_", n->threads[i].id, id));
+        if (n->threads[i].messages < n->messages)
+            (void)fprintf(x->out, " at %u", n->threads[i].messages);
     }
     if (others > THREADS)
         (void)fprintf(x->out, " and %zu more", others - THREADS);

@@ -10,20 +10,30 @@
 #include "log/log.h"
 
 enum {
-    WL_ERASE_THREADS = 4096, /* named as losing text, at most */
-    WL_SWEEP_BATCH   = 64,   /* things that one sweep looks at, of each kind, before it lets others go on */
+    WL_FAMILY      = 65536, /* threads of one family, at most: of those that go together */
+    WL_RUNS        = 65536, /* runs of one thread that goes, at most */
+    WL_SWEEP_BATCH = 64,    /* things that one sweep looks at, of each kind, before it lets others go on */
 };
 #define WL_DAY_MS INT64_C(86400000)
 
-/* The space of values in which sessions keep what came with the document they were made of, by the thread's id. It quotes
- * messages: it goes with the thread, and with a message that came so too. */
+/* The space of values in which sessions keep what came with the document they were made of, by the thread's id. It
+ * quotes messages: it goes with the thread, and with a message that came so too. */
 #define WL_IMPORTED "imported"
 
-/* Hides the message with this id and erases its body; with calls that it made go their arguments and results, where they
- * stand in the same node. -UPP_EBUSY: a run holds the node. -UPP_ENOTFOUND: there is none on the path of the thread, or
- * it is erased already. `why`: a word for the record; no text: "deleted". */
+/* Hides the message with this id and erases its body; with calls that it made go their arguments and results, where
+ * they stand in the same node. -UPP_EBUSY: a run holds the node. -UPP_ENOTFOUND: there is none on the path of the
+ * thread, or it is erased already. `why`: a word for the record; no text: "deleted". */
 WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     struct wb_uuid message, struct upp_str why, struct upp_err *err) UPP_MUST_CHECK;
+
+/* What is known of threads that were deleted, until the sweep has taken what they led to: by the thread's id a JSON
+ * object with its tree, its head, the time and the user who did it. */
+#define WL_DELETED "deleted"
+
+/* The thread, as it is now, and all sub threads below it: *n of them. Behind these the *others of its family. */
+WEFT_SUSPENDS int wl_thread_family(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                   struct wb_arena *a, struct wl_thread **ret, size_t *n, size_t *others,
+                                   struct upp_err *err) UPP_MUST_CHECK;
 
 /* Takes the pointer away, and those of its sub threads. What no thread reaches any more is swept later. -UPP_EBUSY: a
  * run of it has not ended. */
@@ -31,7 +41,8 @@ WEFT_SUSPENDS int wl_thread_delete(struct wl_store *s, const struct wl_owner *o,
                                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* Deletes the thread and erases all that its tree says, also what other threads share. Those others stay, with erased
- * messages; they are named in *lost. Can be called again after it failed or died halfway. */
+ * messages; they are named in *lost. Can be called again after it failed or died halfway. -UPP_EBUSY: a run of the tree
+ * has not ended, its own or another thread's. */
 WEFT_SUSPENDS int wl_tree_erase(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                 struct wb_arena *a, struct wb_uuid **lost, size_t *n,
                                 struct upp_err *err) UPP_MUST_CHECK;

@@ -65,10 +65,6 @@ WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint
 WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, const struct wl_node *head,
                                  struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Takes the pointer away. What no thread reaches any more is swept after 7 days. -UPP_EBUSY: a run holds it. */
-WEFT_SUSPENDS int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                   struct upp_err *err) UPP_MUST_CHECK;
-
 /* A new node under (node, length), not yet stored. */
 int wl_branch_make(const struct wl_node *under, uint32_t length, struct wl_node *ret,
                    struct upp_err *err) UPP_MUST_CHECK;

@@ -235,22 +235,32 @@ static int write_event(struct deleting *x, struct wl_row *ret)
     return r < 0 ? r : wb_arena_check(&x->a, x->err);
 }
 
-/* The events of a run tree are numbered through: where one row cannot tell its own, none of it can be read. */
-static WEFT_SUSPENDS int find_root(struct deleting *x, struct wm_run *ret, bool *found)
+/* The run that wrote it, as it is before its rows are read: the sweep changes rows too, and counts it up. */
+static WEFT_SUSPENDS int find_run(struct deleting *x, struct wm_run *ret, size_t *n)
 {
-    struct wm_run run;
-    *found = false;
-    if (!x->untold || wb_uuid_eq(x->run, (struct wb_uuid){{0}}))
+    static const struct wb_uuid none;
+    struct wl_row               stored;
+    *n    = 0;
+    int r = wl__last_row(x->s, x->o, x->at.node, wl__pos_end(x->at.index + 1), &x->a, &stored, x->err);
+    if (r <= 0 || wb_uuid_eq(stored.run, none))
+        return r < 0 ? r : 0;
+    r  = x->s->ops->run(x->s, x->o, stored.run, &x->a, ret, x->err);
+    *n = r >= 0;
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+/* The events of a run tree are numbered through: where one row cannot tell its own, none of it can be read. */
+static WEFT_SUSPENDS int mark_root(struct deleting *x, struct wm_run runs[2], size_t *n)
+{
+    int r = 0;
+    if (!x->untold || !*n)
         return 0;
-    int r = x->s->ops->run(x->s, x->o, x->run, &x->a, &run, x->err);
-    if (r >= 0 && !wb_uuid_eq(run.root, run.id))
-        r = x->s->ops->run(x->s, x->o, run.root, &x->a, &run, x->err);
-    if (r < 0)
-        return r == -UPP_ENOTFOUND ? 0 : r;
-    *found     = !run.swept;
-    *ret       = run;
-    ret->swept = true;
-    return 0;
+    if (!wb_uuid_eq(runs[0].root, runs[0].id)) {
+        r = x->s->ops->run(x->s, x->o, runs[0].root, &x->a, &runs[1], x->err);
+        *n += r >= 0;
+    }
+    runs[*n - 1].swept = true;
+    return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
 /* 0: done. 1: somebody else was first. */
@@ -258,8 +268,8 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_change *list = wb_new_n(&x->a, struct wl_change, WL_CHANGES);
     struct wl_row     event;
-    struct wm_run     root;
-    bool              has_root = false;
+    struct wm_run     runs[2];
+    size_t            n_runs = 0;
     char              id[WB_UUID_TEXT + 1];
     struct wl_value   imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t->id, id)};
     size_t            n        = 0;
@@ -267,17 +277,19 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     if (r >= 0)
         r = wl_node_end(x->s, x->o, x->at.node, &x->end, x->err);
     if (r >= 0)
+        r = find_run(x, runs, &n_runs);
+    if (r >= 0)
         r = collect(x);
     if (r >= 0)
         r = write_event(x, &event);
     if (r >= 0)
-        r = find_root(x, &root, &has_root);
+        r = mark_root(x, runs, &n_runs);
     if (r < 0)
         return r;
     list[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = x->at.node}};
     list[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &event};
-    if (has_root)
-        list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &root};
+    for (size_t i = 0; i < n_runs; i++)
+        list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &runs[i]};
     if (x->imported) /* checkpoints that came along quote messages */
         list[n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &imported};
     for (size_t i = 0; i < x->edits.n; i++)

@@ -136,23 +136,3 @@ WEFT_SUSPENDS int wl_thread_busy(struct wl_store *s, const struct wl_thread *t, 
         *ret = none;
     return r;
 }
-
-WEFT_SUSPENDS int wl_thread_delete(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
-                                   struct upp_err *err)
-{
-    struct wl_node head;
-    struct wb_uuid busy;
-    int            r = s->ops->node(s, o, t->head, &head, err);
-    if (r >= 0)
-        r = wl_thread_busy(s, t, &head, &busy, err);
-    if (r < 0)
-        return r;
-    struct wl_change changes[] = {{.kind = WL_DROP_THREAD, .thread = t},
-                                  {.kind = WL_HOLD_NODE, .hold = {.node = t->head}}};
-    struct wl_commit c         = {.owner = *o, .changes = changes, .n = t->at ? 1 : 2, .flags = WL_SYNCED};
-    if (wb_uuid_eq(busy, (struct wb_uuid){{0}}))
-        r = s->ops->commit(s, &c, err);
-    else
-        c.conflict = 1, r = -UPP_EBUSY;
-    return r == -UPP_EBUSY && c.conflict == 1 ? upp_fail(err, UPP_EBUSY, "a run is under way on this thread") : r;
-}

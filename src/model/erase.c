@@ -179,3 +179,45 @@ int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing
         n += put(&row->state, (struct upp_str){0});
     return r < 0 ? r : (int)WB_MIN(n, (size_t)INT32_MAX);
 }
+
+/* ---- What time takes away ----------------------------------------------------------------------------- */
+
+static bool outlives(const struct wm_event *ev)
+{
+    switch (ev->kind) {
+    case WM_MESSAGE: /* what it took */
+    case WM_TOOL_ENDED:
+    case WM_CHECKPOINT:
+    case WM_SYSTEM:
+        return true;
+    case WM_TOOL_STARTED:
+        return ev->child_node != 0;
+    case WM_RUN:
+        return wm_status_ended(ev->status);
+    default:
+        return false;
+    }
+}
+
+size_t wm_row_sweep(struct wm_row *row)
+{
+    size_t n = row->tape.n > 0, kept = 0;
+    bool   checkpoint = false;
+    row->tape         = (struct upp_str){0};
+    for (size_t i = 0; i < row->n_records; i++) {
+        struct wm_event ev = row->records[i];
+        if (!outlives(&ev))
+            continue;
+        if (ev.kind == WM_TOOL_STARTED && !wm_is_branch(&ev))
+            n += put(&ev.text, NO_ARGUMENTS);
+        checkpoint |= ev.kind == WM_CHECKPOINT;
+        row->records[kept++] = ev;
+    }
+    n += row->n_records - kept;
+    row->n_records = kept;
+    if (!checkpoint)
+        n += put(&row->state, (struct upp_str){0});
+    if (n)
+        row->event = 0; /* they have no numbers any more */
+    return n;
+}

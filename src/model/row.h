@@ -76,6 +76,11 @@ struct wm_erasing {
 int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing *what,
                  struct upp_err *err) UPP_MUST_CHECK;
 
+/* Takes out of a row of a run that ended long ago what only its events need: the tape, starts of tools (but those that
+ * are runs of their own, without what they were asked), states on the way. What was said, results, what it took and the
+ * checkpoints stay. 0: there was nothing. */
+size_t wm_row_sweep(struct wm_row *row);
+
 /* ---- Events of a row ------------------------------------------------------------------------------- */
 
 /* The events of one row, one by one; of a message that is still open likewise. */

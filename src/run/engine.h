@@ -135,6 +135,16 @@ WEFT_SUSPENDS int wr_answer(struct wr_engine *e, const struct wl_owner *o, struc
 WEFT_SUSPENDS int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run, uint8_t *status,
                           struct upp_err *err) UPP_MUST_CHECK;
 
+/* Ends what runs on the thread and below it, waits for that, and deletes them (log/change.h). With `erase` also what
+ * the tree says, and what other threads lose by that: -UPP_EBUSY where a run of one of those is under way. */
+struct wr_erase {
+    struct wb_arena *memory; /* for: */
+    struct wb_uuid  *lost;
+    size_t           n;
+};
+WEFT_SUSPENDS int wr_thread_delete(struct wr_engine *e, const struct wl_owner *o, const struct wl_thread *t,
+                                   struct wr_erase *erase, struct upp_err *err) UPP_MUST_CHECK;
+
 /* ---- Reading ---------------------------------------------------------------------------------------------- */
 
 struct wr_reader;

@@ -14,7 +14,7 @@
 #include "run/engine.h"
 #include "runtime/config_read.h"
 
-enum { ARENA_MAX = 64 << 20, REPORT_MAX = 256 << 10 };
+enum { ARENA_MAX = 64 << 20, REPORT_MAX = 256 << 10, MOST_DAYS = 36500, MOST_SECONDS = 86400 };
 
 /* ---- server, store, log ... -----------------------------------------------------------------------------------------
  */
@@ -114,6 +114,17 @@ static void read_on_busy(struct wc_reader *r, const struct wc_node *n, void *int
         c->on_busy = (uint8_t)(WR_REJECT + which);
 }
 
+static void read_retention(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    static const struct wc_key keys[] = {
+        WC_MEMBER(WC_U32, "tapes_days", struct wc_retention, tapes_days, 1, MOST_DAYS),
+        WC_MEMBER(WC_U32, "deleted_days", struct wc_retention, deleted_days, 1, MOST_DAYS),
+        WC_MEMBER(WC_U32, "every_seconds", struct wc_retention, every_seconds, 1, MOST_SECONDS),
+    };
+    struct wc_config *c = into;
+    wc_map(r, n, "retention", keys, WB_LEN(keys), &c->retention);
+}
+
 static void read_level(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const words[] = {"off", "error", "warn", "info", "debug", "trace", NULL};
@@ -174,6 +185,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
         {.name = "encryption", .read = read_encryption},
         {.name = "durability", .read = read_durability},
         {.name = "on_busy", .read = read_on_busy},
+        {.name = "retention", .read = read_retention},
         {.name = "log", .read = read_log},
         {.name = "default_agent", .read = nothing},
         {.name = "models", .read = nothing},

@@ -104,15 +104,20 @@ struct wc_agent {
 struct wc_makers;
 
 struct wc_config {
-    struct wb_arena    arena;
-    struct upp_str     file, folder; /* as given; where its paths begin */
-    struct upp_str     host;         /* of server.listen: an address or a name, without brackets */
-    uint16_t           port;         /* 0: a free one */
-    uint8_t            store;        /* enum wc_store */
-    struct upp_str     store_path;   /* SQLite: the file */
-    struct upp_str     key_file;     /* of encryption: the file with the master key; no text: none */
-    uint8_t            durability;   /* enum wm_durability */
-    uint8_t            on_busy;      /* enum wr_busy */
+    struct wb_arena arena;
+    struct upp_str  file, folder; /* as given; where its paths begin */
+    struct upp_str  host;         /* of server.listen: an address or a name, without brackets */
+    uint16_t        port;         /* 0: a free one */
+    uint8_t         store;        /* enum wc_store */
+    struct upp_str  store_path;   /* SQLite: the file */
+    struct upp_str  key_file;     /* of encryption: the file with the master key; no text: none */
+    uint8_t         durability;   /* enum wm_durability */
+    uint8_t         on_busy;      /* enum wr_busy */
+    struct wc_retention {
+        uint32_t tapes_days;    /* tapes and journals outlive their run; 0: 30 */
+        uint32_t deleted_days;  /* what was deleted waits; 0: 7 */
+        uint32_t every_seconds; /* a sweep; 0: 600 */
+    } retention;
     enum wb_log_level  log_level;
     enum wb_log_format log_format;
     bool               log_said; /* the file has a log level */

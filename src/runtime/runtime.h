@@ -69,8 +69,15 @@ WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_confi
 /* Takes up what had not ended. Once, before anything is started. */
 WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* From now on, until it is closed (by the same fiber), the search follows the log and blobs are swept: for servers. */
+/* From now on, until it is closed (by the same fiber), the search follows the log and the sweep takes away what
+ * is old: for servers. */
 int wrt_runtime_follow(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK;
+int wrt__sweeper_start(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK; /* of it: the sweep alone */
+
+/* One round of it, over all tenants, as the configuration (NULL: none) says: what was taken away. */
+struct wl_swept;
+WEFT_SUSPENDS int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *ret,
+                            struct upp_err *err) UPP_MUST_CHECK;
 
 WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt); /* NULL is fine */
 WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt);

@@ -32,6 +32,10 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
 /* Handler of server/threads_v1.c. */
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
 
+/* Handlers of server/delete_v1.c. */
+WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err);
+
 /* Handler of server/search_v1.c. */
 WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err);
 
@@ -43,6 +47,11 @@ WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err
 WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/documents_v1.c. */
+enum { SV_IMPORT_BODY = 64 << 20 };
+WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err);
 
 /* The thread that {t} names. */
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;

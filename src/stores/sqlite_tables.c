@@ -3,6 +3,7 @@
  * A new file goes through the same steps as an old one, so that both end with the same tables. All steps that a file
  * lacks are one transaction: cut off anywhere it is what it was.
  */
+#include "base/crash.h"
 #include "base/err.h"
 #include "stores/sqlite_store.h"
 
@@ -118,10 +119,15 @@ int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct 
     int r = ws_conn_exec(s, c, "BEGIN IMMEDIATE", err);
     for (int64_t i = from; r >= 0 && i < WS_SCHEMA; i++) {
         r = ws_conn_exec(s, c, steps[i].tables, err);
+        wb_crashpoint("migrate.tables");
         if (r >= 0 && from)
             r = ws_conn_exec(s, c, steps[i].fill, err);
+        wb_crashpoint("migrate.filled");
     }
-    return r < 0 ? r : ws_conn_exec(s, c, more, err);
+    if (r >= 0)
+        r = ws_conn_exec(s, c, more, err);
+    wb_crashpoint("migrate.after");
+    return r;
 }
 
 static int refused(struct ws_sqlite *s, struct upp_err *err, const char *why)

@@ -15,7 +15,7 @@ said 'it says so' 'weft.yaml: good: 3 agents, 3 models, 1 tools$'
 # The entries without what is different each time: ids, times, which reply of a script it was.
 entries() {
     "$weft" show "$1" --json --store "$store" |
-        sed -E 's/"(id|run|timestamp)":"[^"]*",?//g; s/"metadata":\{"scripted":\{"reply":[0-9]+\}\},//; s/,\}/}/g'
+        sed -E 's/"(id|run|timestamp|origin)":"[^"]*",?//g; s/"metadata":\{"scripted":\{"reply":[0-9]+\}\},//; s/,\}/}/g'
 }
 
 cat >"$tap/wanted" <<'EOF'

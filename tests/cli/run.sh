@@ -236,7 +236,7 @@ commands() {
     run 0 show "$thread" --limit 1
     says 1 '^\(the last 1\)$'
     run 0 show "$thread" --json
-    says 1 '^\{"id":"msg_[0-9a-f]{32}","kind":"message","who":"echo","run":"run_'
+    says 1 '^\{"id":"msg_[0-9a-f]{32}","kind":"message","origin":"run","who":"echo","run":"run_'
     run 1 show thread_00000000000000000000000000000001
     says 2 '^weft show: there is no thread'
     run 1 run nobody hello

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Kill -9, again and again: at every named place of the program, and at random moments.
 
-usage: kill.py WEFT CHECK [--points N] [--random N] [--agent-points N] [--agent-random N] [--cast NAME] [--only NAME]
-               [--seed N] [--keep]   (TAP)
+usage: kill.py WEFT CHECK [--points N] [--random N] [--agent-points N] [--agent-random N] [--tree-points N]
+               [--tree-random N] [--cast NAME] [--only NAME] [--seed N] [--keep]   (TAP)
 
-Each life of `weft serve` gets the same clients, of one of two casts. "loop": runs with tools of every class, children,
+Each life of `weft serve` gets the same clients, of one of three casts. "loop": runs with tools of every class, children,
 waits, answers, approvals, cancels, second inputs of all kinds, keys, readers. "agents": react, plans with waves of steps
-at the same time, two levels of sub-agents, handoffs, middleware, with waits, cancels and readers among them. It dies at
+at the same time, two levels of sub-agents, handoffs, middleware, with waits, cancels and readers among them. "trees":
+threads that are forked, put back, imported, deleted, erased and swept (trees.py, with changes of keys and versions). It dies at
 the n-th hit of a crash point (WEFT_CRASHPOINT), or by a kill at some moment. Then it is started again, every run that a
 client knows of is seen through to its end, all streams are read again, and CHECK compares the database with what the
 tools did and what the clients were told (tests/kill/check.c). What readers saw is compared here: the same event is the
@@ -26,6 +27,8 @@ import sys
 import tempfile
 import threading
 import time
+
+import trees
 
 LOOP_POINTS = """c1.before c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after
 ask.open ask.said tool.start tool.end commit.before commit.after void.before void.after
@@ -152,16 +155,17 @@ class Gone(Exception):
     """The server died under us."""
 
 
-class World:
+class World(trees.Trees):
     """One folder, one database, any number of lives."""
 
     def __init__(self, weft, seed, cast):
+        super().__init__(Wrong, Gone)
         self.weft, self.random, self.cast = weft, random.Random(seed), cast
         self.folder = tempfile.mkdtemp(prefix="weft-kill-")
         self.runs, self.seen, self.lock = {}, {}, threading.Lock()
         self.process, self.port, self.inputs = None, None, 0
         with open(f"{self.folder}/weft.yaml", "w") as f:
-            f.write(config())
+            f.write(config() + ("retention: {every_seconds: 1}\n" if cast == "trees" else ""))
         for name, replies in {**SCRIPTS, **AGENT_SCRIPTS}.items():
             with open(f"{self.folder}/{name}.json", "w") as f:
                 json.dump({"replies": replies, "at_end": "restart"}, f)
@@ -206,7 +210,8 @@ class World:
             raise Wrong(f"a thread: {status} {t}")
         return t["id"]
 
-    def start(self, agent, thread, on_busy="reject", key=""):
+    def start(self, agent, thread, on_busy="reject", key="", tell=True):
+        """tell: those who check are told of it. Not where the run may be deleted."""
         with self.lock:
             self.inputs += 1
             text = f"input {key or self.inputs}"
@@ -217,9 +222,10 @@ class World:
             return None
         if status != 200:
             raise Wrong(f"a start: {status} {r}")
-        self.say("start", r["id"], thread, key, text)
-        with self.lock:
-            self.runs[r["id"]] = thread
+        if tell:
+            self.say("start", r["id"], thread, key, text)
+            with self.lock:
+                self.runs[r["id"]] = thread
         return r["id"]
 
     def cancel(self, run):
@@ -398,7 +404,8 @@ class World:
         cast = {"loop": (self.queue_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
                          self.coming_and_going),
                 "agents": (self.react_client, self.plan_client, self.plan_leaver, self.boss_client, self.boss_leaver,
-                           self.giving_client)}[self.cast]
+                           self.giving_client),
+                "trees": self.tree_clients()}[self.cast]
         threads = [threading.Thread(target=safely, args=(c,)) for c in cast]
         for t in threads:
             t.start()
@@ -415,6 +422,7 @@ class World:
             self.through(run)
         for run in self.runs:
             self.compare(run, self.read(run))
+        self.finish_trees()
 
     def compare(self, run, events):
         stored = dict(events)
@@ -458,10 +466,11 @@ def cycle(weft, check, cast, seed, point, n, keep):
     died = False
     ok = False
     try:
-        in_recovery = point.startswith("recover.")
+        sweeping = point in trees.SWEEP_POINTS
+        in_recovery = point.startswith("recover.") or sweeping
         ready = w.open("" if in_recovery or point == "random" else f"{point}:{n}")
         timer = None
-        if in_recovery or point == "random":
+        if (in_recovery and not sweeping) or point == "random":
             timer = threading.Timer(w.random.uniform(0.005, 0.45), lambda: w.process.send_signal(signal.SIGKILL))
             timer.start()
         if ready:
@@ -479,7 +488,11 @@ def cycle(weft, check, cast, seed, point, n, keep):
         if died and code != -signal.SIGKILL:
             raise Wrong(f"it ended with {code}")
         if in_recovery:
+            if sweeping:
+                w.age()
             died = not w.open(f"{point}:{n}")
+            if not died and sweeping:
+                died = w.dies_or_is_swept()
             if not died:
                 w.process.terminate()
             code = w.over()
@@ -489,6 +502,9 @@ def cycle(weft, check, cast, seed, point, n, keep):
             w.over()
             raise Wrong("it did not start again")
         w.finish()
+        if sweeping:
+            w.swept()
+            w.finish()
         w.process.terminate()
         if w.over() != 0:
             raise Wrong("it did not stop well")
@@ -505,6 +521,24 @@ def cycle(weft, check, cast, seed, point, n, keep):
             w.over()
         if ok or not keep:
             shutil.rmtree(w.folder, ignore_errors=True)
+
+
+def sweep_store(args, once, point, wanted):
+    """A store that is changed as a whole dies at the first, second ... hit of a point, until it lives, `wanted` times."""
+    deaths = 0
+    for i in range(wanted):
+        n, died = 1, True
+        while died:
+            folder = tempfile.mkdtemp(prefix="weft-kill-")
+            try:
+                died = once(args, Wrong, folder, point, n)
+            except Wrong as e:
+                return deaths, [0] * 7, f"{point}:{n}: {e}"
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+            deaths += died
+            n += 1
+    return deaths, [0] * 7, None if deaths >= wanted else f"{point} was hit {deaths} times only"
 
 
 HITS = [1, 2, 3, 1, 4, 2, 5, 1, 3, 6]
@@ -535,17 +569,35 @@ def not_swept():
             if name.endswith(".c"):
                 with open(os.path.join(folder, name)) as f:
                     found |= set(re.findall(r'wb_crashpoint\("([^"]+)"\)', f.read()))
-    return sorted(found ^ {*LOOP_POINTS, *AGENT_POINTS})
+    return sorted(found ^ {*LOOP_POINTS, *AGENT_POINTS, *trees.ALL_POINTS})
 
 
 def jobs_of(args, cast, points, times, moments):
     """What one cast goes through: each point so many times, then so many moments, in shares of about 20."""
     mine = argparse.Namespace(**{**vars(args), "cast": cast})
-    jobs = [(f"{cast}: {name}", mine, name, times) for name in points if args.only in (None, name)]
+    jobs = [(f"{cast}: {name}", sweep_point, mine, name, times) for name in points if args.only in (None, name)]
     for i, left in enumerate(range(moments if args.only in (None, "random") else 0, 0, -20)):
         share = argparse.Namespace(**{**vars(mine), "seed": args.seed + 1000 * i})
-        jobs.append((f"{cast}: random moments {i + 1}", share, "random", min(left, 20)))
+        jobs.append((f"{cast}: random moments {i + 1}", sweep_point, share, "random", min(left, 20)))
     return jobs
+
+
+def store_jobs(args):
+    mine = argparse.Namespace(**{**vars(args), "cast": "trees"})
+    return [(f"{what}: {name}", sweep_whole[what], mine, name, args.tree_points)
+            for what, points in (("rotate", trees.ROTATE_POINTS), ("migrate", trees.MIGRATE_POINTS))
+            for name in points if args.only in (None, name)]
+
+
+def sweep_rotate(args, point, wanted):
+    return sweep_store(args, trees.rotate_once, point, wanted)
+
+
+def sweep_migrate(args, point, wanted):
+    return sweep_store(args, trees.migrate_once, point, wanted)
+
+
+sweep_whole = {"rotate": sweep_rotate, "migrate": sweep_migrate}
 
 
 def main():
@@ -556,17 +608,24 @@ def main():
     p.add_argument("--random", type=int, default=200)
     p.add_argument("--agent-points", type=int, default=6, help="the same for react, plan, sub-agents and handoffs")
     p.add_argument("--agent-random", type=int, default=100)
+    p.add_argument("--tree-points", type=int, default=6, help="the same for trees, keys and versions")
+    p.add_argument("--tree-random", type=int, default=60)
     p.add_argument("--only", help="one point, or random")
-    p.add_argument("--cast", choices=("loop", "agents"))
+    p.add_argument("--cast", choices=("loop", "agents", "trees"))
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--keep", action="store_true", help="keep the folder of what failed")
     args = p.parse_args()
     args.weft, args.check = os.path.abspath(args.weft), os.path.abspath(args.check)
     begin = time.monotonic()
-    jobs = [] if args.cast == "agents" else jobs_of(args, "loop", LOOP_POINTS, args.points, args.random)
-    jobs += [] if args.cast == "loop" else jobs_of(args, "agents", AGENT_POINTS, args.agent_points, args.agent_random)
-    kills = {"loop": 0, "agents": 0}
-    swept = len({point for _, _, point, _ in jobs} - {"random"})
+    jobs = []
+    if args.cast in (None, "loop"):
+        jobs += jobs_of(args, "loop", LOOP_POINTS, args.points, args.random)
+    if args.cast in (None, "agents"):
+        jobs += jobs_of(args, "agents", AGENT_POINTS, args.agent_points, args.agent_random)
+    if args.cast in (None, "trees"):
+        jobs += jobs_of(args, "trees", trees.POINTS + trees.SWEEP_POINTS, args.tree_points, args.tree_random) + store_jobs(args)
+    kills = {"loop": 0, "agents": 0, "trees": 0}
+    swept = len({job[3] for job in jobs} - {"random"})
     missing = not_swept()
     counts, bad = [0] * 7, bool(missing)
     print(f"1..{len(jobs) + 1}")
@@ -574,7 +633,7 @@ def main():
     for name in missing:
         print(f"# {name} is in the source or in the lists of kill.py, and not in both")
     with concurrent.futures.ProcessPoolExecutor(2 * os.cpu_count()) as pool:  # a life waits more than it works
-        for i, ((name, mine, _, _), f) in enumerate([(j, pool.submit(sweep_point, *j[1:])) for j in jobs]):
+        for i, ((name, _, mine, _, _), f) in enumerate([(j, pool.submit(*j[1:])) for j in jobs]):
             deaths, c, wrong = f.result()
             kills[mine.cast] += deaths
             counts = [a + b for a, b in zip(counts, c)]
@@ -584,7 +643,7 @@ def main():
                 print(f"# {wrong}", flush=True)
     runs, events, voids, ran, starts, answers, cancels = counts
     print(f"# {swept} crash points, {sum(kills.values())} kills ({kills['loop']} of loop agents, {kills['agents']} of react, plan, "
-          f"sub-agents and handoffs), {runs} runs, {events} events, {voids} voids, {ran} tools ran, "
+          f"sub-agents and handoffs, {kills['trees']} of trees, keys and versions), {runs} runs, {events} events, {voids} voids, {ran} tools ran, "
           f"{starts} starts, {answers} answers, {cancels} cancels acknowledged, {time.monotonic() - begin:.0f} s")
     return bad > 0
 

@@ -7,6 +7,7 @@ from tap import ROOT, Tree, case, check, check_in, main, script, write
 MARK = "covers" + ":"       # in two pieces, or this file would carry marks itself
 REQUIREMENTS = "tests/conformance/requirements.tsv"
 STATES = "tests/conformance/milestones"
+LEVELS = "tests/conformance/levels.tsv"
 PAGE = "docs/conformance.md"
 
 ROWS = ["id\tmilestone\tpromise",
@@ -248,6 +249,24 @@ def malformed_milestones_are_refused():
 
 
 @case
+def levels_say_what_their_ids_say():
+    levels = "level\tfeature\tids\n1: Core\tDocuments\tTP-1\n1: Core\tBoth\tTP-1, UAP-5.3b\n2: More\tThree\tUAP-5.3b, TP-2\n"
+    with tree({LEVELS: levels, "tests/unit/test_a.c": f"/* {MARK} TP-1 */\nTEST(one)\n{{\n}}\n"}, states=SOME_DONE) as root:
+        check(script("conformance", "--root", root)[0], 1)      # TP-2 is missing
+        page = (root / PAGE).read_text()
+        check_in("| 1: Core | Documents | TP-1 | shown |\n| 1: Core | Both | TP-1, UAP-5.3b | open |\n"
+                 "| 2: More | Three | UAP-5.3b, TP-2 | MISSING |\n", page)
+
+
+@case
+def malformed_levels_are_refused():
+    for text, reason in (("level\tids\n", "1: the header row must be level<TAB>feature<TAB>ids"),
+                         ("level\tfeature\tids\n1\tTP-1\n", "2: a row is level<TAB>feature<TAB>ids, none of them empty"),
+                         ("level\tfeature\tids\n1\tx\tTP-1, TP-9\n", "2: unknown id TP-9")):
+        refused(f"{LEVELS}:{reason}", files={LEVELS: text})
+
+
+@case
 def absent_files_are_refused():
     with tree() as root:
         (root / STATES).unlink()
@@ -258,7 +277,7 @@ def absent_files_are_refused():
 
 @case
 def the_real_files_are_well_formed():
-    real = {p: (ROOT / p).read_text(encoding="utf-8") for p in (REQUIREMENTS, STATES)}
+    real = {p: (ROOT / p).read_text(encoding="utf-8") for p in (REQUIREMENTS, STATES, LEVELS)}
     with Tree(real) as root:        # without the tests, so ids of done milestones are missing and nothing else is wrong
         _, _, err = script("conformance", "--root", root)
         check([line for line in err.splitlines() if not line.endswith(" is done")], [], "problems")

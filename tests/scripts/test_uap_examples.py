@@ -5,7 +5,8 @@ usage: test_uap_examples.py SOURCE-ROOT UNIT EXAMPLE...
 
 Each program says exactly what stands in examples/uap/NAME.out (times aside), and nothing on standard error. In docs/uap.md
 each C block is a piece of the program that is named above it, each text block what that program says, every program is
-shown, and what the tables name as a test is one.
+shown, and what the tables name as a test is one. The tables have every name of the specification and every feature of its
+conformance levels, and each C name that they have is in tests/headers/uap_names.c, which is compiled in C and in C++.
 """
 import re
 import subprocess
@@ -20,12 +21,13 @@ from pathlib import Path
 # covers: UAP-5.3a, UAP-5.3b (agent_react, react)
 # covers: UAP-5.4a, UAP-5.4b, UAP-5.4c (plan)
 # covers: UAP-5.1, UAP-5.5 (custom, lifecycle)
-# covers: UAP-6.1a, UAP-6.2 (session_usage, session_persistence)
+# covers: UAP-6.1a, UAP-6.2 (session_usage, session_persistence, complete, migrated)
+# covers: UAP-13.1, UAP-13.7 (session_json)
 # covers: UAP-7.1a, UAP-7.2, UAP-7.3 (tree_usage, history_traversal)
 # covers: UAP-4.3c, UAP-8.1, UAP-8.2 (sub_agent)
 # covers: UAP-8.3, UAP-4.7 (inherit)
 # covers: UAP-8.4, UAP-8.5 (family)
-# covers: UAP-9.1, UAP-9.2a, UAP-9.2b (ask, query, ask_and_query)
+# covers: UAP-9.1, UAP-9.2a, UAP-9.2b (ask, query, ask_and_query, session_query)
 # covers: UAP-10.1, UAP-10.2 (order)
 # covers: UAP-10.3 (logging)
 # covers: UAP-10.4 (built_in)
@@ -87,6 +89,34 @@ for row in re.findall(r"^\|.*\|$", page, re.M):
     tests.update(re.findall(r"`(\w+)`", row.rstrip("|").rsplit("|", 1)[1]))
 check(len(tests) > 30, "docs/uap.md names tests", tests)
 check(tests <= units | set(said), "and there are all of them", sorted(tests - units - set(said)))
+
+# ---- The tables are complete
+# covers: UAP-14.3 (and tests/headers/run.sh)
+NAMES = """agent session ask query loop react plan logging ThreadTree ThreadNode Session Checkpoint
+AgentOptions Agent ToToolOptions ExecutionStrategy ExecutionContext ExecutionState LoopOptions ReactOptions PlanOptions PlanStep
+StepResult SessionOptions PersistenceAdapter QueryResult Middleware MiddlewareContext LoggingOptions AgentStrategy
+AgentStreamResult AgentStreamEvent UAPEvent UAPEventType SessionJSON ThreadTreeJSON ThreadNodeJSON CheckpointJSON
+ExecutionStateJSON PlanStepJSON llm LLMInstance LLMOptions ProviderConfig ModelReference Message UserMessage AssistantMessage
+ToolResultMessage ContentBlock TextBlock ImageBlock Turn TokenUsage Tool ToolCall ToolResult ToolExecution ToolUseStrategy
+StreamResult StreamEvent StreamEventType UPPError ErrorCode Thread ThreadJSON id model tools system run stream toTool
+threadTree checkpoints currentCheckpoint fork restore save toJSON fromJSON root current nodes branch checkout merge history
+parentId thread name metadata children turn threadId continue before after onError stopCondition onStepStart onStepEnd
+onReason onAct onObserve onComplete abort source uap upp""".split()
+tables = page[page.index("## Every name"):page.index("## Conformance levels")]
+rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in re.findall(r"^\|.*\|$", tables, re.M)]
+left = set(re.findall(r"\w+", " ".join(row[0] for row in rows)))
+check(set(NAMES) <= left, "the tables have every name of the specification", sorted(set(NAMES) - left))
+in_c = set(re.findall(r"\b(?:upp|weft|UPP|WEFT)_\w+", " ".join(row[1] for row in rows)))
+named = (root / "tests/headers/uap_names.c").read_text()
+check(len(in_c) > 100, "and C names", sorted(in_c))
+check(all(re.search(rf"\b{name}\b", named) for name in in_c), "which a program in C and C++ uses",
+      sorted(name for name in in_c if not re.search(rf"\b{name}\b", named)))
+check(all(len(row) == 3 and row[2] for row in rows), "each with what shows it", [row for row in rows if len(row) != 3])
+
+# covers: UAP-15.1
+levels = re.findall(r"^\| (\d: [\w ]+) \| (.*?) \| `", page[page.index("## Conformance levels"):], re.M)
+wanted = [tuple(row.split("\t")[:2]) for row in (root / "tests/conformance/levels.tsv").read_text().splitlines()[1:]]
+check(levels == wanted, "the conformance levels have all their features", set(levels) ^ set(wanted))
 
 print(f"1..{count}")
 sys.exit(bad)

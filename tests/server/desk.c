@@ -23,9 +23,16 @@ static WEFT_SUSPENDS int set_up(struct desk *d, struct upp_err *err)
     talk_reply_init(&d->reply);
     d->arena = (struct wb_arena)WB_ARENA(256u << 20);
     d->key   = "one";
-    TRY(ws_memory_open(&d->rig.store, err));
+    struct wl_store *memory;
+    TRY(ws_memory_open(&memory, err));
+    lazy_open(&d->lazy, memory);
+    d->rig.store = &d->lazy.store;
     TRY(rig_agent(&d->rig, "echo", NULL, err));
     TRY(rig_agent(&d->rig, "picker", "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"p1\",\"name\":\"pick\"}}]}]}",
+                  err));
+    TRY(rig_agent(&d->rig, "noter",
+                  "{\"replies\":[{\"parts\":[{\"text\":\"Let me see.\"},{\"tool_call\":{\"id\":\"n1\",\"name\":"
+                  "\"note\"}}]},{\"parts\":[{\"text\":\"Noted.\"}]}]}",
                   err));
     TRY(rig_open(&d->rig, weft_loop_current(), NULL, err));
     d->talk.server->opts.engine = d->rig.engine;
@@ -43,8 +50,8 @@ static WEFT_SUSPENDS int client(struct talk *t, struct upp_err *err)
         rig_close(&d->rig);
     else
         rig_done(&d->rig);
-    if (d->rig.store)
-        d->rig.store->ops->close(d->rig.store);
+    if (d->lazy.inner)
+        d->lazy.inner->ops->close(d->lazy.inner);
     talk_reply_done(&d->reply);
     wb_arena_done(&d->arena);
     return r;
@@ -121,7 +128,7 @@ size_t desk_count(const struct desk *d, const char *path)
 bool desk_refused(const struct desk *d, int status, const char *words)
 {
     const char *said = desk_text(d, "error/message");
-    test_note("wanted %d '%s'", status, words);
+    test_note("wanted %d '%s', got %d '%s' at %s", status, words, d->reply.status, said, desk_text(d, "error/param"));
     return d->reply.status == status && strstr(said, words);
 }
 
@@ -130,6 +137,14 @@ struct desk_id desk_id(const struct desk *d, const char *path)
     struct desk_id id;
     (void)snprintf(id.s, sizeof id.s, "%s", desk_text(d, path));
     return id;
+}
+
+int desk_well_formed(struct desk *d, const char *thread, struct upp_err *err)
+{
+    struct wl_owner o = {.tenant = wb_cstr(d->key)};
+    struct wb_uuid  id;
+    FAIL_UNLESS(wl_id_parse(wb_cstr(thread), UPP_STR("thread_"), &id));
+    return rig_well_formed(d->rig.store, &o, id, err);
 }
 
 int desk_thread(struct desk *d, struct desk_id *ret, struct upp_err *err)

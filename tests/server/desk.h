@@ -8,11 +8,13 @@
 
 #include "base/arena.h"
 #include "server/talk.h"
+#include "support/lazy.h"
 #include "support/rig.h"
 
 struct desk {
     struct talk       talk;
-    struct rig        rig; /* agents: echo; picker, which asks for a client's tool */
+    struct rig        rig;  /* agents: echo; picker, which asks for a client's tool; noter, which notes something */
+    struct lazy       lazy; /* the store of all of it */
     struct talk_reply reply;
     struct wb_arena   arena;
     yyjson_val       *json; /* of the last answer; NULL: it is none */
@@ -56,6 +58,9 @@ struct desk_id desk_id(const struct desk *d, const char *path);
 WEFT_SUSPENDS int desk_thread(struct desk *d, struct desk_id *ret, struct upp_err *err);
 WEFT_SUSPENDS int desk_run(struct desk *d, const char *thread, const char *agent, const char *text,
                            struct upp_err *err);
+
+/* Has every call of it its result? */
+WEFT_SUSPENDS int desk_well_formed(struct desk *d, const char *thread, struct upp_err *err);
 
 #define ASK(body, ...)     TRY(desk_ask(d, (body), err, __VA_ARGS__))
 #define GET(...)           ASK(NULL, "GET " __VA_ARGS__)

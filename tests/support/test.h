@@ -30,6 +30,7 @@ struct test {
 
 void               test_register(struct test *t);
 const struct test *test_running(void);
+bool               test_brief(void); /* torture in which not every call fails once: what is alike may take turns */
 
 #define TEST(name_) TEST_WITH(name_, .no_torture = NULL)
 

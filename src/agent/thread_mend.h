@@ -1,0 +1,39 @@
+/* agent/thread_mend.h — calls without results: what comes from outside, or is cut off in the middle, is well-formed
+ * before anything is said after it.
+ *
+ * Vendors refuse a conversation in which a call has no result right after it. Runs see to that themselves. A document,
+ * or a place between a call and its results, is mended here: the calls get results that say that nobody knows.
+ */
+#ifndef WA_THREAD_MEND_H
+#define WA_THREAD_MEND_H
+
+#include "agent/session_doc.h"
+
+/* Calls that have no result yet: those of `of` for which none of `results` has one. */
+struct wa_open {
+    const struct upp_message *of; /* NULL: none */
+    const struct upp_message *results[16];
+    size_t                    n_results;
+};
+
+/* Messages that follow each other. `open` goes in as it is before the first of them, and out as it is behind the last.
+ * Where something else follows a call before its results, these are put in; with `close` also behind the last message,
+ * and then nothing is open any more. map (n + 1 numbers): how many there are now for each number of them there were.
+ * Where nothing was missing the list is the same, and map is NULL. */
+struct wa_mended {
+    struct upp_message *list;
+    size_t              n;
+    uint32_t           *map;
+};
+int wa_mend_list(struct wb_arena *a, struct upp_message *list, size_t n, struct wa_open *open, bool close,
+                 struct wa_mended *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* All nodes of a document, along their paths; the current one is closed, others may be open at their ends. Branches and
+ * checkpoints that counted all messages of a node count those that are there. */
+int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_err *err) UPP_MUST_CHECK;
+
+/* What is open at a place of the log. */
+WEFT_SUSPENDS int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,
+                             struct wb_arena *a, struct wa_open *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,109 @@
+/* cli/cmd_export.c — weft export THREAD: a conversation as a document. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/session_doc.h"
+#include "base/defs.h"
+#include "base/file.h"
+#include "cli/args.h"
+#include "cli/reading.h"
+#include "json/write.h"
+
+struct exporting {
+    const char     *thread, *as, *to; /* to NULL: standard output */
+    struct upp_str *names, *ids;      /* of agents */
+    size_t          n;
+};
+
+/* The ids of the configuration's agents: as it says, or as the store has kept them. */
+WEFT_SUSPENDS static int find_agents(struct cli_reading *rd, struct exporting *x, struct upp_err *err)
+{
+    struct wl_owner keeper = {.tenant = UPP_STR(WRT_TENANT)};
+    x->names               = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
+    x->ids                 = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
+    for (size_t i = 0; x->names && x->ids && i < rd->config->n_agents; i++) {
+        const struct wr_agent_def *def = &rd->config->agents[i].def;
+        struct upp_str             id  = def->id;
+        struct wb_uuid             u;
+        char                       text[WB_UUID_TEXT + 1];
+        int r = id.n ? 0 : rd->store->ops->alias(rd->store, &keeper, WL_ALIAS_AGENT, def->name, &u, err);
+        if (r == -UPP_ENOTFOUND)
+            continue; /* it has never run */
+        if (r < 0)
+            return r;
+        x->names[x->n] = def->name;
+        x->ids[x->n++] = id.n ? id : wb_arena_dup(&rd->arena, wb_uuid_text(u, text));
+    }
+    return wb_arena_check(&rd->arena, err);
+}
+
+static struct upp_str agent_id(void *arg, struct upp_str agent)
+{
+    const struct exporting *x = arg;
+    for (size_t i = 0; i < x->n; i++)
+        if (wb_str_eq(x->names[i], agent))
+            return x->ids[i];
+    return (struct upp_str){NULL, 0};
+}
+
+static int write_out(const struct exporting *x, struct wb_buf *out, struct upp_err *err)
+{
+    wb_buf_addc(out, '\n');
+    int r = wb_buf_check(out, err);
+    if (r >= 0 && x->to)
+        return wb_file_write(x->to, wb_buf_str(out), 0600, err);
+    if (r >= 0)
+        (void)fwrite(out->p, 1, out->n, stdout);
+    return r;
+}
+
+WEFT_SUSPENDS static int export_it(struct cli_reading *rd, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf     out    = WB_BUF(WM_SESSION_BYTES);
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
+    struct exporting                         *x      = rd->arg;
+    struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = x};
+    struct wl_thread                          t;
+    struct wm_session                         doc;
+    struct wj_writer                          w;
+    int r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->thread), &rd->arena, &t, err);
+    if (r >= 0)
+        r = find_agents(rd, x, err);
+    if (r >= 0)
+        r = wa_session_doc(rd->store, &rd->owner, &t, &opts, &memory, &doc, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &out, err);
+    wm_session_write(&w, &doc);
+    r = wj_writer_check(&w);
+    return r < 0 ? r : write_out(x, &out, err);
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct exporting        x    = {0};
+    const char             *file = NULL, *store = NULL;
+    size_t                  n;
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--as", "a dialect", &x.as, NULL},
+                                         {"-o", "a file", &x.to, NULL}};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, &n);
+    if (bad)
+        return bad;
+    if (n < 1)
+        return cli_misuse(self, "wants the id of a thread");
+    if (!x.as || strcmp(x.as, "uap") != 0)
+        return cli_misuse(self, "--as is uap");
+    return cli_read_store(self, file, store, export_it, &x);
+}
+
+const struct cli_command cli_export = {
+    .name    = "export",
+    .usage   = "THREAD --as uap [-o FILE] [--config FILE] [--store URL]",
+    .summary = "a thread as a document",
+    .help =
+        "Writes the thread with its tree and its checkpoints as UAP's SessionJSON, to FILE (which is then whole or\n"
+        "as it was) or to standard output. Reads the database also while a server is at work on it.",
+    .run = run,
+};

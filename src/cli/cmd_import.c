@@ -1,0 +1,95 @@
+/* cli/cmd_import.c — weft import FILE: a document as a thread. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/defs.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "cli/args.h"
+#include "cli/posting.h"
+#include "server/routes_v1.h"
+
+enum { PIECE = 64 << 10 };
+
+struct importing {
+    const char   *file, *as, *conflict;
+    bool          json;
+    struct wb_buf document;
+};
+
+static int read_input(struct wb_buf *to, struct upp_err *err)
+{
+    for (int64_t n = 1; n > 0;) {
+        if (!wb_buf_reserve(to, PIECE))
+            return wb_buf_check(to, err);
+        n = wb_fd_read(0, to->p + to->n, PIECE);
+        if (n < 0)
+            return wb_fail_sys(err, (int)n, UPP_EINVALID, "standard input");
+        to->n += (size_t)n;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS static int import_it(struct cli_posting *p, struct upp_err *err)
+{
+    struct importing *x = p->arg;
+    struct upp_str    id;
+    yyjson_val       *v;
+    wb_buf_add(&p->path, UPP_STR("/v1/threads/import?from="));
+    cli_path_add(&p->path, wb_cstr(x->as));
+    if (x->conflict) {
+        wb_buf_add(&p->path, UPP_STR("&on_conflict="));
+        cli_path_add(&p->path, wb_cstr(x->conflict));
+    }
+    int r = wb_buf_check(&p->path, err);
+    if (r < 0)
+        return r;
+    struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = wb_buf_str(&x->document)};
+    r                    = cli_door_call(&p->door, &q, &p->arena, &v, err);
+    if (r >= 0)
+        r = cli_answer_text(v, "id", &id, err);
+    if (r >= 0) /* digits and letters: nothing to escape */
+        (void)printf(x->json ? "{\"thread\":\"%.*s\"}\n" : "%.*s\n", UPP_FMT(id));
+    return r;
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct importing        x    = {.as = "uap", .document = WB_BUF(SV_IMPORT_BODY)};
+    const char             *file = NULL, *store = NULL;
+    struct upp_err          err = {0};
+    size_t                  n;
+    const struct cli_option options[] = {{"--config", "a file", &file, NULL},
+                                         {"--store", "sqlite:PATH", &store, NULL},
+                                         {"--as", "a dialect", &x.as, NULL},
+                                         {"--on-conflict", "the word copy", &x.conflict, NULL},
+                                         {"--json", NULL, NULL, &x.json}};
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, &n);
+    if (bad)
+        return bad;
+    if (n < 1)
+        return cli_misuse(self, "wants a file, or - for standard input");
+    if (strcmp(x.as, "uap") != 0)
+        return cli_misuse(self, "--as is uap");
+    if (x.conflict && strcmp(x.conflict, "copy") != 0)
+        return cli_misuse(self, "--on-conflict wants the word copy");
+    int r = strcmp(x.file, "-") == 0 ? read_input(&x.document, &err) : wb_file_read(x.file, &x.document, &err);
+    if (r >= 0 && !x.document.n)
+        r = upp_fail(&err, UPP_EINVALID, "the document is empty");
+    int code = r < 0 ? cli_fail(self, &err) : cli_post_store(self, file, store, false, import_it, &x);
+    wb_buf_done(&x.document);
+    return code;
+}
+
+const struct cli_command cli_import = {
+    .name    = "import",
+    .usage   = "FILE|- [--as uap] [--on-conflict copy] [--json] [--config FILE] [--store URL]",
+    .summary = "a document as a thread",
+    .help =
+        "Reads UAP's SessionJSON (at most 64 MiB), checks it whole, and makes a thread of it: with new ids, marked\n"
+        "as imported; the document's id leads to it. Prints its id. Nothing is started, continued, called or\n"
+        "approved; its checkpoints can be restored as conversation.\n"
+        "A mistake is told with the JSON pointer of its place. An id that is taken is refused, or imported\n"
+        "beside the other with --on-conflict copy.",
+    .run = run,
+};

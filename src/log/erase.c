@@ -1,0 +1,248 @@
+/* log/erase.c — a tree that says nothing any more, whoever shares it.
+ *
+ * Node by node, each in as many commits as it takes. The last one of a node adds the event that says so, behind the end
+ * that was read before the first: whoever changed a row of the node meanwhile has moved that end, and the node is read
+ * again. The thread itself goes last: until then all of this can be done again.
+ */
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/vec.h"
+#include "log/change.h"
+#include "log/lines.h"
+
+enum { TRIES = 16, PAGE = 256, ROWS = 64 };
+
+struct erasing {
+    struct wl_store       *s;
+    const struct wl_owner *o;
+    struct wl_thread      *threads; /* the thread, those below it, and then the others of its family */
+    size_t                 n, others;
+    struct wb_arena        a;    /* as long as it takes */
+    struct wb_arena        page; /* for one node */
+    struct upp_err        *err;
+};
+
+static void erasing_done(struct erasing *x)
+{
+    wb_arena_done(&x->a);
+    wb_arena_done(&x->page);
+}
+
+/* Is it a tree of the thread or of one below it? */
+static bool is_meant(const struct erasing *x, struct wb_uuid tree)
+{
+    for (size_t i = 0; i < x->n; i++)
+        if (wb_uuid_eq(x->threads[i].tree, tree))
+            return true;
+    return false;
+}
+
+/* ---- Nodes --------------------------------------------------------------------------------------------------- */
+
+static int erase_row(struct erasing *x, const struct wm_erasing *what, struct wl_row *row)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
+    struct wm_row                         parsed;
+    int                                   r = wm_row_read(&x->page, row->format, row->body, row->tape, &parsed, x->err);
+    int                                   n = r < 0 ? 0 : wm_row_erase(&x->page, &parsed, what, x->err);
+    if (r < 0 || n <= 0)
+        return r < 0 ? r : n;
+    r           = wm_row_write(&parsed, &body, x->err);
+    row->format = WM_FORMAT;
+    row->body   = wb_arena_dup(&x->page, wb_buf_str(&body));
+    row->tape   = parsed.tape;
+    if (r >= 0)
+        r = wb_arena_check(&x->page, x->err);
+    return r < 0 ? r : 1;
+}
+
+static int write_event(struct erasing *x, uint64_t node, const struct wl_end *end, int64_t now, struct wl_row *ret)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(4096);
+    struct wm_entry                       e    = {.kind     = WM_ENTRY_EVENT,
+                                                  .origin   = WM_ORIGIN_CLIENT,
+                                                  .audience = WM_AUDIENCE_ALL,
+                                                  .who      = x->o->user.n ? x->o->user : (struct upp_str){0},
+                                                  .data     = UPP_STR("{\"type\":\"tree.erased\"}"),
+                                                                  .erased = {.time_ms = now, .why = UPP_STR("tree")}};
+    struct wm_row                         row  = {.time_ms = WB_MAX(now, end->time_ms), .entries = &e, .n_entries = 1};
+    e.message.time_ms                          = row.time_ms;
+    int r                                      = wm_row_write(&row, &body, x->err);
+    *ret                                       = (struct wl_row){.node      = node,
+                                                                 .pos       = end->pos,
+                                                                 .n_entries = 1,
+                                                                 .format    = WM_FORMAT,
+                                                                 .body      = wb_arena_dup(&x->page, wb_buf_str(&body))};
+    return r < 0 ? r : wb_arena_check(&x->page, x->err);
+}
+
+static WEFT_SUSPENDS int commit(struct erasing *x, const struct wl_change *list, size_t n)
+{
+    struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
+    int              r = x->s->ops->commit(x->s, &c, x->err);
+    if (r == -UPP_EBUSY && list[c.conflict].kind == WL_HOLD_NODE)
+        return upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
+    return r == -UPP_EBUSY ? 1 : r;
+}
+
+/* A stretch of a node's rows. 1: somebody else was first. */
+static WEFT_SUSPENDS int erase_rows(struct erasing *x, const struct wl_node *node, const struct wl_end *end,
+                                    uint64_t *from, bool *any, bool *more)
+{
+    struct wm_erasing what = {
+        .mark = {.time_ms = WB_MAX(wb_wall_ms(), INT64_C(1)), .why = UPP_STR("tree")}, .all = true, .entry = SIZE_MAX};
+    struct wl_range  range = {.node = node->key, .from = *from, .to = end->pos, .max_rows = ROWS};
+    struct wl_change list[ROWS + 2];
+    struct wl_rows   rows;
+    struct wl_row    event;
+    size_t           n = 0;
+    wb_arena_reset(&x->page);
+    list[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = node->key}};
+    int r     = x->s->ops->rows(x->s, x->o, &range, &x->page, &rows, x->err);
+    for (size_t i = 0; r >= 0 && i < rows.n; i++) {
+        r = erase_row(x, &what, &rows.p[i]);
+        if (r > 0)
+            list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &rows.p[i]};
+        *from = rows.p[i].pos + 1;
+    }
+    if (r < 0)
+        return r;
+    *any |= n > 1;
+    *more = rows.more && rows.n;
+    if (!*more && *any) {
+        r         = write_event(x, node->key, end, what.mark.time_ms, &event);
+        list[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &event};
+    }
+    return r < 0 || n == 1 ? WB_MIN(r, 0) : commit(x, list, n);
+}
+
+static WEFT_SUSPENDS int try_node(struct erasing *x, const struct wl_node *node)
+{
+    struct wl_end end;
+    bool          any = false, more = true;
+    int           r = wl_node_end(x->s, x->o, node->key, &end, x->err);
+    for (uint64_t from = 0; r == 0 && more;)
+        r = erase_rows(x, node, &end, &from, &any, &more);
+    if (r == 0 && (node->name.p || node->metadata.p)) {
+        struct wl_node         bare = {.key = node->key};
+        const struct wl_change set  = {.kind = WL_SET_NODE, .node = &bare};
+        r                           = commit(x, &set, 1);
+    }
+    return r;
+}
+
+static WEFT_SUSPENDS int erase_node(struct erasing *x, const struct wl_node *node)
+{
+    int r = 1;
+    for (unsigned i = 0; r > 0 && i < TRIES; i++)
+        r = try_node(x, node);
+    if (r == 0)
+        wb_crashpoint("erase.node");
+    return r > 0 ? upp_fail(x->err, UPP_EBUSY, "somebody else was first, %d times", TRIES) : r;
+}
+
+/* All nodes of the family that are in these trees: first whether a run holds one. */
+static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
+{
+    struct wb_uuid after = {{0}};
+    for (size_t n = PAGE; n == PAGE;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
+        static const struct wb_uuid               none;
+        struct wl_node                           *list;
+        int r = x->s->ops->family_nodes(x->s, x->o, wl_family(x->threads[0].tree), after, PAGE, &a, &list, &n, x->err);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+            after = list[i].id;
+            if (!is_meant(x, list[i].tree))
+                continue;
+            if (!wb_uuid_eq(list[i].holder, none))
+                r = upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
+            else if (erase)
+                r = erase_node(x, &list[i]);
+        }
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* ---- Runs and values --------------------------------------------------------------------------------------------- */
+
+/* What a run was started with and how it failed may quote; its events cannot be told any more. */
+static WEFT_SUSPENDS int erase_runs(struct erasing *x, const struct wl_thread *t)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
+    struct wm_run                            *runs;
+    size_t                                    n;
+    int r = x->s->ops->runs(x->s, x->o, t->id, false, WL_RUNS, &a, &runs, &n, x->err);
+    if (r >= 0 && n == WL_RUNS)
+        return upp_fail(x->err, UPP_ELIMIT, "a thread with %d runs", WL_RUNS);
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        struct wl_change set = {.kind = WL_SET_RUN, .run = &runs[i]};
+        if (!wm_status_ended(runs[i].status))
+            return upp_fail(x->err, UPP_EBUSY, "a run is under way in this tree");
+        if (runs[i].swept && !runs[i].options.p && !runs[i].error.p)
+            continue;
+        runs[i].swept   = true;
+        runs[i].options = runs[i].error = (struct upp_str){0};
+        r                               = commit(x, &set, 1);
+        if (r > 0)
+            r = upp_fail(x->err, UPP_EBUSY, "a run of this tree was changed");
+    }
+    return r;
+}
+
+static WEFT_SUSPENDS int drop_imported(struct erasing *x, const struct wl_thread *t)
+{
+    char             id[WB_UUID_TEXT + 1];
+    struct wl_value  imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t->id, id)};
+    struct wl_change drop     = {.kind = WL_DROP_VALUE, .value = &imported};
+    return commit(x, &drop, 1);
+}
+
+/* The others of the trees, if they had anything in them. */
+static WEFT_SUSPENDS int name_lost(struct erasing *x, struct wb_arena *to, struct wb_uuid **lost, size_t *n)
+{
+    struct wb_uuid *list = wb_new_n(to, struct wb_uuid, x->others + 1);
+    *n                   = 0;
+    if (!list)
+        return wb_arena_check(to, x->err);
+    for (size_t i = x->n; i < x->n + x->others; i++) {
+        struct wl_path path;
+        if (!is_meant(x, x->threads[i].tree))
+            continue;
+        wb_arena_reset(&x->page);
+        int r = wl_thread_path(x->s, x->o, &x->threads[i], &x->page, &path, x->err);
+        if (r < 0)
+            return r;
+        if (path.length)
+            list[(*n)++] = x->threads[i].id;
+    }
+    *lost = list;
+    return 0;
+}
+
+WEFT_SUSPENDS int wl_tree_erase(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                struct wb_arena *a, struct wb_uuid **lost, size_t *n, struct upp_err *err)
+{
+    WB_CLEANUP(erasing_done)
+    struct erasing x = {.s = s, .o = o, .a = WB_ARENA(WL__LARGE), .page = WB_ARENA(WL__LARGE), .err = err};
+    int            r = wl_thread_family(s, o, t, &x.a, &x.threads, &x.n, &x.others, err);
+    if (r >= 0)
+        r = each_node(&x, false);
+    if (r >= 0)
+        r = name_lost(&x, a, lost, n);
+    for (size_t i = 0; r >= 0 && i < x.n + x.others; i++) {
+        if (!is_meant(&x, x.threads[i].tree))
+            continue;
+        r = erase_runs(&x, &x.threads[i]);
+        if (r >= 0)
+            r = drop_imported(&x, &x.threads[i]);
+    }
+    if (r >= 0)
+        r = each_node(&x, true);
+    if (r >= 0)
+        r = wl_thread_delete(s, o, t, err);
+    if (r >= 0)
+        wb_crashpoint("erase.after");
+    return r;
+}

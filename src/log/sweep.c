@@ -1,0 +1,296 @@
+/* log/sweep.c — what time takes away: what deleted threads led to, the journals of old runs, blobs that nobody needs.
+ *
+ * Nothing here is remembered between two calls but in the store: the notes of deleted threads (log/delete.c), how far
+ * the journals were swept, and which runs were passed over because they had not ended long enough. Each step is a
+ * commit of its own that leaves a store in which the next call finds what is left.
+ */
+#include <stdio.h>
+
+#include "base/crash.h"
+#include "base/log.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "log/lines.h"
+#include "log/sweep.h"
+
+enum { PAGE = 256, LOOSE_MS = 3600000 };
+
+static const struct upp_str JOURNALS = UPP_STR_INIT("journals"), AT = UPP_STR_INIT("at"), LATER = UPP_STR_INIT("later");
+
+WEFT_SUSPENDS int wl__sweep_commit(struct wl__sweeping *x, const struct wl_change *list, size_t n)
+{
+    struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
+    int              r = x->s->ops->commit(x->s, &c, x->err);
+    return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 1 : r;
+}
+
+/* ---- Deleted threads ------------------------------------------------------------------------------------------- */
+
+/* The note of a deleted thread. False: it is none of ours, and stays. */
+static bool read_note(struct wb_arena *a, const struct wl_value *v, struct wl__gone *ret)
+{
+    yyjson_val *note, *tree, *head, *time;
+    if (!wb_uuid_parse(v->name, &ret->thread) || wj_read(a, v->bytes, NULL, &note, NULL) < 0)
+        return false;
+    tree = yyjson_obj_get(note, "tree");
+    head = yyjson_obj_get(note, "head");
+    time = yyjson_obj_get(note, "time");
+    return tree && yyjson_is_str(tree) && wb_uuid_parse(wj_text(tree), &ret->tree) && head && yyjson_is_raw(head) &&
+           wb_str_u64(wj_text(head), &ret->head) && time && yyjson_is_raw(time) &&
+           wb_str_i64(wj_text(time), &ret->time_ms);
+}
+
+WEFT_SUSPENDS int wl__gone_list(struct wl__sweeping *x, struct upp_str after, size_t max, struct wb_arena *a,
+                                struct wl__gone **ret, size_t *n, struct upp_str *last)
+{
+    struct wl_value *list;
+    size_t           got, kept = 0;
+    int              r = x->s->ops->values(x->s, x->o, UPP_STR(WL_DELETED), after, max, a, &list, &got, x->err);
+    if (r < 0)
+        return r;
+    struct wl__gone *gone = wb_new_n(a, struct wl__gone, got + 1);
+    if (!gone)
+        return wb_arena_check(a, x->err);
+    for (size_t i = 0; i < got; i++)
+        kept += read_note(a, &list[i], &gone[kept]);
+    *ret  = gone;
+    *n    = kept;
+    *last = got ? list[got - 1].name : (struct upp_str){0};
+    return got == max;
+}
+
+static WEFT_SUSPENDS int sweep_deleted(struct wl__sweeping *x)
+{
+    struct upp_str after = {0};
+    char           name[WB_UUID_TEXT + 1];
+    size_t         done = 0;
+    for (int more = 1; more > 0;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
+        struct wl__gone                          *gone;
+        struct upp_str                            last;
+        size_t                                    n;
+        int                                       r = more = wl__gone_list(x, after, PAGE, &a, &gone, &n, &last);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+            if (gone[i].time_ms > x->now_ms - x->keep.deleted_ms)
+                continue;
+            if (done++ == WL_SWEEP_BATCH) {
+                x->ret->more = true;
+                return 0;
+            }
+            r = wl__sweep_thread(x, &gone[i]);
+        }
+        if (r < 0)
+            return r;
+        if (last.n > WB_UUID_TEXT)
+            return 0; /* the last of our names is before it */
+        if (last.n)
+            memcpy(name, last.p, last.n);
+        after = wb_str(name, last.n);
+    }
+    return 0;
+}
+
+/* ---- Journals ------------------------------------------------------------------------------------------------------
+ */
+
+static int sweep_row(struct wl__sweeping *x, struct wb_arena *a, struct wl_row *row)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
+    struct wm_row                         parsed;
+    int                                   r = wm_row_read(a, row->format, row->body, row->tape, &parsed, x->err);
+    if (r < 0)
+        return upp_wrap(x->err, r, "node %016llx", (unsigned long long)row->node);
+    if (!wm_row_sweep(&parsed))
+        return 0;
+    r           = wm_row_write(&parsed, &body, x->err);
+    row->format = WM_FORMAT;
+    row->body   = wb_arena_dup(a, wb_buf_str(&body));
+    row->tape   = (struct upp_str){0};
+    if (r >= 0)
+        r = wb_arena_check(a, x->err);
+    return r < 0 ? r : 1;
+}
+
+/* The rows of a run, a stretch at a time; each commit counts its row up, so that whoever else changes these rows is
+ * seen. 1: somebody was first; the next sweep comes back. */
+static WEFT_SUSPENDS int sweep_rows(struct wl__sweeping *x, struct wm_run *run)
+{
+    uint64_t from = run->first;
+    for (bool more = run->started_ms != 0, last = false; !last;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
+        struct wl_range  range = {.node = run->node, .from = from, .to = UINT64_MAX >> 1, .max_rows = WL_SWEEP_BATCH};
+        struct wl_change list[WL_SWEEP_BATCH + 1];
+        struct wl_rows   rows = {0};
+        size_t           n    = 0;
+        int              r    = more ? x->s->ops->rows(x->s, x->o, &range, &a, &rows, x->err) : 0;
+        more                  = rows.more;
+        for (size_t i = 0; r >= 0 && i < rows.n; i++) {
+            if (!wb_uuid_eq(rows.p[i].run, run->id)) {
+                more = false;
+                break;
+            }
+            from = rows.p[i].pos + 1;
+            r    = sweep_row(x, &a, &rows.p[i]);
+            if (r > 0)
+                list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &rows.p[i]};
+        }
+        if (r < 0)
+            return r;
+        size_t changed = n;
+        last           = !more || !rows.n;
+        run->swept     = last;
+        if (!last && !n)
+            continue;
+        list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = run};
+        r         = wl__sweep_commit(x, list, n);
+        if (r != 0)
+            return r;
+        run->version++;
+        x->ret->rows += changed;
+    }
+    return 0;
+}
+
+static bool is_due(const struct wl__sweeping *x, const struct wm_run *run)
+{
+    return wm_status_ended(run->status) && run->ended_ms <= x->now_ms - x->keep.journal_ms;
+}
+
+/* Those that were passed over. */
+static WEFT_SUSPENDS int sweep_later(struct wl__sweeping *x, size_t *done)
+{
+    char           name[WB_UUID_TEXT + 1];
+    struct upp_str after = {0};
+    for (size_t n = PAGE; n == PAGE;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
+        struct wl_value                          *list;
+        int r = x->s->ops->values(x->s, x->o, LATER, after, PAGE, &a, &list, &n, x->err);
+        for (size_t i = 0; r >= 0 && i < n && *done < WL_SWEEP_BATCH; i++) {
+            struct wm_run  run = {0};
+            struct wb_uuid id;
+            after = list[i].name.n <= WB_UUID_TEXT
+                        ? wb_str(memcpy(name, list[i].name.p, list[i].name.n), list[i].name.n)
+                        : list[i].name;
+            r = wb_uuid_parse(list[i].name, &id) ? x->s->ops->run(x->s, x->o, id, &a, &run, x->err) : -UPP_ENOTFOUND;
+            bool gone = r == -UPP_ENOTFOUND;
+            if (r < 0 && !gone)
+                return r;
+            if (!gone && !run.swept && !is_due(x, &run)) {
+                r = 0;
+                continue;
+            }
+            ++*done;
+            r                           = gone || run.swept ? 0 : sweep_rows(x, &run);
+            const struct wl_change drop = {.kind = WL_DROP_VALUE, .value = &list[i]};
+            if (r == 0)
+                r = wl__sweep_commit(x, &drop, 1);
+        }
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static WEFT_SUSPENDS int read_place(struct wl__sweeping *x, struct wb_arena *a, uint64_t *ret)
+{
+    struct upp_str text;
+    *ret  = 0;
+    int r = x->s->ops->value(x->s, x->o, JOURNALS, AT, a, &text, x->err);
+    if (r >= 0 && !wb_str_u64(text, ret))
+        *ret = 0; /* it is found again, run by run */
+    return r == -UPP_ENOTFOUND ? 0 : r;
+}
+
+/* One that came long ago: swept now, or remembered for later; and it is passed. */
+static WEFT_SUSPENDS int pass(struct wl__sweeping *x, struct wm_run *run, uint64_t number, size_t *done)
+{
+    char             id[WB_UUID_TEXT + 1], text[24];
+    int              size = snprintf(text, sizeof text, "%llu", (unsigned long long)number), r = 0;
+    struct wl_value  later = {.space = LATER, .name = wb_uuid_text(run->id, id), .bytes = UPP_STR("")};
+    struct wl_value  at    = {.space = JOURNALS, .name = AT, .bytes = wb_str(text, (size_t)size)};
+    struct wl_change list[2];
+    size_t           n   = 0;
+    bool             due = is_due(x, run);
+    if (!run->swept && due) {
+        ++*done;
+        r = sweep_rows(x, run);
+        if (r == -UPP_ESTORE) { /* one broken row must not keep all others from being swept */
+            wb_log(WB_WARN, "a run was not swept", WB_LZ("why", x->err ? x->err->msg : ""));
+            run->swept = true;
+            r          = 0;
+        }
+        if (r < 0)
+            return r;
+    }
+    if (!run->swept && (!due || r > 0))
+        list[n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &later};
+    list[n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = &at};
+    r         = wl__sweep_commit(x, list, n);
+    wb_crashpoint("sweep.run");
+    return r;
+}
+
+static WEFT_SUSPENDS int sweep_journals(struct wl__sweeping *x)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
+    struct wm_run                            *runs;
+    uint64_t                                 *numbers, after;
+    size_t                                    n, done = 0;
+    if (x->keep.journal_ms < 0)
+        return 0;
+    int r = sweep_later(x, &done);
+    if (r >= 0)
+        r = read_place(x, &a, &after);
+    if (r >= 0)
+        r = x->s->ops->old_runs(x->s, x->o, after, x->now_ms - x->keep.journal_ms, WL_SWEEP_BATCH, &a, &runs, &numbers,
+                                &n, x->err);
+    for (size_t i = 0; r >= 0 && i < n && done < WL_SWEEP_BATCH; i++)
+        r = pass(x, &runs[i], numbers[i], &done);
+    if (r >= 0 && (n == WL_SWEEP_BATCH || done >= WL_SWEEP_BATCH))
+        x->ret->more = true;
+    return r < 0 ? r : 0;
+}
+
+/* ---- Blobs ---------------------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int sweep_blobs(struct wl__sweeping *x)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_blob_key                       *keys;
+    size_t                                    n, dropped = 0;
+    int r = x->s->ops->loose_blobs(x->s, x->o, x->now_ms - x->keep.loose_ms, WL_SWEEP_BATCH, &a, &keys, &n, x->err);
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        const struct wl_change drop = {.kind = WL_DROP_BLOB, .blob = &keys[i]};
+        r                           = wl__sweep_commit(x, &drop, 1); /* 1: it is wanted again, or gone */
+        dropped += r == 0;
+    }
+    x->ret->blobs += dropped;
+    x->ret->more |= r >= 0 && n == WL_SWEEP_BATCH && dropped;
+    return r < 0 ? r : 0;
+}
+
+WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t now_ms,
+                           const struct wl_retention *keep, struct wl_swept *ret, struct upp_err *err)
+{
+    struct wl_swept     swept = {0};
+    struct wl__sweeping x     = {.s = s, .o = o, .now_ms = now_ms, .ret = &swept, .err = err};
+    if (keep)
+        x.keep = *keep;
+    if (!x.keep.deleted_ms)
+        x.keep.deleted_ms = 7 * WL_DAY_MS;
+    if (!x.keep.journal_ms)
+        x.keep.journal_ms = 30 * WL_DAY_MS;
+    if (!x.keep.loose_ms)
+        x.keep.loose_ms = LOOSE_MS;
+    int r = sweep_deleted(&x);
+    if (r >= 0)
+        r = sweep_journals(&x);
+    if (r >= 0)
+        r = sweep_blobs(&x);
+    if (r < 0)
+        return r;
+    wb_crashpoint("sweep.after");
+    *ret = swept;
+    return 0;
+}

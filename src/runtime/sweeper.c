@@ -1,0 +1,102 @@
+/* runtime/sweeper.c — the sweep (log/change.h), every ten minutes or so, tenant by tenant, beside the runs. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "log/change.h"
+#include "runtime/runtime.h"
+#include "stores/check.h"
+
+enum { EVERY_SECONDS = 600, TENANTS = 64, PIECES = 1024 /* of one tenant in one round */ };
+
+static struct wl_retention retention(const struct wc_config *c)
+{
+    return (struct wl_retention){.size       = sizeof(struct wl_retention),
+                                 .deleted_ms = c ? c->retention.deleted_days * WL_DAY_MS : 0,
+                                 .journal_ms = c ? c->retention.tapes_days * WL_DAY_MS : 0};
+}
+
+static void add(struct wl_swept *to, const struct wl_swept *n)
+{
+    to->nodes += n->nodes;
+    to->runs += n->runs;
+    to->rows += n->rows;
+    to->blobs += n->blobs;
+    to->threads += n->threads;
+}
+
+/* Others go on between two pieces. */
+static WEFT_SUSPENDS int sweep_tenant(struct wl_store *s, struct upp_str tenant, const struct wl_retention *keep,
+                                      struct wl_swept *sum, struct upp_err *err)
+{
+    const struct wl_owner o = {.tenant = tenant};
+    struct wl_swept       n = {.more = true};
+    int                   r = 0;
+    for (unsigned i = 0; r >= 0 && n.more && i < PIECES; i++) {
+        r = wl_sweep(s, &o, wb_wall_ms(), keep, &n, err);
+        if (r >= 0) {
+            add(sum, &n);
+            r = weft_yield(err);
+        }
+    }
+    return r;
+}
+
+int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *ret, struct upp_err *err)
+{
+    const struct wl_retention keep = retention(c);
+    char                      name[WS_NAME_MAX];
+    struct upp_str            after = {0};
+    int                       r     = 0;
+    *ret                            = (struct wl_swept){0};
+    for (size_t n = TENANTS; r >= 0 && n == TENANTS;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct upp_str                           *list;
+        r = s->ops->tenants(s, after, TENANTS, &a, &list, &n, err);
+        for (size_t i = 0; r >= 0 && i < n; i++)
+            r = sweep_tenant(s, list[i], &keep, ret, err);
+        if (r >= 0 && n) {
+            if (list[n - 1].n > sizeof name)
+                return upp_fail(err, UPP_EBUG, "a tenant's name of %zu bytes", list[n - 1].n);
+            memcpy(name, list[n - 1].p, list[n - 1].n);
+            after = wb_str(name, list[n - 1].n);
+        }
+    }
+    return r;
+}
+
+/* Many servers that were started at once do not all sweep at once. */
+static uint64_t pause_ms(const struct wc_config *c)
+{
+    uint64_t ms  = 1000 * (uint64_t)(c && c->retention.every_seconds ? c->retention.every_seconds : EVERY_SECONDS);
+    uint32_t any = 0;
+    if (wb_random(&any, sizeof any, NULL) < 0)
+        return ms;
+    return ms - ms / 10 + any % (ms / 5 + 1);
+}
+
+static WEFT_SUSPENDS int beside(void *arg, struct upp_err *err)
+{
+    const struct wrt_runtime *rt = arg;
+    for (int r = 0; r >= 0;) {
+        struct wl_swept n;
+        struct upp_err  why = {0};
+        r                   = weft_sleep_ms(pause_ms(rt->config), err);
+        if (r < 0)
+            return r == -UPP_ECANCELED ? 0 : r;
+        r = wrt_sweep(rt->store, rt->config, &n, &why);
+        if (r == -UPP_ECANCELED)
+            return 0;
+        if (r < 0)
+            wb_log(WB_WARN, "the sweep failed; it is tried again", WB_LZ("why", why.msg));
+        else if (n.threads || n.nodes || n.runs || n.rows || n.blobs)
+            wb_log(WB_INFO, "swept", WB_LU("threads", n.threads), WB_LU("nodes", n.nodes), WB_LU("runs", n.runs),
+                   WB_LU("rows", n.rows), WB_LU("blobs", n.blobs));
+        r = 0;
+    }
+    return 0;
+}
+
+int wrt__sweeper_start(struct wrt_runtime *rt, struct upp_err *err)
+{
+    return weft_scope_spawn(&rt->beside, "sweeper", beside, rt, NULL, err);
+}

@@ -1,0 +1,214 @@
+/* Threads that are deleted, and trees that are erased. */
+#include "support/said.h"
+
+static const struct wb_uuid nobody;
+
+/* A talk `k`; its fork, which shares the first three entries and says one more; a sub thread of the talk with a tree of
+ * its own, and one below that. */
+struct world {
+    struct talk      k;
+    struct wl_thread fork, sub, subsub;
+};
+
+static WEFT_SUSPENDS int append(struct wl_store *s, struct wl_thread *t, struct upp_str text, struct upp_err *err)
+{
+    struct upp_part part;
+    uint32_t        index;
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, text);
+    return wl_append(s, O, t, &e, 1, &index, err);
+}
+
+static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *world, struct upp_err *err)
+{
+    struct world *w = world;
+    char          id[WB_UUID_TEXT + 1];
+    TRY(make_talk(s, a, &w->k, err));
+    TRY(wl_fork(s, &w->k.t, w->k.t.head, 1, a, &w->fork, err));
+    TRY(append(s, &w->fork, UPP_STR("fork secret"), err));
+    TRY(wl_thread_new(s, O, UPP_OPTS(wl_thread_opts, .parent = w->k.t.id), a, &w->sub, err));
+    TRY(append(s, &w->sub, UPP_STR("sub secret"), err));
+    TRY(wl_thread_new(s, O, UPP_OPTS(wl_thread_opts, .parent = w->sub.id), a, &w->subsub, err));
+    struct wl_value imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(w->k.t.id, id),
+                                                 .bytes = UPP_STR("secret")};
+    return COMMIT(s, *O, NULL, err, PUT_VALUE(&imported));
+}
+
+static WEFT_SUSPENDS int is_there(struct wl_store *s, const struct wl_thread *t, bool there, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_thread                          got;
+    struct upp_str                            bytes;
+    char                                      id[WB_UUID_TEXT + 1];
+    int                                       r = s->ops->thread(s, O, t->id, &a, &got, err);
+    if (r < 0 && r != -UPP_ENOTFOUND)
+        return r;
+    FAIL_UNLESS((r >= 0) == there);
+    r = s->ops->value(s, O, UPP_STR(WL_DELETED), wb_uuid_text(t->id, id), &a, &bytes, err); /* and a note, or none */
+    if (r < 0 && r != -UPP_ENOTFOUND)
+        return r;
+    FAIL_UNLESS((r >= 0) == !there);
+    r = s->ops->value(s, O, UPP_STR(WL_IMPORTED), wb_uuid_text(t->id, id), &a, &bytes, err);
+    FAIL_UNLESS(there || r == -UPP_ENOTFOUND);
+    return 0;
+}
+
+/* ---- Deleting ------------------------------------------------------------------------------------------------ */
+
+static WEFT_SUSPENDS int delete_it(struct wl_store *s, void *world, struct upp_err *err)
+{
+    struct world *w = world;
+    return wl_thread_delete(s, O, &w->k.t, err);
+}
+
+static WEFT_SUSPENDS int only_fork(struct wl_store *s, void *world, struct upp_err *err)
+{
+    struct world *w = world;
+    TRY(is_there(s, &w->k.t, false, err));
+    TRY(is_there(s, &w->sub, false, err));
+    TRY(is_there(s, &w->subsub, false, err));
+    TRY(is_there(s, &w->fork, true, err));
+    SAYS(s, &w->fork, "m<question secret> m<fork secret>");
+    return 0;
+}
+
+static WEFT_SUSPENDS int all_or_none(struct wl_store *s, void *world, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct world                             *w = world;
+    struct wl_thread                          t;
+    int                                       r = s->ops->thread(s, O, w->k.t.id, &a, &t, err);
+    if (r == -UPP_ENOTFOUND)
+        return only_fork(s, world, err);
+    TRY(r);
+    TRY(is_there(s, &w->sub, true, err));
+    TRY(is_there(s, &w->subsub, true, err));
+    return 0;
+}
+
+static WEFT_SUSPENDS int deletes(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct world                              w;
+    struct wm_run                             run = {.id = test_uuid(9), .root = test_uuid(9), .version = 1};
+    struct wl_thread                          stale;
+    TRY(make(s, &a, &w, err));
+
+    /* Not while a run is under way: of it, or below it. */
+    run.thread = w.subsub.id;
+    run.status = WM_RUNNING;
+    TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&run)));
+    FAIL_UNLESS(wl_thread_delete(s, O, &w.k.t, err) == -UPP_EBUSY);
+    run.status = WM_CANCELED;
+    TRY(COMMIT(s, *O, NULL, err, SET_RUN(&run)));
+    TRY(COMMIT(s, *O, NULL, err, HOLD(w.k.t.head, nobody, test_uuid(9))));
+    FAIL_UNLESS(wl_thread_delete(s, O, &w.k.t, err) == -UPP_EBUSY);
+    TRY(COMMIT(s, *O, NULL, err, HOLD(w.k.t.head, test_uuid(9), nobody)));
+    TRY(all_or_none(s, &w, err));
+
+    /* What is held here may be old: it is looked at as it is. Then once and not again. */
+    stale = w.k.t;
+    TRY(append(s, &w.k.t, UPP_STR("newer"), err));
+    TRY(wl_thread_delete(s, O, &stale, err));
+    TRY(only_fork(s, &w, err));
+    FAIL_UNLESS(wl_thread_delete(s, O, &w.k.t, err) == -UPP_ENOTFOUND);
+    return 0;
+}
+
+TEST_WITH(log_delete_thread_takes_what_is_below_it, .no_torture = "many stores; tortured in memory, below")
+{
+    CHECK(test_each_store(deletes, NULL));
+}
+
+TEST(log_delete_thread_in_memory)
+{
+    struct upp_err err = {0};
+    CHECK_INT(in_memory(deletes, &err), 0);
+}
+
+TEST_WITH(log_delete_thread_dies_anywhere, .no_torture = "it dies by itself")
+{
+    static struct world w;
+    struct upp_err      err = {0};
+    struct dying        d   = {make, delete_it, all_or_none, only_fork, &w, 0};
+    CHECK_INT(die_everywhere(&d, &err), 0);
+    CHECK(d.deaths >= 2);
+}
+
+/* ---- Erasing --------------------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int erase_it(struct wl_store *s, void *world, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct world                             *w = world;
+    struct wb_uuid                           *lost;
+    size_t                                    n;
+    TRY(wl_tree_erase(s, O, &w->k.t, &a, &lost, &n, err));
+    FAIL_UNLESS(n == 1 && wb_uuid_eq(lost[0], w->fork.id));
+    return 0;
+}
+
+/* Threads can be read, whatever of them is erased. */
+static WEFT_SUSPENDS int readable(struct wl_store *s, void *world, struct upp_err *err)
+{
+    struct world *w = world;
+    static char   said[4096];
+    TRY(say(s, &w->fork, said, sizeof said, err));
+    return 0;
+}
+
+static WEFT_SUSPENDS int nothing_left(struct wl_store *s, void *world, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct world                             *w = world;
+    struct wm_run                             run;
+    TRY(is_there(s, &w->k.t, false, err));
+    TRY(is_there(s, &w->sub, false, err));
+    TRY(is_there(s, &w->fork, true, err));
+    SAYS(s, &w->fork, "- - e");
+    TRY(nowhere(s, w->k.t.head, "secret", err));
+    TRY(nowhere(s, w->fork.head, "secret", err));
+    TRY(nowhere(s, w->sub.head, "secret", err));
+    TRY(s->ops->run(s, O, w->k.run.id, &a, &run, err));
+    FAIL_UNLESS(run.swept && !run.options.p && !run.error.p);
+    return 0;
+}
+
+static WEFT_SUSPENDS int erases(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct world                              w;
+    struct wb_uuid                           *lost;
+    size_t                                    n;
+    TRY(make(s, &a, &w, err));
+    TRY(COMMIT(s, *O, NULL, err, HOLD(w.fork.head, nobody, test_uuid(9)))); /* another thread's */
+    FAIL_UNLESS(wl_tree_erase(s, O, &w.k.t, &a, &lost, &n, err) == -UPP_EBUSY);
+    SAYS(s, &w.fork, "m<question secret> m<fork secret>");
+    TRY(COMMIT(s, *O, NULL, err, HOLD(w.fork.head, test_uuid(9), nobody)));
+    TRY(erase_it(s, &w, err));
+    TRY(nothing_left(s, &w, err));
+    TRY(append(s, &w.fork, UPP_STR("goes on"), err));
+    SAYS(s, &w.fork, "- - e m<goes on>");
+    return 0;
+}
+
+TEST_WITH(log_erase_tree_says_who_loses_text, .no_torture = "many stores; tortured in memory, below")
+{
+    CHECK(test_each_store(erases, NULL));
+}
+
+TEST(log_erase_tree_in_memory)
+{
+    struct upp_err err = {0};
+    CHECK_INT(in_memory(erases, &err), 0);
+}
+
+TEST_WITH(log_erase_tree_dies_anywhere, .no_torture = "it dies by itself")
+{
+    static struct world w;
+    struct upp_err      err = {0};
+    struct dying        d   = {make, erase_it, readable, nothing_left, &w, 0};
+    CHECK_INT(die_everywhere(&d, &err), 0);
+    CHECK(d.deaths >= 10);
+}

@@ -1,0 +1,319 @@
+/* What time takes away, by a clock of the test's own. */
+#include "base/clock.h"
+#include "support/said.h"
+
+#define DAY WL_DAY_MS
+
+static WEFT_SUSPENDS int sweep_at(struct wl_store *s, int64_t now_ms, struct wl_swept *sum, struct upp_err *err)
+{
+    struct wl_swept n = {.more = true};
+    *sum              = (struct wl_swept){0};
+    for (unsigned i = 0; n.more && i < 100; i++) {
+        TRY(wl_sweep(s, O, now_ms, NULL, &n, err));
+        sum->threads += n.threads;
+        sum->nodes += n.nodes;
+        sum->runs += n.runs;
+        sum->rows += n.rows;
+        sum->blobs += n.blobs;
+    }
+    FAIL_UNLESS(!n.more);
+    return 0;
+}
+
+static WEFT_SUSPENDS int has_node(struct wl_store *s, uint64_t key, bool there, struct upp_err *err)
+{
+    struct wl_node node;
+    int            r = s->ops->node(s, O, key, &node, err);
+    if (r < 0 && r != -UPP_ENOTFOUND)
+        return r;
+    FAIL_UNLESS((r >= 0) == there);
+    return 0;
+}
+
+static WEFT_SUSPENDS int has_run(struct wl_store *s, struct wb_uuid id, bool there, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wm_run                             run;
+    int                                       r = s->ops->run(s, O, id, &a, &run, err);
+    if (r < 0 && r != -UPP_ENOTFOUND)
+        return r;
+    FAIL_UNLESS((r >= 0) == there);
+    return 0;
+}
+
+/* ---- Deleted threads ------------------------------------------------------------------------------------------ */
+
+/* root (k: question ...)
+ *   +- side      of k's second run, which was left again: no thread's head
+ *   +- nobody's  a branch that no run and no thread leads to
+ *   +- fork.head, behind the first entry */
+struct world {
+    struct talk      k;
+    struct wl_thread fork, sub;
+    struct wl_node   side, nobodys;
+    struct wm_run    second;
+    int64_t          now;
+};
+
+static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *world, struct upp_err *err)
+{
+    struct world   *w = world;
+    struct wl_node  root;
+    struct upp_part part;
+    uint32_t        index;
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, UPP_STR("fork"));
+    TRY(make_talk(s, a, &w->k, err));
+    TRY(wl_fork(s, &w->k.t, w->k.t.head, 1, a, &w->fork, err));
+    TRY(wl_append(s, O, &w->fork, &e, 1, &index, err));
+    TRY(wl_thread_new(s, O, UPP_OPTS(wl_thread_opts, .parent = w->k.t.id), a, &w->sub, err));
+    TRY(s->ops->node(s, O, w->k.t.head, &root, err));
+    TRY(wl_branch_make(&root, 2, &w->side, err));
+    TRY(wl_branch_make(&root, 3, &w->nobodys, err));
+    w->second = (struct wm_run){.id         = test_uuid(78),
+                                .root       = test_uuid(78),
+                                .thread     = w->k.t.id,
+                                .node       = w->side.key,
+                                .version    = 1,
+                                .status     = WM_COMPLETED,
+                                .started_ms = 5,
+                                .ended_ms   = 9};
+    w->now    = wb_wall_ms();
+    return COMMIT(s, *O, NULL, err, ADD_NODE(&w->side), ADD_NODE(&w->nobodys), ADD_RUN(&w->second));
+}
+
+/* A thread and its branches, while a fork lives; then that too. */
+static WEFT_SUSPENDS int after_days(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct world                              w;
+    struct wl_swept                           n;
+    TRY(make(s, &a, &w, err));
+    TRY(sweep_at(s, w.now + 20 * DAY, &n, err));
+    FAIL_UNLESS(!n.nodes && !n.threads && !n.runs); /* nothing was deleted */
+    TRY(wl_thread_delete(s, O, &w.k.t, err));
+    TRY(sweep_at(s, w.now + 7 * DAY - 1, &n, err));
+    FAIL_UNLESS(!n.nodes && !n.threads && !n.runs);
+
+    TRY(sweep_at(s, w.now + 8 * DAY, &n, err));
+    test_note("%d threads %d nodes %d runs", (int)n.threads, (int)n.nodes, (int)n.runs);
+    FAIL_UNLESS(n.threads == 2 && n.nodes == 2 && n.runs == 2); /* side, and the sub thread's root */
+    TRY(has_node(s, w.side.key, false, err));
+    TRY(has_node(s, w.sub.head, false, err));
+    TRY(has_node(s, w.nobodys.key, true, err));
+    TRY(has_node(s, w.k.t.head, true, err));
+    TRY(has_run(s, w.k.run.id, false, err));
+    SAYS(s, &w.fork, "m<question secret> m<fork>");
+
+    TRY(wl_thread_delete(s, O, &w.fork, err));
+    TRY(sweep_at(s, w.now + 8 * DAY, &n, err));
+    FAIL_UNLESS(n.threads == 1 && n.nodes == 3);
+    TRY(has_node(s, w.nobodys.key, false, err));
+    TRY(has_node(s, w.k.t.head, false, err));
+    TRY(sweep_at(s, w.now + 9 * DAY, &n, err));
+    FAIL_UNLESS(!n.nodes && !n.threads && !n.runs);
+    return 0;
+}
+
+TEST_WITH(log_sweep_takes_what_nobody_leads_to, .no_torture = "many stores; tortured in memory, below")
+{
+    CHECK(test_each_store(after_days, NULL));
+}
+
+/* One that was deleted later keeps what it shares until its own time comes; one that was brought back stays. */
+static WEFT_SUSPENDS int in_turn(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct world                              w;
+    struct wl_swept                           n;
+    char                                      id[WB_UUID_TEXT + 1], tree[WB_UUID_TEXT + 1], text[200];
+    TRY(make(s, &a, &w, err));
+    TRY(wl_thread_delete(s, O, &w.fork, err));
+    int             size = snprintf(text, sizeof text, "{\"tree\":\"%s\",\"head\":%llu,\"time\":%lld,\"user\":\"\"}",
+                                    wb_uuid_text(w.fork.tree, tree).p, (unsigned long long)w.fork.head,
+                                    (long long)(w.now + 3 * DAY)); /* as if it had been deleted three days later */
+    struct wl_value note = {.space = UPP_STR(WL_DELETED), .name = wb_uuid_text(w.fork.id, id),
+                                             .bytes = wb_str(text, (size_t)size)};
+    TRY(COMMIT(s, *O, NULL, err, PUT_VALUE(&note)));
+    TRY(wl_thread_delete(s, O, &w.k.t, err));
+    TRY(sweep_at(s, w.now + 8 * DAY, &n, err));
+    FAIL_UNLESS(n.threads == 2 && n.nodes == 2);
+    TRY(has_node(s, w.fork.head, true, err));
+    TRY(has_node(s, w.k.t.head, true, err));
+
+    struct wl_thread back = w.fork;
+    TRY(COMMIT(s, *O, NULL, err, ADD_THREAD(&back)));
+    TRY(sweep_at(s, w.now + 20 * DAY, &n, err));
+    FAIL_UNLESS(n.threads == 0 && n.nodes == 0);
+    SAYS(s, &back, "m<question secret> m<fork>");
+    FAIL_UNLESS(s->ops->value(s, O, note.space, note.name, &a, &note.bytes, err) == -UPP_ENOTFOUND);
+    return 0;
+}
+
+TEST_WITH(log_sweep_waits_for_each_thread, .no_torture = "many stores; tortured in memory, below")
+{
+    CHECK(test_each_store(in_turn, NULL));
+}
+
+static WEFT_SUSPENDS int sweep_world(struct wl_store *s, void *world, struct upp_err *err)
+{
+    struct world   *w = world;
+    struct wl_swept n;
+    return sweep_at(s, w->now + 40 * DAY, &n, err);
+}
+
+static WEFT_SUSPENDS int make_deleted(struct wl_store *s, struct wb_arena *a, void *world, struct upp_err *err)
+{
+    struct world *w = world;
+    TRY(make(s, a, world, err));
+    return wl_thread_delete(s, O, &w->k.t, err);
+}
+
+static WEFT_SUSPENDS int fork_stands(struct wl_store *s, void *world, struct upp_err *err)
+{
+    struct world *w = world;
+    SAYS(s, &w->fork, "m<question secret> m<fork>");
+    return 0;
+}
+
+static WEFT_SUSPENDS int is_swept(struct wl_store *s, void *world, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct world                             *w = world;
+    struct wl_value                          *notes;
+    size_t                                    n;
+    TRY(fork_stands(s, world, err));
+    TRY(has_node(s, w->side.key, false, err));
+    TRY(has_node(s, w->sub.head, false, err));
+    TRY(has_node(s, w->nobodys.key, true, err));
+    TRY(has_run(s, w->k.run.id, false, err));
+    TRY(has_run(s, w->second.id, false, err));
+    TRY(s->ops->values(s, O, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &notes, &n, err));
+    FAIL_UNLESS(n == 0);
+    return 0;
+}
+
+TEST_WITH(log_sweep_dies_anywhere, .no_torture = "it dies by itself")
+{
+    static struct world w;
+    struct upp_err      err = {0};
+    struct dying        d   = {make_deleted, sweep_world, fork_stands, is_swept, &w, 0};
+    CHECK_INT(die_everywhere(&d, &err), 0);
+    CHECK(d.deaths >= 10);
+}
+
+/* ---- Journals ---------------------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int journals(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct talk                               k;
+    struct wl_swept                           n;
+    struct wm_run                             run, live = {0};
+    TRY(make_talk(s, &a, &k, err));
+    live = (struct wm_run){.id      = test_uuid(99),
+                           .root    = test_uuid(99),
+                           .thread  = k.t.id,
+                           .node    = k.t.head,
+                           .version = 1,
+                           .status  = WM_WAITING};
+    TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&live)));
+    TRY(sweep_at(s, 9 + 30 * DAY - 1, &n, err));
+    FAIL_UNLESS(!n.rows);
+    TRY(sweep_at(s, 9 + 30 * DAY, &n, err));
+    FAIL_UNLESS(n.rows == 1); /* with the starts of two tools */
+    SAYS(s, &k.t,
+         "m<question secret> m<aside secret> m<thinking secret><{\"a\":\"secret\"}><{\"a\":\"secret\"}> "
+         "m<\"one secret\"><\"two\"> m<answer secret>");
+    TRY(s->ops->run(s, O, k.run.id, &a, &run, err));
+    FAIL_UNLESS(run.swept);
+    TRY(sweep_at(s, 9 + 31 * DAY, &n, err));
+    FAIL_UNLESS(!n.rows);
+
+    /* The one that waited ends, and its time comes. */
+    TRY(s->ops->run(s, O, live.id, &a, &live, err));
+    FAIL_UNLESS(!live.swept);
+    live.status   = WM_EXPIRED;
+    live.ended_ms = 50 * DAY;
+    TRY(COMMIT(s, *O, NULL, err, SET_RUN(&live)));
+    TRY(sweep_at(s, 80 * DAY - 1, &n, err));
+    TRY(s->ops->run(s, O, live.id, &a, &live, err));
+    FAIL_UNLESS(!live.swept);
+    TRY(sweep_at(s, 80 * DAY, &n, err));
+    TRY(s->ops->run(s, O, live.id, &a, &live, err));
+    FAIL_UNLESS(live.swept);
+
+    /* What was swept can still be deleted. */
+    TRY(wl_message_delete(s, O, &k.t, k.id[2], UPP_STR(""), err));
+    TRY(nowhere(s, k.t.head, "thinking", err));
+    return 0;
+}
+
+TEST_WITH(log_sweep_takes_journals_and_leaves_messages, .no_torture = "many stores; tortured in memory, below")
+{
+    CHECK(test_each_store(journals, NULL));
+}
+
+/* More runs than one piece takes: each once, none is left. */
+static WEFT_SUSPENDS int pieces(struct test_store *st, struct upp_err *err)
+{
+    enum { MANY = 2 * WL_SWEEP_BATCH + 5 };
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct wl_swept                           n;
+    struct wm_run                             run;
+    for (unsigned i = 0; i < MANY; i++) {
+        run = (struct wm_run){
+            .id = test_uuid(1000 + i), .root = test_uuid(1000 + i), .version = 1, .status = WM_FAILED, .ended_ms = 5};
+        TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&run)));
+    }
+    TRY(wl_sweep(s, O, 40 * DAY, NULL, &n, err));
+    FAIL_UNLESS(n.more);
+    TRY(sweep_at(s, 40 * DAY, &n, err));
+    for (unsigned i = 0; i < MANY; i++) {
+        wb_arena_reset(&a);
+        TRY(s->ops->run(s, O, test_uuid(1000 + i), &a, &run, err));
+        FAIL_UNLESS(run.swept);
+    }
+    return 0;
+}
+
+TEST_WITH(log_sweep_works_in_pieces, .no_torture = "hundreds of commits")
+{
+    CHECK(test_each_store(pieces, NULL));
+}
+
+/* ---- Blobs ---------------------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int blobs(struct test_store *st, struct upp_err *err)
+{
+    struct wl_store *s     = st->s;
+    struct wl_piece  piece = {.key = {{7}}, .last = true, .bytes = UPP_STR("large")};
+    struct wl_swept  n;
+    int64_t          now = wb_wall_ms();
+    TRY(COMMIT(s, *O, NULL, err, ADD_PIECE(&piece)));
+    TRY(sweep_at(s, now + 3500000, &n, err));
+    FAIL_UNLESS(n.blobs == 0);
+    TRY(sweep_at(s, now + 3700000, &n, err));
+    FAIL_UNLESS(n.blobs == 1);
+    TRY(sweep_at(s, now + 3700000, &n, err));
+    FAIL_UNLESS(n.blobs == 0);
+    return 0;
+}
+
+TEST_WITH(log_sweep_takes_loose_blobs, .no_torture = "many stores; tortured in memory, below")
+{
+    CHECK(test_each_store(blobs, NULL));
+}
+
+TEST(log_sweep_in_memory)
+{
+    struct upp_err err = {0};
+    CHECK_INT(in_memory(after_days, &err), 0);
+    CHECK_INT(in_memory(in_turn, &err), 0);
+    CHECK_INT(in_memory(journals, &err), 0);
+    CHECK_INT(in_memory(blobs, &err), 0);
+}
