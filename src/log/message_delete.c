@@ -9,10 +9,12 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "json/write.h"
 #include "log/change.h"
 #include "log/lines.h"
+#include "log/search.h"
 
 enum {
     TRIES  = 16,
@@ -282,6 +284,20 @@ static WEFT_SUSPENDS int drop_imported(struct deleting *x, const struct wl_threa
     return r < 0 ? r : wb_arena_check(&x->a, x->err);
 }
 
+/* The search has forgotten all entries of a row that was set. Where it does not learn the others again they are there,
+ * and not found: no reason to say that the message was not deleted. */
+static WEFT_SUSPENDS void learn_others(struct deleting *x)
+{
+    for (size_t i = 0; i < x->edits.n; i++) {
+        const struct wl_row *row   = &x->edits.p[i];
+        const uint32_t       first = wl_pos_index(row->pos);
+        struct upp_err       why   = {0};
+        int r = row->n_entries > 1 ? wl_learn_again(x->s, x->o, row->node, first, first + row->n_entries, &why) : 0;
+        if (r < 0 && r != -UPP_EREFUSED)
+            wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
+    }
+}
+
 /* 0: done. 1: somebody else was first. */
 static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
@@ -315,8 +331,10 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
     wb_crashpoint("message.delete.before");
     r = x->s->ops->commit(x->s, &c, x->err);
-    if (r >= 0)
+    if (r >= 0) {
         wb_crashpoint("message.delete.after");
+        learn_others(x);
+    }
     if (r == -UPP_EBUSY && c.conflict == 0)
         return upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread");
     return r == -UPP_EBUSY ? 1 : r;
