@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/defs.h"
 #include "base/err.h"
@@ -160,10 +161,56 @@ WEFT_SUSPENDS static int make_new(struct ws_salvage *s, struct upp_err *err)
                      "CREATE TEMP TABLE holes(tenant, node, pos, why, PRIMARY KEY(tenant, node)) WITHOUT ROWID;",
                      NULL, NULL, NULL) != SQLITE_OK)
         return failed(s, err);
-    if (sqlite3_open_v2(s->copy, &s->in, flags, NULL) != SQLITE_OK ||
-        sqlite3_exec(s->in, "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;", NULL, NULL, NULL) != SQLITE_OK)
-        lose(s, "file", sqlite3_errmsg(s->in));
     return 0;
+}
+
+/* ---- The first page ---------------------------------------------------------------------------------------- */
+
+static bool open_copy(struct ws_salvage *s)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    (void)sqlite3_close_v2(s->in);
+    s->in = NULL;
+    return sqlite3_open_v2(s->copy, &s->in, flags, NULL) == SQLITE_OK &&
+           sqlite3_exec(s->in, "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; SELECT * FROM sqlite_schema;",
+                        NULL, NULL, NULL) == SQLITE_OK;
+}
+
+static void put_u32(unsigned char *p, uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        p[i] = (unsigned char)(v >> (24 - 8 * i));
+}
+
+/* Where it is gone, so is the list of the tables. A file that was made by this version has them where the new one has
+ * them, so its first page will do, but for the size and the list of free pages. */
+static bool lend_first_page(struct ws_salvage *s)
+{
+    enum { SIZE_AT = 28, FREE_AT = 32, FREE_COUNT_AT = 36 };
+    static const char           magic[] = "SQLite format 3";
+    unsigned char              *page    = wb_alloc(BLOCK);
+    WB_CLEANUP(wb_fd_close) int from    = WB_CALL(open)(s->made, O_RDONLY | O_CLOEXEC, 0);
+    WB_CLEANUP(wb_fd_close) int to      = WB_CALL(open)(s->copy, O_RDWR | O_CLOEXEC, 0);
+    off_t                       size    = to < 0 ? 0 : lseek(to, 0, SEEK_END);
+    bool                        ok      = page && from >= 0 && size >= 2 * BLOCK && size / BLOCK <= UINT32_MAX &&
+              WB_CALL(pread)(from, page, BLOCK, 0) == BLOCK && memcmp(page, magic, sizeof magic) == 0;
+    if (ok) {
+        put_u32(page + SIZE_AT, (uint32_t)(size / BLOCK));
+        put_u32(page + FREE_AT, 0);
+        put_u32(page + FREE_COUNT_AT, 0);
+        ok = WB_CALL(pwrite)(to, page, BLOCK, 0) == BLOCK;
+    }
+    wb_free(page);
+    return ok;
+}
+
+static void open_damaged(struct ws_salvage *s)
+{
+    if (open_copy(s))
+        return;
+    lose(s, "file", s->in ? sqlite3_errmsg(s->in) : "it cannot be opened");
+    if (lend_first_page(s))
+        (void)open_copy(s); /* what cannot be read then is found out table by table */
 }
 
 /* ---- Tables ------------------------------------------------------------------------------------------------ */
@@ -514,8 +561,10 @@ WEFT_SUSPENDS static int open_here(void *arg, struct upp_err *err)
         settle(s->copy);
         r = make_new(s, err);
     }
-    if (r >= 0)
+    if (r >= 0) {
+        open_damaged(s);
         r = salvage(s, err);
+    }
     if (r < 0)
         return r;
     *c->made = WB_TAKE(s);

@@ -36,6 +36,8 @@ agents:
 def weft(*args, db="good.db", **more):
     with open(f"{HERE}/weft.yaml", "w") as f:
         f.write(CONFIG % f"{HERE}/{db}")
+        if db.startswith("sealed"):
+            f.write(f"encryption: {{key_file: {HERE}/key}}\n")
     return subprocess.run([WEFT, *args], cwd=HERE, capture_output=True, text=True, timeout=60, **more)
 
 
@@ -244,6 +246,39 @@ def test_reading_meets_a_damaged_page(good):
     assert bad and any(p.returncode == 0 for p in said)
     for p in bad:
         assert p.returncode == 1 and "is damaged (" in p.stderr and HINT in p.stderr, p
+
+
+def test_the_first_page_is_gone(good):
+    for i in range(4):
+        assert weft("run", "echo", f"hello {i}", db="new.db").returncode == 0
+    _, whole = export("new.db", exits=0)
+    with open(f"{HERE}/new.db", "rb") as f:
+        new = f.read()
+    for kind in ("zero", "random", "flipped"):
+        damaged(new, 0, kind)
+        report, files = export("bad.db", exits=1)
+        assert files == whole and [t["table"] for t in report["tables"]] == ["file"], (kind, report)
+
+
+def test_an_encrypted_store(good):
+    """Texts that were changed do not open: they are lost, and named."""
+    with open(f"{HERE}/key", "w", opener=lambda p, flags: os.open(p, flags, 0o600)) as f:
+        f.write(weft("keys", "new").stdout)
+    for i in range(6):
+        said = weft("run", "echo", f"secret {i} " + "x" * 2500, db="sealed.db")
+        assert said.returncode == 0, said
+    report, files = export("sealed.db", exits=0)
+    assert report["whole"] == 6 and all("secret" in text for text in files.values()), report
+    db = sqlite3.connect(f"{HERE}/sealed.db")
+    db.execute("UPDATE log SET body = substr(body, 1, 500) || x'00' || substr(body, 502) WHERE id = (SELECT max(id) FROM log"
+               " WHERE length(body) > 600)")
+    db.commit()
+    db.close()
+    report, files = export("sealed.db", exits=1)
+    assert report["whole"] == 5 and report["cut"] == 1 and len(files) == 6 and not report["tables"], report
+    os.rename(f"{HERE}/key", f"{HERE}/other")
+    p = weft("doctor", "--export", "out", db="sealed.db")
+    assert p.returncode == 1 and "key" in p.stderr, p
 
 
 def test_misuse(good):
