@@ -16,7 +16,7 @@
 PREFIX ?= /usr/local
 PORT   ?= 8787
 MESON  := meson
-BENCHES := agent fiber base json upp llm providers http dialects store log run session step
+BENCHES := agent fiber base json upp llm providers http dialects store log run session threads step
 
 .PHONY: all run test test-unit check-ci check-long bench conformance coverage format install clean help
 .DEFAULT_GOAL := all
@@ -31,7 +31,7 @@ test:
 	@scripts/check test
 test-unit:
 	@scripts/setup
-	@scripts/build build-asan --buildtype=debugoptimized -Db_sanitize=address,undefined
+	@scripts/build build-asan --buildtype=debug -Doptimization=1 -Db_sanitize=address,undefined
 	@build-asan/tests/unit $(T)
 check-ci:
 	@scripts/setup build clang node python

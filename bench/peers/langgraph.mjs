@@ -3,9 +3,10 @@ import { BaseChatModel } from '@langchain/core/language_models/chat_models';
 import { AIMessage, AIMessageChunk, HumanMessage } from '@langchain/core/messages';
 import { ChatGenerationChunk } from '@langchain/core/outputs';
 import { tool } from '@langchain/core/tools';
+import { MemorySaver } from '@langchain/langgraph';
 import { createReactAgent } from '@langchain/langgraph/prebuilt';
 import { z } from 'zod';
-import { TOOLS, callsOf, must } from './measure.mjs';
+import { TOOLS, callsOf, must, textOf } from './measure.mjs';
 
 process.env.LANGSMITH_TRACING = process.env.LANGCHAIN_TRACING_V2 = 'false';
 
@@ -58,5 +59,17 @@ export function streamer(deltas) {
     let heard = 0;
     for await (const _ of await g.stream(asks(), { streamMode: 'messages' })) heard++;
     must(heard >= deltas, `${deltas} deltas, not ${heard}`);
+  };
+}
+
+/** As its checkpoints are written and read. */
+export async function keeper(n) {
+  const { serde } = new MemorySaver();
+  const messages = Array.from({ length: n }, (_, i) => (
+    i % 2 ? new AIMessage({ content: textOf(i), id: `m${i}` }) : new HumanMessage({ content: textOf(i), id: `m${i}` })));
+  const [type, text] = await serde.dumpsTyped(messages);
+  return {
+    write: async () => must((await serde.dumpsTyped(messages))[1].length === text.length, 'the same text'),
+    read: async () => must((await serde.loadsTyped(type, text)).length === n, `${n} messages`),
   };
 }

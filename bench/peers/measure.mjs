@@ -26,3 +26,12 @@ export function must(ok, what) {
 
 export const TOOLS = ['noop_a', 'noop_b'];
 export const callsOf = (round) => TOOLS.map((name, i) => ({ name, id: `c${round}_${i}` }));
+
+// About 240 bytes of chat, with some escapes and some letters beyond ASCII: as bench_session's.
+const WORDS = ('the agent read file src/main.c and found two calls that never free the buffer; next step: "patch" the '
+  + 'caller, run tests, then report. na\u00efve caf\u00e9 \u2014 ok? path\\to\\x\n').split(' ');
+export function textOf(i) {
+  let text = `msg ${i}: `;
+  for (let k = i * 7; text.length < 240; k++) text += `${WORDS[k % WORDS.length]} `;
+  return text;
+}

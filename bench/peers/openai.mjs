@@ -1,7 +1,7 @@
 // The OpenAI Agents SDK, without its tracing.
-import { Agent, Runner, Usage, setTracingDisabled, tool } from '@openai/agents';
+import { Agent, RunState, Runner, Usage, setTracingDisabled, tool } from '@openai/agents';
 import { z } from 'zod';
-import { TOOLS, callsOf, must } from './measure.mjs';
+import { TOOLS, callsOf, must, textOf } from './measure.mjs';
 
 setTracingDisabled(true);
 const tokens = { requests: 1, inputTokens: 1, outputTokens: 1, totalTokens: 2 };
@@ -56,5 +56,18 @@ export function streamer(deltas) {
     for await (const e of s) heard += e.type === 'raw_model_stream_event' && e.data.type === 'output_text_delta';
     await s.completed;
     must(heard === deltas, `${deltas} deltas, not ${heard}`);
+  };
+}
+
+/** The state of a run, which is what it has for going on later. */
+export async function keeper(n) {
+  const a = agent(new Model(0, 0), []);
+  const history = Array.from({ length: n }, (_, i) => (
+    i % 2 ? says(textOf(i)) : { type: 'message', role: 'user', content: textOf(i) }));
+  const { state } = await runs.run(a, history);
+  const text = state.toString();
+  return {
+    write: () => must(state.toString().length === text.length, 'the same text'),
+    read: async () => must(await RunState.fromString(a, text), 'a state'),
   };
 }

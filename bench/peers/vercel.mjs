@@ -1,7 +1,7 @@
 // The AI SDK of Vercel. The model is a plain object: the SDK's own mock keeps every call it gets.
 import * as ai from 'ai';
 import { z } from 'zod';
-import { TOOLS, callsOf, must } from './measure.mjs';
+import { TOOLS, callsOf, must, textOf } from './measure.mjs';
 
 const usage = {
   inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
@@ -61,5 +61,19 @@ export function streamer(deltas) {
     let heard = 0;
     for await (const _ of ai.streamText({ model: m, prompt: 'hello there' }).textStream) heard++;
     must(heard === deltas, `${deltas} deltas, not ${heard}`);
+  };
+}
+
+/** UI messages, which is what its documentation says to store; read with its check, and made the model's. */
+export function keeper(n) {
+  const messages = Array.from({ length: n }, (_, i) => (
+    { id: `m${i}`, role: i % 2 ? 'assistant' : 'user', parts: [{ type: 'text', text: textOf(i) }] }));
+  const text = JSON.stringify(messages);
+  return {
+    write: () => must(JSON.stringify(messages).length === text.length, 'the same text'),
+    read: async () => {
+      const back = await ai.convertToModelMessages(await ai.validateUIMessages({ messages: JSON.parse(text) }));
+      must(back.length === n, `${n} messages, not ${back.length}`);
+    },
   };
 }
