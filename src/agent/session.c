@@ -2,13 +2,18 @@
 #include "agent/session.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "agent/session_half.h"
+#include "base/clock.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "base/opts.h"
 #include "fiber/loop.h"
 #include "json/write.h"
+#include "log/change.h"
 
-enum { JSON_MAX = WM_SESSION_BYTES, KEY_MAX = 512 };
+enum { JSON_MAX = WM_SESSION_BYTES, KEY_MAX = 512, SWEEPS = 64 };
 
 /* ---- Calls ----------------------------------------------------------------------------------------------- */
 
@@ -226,15 +231,38 @@ int weft_session_open(struct weft_agent *a, struct upp_str id, const struct weft
     return r;
 }
 
+/* In a program nobody sweeps but those that erase: what is in memory alone cannot be wanted back and goes now, what is
+ * in a file when its days are over. Where that fails it is left to the next one. */
+static WEFT_SUSPENDS void sweep(struct wl_store *store)
+{
+    const struct wl_store *base = store;
+    struct wl_swept        n    = {.more = true};
+    struct upp_err         why  = {0};
+    while (base->inner)
+        base = base->inner;
+    const bool                in_memory = strcmp(base->ops->name, "memory") == 0;
+    const struct wl_retention keep      = {.size = sizeof keep, .deleted_ms = in_memory ? -1 : 0, .journal_ms = -1};
+    for (unsigned i = 0; n.more && i < SWEEPS; i++)
+        if (wl_sweep(store, &wa_owner, wb_wall_ms(), &keep, &n, &why) < 0) {
+            wb_log(WB_DEBUG, "an erased session was not swept", WB_LZ("why", why.msg));
+            return;
+        }
+}
+
 static WEFT_SUSPENDS int erase(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
+    struct wl_store                          *store = s->home->kept ? wr_engine_store(s->home->kept) : NULL;
     struct wl_thread                          t;
     char                                      key[KEY_MAX];
     (void)arg;
     int r = wa_session_stored(s) ? wa_session_thread(s, &a, &t, err) : -UPP_ENOTFOUND;
     if (r >= 0)
-        r = wl_thread_delete(wr_engine_store(s->home->kept), &wa_owner, &t, err);
+        r = wa_half_clear(store, &wa_owner, &t, err);
+    if (r >= 0)
+        r = wr_thread_delete(s->home->kept, &wa_owner, &t, NULL, err);
+    if (r >= 0)
+        sweep(store);
     if (r >= 0 || r == -UPP_ENOTFOUND)
         r = s->persists ? s->persistence.erase(s->persistence.arg, key_of(s->id, key), err) : 0;
     return r;

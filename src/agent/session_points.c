@@ -270,14 +270,19 @@ static WEFT_SUSPENDS int read_imported(struct wa_reading *x, const struct wm_tre
     return r;
 }
 
-/* In the order in which they were made; the times of ours are of one spelling. */
+/* In the order in which they were made; the times of ours are of one spelling. Of one time: by their place in the log.
+ */
 static int by_time(const void *a, const void *b)
 {
     const struct wm_checkpoint *x = a, *y = b;
     int                         c = memcmp(x->time.p, y->time.p, WB_MIN(x->time.n, y->time.n));
-    if (c || x->node == y->node)
-        return c ? c : x->step < y->step ? -1 : x->step > y->step;
-    return x->node < y->node ? -1 : 1;
+    if (c)
+        return c;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    if (x->length != y->length)
+        return x->length < y->length ? -1 : 1;
+    return x->step < y->step ? -1 : x->step > y->step;
 }
 
 /* Imported ones come first. */

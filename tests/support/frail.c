@@ -127,6 +127,11 @@ PASS(old_runs,
      (struct wl_store * s, const struct wl_owner *o, uint64_t from, int64_t before_ms, size_t max, struct wb_arena *a,
       struct wm_run **ret, uint64_t **numbers, size_t *n, struct upp_err *err),
      o, from, before_ms, max, a, ret, numbers, n, err)
+PASS(follow,
+     (struct wl_store * s, uint64_t from, size_t max_rows, size_t max_bytes, struct wb_arena *a,
+      struct wl_followed **ret, size_t *n, struct upp_err *err),
+     from, max_rows, max_bytes, a, ret, n, err)
+PASS(learned, (struct wl_store * s, uint64_t *upto, uint64_t *end, struct upp_err *err), upto, end, err)
 
 static WEFT_SUSPENDS void fr_close(struct wl_store *s)
 {
@@ -153,6 +158,8 @@ static const struct wl_store_ops ops = {
     .family_threads = fr_family_threads,
     .loose_blobs    = fr_loose_blobs,
     .old_runs       = fr_old_runs,
+    .follow         = fr_follow,
+    .learned        = fr_learned,
     .close          = fr_close,
 };
 

@@ -109,6 +109,11 @@ PASS(values, 0,
      (struct wl_store * s, const struct wl_owner *o, struct upp_str space, struct upp_str after, size_t max,
       struct wb_arena *a, struct wl_value **ret, size_t *n, struct upp_err *err),
      o, space, after, max, a, ret, n, err)
+PASS(follow, 0,
+     (struct wl_store * s, uint64_t from, size_t max_rows, size_t max_bytes, struct wb_arena *a,
+      struct wl_followed **ret, size_t *n, struct upp_err *err),
+     from, max_rows, max_bytes, a, ret, n, err)
+PASS(learned, 0, (struct wl_store * s, uint64_t *upto, uint64_t *end, struct upp_err *err), upto, end, err)
 
 static WEFT_SUSPENDS void lz_close(struct wl_store *s)
 {
@@ -132,6 +137,8 @@ static const struct wl_store_ops ops = {
     .family_threads = lz_family_threads,
     .value          = lz_value,
     .values         = lz_values,
+    .follow         = lz_follow,
+    .learned        = lz_learned,
     .close          = lz_close,
 };
 

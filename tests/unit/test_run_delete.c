@@ -14,6 +14,29 @@ struct deletes {
     size_t     n;
 };
 
+/* What must hold of any store holds of this one; and the checker knows what was deleted. */
+static WEFT_SUSPENDS int check_store(struct bed *b, const struct deletes *d, uint64_t node, struct wb_uuid run,
+                                     struct upp_err *err)
+{
+    struct checker c;
+    checker_init(&c, rig_owner);
+    struct checker_start s = {.run = run, .thread = b->thread, .input = UPP_STR("first question"), .durable = true};
+    int                  r = checker_acked_start(&c, &s);
+    if (r >= 0)
+        r = checker_excuse(&c, b->thread);
+    for (size_t i = 0; r >= 0 && i < d->n; i++)
+        r = checker_acked_message_delete(&c, message_id(node, d->indices[i]));
+    if (r >= 0)
+        r = checker_check(&c, b->place.rig.store, true, err);
+    if (r >= 0) {
+        r = checker_acked_message_delete(&c, message_id(node, 4)); /* it would see one that is not */
+        if (r >= 0 && checker_check(&c, b->place.rig.store, true, NULL) != -UPP_EBUG)
+            r = upp_fail(err, UPP_EBUG, "the checker sees nothing");
+    }
+    checker_done(&c);
+    return r;
+}
+
 static WEFT_SUSPENDS int delete_and_go_on(struct bed *b, struct upp_err *err)
 {
     struct deletes                           *d = (struct deletes *)(void *)b;
@@ -30,6 +53,7 @@ static WEFT_SUSPENDS int delete_and_go_on(struct bed *b, struct upp_err *err)
     TRY(bed_run(b, "second question", true, err));
     TRY(s->ops->run(s, &rig_owner, before, &a, &run, err));
     bed_say(b, "events %s\n", run.swept ? "swept" : "there");
+    TRY(check_store(b, d, t.head, before, err));
     struct wr_reader *rd = NULL;
     int               r  = wr_reader_open(b->place.rig.engine, &rig_owner, before, NULL, &rd, err);
     wr_reader_close(rd);

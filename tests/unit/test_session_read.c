@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/session.h"
+#include "log/change.h"
 #include "support/agents.h"
 
 #define REPLIES                                                                                                        \
@@ -119,4 +120,38 @@ TEST(session_is_read_on_after_each_run)
 TEST(session_is_read_on_turn_by_turn)
 {
     AGENTS(REPLIES, turns);
+}
+
+/* ---- What is erased --------------------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int erased(struct agents *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena             a = WB_ARENA(8u << 20);
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    struct weft_agent                                    *agent;
+    struct wl_thread                                      t;
+    struct wl_path                                        path;
+    struct wl_line                                       *lines;
+    struct weft_checkpoint                                cp;
+    size_t                                                n;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL), &agent, err));
+    TRY(weft_session_new(agent, NULL, &s, err));
+    TRY(say(s, "a program", err));
+    TRY(say(s, "errors", err));
+    TRY(weft_session_checkpoint(s, 2, &cp, err));
+    FAIL_UNLESS(cp.n_messages == 2);
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    TRY(wa_session_thread(s, &a, &t, err));
+    TRY(wl_thread_path(store, &wa_owner, &t, &a, &path, err));
+    TRY(wl_path_tail(store, &wa_owner, &path, path.length, 1, &a, &lines, &n, err));
+    TRY(wl_message_delete(store, &wa_owner, &t, lines[0].id, (struct upp_str){0}, err));
+    TRY(say(s, "a program", err)); /* what it read before is not true any more */
+    TRY(weft_session_checkpoint(s, 2, &cp, err));
+    FAIL_UNLESS(cp.n_messages == 1);
+    return compare(s, NULL, err);
+}
+
+TEST(session_is_read_anew_when_something_was_erased)
+{
+    AGENTS(REPLIES, erased);
 }

@@ -1,0 +1,131 @@
+/* A session that is erased leaves nothing behind. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/session.h"
+#include "agent/session_half.h"
+#include "base/clock.h"
+#include "log/change.h"
+#include "support/agents.h"
+
+#define REPLIES                                                                                                        \
+    SCRIPT("{\"when\":{\"contains\":\"hello\"}," PARTS(TEXT("Hello.")) "}",                                            \
+           "{\"when\":{\"contains\":\"aside\"}," PARTS(TEXT("Aside."), CALL("c1", "add", "\"a\":1,\"b\":2")) "}",      \
+           "{\"when\":{\"tool_result\":\"add\"}," PARTS(TEXT("It is 3.")) "}")
+
+/* Everything that a family can have. */
+static WEFT_SUSPENDS int left(struct wl_store *store, uint32_t family, struct wb_uuid thread, size_t *ret,
+                              struct upp_err *err)
+{
+    static const char *const                  spaces[] = {WA_HALF, WA_IMPORTED, WL_DELETED};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a        = WB_ARENA(8u << 20);
+    struct wl_node                           *nodes;
+    struct wl_thread                         *threads;
+    struct wm_run                            *runs;
+    struct wl_value                          *values;
+    size_t                                    n;
+    TRY(store->ops->family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &nodes, ret, err));
+    TRY(store->ops->family_threads(store, &wa_owner, family, (struct wb_uuid){{0}}, 100, &a, &threads, &n, err));
+    *ret += n;
+    TRY(store->ops->runs(store, &wa_owner, thread, false, 100, &a, &runs, &n, err));
+    *ret += n;
+    for (size_t i = 0; i < WB_LEN(spaces); i++) {
+        TRY(store->ops->values(store, &wa_owner, wb_cstr(spaces[i]), (struct upp_str){0}, 100, &a, &values, &n, err));
+        *ret += n;
+    }
+    return 0;
+}
+
+static WEFT_SUSPENDS int say(struct weft_session *s, const char *text, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    return weft_session_run(s, wb_cstr(text), &turn, err);
+}
+
+/* With branches, a query, and checkpoints of a document. */
+static WEFT_SUSPENDS int make(struct weft_agent *a, struct weft_session **ret, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session   *s = NULL;
+    UPP_CLEANUP(weft_query_freep) struct weft_query_result *q = NULL;
+    struct upp_str                                          json, branch;
+    struct weft_tree                                       *t;
+    TRY(weft_session_new(a, NULL, &s, err));
+    TRY(say(s, "hello", err));
+    TRY(weft_session_to_json(s, &json, err));
+    int r = weft_session_erase(s, err);
+    if (r >= 0)
+        r = weft_session_from_json(a, json, NULL, ret, err);
+    upp_text_free(json);
+    TRY(r);
+    TRY(say(*ret, "hello", err));
+    TRY(weft_session_tree(*ret, &t, err));
+    TRY(weft_session_fork(*ret, weft_node_id(weft_tree_root(t)), &branch, err));
+    return weft_session_query(*ret, UPP_STR("an aside"), &q, err);
+}
+
+static WEFT_SUSPENDS int erase(struct weft_agent *a, bool at_once, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *again = NULL;
+    const struct wl_retention                             keep = {.size = sizeof keep};
+    struct wl_swept                                       swept;
+    size_t                                                n;
+    TRY(make(a, &s, err));
+    struct wl_store *store  = wr_engine_store(s->home->kept);
+    uint32_t         family = wl_family(s->thread);
+    TRY(left(store, family, s->thread, &n, err));
+    FAIL_UNLESS(n >= 3 + 2 + 1 + 1); /* nodes, threads, a run, a value */
+    TRY(weft_session_erase(s, err));
+    FAIL_UNLESS(weft_session_open(a, weft_session_id(s), NULL, &again, NULL) == -UPP_ENOTFOUND);
+    TRY(left(store, family, s->thread, &n, err));
+    test_note("%zu things are left at once", n);
+    FAIL_UNLESS((n == 0) == at_once);
+    for (swept.more = true; swept.more;)
+        TRY(wl_sweep(store, &wa_owner, wb_wall_ms() + 8 * WL_DAY_MS, &keep, &swept, err));
+    TRY(left(store, family, s->thread, &n, err));
+    test_note("%zu things are left for ever", n);
+    FAIL_UNLESS(n == 0);
+    return 0;
+}
+
+static WEFT_SUSPENDS int in_memory(struct agents *p, struct upp_err *err)
+{
+    struct weft_agent *a;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL), &a, err));
+    return erase(a, true, err);
+}
+
+/* covers: UAP-6.1b */
+TEST(session_that_is_erased_leaves_nothing)
+{
+    AGENTS(REPLIES, in_memory);
+}
+
+static WEFT_SUSPENDS int in_a_file(void *loop, struct upp_err *err)
+{
+    struct weft_runtime *rt    = NULL;
+    struct upp_model    *model = NULL;
+    struct weft_agent   *a;
+    char                 url[300];
+    snprintf(url, sizeof url, "sqlite:%s/sessions.db", test_folder());
+    int r = weft_runtime_open(UPP_OPTS(weft_runtime_opts, .store = url, .loop = loop), &rt, err);
+    if (r >= 0)
+        r = upp_scripted_new(UPP_STR(REPLIES), &model, err);
+    if (r >= 0)
+        r = weft_agent_new(rt, UPP_OPTS(weft_agent_opts, .use = model, .tools = AGENTS_ALL), &a, err);
+    if (r >= 0)
+        r = erase(a, false, err);
+    weft_runtime_close(rt);
+    upp_model_free(model);
+    return r;
+}
+
+TEST_WITH(session_that_is_erased_from_a_file_leaves_nothing, .no_torture = "sessions and stores are tortured each")
+{
+    struct upp_err    err  = {0};
+    struct weft_loop *loop = NULL;
+    CHECK_INT(weft_loop_open(NULL, &loop, &err), 0);
+    int r = weft_loop_run(loop, "test", in_a_file, loop, &err);
+    weft_loop_close(loop);
+    test_note("%s", err.msg);
+    CHECK_INT(r, 0);
+}
