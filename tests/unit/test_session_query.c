@@ -67,7 +67,7 @@ static WEFT_SUSPENDS int make(struct agents *p, struct desk *d, const struct wef
 
 static WEFT_SUSPENDS int beside(struct desk *d, struct agents *p, struct upp_err *err)
 {
-    UPP_CLEANUP(weft_query_freep) struct weft_query_result *one = NULL, *two = NULL, *three = NULL;
+    UPP_CLEANUP(weft_query_freep) struct weft_query_result *one = NULL, *two = NULL;
     struct weft_tree                                       *t;
     const struct upp_message                               *list;
     size_t                                                  n;
