@@ -7,12 +7,13 @@
 #include "agent/session_half.h"
 #include "base/clock.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "base/opts.h"
 #include "fiber/loop.h"
 #include "json/write.h"
 #include "log/change.h"
 
-enum { JSON_MAX = WM_SESSION_BYTES, KEY_MAX = 512, SWEEPS = 256 };
+enum { JSON_MAX = WM_SESSION_BYTES, KEY_MAX = 512, SWEEPS = 64 };
 
 /* ---- Calls ----------------------------------------------------------------------------------------------- */
 
@@ -230,19 +231,22 @@ int weft_session_open(struct weft_agent *a, struct upp_str id, const struct weft
     return r;
 }
 
-/* What is deleted goes for good after some days, as in a server; in memory nobody could bring it back, so it goes at
- * once. Where that fails the next one sees to it. */
+/* In a program nobody sweeps but those that erase: what is in memory alone cannot be wanted back and goes now, what is
+ * in a file when its days are over. Where that fails it is left to the next one. */
 static WEFT_SUSPENDS void sweep(struct wl_store *store)
 {
-    const struct wl_store *last = store;
-    while (last->inner)
-        last = last->inner;
-    bool                      here = strcmp(last->ops->name, "memory") == 0;
-    const struct wl_retention keep = {.size = sizeof keep, .deleted_ms = here ? 1 : 0, .journal_ms = -1};
-    struct wl_swept           swept;
-    for (int i = 0; i < SWEEPS; i++)
-        if (wl_sweep(store, &wa_owner, wb_wall_ms() + here, &keep, &swept, NULL) < 0 || !swept.more)
+    const struct wl_store *base = store;
+    struct wl_swept        n    = {.more = true};
+    struct upp_err         why  = {0};
+    while (base->inner)
+        base = base->inner;
+    const bool                in_memory = strcmp(base->ops->name, "memory") == 0;
+    const struct wl_retention keep      = {.size = sizeof keep, .deleted_ms = in_memory ? -1 : 0, .journal_ms = -1};
+    for (unsigned i = 0; n.more && i < SWEEPS; i++)
+        if (wl_sweep(store, &wa_owner, wb_wall_ms(), &keep, &n, &why) < 0) {
+            wb_log(WB_DEBUG, "an erased session was not swept", WB_LZ("why", why.msg));
             return;
+        }
 }
 
 static WEFT_SUSPENDS int erase(struct weft_session *s, void *arg, struct upp_err *err)

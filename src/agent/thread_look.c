@@ -39,7 +39,7 @@ static int by_head(const void *a, const void *b)
     return x->head != y->head ? (x->head < y->head ? -1 : 1) : wb_uuid_cmp(x->id, y->id);
 }
 
-/* Threads of others are nobody's business, and those of child runs have trees of their own. */
+/* Threads of others are nobody's business. Those of child runs have trees of their own: a sub thread is a query's. */
 WEFT_SUSPENDS static int list_threads(struct looking *x, struct upp_err *err)
 {
     struct wl_store  *s     = x->store;
@@ -56,7 +56,8 @@ WEFT_SUSPENDS static int list_threads(struct looking *x, struct upp_err *err)
             after = page[i].id;
             if (!wb_uuid_eq(page[i].tree, x->thread->tree) || !wb_str_eq(page[i].owner.user, x->owner->user))
                 continue;
-            struct wa_look_thread t = {.id = page[i].id, .head = page[i].head, .at = page[i].at};
+            struct wa_look_thread t = {
+                .id = page[i].id, .head = page[i].head, .at = page[i].at, .below = page[i].kind == WL_SUB};
             if (x->threads.n < WA_LOOK_THREADS && !wb_vec_push(&x->threads, t, WA_LOOK_THREADS))
                 return upp_fail(err, UPP_ENOMEM, "no memory for the threads of a tree");
         }
@@ -107,13 +108,15 @@ static void place_threads(struct looking *x, const struct wa_doc_node *from, str
     }
     while (high < x->threads.n && x->threads.p[high].head == to->node.key)
         high++;
-    to->n_threads = high - low;
-    to->threads   = wb_new_n(x->to, struct wa_look_thread, to->n_threads);
-    for (size_t i = 0; to->threads && i < to->n_threads; i++) {
-        struct wa_look_thread *t = &x->threads.p[low + i];
-        struct wl_thread       w = {.at = t->at};
-        t->messages              = (uint32_t)wa_messages_before(from, wl_thread_length(&w, from->length));
-        to->threads[i]           = *t;
+    to->threads = wb_new_n(x->to, struct wa_look_thread, high - low);
+    for (; to->threads && low < high; low++) {
+        struct wa_look_thread t = x->threads.p[low];
+        struct wl_thread      w = {.at = t.at};
+        t.messages              = (uint32_t)wa_messages_before(from, wl_thread_length(&w, from->length));
+        if (t.below && x->thread->kind != WL_SUB)
+            to->aside = true;
+        else
+            to->threads[to->n_threads++] = t;
     }
 }
 
@@ -165,14 +168,15 @@ WEFT_SUSPENDS static int look_at(struct looking *x, size_t at, struct upp_err *e
     struct wa_doc_node  *from = &x->nodes[at];
     struct wa_look_node *to   = &x->look->nodes[at];
     int                  r    = wa_node_read(x->store, x->owner, from, &x->scratch, err);
-    if (r >= 0)
-        r = read_rows(x, at, err);
     if (r < 0)
         return r;
     to->messages = (uint32_t)from->n_messages;
     begin_words(x, from, to);
     find_foreign(x, to);
     place_threads(x, from, to);
+    r = to->aside ? 0 : read_rows(x, at, err);
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < to->n_children; i++) {
         struct wa_look_node *child = &x->look->nodes[to->children[i]];
         child->branch              = (uint32_t)wa_messages_before(from, child->node.parent_length);

@@ -29,6 +29,7 @@ struct wa_look_thread {
     uint64_t       head;
     uint32_t       at;       /* wl_thread.at */
     uint32_t       messages; /* of the node that it has */
+    bool           below;    /* a sub thread */
 };
 
 struct wa_look_node {
@@ -45,6 +46,7 @@ struct wa_look_node {
     size_t                     n_checkpoints;
     struct wa_look_thread     *threads; /* the thread itself among them */
     size_t                     n_threads;
+    bool                       aside; /* a query beside the conversation: its steps are no checkpoints of that */
 };
 
 struct wa_look {

@@ -215,7 +215,8 @@ int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint
         r = wl_path_tail(s, o, &path, path.length, TAIL, a, &lines, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct wm_entry *e = &lines[i].entry;
-        if ((e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL)
+        if ((e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL &&
+            !wm_is_hidden(e))
             follow(ret, &e->message);
     }
     if (r >= 0 && !count_open(ret))

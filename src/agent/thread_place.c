@@ -173,7 +173,8 @@ WEFT_SUSPENDS static int pass_results(struct wl_store *s, const struct wl_owner 
     r                   = wl_path_tail(s, o, &path, upto, upto - WB_MIN(upto, place->length), a, &lines, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++) {
         const struct wm_entry *e = &lines[i].entry;
-        if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || e->audience != WM_AUDIENCE_ALL)
+        if ((e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR) || e->audience != WM_AUDIENCE_ALL ||
+            wm_is_hidden(e))
             continue;
         if (e->message.role != UPP_ROLE_TOOL)
             break;

@@ -20,7 +20,8 @@
 #include "base/library.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
-#include "cli/cli.h"
+#include "cli/args.h"
+#include "cli/doctor_export.h"
 #include "fiber/loop_uv.h"
 #include "json/read.h"
 #include "json/write.h"
@@ -235,19 +236,24 @@ static int print_json(const struct cli_command *self, const struct report *r, en
 static int run(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(report_done) struct report r      = {.arena = WB_ARENA(1u << 20)};
-    const char                           *folder = ".";
-    bool                                  json   = false;
-
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (strcmp(argv[i], "--store") == 0) {
-            folder = argv[++i]; /* NULL at the end */
-            if (!folder || !folder[0])
-                return cli_misuse(self, "--store wants a folder");
-        } else
-            return cli_misuse(self, "does not take '%s'", argv[i]);
-    }
+    const char                           *folder = NULL, *to = NULL, *config = NULL;
+    bool                                  json = false;
+    size_t                                n;
+    const struct cli_option               options[] = {{"--store", "a folder", &folder, NULL},
+                                                       {"--json", NULL, NULL, &json},
+                                                       {"--export", "a folder", &to, NULL},
+                                                       {"--config", "a file", &config, NULL}};
+    int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
+    if (bad)
+        return bad;
+    if (to && json)
+        return cli_misuse(self, "--export writes a report.json; it has no --json");
+    if (to)
+        return cli_doctor_export(self, to, config, folder);
+    if (config)
+        return cli_misuse(self, "--config is for --export");
+    if (!folder)
+        folder = ".";
     check_libraries(&r);
     check_folder(&r, folder);
     check_clock(&r);
@@ -266,9 +272,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_doctor = {
     .name    = "doctor",
-    .usage   = "[--store FOLDER] [--json]",
+    .usage   = "[--store FOLDER] [--json] | --export DIR [--config FILE] [--store URL]",
     .summary = "checks that this machine is fit: libraries, store folder, clock, limits",
-    .help = "Checks the libraries, that a store can be written in FOLDER (default: here), the clock and the limits.\n"
-            "One line a check: ok, warn or bad. Exits 1 when one is bad.",
-    .run  = run,
+    .help =
+        "Checks the libraries, that a store can be written in FOLDER (default: here), the clock and the limits.\n"
+        "One line a check: ok, warn or bad. Exits 1 when one is bad.\n"
+        "\n"
+        "--export writes every thread that a damaged store still has (URL, or the configuration's) to DIR: one file\n"
+        "of SessionJSON each, as `weft export --as uap` does, up to the first message that is lost; and report.json,\n"
+        "which says what is missing. The store is copied to DIR first, and is never written to. No process may have\n"
+        "it open. Exits 1 when something was lost.",
+    .run = run,
 };

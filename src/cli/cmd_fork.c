@@ -46,8 +46,9 @@ const struct cli_command cli_fork = {
     .name    = "fork",
     .usage   = "THREAD [--at MESSAGE|CHECKPOINT] [--json] [--config FILE] [--store URL]",
     .summary = "a second thread from a place of the first",
-    .help = "Makes a thread that has all that was said up to a message (which it has too: `weft show` gives ids) or a\n"
-            "checkpoint (`weft tree --checkpoints`), of any branch; without --at, all. Prints its id. Nothing is\n"
-            "copied, and neither sees what the other says from then on.",
-    .run  = run,
+    .help =
+        "Makes a thread that has all that was said up to a message (with it and the results of its calls; `weft show`\n"
+        "has the ids) or a checkpoint (`weft tree --checkpoints`) of any branch; without --at, all. Prints its id.\n"
+        "Nothing is copied, and neither sees what the other says from then on.",
+    .run = run,
 };

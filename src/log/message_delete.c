@@ -9,10 +9,12 @@
  */
 #include "base/clock.h"
 #include "base/crash.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "json/write.h"
 #include "log/change.h"
 #include "log/lines.h"
+#include "log/search.h"
 
 enum {
     TRIES  = 16,
@@ -263,6 +265,39 @@ static WEFT_SUSPENDS int mark_root(struct deleting *x, struct wm_run runs[2], si
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
 
+/* Checkpoints that came along with it quote messages, whichever thread of the tree they came with. */
+static WEFT_SUSPENDS int drop_imported(struct deleting *x, const struct wl_thread *t, struct wl_change *list, size_t *n)
+{
+    struct wl_thread *all;
+    size_t            below, others;
+    int               r = wl_thread_family(x->s, x->o, t, &x->a, &all, &below, &others, x->err);
+    for (size_t i = 0; r >= 0 && i < below + others; i++) {
+        char             id[WB_UUID_TEXT + 1];
+        struct wl_value *v = wb_uuid_eq(all[i].tree, t->tree) ? wb_new(&x->a, struct wl_value) : NULL;
+        if (!v)
+            continue;
+        *v = (struct wl_value){.space = UPP_STR(WL_IMPORTED), .name = wb_arena_dup(&x->a, wb_uuid_text(all[i].id, id))};
+        if (*n + x->edits.n == WL_CHANGES)
+            return upp_fail(x->err, UPP_ELIMIT, "too many threads share this message");
+        list[(*n)++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = v};
+    }
+    return r < 0 ? r : wb_arena_check(&x->a, x->err);
+}
+
+/* The search has forgotten all entries of a row that was set. Where it does not learn the others again they are there,
+ * and not found: no reason to say that the message was not deleted. */
+static WEFT_SUSPENDS void learn_others(struct deleting *x)
+{
+    for (size_t i = 0; i < x->edits.n; i++) {
+        const struct wl_row *row   = &x->edits.p[i];
+        const uint32_t       first = wl_pos_index(row->pos);
+        struct upp_err       why   = {0};
+        int r = row->n_entries > 1 ? wl_learn_again(x->s, x->o, row->node, first, first + row->n_entries, &why) : 0;
+        if (r < 0 && r != -UPP_EREFUSED)
+            wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
+    }
+}
+
 /* 0: done. 1: somebody else was first. */
 static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
@@ -270,10 +305,8 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     struct wl_row     event;
     struct wm_run     runs[2];
     size_t            n_runs = 0;
-    char              id[WB_UUID_TEXT + 1];
-    struct wl_value   imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t->id, id)};
-    size_t            n        = 0;
-    int               r        = list ? 0 : wb_arena_check(&x->a, x->err);
+    size_t            n      = 0;
+    int               r      = list ? 0 : wb_arena_check(&x->a, x->err);
     if (r >= 0)
         r = wl_node_end(x->s, x->o, x->at.node, &x->end, x->err);
     if (r >= 0)
@@ -290,15 +323,18 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     list[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &event};
     for (size_t i = 0; i < n_runs; i++)
         list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &runs[i]};
-    if (x->imported) /* checkpoints that came along quote messages */
-        list[n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &imported};
+    r = x->imported ? drop_imported(x, t, list, &n) : 0;
+    if (r < 0)
+        return r;
     for (size_t i = 0; i < x->edits.n; i++)
         list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &x->edits.p[i]};
     struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
     wb_crashpoint("message.delete.before");
     r = x->s->ops->commit(x->s, &c, x->err);
-    if (r >= 0)
+    if (r >= 0) {
         wb_crashpoint("message.delete.after");
+        learn_others(x);
+    }
     if (r == -UPP_EBUSY && c.conflict == 0)
         return upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread");
     return r == -UPP_EBUSY ? 1 : r;

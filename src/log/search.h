@@ -61,6 +61,11 @@ WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const 
  * -UPP_EREFUSED: the store keeps no words. */
 WEFT_SUSPENDS int wl_learn(struct wl_store *s, size_t *rows, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Learns entries of a node again whose row was set: of those that are not erased the words are the same. -UPP_EREFUSED
+ * as above. */
+WEFT_SUSPENDS int wl_learn_again(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first,
+                                 uint32_t end, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Forgets everything: wl_learn begins from the beginning. */
 WEFT_SUSPENDS int wl_forget(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -4,6 +4,7 @@
  * between reading and learning makes the store refuse, and the stretch is read again.
  */
 #include "base/buf.h"
+#include "log/lines.h"
 #include "log/search.h"
 
 enum { ROWS = 256, BYTES = 1 << 20, TRIES = 8, LEARN_ARENA = 1 << 30 };
@@ -109,6 +110,44 @@ WEFT_SUSPENDS int wl_learn(struct wl_store *s, size_t *rows, struct upp_err *err
     }
     wb_arena_done(&x.a);
     return r;
+}
+
+/* The newest row says how often rows were changed: before what is read here is. */
+WEFT_SUSPENDS static int again_once(struct learning *x, const struct wl_owner *o, uint64_t node, uint32_t first,
+                                    uint32_t end, struct upp_err *err)
+{
+    struct wl_line     *lines = wb_new_n(&x->a, struct wl_line, end - first);
+    struct wl_followed *last;
+    uint64_t            upto, newest;
+    size_t              n;
+    if (!lines)
+        return wb_arena_check(&x->a, err);
+    int r = x->s->ops->learned(x->s, &upto, &newest, err);
+    if (r >= 0)
+        r = x->s->ops->follow(x->s, newest ? newest - 1 : 0, 1, 1, &x->a, &last, &n, err);
+    if (r < 0 || !n)
+        return r < 0 ? r : 0;
+    struct wl_followed at = {.tenant = o->tenant, .number = upto, .changes = last->changes};
+    r                     = wl__lines(x->s, o, node, first, end, &x->a, lines, err);
+    for (uint32_t i = 0; r >= 0 && i < end - first; i++)
+        if (wl__is_public(&lines[i].entry))
+            r = keep(x, &at, &lines[i], err);
+    return r < 0 || !x->n ? r : commit(x, &at, upto, err);
+}
+
+WEFT_SUSPENDS int wl_learn_again(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first,
+                                 uint32_t end, struct upp_err *err)
+{
+    struct learning x = {.s = s, .a = WB_ARENA(LEARN_ARENA)};
+    int             r = first < end ? -UPP_EBUSY : 0;
+    for (int tries = 0; r == -UPP_EBUSY && tries < TRIES; tries++) {
+        wb_arena_reset(&x.a);
+        x.list = NULL;
+        x.n = x.cap = 0;
+        r           = again_once(&x, o, node, first, end, err);
+    }
+    wb_arena_done(&x.a);
+    return r < 0 ? r : 0;
 }
 
 WEFT_SUSPENDS int wl_forget(struct wl_store *s, struct upp_err *err)

@@ -11,6 +11,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "log/lines.h"
+#include "log/search.h"
 #include "log/sweep.h"
 
 enum { PAGE = 256, LOOSE_MS = 3600000 };
@@ -111,44 +112,81 @@ static int sweep_row(struct wl__sweeping *x, struct wb_arena *a, struct wl_row *
     return r < 0 ? r : 1;
 }
 
-/* The rows of a run, a stretch at a time; each commit counts its row up, so that whoever else changes these rows is
- * seen. 1: somebody was first; the next sweep comes back. */
-static WEFT_SUSPENDS int sweep_rows(struct wl__sweeping *x, struct wm_run *run)
+/* The search has forgotten what stands in rows that were set: also where an earlier sweep died before this. */
+static WEFT_SUSPENDS int learn_rows(struct wl__sweeping *x, const struct wl_rows *rows)
 {
-    uint64_t from = run->first;
-    for (bool more = run->started_ms != 0, last = false; !last;) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
-        struct wl_range  range = {.node = run->node, .from = from, .to = UINT64_MAX >> 1, .max_rows = WL_SWEEP_BATCH};
-        struct wl_change list[WL_SWEEP_BATCH + 1];
-        struct wl_rows   rows = {0};
-        size_t           n    = 0;
-        int              r    = more ? x->s->ops->rows(x->s, x->o, &range, &a, &rows, x->err) : 0;
-        more                  = rows.more;
-        for (size_t i = 0; r >= 0 && i < rows.n; i++) {
-            if (!wb_uuid_eq(rows.p[i].run, run->id)) {
-                more = false;
-                break;
-            }
-            from = rows.p[i].pos + 1;
-            r    = sweep_row(x, &a, &rows.p[i]);
-            if (r > 0)
-                list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &rows.p[i]};
-        }
-        if (r < 0)
-            return r;
-        size_t changed = n;
-        last           = !more || !rows.n;
-        run->swept     = last;
-        if (!last && !n)
-            continue;
+    uint32_t first = rows->n ? wl_pos_index(rows->p[0].pos) : 0, end = first;
+    if (x->no_words)
+        return 0;
+    for (size_t i = 0; i < rows->n; i++)
+        end = wl_pos_index(rows->p[i].pos) + rows->p[i].n_entries;
+    int r       = rows->n ? wl_learn_again(x->s, x->o, rows->p[0].node, first, end, x->err) : 0;
+    x->no_words = r == -UPP_EREFUSED;
+    return r == -UPP_EREFUSED || r == -UPP_EBUSY ? 0 : r;
+}
+
+/* A stretch of the rows of a run. Each commit counts the run's row up, so that whoever else changes these rows is seen.
+ * 1: somebody was. */
+static WEFT_SUSPENDS int sweep_some(struct wl__sweeping *x, struct wm_run *run, uint64_t *from, bool *more)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
+    struct wl_range  range = {.node = run->node, .from = *from, .to = UINT64_MAX >> 1, .max_rows = WL_SWEEP_BATCH};
+    struct wl_change list[WL_SWEEP_BATCH + 1];
+    struct wl_rows   rows;
+    size_t           n = 0, mine = 0;
+    int              r = x->s->ops->rows(x->s, x->o, &range, &a, &rows, x->err);
+    for (; r >= 0 && mine < rows.n && wb_uuid_eq(rows.p[mine].run, run->id); mine++) {
+        r = sweep_row(x, &a, &rows.p[mine]);
+        if (r > 0)
+            list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &rows.p[mine]};
+        *from = rows.p[mine].pos + 1;
+    }
+    if (r < 0)
+        return r;
+    *more  = rows.more && mine && mine == rows.n;
+    rows.n = mine;
+    if (n) {
         list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = run};
         r         = wl__sweep_commit(x, list, n);
         if (r != 0)
             return r;
+        x->ret->rows += n - 1;
         run->version++;
-        x->ret->rows += changed;
     }
-    return 0;
+    return learn_rows(x, &rows);
+}
+
+/* That it was swept is said when all of it was. */
+static WEFT_SUSPENDS int sweep_rows(struct wl__sweeping *x, struct wm_run *run)
+{
+    uint64_t from = run->first;
+    int      r    = 0;
+    for (bool more = run->started_ms != 0; r == 0 && more;)
+        r = sweep_some(x, run, &from, &more);
+    if (r != 0)
+        return r;
+    run->swept                 = true;
+    const struct wl_change set = {.kind = WL_SET_RUN, .run = run};
+    r                          = wl__sweep_commit(x, &set, 1);
+    run->swept                 = r == 0;
+    return r;
+}
+
+/* One broken row must not keep all others from being swept. */
+static WEFT_SUSPENDS int sweep_run(struct wl__sweeping *x, struct wm_run *run)
+{
+    struct upp_err why = {0}, *err = x->err;
+    x->err = &why;
+    int r  = sweep_rows(x, run);
+    x->err = err;
+    if (r == -UPP_ESTORE && wl_store_state(x->s) == WL_WORKS) {
+        wb_log(WB_WARN, "a run was not swept", WB_LZ("why", why.msg));
+        run->swept = true;
+        return 0;
+    }
+    if (r < 0 && err)
+        *err = why;
+    return r;
 }
 
 static bool is_due(const struct wl__sweeping *x, const struct wm_run *run)
@@ -161,17 +199,17 @@ static WEFT_SUSPENDS int sweep_later(struct wl__sweeping *x, size_t *done)
 {
     char           name[WB_UUID_TEXT + 1];
     struct upp_str after = {0};
-    for (size_t n = PAGE; n == PAGE;) {
+    for (size_t n = PAGE; n == PAGE && *done < WL_SWEEP_BATCH;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
         struct wl_value                          *list;
         int r = x->s->ops->values(x->s, x->o, LATER, after, PAGE, &a, &list, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n && *done < WL_SWEEP_BATCH; i++) {
             struct wm_run  run = {0};
             struct wb_uuid id;
-            after = list[i].name.n <= WB_UUID_TEXT
-                        ? wb_str(memcpy(name, list[i].name.p, list[i].name.n), list[i].name.n)
-                        : list[i].name;
-            r = wb_uuid_parse(list[i].name, &id) ? x->s->ops->run(x->s, x->o, id, &a, &run, x->err) : -UPP_ENOTFOUND;
+            if (list[i].name.n > WB_UUID_TEXT)
+                return 0; /* no name of ours, nor are those behind it */
+            after     = wb_str(memcpy(name, list[i].name.p, list[i].name.n), list[i].name.n);
+            r         = wb_uuid_parse(after, &id) ? x->s->ops->run(x->s, x->o, id, &a, &run, x->err) : -UPP_ENOTFOUND;
             bool gone = r == -UPP_ENOTFOUND;
             if (r < 0 && !gone)
                 return r;
@@ -180,7 +218,7 @@ static WEFT_SUSPENDS int sweep_later(struct wl__sweeping *x, size_t *done)
                 continue;
             }
             ++*done;
-            r                           = gone || run.swept ? 0 : sweep_rows(x, &run);
+            r                           = gone || run.swept ? 0 : sweep_run(x, &run);
             const struct wl_change drop = {.kind = WL_DROP_VALUE, .value = &list[i]};
             if (r == 0)
                 r = wl__sweep_commit(x, &drop, 1);
@@ -213,12 +251,7 @@ static WEFT_SUSPENDS int pass(struct wl__sweeping *x, struct wm_run *run, uint64
     bool             due = is_due(x, run);
     if (!run->swept && due) {
         ++*done;
-        r = sweep_rows(x, run);
-        if (r == -UPP_ESTORE) { /* one broken row must not keep all others from being swept */
-            wb_log(WB_WARN, "a run was not swept", WB_LZ("why", x->err ? x->err->msg : ""));
-            run->swept = true;
-            r          = 0;
-        }
+        r = sweep_run(x, run);
         if (r < 0)
             return r;
     }

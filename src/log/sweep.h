@@ -10,6 +10,7 @@ struct wl__sweeping {
     int64_t                now_ms;
     struct wl_retention    keep; /* with its defaults put in */
     struct wl_swept       *ret;
+    bool                   no_words; /* the store keeps none */
     struct upp_err        *err;
 };
 

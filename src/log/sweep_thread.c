@@ -151,8 +151,8 @@ static WEFT_SUSPENDS int mark_living(struct tree *t)
     return 0;
 }
 
-/* Deleted threads of the family whose time has not come: their names begin alike. (Those from before there were families
- * are looked for among all.) */
+/* Deleted threads of the family whose time has not come: their names begin alike. (Those from before there were
+ * families are looked for among all.) */
 static WEFT_SUSPENDS int mark_waiting(struct tree *t)
 {
     char           name[WB_UUID_TEXT + 1];

@@ -46,14 +46,19 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
     const struct wl_retention keep = retention(c);
     char                      name[WS_NAME_MAX];
     struct upp_str            after = {0};
-    int                       r     = 0;
-    *ret                            = (struct wl_swept){0};
+    int                       r = 0, failed = 0;
+    *ret = (struct wl_swept){0};
     for (size_t n = TENANTS; r >= 0 && n == TENANTS;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
         struct upp_str                           *list;
         r = s->ops->tenants(s, after, TENANTS, &a, &list, &n, err);
-        for (size_t i = 0; r >= 0 && i < n; i++)
-            r = sweep_tenant(s, list[i], &keep, ret, err);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+            r = sweep_tenant(s, list[i], &keep, ret, failed < 0 ? NULL : err);
+            if (r < 0 && r != -UPP_ECANCELED) { /* the others are swept all the same */
+                failed = failed < 0 ? failed : r;
+                r      = 0;
+            }
+        }
         if (r >= 0 && n) {
             if (list[n - 1].n > sizeof name)
                 return upp_fail(err, UPP_EBUG, "a tenant's name of %zu bytes", list[n - 1].n);
@@ -61,7 +66,7 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
             after = wb_str(name, list[n - 1].n);
         }
     }
-    return r;
+    return r < 0 ? r : failed;
 }
 
 /* Many servers that were started at once do not all sweep at once. */

@@ -29,10 +29,10 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
         r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
         break;
     case SQLITE_CORRUPT:
-        r = upp_fail(err, UPP_ESTORE, "the database is damaged: %s", what);
+        r = upp_fail(err, UPP_ESTORE, "is damaged (%s): %s", what, WS_DOCTOR);
         break;
     case SQLITE_NOTADB:
-        r = upp_fail(err, UPP_EREFUSED, "the file is no database: %s", what);
+        r = upp_fail(err, UPP_EREFUSED, "is no database, or is damaged (%s): %s", what, WS_DOCTOR);
         break;
     case SQLITE_IOERR:
         if (rc == SQLITE_IOERR_NOMEM) {

@@ -154,6 +154,8 @@ enum { WS_CONSTRAINT = 2 };
 int  ws_step(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err) UPP_MUST_CHECK;
 void ws_resetp(sqlite3_stmt **st);
 
+#define WS_DOCTOR "`weft doctor --export DIR` saves what can be read"
+
 /* What SQLite says, as an error of ours that names the file. A full disk has the cause WL_DISK_FULL. */
 int ws_disk_full(struct ws_sqlite *s, struct upp_err *err);
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err);
@@ -279,6 +281,9 @@ enum { WS_SCHEMA = 2 }; /* the version that we know and write */
 
 /* Makes the tables in an empty file, brings those of an older version to ours, looks at those of any other. */
 int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Fills the tables of strays from threads and nodes. */
+extern const char ws_tables_strays[];
 
 /* In one transaction, from that version on (0: an empty file). */
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err) UPP_MUST_CHECK;

@@ -78,7 +78,8 @@ static const char to_2[] =
     "CREATE INDEX stray_threads_at ON stray_threads(tenant, id);"
     "INSERT INTO meta VALUES('learned', 0);";
 
-static const char fill_2[] =
+/* Every step of it may be done again. */
+const char ws_tables_strays[] =
     /* Every thread with the family of the one at its top. */
     "CREATE TABLE kin(tenant, id, tree, family, PRIMARY KEY(tenant, id)) WITHOUT ROWID;"
     "CREATE INDEX kin_above ON threads(tenant, parent) WHERE parent IS NOT NULL;"
@@ -105,7 +106,7 @@ static const char fill_2[] =
 /* [i]: from version i to i + 1. What is filled from what is there already is not done to a new file. */
 static const struct {
     const char *tables, *fill;
-} steps[] = {{to_1, ""}, {to_2, fill_2}};
+} steps[] = {{to_1, ""}, {to_2, ws_tables_strays}};
 _Static_assert(sizeof steps / sizeof steps[0] == WS_SCHEMA, "a step for each version");
 
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err)

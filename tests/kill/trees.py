@@ -65,7 +65,8 @@ class Trees:
     def change(self, thread, then, method, path, body=None):
         """A request after which it reads like `then`; like that or as before if nobody answers."""
         with self.lock:
-            self.models[thread].may.append(then)
+            if self.models[thread].may:
+                self.models[thread].may.append(then)
         answer = self.told(*self.ask(method, path, body), path)
         with self.lock:
             self.models[thread].may = [then]
@@ -119,12 +120,9 @@ class Trees:
         t = self.new(1)
         self.talk(t)
         then = self.texts(t)
-        self.talk(t)
         points = self.told(*self.ask("GET", f"/v1/threads/{t}/checkpoints?limit=100"), "checkpoints")["data"]
-        first = min(points, key=lambda p: p["created_at"] * 100 + p["step"])
-        for point in points:
-            if point["id"] == first["id"]:
-                self.change(t, then, "POST", f"/v1/threads/{t}/restore", {"checkpoint_id": point["id"]})
+        self.talk(t)
+        self.change(t, then, "POST", f"/v1/threads/{t}/restore", {"checkpoint_id": points[0]["id"]})
         self.add(t)
         self.talk(t)
 
@@ -152,6 +150,9 @@ class Trees:
         self.talk(t, tell=False)
         self.change(t, GONE, "DELETE", f"/v1/threads/{t}")
         self.add(f)
+        alone = self.new(2)
+        self.talk(alone, tell=False)
+        self.change(alone, GONE, "DELETE", f"/v1/threads/{alone}")
 
     def erasing_client(self):
         t = self.new(3)
@@ -159,8 +160,8 @@ class Trees:
         f, g = self.fork(t, 1), self.fork(t)
         self.add(g)
         with self.lock:
-            for other in (f, g):  # some of it, or all: what is erased is not told
-                self.models[other].may = []
+            for one in (t, f, g):  # until it is done, some of it or all: the rest goes when it is asked for again
+                self.models[one].may = []
         answer = self.change(t, GONE, "DELETE", f"/v1/threads/{t}?erase=tree")
         if sorted(answer["erased_threads"]) != sorted((f, g)):
             raise self.Wrong(f"{(f, g)} lost text, not {answer['erased_threads']}")

@@ -23,7 +23,10 @@ static WEFT_SUSPENDS int set_up(struct desk *d, struct upp_err *err)
     talk_reply_init(&d->reply);
     d->arena = (struct wb_arena)WB_ARENA(256u << 20);
     d->key   = "one";
-    TRY(ws_memory_open(&d->rig.store, err));
+    struct wl_store *memory;
+    TRY(ws_memory_open(&memory, err));
+    lazy_open(&d->lazy, memory);
+    d->rig.store = &d->lazy.store;
     TRY(rig_agent(&d->rig, "echo", NULL, err));
     TRY(rig_agent(&d->rig, "picker", "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"p1\",\"name\":\"pick\"}}]}]}",
                   err));
@@ -47,8 +50,8 @@ static WEFT_SUSPENDS int client(struct talk *t, struct upp_err *err)
         rig_close(&d->rig);
     else
         rig_done(&d->rig);
-    if (d->rig.store)
-        d->rig.store->ops->close(d->rig.store);
+    if (d->lazy.inner)
+        d->lazy.inner->ops->close(d->lazy.inner);
     talk_reply_done(&d->reply);
     wb_arena_done(&d->arena);
     return r;

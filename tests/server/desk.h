@@ -8,11 +8,13 @@
 
 #include "base/arena.h"
 #include "server/talk.h"
+#include "support/lazy.h"
 #include "support/rig.h"
 
 struct desk {
     struct talk       talk;
-    struct rig        rig; /* agents: echo; picker, which asks for a client's tool; noter, which notes something */
+    struct rig        rig;  /* agents: echo; picker, which asks for a client's tool; noter, which notes something */
+    struct lazy       lazy; /* the store of all of it */
     struct talk_reply reply;
     struct wb_arena   arena;
     yyjson_val       *json; /* of the last answer; NULL: it is none */

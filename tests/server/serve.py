@@ -24,6 +24,7 @@ CONFIG = """
 server: {listen: "127.0.0.1:0"}
 store: sqlite:serve.db
 log: {level: warn}
+retention: {tapes_days: 30, deleted_days: 7, every_seconds: 1}
 models:
   echo: {provider: scripted, echo: true}
   slow: {provider: scripted, script: slow.json}
@@ -247,6 +248,62 @@ def test_threads_and_messages(s):
     assert page["object"] == "list" and page["has_more"] is False and page["last_id"] == m["id"]
     listed = s.good("GET", "/v1/threads?limit=1")
     assert listed["data"][0]["id"] == t["id"] == listed["first_id"], listed
+
+
+def texts(s, thread):
+    page = s.good("GET", f"/v1/threads/{thread}/messages?order=asc")
+    return [x["content"][0]["text"]["value"] for x in page["data"]]
+
+
+def test_a_message_is_deleted(s):
+    stream, thread, run = s.start("weather", "a hidden question")
+    list(stream)
+    assert texts(s, thread) == ["a hidden question", "Let me look.", "18 degrees."]
+    found(s, f"q=hidden&thread={thread}", 1)
+    page = s.good("GET", f"/v1/threads/{thread}/messages?order=asc")["data"]
+    for m in page[:2]:
+        assert s.good("DELETE", f"/v1/threads/{thread}/messages/{m['id']}") == \
+            {"id": m["id"], "object": "thread.message.deleted", "deleted": True}
+        assert s.refused(404, "DELETE", f"/v1/threads/{thread}/messages/{m['id']}")
+    assert texts(s, thread) == ["18 degrees."]
+    found(s, f"q=hidden&thread={thread}", 0)
+    assert "swept" in s.refused(404, "GET", f"/v1/runs/{run}/events")
+    stream, _, _ = s.start("echo", "and now", thread=thread)
+    assert last_state(list(stream))["status"] == "completed" and texts(s, thread)[1:] == ["and now", "and now"]
+    other = s.thread()
+    for bad in (f"{other}/messages/{page[2]['id']}", f"{thread}/messages/x", f"{thread}/messages/msg_" + 32 * "0"):
+        assert s.refused(404, "DELETE", f"/v1/threads/{bad}")
+    stream, _, run = s.start("slow", thread=thread)
+    assert s.refused(400, "DELETE", f"/v1/threads/{thread}/messages/{page[2]['id']}")
+    s.good("POST", f"/v1/runs/{run}/cancel")
+    list(stream)
+    assert s.good("DELETE", f"/v1/threads/{thread}/messages/{page[2]['id'][4:]}")["id"] == page[2]["id"]
+
+
+def test_a_thread_is_deleted(s):
+    t = s.good("POST", "/v1/threads", {"messages": [{"role": "user", "content": "an okapi"}]})["id"]
+    found(s, "q=okapi", 1)
+    assert s.good("DELETE", f"/v1/threads/{t}") == {"id": t, "object": "thread.deleted", "deleted": True}
+    assert s.refused(404, "DELETE", f"/v1/threads/{t}") and s.refused(404, "GET", f"/v1/threads/{t}/messages")
+    assert t not in [x["id"] for x in s.good("GET", "/v1/threads?limit=100")["data"]]
+    found(s, "q=okapi", 0)
+    stream, thread, run = s.start("slow")  # what runs is ended, and what waits for it never begins
+    body = {"assistant_id": "echo", "additional_messages": [{"role": "user", "content": "next"}], "on_busy": "enqueue"}
+    queued = [s.good("POST", f"/v1/threads/{thread}/runs", body)["id"] for _ in range(2)]
+    assert s.good("DELETE", f"/v1/threads/{thread}")["deleted"]
+    assert last_state(list(stream))["status"] == "cancelled"
+    for q in queued:
+        assert list(s.stream("GET", f"/v1/runs/{q}/events")) == []
+
+
+def test_a_tree_is_erased(s):
+    stream, thread, run = s.start("weather", "an erased question")
+    list(stream)
+    assert s.refused(400, "DELETE", f"/v1/threads/{thread}?erase=all")
+    assert s.good("DELETE", f"/v1/threads/{thread}?erase=tree") == \
+        {"id": thread, "object": "thread.deleted", "deleted": True, "erased_threads": []}
+    assert s.refused(404, "GET", f"/v1/threads/{thread}/messages")
+    found(s, "q=erased", 0)
 
 
 def test_threads_are_listed_in_pages(s):

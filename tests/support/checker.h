@@ -24,6 +24,8 @@
  *     that has not ended; a run that works or waits holds its node. The usage of an ended run is that of its messages
  *     and its children.
  *  7. The id of every message leads back to its entry.
+ *  8. A thread whose delete was acknowledged is not there; a message whose delete was says nothing. Both of threads
+ * that were named before they were changed (checker_excuse): what was said there is not compared any more.
  *
  * Runs that are not durable (async, exit) may lose what was acknowledged, and are held to 3 to 7 alone.
  */
@@ -73,6 +75,7 @@ struct checker {
     WB_VEC(struct checker_start) starts;
     WB_VEC(struct checker_answer) answers;
     WB_VEC(struct wb_uuid) cancels;
+    WB_VEC(struct wb_uuid) excused, deleted, erased; /* threads; threads; messages */
     WB_VEC(struct checker_ran) ran;
     WB_VEC(struct checker_over) over;
     WB_VEC(struct checker_run *) runs;
@@ -89,6 +92,9 @@ void checker_done(struct checker *c);
 int  checker_acked_start(struct checker *c, const struct checker_start *s);
 int  checker_acked_answer(struct checker *c, const struct checker_answer *a);
 int  checker_acked_cancel(struct checker *c, struct wb_uuid run);
+int  checker_excuse(struct checker *c, struct wb_uuid thread); /* something of it is about to be deleted */
+int  checker_acked_delete(struct checker *c, struct wb_uuid thread);
+int  checker_acked_message_delete(struct checker *c, struct wb_uuid message);
 void checker_ran(struct checker *c, struct upp_call *call, uint8_t delivery);
 /* From a ledger that was kept elsewhere. */
 int checker_ran_key(struct checker *c, struct upp_str tool, struct upp_str key, uint8_t delivery);

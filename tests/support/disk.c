@@ -36,7 +36,7 @@ struct inode {
 struct disk {
     sqlite3_vfs  vfs;
     char         name[32];
-    uint64_t     random, life, syncs, writes, crash_in, fail_sync_in, room;
+    uint64_t     random, life, syncs, writes, crash_in, fail_sync_in, fail_read_in, room;
     bool         crashed, powersafe, lies;
     struct inode files[FILES];
 };
@@ -230,7 +230,7 @@ static int f_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 {
     struct handle        *h = handle(f);
     const struct content *c = &h->i->now;
-    if (dead(h))
+    if (dead(h) || (h->d->fail_read_in && --h->d->fail_read_in == 0))
         return SQLITE_IOERR_READ;
     size_t have = (size_t)at < c->n ? c->n - (size_t)at : 0;
     have        = have < (size_t)n ? have : (size_t)n;
@@ -616,6 +616,11 @@ void disk_room(struct disk *d, uint64_t bytes)
 void disk_fail_sync(struct disk *d, uint64_t n)
 {
     d->fail_sync_in = n;
+}
+
+void disk_fail_read(struct disk *d, uint64_t n)
+{
+    d->fail_read_in = n;
 }
 
 void disk_lie(struct disk *d, bool lies)

@@ -29,6 +29,9 @@ void disk_room(struct disk *d, uint64_t bytes);
 /* The n-th sync from now on fails, once (0: none). */
 void disk_fail_sync(struct disk *d, uint64_t n);
 
+/* The n-th read from now on fails, once (0: none). */
+void disk_fail_read(struct disk *d, uint64_t n);
+
 /* From now on syncs say that they have succeeded, and do nothing: what a test must notice. */
 void disk_lie(struct disk *d, bool lies);
 

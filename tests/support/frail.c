@@ -111,6 +111,27 @@ PASS(tenants,
      (struct wl_store * s, struct upp_str from, size_t max, struct wb_arena *a, struct upp_str **ret, size_t *n,
       struct upp_err *err),
      from, max, a, ret, n, err)
+PASS(family_nodes,
+     (struct wl_store * s, const struct wl_owner *o, uint32_t family, struct wb_uuid from, size_t max,
+      struct wb_arena *a, struct wl_node **ret, size_t *n, struct upp_err *err),
+     o, family, from, max, a, ret, n, err)
+PASS(family_threads,
+     (struct wl_store * s, const struct wl_owner *o, uint32_t family, struct wb_uuid from, size_t max,
+      struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err),
+     o, family, from, max, a, ret, n, err)
+PASS(loose_blobs,
+     (struct wl_store * s, const struct wl_owner *o, int64_t before_ms, size_t max, struct wb_arena *a,
+      struct wl_blob_key **ret, size_t *n, struct upp_err *err),
+     o, before_ms, max, a, ret, n, err)
+PASS(old_runs,
+     (struct wl_store * s, const struct wl_owner *o, uint64_t from, int64_t before_ms, size_t max, struct wb_arena *a,
+      struct wm_run **ret, uint64_t **numbers, size_t *n, struct upp_err *err),
+     o, from, before_ms, max, a, ret, numbers, n, err)
+PASS(follow,
+     (struct wl_store * s, uint64_t from, size_t max_rows, size_t max_bytes, struct wb_arena *a,
+      struct wl_followed **ret, size_t *n, struct upp_err *err),
+     from, max_rows, max_bytes, a, ret, n, err)
+PASS(learned, (struct wl_store * s, uint64_t *upto, uint64_t *end, struct upp_err *err), upto, end, err)
 
 static WEFT_SUSPENDS void fr_close(struct wl_store *s)
 {
@@ -118,22 +139,28 @@ static WEFT_SUSPENDS void fr_close(struct wl_store *s)
 }
 
 static const struct wl_store_ops ops = {
-    .size    = sizeof ops,
-    .name    = "frail",
-    .commit  = fr_commit,
-    .rows    = fr_rows,
-    .node    = fr_node,
-    .thread  = fr_thread,
-    .run     = fr_run,
-    .alias   = fr_alias,
-    .key     = fr_key,
-    .threads = fr_threads,
-    .runs    = fr_runs,
-    .live    = fr_live,
-    .value   = fr_value,
-    .values  = fr_values,
-    .tenants = fr_tenants,
-    .close   = fr_close,
+    .size           = sizeof ops,
+    .name           = "frail",
+    .commit         = fr_commit,
+    .rows           = fr_rows,
+    .node           = fr_node,
+    .thread         = fr_thread,
+    .run            = fr_run,
+    .alias          = fr_alias,
+    .key            = fr_key,
+    .threads        = fr_threads,
+    .runs           = fr_runs,
+    .live           = fr_live,
+    .value          = fr_value,
+    .values         = fr_values,
+    .tenants        = fr_tenants,
+    .family_nodes   = fr_family_nodes,
+    .family_threads = fr_family_threads,
+    .loose_blobs    = fr_loose_blobs,
+    .old_runs       = fr_old_runs,
+    .follow         = fr_follow,
+    .learned        = fr_learned,
+    .close          = fr_close,
 };
 
 void frail_open(struct frail *f, struct wl_store *inner, struct weft__sim *sim)

@@ -93,6 +93,27 @@ PASS(runs, 0,
      (struct wl_store * s, const struct wl_owner *o, struct wb_uuid thread, bool live_only, size_t max,
       struct wb_arena *a, struct wm_run **ret, size_t *n, struct upp_err *err),
      o, thread, live_only, max, a, ret, n, err)
+PASS(family_nodes, 0,
+     (struct wl_store * s, const struct wl_owner *o, uint32_t family, struct wb_uuid after, size_t max,
+      struct wb_arena *a, struct wl_node **ret, size_t *n, struct upp_err *err),
+     o, family, after, max, a, ret, n, err)
+PASS(family_threads, 0,
+     (struct wl_store * s, const struct wl_owner *o, uint32_t family, struct wb_uuid after, size_t max,
+      struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err),
+     o, family, after, max, a, ret, n, err)
+PASS(value, 0,
+     (struct wl_store * s, const struct wl_owner *o, struct upp_str space, struct upp_str name, struct wb_arena *a,
+      struct upp_str *ret, struct upp_err *err),
+     o, space, name, a, ret, err)
+PASS(values, 0,
+     (struct wl_store * s, const struct wl_owner *o, struct upp_str space, struct upp_str after, size_t max,
+      struct wb_arena *a, struct wl_value **ret, size_t *n, struct upp_err *err),
+     o, space, after, max, a, ret, n, err)
+PASS(follow, 0,
+     (struct wl_store * s, uint64_t from, size_t max_rows, size_t max_bytes, struct wb_arena *a,
+      struct wl_followed **ret, size_t *n, struct upp_err *err),
+     from, max_rows, max_bytes, a, ret, n, err)
+PASS(learned, 0, (struct wl_store * s, uint64_t *upto, uint64_t *end, struct upp_err *err), upto, end, err)
 
 static WEFT_SUSPENDS void lz_close(struct wl_store *s)
 {
@@ -100,19 +121,25 @@ static WEFT_SUSPENDS void lz_close(struct wl_store *s)
 }
 
 static const struct wl_store_ops ops = {
-    .size    = sizeof ops,
-    .name    = "lazy",
-    .commit  = lz_commit,
-    .rows    = lz_rows,
-    .node    = lz_node,
-    .thread  = lz_thread,
-    .run     = lz_run,
-    .alias   = lz_alias,
-    .key     = lz_key,
-    .threads = lz_threads,
-    .runs    = lz_runs,
-    .live    = lz_live,
-    .close   = lz_close,
+    .size           = sizeof ops,
+    .name           = "lazy",
+    .commit         = lz_commit,
+    .rows           = lz_rows,
+    .node           = lz_node,
+    .thread         = lz_thread,
+    .run            = lz_run,
+    .alias          = lz_alias,
+    .key            = lz_key,
+    .threads        = lz_threads,
+    .runs           = lz_runs,
+    .live           = lz_live,
+    .family_nodes   = lz_family_nodes,
+    .family_threads = lz_family_threads,
+    .value          = lz_value,
+    .values         = lz_values,
+    .follow         = lz_follow,
+    .learned        = lz_learned,
+    .close          = lz_close,
 };
 
 void lazy_open(struct lazy *l, struct wl_store *inner)

@@ -37,7 +37,7 @@ static void *need(void *p)
     return p;
 }
 
-#define KEEP(m, x)        ((typeof(x) *)memcpy(need(wb_new((m)->a, typeof(x))), &(x), sizeof(x)))
+#define KEEP(m, x)        ((__typeof__(x) *)memcpy(need(wb_new((m)->a, __typeof__(x))), &(x), sizeof(x)))
 #define NEW(m, type, ...) (type *)memcpy(need(wb_new((m)->a, type)), &(type){__VA_ARGS__}, sizeof(type))
 
 static struct wl_change *add(struct making *m, enum wl_change_kind kind)

@@ -51,6 +51,7 @@ static const char whole[] =
     "store: sqlite:data/weft.db\n"
     "durability: group\n"
     "on_busy: enqueue\n"
+    "retention: {tapes_days: 3, deleted_days: 1, every_seconds: 5}\n"
     "log: {level: debug, format: json}\n"
     "default_agent: two\n"
     "models:\n"
@@ -157,6 +158,7 @@ TEST(config_has_what_the_file_says)
     CHECK_STR(c->folder, UPP_STR("/etc/weft"));
     CHECK_STR(c->host, UPP_STR("::1"));
     CHECK(c->port == 4711 && c->store == WC_STORE_SQLITE && c->durability == WM_GROUP && c->on_busy == WR_ENQUEUE);
+    CHECK(c->retention.tapes_days == 3 && c->retention.deleted_days == 1 && c->retention.every_seconds == 5);
     CHECK_STR(c->store_path, UPP_STR("/etc/weft/data/weft.db"));
     CHECK(c->log_level == WB_DEBUG && c->log_format == WB_LOG_JSON && c->log_said);
     CHECK(c->n_models == 1 && c->n_tools == 3 && c->n_agents == 2 && c->default_agent == &c->agents[1]);

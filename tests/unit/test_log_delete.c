@@ -137,64 +137,83 @@ TEST_WITH(log_delete_message_changes_so_many_rows, .no_torture = "thousands of c
 
 /* ---- Two at once ------------------------------------------------------------------------------------------- */
 
-/* Another message of the same row is deleted first, before each commit: both stay deleted. */
+/* Another message of the same row is deleted first, before the commit: both stay deleted. */
 struct rival {
-    struct wl_store     store;
-    struct wl_store    *real;
-    struct wl_store_ops ops;
-    struct wl_thread    t;
-    struct wb_uuid      other;
-    unsigned            first;
+    struct wl_store_ops        ops; /* first */
+    const struct wl_store_ops *real;
+    struct wl_thread           t;
+    struct wb_uuid             other;
 };
 
 static WEFT_SUSPENDS int rival_commit(struct wl_store *s, struct wl_commit *c, struct upp_err *err)
 {
-    struct rival *v = WB_OUTER(s, struct rival, store);
-    if (v->first && --v->first == 0) {
-        int r = wl_message_delete(v->real, O, &v->t, v->other, UPP_STR(""), err);
-        if (r < 0)
-            return r;
-    }
-    return v->real->ops->commit(v->real, c, err);
-}
-
-static int rival_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *r, struct wb_arena *a,
-                      struct wl_rows *ret, struct upp_err *err)
-{
-    struct rival *v = WB_OUTER(s, struct rival, store);
-    return v->real->ops->rows(v->real, o, r, a, ret, err);
-}
-
-static int rival_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
-                      struct upp_err *err)
-{
-    struct rival *v = WB_OUTER(s, struct rival, store);
-    return v->real->ops->node(v->real, o, key, ret, err);
+    const struct rival *v = (const struct rival *)(const void *)s->ops;
+    s->ops                = v->real;
+    int r                 = wl_message_delete(s, O, &v->t, v->other, UPP_STR(""), err);
+    return r < 0 ? r : v->real->commit(s, c, err);
 }
 
 static WEFT_SUSPENDS int race(struct test_store *st, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
-    struct rival                              v = {.real = st->s, .first = 1};
+    struct wl_store                          *s = st->s;
+    struct rival                              v = {.real = s->ops, .ops = *s->ops};
     struct upp_part                           p[2];
     uint32_t                                  index;
     struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("one")),
                                                                tree_says(UPP_ROLE_USER, &p[1], UPP_STR("two"))};
-    v.ops = (struct wl_store_ops){.size = sizeof v.ops, .commit = rival_commit, .rows = rival_rows, .node = rival_node};
-    v.store.ops = &v.ops;
-    TRY(wl_thread_new(st->s, O, NULL, &a, &v.t, err));
-    TRY(wl_append(st->s, O, &v.t, e, 2, &index, err));
-    v.other = wm_id_uuid((struct wm_id){.node = v.t.head, .noun = WM_NOUN_ENTRY});
-    TRY(wl_message_delete(&v.store, O, &v.t,
-                          wm_id_uuid((struct wm_id){.node = v.t.head, .index = 1, .noun = WM_NOUN_ENTRY}),
-                          UPP_STR(""), err));
-    SAYS(st->s, &v.t, "- - e e");
+    TRY(wl_thread_new(s, O, NULL, &a, &v.t, err));
+    TRY(wl_append(s, O, &v.t, e, 2, &index, err));
+    struct wb_uuid mine = wm_id_uuid((struct wm_id){.node = v.t.head, .index = 1, .noun = WM_NOUN_ENTRY});
+    v.other             = wm_id_uuid((struct wm_id){.node = v.t.head, .noun = WM_NOUN_ENTRY});
+    v.ops.commit        = rival_commit;
+    s->ops              = &v.ops;
+    int r               = wl_message_delete(s, O, &v.t, mine, UPP_STR(""), err);
+    s->ops              = v.real;
+    TRY(r);
+    SAYS(s, &v.t, "- - e e");
     return 0;
 }
 
 TEST_WITH(log_delete_message_looks_again_when_somebody_was_first, .no_torture = IN_MEMORY)
 {
     CHECK(test_each_store(race, NULL));
+}
+
+/* ---- What was imported -------------------------------------------------------------------------------------- */
+
+/* The checkpoints that came along are gone, also where it is deleted through a fork. */
+static WEFT_SUSPENDS int imported(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_thread                          t, fork;
+    struct upp_part                           p[3];
+    char                                      id[WB_UUID_TEXT + 1];
+    uint32_t                                  index;
+    struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("one")),
+                                                               tree_says(UPP_ROLE_ASSISTANT, &p[1], UPP_STR("")),
+                                                                         tree_says(UPP_ROLE_TOOL, &p[2], UPP_STR(""))};
+    p[1]                                          = (struct upp_part){.kind = UPP_PART_CALL,
+                                                                      .id = UPP_STR("c"), .name = UPP_STR("t"), .text = UPP_STR("{\"a\":1}")};
+    p[2] = (struct upp_part){.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = UPP_STR("\"found\"")};
+    for (size_t i = 0; i < 3; i++)
+        e[i].origin = WM_ORIGIN_IMPORT;
+    TRY(wl_thread_new(st->s, O, NULL, &a, &t, err));
+    TRY(wl_append(st->s, O, &t, e, 3, &index, err));
+    TRY(wl_fork(st->s, &t, t.head, 3, &a, &fork, err));
+    struct wl_value v = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(t.id, id), .bytes = UPP_STR("one")};
+    TRY(COMMIT(st->s, *O, NULL, err, PUT_VALUE(&v)));
+    TRY(wl_message_delete(st->s, O, &fork,
+                          wm_id_uuid((struct wm_id){.node = t.head, .index = 1, .noun = WM_NOUN_ENTRY}),
+                          UPP_STR(""), err));
+    SAYS(st->s, &fork, "m<one> x<{}> m<\"erased\">");
+    FAIL_UNLESS(st->s->ops->value(st->s, O, v.space, v.name, &a, &v.bytes, err) == -UPP_ENOTFOUND);
+    return 0;
+}
+
+TEST_WITH(log_delete_message_that_was_imported, .no_torture = IN_MEMORY)
+{
+    CHECK(test_each_store(imported, NULL));
 }
 
 /* ---- Over the store in memory, where each allocation fails once ---------------------------------------------- */
@@ -205,4 +224,5 @@ TEST(log_delete_message_in_memory)
     CHECK_INT(in_memory(each, &err), 0);
     CHECK_INT(in_memory(calls, &err), 0);
     CHECK_INT(in_memory(race, &err), 0);
+    CHECK_INT(in_memory(imported, &err), 0);
 }

@@ -1,5 +1,6 @@
 /* What time takes away, by a clock of the test's own. */
 #include "base/clock.h"
+#include "log/search.h"
 #include "support/said.h"
 
 #define DAY WL_DAY_MS
@@ -256,6 +257,56 @@ TEST_WITH(log_sweep_takes_journals_and_leaves_messages, .no_torture = "many stor
     CHECK(test_each_store(journals, NULL));
 }
 
+/* What is found of a word, after the search has learned all there is to learn. */
+static WEFT_SUSPENDS int finds(struct wl_store *s, struct upp_str word, size_t expected, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_results                         found;
+    size_t                                    rows = 1;
+    for (int r = 0; r >= 0 && rows;) {
+        r = wl_learn(s, &rows, err);
+        if (r < 0 && r != -UPP_EREFUSED)
+            return r;
+    }
+    TRY(wl_search(s, O, &(struct wl_search){.size = sizeof(struct wl_search), .words = word}, &a, &found, err));
+    test_note("'%.*s' is found %zu times", UPP_FMT(word), found.n);
+    FAIL_UNLESS(found.n == expected);
+    return 0;
+}
+
+/* Rows are set when they are swept and when one message of several is deleted: the others are found all the same. */
+static WEFT_SUSPENDS int searched(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct talk                               k;
+    struct wl_thread                          t;
+    struct wl_swept                           n;
+    struct upp_part                           p[2];
+    uint32_t                                  index;
+    struct wm_entry                           e[] = {tree_says(UPP_ROLE_USER, &p[0], UPP_STR("okapi one")),
+                                                               tree_says(UPP_ROLE_USER, &p[1], UPP_STR("okapi two"))};
+    TRY(make_talk(s, &a, &k, err));
+    TRY(wl_thread_new(s, O, NULL, &a, &t, err));
+    TRY(wl_append(s, O, &t, e, 2, &index, err));
+    TRY(finds(s, UPP_STR("thinking"), 1, err));
+    TRY(finds(s, UPP_STR("okapi"), 2, err));
+    TRY(sweep_at(s, 40 * DAY, &n, err));
+    FAIL_UNLESS(n.rows == 1);
+    TRY(finds(s, UPP_STR("thinking"), 1, err));
+    TRY(wl_message_delete(s, O, &t, wm_id_uuid((struct wm_id){.node = t.head, .noun = WM_NOUN_ENTRY}),
+                          UPP_STR(""), err));
+    TRY(finds(s, UPP_STR("okapi"), 1, err));
+    TRY(finds(s, UPP_STR("one"), 1, err)); /* a result */
+    TRY(finds(s, UPP_STR("two"), 2, err));
+    return 0;
+}
+
+TEST_WITH(log_sweep_and_delete_leave_the_rest_to_be_found, .no_torture = "many stores; tortured in memory, below")
+{
+    CHECK(test_each_store(searched, NULL));
+}
+
 /* More runs than one piece takes: each once, none is left. */
 static WEFT_SUSPENDS int pieces(struct test_store *st, struct upp_err *err)
 {
@@ -283,6 +334,68 @@ static WEFT_SUSPENDS int pieces(struct test_store *st, struct upp_err *err)
 TEST_WITH(log_sweep_works_in_pieces, .no_torture = "hundreds of commits")
 {
     CHECK(test_each_store(pieces, NULL));
+}
+
+/* More that wait than one page has, and than one piece takes. */
+static WEFT_SUSPENDS int many_wait(struct test_store *st, struct upp_err *err)
+{
+    enum { MANY = 300 };
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct wl_value                          *later;
+    struct wl_swept                           n;
+    size_t                                    left;
+    for (unsigned i = 0; i < MANY; i++) {
+        struct wm_run run = {
+            .id = test_uuid(1000 + i), .root = test_uuid(1000 + i), .version = 1, .status = WM_WAITING};
+        TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&run)));
+    }
+    TRY(sweep_at(s, 40 * DAY, &n, err));
+    TRY(s->ops->values(s, O, UPP_STR("later"), (struct upp_str){0}, 1000, &a, &later, &left, err));
+    FAIL_UNLESS(left == MANY);
+    for (unsigned i = 0; i < MANY; i++) {
+        struct wm_run run;
+        wb_arena_reset(&a);
+        TRY(s->ops->run(s, O, test_uuid(1000 + i), &a, &run, err));
+        run.status   = WM_EXPIRED;
+        run.ended_ms = 41 * DAY;
+        TRY(COMMIT(s, *O, NULL, err, SET_RUN(&run)));
+    }
+    TRY(sweep_at(s, 80 * DAY, &n, err));
+    wb_arena_reset(&a);
+    TRY(s->ops->values(s, O, UPP_STR("later"), (struct upp_str){0}, 1000, &a, &later, &left, err));
+    FAIL_UNLESS(left == 0);
+    return 0;
+}
+
+TEST_WITH(log_sweep_comes_back_to_those_that_waited, .no_torture = "hundreds of commits")
+{
+    CHECK(test_each_store(many_wait, NULL));
+}
+
+/* A row that cannot be read is passed over, and what comes behind it is swept. */
+static WEFT_SUSPENDS int broken(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);
+    struct wl_store                          *s = st->s;
+    struct talk                               k;
+    struct wm_run                             run;
+    struct wl_swept                           n;
+    TRY(make_talk(s, &a, &k, err));
+    struct wl_row bad = {.node = k.t.head, .pos = 0, .n_entries = 1, .format = WM_FORMAT, .body = UPP_STR("{\"?\":1}")};
+    run = (struct wm_run){.id = test_uuid(78), .root = test_uuid(78), .version = 1, .status = WM_FAILED, .ended_ms = 5};
+    TRY(COMMIT(s, *O, NULL, err, SET_ROW(&bad), ADD_RUN(&run)));
+    TRY(sweep_at(s, 40 * DAY, &n, err));
+    TRY(s->ops->run(s, O, k.run.id, &a, &run, err));
+    FAIL_UNLESS(!run.swept);
+    TRY(s->ops->run(s, O, test_uuid(78), &a, &run, err));
+    FAIL_UNLESS(run.swept);
+    return 0;
+}
+
+TEST_WITH(log_sweep_passes_over_a_broken_row, .no_torture = "many stores; tortured in memory, below")
+{
+    CHECK(test_each_store(broken, NULL));
 }
 
 /* ---- Blobs ---------------------------------------------------------------------------------------------------------
@@ -316,4 +429,6 @@ TEST(log_sweep_in_memory)
     CHECK_INT(in_memory(in_turn, &err), 0);
     CHECK_INT(in_memory(journals, &err), 0);
     CHECK_INT(in_memory(blobs, &err), 0);
+    CHECK_INT(in_memory(broken, &err), 0);
+    CHECK_INT(in_memory(searched, &err), 0);
 }

@@ -14,6 +14,29 @@ struct deletes {
     size_t     n;
 };
 
+/* What must hold of any store holds of this one; and the checker knows what was deleted. */
+static WEFT_SUSPENDS int check_store(struct bed *b, const struct deletes *d, uint64_t node, struct wb_uuid run,
+                                     struct upp_err *err)
+{
+    struct checker c;
+    checker_init(&c, rig_owner);
+    struct checker_start s = {.run = run, .thread = b->thread, .input = UPP_STR("first question"), .durable = true};
+    int                  r = checker_acked_start(&c, &s);
+    if (r >= 0)
+        r = checker_excuse(&c, b->thread);
+    for (size_t i = 0; r >= 0 && i < d->n; i++)
+        r = checker_acked_message_delete(&c, message_id(node, d->indices[i]));
+    if (r >= 0)
+        r = checker_check(&c, b->place.rig.store, true, err);
+    if (r >= 0) {
+        r = checker_acked_message_delete(&c, message_id(node, 4)); /* it would see one that is not */
+        if (r >= 0 && checker_check(&c, b->place.rig.store, true, NULL) != -UPP_EBUG)
+            r = upp_fail(err, UPP_EBUG, "the checker sees nothing");
+    }
+    checker_done(&c);
+    return r;
+}
+
 static WEFT_SUSPENDS int delete_and_go_on(struct bed *b, struct upp_err *err)
 {
     struct deletes                           *d = (struct deletes *)(void *)b;
@@ -30,6 +53,7 @@ static WEFT_SUSPENDS int delete_and_go_on(struct bed *b, struct upp_err *err)
     TRY(bed_run(b, "second question", true, err));
     TRY(s->ops->run(s, &rig_owner, before, &a, &run, err));
     bed_say(b, "events %s\n", run.swept ? "swept" : "there");
+    TRY(check_store(b, d, t.head, before, err));
     struct wr_reader *rd = NULL;
     int               r  = wr_reader_open(b->place.rig.engine, &rig_owner, before, NULL, &rd, err);
     wr_reader_close(rd);
@@ -102,4 +126,69 @@ TEST(run_after_everything_was_deleted)
     DELETES(0, 1, 2, 3);
     CHECK_STR(wb_cstr(d.b.text), UPP_STR("told: u<[erased]> a<add{}> t<add\"erased\"> u<second question>\n"
                                          "events swept\n"));
+}
+
+/* ---- Threads on which something runs --------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int delete_busy(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
+    struct wl_store                          *s = p->rig.store;
+    struct wr_started                         first, second, third;
+    struct wl_thread                          t;
+    struct wm_run                             run;
+    TRY(place_start(p, &first, err));
+    TRY(place_start_on(p, first.thread, WR_ENQUEUE, &second, err));
+    TRY(place_start_on(p, first.thread, WR_ENQUEUE, &third, err));
+    FAIL_UNLESS(second.queued && third.queued);
+    TRY(weft_sleep_ms(250, err)); /* in the middle of what it says */
+    TRY(s->ops->thread(s, &rig_owner, first.thread, &a, &t, err));
+    TRY(wr_thread_delete(p->rig.engine, &rig_owner, &t, NULL, err));
+    FAIL_UNLESS(s->ops->thread(s, &rig_owner, first.thread, &a, &t, err) == -UPP_ENOTFOUND);
+    const struct wb_uuid ids[] = {first.run, second.run, third.run};
+    for (size_t i = 0; i < WB_LEN(ids); i++) {
+        TRY(place_stored(p, ids[i], &run, err));
+        FAIL_UNLESS(run.status == WM_CANCELED && (i == 0) == (run.started_ms != 0));
+    }
+    FAIL_UNLESS(wr_thread_delete(p->rig.engine, &rig_owner, &t, NULL, err) == -UPP_ENOTFOUND);
+    return 0;
+}
+
+TEST(run_thread_is_deleted_while_it_works)
+{
+    PLAYS(.script = SLOWLY, .act = delete_busy);
+}
+
+/* A run that waits is ended, and with it the sub thread of its child; the tree says nothing any more. */
+static WEFT_SUSPENDS int erase_waiting(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 22);
+    struct wl_store                          *s = p->rig.store;
+    struct wr_started                         run;
+    struct wr_erase                           erase = {.memory = &a};
+    struct wl_thread                          t, *left;
+    size_t                                    n;
+    uint8_t                                   status;
+    TRY(place_start(p, &run, err));
+    TRY(place_await(p, run.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    TRY(s->ops->thread(s, &rig_owner, run.thread, &a, &t, err));
+    TRY(s->ops->family_threads(s, &rig_owner, wl_family(t.tree), (struct wb_uuid){{0}}, 10, &a, &left, &n, err));
+    FAIL_UNLESS(n == 2);
+    TRY(wr_thread_delete(p->rig.engine, &rig_owner, &t, &erase, err));
+    FAIL_UNLESS(erase.n == 0);
+    TRY(s->ops->family_threads(s, &rig_owner, wl_family(t.tree), (struct wb_uuid){{0}}, 10, &a, &left, &n, err));
+    FAIL_UNLESS(n == 0);
+    struct wl_range range = {.node = t.head, .to = UINT64_MAX >> 1};
+    struct wl_rows  rows;
+    TRY(s->ops->rows(s, &rig_owner, &range, &a, &rows, err));
+    for (size_t i = 0; i < rows.n; i++)
+        FAIL_UNLESS(wb_str_find(rows.p[i].body, UPP_STR("Ask."), 0) == SIZE_MAX);
+    return 0;
+}
+
+TEST(run_thread_is_erased_while_a_child_waits)
+{
+    PLAYS(.script = SCRIPT(REPLY(TEXT("Ask.") "," CALL("c1", "ask_picker")) "," REPLY(TEXT("done"))),
+          .picker = SCRIPT(REPLY(CALL("p1", "pick")) "," REPLY(TEXT("picked"))), .act = erase_waiting);
 }

@@ -2,7 +2,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "log/change.h"
 #include "runtime/runtime.h"
+#include "stores/memory.h"
 #include "support/fibers.h"
 
 static const struct upp_str yaml = UPP_STR_INIT("store: memory\n"
@@ -68,7 +71,7 @@ struct life {
 static int check_agents(const struct wrt_runtime *rt, struct life *l)
 {
     const struct wr_agent_def *a                = wrt_agent(rt, UPP_STR("a")),
-                                               *b = wrt_agent(rt, UPP_STR("b")), *c = wrt_agent(rt, UPP_STR("c"));
+                                             *b = wrt_agent(rt, UPP_STR("b")), *c = wrt_agent(rt, UPP_STR("c"));
     FAIL_UNLESS(a && b && c && a != b && b != c);
     FAIL_UNLESS(wb_str_eq(a->id, UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11")));
     FAIL_UNLESS(b->id.n == WB_UUID_TEXT && c->id.n == WB_UUID_TEXT && !wb_str_eq(b->id, c->id));
@@ -113,6 +116,45 @@ TEST(runtime_lives_in_memory)
     struct life    l   = {.at = {.kind = WC_STORE_MEMORY}};
     struct upp_err err = {0};
     CHECK_INT(test_on_loop(live_once, &l, &err), 0);
+}
+
+/* A round of the sweep over all tenants, by the configuration's days: 0 of them are the default. */
+WEFT_SUSPENDS static int sweep_all(void *arg, struct upp_err *err)
+{
+    struct wl_store                          *s      = arg;
+    static const char *const                  who[]  = {"a", "b", "c"};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a      = WB_ARENA(1u << 20);
+    struct wc_config                          config = {.retention = {.tapes_days = 1, .deleted_days = 1}};
+    struct wl_swept                           n;
+    for (size_t i = 0; i < WB_LEN(who); i++) {
+        struct wl_owner  o = {.tenant = wb_cstr(who[i])};
+        struct wl_thread t;
+        char             id[WB_UUID_TEXT + 1], tree[WB_UUID_TEXT + 1];
+        TRY(wl_thread_new(s, &o, NULL, &a, &t, err));
+        TRY(wl_thread_delete(s, &o, &t, err));
+        struct wl_value note = {.space = UPP_STR(WL_DELETED), .name = wb_uuid_text(t.id, id)};
+        note.bytes = wb_arena_printf(&a, "{\"tree\":\"%s\",\"head\":%llu,\"time\":%lld}", wb_uuid_text(t.tree, tree).p,
+                                     (unsigned long long)t.head, (long long)(wb_wall_ms() - 2 * WL_DAY_MS));
+        TRY(wb_arena_check(&a, err));
+        struct wl_change put = {.kind = WL_PUT_VALUE, .value = &note};
+        struct wl_commit c   = {.owner = o, .changes = &put, .n = 1};
+        TRY(s->ops->commit(s, &c, err));
+    }
+    TRY(wrt_sweep(s, NULL, &n, err));
+    FAIL_UNLESS(n.threads == 0);
+    TRY(wrt_sweep(s, &config, &n, err));
+    FAIL_UNLESS(n.threads == 3 && n.nodes == 3);
+    return 0;
+}
+
+TEST(runtime_sweeps_every_tenant)
+{
+    struct wl_store *s   = NULL;
+    struct upp_err   err = {0};
+    CHECK(ws_memory_open(&s, &err) == 0);
+    int r = test_on_loop(sweep_all, s, &err);
+    s->ops->close(s);
+    CHECK_INT(r, 0);
 }
 
 TEST(runtime_keeps_the_ids_of_agents)

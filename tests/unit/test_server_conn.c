@@ -124,7 +124,7 @@ static int pipelines(struct talk *t, struct upp_err *err)
     TRY(talk_connect(t, 0, &fd, err));
     TRY(weft_send(fd, all.p, all.n, err));
     for (int i = 0; i < 100; i++) {
-        char want[8];
+        char want[16];
         (void)snprintf(want, sizeof want, "%03d", i);
         TRY(talk_read(fd, &r, false, err));
         FAIL_UNLESS(r.status == 200 && wb_str_eq(wb_buf_str(&r.body), wb_cstr(want)));

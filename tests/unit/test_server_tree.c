@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/thread_place.h"
 #include "base/defs.h"
 #include "server/desk.h"
 
@@ -209,6 +210,68 @@ static WEFT_SUSPENDS int refuses(struct desk *d, struct upp_err *err)
 TEST(server_tree_refuses_what_is_not_there)
 {
     DESK(.act = refuses);
+}
+
+/* ---- Two at once ------------------------------------------------------------------------------------------------- */
+
+static const struct wl_owner one = {.tenant = UPP_STR_INIT("one")};
+
+struct going {
+    struct desk   *d;
+    struct desk_id thread, checkpoint;
+    int            result;
+};
+
+WEFT_SUSPENDS static int restores(void *arg, struct upp_err *err)
+{
+    struct going                             *g = arg;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_store                          *s = g->d->rig.store;
+    struct wl_thread                          t;
+    TRY(wl_thread_find(s, &one, wb_cstr(g->thread.s), &a, &t, err));
+    g->result = wa_thread_restore(s, &one, &t, wb_cstr(g->checkpoint.s), &a, err);
+    return g->result == -UPP_EBUSY ? 0 : g->result;
+}
+
+/* While one is about to put the thread back, something else happens to it: a message, or a run. */
+static WEFT_SUSPENDS int races(struct desk *d, struct upp_err *err)
+{
+    for (int with_run = 0; with_run < 2; with_run++) {
+        UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
+        WB_CLEANUP(wb_arena_done) struct wb_arena       a     = WB_ARENA(1u << 20);
+        struct upp_part                                 part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("by the way")};
+        struct wm_entry                                 entry = {.kind     = WM_ENTRY_MESSAGE,
+                                                                 .origin   = WM_ORIGIN_CLIENT,
+                                                                 .audience = WM_AUDIENCE_ALL,
+                                                                 .message = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
+        struct going                                    g     = {.d = d};
+        struct wl_thread                                t;
+        uint32_t                                        index;
+        TRY(desk_thread(d, &g.thread, err));
+        TRY(desk_run(d, g.thread.s, "echo", "one", err));
+        TRY(desk_run(d, g.thread.s, "echo", "two", err));
+        GET("/v1/threads/%s/checkpoints?order=asc", g.thread.s);
+        FAIL_UNLESS(d->reply.status == 200);
+        g.checkpoint = desk_id(d, "data/0/id");
+        TRY(wl_thread_find(d->lazy.inner, &one, wb_cstr(g.thread.s), &a, &t, err));
+        d->lazy.before_commit_ms = 100; /* it has looked for runs, and there is none */
+        TRY(weft_scope_spawn(&scope, "restores", restores, &g, NULL, err));
+        TRY(weft_sleep_ms(50, err));
+        d->lazy.before_commit_ms = 0;
+        if (with_run)
+            TRY(desk_run(d, g.thread.s, "picker", "pick!", err));
+        else
+            TRY(wl_append(d->lazy.inner, &one, &t, &entry, 1, &index, err));
+        TRY(weft_scope_join(&scope, err));
+        FAIL_UNLESS(g.result == (with_run ? -UPP_EBUSY : 0));
+        TRY(history(d, g.thread.s, with_run ? "one|one|two|two|pick!|" : "one|one|", err));
+    }
+    return 0;
+}
+
+TEST(server_tree_is_put_back_while_others_are_at_it)
+{
+    DESK(.act = races);
 }
 
 /* ---- Forks ------------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/session.h"
 #include "base/hooks.h"
 #include "base/iso8601.h"
 #include "support/agents.h"
@@ -340,6 +341,35 @@ static WEFT_SUSPENDS int shelves(struct agents *p, struct upp_err *err)
 TEST(session_is_kept_by_a_programs_own_store)
 {
     AGENTS(TWO_STEPS, shelves);
+}
+
+/* What an erased session led to is gone from memory, and nothing waits for a time that never comes. */
+static WEFT_SUSPENDS int erases(struct agents *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena             a = WB_ARENA(1u << 20);
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    struct wl_node                                       *nodes;
+    struct wl_value                                      *notes;
+    size_t                                                n;
+    TRY(make(p, NULL, &s, err));
+    TRY(say(s, "Create a hello world program", "It is 3.", err));
+    TRY(say(s, "Handle errors", "Errors are handled.", err));
+    struct wl_store *store  = wr_engine_store(s->home->kept);
+    const uint32_t   family = wl_family(s->thread);
+    TRY(store->ops->family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 10, &a, &nodes, &n, err));
+    FAIL_UNLESS(n > 0);
+    TRY(weft_session_erase(s, err));
+    TRY(store->ops->family_nodes(store, &wa_owner, family, (struct wb_uuid){{0}}, 10, &a, &nodes, &n, err));
+    FAIL_UNLESS(n == 0);
+    TRY(store->ops->values(store, &wa_owner, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &notes, &n, err));
+    FAIL_UNLESS(n == 0);
+    return 0;
+}
+
+/* covers: UAP-6.1b */
+TEST(session_that_is_erased_leaves_nothing)
+{
+    AGENTS(TWO_STEPS, erases);
 }
 
 /* ---- Streams --------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* A full disk under the SQLite store, and under an engine: what is refused, what still works, and that it goes on. */
+/* A full disk under the SQLite store, and under an engine: what is refused, what still works, and that it goes on. And
+ * one that does not give out what it has. */
 #include <stdio.h>
 #include <string.h>
 
@@ -270,4 +271,52 @@ TEST_WITH(full_disk_refuses_new_runs_and_cancels_old_ones, .no_torture = "the di
     struct upp_err err = {0};
     for (uint64_t seed = 1; seed <= 10; seed++)
         CHECK_INT(play(has_engine, seed, &err), 0);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------- */
+
+/* The n-th read fails: so does one call, with the file's name, and nothing else. */
+WEFT_SUSPENDS static int read_once(struct full *x, uint64_t n, unsigned *failures, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
+    struct wl_rows                             rows;
+    struct wl_range                            all = {.node = 7, .to = UINT64_MAX, .max_bytes = 4 << 20};
+    disk_fail_read(x->d, n);
+    int r = x->s->ops->rows(x->s, &ALICE, &all, &a, &rows, err);
+    if (r < 0) {
+        FAIL_UNLESS(r == -UPP_ESTORE && strstr(err->msg, "the disk failed") && strcmp(err->where, "full.db") == 0);
+        ++*failures;
+        r = x->s->ops->rows(x->s, &ALICE, &all, &a, &rows, err);
+    }
+    FAIL_UNLESS(r >= 0 && rows.n == x->rows);
+    return wl_store_state(x->s) == WL_WORKS ? append(x, 100, err) : -UPP_EBUG;
+}
+
+WEFT_SUSPENDS static int has_bad_reads(void *arg, struct upp_err *err)
+{
+    struct full   *x        = arg;
+    unsigned       failures = 0;
+    struct wl_node node     = test_node(7);
+    TRY(open_full(x, UINT32_MAX, err));
+    int r = COMMIT(x->s, ALICE, NULL, err, ADD_NODE(&node));
+    for (unsigned i = 0; r >= 0 && i < 20; i++)
+        r = append(x, 20000, err);
+    x->s->ops->close(x->s);
+    for (uint64_t n = 1; r >= 0 && n < 60; n++) { /* opened each time: nothing is in memory */
+        TRY(open_full(x, UINT32_MAX, err));
+        r = read_once(x, n, &failures, err);
+        disk_fail_read(x->d, 0);
+        x->s->ops->close(x->s);
+    }
+    TRY(r);
+    test_note("%u of 59", failures);
+    FAIL_UNLESS(failures > 20);
+    return 0;
+}
+
+TEST_WITH(bad_disk_fails_one_read_and_goes_on, .no_torture = "the disk is the test's own")
+{
+    struct upp_err err = {0};
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        CHECK_INT(play(has_bad_reads, seed, &err), 0);
 }

@@ -161,8 +161,8 @@ static bool intact(struct disk *d)
 {
     static const char *const questions[] = {
         "SELECT count(*) = 1 AND min(integrity_check) = 'ok' FROM pragma_integrity_check",
-        "SELECT NOT EXISTS(SELECT 1 FROM words w WHERE NOT EXISTS(SELECT 1 FROM log l WHERE l.tenant = w.tenant AND"
-        " l.node = w.node AND l.pos >> 16 = w.entry AND l.n))",
+        ("SELECT NOT EXISTS(SELECT 1 FROM words w WHERE NOT EXISTS(SELECT 1 FROM log l WHERE l.tenant = w.tenant AND"
+         " l.node = w.node AND l.pos >> 16 = w.entry AND l.n))"),
         "SELECT NOT EXISTS(SELECT 1 FROM refs r WHERE NOT EXISTS(SELECT 1 FROM blobs b WHERE b.number = r.blob))",
         "SELECT NOT EXISTS(SELECT 1 FROM blobs b WHERE refs <> (SELECT count(*) FROM refs r WHERE r.blob = b.number))",
     };

@@ -1,0 +1,338 @@
+/* cli/doctor_export.c — see doctor_export.h.
+ *
+ * What can be read goes into a database of its own (stores/salvage.h). Rows that can be read and make no sense are cut
+ * off there, with all behind them; then every thread is written as SessionJSON, and report.json says what is missing.
+ */
+#include "cli/doctor_export.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/session_doc.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/setup.h"
+#include "cli/shown.h"
+#include "json/write.h"
+#include "runtime/runtime.h"
+#include "stores/salvage.h"
+#include "stores/sqlite.h"
+
+enum { REPORT_MAX = 256 << 20 };
+
+struct exporting {
+    const char             *folder;
+    const struct wc_config *config;
+    struct wrt_place        place, made;
+    struct ws_salvage      *from;
+    struct wl_store        *store;
+    struct wb_buf           report;
+    struct wj_writer        w;
+    size_t                  whole, cut, lost;
+};
+
+static void member(struct wj_writer *w, const char *name, struct upp_str text)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_str(w, text);
+}
+
+/* ---- Rows that make no sense ------------------------------------------------------------------------------- */
+
+/* What is wrong with a row that could be read. */
+static int look_at(struct wb_arena *a, const struct wl_row *p, struct upp_err *err)
+{
+    struct wm_row row;
+    int           r = wm_row_read(a, p->format, p->body, p->tape, &row, err);
+    if (r >= 0 && row.n_entries != p->n_entries)
+        r = upp_fail(err, UPP_ESTORE, "it does not hold as many entries as it says");
+    return r;
+}
+
+/* The first row of a node that cannot be read: 1, its position and why; 0: all can. Where some cannot be had together
+ * (blobs, seals) they are asked for one by one. */
+WEFT_SUSPENDS static int find_bad(struct exporting *x, const struct ws_salvage_item *of, uint64_t *pos,
+                                  struct upp_err *why)
+{
+    size_t many = 64;
+    for (*pos = 0;;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
+        struct wl_range range = {.node = of->node, .from = *pos, .to = UINT64_MAX >> 1, .max_rows = many};
+        struct wl_rows  rows;
+        int             r = x->store->ops->rows(x->store, &of->owner, &range, &a, &rows, why);
+        if (r < 0 && many > 1) {
+            many = 1;
+            continue;
+        }
+        for (size_t i = 0; r >= 0 && i < rows.n; i++) {
+            r    = look_at(&a, &rows.p[i], why);
+            *pos = r < 0 ? rows.p[i].pos : wl_pos_next(rows.p[i].pos, rows.p[i].n_entries);
+        }
+        if (r < 0)
+            return r == -UPP_ENOMEM ? r : 1;
+        if (!rows.more)
+            return 0;
+    }
+}
+
+WEFT_SUSPENDS static int cut_bad_rows(struct exporting *x, struct upp_err *err)
+{
+    for (;;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct ws_salvage_item                    item;
+        struct upp_err                            why = {0};
+        uint64_t                                  pos;
+        int                                       r = ws_salvage_nodes(x->from, &a, &item, err);
+        if (r <= 0)
+            return r;
+        r = find_bad(x, &item, &pos, &why);
+        if (r > 0)
+            r = ws_salvage_cut(x->from, item.owner.tenant, item.node, pos, wb_cstr(why.msg), err);
+        else if (r < 0)
+            return upp_wrap(err, r, "%s", why.msg);
+        if (r < 0)
+            return r;
+    }
+}
+
+/* ---- Threads ----------------------------------------------------------------------------------------------- */
+
+static void write_loss(struct exporting *x, const struct ws_salvage_item *hole)
+{
+    char text[48];
+    (void)snprintf(text, sizeof text, "%016llx", (unsigned long long)hole->node);
+    wj_write_open(&x->w, '{');
+    member(&x->w, "node", wb_cstr(text));
+    wj_write_name(&x->w, UPP_STR("position"));
+    wj_write_u64(&x->w, wl_pos_index(hole->pos));
+    member(&x->w, "reason", hole->why);
+    wj_write_close(&x->w, '}');
+}
+
+WEFT_SUSPENDS static int write_holes(struct exporting *x, const struct ws_salvage_item *thread, struct wb_arena *a,
+                                     size_t *n, struct upp_err *err)
+{
+    struct ws_salvage_item hole;
+    int                    r;
+    while ((r = ws_salvage_holes(x->from, thread, a, &hole, err)) > 0) {
+        write_loss(x, &hole);
+        ++*n;
+    }
+    return r;
+}
+
+/* With its checkpoints; where they cannot be had, without. */
+WEFT_SUSPENDS static int read_doc(struct exporting *x, const struct wl_owner *o, const struct wl_thread *t,
+                                  struct wb_arena *a, struct wm_session *ret, struct upp_err *without,
+                                  struct upp_err *err)
+{
+    int r = wa_session_doc(x->store, o, t, NULL, a, ret, without);
+    if (r >= 0 || r == -UPP_ENOMEM)
+        return r < 0 ? upp_wrap(err, r, "out of memory") : 0;
+    r = wa_session_doc(x->store, o, t, &(struct wa_doc_opts){.no_checkpoints = true}, a, ret, err);
+    return r < 0 ? r : 1;
+}
+
+static int write_doc(struct exporting *x, const char *name, const struct wm_session *doc, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WM_SESSION_BYTES);
+    struct wj_writer                      w;
+    char                                  path[WRT_PATH_MAX + 64];
+    wj_writer_init(&w, &out, err);
+    wm_session_write(&w, doc);
+    int r = wj_writer_check(&w);
+    wb_buf_add(&out, UPP_STR("\n"));
+    (void)snprintf(path, sizeof path, "%s/%s", x->folder, name);
+    return r < 0 ? r : wb_file_write(path, wb_buf_str(&out), 0600, err);
+}
+
+/* -UPP_ENOTFOUND and the like are about the thread; a file that cannot be written is about us. */
+WEFT_SUSPENDS static int export_one(struct exporting *x, const struct ws_salvage_item *item, struct wb_arena *a,
+                                    struct upp_err *err)
+{
+    struct wl_thread  t;
+    struct wm_session doc;
+    struct upp_err    why = {0}, without = {0};
+    char              id[64], name[80];
+    size_t            holes = 0;
+    int               r     = x->store->ops->thread(x->store, &item->owner, item->thread, a, &t, &why);
+    int               read  = r < 0 ? r : read_doc(x, &item->owner, &t, a, &doc, &without, &why);
+    if (read == -UPP_ENOMEM)
+        return upp_wrap(err, read, "a thread");
+    (void)snprintf(name, sizeof name, "%s.json", cli_id("thread_", item->thread, id));
+    r = read < 0 ? 0 : write_doc(x, name, &doc, err);
+    if (r < 0)
+        return r;
+    wj_write_open(&x->w, '{');
+    member(&x->w, "id", wb_cstr(id));
+    member(&x->w, "tenant", item->owner.tenant);
+    member(&x->w, "user", item->owner.user);
+    member(&x->w, "file", read < 0 ? (struct upp_str){0} : wb_cstr(name));
+    wj_write_name(&x->w, UPP_STR("losses"));
+    wj_write_open(&x->w, '[');
+    r = write_holes(x, item, a, &holes, err);
+    if (read != 0) {
+        holes++;
+        wj_write_open(&x->w, '{');
+        member(&x->w, read < 0 ? "thread" : "checkpoints", UPP_STR("all"));
+        member(&x->w, "reason", wb_cstr(read < 0 ? why.msg : without.msg));
+        wj_write_close(&x->w, '}');
+    }
+    wj_write_close(&x->w, ']');
+    wj_write_close(&x->w, '}');
+    x->lost += read < 0;
+    x->cut += read >= 0 && holes;
+    x->whole += !holes;
+    return r;
+}
+
+WEFT_SUSPENDS static int write_lost(struct exporting *x, struct upp_err *err)
+{
+    for (;;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct ws_salvage_item                    item;
+        char                                      id[64];
+        int                                       r = ws_salvage_lost(x->from, &a, &item, err);
+        if (r <= 0)
+            return r;
+        x->lost++;
+        wj_write_open(&x->w, '{');
+        member(&x->w, "id", wb_cstr(cli_id("thread_", item.thread, id)));
+        member(&x->w, "tenant", item.owner.tenant);
+        member(&x->w, "user", item.owner.user);
+        member(&x->w, "file", (struct upp_str){0});
+        wj_write_name(&x->w, UPP_STR("losses"));
+        wj_write_open(&x->w, '[');
+        wj_write_open(&x->w, '{');
+        member(&x->w, "thread", UPP_STR("all"));
+        member(&x->w, "reason", UPP_STR("its row is lost"));
+        wj_write_close(&x->w, '}');
+        wj_write_close(&x->w, ']');
+        wj_write_close(&x->w, '}');
+    }
+}
+
+WEFT_SUSPENDS static int export_threads(struct exporting *x, struct upp_err *err)
+{
+    int r = 1;
+    while (r > 0) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
+        struct ws_salvage_item                    item;
+        r = ws_salvage_threads(x->from, &a, &item, err);
+        if (r <= 0)
+            break;
+        r = export_one(x, &item, &a, err);
+        r = r < 0 ? r : 1;
+    }
+    return r < 0 ? r : write_lost(x, err);
+}
+
+/* ---- The report -------------------------------------------------------------------------------------------- */
+
+static size_t write_tables(struct exporting *x)
+{
+    const struct ws_salvage_loss *l;
+    size_t                        n = 0;
+    wj_write_name(&x->w, UPP_STR("tables"));
+    wj_write_open(&x->w, '[');
+    for (; (l = ws_salvage_loss(x->from, n)); n++) {
+        wj_write_open(&x->w, '{');
+        member(&x->w, "table", wb_cstr(l->table));
+        member(&x->w, "reason", wb_cstr(l->why));
+        wj_write_close(&x->w, '}');
+    }
+    wj_write_close(&x->w, ']');
+    return n;
+}
+
+static void write_count(struct exporting *x, const char *name, size_t n)
+{
+    wj_write_name(&x->w, wb_cstr(name));
+    wj_write_u64(&x->w, n);
+}
+
+WEFT_SUSPENDS static int export_all(void *arg, struct upp_err *err)
+{
+    struct exporting *x = arg;
+    struct wl_store  *s;
+    char              path[WRT_PATH_MAX + 64];
+    int               r = ws_salvage_open(x->place.path, x->folder, &x->from, err);
+    if (r < 0)
+        return r;
+    (void)snprintf(x->made.path, sizeof x->made.path, "%s", ws_salvage_path(x->from));
+    r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = x->made.path, .read_only = true), &s, err);
+    if (r >= 0)
+        r = wrt_store_dress(x->config, &x->made, s, &x->store, err);
+    if (r < 0)
+        return r;
+    wj_write_open(&x->w, '{');
+    member(&x->w, "store", wb_cstr(x->place.path));
+    wj_write_name(&x->w, UPP_STR("threads"));
+    wj_write_open(&x->w, '[');
+    r = cut_bad_rows(x, err);
+    if (r >= 0)
+        r = export_threads(x, err);
+    x->store->ops->close(x->store);
+    wj_write_close(&x->w, ']');
+    size_t tables = write_tables(x);
+    write_count(x, "whole", x->whole);
+    write_count(x, "cut", x->cut);
+    write_count(x, "lost", x->lost);
+    wj_write_close(&x->w, '}');
+    if (r >= 0)
+        r = wj_writer_check(&x->w);
+    (void)snprintf(path, sizeof path, "%s/report.json", x->folder);
+    if (r >= 0)
+        r = wb_file_write(path, wb_buf_str(&x->report), 0600, err);
+    x->lost += tables;
+    return r;
+}
+
+/* ---- The command ------------------------------------------------------------------------------------------- */
+
+/* A configuration is needed only where nobody says which store, or for its key. */
+static int find_store(struct exporting *x, const char *file, const char *store, struct wc_config **config,
+                      struct upp_err *err)
+{
+    bool needed = !store || file || getenv("WEFT_CONFIG") || access(cli_config_path(NULL), F_OK) == 0;
+    int  r      = needed ? cli_config_load(file, true, config, err) : 0;
+    if (r >= 0)
+        r = wrt_place_of(*config, store, &x->place, err);
+    if (r >= 0 && x->place.kind != WC_STORE_SQLITE)
+        r = upp_fail(err, UPP_EINVALID, "the store is memory:, of which nothing is left");
+    x->config   = *config;
+    x->made     = x->place;
+    x->made.key = *config ? NULL : getenv("WEFT_ENCRYPTION_KEY");
+    return r;
+}
+
+int cli_doctor_export(const struct cli_command *self, const char *folder, const char *file, const char *store)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    struct upp_err                                err    = {0};
+    struct exporting                              x      = {.folder = folder, .report = WB_BUF(REPORT_MAX)};
+    if (strlen(folder) >= WRT_PATH_MAX - 32)
+        return cli_misuse(self, "the name of the folder is too long");
+    wj_writer_init(&x.w, &x.report, &err);
+    int r = find_store(&x, file, store, &config, &err);
+    if (r >= 0 && mkdir(folder, 0700) < 0 && errno != EEXIST) {
+        r = wb_fail_sys(&err, -errno, UPP_ESTORE, "cannot make the folder");
+        wb_err_where(&err, wb_cstr(folder));
+    }
+    if (r >= 0) {
+        (void)cli_log_setup(config, NULL, WB_OFF);
+        r = cli_on_loop(export_all, &x, &err);
+    }
+    ws_salvage_close(x.from);
+    wb_buf_done(&x.report);
+    if (r < 0)
+        return cli_fail(self, &err);
+    (void)printf("%zu threads are written whole, %zu up to what is lost of them; %s/report.json says more\n", x.whole,
+                 x.cut, folder);
+    return x.cut || x.lost ? CLI_FAILED : CLI_GOOD;
+}
