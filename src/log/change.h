@@ -66,4 +66,8 @@ struct wl_swept {
 WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t now_ms, const struct wl_retention *r,
                            struct wl_swept *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* What was erased or swept leaves the indexes of the store for good: one bounded piece of work for all tenants.
+ * *more: there is some left. */
+WEFT_SUSPENDS int wl_tidy(struct wl_store *s, bool *more, struct upp_err *err) UPP_MUST_CHECK;
+
 #endif

@@ -195,6 +195,8 @@ enum wl_change_kind {
     WL_DROP_BLOB, /* blob; -UPP_EBUSY: something refers to it */
     WL_LEARN,     /* learned; the tenant of the commit is not looked at. What was known of these entries is forgotten.
                    * -UPP_EBUSY: a row was set or dropped since they were read (wl_followed.changes): follow again */
+    WL_TIDY,      /* more; the tenant of the commit is not looked at. What was forgotten leaves the indexes for good: a
+                   * piece of work, and *more says whether some is left */
 };
 
 struct wl_change {
@@ -211,6 +213,7 @@ struct wl_change {
         const struct wl_ref      *ref;
         const struct wl_blob_key *blob;
         const struct wl_learned  *learned;
+        bool                     *more;
         struct {
             uint64_t       node;
             struct wb_uuid from, to;

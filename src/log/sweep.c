@@ -327,3 +327,10 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
     *ret = swept;
     return 0;
 }
+
+WEFT_SUSPENDS int wl_tidy(struct wl_store *s, bool *more, struct upp_err *err)
+{
+    const struct wl_change change = {.kind = WL_TIDY, .more = more};
+    struct wl_commit       c      = {.owner.tenant = UPP_STR("-"), .changes = &change, .n = 1, .flags = WL_SYNCED};
+    return s->ops->commit(s, &c, err);
+}

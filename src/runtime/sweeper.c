@@ -66,6 +66,12 @@ int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *re
             after = wb_str(name, list[n - 1].n);
         }
     }
+    bool more = true;
+    for (unsigned i = 0; r >= 0 && more && i < PIECES; i++) {
+        r = wl_tidy(s, &more, failed < 0 ? NULL : err);
+        if (r >= 0)
+            r = weft_yield(err);
+    }
     return r < 0 ? r : failed;
 }
 

@@ -137,6 +137,8 @@ static int check_change(const struct wl_change *c, struct upp_err *err)
         return check_piece(c->piece, err);
     case WL_LEARN:
         return check_learned(c->learned, err);
+    case WL_TIDY:
+        return 0;
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
 }

@@ -511,6 +511,8 @@ static int apply_one(struct ws_mem_applying *a, const struct wl_change *c, struc
         return ws_mem_blob_change(a, c, d, err);
     case WL_LEARN:
         return upp_fail(err, UPP_EREFUSED, "this store keeps no words");
+    case WL_TIDY:
+        break;
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
 }
@@ -559,6 +561,7 @@ static void undo_one(struct ws_mem_applying *a, struct ws_mem_done *d)
         ws_mem_blob_undo(a, d);
         break;
     case WL_LEARN:
+    case WL_TIDY:
         break;
     }
 }
@@ -601,6 +604,7 @@ static void settle_one(struct ws_mem_applying *a, struct ws_mem_done *d)
     case WL_ADD_RUN:
     case WL_ADD_ALIAS:
     case WL_LEARN:
+    case WL_TIDY:
         break;
     }
 }
@@ -619,7 +623,11 @@ static void settle(struct ws_mem_applying *a)
 int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err)
 {
     struct ws_mem_applying a = {.m = m, .now_ms = wb_wall_ms()};
-    int                    r = need_tenant(m, c->owner.tenant, &a.tenant, err);
+    if (c->n && c->changes[0].kind == WL_TIDY) { /* of no tenant, and there is no index */
+        *c->changes[0].more = false;
+        return 0;
+    }
+    int r = need_tenant(m, c->owner.tenant, &a.tenant, err);
     if (r >= 0)
         r = need_owner(m, a.tenant, c->owner.user, &a.owner, err);
     if (r < 0)

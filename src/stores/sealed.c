@@ -295,6 +295,7 @@ static int seal_change(struct sealing *g, struct wl_change *c, struct upp_err *e
     case WL_DROP_THREAD:
     case WL_DROP_NODE:
     case WL_DROP_RUN:
+    case WL_TIDY:
         return 0;
     case WL_LEARN:
         break;
@@ -380,7 +381,7 @@ static WEFT_SUSPENDS int sealed_commit(struct wl_store *store, struct wl_commit 
     int               r = ws_check_commit(c, err);
     if (r < 0)
         return r;
-    if (!c->n)
+    if (!c->n || c->changes[0].kind == WL_TIDY) /* of no tenant */
         return s->inner->ops->commit(s->inner, c, err);
     struct sealing g = {.s = s, .a = arena_take(s), .owner = &c->owner};
 

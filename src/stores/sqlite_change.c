@@ -409,14 +409,22 @@ static int apply_one(struct ws_sqlite *s, int64_t tenant, struct upp_str user, c
         return ws_drop_blob(s, tenant, c->blob, err);
     case WL_LEARN:
         return ws_learn(s, c->learned, err);
+    case WL_TIDY:
+        return ws_tidy(s, c->more, err);
     }
     return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
+}
+
+/* What is of all tenants does not make one. */
+static bool is_of_all(const struct wl_commit *c)
+{
+    return c->n == 1 && (c->changes[0].kind == WL_LEARN || c->changes[0].kind == WL_TIDY);
 }
 
 int ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err)
 {
     int64_t tenant = 0;
-    int     r      = c->n ? need_tenant(s, c->owner.tenant, &tenant, err) : 0;
+    int     r      = c->n && !is_of_all(c) ? need_tenant(s, c->owner.tenant, &tenant, err) : 0;
     *done          = 0;
     for (; r >= 0 && *done < c->n; *done += r >= 0)
         r = apply_one(s, tenant, c->owner.user, &c->changes[*done], err);

@@ -149,8 +149,7 @@ static int forget_refs(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint6
     return r;
 }
 
-int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
-                    struct upp_err *err)
+int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to, struct upp_err *err)
 {
     static const enum ws_statement both[] = {WS_FORGET_TEXT, WS_FORGET_WORDS};
     int                            r      = 0;
@@ -163,6 +162,8 @@ int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t
         ws_bind_u64(st, 4, to);
         r = ws_change_run(s, st, err);
     }
+    if (r >= 0 && sqlite3_changes(s->writer.db) > 0)
+        s->tidy = false;
     return r;
 }
 

@@ -102,6 +102,20 @@ int ws_learn(struct ws_sqlite *s, const struct wl_learned *l, struct upp_err *er
     return ws_change_run(s, st, err);
 }
 
+/* The index keeps what it was told to forget until its pieces are merged into one. A file that was just opened may hold
+ * some of it. */
+int ws_tidy(struct ws_sqlite *s, bool *more, struct upp_err *err)
+{
+    sqlite3_int64 before = sqlite3_total_changes64(s->writer.db);
+    int           r      = 0;
+    if (!s->tidy)
+        r = ws_conn_exec(s, &s->writer, "INSERT INTO words_text(words_text, rank) VALUES('merge', -64)", err);
+    s->tidy =
+        s->tidy || (r >= 0 && sqlite3_total_changes64(s->writer.db) - before < 2); /* it says 1 where it did nothing */
+    *more = !s->tidy;
+    return r;
+}
+
 /* ---- Following ------------------------------------------------------------------------------------------- */
 
 static void read_followed(struct wb_arena *a, sqlite3_stmt *st, struct wl_followed *ret)

@@ -259,6 +259,7 @@ struct ws_sqlite {
     int              wal_moved; /* how many there were when it was last asked to be moved; 0: it began anew */
     int64_t          now_ms;    /* of this transaction */
     bool             forgot;    /* a row was set, or dropped, in this transaction */
+    bool             tidy;      /* the index of words holds nothing of what was forgotten */
     _Atomic uint64_t changes;   /* how often that was: counted before it is written, and when it can be read */
     struct ws_end    ends[WS_ENDS];
     struct ws_tenant tenants[WS_TENANTS];
@@ -375,6 +376,7 @@ bool ws_last_words(const struct wl_commit *c);
 /* ---- sqlite_search.c ---- */
 
 int  ws_learn(struct ws_sqlite *s, const struct wl_learned *l, struct upp_err *err) UPP_MUST_CHECK;
+int  ws_tidy(struct ws_sqlite *s, bool *more, struct upp_err *err) UPP_MUST_CHECK;
 void ws_forgot(struct ws_sqlite *s);        /* a row was set, or dropped */
 void ws_forgot_by_all(struct ws_sqlite *s); /* the transaction is over */
 

@@ -1,10 +1,12 @@
 /* The search over each store: by words that were learned, and by reading the log. Both find the same. */
 #include "log/search.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "log/change.h"
 #include "support/stores.h"
 
 #define S (t->s)
@@ -499,4 +501,65 @@ TEST(search_folds_case)
         wl__fold(p, n);
         CHECK_STR(wb_str(p, n), wb_cstr(cases[i].want));
     }
+}
+
+/* ---- What is forgotten ------------------------------------------------------------------------------------- */
+
+/* How many blocks of the index hold these three characters: no other text has any of them. */
+static int blocks_with(const char *path, const char *letters, int *ret)
+{
+    sqlite3      *db = NULL;
+    sqlite3_stmt *st = NULL;
+    *ret             = -1;
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(db, "SELECT count(*) FROM words_text_data WHERE instr(block, CAST(?1 AS BLOB)) > 0", -1, &st,
+                           NULL) == SQLITE_OK &&
+        sqlite3_bind_text(st, 1, letters, -1, SQLITE_STATIC) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+        *ret = sqlite3_column_int(st, 0);
+    (void)sqlite3_finalize(st);
+    (void)sqlite3_close(db);
+    FAIL_UNLESS(*ret >= 0);
+    return 0;
+}
+
+static WEFT_SUSPENDS int tidies(struct test_store *t, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
+    struct wl_thread                           x;
+    struct wl_line                            *lines;
+    struct wl_path                             path;
+    struct upp_str                            *tenants;
+    size_t                                     n;
+    int                                        blocks;
+    bool                                       more  = true;
+    const bool                                 words = !strstr(t->kind, "memory") && !strstr(t->kind, "sealed");
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
+    for (int i = 0; i < 40; i++) { /* each learned in a piece of its own */
+        TRY(say(S, ALICE, x.head, "alice", i == 7 ? "☃☄★" : "plums and more plums", err));
+        TRY(learn_all(S, err));
+    }
+    TRY(wl_thread_path(S, &ALICE, &x, &a, &path, err));
+    TRY(wl_path_tail(S, &ALICE, &path, 8, 1, &a, &lines, &n, err));
+    TRY(wl_message_delete(S, &ALICE, &x, lines[0].id, (struct upp_str){0}, err));
+    TRY(learn_all(S, err));
+    if (words) {
+        TRY(blocks_with(t->path, "☃☄★", &blocks));
+        FAIL_UNLESS(blocks > 0); /* forgotten, and still there */
+    }
+    for (int i = 0; more && i < 1000; i++)
+        TRY(wl_tidy(S, &more, err));
+    FAIL_UNLESS(!more);
+    if (words) {
+        TRY(blocks_with(t->path, "☃☄★", &blocks));
+        FAIL_UNLESS(blocks == 0);
+    }
+    FINDS(ALICE, 39, WORDS("plums"), .max = 100);
+    TRY(O->tenants(S, (struct upp_str){0}, 9, &a, &tenants, &n, err));
+    FAIL_UNLESS(n == 1);
+    return 0;
+}
+
+TEST(search_index_is_tidied_of_what_was_erased)
+{
+    CHECK(test_each_store(tidies, NULL));
 }
