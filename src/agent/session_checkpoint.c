@@ -1,7 +1,8 @@
 /* agent/session_checkpoint.c — checkpoints: looking at them, and going back to one. */
 #include "agent/session.h"
 
-#include "agent/session_put.h"
+#include "agent/session_half.h"
+#include "agent/thread_place.h"
 #include "base/iso8601.h"
 
 /* ---- Looking --------------------------------------------------------------------------------------------- */
@@ -72,21 +73,12 @@ int weft_session_checkpoint(struct weft_session *s, size_t i, struct weft_checkp
 
 /* ---- Going back ------------------------------------------------------------------------------------------ */
 
-struct going {
-    struct upp_str              id;
-    const struct wm_checkpoint *checkpoint;
-    uint64_t                    node;
-    uint32_t                    length; /* entries of it */
-};
-
-static int find(const struct weft_session *s, struct going *g, struct upp_err *err)
+static int check_known(const struct weft_session *s, struct upp_str id, struct upp_err *err)
 {
     for (size_t i = 0; i < s->doc.n_checkpoints; i++)
-        if (wb_str_eq(s->doc.checkpoints[i].id, g->id)) {
-            g->checkpoint = &s->doc.checkpoints[i];
+        if (wb_str_eq(s->doc.checkpoints[i].id, id))
             return 0;
-        }
-    return upp_fail(err, UPP_ENOTFOUND, "session %.*s has no checkpoint '%.*s'", UPP_FMT(s->id), UPP_FMT(g->id));
+    return upp_fail(err, UPP_ENOTFOUND, "session %.*s has no checkpoint '%.*s'", UPP_FMT(s->id), UPP_FMT(id));
 }
 
 int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread, struct upp_err *err)
@@ -106,65 +98,19 @@ int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread, struct up
     return r;
 }
 
-/* A checkpoint of ours is a place. One that came with a document has messages: where its node has them too it is a
- * place all the same; else they become a branch. */
-static WEFT_SUSPENDS int find_place(struct weft_session *s, struct going *g, const struct wl_thread *t,
-                                    struct wb_arena *a, struct wa_put *put, struct upp_err *err)
-{
-    struct wl_store            *store = wr_engine_store(s->home->kept);
-    const struct wm_checkpoint *cp    = g->checkpoint;
-    struct wb_uuid              id;
-    struct wm_place             place;
-    struct wa_doc_node         *nodes;
-    size_t                      n;
-    int                         r = wa_tree_nodes(store, &wa_owner, t->tree, a, &nodes, &n, err);
-    if (r < 0)
-        return r;
-    if (wb_uuid_parse(cp->id, &id) && wm_place_parse(id, &place) && place.node == nodes[cp->node].node.key) {
-        g->node   = place.node;
-        g->length = place.length;
-        return 0;
-    }
-    r = wa_node_read(store, &wa_owner, &nodes[cp->node], a, err);
-    if (r < 0)
-        return r;
-    const struct wa_doc_node *node = &nodes[cp->node];
-    size_t                    from = WB_MIN((size_t)cp->length, node->n_messages), k = 0;
-    while (k < cp->n_messages && from + k < node->n_messages && cp->messages[k].id.n &&
-           wb_str_eq(cp->messages[k].id, node->messages[from + k].id))
-        k++;
-    size_t upto = k == cp->n_messages ? from + k : from;
-    g->node     = node->node.key;
-    g->length   = upto ? node->entry_of[upto - 1] + 1 : 0;
-    if (k == cp->n_messages)
-        return 0;
-    struct wl_node branch;
-    struct wl_end  end = {0};
-    r                  = wl_branch_make(&node->node, g->length, &branch, err);
-    if (r >= 0) {
-        g->node     = branch.key;
-        put->half   = &g->node;
-        put->n_half = 1;
-        r           = wa_put_node(put, &branch, err);
-    }
-    if (r >= 0)
-        r = wa_put_messages(put, branch.key, &end, cp->messages, cp->n_messages, err);
-    g->length = end.length;
-    return r;
-}
-
 static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct going                             *g = arg;
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
+    const struct upp_str                     *id = arg;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(1u << 30);
     WB_CLEANUP(wa_put_done) struct wa_put     put;
     struct wl_thread                          t;
+    struct wa_place                           place = {0};
     wa_put_init(&put, NULL, &wa_owner);
     int r = wa_session_settle(s, err);
     if (r >= 0)
         r = wa_session_read(s, err);
     if (r >= 0)
-        r = find(s, g, err);
+        r = check_known(s, *id, err);
     if (r >= 0)
         r = wa_session_end_runs(s, s->thread, err);
     put.store  = wr_engine_store(s->home->kept);
@@ -175,11 +121,11 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
     if (r >= 0)
         r = wa_half_clear(put.store, &wa_owner, &t, err);
     if (r >= 0)
-        r = find_place(s, g, &t, &a, &put, err);
+        r = wa_checkpoint_find(put.store, &wa_owner, &t, *id, &put, &place, err);
     if (r < 0)
         return r;
-    t.head = g->node;
-    t.at   = g->length + 1;
+    t.head = place.node;
+    t.at   = place.length + 1;
     r      = wa_put_commit(&put, err);
     wa_session_stale(s);
     return r < 0 || !s->tree ? r : wa_session_tree_read(s, err);
@@ -187,6 +133,5 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
 
 int weft_session_restore(struct weft_session *s, struct upp_str checkpoint, struct upp_err *err)
 {
-    struct going g = {.id = checkpoint};
-    return wa_session_change(s, "weft_session_restore", go_back, &g, err);
+    return wa_session_change(s, "weft_session_restore", go_back, &checkpoint, err);
 }

@@ -79,11 +79,17 @@ WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o
     int            r   = s->ops->node(s, o, place->node, &under, err);
     if (r >= 0)
         r = wl_branch_make(&under, place->length, &branch, err);
-    if (r >= 0)
-        r = wa_put_node(put, &branch, err);
+    if (r < 0)
+        return r;
+    place->node = branch.key;
+    if (put->thread) { /* it may take several commits: nobody sees it before the last */
+        put->half   = &place->node;
+        put->n_half = 1;
+    }
+    r = wa_put_node(put, &branch, err);
     if (r >= 0)
         r = wa_put_messages(put, branch.key, &end, list, n, err);
-    *place = (struct wa_place){.node = branch.key, .length = end.length};
+    place->length = end.length;
     return r;
 }
 
