@@ -68,13 +68,15 @@ WEFT_SUSPENDS static int commit(struct learning *x, const struct wl_followed *la
 {
     enum { EACH = 1024 };
     for (size_t at = 0;; at += EACH) {
-        size_t            some = WB_MIN(x->n - at, (size_t)EACH);
-        bool              end  = at + some == x->n;
-        struct wl_learned l    = {
-               .list = x->list + at, .n = some, .upto = end ? last->number : before, .changes = last->changes};
-        struct wl_change change = {.kind = WL_LEARN, .learned = &l};
-        struct wl_commit c      = {.owner = {.tenant = last->tenant}, .changes = &change, .n = 1};
-        int              r      = x->s->ops->commit(x->s, &c, err);
+        size_t            some   = WB_MIN(x->n - at, (size_t)EACH);
+        bool              end    = at + some == x->n;
+        struct wl_learned l      = {.list    = some ? x->list + at : NULL,
+                                    .n       = some,
+                                    .upto    = end ? last->number : before,
+                                    .changes = last->changes};
+        struct wl_change  change = {.kind = WL_LEARN, .learned = &l};
+        struct wl_commit  c      = {.owner = {.tenant = last->tenant}, .changes = &change, .n = 1};
+        int               r      = x->s->ops->commit(x->s, &c, err);
         if (r < 0 || end)
             return r;
     }

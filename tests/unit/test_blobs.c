@@ -427,10 +427,10 @@ static WEFT_SUSPENDS int every_call_fails(void *arg, struct upp_err *err)
 {
     (void)arg;
     for (unsigned at = 1;; at++) {
+        struct meddler                             m     = {0}; /* before what is closed through it */
         UPP_CLEANUP(closep) struct wl_store       *below = NULL;
         UPP_CLEANUP(closep) struct wl_store       *top   = NULL;
         UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(8 << 20);
-        struct meddler                             m     = {0};
         struct wl_node                             node  = test_node(7);
         struct wl_row                              row   = test_row(7, 0, 1, "");
         struct wl_rows                             rows;
@@ -464,10 +464,10 @@ TEST(blobs_survive_each_failure_below)
 static WEFT_SUSPENDS int swept_between(void *arg, struct upp_err *err)
 {
     (void)arg;
+    struct meddler                             m     = {0}; /* before what is closed through it */
     UPP_CLEANUP(closep) struct wl_store       *below = NULL;
     UPP_CLEANUP(closep) struct wl_store       *top   = NULL;
     UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(8 << 20);
-    struct meddler                             m     = {0};
     struct wl_node                             node  = test_node(7);
     struct wl_row                              row   = test_row(7, 0, 1, "");
     TRY(build(&m, &below, &top, err));
