@@ -368,7 +368,8 @@ struct wl_store {
     const struct wl_store_ops *ops;
     struct wl_store           *inner; /* before which it stands; NULL: none */
     struct {
-        uint64_t commits, transactions, syncs, rows, bytes; /* so far: for benchmarks and /metrics */
+        /* So far: for benchmarks and /metrics. Stores in front look at transactions and syncs from other threads. */
+        uint64_t commits, transactions, syncs, rows, bytes;
     } count;
     _Atomic uint8_t state; /* enum wl_state; of stores that stand before another it is not looked at */
 };

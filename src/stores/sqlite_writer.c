@@ -332,8 +332,8 @@ static void write_batch(struct ws_sqlite *s, struct wb_link *batch, struct upp_e
     }
     while (!wb_list_empty(&refused))
         wb_list_push(batch, wb_list_pop(&refused));
-    s->store.count.transactions += r >= 0;
-    s->store.count.syncs = atomic_load(&s->vfs.wal_syncs);
+    (void)__atomic_fetch_add(&s->store.count.transactions, r >= 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->store.count.syncs, atomic_load(&s->vfs.wal_syncs), __ATOMIC_RELAXED);
 }
 
 /* ---- The job --------------------------------------------------------------------------------------- */

@@ -237,6 +237,7 @@ WEFT_SUSPENDS static int restores(void *arg, struct upp_err *err)
 static WEFT_SUSPENDS int races(struct desk *d, struct upp_err *err)
 {
     for (int with_run = 0; with_run < 2; with_run++) {
+        struct going                                    g     = {.d = d}; /* before the scope whose fiber has it */
         UPP_CLEANUP(weft_scope_close) struct weft_scope scope = {0};
         WB_CLEANUP(wb_arena_done) struct wb_arena       a     = WB_ARENA(1u << 20);
         struct upp_part                                 part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("by the way")};
@@ -244,7 +245,6 @@ static WEFT_SUSPENDS int races(struct desk *d, struct upp_err *err)
                                                                  .origin   = WM_ORIGIN_CLIENT,
                                                                  .audience = WM_AUDIENCE_ALL,
                                                                  .message = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1}};
-        struct going                                    g     = {.d = d};
         struct wl_thread                                t;
         uint32_t                                        index;
         TRY(desk_thread(d, &g.thread, err));
