@@ -32,6 +32,9 @@ mkdir -p "$tap/tests/golden"
 check "a golden file is written" env WEFT_TESTS="$tap/tests" WEFT_GOLDEN=write "$planted" has_no_golden_file
 check "and is there" env WEFT_TESTS="$tap/tests" "$planted" has_no_golden_file
 finds 'no test is called that' nothing_is_called_this
+passes --part=1/2 clean
+finds 'no test is called that' --part=2/2 clean
+finds 'usage: unit' --part=3/2 clean
 if [ -n "${PLANTED_ASAN:-}" ]; then
     finds 'heap-buffer-overflow' runs_over_a_buffer
 fi

@@ -3,6 +3,7 @@
  *     unit [NAME...]              run all, or those whose name holds one of the words (* and ? work too)
  *     unit --torture[=N] [NAME...]  each test again and again with the 1st, 2nd ... call failing, at most N points
  *                                 for each class and error (spread evenly; default 0: every one)
+ *     unit --part=K/N ...         every Nth of those, from the Kth on: so that several processes share the work
  *     unit --list
  */
 #include "support/test.h"
@@ -368,7 +369,9 @@ static bool wanted(const char *name, int argc, char **argv)
 int main(int argc, char **argv)
 {
     static struct CMUnitTest chosen[4096];
-    size_t                   n       = 0;
+    size_t                   n    = 0;
+    unsigned                 part = 1, parts = 1;
+    size_t                   at      = 0;
     bool                     torture = false;
 
     argc--, argv++;
@@ -378,15 +381,17 @@ int main(int argc, char **argv)
                 (void)printf("%s\n", t->name);
             return 0;
         }
+        if (sscanf(argv[0], "--part=%u/%u", &part, &parts) == 2 && part >= 1 && part <= parts)
+            continue;
         if (strncmp(argv[0], "--torture", 9) != 0 || (argv[0][9] && argv[0][9] != '=')) {
-            (void)fprintf(stderr, "usage: unit [--list] [--torture[=POINTS]] [NAME...]\n");
+            (void)fprintf(stderr, "usage: unit [--list] [--torture[=POINTS]] [--part=K/N] [NAME...]\n");
             return 2;
         }
         torture    = true;
         max_points = argv[0][9] ? strtoul(argv[0] + 10, NULL, 10) : 0;
     }
     for (struct test *t = tests; t; t = t->next)
-        if (wanted(t->name, argc, argv)) {
+        if (wanted(t->name, argc, argv) && at++ % parts == part - 1) {
             if (torture && t->no_torture) {
                 (void)fprintf(stderr, "# %s is not tortured: %s\n", t->name, t->no_torture);
                 continue;
