@@ -1,0 +1,171 @@
+/* dialects/convert.c — from any dialect's document to any other's. */
+#include "dialects/convert.h"
+
+#include <inttypes.h>
+
+#include "base/err.h"
+#include "dialects/lowering.h"
+#include "json/pointer.h"
+#include "json/read.h"
+#include "json/value.h"
+
+void wd_losses_done(struct wd_losses *l)
+{
+    wb_vec_done(&l->list);
+}
+
+void wd_problems_done(struct wd_problems *p)
+{
+    wb_vec_done(&p->list);
+}
+
+void wd_document_done(struct wd_document *d)
+{
+    wd_lifting_done(&d->lifting);
+    wd_problems_done(&d->problems);
+    wm_doc_done(&d->doc);
+    wb_arena_done(&d->a);
+    *d = (struct wd_document){0};
+}
+
+/* ---- Reading --------------------------------------------------------------------------------------------- */
+
+/* SplitMix64: numbers that look like random ones, the same for the same seed. */
+static uint64_t next_number(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15;
+    z          = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z          = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+}
+
+static struct upp_str make_id(void *arg, struct wb_arena *a, const char *prefix)
+{
+    struct wd_document *d  = arg;
+    uint64_t            hi = next_number(&d->ids), lo = next_number(&d->ids);
+    return wb_arena_printf(a, "%s%016" PRIx64 "%016" PRIx64, prefix, hi, lo);
+}
+
+static int read_json(struct wb_arena *a, struct upp_str text, yyjson_val **ret, struct upp_err *err)
+{
+    return wj_read(a, text,
+                   UPP_OPTS(wj_read_opts, .flags = WJ_SKIP_BOM, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), ret,
+                   err);
+}
+
+static int whose(const struct wd_document_ops **ops, yyjson_val *root, struct upp_err *err)
+{
+    if (!*ops)
+        *ops = wd_document_detect(root);
+    return *ops ? 0 : upp_fail(err, UPP_EINVALID, "no dialect knows this document: name one");
+}
+
+/* Writes the document back into nothing, to find what of it is not in the model. */
+static int compare(struct wd_document *d, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WD_DOC_BYTES);
+    WB_CLEANUP(wd_lowering_done)
+    struct wd_lowering l = {.doc     = &d->doc,
+                            .scratch = WB_ARENA(WD_DOC_MEMORY),
+                            .now_ms  = d->lifting.now_ms,
+                            .dialect = d->ops->name,
+                            .compare = &d->lifting};
+    wj_writer_init(&l.w, &out, err);
+    int r = d->ops->lower(&l, err);
+    if (r >= 0)
+        r = wj_writer_check(&l.w);
+    if (r >= 0 && d->lifting.failed)
+        r = upp_fail(err, -d->lifting.failed, "no room for all that the document said beside");
+    return r < 0 ? r : wd_residue_hang(&d->lifting, d->ops->name, err);
+}
+
+int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, struct upp_str text,
+                     const struct wd_convert_opts *opts, struct upp_err *err)
+{
+    static const struct wd_convert_opts none = {.size = sizeof none};
+    if (!opts)
+        opts = &none;
+    *d    = (struct wd_document){.ops = ops, .a = WB_ARENA(WD_DOC_MEMORY), .seed = opts->seed, .ids = opts->seed};
+    int r = read_json(&d->a, text, &d->root, err);
+    if (r >= 0)
+        r = whose(&d->ops, d->root, err);
+    if (r < 0)
+        return r;
+    d->problems = (struct wd_problems){.a = &d->a, .root = d->root};
+    d->lifting  = (struct wd_lifting){.a        = &d->a,
+                                      .root     = d->root,
+                                      .doc      = &d->doc,
+                                      .problems = &d->problems,
+                                      .agent    = opts->agent,
+                                      .now_ms   = opts->now_ms,
+                                      .id       = make_id,
+                                      .arg      = d};
+    r           = d->ops->lift(&d->lifting, d->root, err);
+    if (r >= 0)
+        r = wb_arena_check(&d->a, err);
+    if (r >= 0 && d->problems.failed)
+        r = upp_fail(err, UPP_ENOMEM, "no memory for problems");
+    return r < 0 || opts->forget ? r : compare(d, err);
+}
+
+/* ---- Writing --------------------------------------------------------------------------------------------- */
+
+/* What the document said, the model has not, and the other dialect does not carry. */
+static void report_lost(struct wd_document *d, const struct wd_document_ops *to, struct wd_losses *losses)
+{
+    if (to == d->ops || to->carries)
+        return;
+    for (size_t i = 0; i < d->lifting.lost.n; i++) {
+        char              text[512], what[64];
+        struct wj_pointer pointer;
+        wj_pointer_init(&pointer, text, sizeof text);
+        wj_pointer_find(&pointer, d->root, d->lifting.lost.p[i]);
+        const char *said = wj_found(d->lifting.lost.p[i], what, sizeof what);
+        wd_loss_add(losses, wj_pointer_str(&pointer), wb_cstr(said),
+                    UPP_STR("only its own dialect has a place for it"));
+    }
+}
+
+int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
+                      struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
+{
+    static const struct wd_convert_opts none = {.size = sizeof none};
+    if (!opts)
+        opts = &none;
+    WB_CLEANUP(wd_lowering_done)
+    struct wd_lowering l = {.doc       = &d->doc,
+                            .losses    = losses,
+                            .scratch   = WB_ARENA(WD_DOC_MEMORY),
+                            .now_ms    = opts->now_ms,
+                            .view      = opts->view,
+                            .target    = opts->target,
+                            .pure      = opts->pure,
+                            .no_system = opts->no_system,
+                            .dialect   = to->name};
+    if (losses)
+        report_lost(d, to, losses);
+    wj_writer_init(&l.w, out, err);
+    int r = to->lower(&l, err);
+    if (r >= 0)
+        r = wj_writer_check(&l.w);
+    if (r >= 0 && losses && losses->failed)
+        r = upp_fail(err, UPP_ENOMEM, "no memory for losses");
+    return r;
+}
+
+int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text, struct wb_arena *a,
+                         struct wd_problems *problems, const struct wd_document_ops **ret, struct upp_err *err)
+{
+    yyjson_val *root;
+    int         r = read_json(a, text, &root, err);
+    if (r >= 0)
+        r = whose(&ops, root, err);
+    if (r < 0)
+        return r;
+    *problems = (struct wd_problems){.a = a, .root = root};
+    *ret      = ops;
+    r         = ops->validate(problems, root, err);
+    if (r >= 0)
+        r = wb_arena_check(a, err);
+    return r >= 0 && problems->failed ? upp_fail(err, UPP_ENOMEM, "no memory for problems") : r;
+}

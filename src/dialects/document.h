@@ -1,0 +1,170 @@
+/* dialects/document.h — documents in many languages, through the one model.
+ *
+ * A dialect lifts its document into the model and lowers the model into its document, both in plain code, and need not
+ * think of what the model cannot hold: each of its objects is *anchored* on the thread or on the entry it became, and
+ * what the object said beyond what the dialect itself would write back is hung there as residue (dialects/residue.h).
+ * So lower(lift(x)) is x by construction, and what another dialect does not get is known: the losses.
+ *
+ * Conversion takes its clock and its ids from the caller: the same input gives the same bytes.
+ */
+#ifndef WD_DOCUMENT_H
+#define WD_DOCUMENT_H
+
+#include "json/decode.h"
+#include "json/write.h"
+#include "model/doc.h"
+
+enum {
+    WD_DOC_BYTES    = 256 << 20, /* of one document */
+    WD_DOC_MEMORY   = 0x7fffffff,
+    WD_DOC_DEPTH    = 192,
+    WD_MAX_PROBLEMS = 1000, /* that are told one by one; the rest is counted */
+    WD_MAX_LOSSES   = 100000,
+};
+
+/* ---- Problems and losses: data, never prose alone ----------------------------------------------------- */
+
+enum wd_severity { WD_ERROR = 1, WD_WARNING };
+
+struct wd_problem {
+    struct upp_str pointer; /* JSON pointer */
+    const char    *rule;    /* "TP-41" */
+    uint8_t        severity;
+    struct upp_str sentence;
+};
+
+struct wd_problems {
+    struct wb_arena *a; /* of the texts */
+    yyjson_val      *root;
+    WB_VEC(struct wd_problem) list;
+    size_t errors, warnings; /* of all, also of those that are not in the list */
+    int    failed;
+};
+
+/* `at` lies in root; its pointer is found from its address. */
+void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *at,
+                const char *fmt, ...) UPP_PRINTF(5, 6);
+
+struct wd_loss {
+    struct upp_str pointer; /* into the document that was read; of what came from elsewhere: "entries/7" */
+    struct upp_str what, why;
+};
+
+struct wd_losses {
+    struct wb_arena *a;
+    WB_VEC(struct wd_loss) list;
+    size_t more; /* that are not in the list: it was full */
+    int    failed;
+};
+
+/* ---- Reading ------------------------------------------------------------------------------------------- */
+
+#define WD_THREAD UINT32_MAX /* the place of what is no entry's */
+
+/* An object of the document, and what it became. */
+struct wd_anchor {
+    yyjson_val    *wire;
+    const char    *slot;
+    uint32_t       entry;   /* the first entry it became, or WD_THREAD */
+    uint32_t       entries; /* how many */
+    uint32_t       natural; /* how many its dialect would have taken for one object */
+    struct upp_str json;    /* the residue; no text: none */
+};
+
+struct wd_lifting {
+    struct wb_arena    *a; /* texts of the document live in it */
+    yyjson_val         *root;
+    struct wm_doc      *doc;
+    struct wd_problems *problems;
+    WB_VEC(struct wd_anchor) anchors;
+    size_t   next;             /* where to look first for the anchor that is asked for */
+    uint8_t *elsewhere;        /* a bit for each value of the document: it has an anchor */
+    WB_VEC(yyjson_val *) lost; /* of the document, and not in the model */
+    int failed;
+
+    struct upp_str agent;  /* on whose behalf: the agent where the dialect names none; no text: "agent" */
+    int64_t        now_ms; /* for times that nobody has said */
+    /* A new id ("call_" and 32 hex digits where the prefix says so), the same ones in the same order. */
+    struct upp_str (*id)(void *arg, struct wb_arena *a, const char *prefix);
+    void *arg;
+};
+
+/* The object `wire` became these n entries, or is the thread's (WD_THREAD, 0). Each slot once a place. Every object
+ * that the dialect's lower opens has an anchor from its lift: what has none is a loss when the object around it is
+ * compared. */
+int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t entry, size_t n,
+              struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Writing ------------------------------------------------------------------------------------------- */
+
+/* An object that is open. */
+struct wd_open {
+    size_t      from; /* of its text */
+    uint32_t    entry;
+    const char *slot;
+    bool        comma; /* one was due before it */
+};
+
+struct wd_lowering {
+    const struct wm_doc *doc;
+    struct wj_writer     w;
+    struct wd_losses    *losses; /* NULL: not asked for */
+    struct wb_arena      scratch;
+    int64_t              now_ms;
+    struct upp_str       view;   /* the agent for whom it is written; no text: for nobody, everything as it was */
+    unsigned             target; /* version of the dialect where it has several; 0: its default */
+    bool                 pure, no_system;
+
+    /* dialects/lowering.c's own. */
+    const char        *dialect;
+    struct wd_lifting *compare; /* the residue of this document is being made */
+    WB_VEC(struct wd_open) open;
+};
+
+/* One of the dialect's objects (or its list at the top) begins and ends: what is written between is its JSON. `entry`:
+ * the first it is about, or WD_THREAD. Objects within each other are opened within each other. */
+void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot);
+void wd_close(struct wd_lowering *l);
+
+/* How many entries the object of this slot at this entry stood for when it was read, as far as they are still there;
+ * `otherwise` where nobody knows. */
+uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32_t otherwise);
+
+/* Something of the model that this dialect cannot say. */
+void wd_lose(struct wd_lowering *l, uint32_t entry, const char *what, const char *why);
+
+/* Members, and values, of the object that is open; no text: left out. */
+void wd_member(struct wd_lowering *l, const char *name, struct upp_str text);
+void wd_member_or_null(struct wd_lowering *l, const char *name, struct upp_str text);
+void wd_member_json(struct wd_lowering *l, const char *name, struct upp_str json); /* JSON text as it is */
+void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n);
+void wd_name(struct wd_lowering *l, const char *name);
+void wd_json_value(struct wd_lowering *l, struct upp_str json); /* an item, or the value behind a name */
+
+/* ---- Dialects ------------------------------------------------------------------------------------------ */
+
+struct wd_document_ops {
+    const char *name;
+    const char *title; /* "ThreadProtocol 2.0 thread" */
+
+    /* Is it one of its documents? 0: no. The surest wins: 1 perhaps, 2 by its members, 3 by its name and version. */
+    int (*detect)(yyjson_val *root);
+
+    /* Every problem there is, by rule. < 0 only for what is no problem of the document. */
+    int (*validate)(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+
+    /* Fills l->doc, which is empty. -UPP_EINVALID: it is no document of this dialect at all; where it is one with
+     * mistakes, what can be understood is. */
+    int (*lift)(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
+
+    /* Writes the document. Failures of the writer are found by the caller. */
+    int (*lower)(struct wd_lowering *l, struct upp_err *err);
+
+    bool carries; /* it has a place for the residue of other dialects, and writes and reads it */
+};
+
+const struct wd_document_ops *wd_document_find(struct upp_str name); /* NULL: none */
+const struct wd_document_ops *wd_document_detect(yyjson_val *root);  /* NULL: nobody knows it */
+const struct wd_document_ops *wd_document_at(size_t i);              /* in a settled order; NULL: no more */
+
+#endif

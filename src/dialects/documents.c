@@ -1,0 +1,31 @@
+/* dialects/documents.c — the dialects that have documents, by name. */
+#include "dialects/document.h"
+
+static const struct wd_document_ops *const documents[] = {NULL};
+
+const struct wd_document_ops *wd_document_at(size_t i)
+{
+    return i < WB_LEN(documents) ? documents[i] : NULL;
+}
+
+const struct wd_document_ops *wd_document_find(struct upp_str name)
+{
+    const struct wd_document_ops *ops = NULL;
+    for (size_t i = 0; (ops = wd_document_at(i)) && !wb_str_eq(name, wb_cstr(ops->name)); i++)
+        ;
+    return ops;
+}
+
+const struct wd_document_ops *wd_document_detect(yyjson_val *root)
+{
+    const struct wd_document_ops *ops, *best = NULL;
+    int                           sure = 0;
+    for (size_t i = 0; (ops = wd_document_at(i)); i++) {
+        int n = ops->detect(root);
+        if (n > sure) {
+            sure = n;
+            best = ops;
+        }
+    }
+    return best;
+}

@@ -1,0 +1,118 @@
+/* dialects/lifting.c — reading a document: its problems, its anchors, and what of it is left over. */
+#include "base/err.h"
+#include "dialects/lowering.h"
+#include "dialects/residue.h"
+#include "json/pointer.h"
+#include "json/value.h"
+
+enum { ANCHORS = 1 << 25, LOST = 1 << 20 };
+
+void wd_lifting_done(struct wd_lifting *l)
+{
+    wb_vec_done(&l->anchors);
+    wb_vec_done(&l->lost);
+}
+
+/* ---- Problems -------------------------------------------------------------------------------------------- */
+
+void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *at,
+                const char *fmt, ...)
+{
+    (severity == WD_ERROR) ? p->errors++ : p->warnings++;
+    if (p->list.n >= WD_MAX_PROBLEMS)
+        return;
+    char              text[512];
+    struct wj_pointer pointer;
+    struct upp_err    said;
+    va_list           args;
+    va_start(args, fmt);
+    (void)wb_vfail(&said, UPP_EINVALID, fmt, args);
+    va_end(args);
+    wj_pointer_init(&pointer, text, sizeof text);
+    if (at)
+        wj_pointer_find(&pointer, p->root, at);
+    struct wd_problem problem = {.pointer  = wb_arena_dup(p->a, wj_pointer_str(&pointer)),
+                                 .rule     = rule,
+                                 .severity = (uint8_t)severity,
+                                 .sentence = wb_arena_dup(p->a, wb_cstr(said.msg))};
+    if (!wb_vec_push(&p->list, problem, (size_t)WD_MAX_PROBLEMS))
+        p->failed = -UPP_ENOMEM;
+}
+
+/* ---- Anchors --------------------------------------------------------------------------------------------- */
+
+static size_t place_of(const struct wd_lifting *l, const yyjson_val *v)
+{
+    return (size_t)(v - l->root);
+}
+
+int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t entry, size_t n, struct upp_err *err)
+{
+    struct wd_anchor a = {.wire = wire, .slot = slot, .entry = (uint32_t)entry, .entries = (uint32_t)n};
+    a.natural          = a.entries;
+    if (!l->elsewhere) {
+        size_t values = unsafe_yyjson_is_ctn(l->root) ? l->root->uni.ofs / sizeof *l->root : 1;
+        l->elsewhere  = wb_new_n(l->a, uint8_t, values / 8 + 1);
+    }
+    if (!l->elsewhere || !wb_vec_push(&l->anchors, a, (size_t)ANCHORS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for %zu objects", l->anchors.n + 1);
+    l->elsewhere[place_of(l, wire) / 8] |= (uint8_t)(1u << place_of(l, wire) % 8);
+    return 0;
+}
+
+/* They are asked for nearly in the order in which they were made. */
+struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const char *slot)
+{
+    for (size_t i = 0; i < l->anchors.n; i++) {
+        size_t            k = (l->next + i) % l->anchors.n;
+        struct wd_anchor *a = &l->anchors.p[k];
+        if (a->entry == entry && strcmp(a->slot, slot) == 0) {
+            l->next = k;
+            return a;
+        }
+    }
+    return NULL;
+}
+
+/* ---- What is left over ------------------------------------------------------------------------------------ */
+
+static void lost(void *arg, yyjson_val *value)
+{
+    struct wd_lifting *l = arg;
+    if (!wb_vec_push(&l->lost, value, (size_t)LOST))
+        l->failed = l->lost.n < LOST ? -UPP_ENOMEM : -UPP_ELIMIT;
+}
+
+void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_val *fresh, struct wj_writer *w)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WD_DOC_BYTES);
+    size_t                                i   = place_of(l, anchor->wire);
+    struct wd_elsewhere                   at  = {.root = l->root, .bits = l->elsewhere};
+    l->elsewhere[i / 8] &= (uint8_t) ~(1u << i % 8); /* it is here */
+    int r = wd_residue_make(anchor->wire, fresh, &at, &out, lost, l, w->err);
+    l->elsewhere[i / 8] |= (uint8_t)(1u << i % 8);
+    if (r > 0) {
+        anchor->json = wb_arena_dup(l->a, wb_buf_str(&out));
+        r            = wb_arena_check(l->a, w->err);
+    }
+    if (r < 0)
+        wj_writer_fail(w, r);
+}
+
+int wd_residue_hang(struct wd_lifting *l, const char *dialect, struct upp_err *err)
+{
+    for (size_t i = 0; i < l->anchors.n; i++) {
+        const struct wd_anchor *a = &l->anchors.p[i];
+        if (!a->json.n && a->entries == a->natural)
+            continue;
+        struct wm_residue **to = &l->doc->residue, *r = wb_new(l->a, struct wm_residue);
+        if (!r)
+            break;
+        if (a->entry != WD_THREAD && a->entry < l->doc->entries.n)
+            to = &l->doc->entries.p[a->entry].residue;
+        *r = (struct wm_residue){
+            .next = *to, .dialect = wb_cstr(dialect), .slot = wb_cstr(a->slot), .entries = a->entries, .json = a->json};
+        *to = r;
+    }
+    return wb_arena_check(l->a, err);
+}

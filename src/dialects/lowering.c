@@ -1,0 +1,181 @@
+/* dialects/lowering.c — writing a document: its objects, with their residue in its place.
+ *
+ * The same code writes a document for somebody and, when one was read, writes it back only to be compared: then each
+ * object goes as soon as its residue is made, so that what is compared is never larger than one object.
+ */
+#include "dialects/lowering.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/err.h"
+#include "dialects/residue.h"
+#include "json/read.h"
+#include "json/value.h"
+
+enum { OPEN = 8 }; /* objects of dialects within each other */
+
+void wd_lowering_done(struct wd_lowering *l)
+{
+    wb_vec_done(&l->open);
+    wb_arena_done(&l->scratch);
+}
+
+void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot)
+{
+    struct wd_open o = {.from = l->w.out->n, .entry = entry, .slot = slot, .comma = l->w.comma};
+    if (!wb_vec_push(&l->open, o, (size_t)OPEN))
+        wj_writer_fail(&l->w, upp_fail(l->w.err, l->open.n < OPEN ? UPP_ENOMEM : UPP_EBUG, "no room for an object"));
+}
+
+/* ---- Residue --------------------------------------------------------------------------------------------- */
+
+static const struct wm_residue *residue_of(const struct wd_lowering *l, uint32_t entry, const char *slot)
+{
+    const struct wm_residue *r = NULL;
+    if (entry == WD_THREAD)
+        r = l->doc->residue;
+    else if (entry < l->doc->entries.n)
+        r = l->doc->entries.p[entry].residue;
+    while (r && !(wb_str_eq(r->dialect, wb_cstr(l->dialect)) && wb_str_eq(r->slot, wb_cstr(slot))))
+        r = r->next;
+    return r;
+}
+
+uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32_t otherwise)
+{
+    uint32_t most = entry < l->doc->entries.n ? (uint32_t)(l->doc->entries.n - entry) : 0;
+    if (l->compare) {
+        struct wd_anchor *a = wd_anchor_find(l->compare, entry, slot);
+        if (!a)
+            return otherwise;
+        a->natural = otherwise;
+        return WB_MIN(a->entries, most);
+    }
+    const struct wm_residue *r = residue_of(l, entry, slot);
+    return r && r->entries ? WB_MIN(r->entries, most) : otherwise;
+}
+
+/* What was written since `o` began, as a value; NULL: failed. Without a comma before it. */
+static yyjson_val *written(struct wd_lowering *l, const struct wd_open *o)
+{
+    struct upp_str text = wb_str_sub(wb_buf_str(l->w.out), o->from + o->comma, SIZE_MAX);
+    yyjson_val    *v;
+    wb_arena_reset(&l->scratch);
+    int r = wj_read(&l->scratch, text, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), &v,
+                    l->w.err);
+    if (r < 0)
+        wj_writer_fail(&l->w, r);
+    return r < 0 ? NULL : v;
+}
+
+/* The object that was read has said this; what was written of it is not needed any more. */
+static void compare(struct wd_lowering *l, const struct wd_open *o)
+{
+    struct wd_anchor *anchor = wd_anchor_find(l->compare, o->entry, o->slot);
+    yyjson_val       *fresh  = anchor ? written(l, o) : NULL;
+    if (fresh)
+        wd_anchor_compare(l->compare, anchor, fresh, &l->w);
+    if (l->w.failed || l->w.out->failed)
+        return;
+    bool of_member = o->from && l->w.out->p[o->from - 1] == ':';
+    l->w.out->n    = o->from;
+    l->w.comma     = o->comma;
+    if (of_member)
+        wj_write_u64(&l->w, 0);
+}
+
+static void put_back(struct wd_lowering *l, const struct wd_open *o, const struct wm_residue *residue)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(WD_DOC_BYTES);
+    struct wj_writer                          w;
+    size_t                                    dropped = 0;
+    yyjson_val                               *json, *fresh = written(l, o);
+    if (!fresh)
+        return;
+    wj_writer_init(&w, &out, l->w.err);
+    int r = wj_read(&a, residue->json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = 2 * WD_DOC_DEPTH),
+                    &json, l->w.err);
+    if (r >= 0)
+        r = wd_residue_apply(json, fresh, &w, &dropped, l->w.err);
+    if (r < 0) {
+        wj_writer_fail(&l->w, r);
+        return;
+    }
+    l->w.out->n = o->from + o->comma;
+    wb_buf_add(l->w.out, wb_buf_str(&out));
+    if (dropped)
+        wd_lose(l, o->entry, "what it said beside what has changed since", "it was about what was there before");
+}
+
+void wd_close(struct wd_lowering *l)
+{
+    if (l->w.failed || l->w.out->failed || !l->open.n)
+        return;
+    struct wd_open           o       = l->open.p[--l->open.n];
+    const struct wm_residue *residue = l->compare ? NULL : residue_of(l, o.entry, o.slot);
+    if (l->compare)
+        compare(l, &o);
+    else if (residue && residue->json.n)
+        put_back(l, &o, residue);
+}
+
+/* ---- Losses ---------------------------------------------------------------------------------------------- */
+
+void wd_lose(struct wd_lowering *l, uint32_t entry, const char *what, const char *why)
+{
+    if (!l->losses || l->compare)
+        return;
+    char place[32] = "";
+    if (entry != WD_THREAD)
+        (void)snprintf(place, sizeof place, "entries/%" PRIu32, entry);
+    wd_loss_add(l->losses, wb_cstr(place), wb_cstr(what), wb_cstr(why));
+}
+
+void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str what, struct upp_str why)
+{
+    struct wd_loss loss = {wb_arena_dup(l->a, pointer), wb_arena_dup(l->a, what), wb_arena_dup(l->a, why)};
+    if (l->list.n >= WD_MAX_LOSSES)
+        l->more++;
+    else if (!wb_vec_push(&l->list, loss, (size_t)WD_MAX_LOSSES))
+        l->failed = -UPP_ENOMEM;
+}
+
+/* ---- Members --------------------------------------------------------------------------------------------- */
+
+void wd_name(struct wd_lowering *l, const char *name)
+{
+    wj_write_name(&l->w, wb_cstr(name));
+}
+
+void wd_member(struct wd_lowering *l, const char *name, struct upp_str text)
+{
+    if (text.p)
+        wd_member_or_null(l, name, text);
+}
+
+void wd_member_or_null(struct wd_lowering *l, const char *name, struct upp_str text)
+{
+    wd_name(l, name);
+    wj_write_str(&l->w, text);
+}
+
+void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n)
+{
+    wd_name(l, name);
+    wj_write_u64(&l->w, n);
+}
+
+void wd_member_json(struct wd_lowering *l, const char *name, struct upp_str json)
+{
+    if (!json.n)
+        return;
+    wd_name(l, name);
+    wd_json_value(l, json);
+}
+
+void wd_json_value(struct wd_lowering *l, struct upp_str json)
+{
+    wj_write_raw(&l->w, json.p, json.n);
+}

@@ -1,0 +1,419 @@
+/* dialects/residue.c — making residue by comparing, and putting it back.
+ *
+ * Recurses once a level of what differs; values are at most WD_DOC_DEPTH deep.
+ */
+#include "dialects/residue.h"
+
+#include "base/err.h"
+#include "json/value.h"
+
+enum { MEMBERS = 64 }; /* of an object that is looked into: a larger one is kept whole where it differs */
+
+/* ---- Values ---------------------------------------------------------------------------------------------- */
+
+static bool is_container(yyjson_val *v)
+{
+    return unsafe_yyjson_is_ctn(v);
+}
+
+static bool has_text(yyjson_val *v) /* a string or a number */
+{
+    uint8_t type = unsafe_yyjson_get_type(v);
+    return type == YYJSON_TYPE_STR || type == YYJSON_TYPE_RAW;
+}
+
+/* Token for token the same? What is in a container lies behind it in memory, in order: no recursion. */
+static bool same_tokens(yyjson_val *a, yyjson_val *b)
+{
+    size_t n = is_container(a) ? a->uni.ofs / sizeof *a : 1;
+    if (is_container(b) ? b->uni.ofs / sizeof *b != n : n != 1)
+        return false;
+    for (; n; n--, a++, b++) {
+        uint8_t type = unsafe_yyjson_get_type(a);
+        if (type != unsafe_yyjson_get_type(b) || unsafe_yyjson_get_len(a) != unsafe_yyjson_get_len(b) ||
+            (type == YYJSON_TYPE_BOOL && unsafe_yyjson_get_subtype(a) != unsafe_yyjson_get_subtype(b)))
+            return false;
+        if (has_text(a) && memcmp(a->uni.str, b->uni.str, unsafe_yyjson_get_len(a)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Of its tokens; never 0, and small enough to be any reader's number. */
+static uint64_t hash_of(yyjson_val *v)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t n = is_container(v) ? v->uni.ofs / sizeof *v : 1; n; n--, v++) {
+        size_t len = unsafe_yyjson_get_len(v);
+        h = (h ^ unsafe_yyjson_get_type(v) ^ (uint64_t)unsafe_yyjson_is_true(v) << 3 ^ len << 4) * 0x100000001b3;
+        for (size_t i = 0; has_text(v) && i < len; i++)
+            h = (h ^ (uint8_t)v->uni.str[i]) * 0x100000001b3;
+    }
+    h = (h ^ h >> 52) & 0xfffffffffffff;
+    return h ? h : 1;
+}
+
+/* The last member of that name: the one that counts. NULL: none. */
+static yyjson_val *member(yyjson_val *obj, struct upp_str name)
+{
+    yyjson_val *found = NULL, *key = unsafe_yyjson_get_first(obj);
+    for (size_t n = unsafe_yyjson_get_len(obj); n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (wj_named(key, name))
+            found = key + 1;
+    return found;
+}
+
+/* ---- Making ---------------------------------------------------------------------------------------------- */
+
+struct making {
+    struct wj_writer           w;
+    const struct wd_elsewhere *elsewhere;
+    void (*lost)(void *arg, yyjson_val *value);
+    void *arg;
+};
+
+static bool is_elsewhere(const struct making *m, const yyjson_val *v)
+{
+    size_t i = (size_t)(v - m->elsewhere->root);
+    return m->elsewhere->bits && (m->elsewhere->bits[i / 8] >> i % 8 & 1);
+}
+
+static void left(struct making *m, yyjson_val *was)
+{
+    wj_write_open(&m->w, '[');
+    wj_write_str(&m->w, UPP_STR("l"));
+    wj_write_value(&m->w, was);
+    wj_write_close(&m->w, ']');
+    if (m->lost)
+        m->lost(m->arg, was);
+}
+
+static void kept(struct making *m, yyjson_val *was, yyjson_val *fresh)
+{
+    wj_write_open(&m->w, '[');
+    wj_write_str(&m->w, UPP_STR("k"));
+    wj_write_value(&m->w, was);
+    wj_write_u64(&m->w, fresh ? hash_of(fresh) : 0);
+    wj_write_close(&m->w, ']');
+    if (m->lost && !unsafe_yyjson_is_null(was))
+        m->lost(m->arg, was);
+}
+
+/* Where writing was, to take it back. */
+struct mark {
+    size_t n;
+    bool   comma;
+};
+
+static struct mark mark_of(const struct making *m)
+{
+    return (struct mark){m->w.out->n, m->w.comma};
+}
+
+static void back_to(struct making *m, struct mark at)
+{
+    m->w.out->n = WB_MIN(m->w.out->n, at.n);
+    m->w.comma  = at.comma;
+}
+
+static bool difference(struct making *m, yyjson_val *was, yyjson_val *fresh);
+
+/* A member of that name comes later: then this one does not count. */
+static bool comes_again(yyjson_val *key, size_t behind)
+{
+    yyjson_val *next = key;
+    while (behind--) {
+        next = unsafe_yyjson_get_next(next + 1);
+        if (wj_named(next, wj_text(key)))
+            return true;
+    }
+    return false;
+}
+
+/* The members of fresh that `was` has not, with the hash of what they say. */
+static bool absent(struct making *m, yyjson_val *was, yyjson_val *fresh)
+{
+    bool        any = false;
+    yyjson_val *key = unsafe_yyjson_get_first(fresh);
+    for (size_t n = unsafe_yyjson_get_len(fresh); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        if (member(was, wj_text(key)))
+            continue;
+        if (!any)
+            wj_write_open(&m->w, '{');
+        any = true;
+        wj_write_name(&m->w, wj_text(key));
+        wj_write_u64(&m->w, hash_of(key + 1));
+    }
+    if (any)
+        wj_write_close(&m->w, '}');
+    return any;
+}
+
+/* True: something differs, and was written. */
+static bool object_difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
+{
+    struct mark begin   = mark_of(m);
+    size_t      n       = unsafe_yyjson_get_len(was);
+    bool        differs = false;
+    yyjson_val *key = unsafe_yyjson_get_first(was), *next = unsafe_yyjson_get_first(fresh);
+    size_t      rest  = unsafe_yyjson_get_len(fresh);
+    bool        lacks = false;
+    for (size_t i = 0; !lacks && i < rest; i++) {
+        lacks = !member(was, wj_text(next));
+        next  = unsafe_yyjson_get_next(next + 1);
+    }
+    next = unsafe_yyjson_get_first(fresh);
+    if (lacks) {
+        wj_write_open(&m->w, '[');
+        wj_write_str(&m->w, UPP_STR("o"));
+    }
+    wj_write_open(&m->w, '{');
+    for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1)) {
+        yyjson_val *value = member(fresh, wj_text(key));
+        bool        again = comes_again(key, n - 1 - i);
+        wj_write_name(&m->w, wj_text(key));
+        differs |= again || !rest || !wj_named(next, wj_text(key)); /* the order of the dialect is not kept */
+        if (rest && value == next + 1) {
+            next = unsafe_yyjson_get_next(next + 1);
+            rest--;
+        }
+        if (again || (!value && !is_elsewhere(m, key + 1)))
+            left(m, key + 1);
+        else if (!value)
+            wj_write_u64(&m->w, 0);
+        differs |= again || !value || difference(m, key + 1, value);
+    }
+    wj_write_close(&m->w, '}');
+    if (lacks) {
+        differs |= absent(m, was, fresh);
+        wj_write_close(&m->w, ']');
+    }
+    if (!differs)
+        back_to(m, begin);
+    return differs;
+}
+
+/* What an object says it is: objects of two kinds are never two forms of one. */
+static bool same_kind(yyjson_val *a, yyjson_val *b)
+{
+    static const struct upp_str tags[] = {
+        UPP_STR_INIT("type"),         UPP_STR_INIT("kind"),      UPP_STR_INIT("part_kind"),
+                                                                              UPP_STR_INIT("message_type"), UPP_STR_INIT("turn_type"), UPP_STR_INIT("role")};
+    if (unsafe_yyjson_get_type(a) != unsafe_yyjson_get_type(b))
+        return false;
+    for (size_t i = 0; unsafe_yyjson_is_obj(a) && i < WB_LEN(tags); i++) {
+        yyjson_val *x = member(a, tags[i]), *y = member(b, tags[i]);
+        if (x && y && !same_tokens(x, y))
+            return false;
+    }
+    return true;
+}
+
+/* True: it differs, and was written; false also where the two lists cannot be told apart item by item. */
+static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh, bool *whole)
+{
+    struct mark begin   = mark_of(m);
+    bool        differs = false;
+    size_t      rest = unsafe_yyjson_get_len(fresh), n = unsafe_yyjson_get_len(was), own = 0;
+    yyjson_val *next = unsafe_yyjson_get_first(fresh), *item = unsafe_yyjson_get_first(was);
+    for (size_t i = 0; i < n; i++, item = unsafe_yyjson_get_next(item))
+        own += !is_elsewhere(m, item);
+    bool pairs = own == rest;
+    wj_write_open(&m->w, '[');
+    wj_write_str(&m->w, UPP_STR("a"));
+    item = unsafe_yyjson_get_first(was);
+    for (size_t i = 0; i < n; i++, item = unsafe_yyjson_get_next(item)) {
+        if (is_elsewhere(m, item)) {
+            wj_write_u64(&m->w, 0);
+        } else if (rest && (pairs || same_kind(item, next))) {
+            if (difference(m, item, next))
+                differs = true;
+            next = unsafe_yyjson_get_next(next);
+            rest--;
+        } else {
+            differs = true;
+            left(m, item);
+        }
+    }
+    wj_write_close(&m->w, ']');
+    *whole = rest != 0;
+    if (rest || !differs)
+        back_to(m, begin);
+    return differs && !rest;
+}
+
+/* Can it be told member by member? Not where there are very many, or where the dialect itself says one twice. */
+static bool by_members(yyjson_val *was, yyjson_val *fresh)
+{
+    size_t      n   = unsafe_yyjson_get_len(fresh);
+    yyjson_val *key = unsafe_yyjson_get_first(fresh);
+    if (n > MEMBERS || unsafe_yyjson_get_len(was) > MEMBERS)
+        return false;
+    for (; n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (comes_again(key, n - 1))
+            return false;
+    return true;
+}
+
+/* Writes the node of one value. True: there is something to remember; false: the 0 that was written says it all. */
+static bool difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
+{
+    uint8_t type  = unsafe_yyjson_get_type(was);
+    bool    whole = false;
+    if (!is_elsewhere(m, was) && !same_tokens(was, fresh)) {
+        if (type != unsafe_yyjson_get_type(fresh) || !is_container(was) ||
+            (type == YYJSON_TYPE_OBJ && !by_members(was, fresh)))
+            whole = true;
+        else if (type == YYJSON_TYPE_OBJ ? object_difference(m, was, fresh) : list_difference(m, was, fresh, &whole))
+            return true;
+        if (whole) {
+            kept(m, was, fresh);
+            return true;
+        }
+    }
+    wj_write_u64(&m->w, 0);
+    return false;
+}
+
+int wd_residue_make(yyjson_val *was, yyjson_val *fresh, const struct wd_elsewhere *elsewhere, struct wb_buf *out,
+                    void (*lost)(void *arg, yyjson_val *value), void *arg, struct upp_err *err)
+{
+    struct making m = {.elsewhere = elsewhere, .lost = lost, .arg = arg};
+    size_t        n = out->n;
+    wj_writer_init(&m.w, out, err);
+    bool differs = difference(&m, was, fresh);
+    int  r       = wj_writer_check(&m.w);
+    if (r < 0)
+        return r;
+    if (!differs)
+        out->n = n;
+    return differs;
+}
+
+/* ---- Putting back ---------------------------------------------------------------------------------------- */
+
+struct applying {
+    struct wj_writer *w;
+    size_t            dropped;
+    bool              broken;
+};
+
+static void put(struct applying *a, yyjson_val *node, yyjson_val *fresh);
+
+/* "l", "k", "o", "a": what a node that is a list is; 0: none of them. */
+static char letter(yyjson_val *node)
+{
+    if (!yyjson_is_arr(node) || !unsafe_yyjson_get_len(node))
+        return 0;
+    yyjson_val *first = unsafe_yyjson_get_first(node);
+    return yyjson_is_str(first) && unsafe_yyjson_get_len(first) == 1 ? first->uni.str[0] : 0;
+}
+
+static bool says(yyjson_val *hash, yyjson_val *fresh)
+{
+    uint64_t n = 0;
+    return hash && unsafe_yyjson_is_raw(hash) && wb_str_u64(wj_text(hash), &n) && n == (fresh ? hash_of(fresh) : 0);
+}
+
+/* Is anything written for the node where the dialect says this? (NULL: nothing.) */
+static bool stays(yyjson_val *node, yyjson_val *fresh)
+{
+    char c = letter(node);
+    return fresh || c == 'l' || (c == 'k' && says(yyjson_arr_get(node, 2), NULL));
+}
+
+static void put_kept(struct applying *a, yyjson_val *node, yyjson_val *fresh)
+{
+    if (says(yyjson_arr_get(node, 2), fresh))
+        wj_write_value(a->w, yyjson_arr_get(node, 1));
+    else {
+        wj_write_value(a->w, fresh);
+        a->dropped++;
+    }
+}
+
+static void put_object(struct applying *a, yyjson_val *nodes, yyjson_val *absent_, yyjson_val *fresh)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(nodes);
+    wj_write_open(a->w, '{');
+    for (size_t n = unsafe_yyjson_get_len(nodes); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        yyjson_val *value = letter(key + 1) == 'l' ? NULL : member(fresh, wj_text(key));
+        if (!stays(key + 1, value)) {
+            a->dropped++;
+            continue;
+        }
+        wj_write_name(a->w, wj_text(key));
+        put(a, key + 1, value);
+    }
+    key = unsafe_yyjson_get_first(fresh); /* what it had not, and has now */
+    for (size_t n = unsafe_yyjson_get_len(fresh); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        if (member(nodes, wj_text(key)))
+            continue;
+        yyjson_val *hash = absent_ ? member(absent_, wj_text(key)) : NULL;
+        if (hash && says(hash, key + 1))
+            continue;
+        wj_write_name(a->w, wj_text(key));
+        wj_write_value(a->w, key + 1);
+    }
+    wj_write_close(a->w, '}');
+}
+
+static void put_list(struct applying *a, yyjson_val *list, yyjson_val *fresh)
+{
+    size_t      n = unsafe_yyjson_get_len(list) - 1, rest = unsafe_yyjson_get_len(fresh), stand = 0;
+    yyjson_val *nodes = unsafe_yyjson_get_next(unsafe_yyjson_get_first(list)), *node = nodes;
+    yyjson_val *next = unsafe_yyjson_get_first(fresh);
+    for (size_t i = 0; i < n; i++, node = unsafe_yyjson_get_next(node))
+        stand += letter(node) != 'l';
+    bool same = stand == rest; /* else nobody knows which item is which */
+    a->dropped += !same;
+    wj_write_open(a->w, '[');
+    node = nodes;
+    for (size_t i = 0; i < n; i++, node = unsafe_yyjson_get_next(node)) {
+        if (letter(node) == 'l') {
+            put(a, node, NULL);
+            continue;
+        }
+        if (!rest)
+            continue;
+        if (same)
+            put(a, node, next);
+        else
+            wj_write_value(a->w, next);
+        next = unsafe_yyjson_get_next(next);
+        rest--;
+    }
+    for (; rest; rest--, next = unsafe_yyjson_get_next(next))
+        wj_write_value(a->w, next);
+    wj_write_close(a->w, ']');
+}
+
+static void put(struct applying *a, yyjson_val *node, yyjson_val *fresh)
+{
+    char        c     = letter(node);
+    yyjson_val *value = c ? yyjson_arr_get(node, 1) : NULL;
+    if (c == 'l' && value)
+        wj_write_value(a->w, value);
+    else if (c == 'k' && value)
+        put_kept(a, node, fresh);
+    else if (yyjson_is_obj(node) && yyjson_is_obj(fresh))
+        put_object(a, node, NULL, fresh);
+    else if (c == 'o' && yyjson_is_obj(value) && yyjson_is_obj(yyjson_arr_get(node, 2)) && yyjson_is_obj(fresh))
+        put_object(a, value, yyjson_arr_get(node, 2), fresh);
+    else if (c == 'a' && yyjson_is_arr(fresh))
+        put_list(a, node, fresh);
+    else {
+        a->dropped += !unsafe_yyjson_is_raw(node);
+        wj_write_value(a->w, fresh);
+    }
+}
+
+int wd_residue_apply(yyjson_val *residue, yyjson_val *fresh, struct wj_writer *w, size_t *dropped, struct upp_err *err)
+{
+    struct applying a = {.w = w};
+    if (letter(residue) == 'l') /* of a whole object nothing was taken: not one of ours */
+        return upp_fail(err, UPP_EINVALID, "residue that is not about its object");
+    put(&a, residue, fresh);
+    *dropped += a.dropped;
+    return wj_writer_check(w);
+}

@@ -1,0 +1,37 @@
+/* dialects/residue.h — what an object said beyond what its dialect would write for it.
+ *
+ * Made by comparing: `was` is the object as it was read, `fresh` what the dialect writes for what the model took of it.
+ * Kept as JSON that has the object's form:
+ *
+ *     0                      as the model says
+ *     ["l", VALUE]           said, and nothing of it is in the model: always written again
+ *     ["k", VALUE, HASH]     said otherwise than the dialect says it: written again as long as what it says has HASH
+ *     {"NAME": NODE, ...}    an object, its members in their order
+ *     ["o", {...}, {"NAME": HASH, ...}]  one that lacks members which the dialect writes: they stay away as long as
+ *                            what it says has HASH
+ *     ["a", NODE, ...]       a list; every node but ["l"] stands for the next item that the dialect writes
+ *
+ * A HASH is a number; 0: the dialect said nothing. So a known member always comes from the model, an edit is never
+ * undone by what was read, and what nobody edits comes back token for token.
+ */
+#ifndef WD_RESIDUE_H
+#define WD_RESIDUE_H
+
+#include "json/write.h"
+
+/* Values of `was` that are objects of their own (anchored elsewhere), and are not in `fresh`. */
+struct wd_elsewhere {
+    const yyjson_val *root;
+    const uint8_t    *bits; /* one for each value from root on; NULL: none */
+};
+
+/* Writes the residue to out, nothing where there is none. Returns 1 when there is some. `lost` (may be NULL) is called
+ * for each value of `was` that the model does not have. */
+int wd_residue_make(yyjson_val *was, yyjson_val *fresh, const struct wd_elsewhere *elsewhere, struct wb_buf *out,
+                    void (*lost)(void *arg, yyjson_val *value), void *arg, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Writes what the object is with its residue. What had to give way to an edit is counted in *dropped. */
+int wd_residue_apply(yyjson_val *residue, yyjson_val *fresh, struct wj_writer *w, size_t *dropped,
+                     struct upp_err *err) UPP_MUST_CHECK;
+
+#endif
