@@ -67,6 +67,7 @@ static int compare(struct wd_document *d, struct upp_err *err)
     WB_CLEANUP(wd_lowering_done)
     struct wd_lowering l = {.doc     = &d->doc,
                             .scratch = WB_ARENA(WD_DOC_MEMORY),
+                            .keep    = WB_ARENA(WD_DOC_MEMORY),
                             .now_ms  = d->lifting.now_ms,
                             .dialect = d->ops->name,
                             .compare = &d->lifting};
@@ -105,15 +106,17 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
         r = wb_arena_check(&d->a, err);
     if (r >= 0 && d->problems.failed)
         r = upp_fail(err, UPP_ENOMEM, "no memory for problems");
+    if (r >= 0)
+        r = wm_doc_divide(&d->doc, err);
     return r < 0 || opts->forget ? r : compare(d, err);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------------------- */
 
 /* What the document said, the model has not, and the other dialect does not carry. */
-static void report_lost(struct wd_document *d, const struct wd_document_ops *to, struct wd_losses *losses)
+static void report_lost(struct wd_document *d, const struct wd_document_ops *to, bool pure, struct wd_losses *losses)
 {
-    if (to == d->ops || to->carries)
+    if (to == d->ops || (to->carries && !pure))
         return;
     for (size_t i = 0; i < d->lifting.lost.n; i++) {
         char              text[512], what[64];
@@ -136,6 +139,7 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
     struct wd_lowering l = {.doc       = &d->doc,
                             .losses    = losses,
                             .scratch   = WB_ARENA(WD_DOC_MEMORY),
+                            .keep      = WB_ARENA(WD_DOC_MEMORY),
                             .now_ms    = opts->now_ms,
                             .view      = opts->view,
                             .target    = opts->target,
@@ -143,7 +147,7 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
                             .no_system = opts->no_system,
                             .dialect   = to->name};
     if (losses)
-        report_lost(d, to, losses);
+        report_lost(d, to, opts->pure, losses);
     wj_writer_init(&l.w, out, err);
     int r = to->lower(&l, err);
     if (r >= 0)

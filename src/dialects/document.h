@@ -109,7 +109,8 @@ struct wd_lowering {
     const struct wm_doc *doc;
     struct wj_writer     w;
     struct wd_losses    *losses; /* NULL: not asked for */
-    struct wb_arena      scratch;
+    struct wb_arena      scratch; /* for one thing at a time */
+    struct wb_arena      keep;    /* until the document is written */
     int64_t              now_ms;
     struct upp_str       view;   /* the agent for whom it is written; no text: for nobody, everything as it was */
     unsigned             target; /* version of the dialect where it has several; 0: its default */
@@ -157,11 +158,13 @@ struct wd_document_ops {
      * mistakes, what can be understood is. */
     int (*lift)(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 
-    /* Writes the document. Failures of the writer are found by the caller. */
+    /* Writes the document, whose entries are divided into turns. Failures of the writer are found by the caller. */
     int (*lower)(struct wd_lowering *l, struct upp_err *err);
 
     bool carries; /* it has a place for the residue of other dialects, and writes and reads it */
 };
+
+extern const struct wd_document_ops wd_document_thread, wd_document_pydantic;
 
 const struct wd_document_ops *wd_document_find(struct upp_str name); /* NULL: none */
 const struct wd_document_ops *wd_document_detect(yyjson_val *root);  /* NULL: nobody knows it */

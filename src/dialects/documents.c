@@ -1,7 +1,7 @@
 /* dialects/documents.c — the dialects that have documents, by name. */
 #include "dialects/document.h"
 
-static const struct wd_document_ops *const documents[] = {NULL};
+static const struct wd_document_ops *const documents[] = {&wd_document_thread, &wd_document_pydantic};
 
 const struct wd_document_ops *wd_document_at(size_t i)
 {

@@ -19,6 +19,7 @@ void wd_lowering_done(struct wd_lowering *l)
 {
     wb_vec_done(&l->open);
     wb_arena_done(&l->scratch);
+    wb_arena_done(&l->keep);
 }
 
 void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot)

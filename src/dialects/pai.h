@@ -1,0 +1,88 @@
+/* dialects/pai.h — the parts that Pydantic AI and ThreadProtocol share, and the model's.
+ *
+ * One table for all kinds of parts: which members a kind has is a matter of rules, not of shape, and old versions lack
+ * many. What a part says beside its content (ids, signatures, outcomes ...) stands in the metadata of the model's part,
+ * under "pydantic_ai", as Pydantic AI's own adapter for UI messages writes it; so it travels through every dialect that
+ * has metadata of providers.
+ */
+#ifndef WD_PAI_H
+#define WD_PAI_H
+
+#include "dialects/document.h"
+
+enum wd_pai_kind {
+    WD_PAI_OTHER = 0, /* unknown, or known and not in the model: kept whole */
+    WD_PAI_USER_PROMPT,
+    WD_PAI_TEXT,
+    WD_PAI_THINKING,
+    WD_PAI_TOOL_CALL,
+    WD_PAI_TOOL_RETURN,
+    WD_PAI_RETRY_PROMPT,
+    WD_PAI_FILE,
+    WD_PAI_SYSTEM_PROMPT,
+};
+
+struct wd_pai_part {
+    struct wj_node node;
+    struct upp_str part_kind;
+    yyjson_val    *content, *args, *metadata, *provider_details;
+    struct upp_str id, thinking_id, signature, provider_name;
+    struct upp_str tool_name, tool_call_id, tool_kind, status, outcome, timestamp;
+};
+WJ_SHAPE_EXTERN(wd_pai_part, struct wd_pai_part);
+
+/* A medium of a user's prompt, or the content of a file. */
+struct wd_pai_item {
+    struct wj_node node;
+    struct upp_str kind, url, data, media_type, identifier, content;
+    yyjson_val    *force_download, *vendor_metadata, *metadata;
+};
+WJ_SHAPE_EXTERN(wd_pai_item, struct wd_pai_item);
+
+enum wd_pai_kind wd_pai_kind(struct upp_str part_kind);
+
+/* ---- Into the model ------------------------------------------------------------------------------------- */
+
+/* The parts of one message as they are gathered. */
+struct wd_pai_parts {
+    WB_VEC(struct upp_part) list;
+};
+
+/* Adds what the part is in the model; a prompt may be several. 1: something was added. 0: the model has no place for
+ * it.
+ */
+int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *part, struct wd_pai_parts *to,
+                struct upp_err *err) UPP_MUST_CHECK;
+
+/* The gathered parts become the message's, and the list is empty again. */
+int wd_pai_settle(struct wd_lifting *l, struct wd_pai_parts *from, struct upp_message *m,
+                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* A time as text, and as the moment it means; what is no time is `otherwise`. */
+void wd_pai_time(struct upp_str text, int64_t otherwise, struct upp_message *m);
+
+uint8_t wd_pai_stop(struct upp_str finish_reason); /* enum upp_stop; 0: unknown */
+
+/* ---- Out of the model ----------------------------------------------------------------------------------- */
+
+/* Pydantic AI writes every member, null where there is nothing, and times of parts; ThreadProtocol what there is. */
+enum wd_pai_style { WD_PAI_THREAD = 1, WD_PAI_PYDANTIC };
+
+struct wd_pai_out {
+    struct wd_lowering *l;
+    enum wd_pai_style   style;
+    struct upp_str      time;   /* of the message: parts have it */
+    struct upp_str      prefix; /* before every text: "{agent:NAME}: "; no text: none */
+};
+
+/* The parts of a request: a user's message is one user-prompt, results and feedback are as many as there are. And a
+ * part of an answer. `entry` is for the report of losses. */
+void wd_pai_put_request(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m);
+void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p);
+
+/* The time of an entry, as it was written or as the dialect would. */
+struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m);
+
+const char *wd_pai_finish(uint8_t stop); /* NULL: none */
+
+#endif

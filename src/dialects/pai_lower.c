@@ -1,0 +1,343 @@
+/* dialects/pai_lower.c — the model's parts as Pydantic AI and ThreadProtocol write them. */
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "dialects/pai.h"
+#include "json/read.h"
+#include "json/value.h"
+
+#include <upp/model.h>
+
+const char *wd_pai_finish(uint8_t stop)
+{
+    static const char *const words[] = {[UPP_STOP_END]    = "stop",
+                                        [UPP_STOP_LENGTH] = "length",
+                                        [UPP_STOP_TOOLS]  = "tool_call",
+                                        [UPP_STOP_FILTER] = "content_filter",
+                                        [UPP_STOP_ERROR]  = "error"};
+    return stop < WB_LEN(words) ? words[stop] : NULL;
+}
+
+struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m)
+{
+    char text[WB_TIME_TEXT];
+    if (m->time_text.p)
+        return m->time_text;
+    struct wb_time t = wb_time_from_ms(m->time_ms);
+    return wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
+}
+
+/* ---- What stands beside ----------------------------------------------------------------------------------- */
+
+/* metadata.pydantic_ai, or what another provider says of itself; NULL: nothing. Good until the next one is read. */
+struct beside {
+    yyjson_val    *own;
+    struct upp_str provider; /* whose metadata it is, when it is not Pydantic AI's */
+};
+
+static struct beside read_beside(struct wd_lowering *l, struct upp_str metadata)
+{
+    struct beside b = {0};
+    yyjson_val   *v;
+    if (!metadata.n)
+        return b;
+    wb_arena_reset(&l->scratch);
+    if (wj_read(&l->scratch, metadata, NULL, &v, NULL) < 0 || !yyjson_is_obj(v))
+        return b;
+    b.own = yyjson_obj_get(v, "pydantic_ai");
+    if (b.own || !unsafe_yyjson_get_len(v))
+        return b;
+    b.provider = wj_text(unsafe_yyjson_get_first(v));
+    b.own      = unsafe_yyjson_get_first(v) + 1;
+    return b;
+}
+
+static struct upp_str text_of(const struct beside *b, const char *name)
+{
+    yyjson_val *v = yyjson_obj_get(b->own, name);
+    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+static bool is_true(const struct beside *b, const char *name)
+{
+    return yyjson_is_true(yyjson_obj_get(b->own, name));
+}
+
+/* Pydantic AI says null where ThreadProtocol says nothing. */
+static void put(struct wd_pai_out *o, const char *name, struct upp_str text)
+{
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member_or_null(o->l, name, text);
+    else
+        wd_member(o->l, name, text);
+}
+
+static void put_value(struct wd_pai_out *o, const char *name, yyjson_val *v)
+{
+    if (!v && o->style == WD_PAI_THREAD)
+        return;
+    wd_name(o->l, name);
+    if (v)
+        wj_write_value(&o->l->w, v);
+    else
+        wj_write_null(&o->l->w);
+}
+
+static void put_beside(struct wd_pai_out *o, const struct beside *b, const char *name)
+{
+    put_value(o, name, yyjson_obj_get(b->own, name));
+}
+
+static struct upp_str provider_of(const struct beside *b)
+{
+    struct upp_str said = text_of(b, "provider_name");
+    return said.p ? said : b->provider;
+}
+
+static void put_provider(struct wd_pai_out *o, const struct beside *b)
+{
+    put(o, "provider_name", text_of(b, "provider_name"));
+    put_beside(o, b, "provider_details");
+}
+
+/* A part says what it is: first in ThreadProtocol, last in Pydantic AI. */
+static void begin(struct wd_pai_out *o, const char *kind)
+{
+    wj_write_open(&o->l->w, '{');
+    if (o->style == WD_PAI_THREAD)
+        wd_member(o->l, "part_kind", wb_cstr(kind));
+}
+
+static void end(struct wd_pai_out *o, const char *kind)
+{
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member(o->l, "part_kind", wb_cstr(kind));
+    wj_write_close(&o->l->w, '}');
+}
+
+/* ---- Media ------------------------------------------------------------------------------------------------ */
+
+static const char *url_kind(uint8_t kind)
+{
+    return kind == UPP_PART_IMAGE   ? "image-url"
+           : kind == UPP_PART_AUDIO ? "audio-url"
+           : kind == UPP_PART_VIDEO ? "video-url"
+                                    : "document-url";
+}
+
+/* Base64 in the alphabet of URLs, as Pydantic AI dumps bytes. */
+static void put_data(struct wd_pai_out *o, struct upp_str data)
+{
+    wd_name(o->l, "data");
+    size_t from = o->l->w.out->n;
+    wj_write_str(&o->l->w, data);
+    for (size_t i = from; o->style == WD_PAI_PYDANTIC && !o->l->w.out->failed && i < o->l->w.out->n; i++) {
+        char *c = &o->l->w.out->p[i];
+        *c      = *c == '+' ? '-' : *c == '/' ? '_' : *c;
+    }
+}
+
+static void put_media(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    struct wj_writer       *w = &o->l->w;
+    const struct upp_media *m = p->media;
+    wj_write_open(w, '{');
+    if (m->source == UPP_SOURCE_URL) {
+        wd_member(o->l, "url", m->data);
+        yyjson_val *download = yyjson_obj_get(b->own, "force_download");
+        if (download || o->style == WD_PAI_PYDANTIC) {
+            wd_name(o->l, "force_download");
+            if (download)
+                wj_write_value(w, download);
+            else
+                wj_write_bool(w, false);
+        }
+        put_beside(o, b, "vendor_metadata");
+        wd_member(o->l, "kind", wb_cstr(url_kind(p->kind)));
+        wd_member(o->l, "media_type", m->mime);
+        wd_member(o->l, "identifier", text_of(b, "identifier"));
+    } else {
+        put_data(o, m->data);
+        wd_member_or_null(o->l, "media_type", m->mime);
+        put_beside(o, b, "vendor_metadata");
+        wd_member(o->l, "kind", UPP_STR("binary"));
+        wd_member(o->l, "identifier", text_of(b, "identifier"));
+    }
+    wj_write_close(w, '}');
+}
+
+static bool is_media(const struct upp_part *p)
+{
+    return p->media && p->media->source != UPP_SOURCE_TEXT;
+}
+
+/* ---- Parts ------------------------------------------------------------------------------------------------ */
+
+static void put_text_item(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p)
+{
+    if (p->kind == UPP_PART_TEXT)
+        wj_write_str(&o->l->w, p->text);
+    else if (p->media)
+        wj_write_str(&o->l->w, p->media->data);
+    else
+        wd_lose(o->l, entry, "a part that no prompt can have", "only texts and media are");
+}
+
+static void put_prompt(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m)
+{
+    struct wj_writer *w = &o->l->w;
+    begin(o, "user-prompt");
+    wd_name(o->l, "content");
+    if (m->n_parts == 1 && m->parts[0].kind == UPP_PART_TEXT)
+        put_text_item(o, entry, &m->parts[0]);
+    else {
+        wj_write_open(w, '[');
+        for (size_t i = 0; i < m->n_parts; i++) {
+            struct beside b = read_beside(o->l, m->parts[i].metadata);
+            if (is_media(&m->parts[i]))
+                put_media(o, &m->parts[i], &b);
+            else
+                put_text_item(o, entry, &m->parts[i]);
+        }
+        wj_write_close(w, ']');
+    }
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member_or_null(o->l, "timestamp", o->time);
+    end(o, "user-prompt");
+}
+
+static void put_content(struct wd_pai_out *o, struct upp_str prefix, struct upp_str text)
+{
+    char *both = prefix.n ? wb_arena_alloc(&o->l->keep, prefix.n + text.n + 1, 1) : NULL;
+    wd_name(o->l, "content");
+    if (both) {
+        memcpy(both, prefix.p, prefix.n);
+        if (text.n)
+            memcpy(both + prefix.n, text.p, text.n);
+        text = wb_str(both, prefix.n + text.n);
+    }
+    wj_write_str(&o->l->w, text.p ? text : UPP_STR(""));
+}
+
+static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    bool        thinking = p->kind == UPP_PART_REASONING;
+    const char *kind     = thinking ? "thinking" : "text";
+    begin(o, kind);
+    put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
+    put(o, thinking && o->style == WD_PAI_THREAD ? "thinking_id" : "id", text_of(b, "id"));
+    if (thinking) {
+        put(o, "signature", text_of(b, "signature"));
+        put(o, "provider_name", provider_of(b));
+        put_beside(o, b, "provider_details");
+    } else
+        put_provider(o, b);
+    end(o, kind);
+}
+
+/* Text that is a JSON value is one, unless it came as a text; Pydantic AI takes objects alone. */
+static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
+{
+    yyjson_val *v = NULL;
+    wd_name(o->l, "args");
+    if (!raw && !p->text.n)
+        wj_write_raw(&o->l->w, "{}", 2);
+    else if (!raw && wj_read(&o->l->scratch, p->text, NULL, &v, NULL) >= 0 &&
+             (o->style == WD_PAI_THREAD || yyjson_is_obj(v)))
+        wj_write_value(&o->l->w, v);
+    else
+        wj_write_str(&o->l->w, p->text);
+}
+
+static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    begin(o, "tool-call");
+    wd_member_or_null(o->l, "tool_name", p->name);
+    bool raw = is_true(b, "raw_args");
+    if (o->style == WD_PAI_THREAD)
+        wd_member_or_null(o->l, "tool_call_id", p->id);
+    put_args(o, p, raw);
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
+    put_beside(o, b, "tool_kind");
+    put(o, "id", text_of(b, "id"));
+    put_provider(o, b);
+    end(o, "tool-call");
+}
+
+static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    begin(o, "retry-prompt");
+    if (p->kind == UPP_PART_RESULT || is_true(b, "errors"))
+        wd_member_json(o->l, "content", p->text);
+    else
+        put_content(o, (struct upp_str){0}, p->text);
+    put(o, "tool_name", p->name);
+    if (p->id.p || o->style == WD_PAI_PYDANTIC)
+        wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member_or_null(o->l, "timestamp", o->time);
+    end(o, "retry-prompt");
+}
+
+static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    struct upp_str outcome = text_of(b, "outcome"), status = text_of(b, "status");
+    begin(o, "tool-return");
+    wd_member_or_null(o->l, "tool_name", p->name);
+    if (o->style == WD_PAI_THREAD) {
+        wd_member_or_null(o->l, "tool_call_id", p->id);
+        wd_member(o->l, "status", status.p ? status : p->is_error ? UPP_STR("error") : UPP_STR("success"));
+    }
+    wd_member_json(o->l, "content", p->text.n ? p->text : UPP_STR("null"));
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
+    put_beside(o, b, "tool_kind");
+    put_beside(o, b, "metadata");
+    if (o->style == WD_PAI_PYDANTIC) {
+        wd_member_or_null(o->l, "timestamp", o->time);
+        wd_member(o->l, "outcome", outcome.p ? outcome : p->is_error ? UPP_STR("failed") : UPP_STR("success"));
+    } else
+        wd_member(o->l, "outcome", outcome);
+    end(o, "tool-return");
+}
+
+static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    begin(o, "file");
+    wd_name(o->l, "content");
+    put_media(o, p, b);
+    put(o, "id", text_of(b, "id"));
+    put_provider(o, b);
+    end(o, "file");
+}
+
+void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p)
+{
+    struct beside b = read_beside(o->l, p->metadata);
+    if (is_true(&b, "retry"))
+        put_retry(o, p, &b);
+    else if (p->kind == UPP_PART_CALL)
+        put_call(o, p, &b);
+    else if (p->kind == UPP_PART_RESULT)
+        put_result(o, p, &b);
+    else if (is_media(p) && (o->style == WD_PAI_THREAD || p->media->source != UPP_SOURCE_URL))
+        put_file(o, p, &b);
+    else {
+        if (p->media)
+            wd_lose(o->l, entry, "a medium that is an address", "an answer has files with their bytes alone");
+        put_said(o, p->media ? &(struct upp_part){.kind = UPP_PART_TEXT, .text = p->media->data} : p, &b);
+    }
+}
+
+void wd_pai_put_request(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m)
+{
+    if (m->role == UPP_ROLE_USER) {
+        struct beside b = m->n_parts == 1 ? read_beside(o->l, m->parts[0].metadata) : (struct beside){0};
+        if (!is_true(&b, "retry")) {
+            put_prompt(o, entry, m);
+            return;
+        }
+    }
+    for (size_t i = 0; i < m->n_parts; i++)
+        wd_pai_put_part(o, entry, &m->parts[i]);
+}

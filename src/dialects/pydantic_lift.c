@@ -1,0 +1,215 @@
+/* dialects/pydantic_lift.c — Pydantic AI's messages into the model.
+ *
+ * A request that is the user's begins a turn of the user; all else belongs to a turn of the agent, which another run
+ * ends. Times that nobody said are those of the part, else of the message before.
+ */
+#include "base/err.h"
+#include "dialects/pydantic.h"
+#include "json/value.h"
+
+struct lifting {
+    struct wd_lifting  *l;
+    struct wd_pai_parts parts;
+    struct upp_err     *err;
+    uint32_t            agent;
+    struct upp_str      time; /* of the message before; no text: none had any */
+    struct upp_str      run;
+    size_t              open;  /* calls without an answer */
+    uint8_t             whose; /* turn that is open: 0 none, 'u', 'a' */
+};
+
+static int failed(const struct lifting *t)
+{
+    return t->err->code ? -t->err->code : -UPP_ENOMEM;
+}
+
+/* ---- Turns --------------------------------------------------------------------------------------------------- */
+
+static bool is_answer(const struct wd_pai_part *p)
+{
+    enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
+    return kind == WD_PAI_TOOL_RETURN || kind == WD_PAI_RETRY_PROMPT;
+}
+
+static bool is_request(const struct wd_pai_message *m)
+{
+    return wb_str_eq(m->kind, UPP_STR("request"));
+}
+
+static bool other_run(const struct lifting *t, const struct wd_pai_message *m)
+{
+    return m->run_id.p && t->run.p && !wb_str_eq(m->run_id, t->run);
+}
+
+/* Is it what the user submitted? */
+static bool is_users(const struct lifting *t, const struct wd_pai_message *m)
+{
+    bool prompt = false;
+    if (!is_request(m))
+        return false;
+    for (size_t i = 0; i < m->parts.n; i++) {
+        if (is_answer(&m->parts.p[i]))
+            return false;
+        prompt |= wd_pai_kind(m->parts.p[i].part_kind) == WD_PAI_USER_PROMPT ||
+                  wb_str_eq(m->parts.p[i].part_kind, UPP_STR("speech"));
+    }
+    return prompt && (!t->l->doc->entries.n || !t->open || other_run(t, m));
+}
+
+static int turn_for(struct lifting *t, const struct wd_pai_message *m, bool user)
+{
+    if (!user && t->whose == 'a' && !other_run(t, m))
+        return 0;
+    struct wm_doc_turn *turn = wm_doc_turn_add(t->l->doc, t->err);
+    if (!turn)
+        return failed(t);
+    turn->agent = user ? WM_NO_AGENT : t->agent;
+    turn->run   = m->run_id;
+    t->whose    = user ? 'u' : 'a';
+    return 0;
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------------- */
+
+static struct wm_doc_entry *entry_add(struct lifting *t, uint8_t role, uint32_t agent)
+{
+    struct wm_doc_entry *e = wm_doc_entry_add(t->l->doc, t->err);
+    if (!e)
+        return NULL;
+    e->agent          = agent;
+    e->e.message.role = role;
+    if (agent != WM_NO_AGENT)
+        e->e.who = t->l->doc->agents.p[agent].name;
+    wd_pai_time(t->time, t->l->now_ms, &e->e.message);
+    t->l->doc->turns.p[t->l->doc->turns.n - 1].n++;
+    return e;
+}
+
+static int settle(struct lifting *t, uint8_t role, uint32_t agent)
+{
+    if (!t->parts.list.n)
+        return 0;
+    struct wm_doc_entry *e = entry_add(t, role, agent);
+    return e ? wd_pai_settle(t->l, &t->parts, &e->e.message, t->err) : failed(t);
+}
+
+static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint32_t agent)
+{
+    uint8_t role = 0;
+    int     r    = 0;
+    for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
+        const struct wd_pai_part *p = &m->parts.p[i];
+        bool                      result =
+            is_answer(p) && p->tool_name.p && (p->tool_call_id.p || wd_pai_kind(p->part_kind) == WD_PAI_TOOL_RETURN);
+        uint8_t now = result ? UPP_ROLE_TOOL : UPP_ROLE_USER;
+        if (role && (now != role || now == UPP_ROLE_USER))
+            r = settle(t, role, agent);
+        role = now;
+        t->open -= result && t->open;
+        if (r >= 0)
+            r = wd_pai_lift(t->l, p, &t->parts, t->err);
+    }
+    return r < 0 ? r : settle(t, role, agent);
+}
+
+static uint64_t tokens(struct upp_str number)
+{
+    uint64_t n = 0;
+    return number.p && wb_str_u64(number, &n) ? n : 0;
+}
+
+static int lift_response(struct lifting *t, const struct wd_pai_message *m)
+{
+    int r   = 0;
+    t->open = 0; /* whoever answers after an answer has given up on the calls before */
+    for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
+        r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
+        t->open += wd_pai_kind(m->parts.p[i].part_kind) == WD_PAI_TOOL_CALL;
+    }
+    struct wm_doc_entry *e = r < 0 ? NULL : entry_add(t, UPP_ROLE_ASSISTANT, t->agent);
+    if (!e)
+        return r < 0 ? r : failed(t);
+    e->said = (struct wm_said){.model    = m->model_name,
+                               .provider = m->provider_name,
+                               .response = m->provider_response_id,
+                               .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
+    if (m->usage) {
+        yyjson_val *thought       = yyjson_obj_get(m->usage->details, "reasoning_tokens");
+        e->said.has_usage         = true;
+        e->said.usage.input       = tokens(m->usage->input);
+        e->said.usage.output      = tokens(m->usage->output);
+        e->said.usage.cache_read  = tokens(m->usage->cache_read);
+        e->said.usage.cache_write = tokens(m->usage->cache_write);
+        e->said.reasoning         = thought && yyjson_is_raw(thought) ? tokens(wj_text(thought)) : 0;
+    }
+    return wd_pai_settle(t->l, &t->parts, &e->e.message, t->err);
+}
+
+/* When it was: it says so, or a part of it does, or the message before. */
+static void find_time(struct lifting *t, const struct wd_pai_message *m)
+{
+    struct upp_str time = m->timestamp;
+    for (size_t i = 0; !time.p && i < m->parts.n; i++)
+        time = m->parts.p[i].timestamp;
+    if (time.p)
+        t->time = time;
+}
+
+static int lift_message(struct lifting *t, const struct wd_pai_message *m)
+{
+    size_t  first = t->l->doc->entries.n, turns = t->l->doc->turns.n;
+    bool    user  = is_users(t, m);
+    uint8_t whose = t->whose;
+    if (!is_request(m) && !wb_str_eq(m->kind, UPP_STR("response")))
+        return 0;
+    find_time(t, m);
+    int r = turn_for(t, m, user);
+    if (r >= 0)
+        r = is_request(m) ? lift_request(t, m, user ? WM_NO_AGENT : t->agent) : lift_response(t, m);
+    if (r < 0)
+        return r;
+    size_t n = t->l->doc->entries.n - first;
+    if (!n) { /* nothing of it is in the model: it stays in the list as a whole */
+        t->l->doc->turns.n = turns;
+        t->whose           = whose;
+        return 0;
+    }
+    if (m->run_id.p)
+        t->run = m->run_id;
+    return wd_anchor(t->l, m->node.from, "message", first, n, t->err);
+}
+
+static void wrong(void *ctx, const char *pointer, const char *sentence)
+{
+    (void)ctx, (void)pointer, (void)sentence; /* it stays where it is; validating tells of it */
+}
+
+int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
+{
+    struct upp_err why  = {0};
+    struct lifting t    = {.l = l, .err = &why};
+    struct upp_str name = l->agent.p ? l->agent : UPP_STR("agent");
+    size_t      i, n;
+    yyjson_val *v;
+    int         r = yyjson_is_arr(root) ? 0 : upp_fail(&why, UPP_EINVALID, "expected a list of messages");
+    if (r >= 0)
+        r = wm_doc_agent_add(l->doc, &(struct wm_doc_agent){.id = name, .name = name}, &t.agent, &why);
+    if (r >= 0)
+        yyjson_arr_foreach(root, i, n, v)
+        {
+            struct wd_pai_message m;
+            if (!yyjson_is_obj(v))
+                continue;
+            r = WJ_DECODE(l->a, wd_pai_message, v, UPP_OPTS(wj_decode_opts, .problem = wrong), &m, &why);
+            if (r >= 0 && m.parts.p)
+                r = lift_message(&t, &m);
+            if (r < 0)
+                break;
+        }
+    if (r >= 0)
+        r = wd_anchor(l, root, "list", WD_THREAD, 0, &why);
+    wb_vec_done(&t.parts.list);
+    if (r < 0 && err)
+        *err = why;
+    return r;
+}

@@ -1,0 +1,178 @@
+/* dialects/pydantic_lower.c — the model as Pydantic AI's messages, as its current version dumps them. */
+#include "base/err.h"
+#include "dialects/pydantic.h"
+
+struct lowering {
+    struct wd_lowering *l;
+    uint32_t            view; /* the agent for whom it is written; WM_NO_AGENT: for nobody */
+};
+
+static void put_null(struct wd_lowering *l, const char *name)
+{
+    wd_name(l, name);
+    wj_write_null(&l->w);
+}
+
+static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
+{
+    return &l->doc->entries.p[i];
+}
+
+/* Another agent's texts are marked as such (TP-31). */
+static struct upp_str prefix_of(const struct lowering *t, const struct wm_doc_entry *e)
+{
+    if (t->view == WM_NO_AGENT || e->agent == WM_NO_AGENT || e->agent == t->view)
+        return (struct upp_str){0};
+    const struct wm_doc_agent *a = &t->l->doc->agents.p[e->agent];
+    return wb_arena_printf(&t->l->keep, "{agent:%.*s}: ", UPP_FMT(a->name.p ? a->name : a->id));
+}
+
+static void put_ends(struct wd_lowering *l, struct upp_str run)
+{
+    wd_member_or_null(l, "run_id", run);
+    put_null(l, "conversation_id");
+    put_null(l, "metadata");
+    wd_member(l, "state", UPP_STR("complete"));
+}
+
+static void put_usage(struct wd_lowering *l, const struct wm_said *s)
+{
+    wd_name(l, "usage");
+    wj_write_open(&l->w, '{');
+    wd_member_u64(l, "input_tokens", s->usage.input);
+    wd_member_u64(l, "cache_write_tokens", s->usage.cache_write);
+    wd_member_u64(l, "cache_read_tokens", s->usage.cache_read);
+    wd_member_u64(l, "output_tokens", s->usage.output);
+    wd_member_u64(l, "input_audio_tokens", 0);
+    wd_member_u64(l, "cache_audio_read_tokens", 0);
+    wd_member_u64(l, "output_audio_tokens", 0);
+    wd_name(l, "details");
+    wj_write_open(&l->w, '{');
+    if (s->reasoning)
+        wd_member_u64(l, "reasoning_tokens", s->reasoning);
+    wj_write_close(&l->w, '}');
+    put_null(l, "cost");
+    wj_write_close(&l->w, '}');
+}
+
+static void put_response(struct lowering *t, uint32_t i, struct upp_str run)
+{
+    struct wd_lowering        *l    = t->l;
+    const struct wm_doc_entry *e    = entry_at(l, i);
+    struct upp_str             time = wd_pai_time_text(l, &e->e.message);
+    struct wd_pai_out          o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time, .prefix = prefix_of(t, e)};
+    wd_name(l, "parts");
+    wj_write_open(&l->w, '[');
+    for (size_t k = 0; k < e->e.message.n_parts; k++)
+        if (e->e.message.parts[k].kind != UPP_PART_RESULT)
+            wd_pai_put_part(&o, i, &e->e.message.parts[k]);
+        else
+            wd_lose(l, i, "a result within an answer", "its call has no form that has one");
+    wj_write_close(&l->w, ']');
+    put_usage(l, &e->said);
+    wd_member_or_null(l, "model_name", e->said.model);
+    wd_member(l, "timestamp", time);
+    wd_member(l, "kind", UPP_STR("response"));
+    wd_member_or_null(l, "provider_name", e->said.provider);
+    put_null(l, "provider_url");
+    put_null(l, "provider_details");
+    wd_member_or_null(l, "provider_response_id", e->said.response);
+    wd_member_or_null(l, "finish_reason", wb_cstr(wd_pai_finish(e->said.stop)));
+    put_ends(l, run);
+}
+
+static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct upp_str run)
+{
+    struct wd_lowering *l    = t->l;
+    struct upp_str      time = wd_pai_time_text(l, &entry_at(l, first)->e.message);
+    struct wd_pai_out   o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time};
+    wd_name(l, "parts");
+    wj_write_open(&l->w, '[');
+    for (uint32_t i = first; i < first + n; i++)
+        wd_pai_put_request(&o, i, &entry_at(l, i)->e.message);
+    wj_write_close(&l->w, ']');
+    wd_member(l, "timestamp", time);
+    put_null(l, "instructions");
+    wd_member(l, "kind", UPP_STR("request"));
+    put_ends(l, run);
+}
+
+static bool is_request(const struct wm_doc_entry *e)
+{
+    return e->e.message.role == UPP_ROLE_USER || e->e.message.role == UPP_ROLE_TOOL;
+}
+
+/* How many entries of a turn are one request where nobody has said: a user's prompts are. */
+static uint32_t natural(const struct wd_lowering *l, uint32_t i, uint32_t end, bool user)
+{
+    uint32_t n = 1;
+    while (user && i + n < end && is_request(entry_at(l, i + n)))
+        n++;
+    return n;
+}
+
+static void put_message(struct lowering *t, uint32_t i, uint32_t n, struct upp_str run)
+{
+    struct wd_lowering        *l = t->l;
+    const struct wm_doc_entry *e = entry_at(l, i);
+    if (e->e.kind == WM_ENTRY_EVENT || e->e.kind == WM_ENTRY_TURN || e->e.audience != WM_AUDIENCE_ALL) {
+        if (e->e.kind == WM_ENTRY_EVENT)
+            wd_lose(l, i, "a system event", "there are none in these messages");
+        return;
+    }
+    wd_open(l, i, "message");
+    wj_write_open(&l->w, '{');
+    if (is_request(e))
+        put_request(t, i, n, run);
+    else
+        put_response(t, i, run);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+}
+
+/* The viewing agent's own prompt comes first, where it is known and the messages have none (TP-37). */
+static void put_system(struct lowering *t)
+{
+    struct wd_lowering *l = t->l;
+    if (t->view == WM_NO_AGENT || l->no_system || !l->doc->agents.p[t->view].prompt.n)
+        return;
+    struct upp_str time = l->doc->entries.n ? wd_pai_time_text(l, &entry_at(l, 0)->e.message) : l->doc->created;
+    wj_write_open(&l->w, '{');
+    wd_name(l, "parts");
+    wj_write_open(&l->w, '[');
+    wj_write_open(&l->w, '{');
+    wd_member(l, "content", l->doc->agents.p[t->view].prompt);
+    wd_member_or_null(l, "timestamp", time);
+    put_null(l, "dynamic_ref");
+    wd_member(l, "part_kind", UPP_STR("system-prompt"));
+    wj_write_close(&l->w, '}');
+    wj_write_close(&l->w, ']');
+    wd_member_or_null(l, "timestamp", time);
+    put_null(l, "instructions");
+    wd_member(l, "kind", UPP_STR("request"));
+    put_ends(l, (struct upp_str){0});
+    wj_write_close(&l->w, '}');
+}
+
+int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)
+{
+    struct lowering t = {.l = l, .view = l->view.p ? wm_doc_agent_find(l->doc, l->view) : WM_NO_AGENT};
+    if (l->view.p && t.view == WM_NO_AGENT)
+        return upp_fail(err, UPP_ENOTFOUND, "the thread has no agent '%.*s'", UPP_FMT(l->view));
+    wd_open(l, WD_THREAD, "list");
+    wj_write_open(&l->w, '[');
+    put_system(&t);
+    for (size_t k = 0; k < l->doc->turns.n && !l->w.failed; k++) {
+        const struct wm_doc_turn *turn = &l->doc->turns.p[k];
+        uint32_t                  end  = turn->first + turn->n;
+        for (uint32_t i = turn->first; i < end;) {
+            uint32_t n = wd_span(l, i, "message", natural(l, i, end, turn->agent == WM_NO_AGENT));
+            n          = WB_MAX(WB_MIN(n, end - i), 1);
+            put_message(&t, i, n, turn->run);
+            i += n;
+        }
+    }
+    wj_write_close(&l->w, ']');
+    wd_close(l);
+    return wb_arena_check(&l->keep, err);
+}

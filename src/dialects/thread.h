@@ -1,0 +1,72 @@
+/* dialects/thread.h — ThreadProtocol 2.0: the wire, for those who check, read and write it.
+ *
+ * One table a kind of object. `x_weft` is ours: {"partial": true} of a turn that is still running, {"run": ID} of one
+ * whose run is known, and the residue of other dialects, so that what came from one goes back to it whole through a
+ * thread.
+ */
+#ifndef WD_THREAD_H
+#define WD_THREAD_H
+
+#include "dialects/pai.h"
+
+#define WD_THREAD_VERSION "2.0.0"
+
+struct wd_tp_usage {
+    struct wj_node node;
+    struct upp_str input, output, thinking, total, cache_read,
+        cache_write; /* numbers; the last two are Pydantic AI's */
+};
+WJ_SHAPE_EXTERN(wd_tp_usage, struct wd_tp_usage);
+
+struct wd_tp_message {
+    struct wj_node node;
+    struct upp_str message_type, timestamp, agent_id;
+    WJ_ARR(struct wd_pai_part) parts;
+    struct upp_str      model_name, provider_name, provider_response_id, finish_reason;
+    struct wd_tp_usage *usage;
+    struct upp_str      event_type, source_agent;
+    yyjson_val         *event_data;
+    WJ_ARR(struct upp_str) target_agents;
+    yyjson_val *x_weft;
+};
+WJ_SHAPE_EXTERN(wd_tp_message, struct wd_tp_message);
+
+struct wd_tp_turn {
+    struct wj_node node;
+    struct upp_str turn_type, submitted_at, agent_id, started_at, completed_at;
+    WJ_ARR(struct wd_pai_part) parts;
+    WJ_ARR(struct wd_tp_message) messages;
+    struct wd_tp_usage *total_usage;
+    yyjson_val         *x_weft;
+};
+WJ_SHAPE_EXTERN(wd_tp_turn, struct wd_tp_turn);
+
+struct wd_tp_agent {
+    struct wj_node node;
+    struct upp_str agent_id, agent_name, model_name, provider_name, created_at, config_ref;
+};
+WJ_SHAPE_EXTERN(wd_tp_agent, struct wd_tp_agent);
+
+struct wd_tp_thread {
+    struct wj_node node;
+    struct upp_str version, thread_id, created_at, updated_at, title, parent_thread_id, branch_point;
+    yyjson_val    *metadata, *x_weft;
+    struct wj_map  agents;
+    WJ_ARR(struct wd_tp_turn) turns;
+};
+WJ_SHAPE_EXTERN(wd_tp_thread, struct wd_tp_thread);
+
+/* Why a version cannot be read; 0: it can. 1: it can, with a warning: older, or newer within this major. */
+int wd_tp_version(struct upp_str version);
+
+int wd_tp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
+int wd_tp_lower(struct wd_lowering *l, struct upp_err *err);
+
+/* The residue of other dialects, in x_weft: read onto these entries (or the thread), and written. */
+int  wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t first, uint32_t n,
+                     struct upp_err *err) UPP_MUST_CHECK;
+bool wd_carries(const struct wd_lowering *l, uint32_t first, uint32_t n);
+void wd_carried_write(struct wd_lowering *l, uint32_t first, uint32_t n); /* the member "residue" */
+
+#endif

@@ -1,0 +1,261 @@
+/* dialects/thread_lower.c — the model as a ThreadProtocol document. */
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "dialects/thread.h"
+#include "json/read.h"
+#include "json/value.h"
+
+static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
+{
+    return &l->doc->entries.p[i];
+}
+
+static struct upp_str time_at(struct wd_lowering *l, uint32_t entry)
+{
+    return wd_pai_time_text(l, &entry_at(l, entry)->e.message);
+}
+
+static struct upp_str or_else(struct upp_str a, struct upp_str b)
+{
+    return a.p ? a : b;
+}
+
+static struct upp_str agent_id(const struct wd_lowering *l, uint32_t agent)
+{
+    if (agent == WM_NO_AGENT)
+        return (struct upp_str){0};
+    const struct wm_doc_agent *a = &l->doc->agents.p[agent];
+    return or_else(a->id, a->name);
+}
+
+static void put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u, uint64_t reasoning)
+{
+    wd_name(l, name);
+    wj_write_open(&l->w, '{');
+    wd_member_u64(l, "input_tokens", u->input);
+    wd_member_u64(l, "output_tokens", u->output);
+    if (reasoning)
+        wd_member_u64(l, "thinking_tokens", reasoning);
+    wd_member_u64(l, "total_tokens", u->input + u->output);
+    if (u->cache_read)
+        wd_member_u64(l, "cache_read_tokens", u->cache_read);
+    if (u->cache_write)
+        wd_member_u64(l, "cache_write_tokens", u->cache_write);
+    wj_write_close(&l->w, '}');
+}
+
+static void put_carried(struct wd_lowering *l, uint32_t first, uint32_t n, const struct wm_doc_turn *turn)
+{
+    bool carries = wd_carries(l, first, n);
+    if (!carries && !(turn && (turn->partial || turn->run.p)))
+        return;
+    wd_name(l, "x_weft");
+    wj_write_open(&l->w, '{');
+    if (turn)
+        wd_member(l, "run", turn->run);
+    if (turn && turn->partial) {
+        wd_name(l, "partial");
+        wj_write_bool(&l->w, true);
+    }
+    if (carries)
+        wd_carried_write(l, first, n);
+    wj_write_close(&l->w, '}');
+}
+
+/* ---- Messages ------------------------------------------------------------------------------------------------ */
+
+/* An event of the log: {"type","data","source","targets"}. */
+static void put_event(struct wd_lowering *l, const struct wm_doc_entry *e)
+{
+    yyjson_val *v = NULL;
+    wb_arena_reset(&l->scratch);
+    int r = wj_read(&l->scratch, e->e.data, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH),
+                    &v, l->w.err);
+    if (r < 0) {
+        wj_writer_fail(&l->w, r);
+        return;
+    }
+    static const struct {
+        const char *name, *of;
+        bool        always;
+    } members[] = {{"event_type", "type", true},
+                   {"event_data", "data", true},
+                   {"source_agent", "source", false},
+                   {"target_agents", "targets", false}};
+    for (size_t i = 0; i < WB_LEN(members); i++) {
+        yyjson_val *value = yyjson_obj_get(v, members[i].of);
+        if (!value && !members[i].always)
+            continue;
+        wd_name(l, members[i].name);
+        if (value)
+            wj_write_value(&l->w, value);
+        else
+            wj_write_null(&l->w);
+    }
+}
+
+static void put_parts(struct wd_lowering *l, uint32_t first, uint32_t n, struct upp_str time)
+{
+    struct wd_pai_out o = {.l = l, .style = WD_PAI_THREAD, .time = time};
+    wd_name(l, "parts");
+    wj_write_open(&l->w, '[');
+    for (uint32_t i = first; i < first + n; i++)
+        wd_pai_put_request(&o, i, &entry_at(l, i)->e.message);
+    wj_write_close(&l->w, ']');
+}
+
+static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint32_t turn_agent)
+{
+    const struct wm_doc_entry *e     = entry_at(l, first);
+    bool                       said  = e->e.message.role == UPP_ROLE_ASSISTANT;
+    bool                       event = e->e.kind == WM_ENTRY_EVENT;
+    struct upp_str             time  = time_at(l, first);
+    wd_open(l, first, "message");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "message_type", event ? UPP_STR("system") : said ? UPP_STR("response") : UPP_STR("request"));
+    wd_member(l, "timestamp", time);
+    if (event)
+        put_event(l, e);
+    else {
+        wd_member_or_null(l, "agent_id", agent_id(l, e->agent != WM_NO_AGENT ? e->agent : turn_agent));
+        if (said) {
+            wd_member(l, "model_name", e->said.model);
+            wd_member(l, "provider_name", e->said.provider);
+            wd_member(l, "provider_response_id", e->said.response);
+            if (e->said.has_usage)
+                put_usage(l, "usage", &e->said.usage, e->said.reasoning);
+            if (wd_pai_finish(e->said.stop))
+                wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(e->said.stop)));
+        }
+        put_parts(l, first, n, time);
+    }
+    put_carried(l, first, n, NULL);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+}
+
+/* ---- Turns --------------------------------------------------------------------------------------------------- */
+
+static bool is_shown(const struct wm_doc_entry *e)
+{
+    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
+}
+
+static void sum_usage(const struct wd_lowering *l, const struct wm_doc_turn *t, bool *has, struct upp_usage *sum,
+                      uint64_t *reasoning)
+{
+    *has = t->has_usage, *sum = t->usage, *reasoning = t->reasoning;
+    for (uint32_t i = t->first; !t->has_usage && i < t->first + t->n; i++) {
+        const struct wm_said *s = &entry_at(l, i)->said;
+        if (!s->has_usage)
+            continue;
+        *has = true;
+        sum->input += s->usage.input;
+        sum->output += s->usage.output;
+        sum->cache_read += s->usage.cache_read;
+        sum->cache_write += s->usage.cache_write;
+        *reasoning += s->reasoning;
+    }
+}
+
+static void put_user_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
+{
+    struct upp_str time = or_else(t->started, time_at(l, t->first));
+    wd_member(l, "turn_type", UPP_STR("user"));
+    wd_member(l, "submitted_at", time);
+    put_parts(l, t->first, t->n, time);
+    put_carried(l, t->first, t->n, t);
+}
+
+static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
+{
+    struct upp_usage sum;
+    uint64_t         reasoning;
+    bool             has;
+    wd_member(l, "turn_type", UPP_STR("agent"));
+    wd_member_or_null(l, "agent_id", agent_id(l, t->agent));
+    wd_member(l, "started_at", or_else(t->started, time_at(l, t->first)));
+    wd_member(l, "completed_at", or_else(t->ended, time_at(l, t->first + t->n - 1)));
+    wd_name(l, "messages");
+    wj_write_open(&l->w, '[');
+    for (uint32_t i = t->first; i < t->first + t->n && !l->w.failed;) {
+        uint32_t n = WB_MIN(wd_span(l, i, "message", 1), t->first + t->n - i);
+        if (is_shown(entry_at(l, i)))
+            put_message(l, i, WB_MAX(n, 1), t->agent);
+        i += WB_MAX(n, 1);
+    }
+    wj_write_close(&l->w, ']');
+    sum_usage(l, t, &has, &sum, &reasoning);
+    if (has)
+        put_usage(l, "total_usage", &sum, reasoning);
+    put_carried(l, t->first, 0, t);
+}
+
+static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
+{
+    wd_open(l, t->first, "turn");
+    wj_write_open(&l->w, '{');
+    if (t->agent == WM_NO_AGENT)
+        put_user_turn(l, t);
+    else
+        put_agent_turn(l, t);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+}
+
+/* ---- The thread ---------------------------------------------------------------------------------------------- */
+
+static void put_agents(struct wd_lowering *l, struct upp_str created)
+{
+    wd_name(l, "agents");
+    wj_write_open(&l->w, '{');
+    for (size_t i = 0; i < l->doc->agents.n; i++) {
+        const struct wm_doc_agent *a = &l->doc->agents.p[i];
+        wj_write_name(&l->w, or_else(a->id, a->name));
+        wj_write_open(&l->w, '{');
+        wd_member(l, "agent_id", or_else(a->id, a->name));
+        wd_member(l, "agent_name", or_else(a->name, a->id));
+        wd_member(l, "model_name", a->model);
+        wd_member(l, "provider_name", a->provider);
+        wd_member(l, "created_at", or_else(a->created, created));
+        wd_member(l, "config_ref", a->config);
+        wj_write_close(&l->w, '}');
+    }
+    wj_write_close(&l->w, '}');
+}
+
+static struct upp_str now_text(struct wd_lowering *l)
+{
+    struct upp_message now = {.time_ms = l->now_ms};
+    return wd_pai_time_text(l, &now);
+}
+
+int wd_tp_lower(struct wd_lowering *l, struct upp_err *err)
+{
+    const struct wm_doc *d       = l->doc;
+    struct upp_str       first   = d->entries.n ? time_at(l, 0) : now_text(l);
+    struct upp_str       last    = d->entries.n ? time_at(l, (uint32_t)d->entries.n - 1) : first;
+    struct upp_str       created = or_else(d->created, first);
+    wd_open(l, WD_THREAD, "thread");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "version", UPP_STR(WD_THREAD_VERSION));
+    wd_member(l, "thread_id", or_else(d->id, UPP_STR("thread")));
+    wd_member(l, "created_at", created);
+    wd_member(l, "updated_at", or_else(d->updated, last));
+    wd_member(l, "title", d->title);
+    wd_member_json(l, "metadata", d->metadata);
+    if (d->parent.p) {
+        wd_member(l, "parent_thread_id", d->parent);
+        wd_member_u64(l, "branch_point", d->parent_at);
+    }
+    put_agents(l, created);
+    wd_name(l, "turns");
+    wj_write_open(&l->w, '[');
+    for (size_t i = 0; i < d->turns.n && !l->w.failed; i++)
+        put_turn(l, &d->turns.p[i]);
+    wj_write_close(&l->w, ']');
+    put_carried(l, WD_THREAD, 0, NULL);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+    return wb_arena_check(&l->keep, err);
+}
