@@ -45,6 +45,10 @@ struct wd_problems {
 void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *at,
                 const char *fmt, ...) UPP_PRINTF(5, 6);
 
+/* The same where the pointer is known, and the sentence made. */
+void wd_problem_said(struct wd_problems *p, enum wd_severity severity, const char *rule, const char *pointer,
+                     const char *sentence);
+
 struct wd_loss {
     struct upp_str pointer; /* into the document that was read; of what came from elsewhere: "entries/7" */
     struct upp_str what, why;
@@ -109,7 +113,7 @@ struct wd_open {
 struct wd_lowering {
     const struct wm_doc *doc;
     struct wj_writer     w;
-    struct wd_losses    *losses; /* NULL: not asked for */
+    struct wd_losses    *losses;  /* NULL: not asked for */
     struct wb_arena      scratch; /* for one thing at a time */
     struct wb_arena      keep;    /* until the document is written */
     int64_t              now_ms;

@@ -15,12 +15,23 @@ void wd_lifting_done(struct wd_lifting *l)
 
 /* ---- Problems -------------------------------------------------------------------------------------------- */
 
-void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *at,
-                const char *fmt, ...)
+void wd_problem_said(struct wd_problems *p, enum wd_severity severity, const char *rule, const char *pointer,
+                     const char *sentence)
 {
     (severity == WD_ERROR) ? p->errors++ : p->warnings++;
     if (p->list.n >= WD_MAX_PROBLEMS)
         return;
+    struct wd_problem problem = {.pointer  = wb_arena_dup(p->a, wb_cstr(pointer)),
+                                 .rule     = rule,
+                                 .severity = (uint8_t)severity,
+                                 .sentence = wb_arena_dup(p->a, wb_cstr(sentence))};
+    if (!wb_vec_push(&p->list, problem, (size_t)WD_MAX_PROBLEMS))
+        p->failed = -UPP_ENOMEM;
+}
+
+void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *at,
+                const char *fmt, ...)
+{
     char              text[512];
     struct wj_pointer pointer;
     struct upp_err    said;
@@ -29,14 +40,9 @@ void wd_problem(struct wd_problems *p, enum wd_severity severity, const char *ru
     (void)wb_vfail(&said, UPP_EINVALID, fmt, args);
     va_end(args);
     wj_pointer_init(&pointer, text, sizeof text);
-    if (at)
+    if (at && p->list.n < WD_MAX_PROBLEMS) /* finding it costs a walk */
         wj_pointer_find(&pointer, p->root, at);
-    struct wd_problem problem = {.pointer  = wb_arena_dup(p->a, wj_pointer_str(&pointer)),
-                                 .rule     = rule,
-                                 .severity = (uint8_t)severity,
-                                 .sentence = wb_arena_dup(p->a, wb_cstr(said.msg))};
-    if (!wb_vec_push(&p->list, problem, (size_t)WD_MAX_PROBLEMS))
-        p->failed = -UPP_ENOMEM;
+    wd_problem_said(p, severity, rule, text, said.msg);
 }
 
 /* ---- Anchors --------------------------------------------------------------------------------------------- */
