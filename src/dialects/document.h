@@ -81,8 +81,9 @@ struct wd_lifting {
     struct wm_doc      *doc;
     struct wd_problems *problems;
     WB_VEC(struct wd_anchor) anchors;
-    size_t   next;             /* where to look first for the anchor that is asked for */
-    uint8_t *elsewhere;        /* a bit for each value of the document: it has an anchor */
+    uint32_t *index;           /* places of anchors in their list, by entry and slot; NULL: not made yet */
+    size_t    index_n;         /* a power of 2 */
+    uint8_t  *elsewhere;       /* a bit for each value of the document: it has an anchor */
     WB_VEC(yyjson_val *) lost; /* of the document, and not in the model */
     int failed;
 

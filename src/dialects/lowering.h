@@ -15,6 +15,9 @@ void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_va
 /* Hangs what was made on the document. */
 int wd_residue_hang(struct wd_lifting *l, const char *dialect, struct upp_err *err) UPP_MUST_CHECK;
 
+/* What was read and neither the model nor the other dialect has. */
+void wd_lost_tell(struct wd_lifting *l, struct wd_losses *losses);
+
 void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str what, struct upp_str why);
 void wd_lifting_done(struct wd_lifting *l);
 
