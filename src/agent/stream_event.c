@@ -210,10 +210,12 @@ static int remember_calls(struct wa_voice *v, const struct upp_message *m, size_
 static int message(struct tale *s, struct wa_voice *v, struct upp_err *err)
 {
     const struct wm_entry *entry = s->ev->entry;
+    struct weft_event     *e;
+    if (entry && entry->message.role == UPP_ROLE_TOOL && (e = give_step(s, v, WEFT_OBSERVATION)))
+        e->message = &entry->message;
     if (!entry || entry->message.role != UPP_ROLE_ASSISTANT)
-        return 0; /* input and results are not said by a model */
+        return 0; /* the input is not said by a model */
     const struct upp_message *m = &entry->message;
-    struct weft_event        *e;
     size_t                    calls;
     int                       r = remember_calls(v, m, &calls, err);
     if (r < 0)

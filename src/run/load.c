@@ -314,7 +314,7 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
     *said = (struct wr_said){.phase = e->phase,
                              .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
     for (size_t i = 0; i < row->n_records; i++)
-        if (row->records[i].kind == WM_MESSAGE) {
+        if (row->records[i].kind == WM_MESSAGE && row->records[i].entry == e) {
             said->reply.usage = row->records[i].usage;
             said->reply.stop  = row->records[i].stop;
         }
@@ -420,8 +420,9 @@ static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, str
 static void count_said(struct wr_run *run, const struct wm_row *row)
 {
     for (size_t i = 0; i < row->n_records; i++) {
-        const struct wm_event *ev = &row->records[i];
-        if (ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED)
+        const struct wm_event *ev      = &row->records[i];
+        bool                   results = ev->kind == WM_MESSAGE && ev->entry->message.role == UPP_ROLE_TOOL;
+        if ((ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED) || results)
             continue;
         wr_usage_add(&run->pub.state.usage, &ev->usage);
         run->pub.state.cycles += ev->kind == WM_MESSAGE ? 1 : (uint32_t)ev->last;

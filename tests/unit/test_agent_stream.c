@@ -345,9 +345,9 @@ static int names_steps(const struct both *b)
     for (const char *const *id = (const char *const[]){"a", "b", NULL}; *id; id++) {
         char planned[64];
         (void)snprintf(planned, sizeof planned, "\"planStepId\":\"%s\"", *id);
-        FAIL_UNLESS(count(&b->ours, planned) == (**id == 'a' ? 8 : 6)); /* a has a call */
+        FAIL_UNLESS(count(&b->ours, planned) == (**id == 'a' ? 10 : 6)); /* a has a call and its result */
     }
-    FAIL_UNLESS(count(&b->ours, "\"planStepId\"") == 14);
+    FAIL_UNLESS(count(&b->ours, "\"planStepId\"") == 16 && count(&b->ours, "\"type\":\"observation\"") == 2);
     FAIL_UNLESS(count(&b->ours, "tool_execution_start") == 2 && count(&b->ours, "\"toolName\":\"\"") == 0);
     return 0;
 }

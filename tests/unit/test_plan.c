@@ -250,3 +250,50 @@ TEST(plan_step_that_waits_for_the_client)
     PLAYS(.script   = SCRIPT(PLAN(STEP("a", "pick", "")) "," USED(CALL("p1", "pick")) "," USED(TEXT("red it is"))),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = waits);
 }
+
+/* ---- What is observed ----------------------------------------------------------------------------------------------
+ */
+
+/* Every round of a step, also where the answers came in another life and the row of results has nothing else; a live
+ * reader and one of the store alone have the same. */
+static WEFT_SUSPENDS int observes(struct place *p, struct upp_err *err)
+{
+    static const char all[] = "2:c1=3 ; 2:p1=\"red\" ; 2:c2=3 ; ";
+    struct wr_started s;
+    uint8_t           status;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    TRY(observed_is(p, s.run, "2:c1=3 ; ", err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    TRY(place_restart(p, &n, err));
+    TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                  &(struct wr_answer){.call = UPP_STR("p1"), .result = UPP_STR("\"red\"")}, 1, err));
+    TRY(observed_is(p, s.run, all, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(place_restart(p, &n, err));
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    return observed_is(p, s.run, all, err);
+}
+
+/* covers: UAP-12.2 */
+TEST(plan_step_with_several_rounds_is_observed)
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "pick", "")) "," USED(ADD("c1")) "," USED(CALL("p1", "pick")) "," USED(
+                ADD("c2")) "," USED(TEXT("red it is"))),
+          .strategy = &weft_strategy_plan, .act = observes);
+}
+
+/* Without a store, too. */
+static WEFT_SUSPENDS int observes_live(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    TRY(place_start(p, &s, err));
+    return observed_is(p, s.run, "2:c1=3 ; 2:c2=3 ; ", err);
+}
+
+TEST(plan_step_is_observed_without_a_store)
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "add", "")) "," USED(ADD("c1")) "," USED(ADD("c2")) "," USED(TEXT("3"))),
+          .strategy = &weft_strategy_plan, .act = observes_live, .no_store = true);
+}

@@ -119,9 +119,10 @@ static WEFT_SUSPENDS int read_twice(struct place *p, struct upp_err *err)
     wb_buf_clear(&later);
     TRY(rig_read(&p->rig, s.run, &later, err));
     FAIL_UNLESS(wb_str_eq(wb_buf_str(&live), wb_buf_str(&later)));
-    return 0;
+    return observed_is(p, s.run, "2:a1=\"slowly\" ; 3:b1=\"slowly\" ; ", err);
 }
 
+/* covers: UAP-12.2 */
 TEST(plan_wave_is_read_the_same_later)
 {
     PLAYS(.script = TWO_AND_ONE, .strategy = &weft_strategy_plan, .act = read_twice);
