@@ -302,6 +302,16 @@ int wr_branch_mint(struct weft_run *pub, struct wb_uuid *ret, struct upp_err *er
     return s ? wl_id_new_node(s, &run->tree->owner, family, ret, err) : wl_id_new(family, ret, err);
 }
 
+/* Where the time of the run's budget is up it is up for its branches too: they end by themselves, and are adopted. */
+static WEFT_SUSPENDS int await_all(const struct wr_run *run, struct weft_scope *branches, struct upp_err *err)
+{
+    int r = weft_scope_join(branches, err);
+    if (r != -UPP_ETIMEOUT || wr_budget_ms(run) > 0)
+        return r;
+    WEFT_SHIELD(WR_END_MS);
+    return weft_scope_join(branches, err);
+}
+
 int wr_branches_run(struct weft_run *pub, struct wr_branch *b, size_t n, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
@@ -316,7 +326,7 @@ int wr_branches_run(struct weft_run *pub, struct wr_branch *b, size_t n, struct 
         r       = weft_scope_spawn(&scope, "branch", work, &b[i], NULL, err);
     }
     if (r >= 0)
-        r = weft_scope_join(&scope, err);
+        r = await_all(run, &scope, err);
     return r < 0 ? r : join(run, b, n, err);
 }
 

@@ -213,6 +213,24 @@ TEST(plan_step_with_too_many_rounds)
           .hooks = heard_hooks(&e.heard), .act = runs);
 }
 
+static WEFT_SUSPENDS int runs_with_little(struct place *p, struct upp_err *err)
+{
+    static const struct weft_rights little = {.budget = {.max_tokens = 20}};
+    p->rig.agents[0].rights                = &little;
+    return runs(p, err);
+}
+
+/* A step that is cut off by a budget is not completed; the run is, with what it has. covers: UAP-5.4c, UAP-10.4 */
+TEST(plan_step_that_a_budget_cuts_off)
+{
+    EXPECTS(e, .heard.plan = true, .log = "tool: add=3\n",
+            .end = "end 2: assistant tool; 10+2 in 1 cycles, 1 executions [a:failed b:pending] at a\nstop 2 22\n"
+                   "complete: user assistant tool; 17+5 in 2 cycles, 1 executions; adding\n");
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "add", "") "," STEP("b", "say it", "\"a\"")) "," USED(
+                TEXT("adding") "," ADD("c1")) "," USED(TEXT("never said"))),
+          .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = runs_with_little);
+}
+
 /* covers: UAP-5.4d */
 TEST(plan_schema_of_ones_own_must_give_steps)
 {

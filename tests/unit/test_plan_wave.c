@@ -298,6 +298,60 @@ TEST(plan_wave_keeps_how_calls_came_out)
           .strategy = &weft_strategy_plan, .act = one_is_denied);
 }
 
+/* ---- Budgets -------------------------------------------------------------------------------------------------------
+ */
+
+/* A step that is cut off by a budget is not completed, and its branch says why; one that ended before is. All is on the
+ * thread, and the run completes with what it has. */
+struct limit {
+    struct heard       heard; /* first: the hooks have it */
+    struct weft_rights rights;
+    const char        *why, *over;
+};
+
+static void limit_done(struct limit *l)
+{
+    heard_done(&l->heard);
+}
+
+static WEFT_SUSPENDS int runs_out(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf seen = WB_BUF(1u << 20);
+    const struct limit                   *l    = p->hooks.arg;
+    struct upp_str                        told;
+    struct wr_started                     s;
+    p->rig.agents[0].rights = &l->rights;
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    TRY(rig_read(&p->rig, s.run, &seen, err));
+    told = wb_buf_str(&l->heard.lines);
+    FAIL_UNLESS(wb_str_find(wb_buf_str(&seen), wb_cstr(l->why), 0) != SIZE_MAX);
+    FAIL_UNLESS(wb_str_find(told, wb_cstr(l->over), 0) != SIZE_MAX);
+    FAIL_UNLESS(wb_str_find(told, UPP_STR("[a:failed b:completed c:pending] at b\n"), 0) != SIZE_MAX);
+    return log_has(p, &s, "assistant: b is done\n", err);
+}
+
+/* covers: UAP-5.4c, UAP-10.4 */
+TEST(plan_wave_with_a_step_that_a_budget_cuts_off)
+{
+    static const struct limit limits[] = {
+        {.rights = {.budget = {.max_tokens = 30}},
+         .why    = "> s0 run failed {\"name\":\"UPPError\",\"message\":\"the budget is used up: max_tokens\"",
+         .over   = "\"budgetExceeded\":\"max_tokens\""},
+        {.rights = {.budget = {.max_time_ms = 700}},
+         .why    = "> s0 run failed {\"name\":\"UPPError\",\"message\":\"the tool 'slow' failed: \\\"timed out",
+         .over   = "\"budgetExceeded\":\"max_time\""},
+    };
+    for (size_t i = 0; i < WB_LEN(limits); i++) {
+        WB_CLEANUP(limit_done) struct limit l = limits[i];
+        l.heard.plan = l.heard.metadata = true;
+        PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"")) "," ON(
+                    "a", CALL("a1", "slow")) "," ON("b", TEXT("b is done")) "," AFTER("slow", TEXT("never said"))),
+              .strategy = &weft_strategy_plan, .hooks = heard_hooks(&l.heard), .act = runs_out);
+    }
+}
+
 /* ---- Agents below, and beside --------------------------------------------------------------------------------------
  */
 
