@@ -49,9 +49,13 @@ WEFT_SUSPENDS int wr_branches_run(struct weft_run *run, struct wr_branch *b, siz
                                   struct upp_err *err) UPP_MUST_CHECK;
 enum { WR_BRANCHES = 64 };
 
-/* Says in the current step of the run what was said in the branch, or what of it is missing: messages, calls and
- * results as they were there, with their outcomes and their usage, and its wish to hand over. The caller ends the
- * step. Those that are not adopted count in the run's usage when it ends. */
+/* A hook of the run is told of a branch: system events and handoffs that it adds to the run are the branch's, until the
+ * next call with NULL. */
+void wr_branch_speaks(struct weft_run *run, struct weft_run *branch);
+
+/* Says in the current step of the run what was said in the branch, or what of it is missing: messages, calls, results
+ * and system events as they were there, with their outcomes and their usage, and its wish to hand over. The caller ends
+ * the step. Those that are not adopted count in the run's usage when it ends. */
 WEFT_SUSPENDS int wr_branch_adopt(struct weft_run *run, struct wr_branch *b, struct upp_err *err) UPP_MUST_CHECK;
 void              wr_branches_done(struct wr_branch *b, size_t n);
 

@@ -25,6 +25,7 @@ struct stage {
     unsigned          died;
 
     bool                    sums;   /* what its steps used is what it used */
+    const char             *log;    /* what the log must say in the end, whenever it died; NULL: anything */
     const struct wr_around *around; /* of the agent that is started; NULL: none */
 };
 
@@ -205,6 +206,23 @@ static WEFT_SUSPENDS int sums_up(struct stage *st, struct upp_err *err)
     return r;
 }
 
+/* Once: it stands in one place, and what it says is said nowhere else. */
+static WEFT_SUSPENDS int log_says(struct stage *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 22);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     log = WB_BUF(1u << 20);
+    struct wb_uuid                            run;
+    struct wr_look                            look;
+    TRY(first_run(st, &run, err));
+    TRY(wr_get(st->rig.engine, &rig_owner, run, &a, &look, err));
+    TRY(rig_history(&st->rig, look.run.thread, &log, err));
+    size_t at = wb_str_find(wb_buf_str(&log), wb_cstr(st->log), 0);
+    if (at != SIZE_MAX && at + strlen(st->log) == log.n)
+        return 0;
+    printf("# the log:\n%.*s", UPP_FMT(wb_buf_str(&log)));
+    return upp_fail(err, UPP_EBUG, "the log says something else");
+}
+
 static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
 {
     for (unsigned life = 0; life < 4; life++) {
@@ -217,6 +235,8 @@ static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
                 *err = why;
             if (r >= 0)
                 r = checker_check(&st->check, st->inner, true, err);
+            if (r >= 0 && st->log)
+                r = log_says(st, err);
             return r >= 0 && st->sums ? sums_up(st, err) : r;
         }
         st->died++;
@@ -466,6 +486,49 @@ static const struct stage waves = {
 TEST_WITH(crash_at_every_commit_of_waves, .no_torture = swept, .seconds = 300)
 {
     CHECK(sweep(&waves) >= 40);
+}
+
+#define TELL(what) "{\"tool_call\":{\"id\":\"" what "\",\"name\":\"tells\",\"arguments\":{\"what\":\"" what "\"}}}"
+#define TOLD(what)                                                                                                     \
+    "assistant: tells={\"what\":\"" what "\"}\nevent {\"type\":\"agent.note\",\"data\":{\"what\":\"" what              \
+    "\"},\"source\":\"main\"}\ntool: tells=\"told\"\n"
+#define CARRY(id)                                                                                                      \
+    "user: Carry out step '" id "' of the plan: do " id                                                                \
+    "\nDo this step alone, and say what came of it when it is done.\n"
+#define PASSED "pass_on={\"a\":1,\"task\":\"go\"}\ntool: pass_on=\"helper goes on from here\"\n"
+
+/* System events of steps that are done at the same time, and a wish to hand over, are adopted with their steps: in the
+ * order of the plan, each once, whenever it dies. */
+static const struct stage telling_waves = {
+    .script = "{\"replies\":[" PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON("a", TELL("a")) "," ON(
+        "b",
+        CALL("b1",
+             "pass_on")) "," ON("c",
+                                TELL(
+                                    "c")) "," AFTER("tells",
+                                                    TELL(
+                                                        "more")) "," AFTER("tells",
+                                                                           TEXT(
+                                                                               "told.")) "," AFTER("pass_on",
+                                                                                                   TEXT(
+                                                                                                       "passed.")) "]}",
+    .helper   = SCRIPT(REPLY(TEXT("Helped."))),
+    .strategy = &weft_strategy_plan,
+    .act      = lives,
+    .sums     = true,
+    .log      = "]}\n" CARRY("a") TOLD("a")
+        TOLD("more") "assistant: told.\n" CARRY("b") "assistant: " PASSED "assistant: passed.\n" CARRY("c") TOLD("c")
+            TOLD("more") "assistant: told.\n"
+                         "event "
+                         "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\",\"to\":\"helper\",\"reason\":\"tool_"
+                         "call\"},"
+                         "\"source\":\"main\",\"targets\":[\"helper\"]}\nturn of helper\nassistant: Helped.\n",
+};
+
+/* covers: UAP-5.4b, TP-60, TP-62 */
+TEST_WITH(crash_at_every_commit_of_waves_that_tell, .no_torture = swept, .seconds = 300)
+{
+    CHECK(sweep(&telling_waves) >= 40);
 }
 
 TEST_WITH(crash_again_while_waves_recover, .no_torture = swept, .seconds = 300)
