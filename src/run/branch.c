@@ -381,9 +381,9 @@ struct adopting {
     size_t            event, had; /* system events so far; so many were adopted before the run was taken up */
 };
 
-static const char *phase_of(struct wr_run *run, const char *name, size_t cycle)
+const char *wr_phase(struct weft_run *run, const char *name, size_t cycle)
 {
-    return cycle == 1 ? name : wb_arena_printf(&run->memory, "%s/%zu", name, cycle).p;
+    return cycle == 1 ? name : wb_arena_printf(wr_memory(run), "%zu/%s", cycle, name).p;
 }
 
 /* ---- Whose it is: what messages and calls bring with them is not counted with the branch itself. */
@@ -433,7 +433,7 @@ static WEFT_SUSPENDS int adopt_said(struct adopting *a, const struct upp_message
     struct wr_run        *run   = a->run;
     const struct wr_run  *child = a->branch->run;
     const struct wr_said *said  = a->cycle < child->said.n ? child->said.p[a->cycle] : NULL;
-    const char           *phase = phase_of(run, a->branch->name, ++a->cycle);
+    const char           *phase = wr_phase(&run->pub, a->branch->name, ++a->cycle);
     struct upp_str        data  = {0};
     if (!phase)
         return wb_arena_check(&run->memory, err);

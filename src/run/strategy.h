@@ -17,6 +17,10 @@ bool wr_step_begun(struct weft_run *run); /* was anything said in the current st
  * UPP_HAND_BACK: none, and calls go to whoever started the run. */
 int wr_rounds(struct weft_run *run, uint32_t own);
 
+/* The phase of the second message and of those after it, where a phase has several: "2/NAME". The number stands before
+ * the name, so that no name that begins with a letter is the phase of another one's second message. NULL: no memory. */
+const char *wr_phase(struct weft_run *run, const char *name, size_t cycle);
+
 /* Tells on_max_iterations, and fails. */
 WEFT_SUSPENDS int wr_too_many_rounds(struct weft_run *run, int max, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -203,6 +203,52 @@ TEST(plan_wave_waits_for_all_its_clients)
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = both_wait);
 }
 
+#define TWICE "assistant tool assistant tool assistant"
+#define ALIKE(after)                                                                                                   \
+    SCRIPT(PLAN(STEP("x", "") "," STEP("x/2", after)) "," ON("x", CALL("", "pick")) "," ON(                            \
+        "x/2",                                                                                                         \
+        CALL("",                                                                                                       \
+             "pick")) "," AFTER("pick",                                                                                \
+                                CALL("",                                                                               \
+                                     "pick")) "," AFTER("pick",                                                        \
+                                                        TEXT("done")) "," AFTER("pick",                                \
+                                                                                CALL("",                               \
+                                                                                     "pick")) "," AFTER("pick",        \
+                                                                                                        TEXT("done")))
+
+/* A step that is called as if it were another one's second message. */
+static WEFT_SUSPENDS int alike(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    for (int i = 0; i < 4; i++) { /* of two steps with two rounds; both wait at once, or one after the other */
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct wr_look                            look;
+        TRY(place_await(p, s.run, &status, err));
+        if (status != WM_WAITING)
+            break;
+        TRY(place_restart(p, &n, err));
+        TRY(wr_get(p->rig.engine, &rig_owner, s.run, &a, &look, err));
+        for (size_t k = 0; k < look.n_pending; k++)
+            TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                          &(struct wr_answer){.call = look.pending[k].call, .result = UPP_STR("\"red\"")}, 1, err));
+    }
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    return heard_ends(p->hooks.arg, "complete: user " TWICE " " TWICE "; 70+14 in 7 cycles, 4 executions; done\n", err);
+}
+
+TEST(plan_wave_tells_steps_apart_that_are_called_alike)
+{
+    static const char *const scripts[] = {ALIKE(""), ALIKE("\"x\"")};
+    for (size_t i = 0; i < WB_LEN(scripts); i++) {
+        WB_CLEANUP(heard_done) struct heard h = {0};
+        PLAYS(.script = scripts[i], .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = alike);
+    }
+}
+
 static WEFT_SUSPENDS int one_fails(struct place *p, struct upp_err *err)
 {
     struct heard     *h = p->hooks.arg;
