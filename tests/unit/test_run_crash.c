@@ -497,6 +497,15 @@ TEST_WITH(crash_at_every_commit_of_waves, .no_torture = swept, .seconds = 300)
     "\nDo this step alone, and say what came of it when it is done.\n"
 #define PASSED "pass_on={\"a\":1,\"task\":\"go\"}\ntool: pass_on=\"helper goes on from here\"\n"
 
+#define SAID(flag)                                                                                                     \
+    "]}\n" flag                                CARRY("a") TOLD("a")                                                    \
+        TOLD("more") "assistant: told.\n" flag CARRY("b") "assistant: " PASSED "assistant: passed.\n" flag CARRY("c")  \
+            TOLD("c")                                                                                                  \
+                TOLD("more") "assistant: told.\n" flag "event "                                                        \
+                                                       "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\","      \
+                                                       "\"to\":\"helper\",\"reason\":\"tool_call\"},"                  \
+                             "\"source\":\"main\",\"targets\":[\"helper\"]}\nturn of helper\nassistant: Helped.\n"
+
 /* System events of steps that are done at the same time, and a wish to hand over, are adopted with their steps: in the
  * order of the plan, each once, whenever it dies. */
 static const struct stage telling_waves = {
@@ -516,19 +525,31 @@ static const struct stage telling_waves = {
     .strategy = &weft_strategy_plan,
     .act      = lives,
     .sums     = true,
-    .log      = "]}\n" CARRY("a") TOLD("a")
-        TOLD("more") "assistant: told.\n" CARRY("b") "assistant: " PASSED "assistant: passed.\n" CARRY("c") TOLD("c")
-            TOLD("more") "assistant: told.\n"
-                         "event "
-                         "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\",\"to\":\"helper\",\"reason\":\"tool_"
-                         "call\"},"
-                         "\"source\":\"main\",\"targets\":[\"helper\"]}\nturn of helper\nassistant: Helped.\n",
+    .log      = SAID(""),
 };
 
 /* covers: UAP-5.4b, TP-60, TP-62 */
 TEST_WITH(crash_at_every_commit_of_waves_that_tell, .no_torture = swept, .seconds = 300)
 {
     CHECK(sweep(&telling_waves) >= 40);
+}
+
+#define FLAGGED                                                                                                        \
+    "event {\"type\":\"guardrail.flagged\",\"data\":{\"rule\":\"all\",\"on\":\"output\"},\"source\":\"guardrails\"}\n"
+
+/* The same for what middleware appends: each text of the model is flagged, once. covers: TP-60 */
+TEST_WITH(crash_at_every_commit_of_waves_with_guardrails, .no_torture = swept, .seconds = 300)
+{
+    const struct weft_guard_rule rules[] = {{.name = "all", .pattern = ".", .action = WEFT_FLAG}};
+    const struct weft_middleware list[]  = {weft_guardrails(.output = rules, .n_output = 1)};
+    const struct wr_around      *around;
+    CHECK_INT(wa_around_new(list, WB_LEN(list), NULL, &around, NULL), 0);
+    struct stage st = telling_waves;
+    st.around       = around;
+    st.log          = SAID(FLAGGED);
+    uint64_t deaths = sweep(&st);
+    wa_around_free(around);
+    CHECK(deaths >= 40);
 }
 
 TEST_WITH(crash_again_while_waves_recover, .no_torture = swept, .seconds = 300)
