@@ -13,6 +13,7 @@
 struct stage {
     const char                 *script, *helper, *picker;
     const struct weft_strategy *strategy; /* of the main agent; NULL: the loop */
+    const struct weft_strategy *helps;    /* of the helper */
     int (*act)(struct stage *st, struct upp_err *err);
     struct weft__sim *sim;
     struct wl_store  *inner;
@@ -47,6 +48,8 @@ static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct u
     if (st->strategy)
         st->rig.agents[0].strategy = st->strategy;
     TRY(rig_agent(&st->rig, "helper", st->helper, err));
+    if (st->helps)
+        st->rig.agents[1].strategy = st->helps;
     TRY(rig_agent(&st->rig, "picker", st->picker, err));
     return rig_open(&st->rig, weft_loop_current(), NULL, err);
 }
@@ -502,8 +505,8 @@ TEST_WITH(crash_at_every_commit_of_waves, .no_torture = swept, .seconds = 300)
         TOLD("more") "assistant: told.\n" flag CARRY("b") "assistant: " PASSED "assistant: passed.\n" flag CARRY("c")  \
             TOLD("c")                                                                                                  \
                 TOLD("more") "assistant: told.\n" flag "event "                                                        \
-                                                       "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\","      \
-                                                       "\"to\":\"helper\",\"reason\":\"tool_call\"},"                  \
+                             "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\","                                \
+                             "\"to\":\"helper\",\"reason\":\"tool_call\"},"                                            \
                              "\"source\":\"main\",\"targets\":[\"helper\"]}\nturn of helper\nassistant: Helped.\n"
 
 /* System events of steps that are done at the same time, and a wish to hand over, are adopted with their steps: in the
@@ -532,6 +535,34 @@ static const struct stage telling_waves = {
 TEST_WITH(crash_at_every_commit_of_waves_that_tell, .no_torture = swept, .seconds = 300)
 {
     CHECK(sweep(&telling_waves) >= 40);
+}
+
+/* A plan of an agent that is asked, whose steps at the same time tell, wait and fail. */
+TEST_WITH(crash_at_every_commit_of_waves_below, .no_torture = swept, .seconds = 300)
+{
+    static const struct stage below = {
+        .script = SCRIPT(REPLY(CALL("m1", "ask_helper") "," CALL("m2", "again")) "," REPLY(TEXT("So it is."))),
+        .helper = "{\"replies\":[" PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON("a", TELL("a")) "," ON(
+            "b",
+            CALL(
+                "b1",
+                "pick")) "," ON("c",
+                                CALL(
+                                    "c1",
+                                    "fails")) "," PLAN(STEP("d",
+                                                            "")) "," ON("d",
+                                                                        TEXT(
+                                                                            "d is done.")) "," AFTER("tells",
+                                                                                                     TEXT(
+                                                                                                         "told.")) "," AFTER("pick",
+                                                                                                                             TEXT(
+                                                                                                                                 "picked.")) "]}",
+        .helps = &weft_strategy_plan,
+        .act   = lives,
+        .sums  = true,
+        .log   = "tool: ask_helper=\"d is done.\" again=\"noted\"\nassistant: So it is.\n",
+    };
+    CHECK(sweep(&below) >= 40);
 }
 
 #define FLAGGED                                                                                                        \
