@@ -585,17 +585,20 @@ TEST_WITH(crash_at_every_commit_of_waves_with_guardrails, .no_torture = swept, .
 
 TEST_WITH(crash_again_while_waves_recover, .no_torture = swept, .seconds = 300)
 {
-    uint64_t twice = 0;
-    for (uint64_t first = 3; first < 30; first += 2)
-        for (uint64_t second = 1; second < 12; second += 2) {
-            struct stage st = waves;
-            st.applies      = (first + second / 2) % 2;
-            st.deaths[0]    = first;
-            st.deaths[1]    = second;
-            CHECK(plays(&st));
-            twice += st.died == 2;
-        }
-    CHECK(twice >= 30);
+    const struct stage *const all[] = {&waves, &telling_waves};
+    for (size_t i = 0; i < WB_LEN(all); i++) {
+        uint64_t twice = 0;
+        for (uint64_t first = 3; first < 30; first += 2)
+            for (uint64_t second = 1; second < 12; second += 2) {
+                struct stage st = *all[i];
+                st.applies      = (first + second / 2) % 2;
+                st.deaths[0]    = first;
+                st.deaths[1]    = second;
+                CHECK(plays(&st));
+                twice += st.died == 2;
+            }
+        CHECK(twice >= 30);
+    }
 }
 
 /* ---- Found before
