@@ -17,6 +17,9 @@ bool wr_step_begun(struct weft_run *run); /* was anything said in the current st
  * UPP_HAND_BACK: none, and calls go to whoever started the run. */
 int wr_rounds(struct weft_run *run, uint32_t own);
 
+/* How many steps its budgets leave it, and those of all above it; UINT32_MAX: no limit. */
+uint32_t wr_steps_left(struct weft_run *run);
+
 /* The phase of the second message and of those after it, where a phase has several: "2/NAME". The number stands before
  * the name, so that no name that begins with a letter is the phase of another one's second message. NULL: no memory. */
 const char *wr_phase(struct weft_run *run, const char *name, size_t cycle);

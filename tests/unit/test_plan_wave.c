@@ -398,6 +398,32 @@ TEST(plan_wave_with_a_step_that_a_budget_cuts_off)
     }
 }
 
+/* A wave is no wider than the steps that are left: three steps are one for the plan and two at the same time, two are
+ * one for the plan and one more. */
+static WEFT_SUSPENDS int has_few_steps(struct place *p, struct upp_err *err)
+{
+    static const char *const steps[] = {"<1: 1:10+2> <2:a 2:10+2> ", "<1: 1:10+2> <2:a 2:10+2> <3:b 3:10+2> "};
+    for (uint32_t i = 0; i < WB_LEN(steps); i++) {
+        struct weft_rights rights = {.budget = {.max_steps = i + 2}};
+        struct wr_started  s;
+        p->rig.agents[0].rights = &rights;
+        TRY(place_start(p, &s, err));
+        int r                   = heard_end(p, &s, WM_COMPLETED, err);
+        p->rig.agents[0].rights = NULL;
+        TRY(r);
+        TRY(steps_are(p, s.run, steps[i], err));
+    }
+    return 0;
+}
+
+/* covers: UAP-10.4 */
+TEST(plan_wave_is_no_wider_than_its_budget)
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON(
+                "a", TEXT("a is done")) "," ON("b", TEXT("b is done")) "," ON("c", TEXT("c is done"))),
+          .strategy = &weft_strategy_plan, .act = has_few_steps);
+}
+
 /* ---- Agents below, and beside --------------------------------------------------------------------------------------
  */
 
