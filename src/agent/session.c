@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session_half.h"
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "base/log.h"
@@ -257,8 +256,6 @@ static WEFT_SUSPENDS int erase(struct weft_session *s, void *arg, struct upp_err
     char                                      key[KEY_MAX];
     (void)arg;
     int r = wa_session_stored(s) ? wa_session_thread(s, &a, &t, err) : -UPP_ENOTFOUND;
-    if (r >= 0)
-        r = wa_half_clear(store, &wa_owner, &t, err);
     if (r >= 0)
         r = wr_thread_delete(s->home->kept, &wa_owner, &t, NULL, err);
     if (r >= 0)

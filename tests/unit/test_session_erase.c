@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "agent/session.h"
-#include "agent/session_half.h"
 #include "base/clock.h"
 #include "log/change.h"
+#include "log/half.h"
 #include "support/agents.h"
 
 #define REPLIES                                                                                                        \
@@ -17,7 +17,7 @@
 static WEFT_SUSPENDS int left(struct wl_store *store, uint32_t family, struct wb_uuid thread, size_t *ret,
                               struct upp_err *err)
 {
-    static const char *const                  spaces[] = {WA_HALF, WA_IMPORTED, WL_DELETED};
+    static const char *const                  spaces[] = {WL_HALF, WA_IMPORTED, WL_DELETED};
     WB_CLEANUP(wb_arena_done) struct wb_arena a        = WB_ARENA(8u << 20);
     struct wl_node                           *nodes;
     struct wl_thread                         *threads;

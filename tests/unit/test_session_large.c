@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "agent/session.h"
-#include "agent/session_half.h"
+#include "base/clock.h"
+#include "log/change.h"
+#include "log/half.h"
 #include "support/agents.h"
 
 enum { BRANCHES = 600, COMMITS = 16 /* at most, of one save */ };
@@ -44,7 +46,7 @@ static WEFT_SUSPENDS int look(struct weft_session *s, size_t *nodes, size_t *hal
     struct wl_value                          *values;
     TRY(store->ops->family_nodes(store, &wa_owner, wl_family(s->thread), (struct wb_uuid){{0}}, 10000, &a, &list, nodes,
                                  err));
-    return store->ops->values(store, &wa_owner, UPP_STR(WA_HALF), (struct upp_str){0}, 10, &a, &values, half, err);
+    return store->ops->values(store, &wa_owner, UPP_STR(WL_HALF), (struct upp_str){0}, 10, &a, &values, half, err);
 }
 
 static WEFT_SUSPENDS int open_again(struct weft_session *s, struct weft_session **ret, struct weft_tree **tree,
@@ -148,6 +150,71 @@ static WEFT_SUSPENDS int deaths(struct agents *p, struct upp_err *err)
 TEST_WITH(session_tree_of_many_commits_is_seen_whole, .no_torture = "thousands of calls; each commit is made to fail")
 {
     AGENTS(NULL, deaths);
+}
+
+/* ---- A document that becomes a new thread --------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int count(struct wl_store *s, size_t *rows, size_t *notes, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
+    struct wl_followed                       *followed;
+    struct wl_value                          *values;
+    TRY(s->ops->follow(s, 0, 10000, 64u << 20, &a, &followed, rows, err));
+    return s->ops->values(s, &wa_owner, UPP_STR(WL_DELETED), (struct upp_str){0}, 10, &a, &values, notes, err);
+}
+
+/* What died in the middle is swept; what came whole is not. */
+static WEFT_SUSPENDS int read_dying(struct weft_agent *a, struct upp_str json, unsigned good, bool *over,
+                                    struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s     = NULL;
+    const struct wl_retention                             keep  = {.size = sizeof keep, .journal_ms = -1};
+    struct wl_swept                                       swept = {.more = true};
+    size_t                                                before, rows, notes;
+    TRY(weft_session_from_json(a, json, NULL, &s, err));
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    TRY(count(store, &before, &notes, err));
+    FAIL_UNLESS(notes == 0);
+    *over = save_on(s, good, NULL) >= 0;
+    TRY(count(store, &rows, &notes, err));
+    test_note("after %u commits: %zu rows, %zu notes", good, rows - before, notes);
+    FAIL_UNLESS(notes == (good > 0 && !*over) && (!*over || rows > before));
+    TRY(wl_sweep(store, &wa_owner, wb_wall_ms(), &keep, &swept, err)); /* its time has not come */
+    FAIL_UNLESS(!swept.more);
+    TRY(count(store, &rows, &notes, err));
+    FAIL_UNLESS(notes == (good > 0 && !*over));
+    for (swept.more = true; swept.more;)
+        TRY(wl_sweep(store, &wa_owner, wb_wall_ms() + 8 * WL_DAY_MS, &keep, &swept, err));
+    TRY(count(store, &rows, &notes, err));
+    FAIL_UNLESS(notes == 0 && (rows > before) == *over);
+    return 0;
+}
+
+static WEFT_SUSPENDS int reads(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    struct weft_tree                                     *t;
+    struct upp_str                                        json;
+    unsigned                                              good = 0;
+    int                                                   r    = 0;
+    TRY(begin(p, &s, err));
+    TRY(weft_session_tree(s, &t, err));
+    TRY(grow(t, err));
+    TRY(weft_session_save(s, err));
+    TRY(weft_session_to_json(s, &json, err));
+    struct weft_agent *a = weft_session_agent(s);
+    r                    = weft_session_erase(s, err);
+    for (bool over = false; r >= 0 && !over; good++)
+        r = good < COMMITS ? read_dying(a, json, good, &over, err) : -UPP_EINVALID;
+    upp_text_free(json);
+    FAIL_UNLESS(r < 0 || good > 3);
+    return r;
+}
+
+TEST_WITH(session_document_of_many_commits_is_there_or_swept,
+          .no_torture = "thousands of calls; each commit is made to fail")
+{
+    AGENTS(NULL, reads);
 }
 
 /* ---- Nodes that the log has ----------------------------------------------------------------------------------- */
