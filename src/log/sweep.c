@@ -316,7 +316,9 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
         x.keep.journal_ms = 30 * WL_DAY_MS;
     if (!x.keep.loose_ms)
         x.keep.loose_ms = LOOSE_MS;
-    int r = sweep_deleted(&x);
+    int r = wl_learn_noted(s, o, err); /* what somebody left */
+    if (r >= 0 || r == -UPP_EBUSY)
+        r = sweep_deleted(&x);
     if (r >= 0)
         r = sweep_journals(&x);
     if (r >= 0)
