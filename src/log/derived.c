@@ -5,6 +5,8 @@
  */
 #include "log/derived.h"
 
+#include <stdlib.h>
+
 #include "base/vec.h"
 #include "json/write.h"
 #include "log/lines.h"
@@ -15,27 +17,32 @@ enum {
     PAGE  = 256,     /* nodes, and rows, that are looked at together */
     BATCH = 64,      /* rows that are set together */
     NODES = 1 << 20, /* of one tree, at most */
+    OWN   = 4096,    /* runs that did the work of one, at most */
 };
+
+enum where { NOBODY_KNOWS, BEFORE, BEHIND };
 
 struct spot {
     uint64_t       key, parent;
     uint32_t       parent_length;
     struct wb_uuid holder;
-    bool           behind;
+    enum where     where;
 };
 
 struct erasing {
     struct wl_store         *s;
     const struct wl_owner   *o;
     const struct wl_derived *d;
-    WB_VEC(struct spot) spots;
-    struct wb_arena a; /* for one commit */
+    WB_VEC(struct spot) spots;  /* by key */
+    WB_VEC(struct wb_uuid) own; /* the run that wrote it, and those that did some of its work beside it */
+    struct wb_arena a;          /* for one commit */
     struct upp_err *err;
 };
 
 static void erasing_done(struct erasing *x)
 {
     wb_vec_done(&x->spots);
+    wb_vec_done(&x->own);
     wb_arena_done(&x->a);
 }
 
@@ -56,7 +63,7 @@ static WEFT_SUSPENDS int read_nodes(struct erasing *x, struct wb_uuid tree)
                                 .parent        = list[i].parent,
                                 .parent_length = list[i].parent_length,
                                 .holder        = list[i].holder,
-                                .behind        = list[i].key == x->d->at.node};
+                                .where         = list[i].key == x->d->at.node ? BEHIND : NOBODY_KNOWS};
             if (!wb_uuid_eq(list[i].tree, tree))
                 continue;
             if (x->spots.n == NODES)
@@ -68,52 +75,89 @@ static WEFT_SUSPENDS int read_nodes(struct erasing *x, struct wb_uuid tree)
     return 0;
 }
 
-static bool is_behind(const struct erasing *x, const struct spot *s)
+static int by_key(const void *a, const void *b)
 {
-    if (s->parent == x->d->at.node)
-        return s->parent_length > x->d->at.index;
-    for (size_t i = 0; s->parent && i < x->spots.n; i++)
-        if (x->spots.p[i].key == s->parent)
-            return x->spots.p[i].behind;
-    return false;
+    const struct spot *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* As often as branches are nested. */
-static void close_over(struct erasing *x)
+static struct spot *above(const struct erasing *x, const struct spot *s)
 {
-    for (bool more = true; more;) {
-        more = false;
-        for (size_t i = 0; i < x->spots.n; i++)
-            if (!x->spots.p[i].behind && is_behind(x, &x->spots.p[i]))
-                x->spots.p[i].behind = more = true;
+    const struct spot wanted = {.key = s->parent};
+    return s->parent ? bsearch(&wanted, x->spots.p, x->spots.n, sizeof wanted, by_key) : NULL;
+}
+
+/* Up to a node of which it is known, and down again. */
+static void find_out(struct erasing *x, struct spot *from)
+{
+    enum where where = BEFORE;
+    for (const struct spot *s = from; s; s = above(x, s)) {
+        if (s->where != NOBODY_KNOWS || s->parent == x->d->at.node) {
+            where = s->where != NOBODY_KNOWS ? s->where : s->parent_length > x->d->at.index ? BEHIND : BEFORE;
+            break;
+        }
     }
+    for (struct spot *s = from; s && s->where == NOBODY_KNOWS; s = above(x, s))
+        s->where = where;
+}
+
+static void find_all_out(struct erasing *x)
+{
+    if (x->spots.n)
+        qsort(x->spots.p, x->spots.n, sizeof *x->spots.p, by_key);
+    for (size_t i = 0; i < x->spots.n; i++)
+        find_out(x, &x->spots.p[i]);
 }
 
 static int check_idle(const struct erasing *x)
 {
     static const struct wb_uuid none;
     for (size_t i = 0; i < x->spots.n; i++)
-        if (x->spots.p[i].behind && !wb_uuid_eq(x->spots.p[i].holder, none))
+        if (x->spots.p[i].where == BEHIND && !wb_uuid_eq(x->spots.p[i].holder, none))
             return upp_fail(x->err, UPP_EBUSY, "a run is under way behind this message");
     return 0;
 }
 
 /* ---- The rows of one ---------------------------------------------------------------------------------------- */
 
+static bool is_own(const struct erasing *x, struct wb_uuid run)
+{
+    for (size_t i = 0; i < x->own.n; i++)
+        if (wb_uuid_eq(x->own.p[i], run))
+            return true;
+    return false;
+}
+
+static int add_own(struct erasing *x, struct wb_uuid run)
+{
+    if (is_own(x, run) || wb_vec_push(&x->own, run, OWN))
+        return 0;
+    return x->own.n == OWN ? upp_fail(x->err, UPP_ELIMIT, "a run with more than %d others beside it", OWN)
+                           : upp_fail(x->err, UPP_ENOMEM, "no memory to delete a message");
+}
+
+/* Parallel work of a run is done by others, on branches of their own. */
+static int add_branches(struct erasing *x, const struct wm_row *row)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < row->n_records; i++)
+        if (row->records[i].kind == WM_TOOL_STARTED && wm_is_branch(&row->records[i]))
+            r = add_own(x, row->records[i].child);
+    return r;
+}
+
 /* May there be something in it? Summaries, and histories that were rewritten, say that they are. */
 static bool may_have(const struct erasing *x, const struct wl_row *row)
 {
-    static const struct wb_uuid none;
-    return (wb_uuid_eq(row->run, x->d->run) && !wb_uuid_eq(row->run, none)) ||
-           wb_str_find(row->body, UPP_STR("\"summary\""), 0) != SIZE_MAX ||
-                       wb_str_find(row->body, UPP_STR("\"history\""), 0) != SIZE_MAX;
+    return is_own(x, row->run) || wb_str_find(row->body, UPP_STR("\"summary\""), 0) != SIZE_MAX ||
+                                              wb_str_find(row->body, UPP_STR("\"history\""), 0) != SIZE_MAX;
 }
 
 /* 1: there was something, and *row is without it. */
 static int erase_row(struct erasing *x, struct wl_row *row)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
-    const bool                            own  = wb_uuid_eq(row->run, x->d->run);
+    const bool                            own  = is_own(x, row->run);
     const struct wm_erasing               what = {.mark      = x->d->mark,
                                                   .entry     = SIZE_MAX,
                                                   .rewritten = true,
@@ -123,7 +167,9 @@ static int erase_row(struct erasing *x, struct wl_row *row)
                                                   .plans     = own};
     struct wm_row                         parsed;
     int                                   r = wm_row_read(&x->a, row->format, row->body, row->tape, &parsed, x->err);
-    int                                   n = r < 0 ? r : wm_row_erase(&x->a, &parsed, &what, x->err);
+    if (r >= 0 && own)
+        r = add_branches(x, &parsed);
+    int n = r < 0 ? r : wm_row_erase(&x->a, &parsed, &what, x->err);
     if (n <= 0)
         return n;
     r           = wm_row_write(&parsed, &body, x->err);
@@ -181,7 +227,7 @@ static WEFT_SUSPENDS int read_runs(struct erasing *x, const struct wl_row *rows,
 }
 
 struct batch {
-    struct wl_row    rows[BATCH];
+    struct wl_row    event, rows[BATCH];
     size_t           n;
     struct wm_run    runs[BATCH];
     size_t           n_runs;
@@ -232,11 +278,10 @@ static WEFT_SUSPENDS int edit_rows(struct erasing *x, struct batch *b)
 
 static WEFT_SUSPENDS int commit(struct erasing *x, uint64_t node, const struct wl_end *end, struct batch *b)
 {
-    struct wl_row event;
-    size_t        n = 0, noted = 0;
-    int           r = write_event(x, node, end, &event);
-    b->list[n++]    = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = node}};
-    b->list[n++]    = (struct wl_change){.kind = WL_ADD_ROW, .row = &event};
+    size_t n = 0, noted = 0;
+    int    r     = write_event(x, node, end, &b->event);
+    b->list[n++] = (struct wl_change){.kind = WL_HOLD_NODE, .hold = {.node = node}};
+    b->list[n++] = (struct wl_change){.kind = WL_ADD_ROW, .row = &b->event};
     for (size_t i = 0; i < b->n_runs; i++)
         b->list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &b->runs[i]};
     for (size_t i = 0; r >= 0 && i < b->n; i++) {
@@ -286,20 +331,34 @@ static WEFT_SUSPENDS int erase_in(struct erasing *x, uint64_t node, uint64_t fro
     return r > 0 ? upp_fail(x->err, UPP_EBUSY, "somebody else was first, %d times", TRIES) : r;
 }
 
+/* Those of its own node name the runs that worked beside it, and those others. */
+static WEFT_SUSPENDS int erase_all(struct erasing *x, struct batch *b)
+{
+    size_t known;
+    int    r = erase_in(x, x->d->at.node, x->d->pos, b);
+    do {
+        known = x->own.n;
+        for (size_t i = 0; r >= 0 && i < x->spots.n; i++)
+            if (x->spots.p[i].where == BEHIND && x->spots.p[i].key != x->d->at.node)
+                r = erase_in(x, x->spots.p[i].key, 0, b);
+    } while (r >= 0 && x->own.n > known);
+    return r;
+}
+
 WEFT_SUSPENDS int wl__derived_erase(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                     const struct wl_derived *d, struct upp_err *err)
 {
+    static const struct wb_uuid               none;
     WB_CLEANUP(wb_arena_done) struct wb_arena own = WB_ARENA(1u << 20);
     WB_CLEANUP(erasing_done)
     struct erasing x = {.s = s, .o = o, .d = d, .a = WB_ARENA(WL__LARGE), .err = err};
     struct batch  *b = wb_new(&own, struct batch);
     int            r = b ? read_nodes(&x, t->tree) : wb_arena_check(&own, err);
+    if (r >= 0 && !wb_uuid_eq(d->run, none))
+        r = add_own(&x, d->run);
     if (r < 0)
         return r;
-    close_over(&x);
+    find_all_out(&x);
     r = check_idle(&x);
-    for (size_t i = 0; r >= 0 && i < x.spots.n; i++)
-        if (x.spots.p[i].behind)
-            r = erase_in(&x, x.spots.p[i].key, x.spots.p[i].key == d->at.node ? d->pos : 0, b);
-    return r;
+    return r < 0 ? r : erase_all(&x, b);
 }

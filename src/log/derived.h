@@ -1,8 +1,9 @@
 /* log/derived.h — what was made of a message elsewhere in its tree, for when the message is erased.
  *
  * That is: summaries that stand for it, and what middleware made of histories that have it, in its node and on every
- * branch behind it; what its own run told the model beside it, and the plan and other texts in that run's state. What a
- * model said of it in words of its own is not looked for: nobody knows where that is.
+ * branch behind it; what its own run (and those that did parallel work of it) told the model beside it, and the plan
+ * and other texts in that run's state. What a model said of it in words of its own is not looked for: nobody knows
+ * where that is.
  */
 #ifndef WL_DERIVED_H
 #define WL_DERIVED_H

@@ -374,9 +374,9 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     if (r >= 0)
         r = collect(x);
     if (r >= 0)
-        r = silence_children(x);
-    if (r >= 0)
         r = erase_derived(x, t);
+    if (r >= 0)
+        r = silence_children(x);
     if (r >= 0)
         r = write_event(x, &event);
     if (r >= 0)

@@ -49,24 +49,33 @@ static WEFT_SUSPENDS int learn(struct wl_store *s, const struct wl_owner *o, con
     return r == -UPP_EREFUSED || r == -UPP_ENOTFOUND ? 0 : r;
 }
 
+/* Those that fail stay, and keep no other from being learned. */
 WEFT_SUSPENDS int wl_learn_noted(struct wl_store *s, const struct wl_owner *o, struct upp_err *err)
 {
+    char           name[2 * DIGITS];
+    struct upp_str after  = {0};
+    int            failed = 0;
     for (size_t n = PAGE; n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
         struct wl_value                          *list;
         struct wl_change                          drop[PAGE];
-        int r = s->ops->values(s, o, UPP_STR(WL_UNLEARNED), (struct upp_str){0}, PAGE, &a, &list, &n, err);
+        size_t                                    learned = 0;
+        int r = s->ops->values(s, o, UPP_STR(WL_UNLEARNED), after, PAGE, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
-            r       = learn(s, o, &list[i], err);
-            drop[i] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &list[i]};
+            int one = learn(s, o, &list[i], failed < 0 ? NULL : err);
+            if (one >= 0)
+                drop[learned++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &list[i]};
+            else
+                failed = failed < 0 ? failed : one;
         }
-        struct wl_commit c = {.owner = *o, .changes = drop, .n = n};
-        if (r >= 0 && n)
-            r = s->ops->commit(s, &c, err);
-        if (r < 0)
-            return r;
+        struct wl_commit c = {.owner = *o, .changes = drop, .n = learned};
+        if (r >= 0 && learned)
+            r = s->ops->commit(s, &c, failed < 0 ? NULL : err);
+        if (r < 0 || !n || list[n - 1].name.n > sizeof name)
+            return failed < 0 ? failed : r;
+        after = wb_str(memcpy(name, list[n - 1].name.p, list[n - 1].name.n), list[n - 1].name.n);
     }
-    return 0;
+    return failed;
 }
 
 WEFT_SUSPENDS int wl_learn_left(struct wl_store *s, struct upp_err *err)

@@ -220,13 +220,36 @@ TEST_WITH(log_delete_message_that_was_imported, .no_torture = IN_MEMORY)
 
 /* ---- What was made of it --------------------------------------------------------------------------------------- */
 
-/* A talk whose run had a plan and a prompt; behind it another run with a summary of the question, one with a history
- * that was rewritten; a fork behind the question with a summary, and one before it that has nothing of it. */
+/* A talk whose run had a plan and a prompt, and did work beside it on a branch of a branch; behind it another run with
+ * a summary of the question, one with a history that was rewritten; a fork behind the question with a summary, and one
+ * before it that has nothing of it. */
 struct made {
     struct talk      k;
     struct wl_thread behind, beside;
     struct wm_run    run;
+    uint64_t         work[2];
 };
+
+/* A branch with a prompt of the run that did the work there, which names another one if it is told to. */
+static WEFT_SUSPENDS int add_work(struct wl_store *s, uint64_t under, uint32_t length, unsigned run, unsigned next,
+                                  uint64_t *ret, struct upp_err *err)
+{
+    struct wl_node  node, branch;
+    struct upp_part part;
+    uint64_t        pos     = 0;
+    struct wm_entry e       = tree_says(UPP_ROLE_USER, &part, UPP_STR("work secret"));
+    struct wm_event started = {.kind = WM_TOOL_STARTED,
+                               .call = UPP_STR("b"), .child = test_uuid(next), .child_node = 7};
+    struct wm_row   row     = {
+              .time_ms = 10, .step = 1, .entries = &e, .n_entries = 1, .records = &started, .n_records = next ? 1 : 0};
+    e.audience = WM_AUDIENCE_RUN;
+    e.step     = 1;
+    TRY(s->ops->node(s, O, under, &node, err));
+    TRY(wl_branch_make(&node, length, &branch, err));
+    TRY(COMMIT(s, *O, NULL, err, ADD_NODE(&branch)));
+    *ret = branch.key;
+    return tree_row(s, O, branch.key, &pos, test_uuid(run), &row, err);
+}
 
 static WEFT_SUSPENDS int append(struct wl_store *s, struct wl_thread *t, struct upp_str text, struct upp_err *err)
 {
@@ -259,16 +282,21 @@ static WEFT_SUSPENDS int make_derived(struct wl_store *s, struct wb_arena *a, vo
     e[1].data = UPP_STR("{\"through\":2,\"covers\":2}");
     m->run    = m->k.run;
     m->run.id = m->run.root = test_uuid(78);
-    struct wm_row rows[]    = {{.time_ms   = 10,
+    struct wm_event work    = {.kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .child = test_uuid(80), .child_node = 7};
+    struct wm_row   rows[]  = {{.time_ms   = 10,
+                                .records   = &work,
+                                .n_records = 1,
                                 .step      = 1,
                                 .entries   = e,
                                 .n_entries = 1,
-                                .state     = UPP_STR("{\"step\":1,\"plan\":{\"goal\":\"plan secret\"},\"usage\":[1,2]}")},
+                                .state = UPP_STR("{\"step\":1,\"plan\":{\"goal\":\"plan secret\"},\"usage\":[1,2]}")},
                                 {.time_ms = 11, .entries = e + 1, .n_entries = 2},
                                 {.time_ms = 12, .entries = e + 3, .n_entries = 1}};
     TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&m->run)));
     for (size_t i = 0; i < WB_LEN(rows); i++)
         TRY(tree_row(s, O, m->k.t.head, &end.pos, i ? m->run.id : m->k.run.id, &rows[i], err));
+    TRY(add_work(s, m->k.t.head, 3, 80, 81, &m->work[0], err));
+    TRY(add_work(s, m->work[0], 1, 81, 0, &m->work[1], err));
     TRY(wl_fork(s, &m->k.t, m->k.t.head, 1, a, &m->behind, err));
     TRY(append(s, &m->behind, UPP_STR("goes on"), err));
     TRY(wl_fork(s, &m->k.t, m->k.t.head, 0, a, &m->beside, err));
@@ -298,6 +326,8 @@ static WEFT_SUSPENDS int derived_first(struct wl_store *s, void *world, struct u
     TRY(wl_entry_find(s, O, m->k.id[0], &a, &line, err));
     for (size_t i = 0; wm_is_erased(&line.entry) && i < WB_LEN(all); i++)
         TRY(nowhere(s, m->k.t.head, all[i], err));
+    for (size_t i = 0; wm_is_erased(&line.entry) && i < WB_LEN(m->work); i++)
+        TRY(nowhere(s, m->work[i], "secret", err));
     return wm_is_erased(&line.entry) ? nowhere(s, m->behind.head, "secret", err) : 0;
 }
 
