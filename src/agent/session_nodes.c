@@ -179,6 +179,16 @@ static bool is_thought(const struct wm_entry *e)
            wb_str_eq(e->phase, UPP_STR("reason"));
 }
 
+/* One that has no id of a vendor's or client's goes by its entry's, as in every stream and route. */
+static struct upp_message message_of(struct wb_arena *a, const struct wl_line *line)
+{
+    struct upp_message m = line->entry.message;
+    char               text[WB_UUID_TEXT + 1];
+    if (!m.id.n)
+        m.id = wb_arena_dup(a, wb_uuid_text(line->id, text));
+    return m;
+}
+
 int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node, struct wb_arena *a,
                  struct upp_err *err)
 {
@@ -205,7 +215,7 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
         node->has_events |= e->kind == WM_ENTRY_EVENT;
         if (is_message(e)) {
             node->entry_of[node->n_messages]   = lines[i].index;
-            node->messages[node->n_messages++] = e->message;
+            node->messages[node->n_messages++] = message_of(a, &lines[i]);
         }
         if (is_thought(e))
             node->thoughts[node->n_thoughts++] = (struct wa_thought){

@@ -1,4 +1,5 @@
-/* Documents that end in the middle of calls, read by a program: what is missing is put in when the session begins. */
+/* What documents need that goes on elsewhere: results of calls, which are put in when the session begins; ids. */
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/session.h"
@@ -75,4 +76,61 @@ static WEFT_SUSPENDS int mends(struct agents *p, struct upp_err *err)
 TEST(session_of_a_document_with_open_calls)
 {
     AGENTS(NULL, mends);
+}
+
+/* ---- Ids ------------------------------------------------------------------------------------------------------- */
+
+/* Every message of a document has one of its own; those of checkpoints are the same messages. */
+static int check_ids(struct upp_str json, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8u << 20);
+    struct wm_session                         doc;
+    TRY(wm_session_read(&a, json, &doc, err));
+    const struct wm_tree_node *root = &doc.tree.nodes[0];
+    FAIL_UNLESS(root->thread.n == 4 && doc.n_checkpoints == 2);
+    for (size_t i = 0; i < root->thread.n; i++) {
+        FAIL_UNLESS(root->thread.messages[i].id.n == WB_UUID_TEXT);
+        for (size_t k = 0; k < i; k++)
+            FAIL_UNLESS(!wb_str_eq(root->thread.messages[i].id, root->thread.messages[k].id));
+    }
+    FAIL_UNLESS(doc.checkpoints[1].n_messages == 2);
+    FAIL_UNLESS(wb_str_eq(doc.checkpoints[1].messages[1].id, root->thread.messages[3].id));
+    return 0;
+}
+
+static WEFT_SUSPENDS int has_ids(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL, *copy = NULL;
+    struct weft_checkpoint                                cp;
+    struct weft_agent                                    *a;
+    struct weft_tree                                     *t;
+    struct upp_str                                        json;
+    char                                                  id[64];
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
+    TRY(weft_session_new(a, NULL, &s, err));
+    TRY(say(s, "one", err));
+    TRY(say(s, "two", err));
+    TRY(weft_session_to_json(s, &json, err));
+    int r = check_ids(json, err);
+    if (r >= 0)
+        r = weft_session_from_json(a, json, NULL, &copy, err);
+    upp_text_free(json);
+    TRY(r);
+
+    /* So the messages of a checkpoint are found in its node: to go back there copies nothing. */
+    TRY(weft_session_checkpoint(copy, 0, &cp, err));
+    snprintf(id, sizeof id, "%.*s", UPP_FMT(cp.id));
+    TRY(weft_session_restore(copy, wb_cstr(id), err));
+    TRY(weft_session_tree(copy, &t, err));
+    FAIL_UNLESS(weft_tree_count(t) == 1);
+    TRY(say(copy, "three", err));
+    TRY(path_is(copy, "uaua", err));
+    FAIL_UNLESS(weft_tree_count(t) == 2);
+    return 0;
+}
+
+/* covers: UAP-13.6a */
+TEST(session_messages_of_a_document_have_ids)
+{
+    AGENTS(NULL, has_ids);
 }
