@@ -184,6 +184,24 @@ struct planting {
     bool              deletes;
 };
 
+/* It can be written and read, with its checkpoints and the sessions of sub agents, and says nothing of it. */
+static WEFT_SUSPENDS int exports(struct weft_session *s, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *open = NULL, *copy = NULL;
+    struct upp_str                                        json;
+    size_t                                                n;
+    TRY(weft_session_open(weft_session_agent(s), weft_session_id(s), NULL, &open, err));
+    TRY(weft_session_checkpoints(open, &n, err));
+    FAIL_UNLESS(n == 4);
+    TRY(weft_session_to_json(open, &json, err));
+    bool says = wb_str_find(json, UPP_STR(WORD), 0) != SIZE_MAX || wb_str_find(json, UPP_STR("Done."), 0) == SIZE_MAX;
+    int  r    = weft_session_from_json(weft_session_agent(s), json, NULL, &copy, err);
+    upp_text_free(json);
+    TRY(r);
+    FAIL_UNLESS(!says);
+    return 0;
+}
+
 static WEFT_SUSPENDS int plant(struct planting *p, struct weft_runtime *rt, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
@@ -202,7 +220,8 @@ static WEFT_SUSPENDS int plant(struct planting *p, struct weft_runtime *rt, stru
     if (!p->deletes)
         return 0;
     TRY(delete_two(s, err));
-    return say(s, "again, please", err); /* which makes a new summary, of what is left */
+    TRY(say(s, "again, please", err)); /* which makes a new summary, of what is left */
+    return exports(s, err);
 }
 
 static WEFT_SUSPENDS int plants(void *arg, struct upp_err *err)
