@@ -10,9 +10,10 @@
 #include "cli/args.h"
 #include "cli/converting.h"
 #include "cli/input.h"
+#include "cli/setup.h"
 
 struct asked {
-    const char *from, *to, *view, *agent, *target, *now, *seed, *out;
+    const char *from, *to, *view, *agent, *target, *now, *seed, *out, *config;
     bool        lines;
 };
 
@@ -203,9 +204,14 @@ static int understand(const struct asked *q, struct cli_conversion *c)
 
 static int go(struct cli_conversion *c, const struct asked *q, const char **files, size_t n)
 {
-    int bad = understand(q, c);
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    struct upp_err                                err    = {0};
+    int                                           bad    = understand(q, c);
     if (bad)
         return bad;
+    if (q->config && cli_config_load(q->config, true, &config, &err) < 0)
+        return cli_fail(c->self, &err);
+    c->config = config;
     if (q->out && q->lines)
         return cli_misuse(c->self, "takes --lines or --out, not both");
     if (q->out)
@@ -223,6 +229,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--to", "a dialect", &q.to, NULL},
                                          {"--view", "an agent", &q.view, NULL},
                                          {"--agent", "an agent", &q.agent, NULL},
+                                         {"--config", "a file", &q.config, NULL},
                                          {"--target", "a version of the dialect", &q.target, NULL},
                                          {"--pure", NULL, NULL, &c.opts.pure},
                                          {"--no-system", NULL, NULL, &c.opts.no_system},
@@ -248,8 +255,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_convert = {
     .name    = "convert",
-    .usage   = "--to DIALECT [--from DIALECT|auto] [--view AGENT] [--agent AGENT] [--target N] [--pure] [--no-system]\n"
-               "         [--now TIME] [--seed N] [--report] [--verify] [--lines] [FILE|-] | ... --out DIR FILE...",
+    .usage   = "--to DIALECT [--from DIALECT|auto] [--view AGENT] [--config FILE] [--agent AGENT]\n"
+               "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report] [--verify] [--lines] "
+               "[FILE|-] | ... --out DIR FILE...",
     .summary = "a document in another dialect",
     .help = "Reads a conversation's document (FILE, or standard input) and writes it in another dialect to standard\n"
             "output. `--from auto`, the default, finds out which dialect it is in.\n"

@@ -198,6 +198,22 @@ static int verify(struct wd_document *d, const struct wd_convert_opts *opts, str
     return r;
 }
 
+static bool is_meant(const struct wm_doc_agent *a, struct upp_str name)
+{
+    return name.n && (wb_str_eq(a->id, name) || wb_str_eq(a->name, name) || wb_str_eq(a->config, name));
+}
+
+/* The prompts that the document's agents have now. */
+static void give_prompts(const struct wc_config *config, struct wm_doc *doc)
+{
+    for (size_t i = 0; config && i < doc->agents.n; i++)
+        for (size_t k = 0; k < config->n_agents; k++) {
+            const struct wr_agent_def *def = &config->agents[k].def;
+            if (is_meant(&doc->agents.p[i], def->name) || is_meant(&doc->agents.p[i], def->id))
+                doc->agents.p[i].prompt = def->system;
+        }
+}
+
 int cli_convert_text(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct wb_buf *out,
                      struct upp_err *err)
 {
@@ -210,8 +226,10 @@ int cli_convert_text(struct cli_conversion *c, const struct cli_place *at, struc
     int r = wd_document_read(&d, c->from, text, &opts, err);
     if (r >= 0 && c->verify)
         r = verify(&d, &opts, err);
-    if (r >= 0)
+    if (r >= 0) {
+        give_prompts(c->config, &d.doc);
         r = wd_document_write(&d, c->to, &opts, out, &losses, err);
+    }
     if (r >= 0)
         r = wb_arena_check(&memory, err);
     if (r < 0 || !(d.problems.list.n + losses.list.n))

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "dialects/convert.h"
+#include "runtime/config.h"
 
 /* Which document: a file, or a line of it. */
 struct cli_place {
@@ -17,6 +18,7 @@ struct cli_place {
 struct cli_conversion {
     const struct cli_command     *self;
     const struct wd_document_ops *from, *to; /* from NULL: whichever it is */
+    const struct wc_config       *config;    /* where agents have their system prompts; NULL: nobody knows them */
     struct wd_convert_opts        opts;
     bool                          seeded; /* opts.seed counts; else it is made from the document's bytes */
     bool                          verify;

@@ -128,6 +128,57 @@ check 'and --report' "$weft" convert --to pydantic more.json --report
 [ "$(grep -c '"why"' log)" -ge 32 ]
 verdict $? 'has them all'
 
+# ---- System prompts
+# covers: TP-9, TP-37
+
+old=$golden/pydantic/v0.0.14.json
+"$weft" convert --to thread "$old" >got 2>log
+[ $? = 0 ] && ! [ -s log ] && grep -q 'be brief' got
+verdict $? 'a prompt is carried in a place of its own'
+python3 -c 'import json
+assert "be brief" not in json.dumps([t.get("parts") or t.get("messages") and [m["parts"] for m in t["messages"]]
+                                     for t in json.load(open("got"))["turns"]])' 2>>log
+verdict $? 'and never among the parts'
+"$weft" convert --to thread --pure "$old" >got 2>log
+[ $? = 0 ] && ! grep -q 'be brief' got
+verdict $? 'and left out of a pure thread'
+said 'which is told' '^.*/v0.0.14.json: lost: /0/parts/0: an object: '
+for prompt in 'be kind' 'be wild'; do
+    cat >weft.yaml <<END
+models: {m: {provider: scripted, echo: true}}
+agents: {weather: {model: m, system: "$prompt"}}
+END
+    cat >plain.json <<'END'
+{"version": "2.0.0", "thread_id": "t", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+ "agents": {"a1": {"agent_id": "a1", "agent_name": "Weather", "config_ref": "weather",
+                   "created_at": "2026-01-01T00:00:00Z"}},
+ "turns": [{"turn_type": "user", "submitted_at": "2026-01-01T00:00:00Z",
+            "parts": [{"part_kind": "user-prompt", "content": "hello"}]}]}
+END
+    "$weft" convert --to pydantic --view a1 --config weft.yaml plain.json >got 2>log
+    python3 -c 'import json, sys
+parts = [[p["part_kind"], p["content"]] for m in json.load(open("got")) for p in m["parts"]]
+assert parts == [["system-prompt", sys.argv[1]], ["user-prompt", "hello"]], parts' "$prompt" 2>>log
+    verdict $? "the viewing agent's prompt is the one it has now"
+    "$weft" convert --to thread --config weft.yaml plain.json >"thread of $prompt"
+done
+cmp 'thread of be kind' 'thread of be wild' >log 2>&1
+verdict $? 'and nothing of it is in the thread'
+"$weft" convert --to pydantic --view a1 --config weft.yaml --no-system plain.json >log 2>&1
+! grep -q 'system-prompt' log
+verdict $? 'nor anywhere with --no-system'
+sed 's/weather/agent/' weft.yaml >agent.yaml
+"$weft" convert --to thread "$old" | "$weft" convert --to pydantic --view agent --config agent.yaml >back.json
+same 'messages that had a prompt have their own again, and no other' "$old" back.json
+echo '[{"parts":[{"content":"be still","part_kind":"system-prompt"}],"kind":"request"},
+       {"parts":[{"content":"hello","part_kind":"user-prompt"}],"kind":"request"}]' >alone.json
+"$weft" convert --to thread alone.json --agent agent >thread.json
+grep -q be.still thread.json && "$weft" convert --to pydantic --view agent --config agent.yaml <thread.json >back.json 2>log
+same 'also where it stood alone' alone.json back.json
+refused 'a configuration that is wrong is a failure' "$weft" convert --to pydantic --config plain.json plain.json
+refused 'and an agent that is not there' "$weft" convert --to pydantic --view nobody plain.json
+said 'as is said' "^weft convert: plain.json: the thread has no agent 'nobody'"
+
 # ---- What goes wrong
 
 printf '{"turns": [\n 1,]}' >bad.json
@@ -240,7 +291,8 @@ said 'as is said' '^weft convert: none/made: cannot make the folder'
 refused 'a file in its place too' "$weft" convert --to thread --out keep.json in/1.json
 said 'as is said' '^weft convert: in/1.json: keep.json/1.json: cannot make a file beside it: not a directory'
 
-# ---- Validating (covers: TP-45)
+# ---- Validating
+# covers: TP-45
 
 check 'good documents' "$weft" validate "$golden"/pydantic/*.json "$golden"/thread/weather.json
 [ -s log ]
