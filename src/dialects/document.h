@@ -144,7 +144,7 @@ void wd_member(struct wd_lowering *l, const char *name, struct upp_str text);
 void wd_member_or_null(struct wd_lowering *l, const char *name, struct upp_str text);
 void wd_member_json(struct wd_lowering *l, const char *name, struct upp_str json); /* JSON text as it is */
 void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n);
-void wd_name(struct wd_lowering *l, const char *name);
+void wd_name(struct wd_lowering *l, const char *name);          /* one that needs no escapes */
 void wd_json_value(struct wd_lowering *l, struct upp_str json); /* an item, or the value behind a name */
 
 /* ---- Dialects ------------------------------------------------------------------------------------------ */
