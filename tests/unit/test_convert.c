@@ -495,11 +495,12 @@ TEST(convert_gives_any_document_back)
 /* Messages that Pydantic AI would refuse, and nobody may lose. */
 static const char *const strays[] = {
     "[{\"parts\":[{\"content\":\"1\",\"tool_call_id\":null,\"part_kind\":\"tool-return\"}],\"kind\":\"request\"}]",
-    "[{\"parts\":[{\"content\":\"be "
-    "brief\",\"part_kind\":\"tool-call\"},{\"content\":\"hi\",\"part_kind\":\"user-prompt\"},"
-    "{\"content\":\"x\",\"part_kind\":\"text\"}],\"kind\":\"request\"}]",
-    "[{\"parts\":[{\"content\":\"a\",\"part_kind\":\"text\"},{\"content\":\"hi\",\"part_kind\":\"user-prompt\"},"
-    "{\"tool_name\":\"f\",\"content\":1,\"tool_call_id\":\"c\",\"part_kind\":\"tool-return\"}],\"kind\":\"response\"}]",
+    "[{\"parts\":[{\"content\":\"be "(
+        "brief\",\"part_kind\":\"tool-call\"},{\"content\":\"hi\",\"part_kind\":\"user-prompt\"},"
+        "{\"content\":\"x\",\"part_kind\":\"text\"}],\"kind\":\"request\"}]"),
+    ("[{\"parts\":[{\"content\":\"a\",\"part_kind\":\"text\"},{\"content\":\"hi\",\"part_kind\":\"user-prompt\"},"
+     "{\"tool_name\":\"f\",\"content\":1,\"tool_call_id\":\"c\",\"part_kind\":\"tool-return\"}],\"kind\":\"response\"}"
+     "]"),
 };
 
 TEST(convert_carries_parts_that_stand_where_they_cannot)
