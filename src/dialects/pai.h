@@ -41,6 +41,13 @@ WJ_SHAPE_EXTERN(wd_pai_item, struct wd_pai_item);
 
 enum wd_pai_kind wd_pai_kind(struct upp_str part_kind);
 
+/* Can a request, or a response, say a part of this kind? One that stands where it cannot is nothing the model has. */
+static inline bool wd_pai_fits(enum wd_pai_kind kind, bool request)
+{
+    bool asks = kind == WD_PAI_USER_PROMPT || kind == WD_PAI_TOOL_RETURN || kind == WD_PAI_RETRY_PROMPT;
+    return kind != WD_PAI_OTHER && kind != WD_PAI_SYSTEM_PROMPT && asks == request;
+}
+
 /* ---- Into the model ------------------------------------------------------------------------------------- */
 
 /* The parts of one message as they are gathered. */
