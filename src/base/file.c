@@ -124,20 +124,21 @@ static int sync_folder_of(const char *path, struct upp_err *err)
     return r < 0 && r != -EINVAL ? fail(err, r, path, "sync the folder") : 0;
 }
 
-static int write_new(const char *temp, const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err)
+static int write_new(const char *temp, const char *path, struct upp_str bytes, unsigned mode, bool sync,
+                     struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = UNINTERRUPTED(WB_CALL(open)(temp, O_WRONLY | O_CREAT | O_EXCL, mode));
     if (fd < 0)
         return fail(err, fd, path, "make a file beside it");
     int         r    = wb_fd_write(fd, bytes);
     const char *what = "write";
-    if (r == 0) {
+    if (r == 0 && sync) {
         r    = UNINTERRUPTED(WB_CALL(sync)(fd));
         what = "sync";
     }
     if (r == 0) {
         r    = WB_CALL(close)(fd);
-        r    = r == -EINTR ? 0 : r; /* it is closed, and synced before */
+        r    = r == -EINTR ? 0 : r; /* it is closed, and synced before where that matters */
         fd   = -1;
         what = "close"; /* where network file systems admit what went wrong */
     }
@@ -152,7 +153,7 @@ static int write_new(const char *temp, const char *path, struct upp_str bytes, u
     return r;
 }
 
-int wb_file_write(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err)
+static int replace(const char *path, struct upp_str bytes, unsigned mode, bool sync, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf temp = WB_BUF(SIZE_MAX);
     uint64_t                              unique;
@@ -164,8 +165,17 @@ int wb_file_write(const char *path, struct upp_str bytes, unsigned mode, struct 
     wb_buf_addc(&temp, 0);
     r = wb_buf_check(&temp, err);
     if (r == 0)
-        r = write_new(temp.p, path, bytes, mode, err);
-    if (r == 0)
-        r = sync_folder_of(path, err);
+        r = write_new(temp.p, path, bytes, mode, sync, err);
     return r;
+}
+
+int wb_file_write(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err)
+{
+    int r = replace(path, bytes, mode, true, err);
+    return r < 0 ? r : sync_folder_of(path, err);
+}
+
+int wb_file_write_unsynced(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err)
+{
+    return replace(path, bytes, mode, false, err);
 }

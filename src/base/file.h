@@ -19,6 +19,10 @@ int wb_file_read(const char *path, struct wb_buf *ret, struct upp_err *err) UPP_
  * PATH.<16 digits>.tmp behind. */
 int wb_file_write(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same without waiting for the disk: the old or the new one, whole, as long as the machine does not go down. For
+ * many files that can be made again. */
+int wb_file_write_unsynced(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Until n bytes are read or the file ends: how many, or a negative errno. */
 int64_t wb_fd_read(int fd, void *p, size_t n);
 

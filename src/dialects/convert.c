@@ -5,9 +5,7 @@
 
 #include "base/err.h"
 #include "dialects/lowering.h"
-#include "json/pointer.h"
 #include "json/read.h"
-#include "json/value.h"
 
 void wd_losses_done(struct wd_losses *l)
 {
@@ -113,22 +111,6 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
 
 /* ---- Writing --------------------------------------------------------------------------------------------- */
 
-/* What the document said, the model has not, and the other dialect does not carry. */
-static void report_lost(struct wd_document *d, const struct wd_document_ops *to, bool pure, struct wd_losses *losses)
-{
-    if (to == d->ops || (to->carries && !pure))
-        return;
-    for (size_t i = 0; i < d->lifting.lost.n; i++) {
-        char              text[512], what[64];
-        struct wj_pointer pointer;
-        wj_pointer_init(&pointer, text, sizeof text);
-        wj_pointer_find(&pointer, d->root, d->lifting.lost.p[i]);
-        const char *said = wj_found(d->lifting.lost.p[i], what, sizeof what);
-        wd_loss_add(losses, wj_pointer_str(&pointer), wb_cstr(said),
-                    UPP_STR("only its own dialect has a place for it"));
-    }
-}
-
 int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                       struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
@@ -146,8 +128,8 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
                             .pure      = opts->pure,
                             .no_system = opts->no_system,
                             .dialect   = to->name};
-    if (losses)
-        report_lost(d, to, opts->pure, losses);
+    if (losses && to != d->ops && !(to->carries && !opts->pure))
+        wd_lost_tell(&d->lifting, losses);
     wj_writer_init(&l.w, out, err);
     int r = to->lower(&l, err);
     if (r >= 0)

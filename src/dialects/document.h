@@ -81,8 +81,9 @@ struct wd_lifting {
     struct wm_doc      *doc;
     struct wd_problems *problems;
     WB_VEC(struct wd_anchor) anchors;
-    size_t   next;             /* where to look first for the anchor that is asked for */
-    uint8_t *elsewhere;        /* a bit for each value of the document: it has an anchor */
+    uint32_t *index;           /* places of anchors in their list, by entry and slot; NULL: not made yet */
+    size_t    index_n;         /* a power of 2 */
+    uint8_t  *elsewhere;       /* a bit for each value of the document: it has an anchor */
     WB_VEC(yyjson_val *) lost; /* of the document, and not in the model */
     int failed;
 
@@ -143,7 +144,7 @@ void wd_member(struct wd_lowering *l, const char *name, struct upp_str text);
 void wd_member_or_null(struct wd_lowering *l, const char *name, struct upp_str text);
 void wd_member_json(struct wd_lowering *l, const char *name, struct upp_str json); /* JSON text as it is */
 void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n);
-void wd_name(struct wd_lowering *l, const char *name);
+void wd_name(struct wd_lowering *l, const char *name);          /* one that needs no escapes */
 void wd_json_value(struct wd_lowering *l, struct upp_str json); /* an item, or the value behind a name */
 
 /* ---- Dialects ------------------------------------------------------------------------------------------ */

@@ -66,17 +66,46 @@ int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t e
     return 0;
 }
 
-/* They are asked for nearly in the order in which they were made. */
+/* Where the search for it begins. */
+static size_t index_of(const struct wd_lifting *l, uint32_t entry, const char *slot)
+{
+    uint64_t h = (entry + 1ull) * 0x9e3779b97f4a7c15;
+    for (; *slot; slot++)
+        h = (h ^ (uint8_t)*slot) * 0x100000001b3;
+    return (size_t)(h ^ h >> 32) & (l->index_n - 1);
+}
+
+static bool is_at(const struct wd_anchor *a, uint32_t entry, const char *slot)
+{
+    return a->entry == entry && strcmp(a->slot, slot) == 0;
+}
+
+/* All of them at once: they are made before the first one is asked for. At most half of it is filled. */
+static bool make_index(struct wd_lifting *l)
+{
+    for (l->index_n = 16; l->index_n < 2 * l->anchors.n; l->index_n *= 2)
+        ;
+    l->index = wb_new_n(l->a, uint32_t, l->index_n);
+    if (!l->index)
+        return false;
+    for (size_t i = 0; i < l->anchors.n; i++) {
+        size_t k = index_of(l, l->anchors.p[i].entry, l->anchors.p[i].slot);
+        while (l->index[k])
+            k = (k + 1) & (l->index_n - 1);
+        l->index[k] = (uint32_t)i + 1;
+    }
+    return true;
+}
+
 struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const char *slot)
 {
-    for (size_t i = 0; i < l->anchors.n; i++) {
-        size_t            k = (l->next + i) % l->anchors.n;
-        struct wd_anchor *a = &l->anchors.p[k];
-        if (a->entry == entry && strcmp(a->slot, slot) == 0) {
-            l->next = k;
-            return a;
-        }
+    if (!l->index && !make_index(l)) {
+        l->failed = -UPP_ENOMEM;
+        return NULL;
     }
+    for (size_t k = index_of(l, entry, slot); l->index[k]; k = (k + 1) & (l->index_n - 1))
+        if (is_at(&l->anchors.p[l->index[k] - 1], entry, slot))
+            return &l->anchors.p[l->index[k] - 1];
     return NULL;
 }
 

@@ -74,7 +74,9 @@ static yyjson_val *written(struct wd_lowering *l, const struct wd_open *o)
 static void compare(struct wd_lowering *l, const struct wd_open *o)
 {
     struct wd_anchor *anchor = wd_anchor_find(l->compare, o->entry, o->slot);
-    yyjson_val       *fresh  = anchor ? written(l, o) : NULL;
+    struct upp_str    text   = wb_str_sub(wb_buf_str(l->w.out), o->from + o->comma, SIZE_MAX);
+    bool              same   = anchor && wd_anchor_is(l->compare, anchor, text); /* most are: it saves reading it */
+    yyjson_val       *fresh  = anchor && !same ? written(l, o) : NULL;
     if (fresh)
         wd_anchor_compare(l->compare, anchor, fresh, &l->w);
     if (l->w.failed || l->w.out->failed)
@@ -147,7 +149,20 @@ void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str wha
 
 void wd_name(struct wd_lowering *l, const char *name)
 {
-    wj_write_name(&l->w, wb_cstr(name));
+    struct wj_writer *w = &l->w;
+    size_t            n = strlen(name);
+    if (!wj_room(w, n + 4))
+        return;
+    char *to = w->out->p + w->out->n;
+    if (w->comma)
+        *to++ = ',';
+    *to++ = '"';
+    wj_copy(to, name, n);
+    to += n;
+    *to++     = '"';
+    *to++     = ':';
+    w->out->n = (size_t)(to - w->out->p);
+    w->comma  = false;
 }
 
 void wd_member(struct wd_lowering *l, const char *name, struct upp_str text)

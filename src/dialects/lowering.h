@@ -9,11 +9,17 @@ void wd_lowering_done(struct wd_lowering *l);
 /* NULL: the dialect's lift has not said what that object was read from. */
 struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const char *slot);
 
+/* Was the anchor's object written just like this? False also where it takes reading to tell. */
+bool wd_anchor_is(const struct wd_lifting *l, const struct wd_anchor *anchor, struct upp_str text);
+
 /* Makes the residue of the anchor's object, of which its dialect writes `fresh`. Failures are the writer's. */
 void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_val *fresh, struct wj_writer *w);
 
 /* Hangs what was made on the document. */
 int wd_residue_hang(struct wd_lifting *l, const char *dialect, struct upp_err *err) UPP_MUST_CHECK;
+
+/* What was read and neither the model nor the other dialect has. */
+void wd_lost_tell(struct wd_lifting *l, struct wd_losses *losses);
 
 void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str what, struct upp_str why);
 void wd_lifting_done(struct wd_lifting *l);

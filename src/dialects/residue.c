@@ -337,9 +337,11 @@ static void put_object(struct applying *a, yyjson_val *nodes, yyjson_val *absent
     yyjson_val *key = unsafe_yyjson_get_first(nodes);
     wj_write_open(a->w, '{');
     for (size_t n = unsafe_yyjson_get_len(nodes); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        yyjson_val *value = letter(key + 1) == 'l' ? NULL : member(fresh, wj_text(key));
+        yyjson_val *value = member(fresh, wj_text(key));
+        if (value && letter(key + 1) == 'l' && comes_again(key, n - 1))
+            value = NULL; /* one that did not count */
         if (!stays(key + 1, value)) {
-            a->dropped++;
+            a->dropped += !unsafe_yyjson_is_raw(key + 1);
             continue;
         }
         wj_write_name(a->w, wj_text(key));
@@ -392,9 +394,12 @@ static void put(struct applying *a, yyjson_val *node, yyjson_val *fresh)
 {
     char        c     = letter(node);
     yyjson_val *value = c ? yyjson_arr_get(node, 1) : NULL;
-    if (c == 'l' && value)
+    if (c == 'l' && value && !fresh)
         wj_write_value(a->w, value);
-    else if (c == 'k' && value)
+    else if (c == 'l' && value) { /* the model had nothing to say here, and has now */
+        a->dropped += !unsafe_yyjson_is_null(value);
+        wj_write_value(a->w, fresh);
+    } else if (c == 'k' && value)
         put_kept(a, node, fresh);
     else if (yyjson_is_obj(node) && yyjson_is_obj(fresh))
         put_object(a, node, NULL, fresh);

@@ -4,7 +4,8 @@
  * Kept as JSON that has the object's form:
  *
  *     0                      as the model says
- *     ["l", VALUE]           said, and nothing of it is in the model: always written again
+ *     ["l", VALUE]           said, and nothing of it is in the model: written again, unless the dialect has come to say
+ *                            a member of that name
  *     ["k", VALUE, HASH]     said otherwise than the dialect says it: written again as long as what it says has HASH
  *     {"NAME": NODE, ...}    an object, its members in their order
  *     ["o", {...}, {"NAME": HASH, ...}]  one that lacks members which the dialect writes: they stay away as long as

@@ -29,6 +29,7 @@ struct rules {
     struct wm_names     agents, calls;
     WB_VEC(struct call) states; /* by the number of a call's id */
     bool            fragment;
+    struct wb_time  last;  /* that was looked at: many are the same */
     struct wb_time  ended; /* of the turn before */
     bool            has_ended;
     struct upp_err *err;
@@ -42,6 +43,10 @@ static bool check_time(struct rules *r, const struct wj_node *in, const char *me
     struct upp_err err;
     if (!text.p)
         return false;
+    if (r->last.text.p && wb_str_eq(text, r->last.text)) {
+        *ret = r->last;
+        return true;
+    }
     if (wb_time_parse(text, ret, &err) < 0) {
         wd_problem(r->p, WD_ERROR, "TP-40", yyjson_obj_get(in->from, member), "no time: %s", err.msg);
         return false;
@@ -52,6 +57,8 @@ static bool check_time(struct rules *r, const struct wj_node *in, const char *me
     else if (ret->naive)
         wd_problem(r->p, WD_WARNING, "TP-40", yyjson_obj_get(in->from, member),
                    "a time without an offset counts as UTC");
+    else
+        r->last = *ret; /* one without a problem */
     return true;
 }
 
@@ -66,13 +73,13 @@ static void no_overlap(struct rules *r, const struct wj_node *in, const char *me
 
 static int check_call(struct rules *r, const struct wd_pai_part *part)
 {
-    uint32_t    i;
-    yyjson_val *at  = yyjson_obj_get(part->node.from, "tool_call_id");
-    int         add = wm_names_add(&r->calls, part->tool_call_id, &i, r->err);
+    uint32_t i;
+    int      add = wm_names_add(&r->calls, part->tool_call_id, &i, r->err);
     if (add < 0)
         return add;
     if (add && !wb_vec_push(&r->states, ((struct call){0}), (size_t)WM_NAMES_MAX))
         return upp_fail(r->err, UPP_ENOMEM, "no memory for a call");
+    yyjson_val *at = add ? NULL : yyjson_obj_get(part->node.from, "tool_call_id");
     if (!add && r->states.p[i].open)
         wd_problem(r->p, WD_ERROR, "TP-41", at, "a call of this id is still open");
     else if (!add)
@@ -83,15 +90,16 @@ static int check_call(struct rules *r, const struct wd_pai_part *part)
 
 static void check_answer(struct rules *r, const struct wd_pai_part *part)
 {
-    yyjson_val *at = yyjson_obj_get(part->node.from, "tool_call_id");
-    uint32_t    i  = wm_names_find(&r->calls, part->tool_call_id);
+    static const char id[] = "tool_call_id";
+    uint32_t          i    = wm_names_find(&r->calls, part->tool_call_id);
     if (i == UINT32_MAX) {
-        wd_problem(r->p, WD_ERROR, "TP-41", at, "an answer to a call that was not made before");
+        wd_problem(r->p, WD_ERROR, "TP-41", yyjson_obj_get(part->node.from, id),
+                   "an answer to a call that was not made before");
         return;
     }
     struct call *call = &r->states.p[i];
     if (!call->open)
-        wd_problem(r->p, WD_ERROR, "TP-41", at, "a second answer to one call");
+        wd_problem(r->p, WD_ERROR, "TP-41", yyjson_obj_get(part->node.from, id), "a second answer to one call");
     if (part->tool_name.p && call->tool.p && !wb_str_eq(part->tool_name, call->tool))
         wd_problem(r->p, WD_WARNING, "TP-41", yyjson_obj_get(part->node.from, "tool_name"),
                    "the call was one of another tool");
@@ -116,22 +124,30 @@ static int check_parts(struct rules *r, const struct wd_pai_part *parts, size_t 
 
 /* ---- Agents ---------------------------------------------------------------------------------------------------- */
 
-static void check_agent(struct rules *r, yyjson_val *at, struct upp_str id, enum wd_severity severity)
+static bool knows(const struct rules *r, struct upp_str id)
+{
+    return !id.p || r->fragment || wm_names_find(&r->agents, id) != UINT32_MAX;
+}
+
+static void unknown_agent(struct rules *r, yyjson_val *at, struct upp_str id, enum wd_severity severity)
 {
     char quoted[WJ_QUOTED];
-    if (id.p && !r->fragment && wm_names_find(&r->agents, id) == UINT32_MAX)
-        wd_problem(r->p, severity, "TP-42", at, "agent %s is not in 'agents'", wj_quote(id, quoted, sizeof quoted));
+    wd_problem(r->p, severity, "TP-42", at, "agent %s is not in 'agents'", wj_quote(id, quoted, sizeof quoted));
 }
 
 static void check_agents_of(struct rules *r, const struct wd_tp_message *m, struct upp_str turns)
 {
-    yyjson_val *from = m->node.from, *list = yyjson_obj_get(from, "target_agents");
-    bool        system = wb_str_eq(m->message_type, UPP_STR("system"));
-    check_agent(r, yyjson_obj_get(from, "agent_id"), m->agent_id, WD_ERROR);
-    check_agent(r, yyjson_obj_get(from, "source_agent"), m->source_agent, WD_WARNING);
+    yyjson_val *from  = m->node.from;
+    bool        other = m->agent_id.p && turns.p && !wb_str_eq(m->agent_id, turns);
+    if ((other || !turns.p) && !knows(r, m->agent_id))
+        unknown_agent(r, yyjson_obj_get(from, "agent_id"), m->agent_id, WD_ERROR);
+    if (!knows(r, m->source_agent))
+        unknown_agent(r, yyjson_obj_get(from, "source_agent"), m->source_agent, WD_WARNING);
     for (size_t i = 0; i < m->target_agents.n; i++)
-        check_agent(r, yyjson_arr_get(list, i), m->target_agents.p[i], WD_WARNING);
-    if (!system && m->agent_id.p && turns.p && !wb_str_eq(m->agent_id, turns))
+        if (!knows(r, m->target_agents.p[i]))
+            unknown_agent(r, yyjson_arr_get(yyjson_obj_get(from, "target_agents"), i), m->target_agents.p[i],
+                          WD_WARNING);
+    if (other && !wb_str_eq(m->message_type, UPP_STR("system")))
         wd_problem(r->p, WD_WARNING, "TP-42", yyjson_obj_get(from, "agent_id"), "another agent than its turn's");
 }
 
@@ -154,20 +170,22 @@ static int check_agent_turn(struct rules *r, const struct wd_tp_turn *t)
     bool           has_begin = check_time(r, &t->node, "started_at", t->started_at, &begin);
     bool           has_end = check_time(r, &t->node, "completed_at", t->completed_at, &end), has_before = false;
     int            x = 0;
-    check_agent(r, yyjson_obj_get(t->node.from, "agent_id"), t->agent_id, WD_ERROR);
+    if (!knows(r, t->agent_id))
+        unknown_agent(r, yyjson_obj_get(t->node.from, "agent_id"), t->agent_id, WD_ERROR);
     if (has_begin)
         no_overlap(r, &t->node, "started_at", &begin);
     if (has_begin && has_end && wb_time_cmp(&end, &begin) < 0)
         wd_problem(r->p, WD_ERROR, "TP-43", yyjson_obj_get(t->node.from, "completed_at"), "it ends before it begins");
     for (size_t i = 0; x >= 0 && i < t->messages.n; i++) {
-        const struct wd_tp_message *m    = &t->messages.p[i];
-        yyjson_val                 *when = yyjson_obj_get(m->node.from, "timestamp");
+        const struct wd_tp_message *m = &t->messages.p[i];
         check_agents_of(r, m, t->agent_id);
         if (check_time(r, &m->node, "timestamp", m->timestamp, &at)) {
             if (has_before && wb_time_cmp(&at, &before) < 0)
-                wd_problem(r->p, WD_ERROR, "TP-44", when, "earlier than the message before it");
+                wd_problem(r->p, WD_ERROR, "TP-44", yyjson_obj_get(m->node.from, "timestamp"),
+                           "earlier than the message before it");
             else if ((has_begin && wb_time_cmp(&at, &begin) < 0) || (has_end && wb_time_cmp(&at, &end) > 0))
-                wd_problem(r->p, WD_WARNING, "TP-44", when, "outside the time of its turn");
+                wd_problem(r->p, WD_WARNING, "TP-44", yyjson_obj_get(m->node.from, "timestamp"),
+                           "outside the time of its turn");
             before     = at;
             has_before = true;
         }

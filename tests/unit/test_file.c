@@ -45,7 +45,7 @@ static size_t files_in(const char *folder)
     return n;
 }
 
-TEST(file_is_old_or_new_never_half)
+static void old_or_new(int (*write)(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err))
 {
     static char    large[200000];
     const char    *path = in_folder("f");
@@ -54,19 +54,29 @@ TEST(file_is_old_or_new_never_half)
     struct upp_str fresh = wb_str(large, sizeof large), old = UPP_STR("old");
     wb_random_forget(); /* so that randomness is asked for, and may fail */
 
-    int            r  = wb_file_write(path, old, 0600, &err);
+    int            r  = write(path, old, 0600, &err);
     struct upp_str is = content(path);
     ALWAYS(is.n == 0 || wb_str_eq(is, old));
     ALWAYS(r < 0 || is.n == old.n);
     CHECK(r == 0);
-    r  = wb_file_write(path, fresh, 0600, &err);
+    r  = write(path, fresh, 0600, &err);
     is = content(path);
     ALWAYS(wb_str_eq(is, fresh) || wb_str_eq(is, old));
     ALWAYS(r < 0 || is.n == fresh.n);
     CHECK(r == 0);
     CHECK_INT(files_in(test_folder()), 1);
-    r = wb_file_write(path, (struct upp_str){0}, 0600, &err);
+    r = write(path, (struct upp_str){0}, 0600, &err);
     CHECK(r == 0 && content(path).n == 0);
+}
+
+TEST(file_is_old_or_new_never_half)
+{
+    old_or_new(wb_file_write);
+}
+
+TEST(file_is_old_or_new_also_where_the_disk_is_not_waited_for)
+{
+    old_or_new(wb_file_write_unsynced);
 }
 
 TEST(file_write_leaves_nothing_behind_when_it_fails)

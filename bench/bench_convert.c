@@ -1,0 +1,181 @@
+/* bench/bench_convert.c — a thread of 10 MB from every dialect to every other, beside bare yyjson, which parses and
+ * writes the same bytes; and validating it, beside parsing alone.
+ *
+ *     bench_convert FROM TO TIMES     one pair alone, for callgrind
+ */
+#include <malloc.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "bench.h"
+#include "dialects/convert.h"
+
+enum { BYTES = 10 << 20, TEXT = 240, ROOM = 256 << 20 };
+
+static struct wb_buf                 document = WB_BUF(ROOM); /* in the dialect `from` */
+static const struct wd_document_ops *from, *to;
+
+static void fail(const char *what, const struct upp_err *err)
+{
+    (void)fprintf(stderr, "bench_convert: %s: %s %s\n", what, err->where, err->msg);
+    exit(1);
+}
+
+/* ---- The thread -------------------------------------------------------------------------------------------------- */
+
+static void add_text(struct wb_buf *b, int i)
+{
+    static const char *const words[] = {"the",   "agent",        "read",        "src/main.c",    "and",
+                                        "found", "two",          "calls",       "that",          "never",
+                                        "free",  "na\xc3\xafve", "caf\xc3\xa9", "\\\"patch\\\"", "ok?"};
+    size_t                   from_   = b->n;
+    for (int k = i * 7; b->n - from_ < TEXT; k++)
+        wb_buf_addf(b, "%s ", words[(size_t)k % WB_LEN(words)]);
+}
+
+/* A question, a call, its result, an answer. */
+static void add_turns(struct wb_buf *b, int i)
+{
+    wb_buf_addf(b,
+                "%s{\"turn_type\":\"user\",\"submitted_at\":\"2026-01-01T00:00:00Z\",\"parts\":[{\"part_kind\":\"user-"
+                "prompt\",\"content\":\"",
+                i ? "," : "");
+    add_text(b, i);
+    wb_buf_add(b, UPP_STR("\"}]},{\"turn_type\":\"agent\",\"agent_id\":\"a\",\"started_at\":\"2026-01-01T00:00:00Z\","
+                          "\"completed_at\":\"2026-01-01T00:00:00Z\",\"messages\":[{\"message_type\":\"response\","
+                          "\"timestamp\":\"2026-01-01T00:00:00Z\",\"agent_id\":\"a\",\"model_name\":\"m-1\",\"usage\":{"
+                          "\"input_tokens\":120,\"output_tokens\":45,\"total_tokens\":165},\"parts\":[{\"part_kind\":"
+                          "\"text\",\"content\":\""));
+    add_text(b, i + 1);
+    wb_buf_addf(
+        b,
+        "\"},{\"part_kind\":\"tool-call\",\"tool_name\":\"read\",\"tool_call_id\":\"call_%d\",\"args\":{\"path\":"
+        "\"src/main.c\",\"line\":%d}}]},{\"message_type\":\"request\",\"timestamp\":\"2026-01-01T00:00:00Z\","
+        "\"agent_id\":\"a\",\"parts\":[{\"part_kind\":\"tool-return\",\"tool_name\":\"read\",\"tool_call_id\":"
+        "\"call_%d\",\"status\":\"success\",\"content\":{\"text\":\"",
+        i, i, i);
+    add_text(b, i + 2);
+    wb_buf_add(
+        b, UPP_STR("\"}}]},{\"message_type\":\"response\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"agent_id\":\"a\","
+                          "\"parts\":[{\"part_kind\":\"text\",\"content\":\""));
+    add_text(b, i + 3);
+    wb_buf_add(b, UPP_STR("\"}]}]}"));
+}
+
+static void make(struct wb_buf *b)
+{
+    wb_buf_add(
+        b, UPP_STR("{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":\"2026-01-01T00:00:00Z\",\"updated_at\":"
+                          "\"2026-01-01T00:00:00Z\",\"agents\":{\"a\":{\"agent_id\":\"a\",\"agent_name\":\"A\",\"created_at\":"
+                          "\"2026-01-01T00:00:00Z\"}},\"turns\":["));
+    for (int i = 0; b->n < BYTES; i++)
+        add_turns(b, i);
+    wb_buf_add(b, UPP_STR("]}"));
+}
+
+/* ---- What is measured -------------------------------------------------------------------------------------------- */
+
+static size_t convert(const struct wd_document_ops *a, struct upp_str text, const struct wd_document_ops *b,
+                      struct wb_buf *out)
+{
+    struct upp_err     err    = {0};
+    struct wd_document d      = {0};
+    struct wb_arena    said   = WB_ARENA(ROOM);
+    struct wd_losses   losses = {.a = &said};
+    if (wd_document_read(&d, a, text, NULL, &err) < 0 || wd_document_write(&d, b, NULL, out, &losses, &err) < 0)
+        fail(b->name, &err);
+    wd_losses_done(&losses);
+    wb_arena_done(&said);
+    wd_document_done(&d);
+    return out->n;
+}
+
+static void product(unsigned times)
+{
+    while (times--) {
+        struct wb_buf out = WB_BUF(ROOM);
+        (void)convert(from, wb_buf_str(&document), to, &out);
+        wb_buf_done(&out);
+    }
+}
+
+static void bare(unsigned times)
+{
+    while (times--) {
+        size_t      n;
+        yyjson_doc *doc  = yyjson_read(document.p, document.n, 0);
+        char       *text = doc ? yyjson_write(doc, 0, &n) : NULL;
+        if (!text)
+            exit(1);
+        free(text);
+        yyjson_doc_free(doc);
+    }
+}
+
+static void validate(unsigned times)
+{
+    while (times--) {
+        struct upp_err                err;
+        struct wb_arena               a = WB_ARENA(0x7fffffff);
+        struct wd_problems            p;
+        const struct wd_document_ops *ops;
+        if (wd_document_validate(from, wb_buf_str(&document), &a, &p, &ops, &err) < 0 || p.errors)
+            fail(from->name, &err);
+        wd_problems_done(&p);
+        wb_arena_done(&a);
+    }
+}
+
+static void parse(unsigned times)
+{
+    while (times--)
+        yyjson_doc_free(yyjson_read(document.p, document.n, 0));
+}
+
+/* The most that was asked for at one time, over the document's own bytes. */
+static void memory(void)
+{
+    struct mallinfo2   before = mallinfo2();
+    struct upp_err     err;
+    struct wb_buf      out = WB_BUF(ROOM);
+    struct wd_document d   = {0};
+    if (wd_document_read(&d, from, wb_buf_str(&document), NULL, &err) < 0 ||
+        wd_document_write(&d, to, NULL, &out, NULL, &err) < 0)
+        fail("memory", &err);
+    struct mallinfo2 now  = mallinfo2();
+    double           used = (double)(now.uordblks + now.hblkhd - before.uordblks - before.hblkhd) / (double)document.n;
+    (void)printf("  memory at the end %.1f x the document\n", used);
+    wb_buf_done(&out);
+    wd_document_done(&d);
+}
+
+int main(int argc, char **argv)
+{
+    struct wb_buf thread = WB_BUF(ROOM);
+    make(&thread);
+    for (size_t i = 0; (from = wd_document_at(i)); i++) {
+        if (argc > 1 && strcmp(argv[1], from->name) != 0)
+            continue;
+        wb_buf_clear(&document);
+        (void)convert(wd_document_at(0), wb_buf_str(&thread), from, &document);
+        if (argc == 2)
+            continue;
+        for (size_t k = 0; (to = wd_document_at(k)); k++) {
+            char name[64];
+            if (argc > 3 && strcmp(argv[2], to->name) == 0)
+                product((unsigned)atoi(argv[3]));
+            if (argc > 1)
+                continue;
+            (void)snprintf(name, sizeof name, "%s -> %s", from->name, to->name);
+            BENCH(.name = name, .product = product, .floor = bare, .times = 1, .bytes = (double)document.n,
+                  .goal_ratio = 0.5);
+            memory();
+        }
+        if (argc == 1)
+            BENCH(.name = "validate", .product = validate, .floor = parse, .times = 1, .bytes = (double)document.n,
+                  .goal_ratio = 0.6);
+    }
+    wb_buf_done(&thread);
+    wb_buf_done(&document);
+    return 0;
+}
