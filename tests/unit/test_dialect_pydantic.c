@@ -1,5 +1,6 @@
 /* Pydantic AI's messages: what it refuses, what it does not keep; media; generated lists there and back. */
 #include "dialects/convert.h"
+#include "dialects/pai_media.h"
 #include "dialects/pydantic.h"
 #include "support/test.h"
 
@@ -270,4 +271,84 @@ TEST(dialect_pydantic_refuses_items)
         HMM(ITEM("{\"kind\":\"cache-point\",\"more\":1}"), "/0/parts/0/content/0/more", "PAI-1.0"),
     };
     CHECK(all_judged(rows, WB_LEN(rows)));
+}
+
+/* ---- Media and times ---------------------------------------------------------------------------------------- */
+
+TEST(dialect_pydantic_names_media)
+{
+    static const struct {
+        struct upp_media m;
+        const char      *name; /* NULL: no base64 */
+    } rows[] = {
+        {{.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://x/a.png")}, "50173a"},
+         {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("+/8=")}, "4a2304"},
+          {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("+//+Pg==")}, "bc1da4"},
+           {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("")}, "da39a3"},
+            {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("!")}, NULL},
+           };
+    for (size_t i = 0; i < WB_LEN(rows); i++) {
+        char           out[WD_PAI_IDENTIFIER];
+        struct upp_err err  = {0};
+        struct upp_str name = wd_pai_identifier(&rows[i].m, out, &err);
+        CHECK(err.code != UPP_ENOMEM);
+        CHECK(rows[i].name ? wb_str_eq(name, wb_cstr(rows[i].name)) : !name.p && err.code == UPP_EINVALID);
+    }
+}
+
+TEST(dialect_pydantic_guesses_types)
+{
+    static const struct {
+        const char *url, *type;
+        uint8_t     kind;
+    } rows[] = {
+        {"https://x.org/a.PNG?size=2.gif#x.pdf", "image/png", UPP_PART_IMAGE},
+        {"https://x.org/a.b/c", "application/octet-stream", UPP_PART_IMAGE},
+        {"https://x.org", "application/octet-stream", UPP_PART_DOCUMENT},
+        {"", "application/octet-stream", UPP_PART_DOCUMENT},
+        {"a.", "application/octet-stream", UPP_PART_DOCUMENT},
+        {"a.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", UPP_PART_DOCUMENT},
+        {"https://youtu.be/x", "video/mp4", UPP_PART_VIDEO},
+        {"https://WWW.youtube.com:443/x", "video/mp4", UPP_PART_VIDEO},
+        {"https://youtu.be/x", "application/octet-stream", UPP_PART_AUDIO},
+        {"https://youtu.be.org/x", "application/octet-stream", UPP_PART_VIDEO},
+        {"data:audio/wav;base64,AAAA", "audio/wav", UPP_PART_AUDIO},
+        {"data:,a/b", "text/plain", UPP_PART_DOCUMENT},
+        {"data:", "text/plain", UPP_PART_DOCUMENT},
+    };
+    for (size_t i = 0; i < WB_LEN(rows); i++) {
+        test_note("%s", rows[i].url);
+        CHECK(wb_str_eq(wd_pai_media_type(wb_cstr(rows[i].url), rows[i].kind), wb_cstr(rows[i].type)));
+    }
+}
+
+static int convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
+                   struct wb_buf *out, struct upp_err *err)
+{
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    int                                             r = wd_document_read(&d, from, text, NULL, err);
+    return r < 0 ? r : wd_document_write(&d, to, NULL, out, NULL, err);
+}
+
+/* From another dialect: what Pydantic AI would say of it, as it would say it. */
+TEST(dialect_pydantic_fills_in_what_pydantic_ai_says)
+{
+    static const char thread[] =
+        "{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":" T ",\"updated_at\":" T ",\"agents\":{},"
+        "\"turns\":[{\"turn_type\":\"user\",\"turn_id\":\"u\",\"submitted_at\":\"2026-02-03t04:05:06.5z\",\"parts\":["
+        "{\"part_kind\":\"user-prompt\",\"content\":[{\"kind\":\"image-url\",\"url\":\"https://x/a.png\","
+        "\"force_download\":7,\"vendor_metadata\":[]},{\"kind\":\"binary\",\"data\":\"+/8=\"}]}]}]}";
+    static const char expected[] =
+        "[{\"parts\":[{\"content\":[{\"url\":\"https://x/a.png\",\"force_download\":false,\"vendor_metadata\":null,"
+        "\"kind\":\"image-url\",\"media_type\":\"image/png\",\"identifier\":\"50173a\"},{\"data\":\"-_8=\","
+        "\"media_type\":\"application/octet-stream\",\"vendor_metadata\":null,\"kind\":\"binary\","
+        "\"identifier\":\"4a2304\"}],\"timestamp\":\"2026-02-03T04:05:06.500000Z\",\"part_kind\":\"user-prompt\"}],"
+        "\"timestamp\":\"2026-02-03T04:05:06.500000Z\",\"instructions\":null,\"kind\":\"request\",\"run_id\":null,"
+        "\"conversation_id\":null,\"metadata\":null,\"state\":\"complete\"}]";
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), back = WB_BUF(1 << 20);
+    struct upp_err                        err = {0};
+    CHECK(convert(wb_cstr(thread), &wd_document_thread, &wd_document_pydantic, &out, &err) == 0);
+    CHECK(test_expect_str(wb_buf_str(&out), wb_cstr(expected), __FILE__, __LINE__, "filled in"));
+    CHECK(convert(wb_cstr(expected), &wd_document_pydantic, &wd_document_pydantic, &back, &err) == 0);
+    CHECK(test_expect_str(wb_buf_str(&back), wb_cstr(expected), __FILE__, __LINE__, "and comes back"));
 }
