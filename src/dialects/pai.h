@@ -90,6 +90,9 @@ void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part
 /* The time of an entry, as it was written or as the dialect would. */
 struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m);
 
+/* The same as Pydantic AI would dump it: what was said, or the moment where that is no time. */
+struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise);
+
 const char *wd_pai_finish(uint8_t stop); /* NULL: none */
 
 #endif
