@@ -80,3 +80,199 @@ TEST(dialect_ui_doc_keeps_what_threads_say)
     CHECK(keeps(&wd_document_pydantic, "golden/pydantic/example-2.json"));
     CHECK(keeps(&wd_document_pydantic, "golden/pydantic/v0.4.json"));
 }
+
+/* ---- Events -------------------------------------------------------------------------------------------------------
+ */
+
+static const char *const event_ui =
+    "[{\"id\":\"a\",\"role\":\"assistant\",\"metadata\":{\"weft\":{\"agent\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"},"
+    "\"weft_events\":{\"e\":{\"sourceAgent\":\"x\",\"targetAgents\":[\"y\"],\"timestamp\":1767225601000}}},"
+    "\"parts\":[{\"type\":\"step-start\"},{\"type\":\"text\",\"text\":\"t\",\"state\":\"done\"},"
+    "{\"type\":\"data-agent.handoff\",\"id\":\"e\",\"data\":{\"from\":\"x\",\"to\":\"y\"}}]}]";
+
+/* covers: TP-35 */
+TEST(dialect_ui_doc_events_are_system_messages)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf           thread = WB_BUF(ROOM), back = WB_BUF(ROOM), pure = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err                                  err;
+    yyjson_val                                     *v;
+    CHECK(convert(wb_cstr(event_ui), NULL, &wd_document_thread, 0, &thread, NULL, &err) == 0);
+    CHECK(wj_read(&a, wb_buf_str(&thread), NULL, &v, &err) == 0);
+    v = yyjson_arr_get(yyjson_obj_get(yyjson_arr_get(yyjson_obj_get(v, "turns"), 0), "messages"), 1);
+    CHECK(v && wj_write(v, &back, &err) == 0);
+    struct upp_str event =
+        UPP_STR("{\"message_type\":\"system\",\"timestamp\":\"2026-01-01T00:00:01Z\",\"event_type\":"
+                                   "\"agent.handoff\",\"event_data\":{\"from\":\"x\",\"to\":\"y\"},\"source_agent\":\"x\","
+                                   "\"target_agents\":[\"y\"]");
+    CHECK(wb_str_starts(wb_buf_str(&back), event));
+
+    /* A thread that knows nothing of UI messages says the same. */
+    CHECK(wd_document_read(&d, NULL, wb_cstr(event_ui), NULL, &err) == 0);
+    CHECK(wd_document_write(&d, &wd_document_thread, UPP_OPTS(wd_convert_opts, .pure = true), &pure, NULL, &err) == 0);
+    wb_buf_clear(&back);
+    CHECK(convert(wb_buf_str(&pure), NULL, &wd_document_ui, 0, &back, NULL, &err) == 0);
+    CHECK(wb_str_find(
+        wb_buf_str(&back),
+        UPP_STR("{\"type\":\"data-agent.handoff\",\"id\":\"event-1\",\"data\":{\"from\":\"x\",\"to\":\"y\"}}"), 0) !=
+        SIZE_MAX);
+    CHECK(wb_str_find(wb_buf_str(&back),
+                      UPP_STR("\"weft_events\":{\"event-1\":{\"sourceAgent\":\"x\",\"targetAgents\":[\"y\"],"
+                              "\"timestamp\":1767225601000}}"),
+                              0) != SIZE_MAX);
+}
+
+/* ---- Versions -----------------------------------------------------------------------------------------------------
+ */
+
+static const char *const denied =
+    "[{\"parts\":[{\"tool_name\":\"rm\",\"args\":{},\"tool_call_id\":\"c\",\"part_kind\":\"tool-call\"}],"
+    "\"kind\":\"response\"},{\"parts\":[{\"tool_name\":\"rm\",\"content\":\"no\",\"tool_call_id\":\"c\","
+    "\"outcome\":\"denied\",\"part_kind\":\"tool-return\"}],\"kind\":\"request\"}]";
+
+static const struct {
+    unsigned    target;
+    const char *part;
+} versions[] = {
+    {5, "{\"type\":\"tool-rm\",\"toolCallId\":\"c\",\"state\":\"output-error\",\"input\":{},\"errorText\":\"no\"}"},
+    {6,
+     "{\"type\":\"tool-rm\",\"toolCallId\":\"c\",\"state\":\"output-denied\",\"input\":{},\"approval\":{\"id\":\"c\","
+     "\"approved\":false,\"reason\":\"no\"}}"},
+    {7,
+     "{\"type\":\"tool-rm\",\"toolCallId\":\"c\",\"state\":\"output-denied\",\"input\":{},\"approval\":{\"id\":\"c\","
+     "\"approved\":false,\"reason\":\"no\"}}"},
+};
+
+TEST(dialect_ui_doc_writes_for_a_version)
+{
+    struct upp_err err;
+    for (size_t i = 0; i < WB_LEN(versions); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        CHECK(convert(wb_cstr(denied), NULL, &wd_document_ui, versions[i].target, &out, NULL, &err) == 0);
+        CHECK(wb_str_find(wb_buf_str(&out), wb_cstr(versions[i].part), 0) != SIZE_MAX);
+    }
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+    CHECK(convert(wb_cstr(denied), NULL, &wd_document_ui, 8, &out, NULL, &err) < 0);
+}
+
+/* ---- What is lost -------------------------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *document, *what;
+} losses_of[] = {
+    /* A result without its call, an error that is no text, arguments with blanks, a file that nobody knows. */
+    {"[{\"parts\":[{\"tool_name\":\"f\",\"content\":1,\"tool_call_id\":\"c\",\"part_kind\":\"tool-return\"}],"
+     "\"kind\":\"request\"}]",
+     "a result"},
+    {"[{\"parts\":[{\"tool_name\":\"f\",\"args\":{},\"tool_call_id\":\"c\",\"part_kind\":\"tool-call\"}],\"kind\":"
+     "\"response\"},{\"parts\":[{\"tool_name\":\"f\",\"content\":[1],\"tool_call_id\":\"c\",\"outcome\":\"failed\","
+     "\"part_kind\":\"tool-return\"}],\"kind\":\"request\"}]",
+     "that what a tool failed with is not a text"},
+    {"[{\"parts\":[{\"tool_name\":\"f\",\"args\":\"{ }\",\"tool_call_id\":\"c\",\"part_kind\":\"tool-call\"}],\"kind\":"
+     "\"response\"}]",
+     "how the arguments of a call were written"},
+    {"[{\"parts\":[{\"content\":[{\"url\":\"https://x/y\",\"kind\":\"image-url\"}],\"part_kind\":\"user-prompt\"}],"
+     "\"kind\":\"request\"}]",
+     "that nobody knows what a file is"},
+    {"[{\"parts\":[],\"finish_reason\":\"stop\",\"kind\":\"response\"}]",
+     "why the model stopped, and its ids of what it said"},
+    {"[{\"parts\":[],\"model_name\":\"a\",\"kind\":\"response\"},{\"parts\":[],\"model_name\":\"b\",\"kind\":"
+     "\"response\"}]",
+     "which model said each of its steps"},
+};
+
+TEST(dialect_ui_doc_tells_what_is_lost)
+{
+    for (size_t i = 0; i < WB_LEN(losses_of); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf       out    = WB_BUF(ROOM);
+        WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
+        WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
+        struct upp_err                              err;
+        size_t                                      found = 0;
+        CHECK(convert(wb_cstr(losses_of[i].document), NULL, &wd_document_ui, 0, &out, &losses, &err) == 0);
+        for (size_t k = 0; k < losses.list.n; k++)
+            found += wb_str_eq(losses.list.p[k].what, wb_cstr(losses_of[i].what));
+        test_note("%s", losses_of[i].what);
+        CHECK(found == 1);
+    }
+}
+
+/* ---- What is refused ----------------------------------------------------------------------------------------------
+ */
+
+#define MESSAGE(role, parts) "[{\"id\":\"m\",\"role\":\"" role "\",\"parts\":[" parts "]}]"
+#define PART(members)        MESSAGE("assistant", "{" members "}")
+#define TOOL(members)        PART("\"type\":\"tool-f\",\"toolCallId\":\"c\"," members)
+#define P                    "/0/parts/0"
+
+static const struct {
+    const char *document, *problems;
+} rules[] = {
+    {"[]", "error  UI-4.1.1\n"},
+    {"{}", "error  UI-4.1.1\n"},
+    {"[7]", "error /0 UI-4.1.1\n"},
+    {"[{\"role\":\"user\",\"parts\":[{\"type\":\"step-start\"}]}]", "error /0 UI-4.1.1\n"},
+    {"[{\"id\":1,\"role\":\"bot\",\"parts\":[{\"type\":\"step-start\"}]}]",
+     "error /0/id UI-4.1.1\nerror /0/role UI-4.1.1\n"},
+    {"[{\"id\":\"m\",\"role\":\"user\"}]", "error /0 UI-4.1.1\n"},
+    {MESSAGE("user", ""), "error /0/parts UI-4.1.1\n"},
+    {MESSAGE("assistant", ""), "warning /0/parts UI-4.1.1\n"},
+    {MESSAGE("user", "7"), "error " P " UI-4.1.1\n"},
+    {PART("\"type\":\"new\""), "error " P "/type UI-4.1.1\n"},
+    {PART("\"type\":\"text\""), "error " P " UI-4.1.2\n"},
+    {PART("\"type\":\"text\",\"text\":null"), "error " P "/text UI-4.1.2\n"},
+    {PART("\"type\":\"text\",\"text\":\"\",\"state\":\"ready\""), "error " P "/state UI-4.1.2\n"},
+    {PART("\"type\":\"text\",\"text\":\"\",\"providerMetadata\":null"), "error " P "/providerMetadata UI-4.1.2\n"},
+    {PART("\"type\":\"text\",\"text\":\"\",\"providerMetadata\":{\"a\":1}"), "error " P "/providerMetadata UI-4.1.2\n"},
+    {PART("\"type\":\"reasoning\",\"text\":\"\",\"id\":\"r\""), "warning " P "/id UI-4.1.8\n"},
+    {PART("\"type\":\"file\",\"url\":\"u\""), "error " P " UI-4.1.3\n"},
+    {PART("\"type\":\"file\",\"url\":\"u\",\"mediaType\":\"a/b\",\"filename\":null"),
+     "error " P "/filename UI-4.1.3\n"},
+    {PART("\"type\":\"source-url\",\"url\":\"u\""), "error " P " UI-4.1.4\n"},
+    {PART("\"type\":\"source-document\",\"sourceId\":\"s\",\"mediaType\":\"a/b\""), "error " P " UI-4.1.4\n"},
+    {PART("\"type\":\"custom\",\"kind\":\"a.b\""), "warning " P "/type UI-4.1.8\n"},
+    {PART("\"type\":\"data-x\",\"data\":null"), ""},
+    {PART("\"type\":\"data-x\",\"id\":3"), "error " P "/id UI-4.1.5\nerror " P " UI-4.1.5\n"},
+    {PART("\"type\":\"dynamic-tool\",\"toolCallId\":\"c\",\"state\":\"input-available\",\"input\":1"),
+     "error " P " UI-4.1.6\n"},
+    {TOOL("\"state\":\"input-streaming\""), ""},
+    {TOOL("\"state\":\"input-available\""), "error " P " UI-4.1.6\n"},
+    {TOOL("\"state\":\"over\""), "error " P "/state UI-4.1.6\n"},
+    {TOOL("\"state\":\"input-available\",\"input\":1,\"output\":1"), "error " P "/output UI-4.1.6\n"},
+    {TOOL("\"state\":\"output-available\",\"input\":1"), "error " P " UI-4.1.6\n"},
+    {TOOL("\"state\":\"output-error\",\"errorText\":1"), "error " P "/errorText UI-4.1.6\n"},
+    {TOOL("\"state\":\"output-error\",\"errorText\":\"e\""), ""},
+    {TOOL("\"state\":\"input-available\",\"input\":1,\"approval\":{\"id\":\"a\"}"), "error " P "/approval UI-4.1.7\n"},
+    {TOOL("\"state\":\"approval-requested\",\"input\":1"), "warning " P "/state UI-4.1.8\nerror " P " UI-4.1.7\n"},
+    {TOOL("\"state\":\"approval-responded\",\"input\":1,\"approval\":{\"id\":\"a\"}"),
+     "warning " P "/state UI-4.1.8\nerror " P "/approval UI-4.1.7\n"},
+    {TOOL("\"state\":\"output-denied\",\"input\":1,\"approval\":{\"id\":\"a\",\"approved\":true}"),
+     "warning " P "/state UI-4.1.8\nerror " P "/approval/approved UI-4.1.7\n"},
+    {TOOL("\"state\":\"output-available\",\"input\":1,\"output\":1,\"approval\":{\"id\":\"a\",\"approved\":false}"),
+     "error " P "/approval/approved UI-4.1.7\n"},
+};
+
+static int problems_of(struct upp_str text, struct wb_buf *out, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+    const struct wd_document_ops                   *ops;
+    int                                             r = wd_document_validate(&wd_document_ui, text, &a, &p, &ops, err);
+    for (size_t i = 0; r >= 0 && i < p.list.n; i++)
+        wb_buf_addf(out, "%s %.*s %s\n", p.list.p[i].severity == WD_ERROR ? "error" : "warning",
+                    UPP_FMT(p.list.p[i].pointer), p.list.p[i].rule);
+    return r < 0 ? r : wb_buf_check(out, err);
+}
+
+TEST(dialect_ui_doc_rules)
+{
+    for (size_t i = 0; i < WB_LEN(rules); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+        struct upp_err                        err;
+        test_note("%s", rules[i].document);
+        CHECK(problems_of(wb_cstr(rules[i].document), &out, &err) == 0);
+        CHECK_STR(wb_buf_str(&out), wb_cstr(rules[i].problems));
+    }
+}
