@@ -81,6 +81,88 @@ TEST(dialect_ui_doc_keeps_what_threads_say)
     CHECK(keeps(&wd_document_pydantic, "golden/pydantic/v0.4.json"));
 }
 
+/* ---- Messages that nobody wrote ------------------------------------------------------------------------------------
+ */
+
+static const char *const some_parts[] = {
+    "{\"type\":\"step-start\"}",
+    "{\"type\":\"text\",\"text\":\"a\"}",
+    "{\"type\":\"text\",\"text\":\"b\",\"state\":\"done\"}",
+    "{\"text\":\"c\",\"state\":\"streaming\",\"type\":\"text\",\"providerMetadata\":{\"p\":{\"q\":1.50}}}",
+    "{\"type\":\"reasoning\",\"text\":\"r\",\"state\":\"done\",\"providerMetadata\":{\"anthropic\":{\"signature\":"
+    "\"s\"}}}",
+    "{\"type\":\"reasoning\",\"id\":\"i\",\"text\":\"\",\"providerMetadata\":{\"pydantic_ai\":{\"signature\":\"s\","
+    "\"id\":\"x\"}}}",
+    "{\"type\":\"file\",\"mediaType\":\"image/png\",\"url\":\"data:image/png;base64,AAAA\",\"filename\":\"f.png\"}",
+    "{\"type\":\"file\",\"mediaType\":\"text/plain\",\"url\":\"data:,x\"}",
+    "{\"type\":\"source-url\",\"sourceId\":\"s\",\"url\":\"u\"}",
+    "{\"type\":\"data-a\",\"data\":1}",
+    "{\"type\":\"data-b\",\"id\":\"e\",\"data\":{\"x\":null}}",
+    "{\"type\":\"data-\",\"id\":\"\"}",
+    "{\"type\":\"tool-f\",\"toolCallId\":\"1\",\"state\":\"output-available\",\"input\":{\"a\":[1]},\"output\":\"o\"}",
+    "{\"type\":\"tool-f\",\"toolCallId\":\"2\",\"state\":\"output-error\",\"input\":\"{}\",\"errorText\":\"e\"}",
+    "{\"type\":\"tool-f\",\"toolCallId\":\"3\",\"state\":\"output-error\",\"rawInput\":\"{\",\"errorText\":\"e\"}",
+    "{\"type\":\"dynamic-tool\",\"toolName\":\"g\",\"toolCallId\":\"4\",\"state\":\"input-available\",\"input\":null}",
+    "{\"type\":\"tool-f\",\"toolCallId\":\"5\",\"state\":\"input-streaming\"}",
+    "{\"type\":\"tool-f\",\"toolCallId\":\"6\",\"state\":\"approval-requested\",\"input\":1,\"approval\":{\"id\":\"a\"}"
+    "}",
+    "{\"type\":\"tool-f\",\"toolCallId\":\"7\",\"state\":\"output-denied\",\"input\":{},\"approval\":{\"id\":\"a\","
+    "\"approved\":false}}",
+    "{\"type\":\"tool-f\",\"toolCallId\":\"\",\"state\":\"output-available\",\"callProviderMetadata\":{\"p\":{}},"
+    "\"output\":null}",
+    "{\"type\":\"custom\",\"kind\":\"k\"}",
+    "7",
+};
+static const char *const some_metadata[] = {
+    "",
+    ",\"metadata\":null",
+    ",\"metadata\":{\"a\":1}",
+    ",\"metadata\":{\"weft\":{\"agent\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"},\"weft_events\":{\"e\":{\"timestamp\":"
+    "5}}}",
+    ",\"metadata\":{\"usage\":{\"inputTokens\":1},\"weft\":{\"model\":\"m\",\"ended\":\"never\",\"agent\":\"y\","
+    "\"name\":\"Y\"}}",
+};
+
+static unsigned pick(uint64_t *state, size_t n)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)((*state >> 33) % n);
+}
+
+static void invent(uint64_t seed, struct wb_buf *out)
+{
+    static const char *const roles[] = {"user", "assistant", "assistant", "system"};
+    unsigned                 n       = 1 + pick(&seed, 5);
+    wb_buf_add(out, UPP_STR("["));
+    for (unsigned i = 0; i < n; i++) {
+        wb_buf_addf(out, "%s{\"id\":\"m%u\",\"role\":\"%s\"", i ? "," : "", pick(&seed, 8),
+                    i ? roles[pick(&seed, WB_LEN(roles))] : "user");
+        wb_buf_addf(out, "%s,\"parts\":[", some_metadata[pick(&seed, WB_LEN(some_metadata))]);
+        for (unsigned k = pick(&seed, 9); k; k--)
+            wb_buf_addf(out, "%s%s", some_parts[pick(&seed, WB_LEN(some_parts))], k > 1 ? "," : "");
+        wb_buf_add(out, UPP_STR("]}"));
+    }
+    wb_buf_add(out, UPP_STR("]"));
+}
+
+/* covers: TP-36 */
+TEST_WITH(dialect_ui_doc_comes_back_through_a_thread,
+          .no_torture = "hundreds of documents; the golden ones are tortured")
+{
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), own = WB_BUF(ROOM), thread = WB_BUF(ROOM);
+        WB_CLEANUP(wb_buf_done) struct wb_buf back = WB_BUF(ROOM);
+        struct upp_err                        err;
+        invent(seed, &was);
+        test_note("seed %u", (unsigned)seed);
+        CHECK(convert(wb_buf_str(&was), NULL, &wd_document_ui, 0, &own, NULL, &err) == 0);
+        CHECK_STR(wb_buf_str(&own), wb_buf_str(&was));
+        CHECK(convert(wb_buf_str(&was), NULL, &wd_document_thread, 0, &thread, NULL, &err) == 0);
+        CHECK(convert(wb_buf_str(&thread), NULL, &wd_document_ui, 0, &back, NULL, &err) == 0);
+        CHECK_STR(wb_buf_str(&back), wb_buf_str(&was));
+    }
+}
+
 /* ---- Events -------------------------------------------------------------------------------------------------------
  */
 
