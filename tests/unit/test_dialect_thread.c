@@ -88,6 +88,12 @@ static const struct {
      "error " P0 "/content/data TP-7\n"},
     {TURN(RESPONSE("{\"part_kind\":\"hologram\"}")), ""},
     {TURN(RESPONSE("{}")), "error " P0 " TP-6\n"},
+    /* One that is no object does not hide what else is wrong. */
+    {TURNS("7," USER(AT, PROMPT("8")) ",{\"turn_type\":\"robot\"}"),
+     "error /turns/0 TP-3\nerror /turns/1/parts/0/content TP-7\nerror /turns/2/turn_type TP-3\n"},
+    {TURN("7,{\"message_type\":\"note\",\"timestamp\":\"2026-01-01T00:00:01Z\"}"),
+     "error " M0 " TP-5\nerror /turns/0/messages/1/message_type TP-4\n"},
+    {TURN(RESPONSE("7,{\"part_kind\":\"text\"}")), "error " P0 " TP-6\nerror /turns/0/messages/0/parts/1 TP-6\n"},
     /* TP-7 */
     {TURNS(USER(AT, PROMPT("7"))), "error /turns/0/parts/0/content TP-7\n"},
     {TURNS(USER(
@@ -276,8 +282,7 @@ TEST(thread_seen_by_one_agent_names_the_others)
     WB_CLEANUP(wb_arena_done) struct wb_arena   a       = WB_ARENA(ROOM);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses  = {.a = &a};
     WB_CLEANUP(wb_buf_done)
-    struct wb_buf out  = WB_BUF(ROOM),
-                  said = WB_BUF(ROOM), thought = WB_BUF(ROOM), asked = WB_BUF(ROOM);
+    struct wb_buf  out = WB_BUF(ROOM), said = WB_BUF(ROOM), thought = WB_BUF(ROOM), asked = WB_BUF(ROOM);
     struct upp_err err;
     CHECK(golden("golden/thread/weather.json", &weather, &n));
     CHECK(convert(wb_str(weather, n), &wd_document_pydantic,
@@ -313,7 +318,7 @@ TEST(thread_without_system_prompts_reports_them)
         struct upp_err                              err;
         bool                                        told = false;
         CHECK(convert(wb_cstr(messages), &wd_document_thread, UPP_OPTS(wd_convert_opts, .pure = pure), &out, &losses,
-                              &err) >= 0);
+                      &err) >= 0);
         bool there = wb_str_find(wb_buf_str(&out), UPP_STR("SECRET PERSONA"), 0) < out.n;
         for (size_t i = 0; i < losses.list.n; i++)
             told |= wb_str_eq(losses.list.p[i].pointer, UPP_STR("/0/parts/0"));
@@ -378,6 +383,6 @@ TEST(thread_made_of_messages_has_their_times_and_usage)
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
     struct upp_err                        err;
     CHECK(convert(wb_cstr(messages), &wd_document_thread,
-                          UPP_OPTS(wd_convert_opts, .agent = UPP_STR("bob"), .pure = true), &out, NULL, &err) >= 0);
+                  UPP_OPTS(wd_convert_opts, .agent = UPP_STR("bob"), .pure = true), &out, NULL, &err) >= 0);
     CHECK_STR(wb_buf_str(&out), wb_cstr(want));
 }
