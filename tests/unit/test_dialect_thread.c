@@ -4,6 +4,7 @@
 #include "dialects/convert.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "model/doc_calls.h"
 #include "support/test.h"
 
 enum { ROOM = 64 << 20 };
@@ -385,4 +386,55 @@ TEST(thread_made_of_messages_has_their_times_and_usage)
     CHECK(convert(wb_cstr(messages), &wd_document_thread,
                   UPP_OPTS(wd_convert_opts, .agent = UPP_STR("bob"), .pure = true), &out, NULL, &err) >= 0);
     CHECK_STR(wb_buf_str(&out), wb_cstr(want));
+}
+
+/* ---- Calls --------------------------------------------------------------------------------------------------------
+ */
+
+#define SAID(id, more)                                                                                                 \
+    REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":\"f\",\"tool_call_id\":\"" id "\",\"content\":1," more "}")
+#define AGENT(messages)                                                                                                \
+    "{\"turn_type\":\"agent\",\"agent_id\":\"a\",\"started_at\":\"" AT "\",\"completed_at\":\"" AT                     \
+    "\",\"messages\":[" messages "]}"
+#define NOTE "{\"message_type\":\"system\",\"timestamp\":\"" AT "\",\"event_type\":\"x\",\"event_data\":{}}"
+
+static const struct {
+    const char *document, *states; /* of each call: pending, rejected, completed */
+    size_t      first;             /* pending in the first turn */
+} calls[] = {
+    {TURNS(AGENT(RESPONSE(CALL("1") "," CALL("2")) "," NOTE "," SAID("2", "\"status\":\"success\""))), "pc", 1},
+    /* The answer comes in a later turn. */
+    {TURNS(AGENT(RESPONSE(CALL("1"))) "," AGENT(NOTE "," SAID("1", "\"status\":\"success\""))), "c", 0},
+    /* Refused, and what only went wrong. */
+    {TURNS(AGENT(RESPONSE(CALL("1")) "," SAID("1", "\"status\":\"error\",\"outcome\":\"denied\""))), "r", 0},
+    {TURNS(AGENT(RESPONSE(CALL("1")) "," SAID("1", "\"status\":\"error\""))), "r", 0},
+    {TURNS(AGENT(RESPONSE(CALL("1")) "," SAID("1", "\"status\":\"error\",\"outcome\":\"failed\""))), "c", 0},
+    {TURNS(AGENT(RESPONSE(CALL("1")) "," SAID("1", "\"status\":\"validation_error\""))), "c", 0},
+    /* A retry answers; an id that is used again is open again. */
+    {TURNS(
+         AGENT(RESPONSE(CALL("1")) "," REQUEST("{\"part_kind\":\"retry-prompt\",\"content\":\"x\",\"tool_name\":\"f\","
+                                               "\"tool_call_id\":\"1\"}") "," RESPONSE(CALL("1")))),
+     "cp", 1},
+    {TURNS(AGENT(REQUEST(RETURN("9")))), "", 0},
+};
+
+/* covers: TP-20 TP-21 */
+TEST(thread_calls_have_the_state_that_their_messages_say)
+{
+    for (size_t i = 0; i < WB_LEN(calls); i++) {
+        WB_CLEANUP(wd_document_done) struct wd_document   d = {0};
+        WB_CLEANUP(wm_doc_calls_done) struct wm_doc_calls c = {0}, before = {0};
+        struct upp_err                                    err;
+        char                                              states[8] = "";
+        test_note("%s", calls[i].document);
+        CHECK(wd_document_read(&d, NULL, wb_cstr(calls[i].document), NULL, &err) >= 0);
+        CHECK(wm_doc_calls_find(&c, &d.doc, UINT32_MAX, &err) >= 0 && c.list.n < sizeof states);
+        for (size_t k = 0; k < c.list.n; k++)
+            states[k] = " prc"[c.list.p[k].state];
+        CHECK_STR(wb_cstr(states), wb_cstr(calls[i].states));
+        CHECK(wm_doc_pending(&c, &d.doc.turns.p[0]) == calls[i].first);
+        CHECK(wm_doc_calls_find(&before, &d.doc, 1, &err) >= 0); /* as it was after the first entry */
+        for (size_t k = 0; k < before.list.n; k++)
+            CHECK(before.list.p[k].state == WM_CALL_PENDING);
+    }
 }
