@@ -361,7 +361,7 @@ static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_
     take(d, &d->name, weft, "name");
     take(d, &d->model, weft, "model");
     take(d, &d->provider, weft, "provider");
-    take(d, &d->time, weft, "time");
+    take(d, &d->time, yyjson_obj_get(m, "pydantic_ai"), "timestamp");
     take(d, &d->ended, weft, "ended");
     take_usage(d, yyjson_obj_get(m, "usage"));
     yyjson_val *events = yyjson_obj_get(m, "weft_events");

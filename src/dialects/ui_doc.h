@@ -3,8 +3,8 @@
  * One table for all kinds of parts: which members a kind has is a matter of rules (ui_doc_check.c). What the model
  * knows of a message and these have no member for stands in its metadata, beside what the live stream writes there:
  *
- *     "metadata": {"weft": {"agent", "name", "model", "provider", "time", "ended"}, "usage": {...},
- *                  "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
+ *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended"}, "usage":
+ * {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
  */
 #ifndef WD_UI_DOC_H
 #define WD_UI_DOC_H

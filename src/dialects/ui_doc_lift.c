@@ -400,14 +400,12 @@ static void usage_of(yyjson_val *v, struct wm_doc_turn *turn)
 /* What the metadata know of the message. */
 static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
 {
-    yyjson_val *weft = yyjson_obj_get(m->metadata, "weft");
-    t->time          = text_at(weft, "time");
-    t->model         = text_at(weft, "model");
-    t->provider      = text_at(weft, "provider");
-    t->events        = yyjson_obj_get(m->metadata, "weft_events");
-    t->agent         = WM_NO_AGENT;
-    if (!t->time.p)
-        t->time = text_at(yyjson_obj_get(m->metadata, "pydantic_ai"), "timestamp");
+    yyjson_val *weft           = yyjson_obj_get(m->metadata, "weft");
+    t->time                    = text_at(yyjson_obj_get(m->metadata, "pydantic_ai"), "timestamp");
+    t->model                   = text_at(weft, "model");
+    t->provider                = text_at(weft, "provider");
+    t->events                  = yyjson_obj_get(m->metadata, "weft_events");
+    t->agent                   = WM_NO_AGENT;
     bool                agents = !user || text_at(weft, "agent").p; /* words to the model within its turn */
     int                 r      = agents ? agent_of(t, weft) : 0;
     struct wm_doc_turn *turn   = r < 0 ? NULL : wm_doc_turn_add(t->l->doc, t->err);
