@@ -41,6 +41,13 @@ WJ_SHAPE_EXTERN(wd_pai_item, struct wd_pai_item);
 
 enum wd_pai_kind wd_pai_kind(struct upp_str part_kind);
 
+/* Can a request, or a response, say a part of this kind? One that stands where it cannot is nothing the model has. */
+static inline bool wd_pai_fits(enum wd_pai_kind kind, bool request)
+{
+    bool asks = kind == WD_PAI_USER_PROMPT || kind == WD_PAI_TOOL_RETURN || kind == WD_PAI_RETRY_PROMPT;
+    return kind != WD_PAI_OTHER && kind != WD_PAI_SYSTEM_PROMPT && asks == request;
+}
+
 /* ---- Into the model ------------------------------------------------------------------------------------- */
 
 /* The parts of one message as they are gathered. */
@@ -82,6 +89,9 @@ void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part
 
 /* The time of an entry, as it was written or as the dialect would. */
 struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m);
+
+/* The same as Pydantic AI would dump it: what was said, or the moment where that is no time. */
+struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise);
 
 const char *wd_pai_finish(uint8_t stop); /* NULL: none */
 

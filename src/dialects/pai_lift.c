@@ -182,10 +182,9 @@ static struct upp_str standard_base64(struct wb_arena *a, struct upp_str text)
 static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_part *of, struct wd_pai_parts *to,
                      struct upp_err *err)
 {
-    struct wd_pai_item                    item;
-    struct upp_part                       part = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20);
-    struct beside                         b    = {.text = WB_BUF(1 << 20)};
+    struct wd_pai_item item;
+    struct upp_part    part = {0};
+    struct beside      b    = {.text = WB_BUF(1 << 20)};
     if (!yyjson_is_obj(v) || WJ_DECODE(l->a, wd_pai_item, v, NULL, &item, err) < 0)
         return wb_arena_check(l->a, err);
     bool              binary = wb_str_eq(item.kind, UPP_STR("binary"));

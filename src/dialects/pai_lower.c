@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/pai.h"
+#include "dialects/pai_media.h"
 #include "json/read.h"
 #include "json/value.h"
 
@@ -24,6 +25,16 @@ struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message 
         return m->time_text;
     struct wb_time t = wb_time_from_ms(m->time_ms);
     return wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
+}
+
+struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise)
+{
+    char           text[WB_TIME_TEXT];
+    struct wb_time t;
+    if (!said.p || wb_time_parse(said, &t, NULL) < 0)
+        t = wb_time_from_ms(otherwise);
+    struct upp_str dumped = wb_time_pydantic(&t, text);
+    return wb_str_eq(dumped, said) ? said : wb_arena_dup(&l->keep, dumped);
 }
 
 /* ---- What stands beside ----------------------------------------------------------------------------------- */
@@ -87,6 +98,31 @@ static void put_beside(struct wd_pai_out *o, const struct beside *b, const char 
     put_value(o, name, yyjson_obj_get(b->own, name));
 }
 
+/* Pydantic AI refuses all but an object. */
+static void put_object(struct wd_pai_out *o, const struct beside *b, const char *name)
+{
+    yyjson_val *v = yyjson_obj_get(b->own, name);
+    put_value(o, name, o->style == WD_PAI_THREAD || yyjson_is_obj(v) ? v : NULL);
+}
+
+/* The same of all but these two. */
+static void put_tool_kind(struct wd_pai_out *o, const struct beside *b)
+{
+    struct upp_str kind = text_of(b, "tool_kind");
+    if (o->style == WD_PAI_THREAD)
+        put_beside(o, b, "tool_kind");
+    else if (wb_str_eq(kind, UPP_STR("tool-search")) || wb_str_eq(kind, UPP_STR("capability-load")))
+        wd_member(o->l, "tool_kind", kind);
+    else
+        put(o, "tool_kind", (struct upp_str){0});
+}
+
+/* A name that must be one. */
+static void put_tool_name(struct wd_pai_out *o, struct upp_str name)
+{
+    wd_member_or_null(o->l, "tool_name", name.p || o->style == WD_PAI_THREAD ? name : UPP_STR(""));
+}
+
 static struct upp_str provider_of(const struct beside *b)
 {
     struct upp_str said = text_of(b, "provider_name");
@@ -96,7 +132,7 @@ static struct upp_str provider_of(const struct beside *b)
 static void put_provider(struct wd_pai_out *o, const struct beside *b)
 {
     put(o, "provider_name", text_of(b, "provider_name"));
-    put_beside(o, b, "provider_details");
+    put_object(o, b, "provider_details");
 }
 
 /* A part says what it is: first in ThreadProtocol, last in Pydantic AI. */
@@ -136,6 +172,38 @@ static void put_data(struct wd_pai_out *o, struct upp_str data)
     }
 }
 
+/* Pydantic AI names every medium. */
+static void put_identifier(struct wd_pai_out *o, const struct upp_media *m, const struct beside *b)
+{
+    char           made[WD_PAI_IDENTIFIER];
+    struct upp_err err  = {0};
+    struct upp_str said = text_of(b, "identifier");
+    if (!said.n && o->style == WD_PAI_PYDANTIC) {
+        said = wd_pai_identifier(m, made, &err);
+        if (err.code && err.code != UPP_EINVALID)
+            wj_writer_fail(&o->l->w, upp_fail(o->l->w.err, err.code, "%s", err.msg));
+    }
+    wd_member(o->l, "identifier", said);
+}
+
+/* And says of what type it is: where it cannot tell, it cannot write the message. */
+static void put_media_type(struct wd_pai_out *o, const struct upp_part *p)
+{
+    const struct upp_media *m = p->media;
+    if (m->mime.n || o->style == WD_PAI_THREAD) {
+        if (m->mime.p || m->source != UPP_SOURCE_URL)
+            wd_member_or_null(o->l, "media_type", m->mime);
+    } else if (m->source == UPP_SOURCE_URL)
+        wd_member(o->l, "media_type", wd_pai_media_type(m->data, p->kind));
+    else
+        wd_member(o->l, "media_type", UPP_STR("application/octet-stream"));
+}
+
+static bool is_download(yyjson_val *v)
+{
+    return yyjson_is_bool(v) || (v && yyjson_is_str(v) && wb_str_eq(wj_text(v), UPP_STR("allow-local")));
+}
+
 static void put_media(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
 {
     struct wj_writer       *w = &o->l->w;
@@ -144,6 +212,8 @@ static void put_media(struct wd_pai_out *o, const struct upp_part *p, const stru
     if (m->source == UPP_SOURCE_URL) {
         wd_member(o->l, "url", m->data);
         yyjson_val *download = yyjson_obj_get(b->own, "force_download");
+        if (o->style == WD_PAI_PYDANTIC && !is_download(download))
+            download = NULL;
         if (download || o->style == WD_PAI_PYDANTIC) {
             wd_name(o->l, "force_download");
             if (download)
@@ -151,16 +221,16 @@ static void put_media(struct wd_pai_out *o, const struct upp_part *p, const stru
             else
                 wj_write_bool(w, false);
         }
-        put_beside(o, b, "vendor_metadata");
+        put_object(o, b, "vendor_metadata");
         wd_member(o->l, "kind", wb_cstr(url_kind(p->kind)));
-        wd_member(o->l, "media_type", m->mime);
-        wd_member(o->l, "identifier", text_of(b, "identifier"));
+        put_media_type(o, p);
+        put_identifier(o, m, b);
     } else {
         put_data(o, m->data);
-        wd_member_or_null(o->l, "media_type", m->mime);
-        put_beside(o, b, "vendor_metadata");
+        put_media_type(o, p);
+        put_object(o, b, "vendor_metadata");
         wd_member(o->l, "kind", UPP_STR("binary"));
-        wd_member(o->l, "identifier", text_of(b, "identifier"));
+        put_identifier(o, m, b);
     }
     wj_write_close(w, '}');
 }
@@ -228,7 +298,7 @@ static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struc
     if (thinking) {
         put(o, "signature", text_of(b, "signature"));
         put(o, "provider_name", provider_of(b));
-        put_beside(o, b, "provider_details");
+        put_object(o, b, "provider_details");
     } else
         put_provider(o, b);
     end(o, kind);
@@ -251,14 +321,14 @@ static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
 static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
 {
     begin(o, "tool-call");
-    wd_member_or_null(o->l, "tool_name", p->name);
+    put_tool_name(o, p->name);
     bool raw = is_true(b, "raw_args");
     if (o->style == WD_PAI_THREAD)
         wd_member_or_null(o->l, "tool_call_id", p->id);
     put_args(o, p, raw);
     if (o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
-    put_beside(o, b, "tool_kind");
+    put_tool_kind(o, b);
     put(o, "id", text_of(b, "id"));
     put_provider(o, b);
     end(o, "tool-call");
@@ -279,11 +349,18 @@ static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const stru
     end(o, "retry-prompt");
 }
 
+static bool is_outcome(struct upp_str word)
+{
+    return wb_str_eq(word, UPP_STR("success")) || wb_str_eq(word, UPP_STR("failed")) ||
+                                                            wb_str_eq(word, UPP_STR("denied")) ||
+                                                                      wb_str_eq(word, UPP_STR("interrupted"));
+}
+
 static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
 {
     struct upp_str outcome = text_of(b, "outcome"), status = text_of(b, "status");
     begin(o, "tool-return");
-    wd_member_or_null(o->l, "tool_name", p->name);
+    put_tool_name(o, p->name);
     if (o->style == WD_PAI_THREAD) {
         wd_member_or_null(o->l, "tool_call_id", p->id);
         wd_member(o->l, "status", status.p ? status : p->is_error ? UPP_STR("error") : UPP_STR("success"));
@@ -291,11 +368,12 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
     wd_member_json(o->l, "content", p->text.n ? p->text : UPP_STR("null"));
     if (o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
-    put_beside(o, b, "tool_kind");
+    put_tool_kind(o, b);
     put_beside(o, b, "metadata");
     if (o->style == WD_PAI_PYDANTIC) {
         wd_member_or_null(o->l, "timestamp", o->time);
-        wd_member(o->l, "outcome", outcome.p ? outcome : p->is_error ? UPP_STR("failed") : UPP_STR("success"));
+        wd_member(o->l, "outcome",
+                  is_outcome(outcome) ? outcome : p->is_error ? UPP_STR("failed") : UPP_STR("success"));
     } else
         wd_member(o->l, "outcome", outcome);
     end(o, "tool-return");

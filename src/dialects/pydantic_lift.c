@@ -98,9 +98,12 @@ static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint3
     uint8_t role = 0;
     int     r    = 0;
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
-        const struct wd_pai_part *p = &m->parts.p[i];
-        bool                      result =
-            is_answer(p) && p->tool_name.p && (p->tool_call_id.p || wd_pai_kind(p->part_kind) == WD_PAI_TOOL_RETURN);
+        const struct wd_pai_part *p    = &m->parts.p[i];
+        enum wd_pai_kind          kind = wd_pai_kind(p->part_kind);
+        if (!wd_pai_fits(kind, true))
+            continue;
+        bool result =
+            kind == WD_PAI_TOOL_RETURN || (kind == WD_PAI_RETRY_PROMPT && p->tool_name.p && p->tool_call_id.p);
         uint8_t now = result ? UPP_ROLE_TOOL : UPP_ROLE_USER;
         if (role && (now != role || now == UPP_ROLE_USER))
             r = settle(t, role, agent);
@@ -123,7 +126,8 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
     int r   = 0;
     t->open = 0; /* whoever answers after an answer has given up on the calls before */
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
-        r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
+        if (wd_pai_fits(wd_pai_kind(m->parts.p[i].part_kind), false))
+            r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
         t->open += wd_pai_kind(m->parts.p[i].part_kind) == WD_PAI_TOOL_CALL;
     }
     struct wm_doc_entry *e = r < 0 ? NULL : entry_add(t, UPP_ROLE_ASSISTANT, t->agent);

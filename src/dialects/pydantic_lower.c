@@ -18,6 +18,12 @@ static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t
     return &l->doc->entries.p[i];
 }
 
+static struct upp_str time_of(struct wd_lowering *l, uint32_t i)
+{
+    const struct upp_message *m = &entry_at(l, i)->e.message;
+    return wd_pai_time_dumped(l, m->time_text, m->time_ms);
+}
+
 /* Another agent's texts are marked as such (TP-31). */
 static struct upp_str prefix_of(const struct lowering *t, const struct wm_doc_entry *e)
 {
@@ -59,7 +65,7 @@ static void put_response(struct lowering *t, uint32_t i, struct upp_str run)
 {
     struct wd_lowering        *l    = t->l;
     const struct wm_doc_entry *e    = entry_at(l, i);
-    struct upp_str             time = wd_pai_time_text(l, &e->e.message);
+    struct upp_str             time = time_of(l, i);
     struct wd_pai_out          o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time, .prefix = prefix_of(t, e)};
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');
@@ -84,7 +90,7 @@ static void put_response(struct lowering *t, uint32_t i, struct upp_str run)
 static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct upp_str run)
 {
     struct wd_lowering *l    = t->l;
-    struct upp_str      time = wd_pai_time_text(l, &entry_at(l, first)->e.message);
+    struct upp_str      time = time_of(l, first);
     struct wd_pai_out   o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time};
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');
@@ -155,7 +161,7 @@ static void put_system(struct lowering *t)
     struct wd_lowering *l = t->l;
     if (t->view == WM_NO_AGENT || l->no_system || !l->doc->agents.p[t->view].prompt.n || has_own_prompt(l->doc))
         return;
-    struct upp_str time = l->doc->entries.n ? wd_pai_time_text(l, &entry_at(l, 0)->e.message) : l->doc->created;
+    struct upp_str time = l->doc->entries.n ? time_of(l, 0) : wd_pai_time_dumped(l, l->doc->created, l->now_ms);
     wj_write_open(&l->w, '{');
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');

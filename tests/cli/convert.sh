@@ -230,6 +230,20 @@ said 'losses say their line' '^\{"file":"-","line":1,"pointer":"/x_a","what":"th
 ) | "$weft" convert --to thread --lines - >got 2>log
 [ $? = 1 ] && [ "$(wc -l <got)" = 2 ] && grep -q '^weft convert: -:2: longer than 268435456 bytes$' log
 verdict $? 'a line that is too long is stepped over'
+python3 - "$weft" >log 2>&1 <<'END'
+import json, subprocess, sys
+sizes = [n + d for n in (0, 65536, 131072) for d in (-100, -99, -98, -97, -3, -2, -1, 0, 1) if n + d >= 0] + [300000, 1]
+sent = b"".join(json.dumps([{"parts": [{"content": "x" * n, "part_kind": "user-prompt"}], "kind": "request"}],
+                           separators=(",", ":")).encode() + b"\n" for n in sizes)
+said = subprocess.run([sys.argv[1], "convert", "--to", "pydantic", "--lines"], input=sent, stdout=subprocess.PIPE, check=True)
+assert said.stdout == sent
+END
+verdict $? 'lines of every length come whole'
+yes "$other" | (
+    timeout 20 "$weft" convert --to thread --lines
+    echo "it ended with $?" >log
+) | head -n 1 >/dev/null
+said 'when nobody reads any more it ends' '^it ended with (1|141)$'
 python3 - "$weft" "$line" >log 2>&1 <<'END'
 import subprocess, sys
 weft, line = sys.argv[1], sys.argv[2].encode() + b"\n"

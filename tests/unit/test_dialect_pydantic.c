@@ -1,0 +1,354 @@
+/* Pydantic AI's messages: what it refuses, what it does not keep; media; generated lists there and back. */
+#include "dialects/convert.h"
+#include "dialects/pai_media.h"
+#include "dialects/pydantic.h"
+#include "support/test.h"
+
+/* ---- Validation ------------------------------------------------------------------------------------------- */
+
+#define T           "\"2026-02-03T04:05:06Z\""
+#define REQUEST(x)  "[{\"kind\":\"request\",\"parts\":[" x "]}]"
+#define RESPONSE(x) "[{\"kind\":\"response\",\"timestamp\":" T ",\"parts\":[" x "]}]"
+#define ITEM(x)     REQUEST("{\"part_kind\":\"user-prompt\",\"timestamp\":" T ",\"content\":[" x "]}")
+#define RETURN(x)                                                                                                      \
+    REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":\"t\",\"content\":1,\"tool_call_id\":\"i\",\"timestamp\":" T \
+            "," x "}")
+#define CALL(x)  RESPONSE("{\"part_kind\":\"tool-call\",\"tool_call_id\":\"i\"," x "}")
+#define SAID(x)  "[{\"kind\":\"response\",\"parts\":[],\"timestamp\":" T "," x "}]"
+#define ASKED(x) "[{\"kind\":\"request\",\"parts\":[]," x "}]"
+#define TIME(x)  ASKED("\"timestamp\":" x)
+#define RETRY(x)                                                                                                       \
+    REQUEST("{\"part_kind\":\"retry-prompt\",\"tool_call_id\":\"i\",\"timestamp\":" T ",\"content\":[" x "]}")
+#define SPEECH "{\"part_kind\":\"speech\",\"speaker\":"
+
+struct row {
+    const char *json;
+    const char *pointer; /* NULL: no problem at all; of the first problem */
+    const char *rule;
+    uint8_t     severity;
+};
+
+#define GOOD(json_)                                                                                                    \
+    {                                                                                                                  \
+        json_, NULL, NULL, 0                                                                                           \
+    }
+#define BAD(json_, pointer_, rule_)                                                                                    \
+    {                                                                                                                  \
+        json_, pointer_, rule_, WD_ERROR                                                                               \
+    }
+#define HMM(json_, pointer_, rule_)                                                                                    \
+    {                                                                                                                  \
+        json_, pointer_, rule_, WD_WARNING                                                                             \
+    }
+
+static bool judged(const struct row *row)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena       a = WB_ARENA(16 << 20);
+    WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+    const struct wd_document_ops                   *ops;
+    struct upp_err                                  err = {0};
+    int r = wd_document_validate(&wd_document_pydantic, wb_cstr(row->json), &a, &p, &ops, &err);
+    test_note("%s: %s %s", row->json, err.where, err.msg);
+    if (!EXPECT(r == 0))
+        return false;
+    if (p.list.n)
+        test_note("%s %s %s", p.list.p[0].rule, p.list.p[0].pointer.p, p.list.p[0].sentence.p);
+    if (!row->pointer)
+        return EXPECT(!p.list.n && !p.errors && !p.warnings);
+    return EXPECT(p.list.n == 1) && EXPECT(wb_str_eq(p.list.p[0].pointer, wb_cstr(row->pointer))) &&
+           EXPECT(strcmp(p.list.p[0].rule, row->rule) == 0) && EXPECT(p.list.p[0].severity == row->severity) &&
+           EXPECT(p.errors == (row->severity == WD_ERROR));
+}
+
+static bool all_judged(const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!judged(&rows[i]))
+            return false;
+    return true;
+}
+
+/* covers: TP-45 */
+TEST(dialect_pydantic_refuses_messages)
+{
+    static const struct row rows[] = {
+        GOOD("[]"),
+        BAD("{}", "", "PAI-1.0"),
+        BAD("[1]", "/0", "PAI-1.0"),
+        BAD("[{\"parts\":[]}]", "/0", "PAI-1.0"),
+        BAD("[{\"kind\":\"answer\",\"parts\":[]}]", "/0/kind", "PAI-1.0"),
+        BAD("[{\"kind\":7,\"parts\":[]}]", "/0/kind", "PAI-1.0"),
+        BAD("[{\"kind\":\"request\"}]", "/0", "PAI-1.1"),
+        BAD("[{\"kind\":\"request\",\"parts\":null}]", "/0/parts", "PAI-1.1"),
+        BAD(ASKED("\"metadata\":[]"), "/0/metadata", "PAI-1.1"),
+        BAD(ASKED("\"instructions\":1"), "/0/instructions", "PAI-1.1"),
+        BAD(ASKED("\"state\":\"suspended\""), "/0/state", "PAI-1.1"),
+        BAD(ASKED("\"metadata\":{\"a\":[\"\\ud800\"]}"), "/0/metadata/a/0", "PAI-1.0"),
+        GOOD(ASKED("\"timestamp\":null,\"run_id\":null,\"state\":\"interrupted\"")),
+        GOOD(SAID("\"state\":\"suspended\",\"finish_reason\":null,\"vendor_id\":\"v\"")),
+        BAD(SAID("\"state\":null"), "/0/state", "PAI-1.2"),
+        BAD(SAID("\"finish_reason\":\"tools\""), "/0/finish_reason", "PAI-1.2"),
+        BAD(SAID("\"usage\":null"), "/0/usage", "PAI-1.2"),
+        BAD(SAID("\"usage\":[]"), "/0/usage", "PAI-1.2"),
+        BAD(SAID("\"usage\":{\"input_tokens\":null}"), "/0/usage/input_tokens", "PAI-1.2"),
+        BAD(SAID("\"usage\":{\"input_tokens\":1.5}"), "/0/usage/input_tokens", "PAI-1.2"),
+        BAD(SAID("\"usage\":{\"output_tokens\":\"x\"}"), "/0/usage/output_tokens", "PAI-1.2"),
+        BAD(SAID("\"usage\":{\"details\":{\"a\":null}}"), "/0/usage/details/a", "PAI-1.2"),
+        BAD(SAID("\"usage\":{\"details\":[1]}"), "/0/usage/details", "PAI-1.2"),
+        BAD(SAID("\"usage\":{\"cost\":\"NaN\"}"), "/0/usage/cost", "PAI-1.2"),
+        BAD(SAID("\"usage\":{\"cost\":true}"), "/0/usage/cost", "PAI-1.2"),
+        BAD(SAID("\"usage\":{\"cost\":\"1e\"}"), "/0/usage/cost", "PAI-1.2"),
+        GOOD(SAID("\"usage\":{\"request_tokens\":null,\"total_tokens\":null,\"more\":{},\"details\":null}")),
+        GOOD(SAID("\"usage\":{\"input_tokens\":\" -5.00\",\"output_tokens\":true,\"details\":{\"a\":1e2}}")),
+        GOOD(SAID("\"usage\":{\"cost\":\"-.5e+3\",\"cache_read_tokens\":\"1_000\"}")),
+        BAD(SAID("\"usage\":{\"cache_read_tokens\":\"1__0\"}"), "/0/usage/cache_read_tokens", "PAI-1.2"),
+        BAD("[{\"kind\":\"response\",\"parts\":[],\"timestamp\":null}]", "/0/timestamp", "PAI-1.2"),
+        HMM("[{\"kind\":\"response\",\"parts\":[]}]", "/0", "PAI-1.2"),
+        HMM(ASKED("\"more\":1"), "/0/more", "PAI-1.0"),
+        HMM(SAID("\"provider_request_id\":\"x\""), "/0/provider_request_id", "PAI-1.0"),
+        HMM(ASKED("\"run_id\":1,\"run_id\":\"a\""), "/0/run_id", "PAI-1.0"),
+    };
+    CHECK(all_judged(rows, WB_LEN(rows)));
+}
+
+TEST(dialect_pydantic_refuses_times)
+{
+    static const struct row rows[] = {
+        GOOD(TIME("\"2026-02-03\"")),
+        GOOD(TIME("\"2026-02-03 04:05\"")),
+        GOOD(TIME("\"2026-02-03t04:05:06.123456789z\"")),
+        GOOD(TIME("\"2026-02-03_04:05:06,5+0530\"")),
+        GOOD(TIME("1700000000.5")),
+        GOOD(TIME("\"-5\"")),
+        GOOD(TIME("253402300799000")),
+        BAD(TIME("253402300800000"), "/0/timestamp", "PAI-1.1"),
+        BAD(TIME("1e400"), "/0/timestamp", "PAI-1.1"),
+        BAD(TIME("true"), "/0/timestamp", "PAI-1.1"),
+        BAD(TIME("\"\""), "/0/timestamp", "PAI-1.1"),
+        BAD(TIME("\"20260203T040506Z\""), "/0/timestamp", "PAI-1.1"),
+        BAD(TIME("\"2026-02-03T24:05:06Z\""), "/0/timestamp", "PAI-1.1"),
+        BAD(TIME("\"2026-02-03T04:05:60Z\""), "/0/timestamp", "PAI-1.1"),
+        BAD(TIME("\"2026-02-30T04:05:06Z\""), "/0/timestamp", "PAI-1.1"),
+        BAD(TIME("\"2026-02-03T04:05:06+05\""), "/0/timestamp", "PAI-1.1"),
+        BAD(TIME("\"2026-02-03T04:05:06."
+                 "0000000000000000000000000000000000000000000000000000000000000000000000000000x\""),
+            "/0/timestamp", "PAI-1.1"),
+    };
+    CHECK(all_judged(rows, WB_LEN(rows)));
+}
+
+TEST(dialect_pydantic_refuses_parts)
+{
+    static const struct row rows[] = {
+        BAD(REQUEST("7"), "/0/parts/0", "PAI-1.3"),
+        BAD(REQUEST("{\"content\":\"x\"}"), "/0/parts/0", "PAI-1.3"),
+        BAD(REQUEST("{\"part_kind\":\"x\"}"), "/0/parts/0/part_kind", "PAI-1.3"),
+        BAD(REQUEST("{\"part_kind\":\"text\",\"content\":\"x\"}"), "/0/parts/0/part_kind", "PAI-1.3"),
+        BAD(RESPONSE("{\"part_kind\":\"user-prompt\",\"content\":\"x\"}"), "/0/parts/0/part_kind", "PAI-1.4"),
+        HMM(REQUEST("{\"part_kind\":\"retry-feedback\"}"), "/0/parts/0/part_kind", "PAI-1.7"),
+        HMM(REQUEST("{\"part_kind\":\"compaction\"}"), "/0/parts/0/part_kind", "PAI-1.7"),
+        BAD(REQUEST("{\"part_kind\":\"system-prompt\",\"content\":null,\"timestamp\":" T "}"), "/0/parts/0/content",
+            "PAI-1.3"),
+        BAD(REQUEST("{\"part_kind\":\"user-prompt\",\"timestamp\":" T "}"), "/0/parts/0", "PAI-1.3"),
+        BAD(REQUEST("{\"part_kind\":\"user-prompt\",\"content\":\"\",\"timestamp\":null}"), "/0/parts/0/timestamp",
+            "PAI-1.3"),
+        HMM(REQUEST("{\"part_kind\":\"user-prompt\",\"content\":\"\"}"), "/0/parts/0", "PAI-1.3"),
+        GOOD(RETURN("\"outcome\":\"denied\",\"metadata\":[1],\"tool_kind\":null")),
+        BAD(RETURN("\"outcome\":null"), "/0/parts/0/outcome", "PAI-1.3"),
+        BAD(RETURN("\"outcome\":\"lost\""), "/0/parts/0/outcome", "PAI-1.3"),
+        HMM(RETURN("\"outcome\":\"retried\""), "/0/parts/0/outcome", "PAI-1.7"),
+        HMM(RETURN("\"tool_kind\":\"x\""), "/0/parts/0/tool_kind", "PAI-1.7"),
+        BAD(RETURN("\"tool_kind\":7"), "/0/parts/0/tool_kind", "PAI-1.3"),
+        BAD(REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":null,\"content\":1,\"tool_call_id\":\"i\","
+                    "\"timestamp\":" T "}"),
+            "/0/parts/0/tool_name", "PAI-1.3"),
+        BAD(REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":\"t\",\"tool_call_id\":\"i\",\"timestamp\":" T "}"),
+            "/0/parts/0", "PAI-1.3"),
+        HMM(REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":\"t\",\"content\":null,\"timestamp\":" T "}"),
+            "/0/parts/0", "PAI-1.3"),
+        GOOD(RETRY("{\"type\":\"a\",\"loc\":[\"a\",1,1.0],\"msg\":\"m\",\"input\":null,\"ctx\":{},\"url\":\"u\"}")),
+        BAD(RETRY("{\"type\":\"a\",\"loc\":[null],\"msg\":\"m\",\"input\":1}"), "/0/parts/0/content/0/loc/0",
+            "PAI-1.3"),
+        BAD(RETRY("{\"type\":\"a\",\"loc\":{},\"msg\":\"m\",\"input\":1}"), "/0/parts/0/content/0/loc", "PAI-1.3"),
+        BAD(RETRY("{\"type\":\"a\",\"loc\":[],\"msg\":\"m\"}"), "/0/parts/0/content/0", "PAI-1.3"),
+        BAD(RETRY("{\"type\":\"a\",\"loc\":[],\"msg\":\"m\",\"input\":1,\"ctx\":null}"), "/0/parts/0/content/0/ctx",
+            "PAI-1.3"),
+        BAD(RETRY("\"x\""), "/0/parts/0/content/0", "PAI-1.3"),
+        HMM(RETRY("{\"type\":\"a\",\"loc\":[],\"msg\":\"m\",\"input\":1,\"more\":1}"), "/0/parts/0/content/0/more",
+            "PAI-1.0"),
+        BAD(REQUEST("{\"part_kind\":\"retry-prompt\",\"content\":1,\"tool_call_id\":\"i\",\"timestamp\":" T "}"),
+            "/0/parts/0/content", "PAI-1.3"),
+        GOOD(REQUEST("{\"part_kind\":\"tool-availability-delta\",\"added\":[\"a\"]}")),
+        BAD(REQUEST("{\"part_kind\":\"tool-availability-delta\",\"tools_added\":[1]}"), "/0/parts/0/tools_added/0",
+            "PAI-1.3"),
+        GOOD(REQUEST(SPEECH "\"user\",\"interrupted_at_ms\":5}")),
+        BAD(REQUEST(SPEECH "\"assistant\"}"), "/0/parts/0/speaker", "PAI-1.3"),
+        BAD(RESPONSE(SPEECH "\"user\"}"), "/0/parts/0/speaker", "PAI-1.4"),
+        BAD(REQUEST(SPEECH "\"user\",\"audio\":7}"), "/0/parts/0/audio", "PAI-1.3"),
+        BAD(REQUEST(SPEECH "\"user\",\"audio\":{\"data\":\"\"}}"), "/0/parts/0/audio", "PAI-1.5"),
+        BAD(RESPONSE("{\"part_kind\":\"text\",\"content\":null}"), "/0/parts/0/content", "PAI-1.4"),
+        BAD(RESPONSE("{\"part_kind\":\"text\",\"content\":\"\",\"provider_details\":[]}"),
+            "/0/parts/0/provider_details", "PAI-1.4"),
+        BAD(RESPONSE("{\"part_kind\":\"thinking\",\"content\":null}"), "/0/parts/0/content", "PAI-1.4"),
+        GOOD(CALL("\"tool_name\":\"t\"")),
+        GOOD(CALL("\"tool_name\":\"t\",\"args\":\"no JSON\"")),
+        BAD(CALL("\"tool_name\":\"t\",\"args\":[]"), "/0/parts/0/args", "PAI-1.4"),
+        BAD(CALL("\"tool_name\":\"t\",\"args\":7"), "/0/parts/0/args", "PAI-1.4"),
+        BAD(CALL("\"args\":{}"), "/0/parts/0", "PAI-1.4"),
+        BAD(RESPONSE("{\"part_kind\":\"tool-call\",\"tool_name\":\"t\",\"tool_call_id\":null}"),
+            "/0/parts/0/tool_call_id", "PAI-1.4"),
+        GOOD(RESPONSE("{\"part_kind\":\"compaction\"}")),
+        BAD(RESPONSE("{\"part_kind\":\"file\",\"content\":\"x\"}"), "/0/parts/0/content", "PAI-1.4"),
+        BAD(RESPONSE("{\"part_kind\":\"file\",\"content\":{\"kind\":\"file\",\"data\":\"\",\"media_type\":\"a/b\"}}"),
+            "/0/parts/0/content/kind", "PAI-1.5"),
+    };
+    CHECK(all_judged(rows, WB_LEN(rows)));
+}
+
+TEST(dialect_pydantic_refuses_tools_of_a_kind)
+{
+#define SEARCH  "\"tool_kind\":\"tool-search\",\"tool_name\":\"search_tools\""
+#define LOAD    "\"tool_kind\":\"capability-load\",\"tool_name\":\"load_capability\""
+#define GAVE(x) REQUEST("{\"part_kind\":\"tool-return\",\"tool_call_id\":\"i\",\"timestamp\":" T "," x "}")
+    static const struct row rows[] = {
+        GOOD(CALL(SEARCH)),
+        GOOD(CALL(SEARCH ",\"args\":\"\"")),
+        GOOD(CALL(SEARCH ",\"args\":{\"queries\":[\"a\"]}")),
+        BAD(CALL(SEARCH ",\"args\":{\"queries\":\"a\"}"), "/0/parts/0/args/queries", "PAI-1.4"),
+        BAD(CALL(SEARCH ",\"args\":{}"), "/0/parts/0/args", "PAI-1.4"),
+        HMM(CALL(SEARCH ",\"args\":{\"queries\":[],\"more\":1}"), "/0/parts/0/args/more", "PAI-1.0"),
+        BAD(CALL("\"tool_kind\":\"tool-search\",\"tool_name\":\"x\""), "/0/parts/0/tool_name", "PAI-1.4"),
+        GOOD(CALL(LOAD ",\"args\":{\"id\":\"a\"}")),
+        BAD(CALL(LOAD ",\"args\":{\"id\":1}"), "/0/parts/0/args/id", "PAI-1.4"),
+        GOOD(GAVE(SEARCH ",\"content\":{\"discovered_tools\":[{\"name\":\"a\"}],\"message\":\"m\"}")),
+        BAD(GAVE(SEARCH ",\"content\":{\"discovered_tools\":[{}]}"), "/0/parts/0/content/discovered_tools/0",
+            "PAI-1.3"),
+        BAD(GAVE(SEARCH ",\"content\":{\"discovered_tools\":{}}"), "/0/parts/0/content/discovered_tools", "PAI-1.3"),
+        BAD(GAVE(SEARCH ",\"content\":{\"discovered_tools\":[1]}"), "/0/parts/0/content/discovered_tools/0", "PAI-1.3"),
+        BAD(GAVE(SEARCH ",\"content\":\"x\""), "/0/parts/0/content", "PAI-1.3"),
+        GOOD(GAVE(LOAD ",\"content\":{}")),
+        BAD(GAVE(LOAD ",\"content\":{\"instructions\":null}"), "/0/parts/0/content/instructions", "PAI-1.3"),
+        GOOD(RESPONSE("{\"part_kind\":\"builtin-tool-call\",\"tool_call_id\":\"i\",\"tool_kind\":\"tool-search\","
+                      "\"tool_name\":\"tool_search\"}")),
+        BAD(RESPONSE("{\"part_kind\":\"builtin-tool-call\",\"tool_call_id\":\"i\"," SEARCH "}"), "/0/parts/0/tool_name",
+            "PAI-1.4"),
+        GOOD(RESPONSE("{\"part_kind\":\"builtin-tool-return\",\"tool_call_id\":\"i\",\"timestamp\":" T
+                      ",\"content\":1,\"tool_kind\":\"capability-load\",\"tool_name\":\"x\"}")),
+    };
+    CHECK(all_judged(rows, WB_LEN(rows)));
+}
+
+TEST(dialect_pydantic_refuses_items)
+{
+    static const struct row rows[] = {
+        GOOD(ITEM("\"x\",{\"kind\":\"image-url\",\"url\":\"u\",\"force_download\":\"YES\",\"media_type\":null}")),
+        GOOD(ITEM("{\"kind\":\"image-url\",\"url\":\"u\",\"force_download\":1}")),
+        BAD(ITEM("1"), "/0/parts/0/content/0", "PAI-1.5"),
+        HMM(ITEM("{}"), "/0/parts/0/content/0", "PAI-1.5"),
+        BAD(ITEM("{\"kind\":\"x\"}"), "/0/parts/0/content/0/kind", "PAI-1.5"),
+        HMM(ITEM("{\"kind\":\"structured-content\"}"), "/0/parts/0/content/0/kind", "PAI-1.7"),
+        BAD(ITEM("{\"kind\":\"audio-url\",\"url\":null}"), "/0/parts/0/content/0/url", "PAI-1.5"),
+        BAD(ITEM("{\"kind\":\"image-url\",\"url\":\"u\",\"force_download\":null}"),
+            "/0/parts/0/content/0/force_download", "PAI-1.5"),
+        BAD(ITEM("{\"kind\":\"image-url\",\"url\":\"u\",\"force_download\":2}"), "/0/parts/0/content/0/force_download",
+            "PAI-1.5"),
+        GOOD(ITEM("{\"kind\":\"video-url\",\"url\":\"u\",\"force_download\":\"allow-local\"}")),
+        BAD(ITEM("{\"kind\":\"image-url\",\"url\":\"u\",\"vendor_metadata\":[]}"),
+            "/0/parts/0/content/0/vendor_metadata", "PAI-1.5"),
+        BAD(ITEM("{\"kind\":\"binary\",\"data\":\"-_8=\"}"), "/0/parts/0/content/0", "PAI-1.5"),
+        GOOD(ITEM("{\"kind\":\"binary\",\"data\":\"-_8\",\"media_type\":\"a/b\",\"identifier\":null}")),
+        BAD(ITEM("{\"kind\":\"binary\",\"data\":\"-/8=\",\"media_type\":\"a/b\"}"), "/0/parts/0/content/0/data",
+            "PAI-1.5"),
+        BAD(ITEM("{\"kind\":\"binary\",\"data\":\"-_9\",\"media_type\":\"a/b\"}"), "/0/parts/0/content/0/data",
+            "PAI-1.5"),
+        BAD(ITEM("{\"kind\":\"binary\",\"data\":7,\"media_type\":\"a/b\"}"), "/0/parts/0/content/0/data", "PAI-1.5"),
+        BAD(ITEM("{\"kind\":\"text-content\",\"content\":null}"), "/0/parts/0/content/0/content", "PAI-1.5"),
+        GOOD(ITEM("{\"kind\":\"cache-point\"}")),
+        BAD(ITEM("{\"kind\":\"cache-point\",\"ttl\":\"2m\"}"), "/0/parts/0/content/0/ttl", "PAI-1.5"),
+        GOOD(ITEM("{\"kind\":\"uploaded-file\",\"file_id\":\"f\",\"provider_name\":\"xai\"}")),
+        BAD(ITEM("{\"kind\":\"uploaded-file\",\"file_id\":\"f\",\"provider_name\":\"x\"}"),
+            "/0/parts/0/content/0/provider_name", "PAI-1.5"),
+        HMM(ITEM("{\"kind\":\"cache-point\",\"more\":1}"), "/0/parts/0/content/0/more", "PAI-1.0"),
+    };
+    CHECK(all_judged(rows, WB_LEN(rows)));
+}
+
+/* ---- Media and times ---------------------------------------------------------------------------------------- */
+
+TEST(dialect_pydantic_names_media)
+{
+    static const struct {
+        struct upp_media m;
+        const char      *name; /* NULL: no base64 */
+    } rows[] = {
+        {{.source = UPP_SOURCE_URL, .data = UPP_STR_INIT("https://x/a.png")}, "50173a"},
+         {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("+/8=")}, "4a2304"},
+          {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("+//+Pg==")}, "bc1da4"},
+           {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("")}, "da39a3"},
+            {{.source = UPP_SOURCE_BASE64, .data = UPP_STR_INIT("!")}, NULL},
+           };
+    for (size_t i = 0; i < WB_LEN(rows); i++) {
+        char           out[WD_PAI_IDENTIFIER];
+        struct upp_err err  = {0};
+        struct upp_str name = wd_pai_identifier(&rows[i].m, out, &err);
+        CHECK(err.code != UPP_ENOMEM);
+        CHECK(rows[i].name ? wb_str_eq(name, wb_cstr(rows[i].name)) : !name.p && err.code == UPP_EINVALID);
+    }
+}
+
+TEST(dialect_pydantic_guesses_types)
+{
+    static const struct {
+        const char *url, *type;
+        uint8_t     kind;
+    } rows[] = {
+        {"https://x.org/a.PNG?size=2.gif#x.pdf", "image/png", UPP_PART_IMAGE},
+        {"https://x.org/a.b/c", "application/octet-stream", UPP_PART_IMAGE},
+        {"https://x.org", "application/octet-stream", UPP_PART_DOCUMENT},
+        {"", "application/octet-stream", UPP_PART_DOCUMENT},
+        {"a.", "application/octet-stream", UPP_PART_DOCUMENT},
+        {"a.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", UPP_PART_DOCUMENT},
+        {"https://youtu.be/x", "video/mp4", UPP_PART_VIDEO},
+        {"https://WWW.youtube.com:443/x", "video/mp4", UPP_PART_VIDEO},
+        {"https://youtu.be/x", "application/octet-stream", UPP_PART_AUDIO},
+        {"https://youtu.be.org/x", "application/octet-stream", UPP_PART_VIDEO},
+        {"data:audio/wav;base64,AAAA", "audio/wav", UPP_PART_AUDIO},
+        {"data:,a/b", "text/plain", UPP_PART_DOCUMENT},
+        {"data:", "text/plain", UPP_PART_DOCUMENT},
+    };
+    for (size_t i = 0; i < WB_LEN(rows); i++) {
+        test_note("%s", rows[i].url);
+        CHECK(wb_str_eq(wd_pai_media_type(wb_cstr(rows[i].url), rows[i].kind), wb_cstr(rows[i].type)));
+    }
+}
+
+static int convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
+                   struct wb_buf *out, struct upp_err *err)
+{
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    int                                             r = wd_document_read(&d, from, text, NULL, err);
+    return r < 0 ? r : wd_document_write(&d, to, NULL, out, NULL, err);
+}
+
+/* From another dialect: what Pydantic AI would say of it, as it would say it. */
+TEST(dialect_pydantic_fills_in_what_pydantic_ai_says)
+{
+    static const char thread[] =
+        "{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":" T ",\"updated_at\":" T ",\"agents\":{},"
+        "\"turns\":[{\"turn_type\":\"user\",\"turn_id\":\"u\",\"submitted_at\":\"2026-02-03t04:05:06.5z\",\"parts\":["
+        "{\"part_kind\":\"user-prompt\",\"content\":[{\"kind\":\"image-url\",\"url\":\"https://x/a.png\","
+        "\"force_download\":7,\"vendor_metadata\":[]},{\"kind\":\"binary\",\"data\":\"+/8=\"}]}]}]}";
+    static const char expected[] =
+        "[{\"parts\":[{\"content\":[{\"url\":\"https://x/a.png\",\"force_download\":false,\"vendor_metadata\":null,"
+        "\"kind\":\"image-url\",\"media_type\":\"image/png\",\"identifier\":\"50173a\"},{\"data\":\"-_8=\","
+        "\"media_type\":\"application/octet-stream\",\"vendor_metadata\":null,\"kind\":\"binary\","
+        "\"identifier\":\"4a2304\"}],\"timestamp\":\"2026-02-03T04:05:06.500000Z\",\"part_kind\":\"user-prompt\"}],"
+        "\"timestamp\":\"2026-02-03T04:05:06.500000Z\",\"instructions\":null,\"kind\":\"request\",\"run_id\":null,"
+        "\"conversation_id\":null,\"metadata\":null,\"state\":\"complete\"}]";
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), back = WB_BUF(1 << 20);
+    struct upp_err                        err = {0};
+    CHECK(convert(wb_cstr(thread), &wd_document_thread, &wd_document_pydantic, &out, &err) == 0);
+    CHECK(test_expect_str(wb_buf_str(&out), wb_cstr(expected), __FILE__, __LINE__, "filled in"));
+    CHECK(convert(wb_cstr(expected), &wd_document_pydantic, &wd_document_pydantic, &back, &err) == 0);
+    CHECK(test_expect_str(wb_buf_str(&back), wb_cstr(expected), __FILE__, __LINE__, "and comes back"));
+}
