@@ -3,8 +3,8 @@
  * One table for all kinds of parts: which members a kind has is a matter of rules (ui_doc_check.c). What the model
  * knows of a message and these have no member for stands in its metadata, beside what the live stream writes there:
  *
- *     "metadata": {"weft": {"agent", "name", "model", "provider", "time", "ended"}, "usage": {...},
- *                  "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
+ *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended"}, "usage":
+ * {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
  */
 #ifndef WD_UI_DOC_H
 #define WD_UI_DOC_H
@@ -35,6 +35,10 @@ WJ_SHAPE_EXTERN(wd_ui_message, struct wd_ui_message);
 
 /* The tool of a part of a tool; no text: it is of another kind. */
 struct upp_str wd_ui_tool(const struct wd_ui_part *p);
+
+/* The medium at an address; a data URL is its bytes. Texts are kept as they are. */
+int wd_ui_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, struct upp_str name, struct upp_part *to,
+                struct upp_err *err) UPP_MUST_CHECK;
 
 int wd_ui_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_ui_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);

@@ -118,17 +118,18 @@ static uint8_t medium_of(struct upp_str mime)
                    : UPP_PART_DOCUMENT;
 }
 
-static int file_of(const struct lifting *t, const struct wd_ui_part *p, struct upp_part *to)
+int wd_ui_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, struct upp_str name, struct upp_part *to,
+                struct upp_err *err)
 {
-    struct upp_media *media = wb_new(t->l->a, struct upp_media);
-    struct upp_str    data  = data_of(p->url, p->media_type);
+    struct upp_media *media = wb_new(a, struct upp_media);
+    struct upp_str    data  = data_of(url, mime);
     if (!media)
-        return wb_arena_check(t->l->a, t->err);
+        return wb_arena_check(a, err);
     *media    = (struct upp_media){.source = data.p ? UPP_SOURCE_BASE64 : UPP_SOURCE_URL,
-                                   .data   = data.p ? data : p->url,
-                                   .mime   = p->media_type,
-                                   .title  = p->filename};
-    to->kind  = medium_of(p->media_type);
+                                   .data   = data.p ? data : url,
+                                   .mime   = mime,
+                                   .title  = name};
+    to->kind  = medium_of(mime);
     to->media = media;
     return 0;
 }
@@ -143,7 +144,7 @@ static int content_of(const struct lifting *t, const struct wd_ui_part *p, struc
         to->text = p->text;
         to->cut  = wb_str_eq(p->state, UPP_STR("streaming"));
     } else if (wb_str_eq(p->type, UPP_STR("file")) && p->url.p)
-        r = file_of(t, p, to);
+        r = wd_ui_media(t->l->a, p->url, p->media_type, p->filename, to, t->err);
     else
         return 0;
     if (r >= 0)
@@ -399,14 +400,12 @@ static void usage_of(yyjson_val *v, struct wm_doc_turn *turn)
 /* What the metadata know of the message. */
 static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
 {
-    yyjson_val *weft = yyjson_obj_get(m->metadata, "weft");
-    t->time          = text_at(weft, "time");
-    t->model         = text_at(weft, "model");
-    t->provider      = text_at(weft, "provider");
-    t->events        = yyjson_obj_get(m->metadata, "weft_events");
-    t->agent         = WM_NO_AGENT;
-    if (!t->time.p)
-        t->time = text_at(yyjson_obj_get(m->metadata, "pydantic_ai"), "timestamp");
+    yyjson_val *weft           = yyjson_obj_get(m->metadata, "weft");
+    t->time                    = text_at(yyjson_obj_get(m->metadata, "pydantic_ai"), "timestamp");
+    t->model                   = text_at(weft, "model");
+    t->provider                = text_at(weft, "provider");
+    t->events                  = yyjson_obj_get(m->metadata, "weft_events");
+    t->agent                   = WM_NO_AGENT;
     bool                agents = !user || text_at(weft, "agent").p; /* words to the model within its turn */
     int                 r      = agents ? agent_of(t, weft) : 0;
     struct wm_doc_turn *turn   = r < 0 ? NULL : wm_doc_turn_add(t->l->doc, t->err);

@@ -326,8 +326,12 @@ static void put_parts(struct message *m)
 
 /* ---- Metadata -------------------------------------------------------------------------------------------- */
 
+struct about {
+    struct upp_str model, provider;
+};
+
 /* Which model it was, where all that was said was said by one. */
-static void put_model(struct message *m)
+static struct about about_model(struct message *m)
 {
     const struct wm_said *said = NULL;
     bool                  one = true, more = false, agents = false;
@@ -344,37 +348,54 @@ static void put_model(struct message *m)
         wd_lose(m->l, m->first, "which agent said each of its steps", "a message has one");
     if (more)
         wd_lose(m->l, m->first, "why the model stopped, and its ids of what it said", "there is no member for it");
-    if (said && one) {
-        wd_member(m->l, "model", said->model);
-        wd_member(m->l, "provider", said->provider);
-    } else if (!one)
+    if (!one)
         wd_lose(m->l, m->first, "which model said each of its steps", "they were several");
+    return said && one ? (struct about){said->model, said->provider} : (struct about){0};
 }
 
-static void put_weft(struct message *m)
+static void weft_name(struct wd_lowering *l, bool *open, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    if (!*open) {
+        wd_name(l, "weft");
+        wj_write_open(&l->w, '{');
+    }
+    *open = true;
+    wd_member(l, name, text);
+}
+
+/* When, at the place where Pydantic AI has it; who, which model, until when. */
+static void put_about(struct message *m)
 {
     struct wd_lowering *l    = m->l;
     uint32_t            last = m->first + m->n - 1;
     struct upp_str      time = wd_pai_time_text(l, &entry_at(l, m->first)->e.message);
     struct upp_str      end  = wd_pai_time_text(l, &entry_at(l, last)->e.message);
+    struct about        is   = {0};
+    bool                open = false;
     if (last + 1 == m->turn->first + m->turn->n && m->turn->ended.p)
         end = m->turn->ended;
-    wd_name(l, "weft");
+    wd_name(l, "pydantic_ai");
     wj_write_open(&l->w, '{');
+    wd_member(l, "timestamp", time);
+    wj_write_close(&l->w, '}');
     if (m->turn->agent != WM_NO_AGENT) {
         const struct wm_doc_agent *a  = &l->doc->agents.p[m->turn->agent];
         struct upp_str             id = a->id.p ? a->id : a->name;
         if (m->user || !wb_str_eq(id, UPP_STR("agent"))) /* words to the model in an agent's turn are not the user's */
-            wd_member(l, "agent", id);
+            weft_name(l, &open, "agent", id);
         if (a->name.p && !wb_str_eq(a->name, id))
-            wd_member(l, "name", a->name);
+            weft_name(l, &open, "name", a->name);
         if (!m->user)
-            put_model(m);
+            is = about_model(m);
     }
-    wd_member(l, "time", time);
+    weft_name(l, &open, "model", is.model);
+    weft_name(l, &open, "provider", is.provider);
     if (!m->user && !wb_str_eq(end, time))
-        wd_member(l, "ended", end);
-    wj_write_close(&l->w, '}');
+        weft_name(l, &open, "ended", end);
+    if (open)
+        wj_write_close(&l->w, '}');
 }
 
 static void put_usage(struct message *m)
@@ -475,7 +496,7 @@ static void put_message(struct message *m)
     wd_member(l, "role", m->user ? UPP_STR("user") : UPP_STR("assistant"));
     wd_name(l, "metadata");
     wj_write_open(&l->w, '{');
-    put_weft(m);
+    put_about(m);
     if (!m->user)
         put_usage(m);
     put_events(m);

@@ -167,7 +167,8 @@ TEST_WITH(dialect_ui_doc_comes_back_through_a_thread,
  */
 
 static const char *const event_ui =
-    "[{\"id\":\"a\",\"role\":\"assistant\",\"metadata\":{\"weft\":{\"agent\":\"x\",\"time\":\"2026-01-01T00:00:00Z\"},"
+    "[{\"id\":\"a\",\"role\":\"assistant\",\"metadata\":{\"pydantic_ai\":{\"timestamp\":\"2026-01-01T00:00:00Z\"},"
+    "\"weft\":{\"agent\":\"x\"},"
     "\"weft_events\":{\"e\":{\"sourceAgent\":\"x\",\"targetAgents\":[\"y\"],\"timestamp\":1767225601000}}},"
     "\"parts\":[{\"type\":\"step-start\"},{\"type\":\"text\",\"text\":\"t\",\"state\":\"done\"},"
     "{\"type\":\"data-agent.handoff\",\"id\":\"e\",\"data\":{\"from\":\"x\",\"to\":\"y\"}}]}]";
