@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "dialects/pydantic.h"
 #include "dialects/pydantic_values.h"
+#include "json/number.h"
 #include "json/value.h"
 
 enum { REQUEST = 1, RESPONSE = 2, ROWS = 16 };
@@ -517,10 +518,16 @@ static void check_kind_of_tool(struct check *c, yyjson_val *part, const char *ki
     bool                    search = is_text(said, "tool-search");
     if (!search && (builtin || !is_text(said, "capability-load")))
         return;
+    bool        gives = strstr(kind, "return") != NULL;
+    yyjson_val *ended = last_of(part, "outcome");
+    if (gives && ended && !is_text(ended, "success")) {
+        wd_problem(c->p, WD_WARNING, "PAI-1.7", said, "Pydantic AI 2.33 wants what a success gives here too");
+        return;
+    }
     const char *must = !search ? "load_capability" : builtin ? "tool_search" : "search_tools";
     if (name && yyjson_is_str(name) && !is_text(name, must))
         wd_problem(c->p, WD_ERROR, c->rule, name, "a tool of this 'tool_kind' is '%s'", must);
-    if (strstr(kind, "return"))
+    if (gives)
         content_of_kind(c, part, search);
     else
         queries(c, last_of(part, "args"), search ? &searched : &loaded);
@@ -570,7 +577,8 @@ static void details(struct check *c, yyjson_val *v, const struct row *row)
     size_t      i, n;
     yyjson_val *key, *count;
     bool        nothing = yyjson_is_null(v) || yyjson_is_false(v) ||
-                   ((yyjson_is_arr(v) || yyjson_is_str(v)) && !unsafe_yyjson_get_len(v));
+                   (yyjson_is_raw(v) && wj_num_eq(wj_text(v), UPP_STR("0"))) ||
+                    ((yyjson_is_arr(v) || yyjson_is_str(v)) && !unsafe_yyjson_get_len(v));
     if (!yyjson_is_obj(v) && !nothing)
         wrong(c, v, row, "an object");
     yyjson_obj_foreach(v, i, n, key, count)

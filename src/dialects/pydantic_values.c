@@ -40,14 +40,14 @@ static bool text_is_int(struct upp_str s)
 
 bool wd_pydantic_int(yyjson_val *v)
 {
-    double unused;
+    int64_t unused;
     if (yyjson_is_str(v))
         return text_is_int(wj_text(v));
     if (!yyjson_is_raw(v))
         return yyjson_is_bool(v);
     struct upp_str s = wj_text(v);
     bool           f = memchr(s.p, '.', s.n) || memchr(s.p, 'e', s.n) || memchr(s.p, 'E', s.n);
-    return wj_num_whole(s) && (!f || wj_num_f64(s, &unused));
+    return f ? wj_num_i64(s, &unused) : true; /* a float must fit, an integer may be of any size */
 }
 
 bool wd_pydantic_decimal(yyjson_val *v)

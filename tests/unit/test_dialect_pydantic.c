@@ -100,6 +100,8 @@ TEST(dialect_pydantic_refuses_messages)
         BAD(SAID("\"usage\":{\"cost\":\"1e\"}"), "/0/usage/cost", "PAI-1.2"),
         GOOD(SAID("\"usage\":{\"request_tokens\":null,\"total_tokens\":null,\"more\":{},\"details\":null}")),
         GOOD(SAID("\"usage\":{\"input_tokens\":\" -5.00\",\"output_tokens\":true,\"details\":{\"a\":1e2}}")),
+        BAD(SAID("\"usage\":{\"input_tokens\":1e20}"), "/0/usage/input_tokens", "PAI-1.2"),
+        GOOD(SAID("\"usage\":{\"input_tokens\":100000000000000000000,\"details\":0.0}")),
         GOOD(SAID("\"usage\":{\"cost\":\"-.5e+3\",\"cache_read_tokens\":\"1_000\"}")),
         BAD(SAID("\"usage\":{\"cache_read_tokens\":\"1__0\"}"), "/0/usage/cache_read_tokens", "PAI-1.2"),
         BAD("[{\"kind\":\"response\",\"parts\":[],\"timestamp\":null}]", "/0/timestamp", "PAI-1.2"),
@@ -227,6 +229,8 @@ TEST(dialect_pydantic_refuses_tools_of_a_kind)
         BAD(GAVE(SEARCH ",\"content\":{\"discovered_tools\":[1]}"), "/0/parts/0/content/discovered_tools/0", "PAI-1.3"),
         BAD(GAVE(SEARCH ",\"content\":\"x\""), "/0/parts/0/content", "PAI-1.3"),
         GOOD(GAVE(LOAD ",\"content\":{}")),
+        GOOD(GAVE(LOAD ",\"content\":{},\"outcome\":\"success\"")),
+        HMM(GAVE(LOAD ",\"content\":\"broken\",\"outcome\":\"failed\""), "/0/parts/0/tool_kind", "PAI-1.7"),
         BAD(GAVE(LOAD ",\"content\":{\"instructions\":null}"), "/0/parts/0/content/instructions", "PAI-1.3"),
         GOOD(RESPONSE("{\"part_kind\":\"builtin-tool-call\",\"tool_call_id\":\"i\",\"tool_kind\":\"tool-search\","
                       "\"tool_name\":\"tool_search\"}")),
