@@ -3,16 +3,19 @@
 #include <string.h>
 
 #include "agent/session_doc.h"
+#include "agent/thread_doc.h"
 #include "base/defs.h"
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/reading.h"
+#include "dialects/convert.h"
 #include "json/write.h"
 
 struct exporting {
-    const char     *thread, *as, *to; /* to NULL: standard output */
-    struct upp_str *names, *ids;      /* of agents */
-    size_t          n;
+    const char                   *thread, *as, *to, *view; /* to NULL: standard output */
+    const struct wd_document_ops *dialect;                 /* NULL: uap */
+    struct upp_str               *names, *ids, *prompts;   /* of agents */
+    size_t                        n;
 };
 
 /* The ids of the configuration's agents: as it says, or as the store has kept them. */
@@ -21,7 +24,8 @@ WEFT_SUSPENDS static int find_agents(struct cli_reading *rd, struct exporting *x
     struct wl_owner keeper = {.tenant = UPP_STR(WRT_TENANT)};
     x->names               = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
     x->ids                 = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
-    for (size_t i = 0; x->names && x->ids && i < rd->config->n_agents; i++) {
+    x->prompts             = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
+    for (size_t i = 0; x->names && x->ids && x->prompts && i < rd->config->n_agents; i++) {
         const struct wr_agent_def *def = &rd->config->agents[i].def;
         struct upp_str             id  = def->id;
         struct wb_uuid             u;
@@ -31,8 +35,9 @@ WEFT_SUSPENDS static int find_agents(struct cli_reading *rd, struct exporting *x
             continue; /* it has never run */
         if (r < 0)
             return r;
-        x->names[x->n] = def->name;
-        x->ids[x->n++] = id.n ? id : wb_arena_dup(&rd->arena, wb_uuid_text(u, text));
+        x->names[x->n]   = def->name;
+        x->prompts[x->n] = def->system;
+        x->ids[x->n++]   = id.n ? id : wb_arena_dup(&rd->arena, wb_uuid_text(u, text));
     }
     return wb_arena_check(&rd->arena, err);
 }
@@ -57,25 +62,61 @@ static int write_out(const struct exporting *x, struct wb_buf *out, struct upp_e
     return r;
 }
 
-WEFT_SUSPENDS static int export_it(struct cli_reading *rd, struct upp_err *err)
+/* The tree and its checkpoints, as UAP has them. */
+WEFT_SUSPENDS static int write_session(struct cli_reading *rd, const struct wl_thread *t, struct wb_buf *out,
+                                       struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out    = WB_BUF(WM_SESSION_BYTES);
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
-    struct exporting                         *x      = rd->arg;
-    struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = x};
-    struct wl_thread                          t;
+    struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = rd->arg};
     struct wm_session                         doc;
     struct wj_writer                          w;
+    int                                       r = wa_session_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, out, err);
+    wm_session_write(&w, &doc);
+    return wj_writer_check(&w);
+}
+
+static void know_agent(void *arg, struct wm_doc_agent *agent)
+{
+    const struct exporting *x = arg;
+    for (size_t i = 0; i < x->n; i++)
+        if (wb_str_eq(x->names[i], agent->name)) {
+            agent->id     = x->ids[i];
+            agent->prompt = x->prompts[i];
+        }
+}
+
+/* The history, as another dialect has it; what it cannot say is told on standard error. */
+WEFT_SUSPENDS static int write_history(struct cli_reading *rd, const struct wl_thread *t, struct wb_buf *out,
+                                       struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena   memory = WB_ARENA(1u << 30);
+    WB_CLEANUP(wm_doc_done) struct wm_doc       doc    = {0};
+    WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &memory};
+    struct exporting                           *x      = rd->arg;
+    struct wa_thread_doc_opts                   opts   = {.agent = know_agent, .arg = x};
+    struct upp_str                              view   = x->view ? wb_cstr(x->view) : (struct upp_str){NULL, 0};
+    int                                         r = wa_thread_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
+    if (r >= 0)
+        r = wd_doc_write(&doc, x->dialect, UPP_OPTS(wd_convert_opts, .view = view), out, &losses, err);
+    for (size_t i = 0; r >= 0 && i < losses.list.n; i++)
+        (void)fprintf(stderr, "weft export: %.*s: %.*s: %.*s\n", UPP_FMT(losses.list.p[i].pointer),
+                      UPP_FMT(losses.list.p[i].what), UPP_FMT(losses.list.p[i].why));
+    return r;
+}
+
+WEFT_SUSPENDS static int export_it(struct cli_reading *rd, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WM_SESSION_BYTES);
+    struct exporting                     *x   = rd->arg;
+    struct wl_thread                      t;
     int r = wl_thread_find(rd->store, &rd->owner, wb_cstr(x->thread), &rd->arena, &t, err);
     if (r >= 0)
         r = find_agents(rd, x, err);
     if (r >= 0)
-        r = wa_session_doc(rd->store, &rd->owner, &t, &opts, &memory, &doc, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &out, err);
-    wm_session_write(&w, &doc);
-    r = wj_writer_check(&w);
+        r = x->dialect ? write_history(rd, &t, &out, err) : write_session(rd, &t, &out, err);
     return r < 0 ? r : write_out(x, &out, err);
 }
 
@@ -87,23 +128,30 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--as", "a dialect", &x.as, NULL},
+                                         {"--view", "an agent", &x.view, NULL},
                                          {"-o", "a file", &x.to, NULL}};
     int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, &n);
     if (bad)
         return bad;
     if (n < 1)
         return cli_misuse(self, "wants the id of a thread");
-    if (!x.as || strcmp(x.as, "uap") != 0)
-        return cli_misuse(self, "--as is uap");
+    bool uap  = x.as && strcmp(x.as, "uap") == 0;
+    x.dialect = x.as && !uap ? wd_document_find(wb_cstr(x.as)) : NULL;
+    if (!uap && !x.dialect)
+        return cli_misuse(self, "--as is uap, thread, pydantic or ui");
+    if (uap && x.view)
+        return cli_misuse(self, "--view is of other dialects: of uap there is one for all");
     return cli_read_store(self, file, store, export_it, &x);
 }
 
 const struct cli_command cli_export = {
     .name    = "export",
-    .usage   = "THREAD --as uap [-o FILE] [--config FILE] [--store URL]",
+    .usage   = "THREAD --as uap|thread|pydantic|ui [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
     .summary = "a thread as a document",
     .help =
-        "Writes the thread with its tree and its checkpoints as UAP's SessionJSON, to FILE (which is then whole or\n"
-        "as it was) or to standard output. Reads the database also while a server is at work on it.",
+        "Writes the thread to FILE (which is then whole or as it was) or to standard output: with its tree and its\n"
+        "checkpoints as UAP's SessionJSON, or its history as a ThreadProtocol thread, as Pydantic AI's messages (as\n"
+        "AGENT sees it, with --view) or as UI messages of the AI SDK. What a dialect cannot say is told on standard\n"
+        "error. Reads the database also while a server is at work on it.",
     .run = run,
 };

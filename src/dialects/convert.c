@@ -111,14 +111,14 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
 
 /* ---- Writing --------------------------------------------------------------------------------------------- */
 
-int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
-                      struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
+int wd_doc_write(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
+                 struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     static const struct wd_convert_opts none = {.size = sizeof none};
     if (!opts)
         opts = &none;
     WB_CLEANUP(wd_lowering_done)
-    struct wd_lowering l = {.doc       = &d->doc,
+    struct wd_lowering l = {.doc       = doc,
                             .losses    = losses,
                             .scratch   = WB_ARENA(WD_DOC_MEMORY),
                             .keep      = WB_ARENA(WD_DOC_MEMORY),
@@ -128,8 +128,6 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
                             .pure      = opts->pure,
                             .no_system = opts->no_system,
                             .dialect   = to->name};
-    if (losses && to != d->ops && !(to->carries && !opts->pure))
-        wd_lost_tell(&d->lifting, losses);
     wj_writer_init(&l.w, out, err);
     int r = to->lower(&l, err);
     if (r >= 0)
@@ -137,6 +135,14 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
     if (r >= 0 && losses && losses->failed)
         r = upp_fail(err, UPP_ENOMEM, "no memory for losses");
     return r;
+}
+
+int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
+                      struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
+{
+    if (losses && to != d->ops && !(to->carries && !(opts && opts->pure)))
+        wd_lost_tell(&d->lifting, losses);
+    return wd_doc_write(&d->doc, to, opts, out, losses, err);
 }
 
 int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text, struct wb_arena *a,

@@ -41,6 +41,10 @@ void wd_document_done(struct wd_document *d);
 int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                       struct wb_buf *out, struct wd_losses *losses, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same for a document of the model that was not read from one: its entries are divided into turns. */
+int wd_doc_write(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
+                 struct wb_buf *out, struct wd_losses *losses, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Every problem of a document. ops NULL: detected, and *ret is whose it is. */
 int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text, struct wb_arena *a,
                          struct wd_problems *problems, const struct wd_document_ops **ret,

@@ -64,6 +64,25 @@ static void put_carried(struct wd_lowering *l, uint32_t first, uint32_t n, const
 
 /* ---- Messages ------------------------------------------------------------------------------------------------ */
 
+static void put_value(struct wd_lowering *l, const char *name, yyjson_val *v)
+{
+    wd_name(l, name);
+    if (v)
+        wj_write_value(&l->w, v);
+    else
+        wj_write_null(&l->w);
+}
+
+/* An agent by its id, however an event speaks of it. */
+static void put_mention(struct wd_lowering *l, yyjson_val *v)
+{
+    uint32_t agent = yyjson_is_str(v) ? wm_doc_agent_find(l->doc, wj_text(v)) : WM_NO_AGENT;
+    if (agent == WM_NO_AGENT)
+        wj_write_value(&l->w, v);
+    else
+        wj_write_str(&l->w, agent_id(l, agent));
+}
+
 /* An event of the log: {"type","data","source","targets"}. */
 static void put_event(struct wd_lowering *l, const struct wm_doc_entry *e)
 {
@@ -75,23 +94,24 @@ static void put_event(struct wd_lowering *l, const struct wm_doc_entry *e)
         wj_writer_fail(&l->w, r);
         return;
     }
-    static const struct {
-        const char *name, *of;
-        bool        always;
-    } members[] = {{"event_type", "type", true},
-                   {"event_data", "data", true},
-                   {"source_agent", "source", false},
-                   {"target_agents", "targets", false}};
-    for (size_t i = 0; i < WB_LEN(members); i++) {
-        yyjson_val *value = yyjson_obj_get(v, members[i].of);
-        if (!value && !members[i].always)
-            continue;
-        wd_name(l, members[i].name);
-        if (value)
-            wj_write_value(&l->w, value);
-        else
-            wj_write_null(&l->w);
+    yyjson_val *type = yyjson_obj_get(v, "type"), *data = yyjson_obj_get(v, "data");
+    yyjson_val *source = yyjson_obj_get(v, "source"), *targets = yyjson_obj_get(v, "targets"), *one;
+    size_t      k, n;
+    put_value(l, "event_type", type);
+    put_value(l, "event_data", data);
+    if (source) {
+        wd_name(l, "source_agent");
+        put_mention(l, source);
     }
+    if (!targets)
+        return;
+    wd_name(l, "target_agents");
+    wj_write_open(&l->w, '[');
+    yyjson_arr_foreach(targets, k, n, one)
+    {
+        put_mention(l, one);
+    }
+    wj_write_close(&l->w, ']');
 }
 
 static void put_parts(struct wd_lowering *l, uint32_t first, uint32_t n, struct upp_str time)

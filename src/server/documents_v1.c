@@ -1,24 +1,30 @@
 /* server/documents_v1.c — GET /v1/threads/{t}/export?as=D and POST /v1/threads/import?from=D: whole conversations as
- * documents of others. One dialect has a document so far: uap, whose is SessionJSON.
+ * documents of others: uap's is SessionJSON, with the tree and the checkpoints; others have the history.
  */
 #include "agent/session_doc.h"
+#include "agent/thread_doc.h"
 #include "agent/thread_import.h"
 #include "base/defs.h"
+#include "dialects/convert.h"
 #include "json/write.h"
 #include "server/objects.h"
 #include "server/routes_v1.h"
 #include "server/server.h"
 
-/* The dialect that a parameter of the query names. */
-static int read_dialect(struct sv_exchange *x, const char *name, struct upp_err *err)
+/* The dialect that a parameter of the query names; NULL: uap. */
+static int read_dialect(struct sv_exchange *x, const char *name, const struct wd_document_ops **ret,
+                        struct upp_err *err)
 {
     struct upp_str given;
     int            r = sv_query(x, wb_cstr(name), &given, err);
+    *ret             = NULL;
     if (r == 0)
         return upp_fail(err, UPP_EINVALID, "'%s' names the dialect of the document, and is missing: uap", name);
-    if (r > 0 && !wb_str_eq(given, UPP_STR("uap")))
-        return upp_fail(err, UPP_EINVALID, "'%s' is uap, not '%.*s'", name, UPP_FMT(given));
-    return r < 0 ? r : 0;
+    if (r < 0 || wb_str_eq(given, UPP_STR("uap")))
+        return r < 0 ? r : 0;
+    *ret = wd_document_find(given);
+    return *ret ? 0
+                : upp_fail(err, UPP_EINVALID, "'%s' is uap, thread, pydantic or ui, not '%.*s'", name, UPP_FMT(given));
 }
 
 /* An agent by its id, as long as it is in force. */
@@ -28,30 +34,54 @@ static struct upp_str agent_id(void *arg, struct upp_str agent)
     return def ? def->id : (struct upp_str){NULL, 0};
 }
 
-WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
+WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     const struct sv_server_opts              *o      = &x->server->opts;
     struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = o->engine};
-    struct upp_str                            view;
-    struct wl_thread                          t;
     struct wm_session                         doc;
     struct wj_writer                          w;
-    int                                       r = read_dialect(x, "as", err);
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("view"), &view, err);
-    if (r > 0)
-        return upp_fail(err, UPP_EINVALID, "'view' is of other dialects: of uap there is one for all");
-    if (r >= 0)
-        r = sv_find_thread(x, &t, err);
-    if (r >= 0)
-        r = wa_session_doc(o->store, &x->owner, &t, &opts, &memory, &doc, err);
+    int                                       r = wa_session_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
     if (r < 0)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
     wm_session_write(&w, &doc);
-    x->reply.status = 200;
-    r               = wj_writer_check(&w);
+    return wj_writer_check(&w);
+}
+
+/* What is known of an agent as long as it is in force. Its prompt is nothing that a route gives away. */
+static void know_agent(void *arg, struct wm_doc_agent *agent)
+{
+    agent->id = agent_id(arg, agent->name);
+}
+
+WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_thread *t,
+                                       const struct wd_document_ops *to, struct upp_str view, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
+    WB_CLEANUP(wm_doc_done) struct wm_doc     doc    = {0};
+    const struct sv_server_opts              *o      = &x->server->opts;
+    struct wa_thread_doc_opts                 opts   = {.agent = know_agent, .arg = o->engine};
+    int                                       r      = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);
+}
+
+WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    const struct wd_document_ops *to;
+    struct upp_str                view = {NULL, 0};
+    struct wl_thread              t;
+    int                           r = read_dialect(x, "as", &to, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("view"), &view, err);
+    if (r > 0 && !to)
+        return upp_fail(err, UPP_EINVALID, "'view' is of other dialects: of uap there is one for all");
+    if (r >= 0)
+        r = sv_find_thread(x, &t, err);
+    if (r >= 0)
+        r = to ? write_history(x, &t, to, view, err) : write_session(x, &t, err);
+    if (r >= 0)
+        x->reply.status = 200;
     return r == -UPP_ELIMIT ? upp_fail(err, UPP_EREFUSED,
                                        "the document is longer than %d bytes: `weft export` writes it", SV_REPLY_BODY)
                             : r;
@@ -59,10 +89,13 @@ WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
 
 WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
 {
-    struct upp_str   conflict;
-    struct wl_thread t;
-    struct wj_writer w;
-    int              r = read_dialect(x, "from", err);
+    struct upp_str                conflict;
+    struct wl_thread              t;
+    struct wj_writer              w;
+    const struct wd_document_ops *from;
+    int                           r = read_dialect(x, "from", &from, err);
+    if (r >= 0 && from)
+        r = upp_fail(err, UPP_EINVALID, "'from' is uap, not '%s'", from->name);
     if (r < 0)
         return r;
     int copy = sv_query(x, UPP_STR("on_conflict"), &conflict, err);

@@ -37,6 +37,31 @@ entries "$thread" >"$tap/entries"
 diff "$tap/wanted" "$tap/entries" >"$tap/log"
 verdict $? 'its thread is the example'
 
+# As a document it is the specification's own, but for ids, times, what is known of the agents, and names in the handoff.
+check 'as a ThreadProtocol document' "$weft" export "$thread" --as thread --store "$store" -o "$tap/thread.json"
+python3 - "$tap/thread.json" "$(dirname "$0")/../golden/thread/weather.json" >"$tap/log" 2>&1 <<'EOF'
+import json, sys
+
+def plain(path):
+    d = json.load(open(path))
+    names = {"weather": "agent_001", "travel": "agent_002"}
+    ids = {k: names.get(a["agent_name"], k) for k, a in d["agents"].items()}
+    def clean(x):
+        if isinstance(x, list):
+            return [clean(i) for i in x]
+        if isinstance(x, dict):
+            return {k: clean(v) for k, v in x.items() if not k.endswith("_at") and k not in (
+                "x_weft", "timestamp", "usage", "model_name", "provider_name", "finish_reason", "thinking_tokens", "total_tokens")}
+        return ids.get(x, names.get(x, x)) if isinstance(x, str) else x
+    return clean(d["turns"])
+
+ours, theirs = plain(sys.argv[1]), plain(sys.argv[2])
+if ours != theirs:
+    sys.exit(json.dumps(ours, indent=1) + "\n---\n" + json.dumps(theirs, indent=1))
+EOF
+verdict $? 'it is the specification'"'"'s'
+check 'and valid' "$weft" validate "$tap/thread.json"
+
 check 'for people' "$weft" show "$thread" --store "$store"
 said 'an event' '^    agent.handoff \{"from":"weather","to":"travel","reason":"explicit_mention"\} -> travel$'
 said 'a turn' '^turn travel  msg_'

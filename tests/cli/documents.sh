@@ -57,8 +57,9 @@ misuse() { # misuse PATTERN ARGUMENT...
     verdict $? "weft $* is wrong usage"
 }
 misuse '^weft export: wants the id of a thread' export --as uap
-misuse '^weft export: --as is uap' export x
-misuse '^weft export: --as is uap' export x --as ui
+misuse '^weft export: --as is uap, thread, pydantic or ui' export x
+misuse '^weft export: --as is uap, thread' export x --as nonsense
+misuse '^weft export: --view is of other dialects' export x --as uap --view a
 misuse '^weft export: -o wants a file' export x --as uap -o
 misuse '^weft import: wants a file, or - for standard input' import
 misuse '^weft import: --as is uap' import x --as ui
@@ -86,6 +87,14 @@ commands() { # commands ID: of the document that is imported
     reads "$tap/out.json" 'len(d["agentId"]) == 36'
     "$weft" export "$t" --as uap | cmp - "$tap/out.json" >"$tap/log" 2>&1
     verdict $? 'standard output gets the same'
+    for d in thread pydantic ui; do
+        "$weft" export "$t" --as $d -o "$tap/$d.json" 2>"$tap/log"
+        verdict $? "export as $d"
+        check 'is valid' "$weft" validate --as $d "$tap/$d.json"
+        check 'and nothing but itself' "$weft" convert --to $d --verify "$tap/$d.json"
+        grep -q '"three"' "$tap/$d.json" && ! grep -q '"two"' "$tap/$d.json"
+        verdict $? 'and has the history of the thread'
+    done
     refused 'what is here already' "$weft" import "$tap/out.json"
     said 'is refused by its name' "^weft import: there is a thread '[0-9a-f-]{36}' already: it can be imported beside that as a copy"
     check 'or imported beside it' "$weft" import "$tap/out.json" --on-conflict copy --json
@@ -163,6 +172,11 @@ url=$(sed -n 's/^listening on //p' "$tap/serve")
 python3 -c 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1]).read().decode() + "\n")' \
     "$url/v1/threads/$t/export?as=uap" | cmp - "$tap/out.json" >"$tap/log" 2>&1
 verdict $? 'the route gives what the command gives'
+for d in thread pydantic ui; do
+    python3 -c 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1]).read().decode() + "\n")' \
+        "$url/v1/threads/$t/export?as=$d" | cmp - "$tap/$d.json" >"$tap/log" 2>&1
+    verdict $? "the same as $d"
+done
 kill "$server"
 wait "$server"
 verdict $? 'the server stops'
