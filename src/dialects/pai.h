@@ -41,6 +41,9 @@ WJ_SHAPE_EXTERN(wd_pai_item, struct wd_pai_item);
 
 enum wd_pai_kind wd_pai_kind(struct upp_str part_kind);
 
+/* Does it become a tool's result? Feedback on a call does, feedback on a text does not. */
+bool wd_pai_is_result(const struct wd_pai_part *part);
+
 /* ---- Into the model ------------------------------------------------------------------------------------- */
 
 /* The parts of one message as they are gathered. */

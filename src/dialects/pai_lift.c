@@ -62,6 +62,12 @@ enum wd_pai_kind wd_pai_kind(struct upp_str part_kind)
     return WD_PAI_OTHER;
 }
 
+bool wd_pai_is_result(const struct wd_pai_part *p)
+{
+    enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
+    return kind == WD_PAI_TOOL_RETURN || (kind == WD_PAI_RETRY_PROMPT && p->tool_call_id.p && p->tool_name.p);
+}
+
 uint8_t wd_pai_stop(struct upp_str reason)
 {
     for (uint8_t stop = UPP_STOP_END; stop <= UPP_STOP_ERROR; stop++)
@@ -182,10 +188,9 @@ static struct upp_str standard_base64(struct wb_arena *a, struct upp_str text)
 static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_part *of, struct wd_pai_parts *to,
                      struct upp_err *err)
 {
-    struct wd_pai_item                    item;
-    struct upp_part                       part = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20);
-    struct beside                         b    = {.text = WB_BUF(1 << 20)};
+    struct wd_pai_item item;
+    struct upp_part    part = {0};
+    struct beside      b    = {.text = WB_BUF(1 << 20)};
     if (!yyjson_is_obj(v) || WJ_DECODE(l->a, wd_pai_item, v, NULL, &item, err) < 0)
         return wb_arena_check(l->a, err);
     bool              binary = wb_str_eq(item.kind, UPP_STR("binary"));
@@ -306,8 +311,7 @@ static int lift_one(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_p
     case WD_PAI_TOOL_RETURN:
         return lift_result(l, p, false, part, b, err);
     default:
-        return p->tool_call_id.p && p->tool_name.p ? lift_result(l, p, true, part, b, err)
-                                                   : lift_feedback(l, p, part, b, err);
+        return wd_pai_is_result(p) ? lift_result(l, p, true, part, b, err) : lift_feedback(l, p, part, b, err);
     }
 }
 
