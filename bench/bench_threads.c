@@ -143,19 +143,14 @@ static void unmake(struct database *d)
 WEFT_SUSPENDS static void tails(struct database *d, unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
-        struct wb_arena  a = WB_ARENA(1u << 20);
-        char             text[WB_UUID_TEXT + 1];
-        struct wl_thread found;
-        struct wl_path   path;
-        struct wl_line  *lines;
-        size_t           n;
+        struct wb_arena a = WB_ARENA(1u << 20);
+        char            text[WB_UUID_TEXT + 1];
+        struct wl_tail  tail;
         d->next = (d->next + 1) % KNOWN;
-        need(wl_thread_find(d->store, &owner, wb_uuid_text(d->known[d->next], text), &a, &found, &err));
-        need(wl_thread_path(d->store, &owner, &found, &a, &path, &err));
-        need(wl_path_tail(d->store, &owner, &path, path.length, 50, &a, &lines, &n, &err));
-        if (n != ENTRIES)
+        need(wl_thread_tail(d->store, &owner, wb_uuid_text(d->known[d->next], text), 50, &a, &tail, &err));
+        if (tail.n != ENTRIES)
             abort();
-        bench_keep(lines);
+        bench_keep(tail.lines);
         wb_arena_done(&a);
     }
 }

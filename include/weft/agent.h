@@ -218,7 +218,7 @@ enum weft_event_type {
     WEFT_OBSERVATION, /* message: its results */
     WEFT_CHECKPOINT,  /* id */
     /* Beyond UAP: */
-    WEFT_SYSTEM_EVENT,   /* name = its type, text = its data as JSON */
+    WEFT_SYSTEM_EVENT,   /* name = its type, text = its data as JSON, from, to; id = the step of a plan it belongs to */
     WEFT_ATTEMPT_VOID,   /* what was said since the last record (text: its number) is void and comes again */
     WEFT_SUBAGENT_START, /* with opts.children, as the two below: text = what it is asked */
     WEFT_SUBAGENT_END,   /* text = its last words or error; is_error, usage */
@@ -237,7 +237,8 @@ struct weft_event {
     bool                      is_error;
     const struct upp_message *message;
     struct upp_usage          usage;
-    struct upp_event          upp; /* UPP: as the provider layer tells it */
+    struct upp_event          upp;      /* UPP: as the provider layer tells it */
+    struct upp_str            from, to; /* system events: its source; its targets, a JSON list. No text: none */
 };
 
 struct weft_stream_opts {

@@ -110,6 +110,18 @@ static void put_results(struct out *o, const struct upp_message *m)
     wj_write_close(&o->w, ']');
 }
 
+/* Of a system event. */
+static void put_parties(struct out *o, const struct weft_event *ev)
+{
+    if (ev->from.n)
+        put_str(o, "sourceAgent", ev->from);
+    if (!ev->to.n)
+        return;
+    wj_write_name(&o->w, UPP_STR("targetAgents"));
+    if (!put_json(o, ev->to))
+        wj_write_raw(&o->w, "[]", 2);
+}
+
 static void put_data(struct out *o, const struct weft_event *ev)
 {
     switch (ev->type) {
@@ -138,10 +150,11 @@ static void put_data(struct out *o, const struct weft_event *ev)
         wj_write_num(&o->w, ev->text);
         break;
     case WEFT_SYSTEM_EVENT:
-        put_str(o, "type", ev->name);
-        wj_write_name(&o->w, UPP_STR("data"));
+        put_str(o, "eventType", ev->name);
+        wj_write_name(&o->w, UPP_STR("eventData"));
         if (!ev->text.n || !put_json(o, ev->text))
             wj_write_raw(&o->w, "{}", 2);
+        put_parties(o, ev);
         break;
     case WEFT_SUBAGENT_START:
         put_str(o, "prompt", ev->text);
@@ -174,8 +187,9 @@ static void put_uap(struct out *o, const struct weft_event *ev)
     wj_write_open(&o->w, '{');
     if (ev->depth)
         put_child(o, ev);
-    if (ev->name.n && ev->type != WEFT_SYSTEM_EVENT)
-        put_str(o, "planStepId", ev->name);
+    struct upp_str planned = ev->type == WEFT_SYSTEM_EVENT ? ev->id : ev->name;
+    if (planned.n)
+        put_str(o, "planStepId", planned);
     put_data(o, ev);
     wj_write_close(&o->w, '}');
     wj_write_close(&o->w, '}');

@@ -288,7 +288,10 @@ static WEFT_SUSPENDS int gather(struct weft_run *run, const struct wa_planning *
 {
     size_t max = wr_rounds(run, how->max_iterations) == UPP_HAND_BACK ? 1 : WB_MIN(how->max_parallel, WR_BRANCHES);
     int    r   = 0;
-    own->wave  = wb_new_n(wr_memory(run), struct wa_pair, max);
+    max        = WB_MIN(max, wr_steps_left(run));
+    if (max < 2)
+        return 0;
+    own->wave = wb_new_n(wr_memory(run), struct wa_pair, max);
     if (!own->wave)
         return wb_arena_check(wr_memory(run), err);
     for (size_t i = 0; r >= 0 && i < plan->n && own->n_wave < max; i++)

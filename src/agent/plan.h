@@ -93,7 +93,7 @@ WEFT_SUSPENDS int wa_step_cycles(struct weft_run *run, const struct wa_step *ste
 /* Is it the step that failed, and not the run? */
 bool wa_step_failed(int r);
 
-/* "step:ID", or "step:ID/CYCLE" from the second one on, in memory of the run. NULL: no memory. */
+/* "step:ID", or "CYCLE/step:ID" from the second one on, in memory of the run. NULL: no memory. */
 const char *wa_step_phase(struct weft_run *run, struct upp_str id, unsigned cycle);
 
 #endif

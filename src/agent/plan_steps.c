@@ -9,9 +9,8 @@ enum { PROMPT_BYTES = 1 << 20 };
  * ones. */
 const char *wa_step_phase(struct weft_run *run, struct upp_str id, unsigned cycle)
 {
-    struct wb_arena *a = wr_memory(run);
-    return cycle == 1 ? wb_arena_printf(a, "step:%.*s", UPP_FMT(id)).p
-                      : wb_arena_printf(a, "step:%.*s/%u", UPP_FMT(id), cycle).p;
+    const char *name = wb_arena_printf(wr_memory(run), "step:%.*s", UPP_FMT(id)).p;
+    return name ? wr_phase(run, name, cycle) : NULL;
 }
 
 bool wa_step_failed(int r)

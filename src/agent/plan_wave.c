@@ -32,7 +32,7 @@ static WEFT_SUSPENDS int in_branch(struct weft_run *branch, struct upp_err *err)
 
 /* ---- Hooks ------------------------------------------------------------------------------------------------------ */
 
-static WEFT_SUSPENDS int take_turn(struct doing *d, struct upp_err *err)
+static WEFT_SUSPENDS int take_turn(struct doing *d, struct weft_run *branch, struct upp_err *err)
 {
     while (d->turns->taken) {
         int r = weft_cond_wait(&d->turns->given, err);
@@ -41,12 +41,15 @@ static WEFT_SUSPENDS int take_turn(struct doing *d, struct upp_err *err)
     }
     int r           = wa_plan_at(d->run, d->step->id, err);
     d->turns->taken = r >= 0;
+    if (r >= 0)
+        wr_branch_speaks(d->run, branch);
     return r;
 }
 
 static void give_turn(struct doing *d)
 {
     d->turns->taken = false;
+    wr_branch_speaks(d->run, NULL);
     weft_cond_signal(&d->turns->given);
 }
 
@@ -55,8 +58,8 @@ static WEFT_SUSPENDS int on_act(void *arg, struct weft_run *branch, uint32_t ste
 {
     struct doing            *d = arg;
     const struct weft_hooks *h = d->run->hooks;
-    (void)branch, (void)step;
-    int r = take_turn(d, err);
+    (void)step;
+    int r = take_turn(d, branch, err);
     if (r < 0)
         return r;
     r = h->on_act(h->arg, d->run, d->ordinal, calls, err);
@@ -69,8 +72,8 @@ static WEFT_SUSPENDS int on_observe(void *arg, struct weft_run *branch, uint32_t
 {
     struct doing            *d = arg;
     const struct weft_hooks *h = d->run->hooks;
-    (void)branch, (void)step;
-    int r = take_turn(d, err);
+    (void)step;
+    int r = take_turn(d, branch, err);
     if (r < 0)
         return r;
     r = h->on_observe(h->arg, d->run, d->ordinal, results, err);

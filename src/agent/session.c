@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session_half.h"
+#include "agent/thread_mend.h"
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "base/log.h"
@@ -258,8 +258,6 @@ static WEFT_SUSPENDS int erase(struct weft_session *s, void *arg, struct upp_err
     (void)arg;
     int r = wa_session_stored(s) ? wa_session_thread(s, &a, &t, err) : -UPP_ENOTFOUND;
     if (r >= 0)
-        r = wa_half_clear(store, &wa_owner, &t, err);
-    if (r >= 0)
         r = wr_thread_delete(s->home->kept, &wa_owner, &t, NULL, err);
     if (r >= 0)
         sweep(store);
@@ -317,15 +315,35 @@ int wa_session_read(struct weft_session *s, struct upp_err *err)
     return 0;
 }
 
+/* As it goes into the log: calls have results, and what counted all messages of a node counts those that are there. The
+ * session's own stays as it came, in case that fails. */
+static int mend(const struct weft_session *s, struct wb_arena *a, struct wm_session *ret, struct upp_err *err)
+{
+    const struct wm_session *doc = &s->doc;
+    *ret                         = *doc;
+    ret->tree.nodes              = wb_new_n(a, struct wm_tree_node, doc->tree.n);
+    ret->checkpoints             = wb_new_n(a, struct wm_checkpoint, doc->n_checkpoints);
+    int r                        = wb_arena_check(a, err);
+    if (r < 0)
+        return r;
+    memcpy(ret->tree.nodes, doc->tree.nodes, doc->tree.n * sizeof *doc->tree.nodes);
+    if (doc->n_checkpoints)
+        memcpy(ret->checkpoints, doc->checkpoints, doc->n_checkpoints * sizeof *doc->checkpoints);
+    return wa_mend_session(a, ret, err);
+}
+
 int wa_session_settle(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
+    struct wm_session                         doc;
     struct wl_thread                          t;
     if (wa_session_stored(s))
         return s->tree ? wa_session_tree_store(s, err) : 0;
     int r = wa_home_keep(s->home, err);
     if (r >= 0)
-        r = wa_session_put(wr_engine_store(s->home->kept), &wa_owner, &s->doc, true, &a, &t, err);
+        r = mend(s, &a, &doc, err);
+    if (r >= 0)
+        r = wa_session_put(wr_engine_store(s->home->kept), &wa_owner, &doc, true, &a, &t, err);
     if (r >= 0)
         r = take_thread(s, s->id, &t, err); /* its texts lay in the document */
     if (r >= 0) {

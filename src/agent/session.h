@@ -5,8 +5,7 @@
  *   session_query.c       queries beside its conversation
  *   session_checkpoint.c  looking at checkpoints, restoring them
  *   session_tree.c        its tree in memory, beside the log
- *   session_doc.c, session_nodes.c, session_put.c, session_half.c   out of a store and into it; know nothing of
- * sessions
+ *   session_doc.c, session_nodes.c, session_put.c   out of a store and into it; know nothing of sessions
  */
 #ifndef WA_SESSION_H
 #define WA_SESSION_H

@@ -1,7 +1,6 @@
 /* agent/session_checkpoint.c — checkpoints: looking at them, and going back to one. */
 #include "agent/session.h"
 
-#include "agent/session_half.h"
 #include "agent/thread_place.h"
 #include "base/iso8601.h"
 
@@ -119,7 +118,7 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
     if (r >= 0)
         r = wa_session_thread(s, &a, &t, err);
     if (r >= 0)
-        r = wa_half_clear(put.store, &wa_owner, &t, err);
+        r = wl_half_clear(put.store, &wa_owner, &t, err);
     if (r >= 0)
         r = wa_checkpoint_find(put.store, &wa_owner, &t, *id, &put, &place, err);
     if (r < 0)

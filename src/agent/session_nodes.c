@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-#include "agent/session_half.h"
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/vec.h"
+#include "log/half.h"
 
 enum { PAGE = 1024, DEEP = WM_SESSION_DEPTH };
 
@@ -54,17 +54,17 @@ static WEFT_SUSPENDS int list(struct wl_store *s, const struct wl_owner *o, stru
 static WEFT_SUSPENDS int list_whole(struct wl_store *s, const struct wl_owner *o, struct wb_uuid tree,
                                     struct wb_arena *a, struct listing *l, struct upp_err *err)
 {
-    struct wa_half half = {0};
-    int            r    = wa_half_read(s, o, wl_family(tree), a, &half, err);
+    struct wl_half half = {0};
+    int            r    = wl_half_read(s, o, wl_family(tree), a, &half, err);
     if (r >= 0)
         r = list(s, o, tree, a, l, err);
     if (r >= 0)
-        r = wa_half_read(s, o, wl_family(tree), a, &half, err);
+        r = wl_half_read(s, o, wl_family(tree), a, &half, err);
     if (r < 0 || !half.n)
         return r;
     size_t kept = 0;
     for (size_t i = 0; i < l->nodes.n; i++)
-        if (!wa_half_has(&half, l->nodes.p[i].node.key))
+        if (!wl_half_has(&half, l->nodes.p[i].node.key))
             l->nodes.p[kept++] = l->nodes.p[i];
     l->nodes.n = kept;
     return 0;
@@ -179,6 +179,16 @@ static bool is_thought(const struct wm_entry *e)
            wb_str_eq(e->phase, UPP_STR("reason"));
 }
 
+/* One that has no id of a vendor's or client's goes by its entry's, as in every stream and route. */
+static struct upp_message message_of(struct wb_arena *a, const struct wl_line *line)
+{
+    struct upp_message m = line->entry.message;
+    char               text[WB_UUID_TEXT + 1];
+    if (!m.id.n)
+        m.id = wb_arena_dup(a, wb_uuid_text(line->id, text));
+    return m;
+}
+
 int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node, struct wb_arena *a,
                  struct upp_err *err)
 {
@@ -205,7 +215,7 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
         node->has_events |= e->kind == WM_ENTRY_EVENT;
         if (is_message(e)) {
             node->entry_of[node->n_messages]   = lines[i].index;
-            node->messages[node->n_messages++] = e->message;
+            node->messages[node->n_messages++] = message_of(a, &lines[i]);
         }
         if (is_thought(e))
             node->thoughts[node->n_thoughts++] = (struct wa_thought){

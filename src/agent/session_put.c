@@ -1,15 +1,21 @@
 /* agent/session_put.c — into the log: a document as a new thread, and what a program has added to a tree.
  *
  * What fits goes in one commit. A larger one takes several, the thread last: until then nobody can see any of it. What
- * a crash leaves of a new thread is swept, and what it leaves in one that was there is dropped (session_half.h).
+ * a crash leaves of a new thread is swept as if it had been deleted, and what it leaves in one that was there is
+ * dropped (log/half.h).
  */
 #include "agent/session_put.h"
 
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "json/write.h"
+#include "log/change.h"
 
-enum { ROW_MESSAGES = 256, COMMIT_BYTES = 4 << 20 };
+enum {
+    ROW_MESSAGES = 256,
+    COMMIT_BYTES = 4 << 20,
+    COMING_MS    = 3600000, /* in which a new thread is there, or never will be */
+};
 
 /* ---- A commit that grows --------------------------------------------------------------------------------- */
 
@@ -53,27 +59,43 @@ static int add_half(struct wa_put *p, enum wl_change_kind kind, struct upp_err *
     struct wl_value *v = wb_new(&p->memory, struct wl_value);
     if (!v)
         return wb_arena_check(&p->memory, err);
-    *v = (struct wl_value){.space                 = UPP_STR(WA_HALF),
+    *v = (struct wl_value){.space                 = UPP_STR(WL_HALF),
                                             .name = wb_arena_dup(&p->memory, wb_uuid_text(p->thread->id, name))};
     if (kind == WL_PUT_VALUE)
-        v->bytes = wa_half_text(&p->memory, p->half, p->n_half);
+        v->bytes = wl_half_text(&p->memory, p->half, p->n_half);
     int r = wb_arena_check(&p->memory, err);
     return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = kind, .value = v}, err);
+}
+
+/* As long as it is not there a new thread is one that was deleted: the sweep takes what is left of it. */
+static int add_note(struct wa_put *p, enum wl_change_kind kind, struct upp_err *err)
+{
+    struct wl_value *v = wb_new(&p->memory, struct wl_value);
+    int              r = v ? wl_deleted_note(p->owner, p->coming, wb_wall_ms() + COMING_MS, &p->memory, v, err)
+                           : wb_arena_check(&p->memory, err);
+    return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = kind, .value = v}, err);
+}
+
+/* What is left where the last commit does not come, and is nothing with it. */
+static int add_mark(struct wa_put *p, enum wl_change_kind kind, struct upp_err *err)
+{
+    return p->thread ? add_half(p, kind, err) : p->coming ? add_note(p, kind, err) : 0;
 }
 
 /* One of several, but not the last one: the thread stays where it is. */
 static WEFT_SUSPENDS int commit_some(struct wa_put *p, struct upp_err *err)
 {
-    if (!p->thread)
-        return commit(p, err);
-    int r = p->begun ? 0 : add_half(p, WL_PUT_VALUE, err);
-    if (r >= 0)
+    int r = p->begun || !p->thread ? 0 : wl_half_clear(p->store, p->owner, p->thread, err); /* what it says is lost */
+    if (r >= 0 && !p->begun)
+        r = add_mark(p, WL_PUT_VALUE, err);
+    if (r >= 0 && p->thread)
         r = wa_put_add(p, (struct wl_change){.kind = WL_SET_THREAD, .thread = p->thread}, err);
     if (r >= 0)
         r = commit(p, err);
     if (r >= 0) {
         p->begun = true;
-        p->thread->version++;
+        if (p->thread)
+            p->thread->version++;
     }
     return r;
 }
@@ -83,7 +105,7 @@ int wa_put_commit(struct wa_put *p, struct upp_err *err)
     bool sets = p->thread && (p->moved || p->begun);
     int  r    = sets ? wa_put_add(p, (struct wl_change){.kind = WL_SET_THREAD, .thread = p->thread}, err) : 0;
     if (r >= 0 && p->begun)
-        r = add_half(p, WL_DROP_VALUE, err);
+        r = add_mark(p, WL_DROP_VALUE, err);
     if (r < 0 || !p->changes.n)
         return r;
     r = commit(p, err);
@@ -322,6 +344,7 @@ int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm
         r = make_nodes(&x, err);
     if (r >= 0)
         r = keep_checkpoints(&x, err);
+    p.coming = &x.made.thread;
     if (r >= 0)
         r = put_all(&x, &p, err);
     if (r == -UPP_EBUSY && p.conflict < p.changes.n && p.changes.p[p.conflict].kind == WL_ADD_ALIAS)

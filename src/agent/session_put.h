@@ -3,8 +3,8 @@
 #define WA_SESSION_PUT_H
 
 #include "agent/session_doc.h"
-#include "agent/session_half.h"
 #include "base/vec.h"
+#include "log/half.h"
 
 struct wa_put {
     struct wl_store       *store;
@@ -17,7 +17,9 @@ struct wa_put {
     size_t                 conflict; /* after -UPP_EBUSY: which change; else SIZE_MAX */
     WB_VEC(struct wl_change) changes;
 
-    /* Into a thread that is there (session_half.h); NULL: into none. */
+    const struct wl_thread *coming; /* a new one, which the last commit brings; NULL: none */
+
+    /* Into a thread that is there (log/half.h); NULL: into none. */
     struct wl_thread *thread;
     bool              moved; /* it is to be set, too */
     const uint64_t   *half;  /* keys of the nodes that nobody sees before the last commit, parents first */

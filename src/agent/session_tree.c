@@ -256,7 +256,7 @@ int wa_session_tree_query(struct weft_session *s, uint64_t node, struct upp_err 
 
 /* ---- Into the log ----------------------------------------------------------------------------------------
  *
- * Branches that the log has not come first, and are seen with the last commit alone (session_half.h). Nodes that it has
+ * Branches that the log has not come first, and are seen with the last commit alone (log/half.h). Nodes that it has
  * follow: where they take more than one commit, each is changed whole. The thread comes last.
  */
 
@@ -482,7 +482,7 @@ static WEFT_SUSPENDS int put_all(struct storing *x, struct upp_err *err)
     x->ended = wb_new_n(&x->memory, bool, t->nodes.n);
     int r    = wb_arena_check(&x->memory, err);
     if (r >= 0)
-        r = wa_half_clear(x->put.store, &wa_owner, &x->thread, err);
+        r = wl_half_clear(x->put.store, &wa_owner, &x->thread, err);
     if (r >= 0)
         r = put_branches(x, err);
     for (size_t i = 0; r >= 0 && i < x->known; i++)

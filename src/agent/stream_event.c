@@ -6,6 +6,7 @@
 #include "base/hooks.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "json/write.h"
 #include "model/upp_json.h"
 
 enum {
@@ -210,10 +211,12 @@ static int remember_calls(struct wa_voice *v, const struct upp_message *m, size_
 static int message(struct tale *s, struct wa_voice *v, struct upp_err *err)
 {
     const struct wm_entry *entry = s->ev->entry;
+    struct weft_event     *e;
+    if (entry && entry->message.role == UPP_ROLE_TOOL && (e = give_step(s, v, WEFT_OBSERVATION)))
+        e->message = &entry->message;
     if (!entry || entry->message.role != UPP_ROLE_ASSISTANT)
-        return 0; /* input and results are not said by a model */
+        return 0; /* the input is not said by a model */
     const struct upp_message *m = &entry->message;
-    struct weft_event        *e;
     size_t                    calls;
     int                       r = remember_calls(v, m, &calls, err);
     if (r < 0)
@@ -295,6 +298,7 @@ static void tool_ended(struct tale *s, const struct wa_voice *v)
 
 static int step_start(struct tale *s, struct wa_voice *v, struct upp_err *err)
 {
+    v->step = s->ev->step;
     wb_buf_clear(&v->plan_step);
     wb_buf_add(&v->plan_step, s->ev->name.p ? s->ev->name : UPP_STR(""));
     (void)give_id(s, v, WEFT_STEP_START);
@@ -337,6 +341,37 @@ static int run_changed(struct tale *s, struct wa_voice *v, struct upp_err *err)
     return wb_arena_check(&s->t->scratch, err);
 }
 
+/* A value as JSON again; no text: there is none. */
+static int json_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(SCRATCH_BYTES);
+    int                                   r = v ? wj_write(v, &b, err) : 0;
+    if (r < 0 || !v)
+        return r;
+    *ret = wb_arena_dup(a, wb_buf_str(&b));
+    return wb_arena_check(a, err);
+}
+
+static int system_event(struct tale *s, const struct wa_voice *v, struct upp_err *err)
+{
+    struct wb_arena   *a = &s->t->scratch;
+    struct weft_event *e = s->ev->entry ? give(s, WEFT_SOURCE_UAP, WEFT_SYSTEM_EVENT) : NULL;
+    yyjson_val        *said, *type, *source;
+    int                r = e ? wj_read(a, s->ev->entry->data, NULL, &said, err) : 0;
+    if (r < 0 || !e)
+        return r;
+    type   = yyjson_obj_get(said, "type");
+    source = yyjson_obj_get(said, "source");
+    if (yyjson_is_str(type))
+        e->name = wj_text(type);
+    if (yyjson_is_str(source))
+        e->from = wj_text(source);
+    if (v->plan_step.n && v->step == s->ev->step)
+        e->id = wb_buf_str(&v->plan_step);
+    r = json_of(a, yyjson_obj_get(said, "data"), &e->text, err);
+    return r < 0 ? r : json_of(a, yyjson_obj_get(said, "targets"), &e->to, err);
+}
+
 static int attempt_void(struct tale *s, struct upp_err *err)
 {
     struct weft_event *e = give(s, WEFT_SOURCE_UAP, WEFT_ATTEMPT_VOID);
@@ -365,6 +400,8 @@ static int rare(struct tale *s, struct wa_voice *v, struct upp_err *err)
     case WM_CHECKPOINT:
         (void)give_id(s, v, WEFT_CHECKPOINT);
         return 0;
+    case WM_SYSTEM:
+        return system_event(s, v, err);
     case WM_VOID:
         return attempt_void(s, err);
     case WM_MESSAGE_OPEN:

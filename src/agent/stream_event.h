@@ -21,6 +21,7 @@ struct wa_voice {
     WB_VEC(struct upp_str) calls; /* ids, for their positions; in `ids` */
     struct wb_arena ids, memory;
     struct wb_buf   plan_step; /* the step of a plan that the current step is */
+    uint32_t        step;      /* that began last */
 };
 
 enum { WA_MORE = 3 };

@@ -82,11 +82,9 @@ WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o
     if (r < 0)
         return r;
     place->node = branch.key;
-    if (put->thread) { /* it may take several commits: nobody sees it before the last */
-        put->half   = &place->node;
-        put->n_half = 1;
-    }
-    r = wa_put_node(put, &branch, err);
+    put->half   = &place->node; /* it may take several commits: nobody sees it before the last */
+    put->n_half = 1;
+    r           = wa_put_node(put, &branch, err);
     if (r >= 0)
         r = wa_put_messages(put, branch.key, &end, list, n, err);
     place->length = end.length;
@@ -234,9 +232,11 @@ int wa_thread_fork(struct wl_store *s, const struct wl_owner *o, const struct wl
                    struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
 {
     WB_CLEANUP(wa_put_done) struct wa_put put;
+    struct wl_thread                      from = *t;
     struct wa_place                       place;
     wa_put_init(&put, s, o);
-    int r = find_place(s, o, t, at, &put, &place, err);
+    put.thread = &from;
+    int r      = find_place(s, o, t, at, &put, &place, err);
     if (r >= 0)
         r = wa_put_commit(&put, err);
     if (r < 0)
@@ -277,18 +277,16 @@ WEFT_SUSPENDS static int try_go(struct wl_store *s, const struct wl_owner *o, st
         r = check_idle(s, o, &now, a, err);
     if (r < 0)
         return r;
-    now.head = place->node;
-    now.at   = branches ? place->length + 1 : 0;
-    r        = wa_put_add(put, (struct wl_change){.kind = WL_SET_THREAD, .thread = &now}, err);
-    if (r >= 0)
-        r = wa_put_commit(put, err);
+    if (put->begun && now.version != t->version) /* who put something there has dropped what is not whole */
+        return upp_fail(err, UPP_EBUSY, "somebody else has changed the thread meanwhile");
+    *t         = now;
+    t->head    = place->node;
+    t->at      = branches ? place->length + 1 : 0;
+    put->moved = true;
+    r          = wa_put_commit(put, err); /* sets the thread behind what is in it */
     if (r == -UPP_EBUSY && put->conflict == before) {
         put->changes.n = before;
         return 1;
-    }
-    if (r >= 0) {
-        *t = now;
-        t->version++;
     }
     return r;
 }
@@ -314,7 +312,8 @@ int wa_thread_restore(struct wl_store *s, const struct wl_owner *o, struct wl_th
     WB_CLEANUP(wa_put_done) struct wa_put put;
     struct wa_place                       place;
     wa_put_init(&put, s, o);
-    int r = check_idle(s, o, t, a, err);
+    put.thread = t;
+    int r      = check_idle(s, o, t, a, err);
     if (r >= 0)
         r = wa_checkpoint_find(s, o, t, checkpoint, &put, &place, err);
     return r < 0 ? r : go(s, o, t, &place, true, &put, a, err);
@@ -374,7 +373,8 @@ int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_t
     struct wa_place                       place = {0};
     struct wl_end                         end   = {0};
     wa_put_init(&put, s, o);
-    int r = find_node(s, o, t, node, &place.node, err);
+    put.thread = t;
+    int r      = find_node(s, o, t, node, &place.node, err);
     if (r >= 0)
         r = wl_node_end(s, o, place.node, &end, err);
     if (r >= 0)

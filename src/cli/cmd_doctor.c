@@ -22,6 +22,7 @@
 #include "base/uuid.h"
 #include "cli/args.h"
 #include "cli/doctor_export.h"
+#include "cli/doctor_search.h"
 #include "fiber/loop_uv.h"
 #include "json/read.h"
 #include "json/write.h"
@@ -237,21 +238,26 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     WB_CLEANUP(report_done) struct report r      = {.arena = WB_ARENA(1u << 20)};
     const char                           *folder = NULL, *to = NULL, *config = NULL;
-    bool                                  json = false;
+    bool                                  json = false, search = false;
     size_t                                n;
     const struct cli_option               options[] = {{"--store", "a folder", &folder, NULL},
                                                        {"--json", NULL, NULL, &json},
                                                        {"--export", "a folder", &to, NULL},
+                                                       {"--rebuild-search", NULL, NULL, &search},
                                                        {"--config", "a file", &config, NULL}};
     int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
     if (bad)
         return bad;
+    if (search && (to || json))
+        return cli_misuse(self, "--rebuild-search goes alone");
+    if (search)
+        return cli_doctor_search(self, config, folder);
     if (to && json)
         return cli_misuse(self, "--export writes a report.json; it has no --json");
     if (to)
         return cli_doctor_export(self, to, config, folder);
     if (config)
-        return cli_misuse(self, "--config is for --export");
+        return cli_misuse(self, "--config is for --export and --rebuild-search");
     if (!folder)
         folder = ".";
     check_libraries(&r);
@@ -271,8 +277,10 @@ static int run(const struct cli_command *self, int argc, char **argv)
 }
 
 const struct cli_command cli_doctor = {
-    .name    = "doctor",
-    .usage   = "[--store FOLDER] [--json] | --export DIR [--config FILE] [--store URL]",
+    .name = "doctor",
+    .usage =
+        "[--store FOLDER] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search [--config FILE] "
+        "[--store URL]",
     .summary = "checks that this machine is fit: libraries, store folder, clock, limits",
     .help =
         "Checks the libraries, that a store can be written in FOLDER (default: here), the clock and the limits.\n"
@@ -281,6 +289,9 @@ const struct cli_command cli_doctor = {
         "--export writes every thread that a damaged store still has (URL, or the configuration's) to DIR: one file\n"
         "of SessionJSON each, as `weft export --as uap` does, up to the first message that is lost; and report.json,\n"
         "which says what is missing. The store is copied to DIR first, and is never written to. No process may have\n"
-        "it open. Exits 1 when something was lost.",
+        "it open. Exits 1 when something was lost.\n"
+        "\n"
+        "--rebuild-search forgets what the search knows of the store and learns it anew from the log. No process may\n"
+        "have the store open.",
     .run = run,
 };

@@ -1,7 +1,8 @@
-/* cli/cmd_keys.c — weft keys new, weft keys rotate. */
+/* cli/cmd_keys.c — weft keys new, weft keys rotate, weft keys forget. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/defs.h"
 #include "base/random.h"
 #include "base/secret.h"
@@ -10,6 +11,8 @@
 #include "cli/setup.h"
 #include "runtime/runtime.h"
 #include "stores/sealed.h"
+
+enum { PAGE = 256 }; /* tenants that are looked at together */
 
 /* ---- new ------------------------------------------------------------------------------------------- */
 
@@ -26,26 +29,48 @@ static int new_key(const struct cli_command *self)
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
-/* ---- rotate ---------------------------------------------------------------------------------------- */
+/* ---- The store, opened by nobody else ------------------------------------------------------------------ */
 
-struct rotating {
+struct changing {
     const struct wc_config *config;
     struct wrt_place        place;
-    struct ws_master        to;
+    struct ws_master        to;     /* rotate */
+    struct upp_str          tenant; /* forget */
+    WEFT_SUSPENDS int (*fn)(struct changing *x, struct wl_store *s, struct upp_err *err);
 };
 
-/* Once it was cut off, the store is opened with either key: with the new one where the old one is gone already. */
-WEFT_SUSPENDS static int rotate(void *arg, struct upp_err *err)
+/* Once a rotation was cut off, the store is opened with either key: with the new one where the old one is gone. */
+WEFT_SUSPENDS static int open_and_change(void *arg, struct upp_err *err)
 {
-    struct rotating *x = arg;
+    struct changing *x = arg;
     struct wl_store *s;
     int              r = wrt_store_open(x->config, &x->place, &s, err);
     if (r < 0)
         return r;
-    r = ws_sealed_find(s) ? ws_sealed_rotate(ws_sealed_find(s), &x->to, err)
+    r = ws_sealed_find(s) ? x->fn(x, ws_sealed_find(s), err)
                           : upp_fail(err, UPP_EREFUSED, "the store is not encrypted");
     s->ops->close(s);
     return r;
+}
+
+static int change(struct changing *x, const char *file, const char *store, struct upp_err *err)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    int                                           r      = cli_config_load(file, true, &config, err);
+    if (r >= 0)
+        r = wrt_place_of(config, store, &x->place, err);
+    if (r < 0)
+        return r;
+    (void)cli_log_setup(config, NULL, WB_WARN);
+    x->config = config;
+    return cli_on_loop(open_and_change, x, err);
+}
+
+/* ---- rotate ---------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int rotate(struct changing *x, struct wl_store *s, struct upp_err *err)
+{
+    return ws_sealed_rotate(s, &x->to, err);
 }
 
 static int read_key(const char *path, struct ws_master *ret, struct upp_err *err)
@@ -57,20 +82,11 @@ static int read_key(const char *path, struct ws_master *ret, struct upp_err *err
 
 static int rotate_key(const struct cli_command *self, const char *to, const char *file, const char *store)
 {
-    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct rotating                               x      = {0};
-    struct upp_err                                err    = {0};
-    int                                           r      = read_key(to, &x.to, &err);
-    if (r < 0)
-        return cli_fail(self, &err);
-    r = cli_config_load(file, true, &config, &err);
+    struct changing x   = {.fn = rotate};
+    struct upp_err  err = {0};
+    int             r   = read_key(to, &x.to, &err);
     if (r >= 0)
-        r = wrt_place_of(config, store, &x.place, &err);
-    if (r >= 0) {
-        (void)cli_log_setup(config, NULL, WB_WARN);
-        x.config = config;
-        r        = cli_on_loop(rotate, &x, &err);
-    }
+        r = change(&x, file, store, &err);
     ws_master_wipe(&x.to);
     if (r < 0)
         return cli_fail(self, &err);
@@ -78,30 +94,76 @@ static int rotate_key(const struct cli_command *self, const char *to, const char
     return CLI_GOOD;
 }
 
+/* ---- forget ---------------------------------------------------------------------------------------- */
+
+/* 1: the store has it. To forget a name that was mistyped would take that name away for ever. */
+WEFT_SUSPENDS static int has_tenant(struct wl_store *s, struct upp_str tenant, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
+    struct upp_str                            after = {0}, *list;
+    for (size_t n = PAGE; n == PAGE; after = n ? list[n - 1] : after) {
+        int r = s->ops->tenants(s, after, PAGE, &a, &list, &n, err);
+        for (size_t i = 0; r >= 0 && i < n; i++)
+            if (wb_str_eq(list[i], tenant))
+                return 1;
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS static int forget(struct changing *x, struct wl_store *s, struct upp_err *err)
+{
+    int r = has_tenant(s, x->tenant, err);
+    if (r > 0)
+        return ws_sealed_forget(s, x->tenant, err);
+    return r < 0 ? r : upp_fail(err, UPP_ENOTFOUND, "the store has no tenant '%.*s'", UPP_FMT(x->tenant));
+}
+
+static int forget_tenant(const struct cli_command *self, const char *tenant, const char *file, const char *store)
+{
+    struct changing x   = {.fn = forget, .tenant = wb_cstr(tenant)};
+    struct upp_err  err = {0};
+    int             r   = change(&x, file, store, &err);
+    if (r < 0)
+        return cli_fail(self, &err);
+    (void)printf("the key of tenant %s is erased: nobody can read what it has stored\n", tenant);
+    return CLI_GOOD;
+}
+
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    const char             *what = NULL, *to = NULL, *file = NULL, *store = NULL;
+    const char             *words[2] = {NULL, NULL}, *to = NULL, *file = NULL, *store = NULL;
     size_t                  n;
     const struct cli_option options[] = {
         {"--to", "a file", &to, NULL}, {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &what, 1, &n);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, &n);
     if (bad)
         return bad;
+    const char *what = n ? words[0] : "";
+    if (n == 2 && strcmp(what, "forget") == 0 && !to)
+        return forget_tenant(self, words[1], file, store);
+    if (strcmp(what, "forget") == 0)
+        return cli_misuse(self, "forget wants a tenant, and nothing else");
     if (n == 1 && strcmp(what, "new") == 0)
         return new_key(self);
     if (n != 1 || strcmp(what, "rotate") != 0)
-        return cli_misuse(self, "wants `new` or `rotate`");
+        return cli_misuse(self, "wants `new`, `rotate` or `forget`");
     return to ? rotate_key(self, to, file, store) : cli_misuse(self, "rotate wants --to FILE, with the new key");
 }
 
 const struct cli_command cli_keys = {
     .name    = "keys",
-    .usage   = "new | rotate --to FILE [--config FILE] [--store URL]",
-    .summary = "master keys of an encrypted store",
-    .help    = "new prints a master key: 64 hex digits, for the file that encryption.key_file names or for\n"
-               "WEFT_ENCRYPTION_KEY.\n"
-               "rotate goes from the key that is configured to the one in FILE; nobody else may have the store open. Cut\n"
-               "off, it is to be called again; until it is over either key opens the store. Then put the new key where\n"
-               "the old one was.",
-    .run     = run,
+    .usage   = "new | rotate --to FILE [--config FILE] [--store URL] | forget TENANT [--config FILE] [--store URL]",
+    .summary = "keys of an encrypted store: a new one, another one, one that is erased",
+    .help =
+        "new prints a master key: 64 hex digits, for the file that encryption.key_file names or for\n"
+        "WEFT_ENCRYPTION_KEY.\n"
+        "rotate goes from the key that is configured to the one in FILE; nobody else may have the store open. Cut\n"
+        "off, it is to be called again; until it is over either key opens the store. Then put the new key where\n"
+        "the old one was.\n"
+        "forget erases the key of a tenant (`local` where there is but one): all that it has stored can be read by\n"
+        "nobody from then on, and its name is used no more. There is no way back; nobody else may have the store\n"
+        "open.",
+    .run = run,
 };

@@ -16,8 +16,8 @@
 #include "runtime/global.h"
 
 static const struct cli_command *const commands[] = {
-    &cli_serve,  &cli_run,    &cli_threads, &cli_show,   &cli_tree, &cli_fork,   &cli_restore,
-    &cli_export, &cli_import, &cli_cancel,  &cli_config, &cli_keys, &cli_doctor, &cli_version,
+    &cli_serve,  &cli_run,     &cli_threads,  &cli_show,   &cli_tree,   &cli_fork, &cli_restore, &cli_export,
+    &cli_import, &cli_convert, &cli_validate, &cli_cancel, &cli_config, &cli_keys, &cli_doctor,  &cli_version,
 };
 
 static void usage(FILE *out)

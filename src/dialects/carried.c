@@ -60,7 +60,7 @@ int wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t first, ui
         if (r < 0)
             return r;
     }
-    return r;
+    return first == WD_THREAD ? r : wd_carried_parts_read(l, x_weft, first, n, err);
 }
 
 static const struct wm_residue *residue_at(const struct wd_lowering *l, uint32_t i)
@@ -73,7 +73,7 @@ static bool is_other(const struct wd_lowering *l, const struct wm_residue *r)
     return !wb_str_eq(r->dialect, wb_cstr(l->dialect));
 }
 
-bool wd_carries(const struct wd_lowering *l, uint32_t first, uint32_t n)
+static bool has_residue(const struct wd_lowering *l, uint32_t first, uint32_t n)
 {
     for (uint32_t i = 0; !l->pure && i < (first == WD_THREAD ? 1 : n); i++)
         for (const struct wm_residue *r = residue_at(l, first == WD_THREAD ? first : first + i); r; r = r->next)
@@ -82,7 +82,12 @@ bool wd_carries(const struct wd_lowering *l, uint32_t first, uint32_t n)
     return false;
 }
 
-void wd_carried_write(struct wd_lowering *l, uint32_t first, uint32_t n)
+bool wd_carries(struct wd_lowering *l, uint32_t first, uint32_t n)
+{
+    return has_residue(l, first, n) || wd_carries_parts(l, first, n);
+}
+
+static void write_residue(struct wd_lowering *l, uint32_t first, uint32_t n)
 {
     wd_name(l, "residue");
     wj_write_open(&l->w, '[');
@@ -99,4 +104,12 @@ void wd_carried_write(struct wd_lowering *l, uint32_t first, uint32_t n)
             wj_write_close(&l->w, '}');
         }
     wj_write_close(&l->w, ']');
+}
+
+void wd_carried_write(struct wd_lowering *l, uint32_t first, uint32_t n)
+{
+    if (has_residue(l, first, n))
+        write_residue(l, first, n);
+    if (wd_carries_parts(l, first, n))
+        wd_carried_parts_write(l, first, n);
 }

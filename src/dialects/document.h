@@ -169,7 +169,7 @@ struct wd_document_ops {
     bool carries; /* it has a place for the residue of other dialects, and writes and reads it */
 };
 
-extern const struct wd_document_ops wd_document_thread, wd_document_pydantic;
+extern const struct wd_document_ops wd_document_thread, wd_document_pydantic, wd_document_ui;
 
 const struct wd_document_ops *wd_document_find(struct upp_str name); /* NULL: none */
 const struct wd_document_ops *wd_document_detect(yyjson_val *root);  /* NULL: nobody knows it */

@@ -41,8 +41,12 @@ WJ_SHAPE_EXTERN(wd_pai_item, struct wd_pai_item);
 
 enum wd_pai_kind wd_pai_kind(struct upp_str part_kind);
 
-/* Does it become a tool's result? Feedback on a call does, feedback on a text does not. */
-bool wd_pai_is_result(const struct wd_pai_part *part);
+/* Can a request, or a response, say a part of this kind? One that stands where it cannot is nothing the model has. */
+static inline bool wd_pai_fits(enum wd_pai_kind kind, bool request)
+{
+    bool asks = kind == WD_PAI_USER_PROMPT || kind == WD_PAI_TOOL_RETURN || kind == WD_PAI_RETRY_PROMPT;
+    return kind != WD_PAI_OTHER && kind != WD_PAI_SYSTEM_PROMPT && asks == request;
+}
 
 /* ---- Into the model ------------------------------------------------------------------------------------- */
 

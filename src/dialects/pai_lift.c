@@ -62,12 +62,6 @@ enum wd_pai_kind wd_pai_kind(struct upp_str part_kind)
     return WD_PAI_OTHER;
 }
 
-bool wd_pai_is_result(const struct wd_pai_part *p)
-{
-    enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
-    return kind == WD_PAI_TOOL_RETURN || (kind == WD_PAI_RETRY_PROMPT && p->tool_call_id.p && p->tool_name.p);
-}
-
 uint8_t wd_pai_stop(struct upp_str reason)
 {
     for (uint8_t stop = UPP_STOP_END; stop <= UPP_STOP_ERROR; stop++)
@@ -311,7 +305,8 @@ static int lift_one(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_p
     case WD_PAI_TOOL_RETURN:
         return lift_result(l, p, false, part, b, err);
     default:
-        return wd_pai_is_result(p) ? lift_result(l, p, true, part, b, err) : lift_feedback(l, p, part, b, err);
+        return p->tool_call_id.p && p->tool_name.p ? lift_result(l, p, true, part, b, err)
+                                                   : lift_feedback(l, p, part, b, err);
     }
 }
 

@@ -15,7 +15,7 @@ static const struct wj_field usage_rows[] = {
 WJ_SHAPE_PUBLIC(wd_pai_usage, struct wd_pai_usage, usage_rows);
 
 static const struct wj_field message_rows[] = {
-    F_LIST(struct wd_pai_message, parts, "parts", F_REQUIRED, wd_pai_part),
+    F_LIST(struct wd_pai_message, parts, "parts", F_REQUIRED | F_BAD_ITEMS, wd_pai_part),
     F_OBJ(struct wd_pai_message, usage, "usage", F_NULLABLE, wd_pai_usage),
     F_STR(struct wd_pai_message, model_name, "model_name", F_NULLABLE),
     F_STR(struct wd_pai_message, timestamp, "timestamp", F_NULLABLE),

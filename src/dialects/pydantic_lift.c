@@ -31,13 +31,6 @@ static bool is_answer(const struct wd_pai_part *p)
     return kind == WD_PAI_TOOL_RETURN || kind == WD_PAI_RETRY_PROMPT;
 }
 
-/* A part of a kind that such a message cannot have is not understood: it stays where it is. */
-static bool belongs(const struct wd_pai_part *p, bool request)
-{
-    enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
-    return (kind == WD_PAI_USER_PROMPT || is_answer(p)) == request;
-}
-
 static bool is_request(const struct wd_pai_message *m)
 {
     return wb_str_eq(m->kind, UPP_STR("request"));
@@ -105,11 +98,13 @@ static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint3
     uint8_t role = 0;
     int     r    = 0;
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
-        const struct wd_pai_part *p = &m->parts.p[i];
-        if (!belongs(p, true))
+        const struct wd_pai_part *p    = &m->parts.p[i];
+        enum wd_pai_kind          kind = wd_pai_kind(p->part_kind);
+        if (!wd_pai_fits(kind, true))
             continue;
-        bool    result = wd_pai_is_result(p);
-        uint8_t now    = result ? UPP_ROLE_TOOL : UPP_ROLE_USER;
+        bool result =
+            kind == WD_PAI_TOOL_RETURN || (kind == WD_PAI_RETRY_PROMPT && p->tool_name.p && p->tool_call_id.p);
+        uint8_t now = result ? UPP_ROLE_TOOL : UPP_ROLE_USER;
         if (role && (now != role || now == UPP_ROLE_USER))
             r = settle(t, role, agent);
         role = now;
@@ -131,9 +126,8 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
     int r   = 0;
     t->open = 0; /* whoever answers after an answer has given up on the calls before */
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
-        if (!belongs(&m->parts.p[i], false))
-            continue;
-        r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
+        if (wd_pai_fits(wd_pai_kind(m->parts.p[i].part_kind), false))
+            r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
         t->open += wd_pai_kind(m->parts.p[i].part_kind) == WD_PAI_TOOL_CALL;
     }
     struct wm_doc_entry *e = r < 0 ? NULL : entry_add(t, UPP_ROLE_ASSISTANT, t->agent);

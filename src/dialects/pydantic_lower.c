@@ -136,11 +136,30 @@ static void put_message(struct lowering *t, uint32_t i, uint32_t n, struct upp_s
     wd_close(l);
 }
 
+/* In compact JSON this is always a member: inside of a text its quotes would be escaped. */
+static bool keeps_prompt(const struct wm_residue *r)
+{
+    for (; r; r = r->next)
+        if (wb_str_eq(r->dialect, UPP_STR("pydantic")) &&
+                      wb_str_find(r->json, UPP_STR("\"part_kind\":\"system-prompt\""), 0) != SIZE_MAX)
+            return true;
+    return false;
+}
+
+/* Will messages have prompts that they were read with? */
+static bool has_own_prompt(const struct wm_doc *doc)
+{
+    bool has = keeps_prompt(doc->residue);
+    for (size_t i = 0; !has && i < doc->entries.n; i++)
+        has = keeps_prompt(doc->entries.p[i].residue);
+    return has;
+}
+
 /* The viewing agent's own prompt comes first, where it is known and the messages have none (TP-37). */
 static void put_system(struct lowering *t)
 {
     struct wd_lowering *l = t->l;
-    if (t->view == WM_NO_AGENT || l->no_system || !l->doc->agents.p[t->view].prompt.n)
+    if (t->view == WM_NO_AGENT || l->no_system || !l->doc->agents.p[t->view].prompt.n || has_own_prompt(l->doc))
         return;
     struct upp_str time = l->doc->entries.n ? time_of(l, 0) : wd_pai_time_dumped(l, l->doc->created, l->now_ms);
     wj_write_open(&l->w, '{');

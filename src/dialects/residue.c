@@ -209,6 +209,24 @@ static bool same_kind(yyjson_val *a, yyjson_val *b)
     return true;
 }
 
+/* Is one of the next n items, from `item` on, of the kind? Not looked for very far. */
+static bool comes_later(yyjson_val *item, size_t n, yyjson_val *kind)
+{
+    for (n = WB_MIN(n, (size_t)MEMBERS); n; n--, item = unsafe_yyjson_get_next(item))
+        if (same_kind(item, kind))
+            return true;
+    return false;
+}
+
+/* An item that the dialect writes and the document had not. */
+static void not_there(struct making *m, yyjson_val *fresh)
+{
+    wj_write_open(&m->w, '[');
+    wj_write_str(&m->w, UPP_STR("d"));
+    wj_write_u64(&m->w, hash_of(fresh));
+    wj_write_close(&m->w, ']');
+}
+
 /* True: it differs, and was written; false also where the two lists cannot be told apart item by item. */
 static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh, bool *whole)
 {
@@ -219,10 +237,15 @@ static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh
     for (size_t i = 0; i < n; i++, item = unsafe_yyjson_get_next(item))
         own += !is_elsewhere(m, item);
     bool pairs = own == rest;
+    bool all   = own == n; /* what the dialect writes of others stands anywhere */
     wj_write_open(&m->w, '[');
     wj_write_str(&m->w, UPP_STR("a"));
     item = unsafe_yyjson_get_first(was);
     for (size_t i = 0; i < n; i++, item = unsafe_yyjson_get_next(item)) {
+        for (; all && !pairs && rest && !comes_later(item, n - i, next); rest--, next = unsafe_yyjson_get_next(next)) {
+            differs = true;
+            not_there(m, next);
+        }
         if (is_elsewhere(m, item)) {
             wj_write_u64(&m->w, 0);
         } else if (rest && (pairs || same_kind(item, next))) {
@@ -234,6 +257,10 @@ static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh
             differs = true;
             left(m, item);
         }
+    }
+    for (; all && n && rest; rest--, next = unsafe_yyjson_get_next(next)) {
+        differs = true;
+        not_there(m, next);
     }
     wj_write_close(&m->w, ']');
     *whole = rest != 0;
@@ -300,7 +327,7 @@ struct applying {
 
 static void put(struct applying *a, yyjson_val *node, yyjson_val *fresh);
 
-/* "l", "k", "o", "a": what a node that is a list is; 0: none of them. */
+/* "l", "k", "o", "a", "d": what a node that is a list is; 0: none of them. */
 static char letter(yyjson_val *node)
 {
     if (!yyjson_is_arr(node) || !unsafe_yyjson_get_len(node))
@@ -378,10 +405,10 @@ static void put_list(struct applying *a, yyjson_val *list, yyjson_val *fresh)
         }
         if (!rest)
             continue;
-        if (same)
-            put(a, node, next);
-        else
+        if (!same || (letter(node) == 'd' && !says(yyjson_arr_get(node, 1), next)))
             wj_write_value(a->w, next);
+        else if (letter(node) != 'd')
+            put(a, node, next);
         next = unsafe_yyjson_get_next(next);
         rest--;
     }

@@ -11,6 +11,8 @@
  *     ["o", {...}, {"NAME": HASH, ...}]  one that lacks members which the dialect writes: they stay away as long as
  *                            what it says has HASH
  *     ["a", NODE, ...]       a list; every node but ["l"] stands for the next item that the dialect writes
+ *     ["d", HASH]            in a list: an item that the dialect writes and was not there; it stays away as long as it has
+ *                            HASH
  *
  * A HASH is a number; 0: the dialect said nothing. So a known member always comes from the model, an edit is never
  * undone by what was read, and what nobody edits comes back token for token.

@@ -16,7 +16,7 @@ WJ_SHAPE_PUBLIC(wd_tp_usage, struct wd_tp_usage, usage_rows);
 static const struct wj_field message_rows[] = {
     F_STR(struct wd_tp_message, message_type, "message_type", F_REQUIRED),
     F_STR(struct wd_tp_message, timestamp, "timestamp", 0),
-    F_LIST(struct wd_tp_message, parts, "parts", 0, wd_pai_part),
+    F_LIST(struct wd_tp_message, parts, "parts", F_BAD_ITEMS, wd_pai_part),
     F_STR(struct wd_tp_message, agent_id, "agent_id", 0),
     F_STR(struct wd_tp_message, model_name, "model_name", F_NULLABLE),
     F_STR(struct wd_tp_message, provider_name, "provider_name", F_NULLABLE),
@@ -37,8 +37,8 @@ static const struct wj_field turn_rows[] = {
     F_STR(struct wd_tp_turn, agent_id, "agent_id", 0),
     F_STR(struct wd_tp_turn, started_at, "started_at", 0),
     F_STR(struct wd_tp_turn, completed_at, "completed_at", 0),
-    F_LIST(struct wd_tp_turn, parts, "parts", 0, wd_pai_part),
-    F_LIST(struct wd_tp_turn, messages, "messages", 0, wd_tp_message),
+    F_LIST(struct wd_tp_turn, parts, "parts", F_BAD_ITEMS, wd_pai_part),
+    F_LIST(struct wd_tp_turn, messages, "messages", F_BAD_ITEMS, wd_tp_message),
     F_OBJ(struct wd_tp_turn, total_usage, "total_usage", F_NULLABLE, wd_tp_usage),
     F_ANY(struct wd_tp_turn, x_weft, "x_weft", 0),
 };
@@ -64,7 +64,7 @@ static const struct wj_field thread_rows[] = {
     F_STR(struct wd_tp_thread, parent_thread_id, "parent_thread_id", F_NULLABLE),
     F_NUM(struct wd_tp_thread, branch_point, "branch_point", F_NULLABLE),
     F_MAP(struct wd_tp_thread, agents, "agents", 0),
-    F_LIST(struct wd_tp_thread, turns, "turns", F_REQUIRED, wd_tp_turn),
+    F_LIST(struct wd_tp_thread, turns, "turns", F_REQUIRED | F_BAD_ITEMS, wd_tp_turn),
     F_ANY(struct wd_tp_thread, x_weft, "x_weft", 0),
 };
 WJ_SHAPE_PUBLIC(wd_tp_thread, struct wd_tp_thread, thread_rows);

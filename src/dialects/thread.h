@@ -1,8 +1,8 @@
 /* dialects/thread.h — ThreadProtocol 2.0: the wire, for those who check, read and write it.
  *
  * One table a kind of object. `x_weft` is ours: {"partial": true} of a turn that is still running, {"run": ID} of one
- * whose run is known, and the residue of other dialects, so that what came from one goes back to it whole through a
- * thread.
+ * whose run is known, the residue of other dialects, and what the model says beyond the members of a part, so that what
+ * came from another dialect goes back to it whole through a thread.
  */
 #ifndef WD_THREAD_H
 #define WD_THREAD_H
@@ -66,7 +66,13 @@ int wd_tp_lower(struct wd_lowering *l, struct upp_err *err);
 /* The residue of other dialects, in x_weft: read onto these entries (or the thread), and written. */
 int  wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t first, uint32_t n,
                      struct upp_err *err) UPP_MUST_CHECK;
-bool wd_carries(const struct wd_lowering *l, uint32_t first, uint32_t n);
-void wd_carried_write(struct wd_lowering *l, uint32_t first, uint32_t n); /* the member "residue" */
+bool wd_carries(struct wd_lowering *l, uint32_t first, uint32_t n);
+void wd_carried_write(struct wd_lowering *l, uint32_t first, uint32_t n); /* the members "residue" and "model" */
+
+/* What the model says of parts and ThreadProtocol cannot (carried_parts.c): the member "model". */
+int  wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t first, uint32_t n,
+                           struct upp_err *err) UPP_MUST_CHECK;
+bool wd_carries_parts(struct wd_lowering *l, uint32_t first, uint32_t n);
+void wd_carried_parts_write(struct wd_lowering *l, uint32_t first, uint32_t n);
 
 #endif

@@ -157,6 +157,8 @@ static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
     static const char *const kinds[]   = {"request", "response", "system", NULL};
     static const char *const reasons[] = {"stop", "length", "content_filter", "tool_call", "error", NULL};
     const struct wj_node    *in        = &m->node;
+    if (!in->from) /* it is no object: that was told */
+        return;
     word(p, "TP-4", in, "message_type", m->message_type, kinds);
     need(p, m->timestamp.p, "TP-5", in, "timestamp");
     if (wb_str_eq(m->message_type, UPP_STR("system"))) {

@@ -49,8 +49,10 @@ static int lift_request(struct lifting *t, const struct wd_pai_part *parts, size
     uint8_t role = 0;
     int     r    = 0;
     for (size_t i = 0; r >= 0 && i < n; i++) {
-        enum wd_pai_kind kind   = wd_pai_kind(parts[i].part_kind);
-        bool             result = kind == WD_PAI_TOOL_RETURN ||
+        enum wd_pai_kind kind = wd_pai_kind(parts[i].part_kind);
+        if (!wd_pai_fits(kind, true))
+            continue;
+        bool result = kind == WD_PAI_TOOL_RETURN ||
                       (kind == WD_PAI_RETRY_PROMPT && parts[i].tool_name.p && parts[i].tool_call_id.p);
         uint8_t now = result ? UPP_ROLE_TOOL : UPP_ROLE_USER;
         if (role && (now != role || now == UPP_ROLE_USER))
@@ -86,7 +88,8 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++)
-        r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
+        if (wd_pai_fits(wd_pai_kind(m->parts.p[i].part_kind), false))
+            r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
     struct wm_doc_entry *e = r < 0 ? NULL : entry_add(t, UPP_ROLE_ASSISTANT, agent, m->timestamp);
     if (!e)
         return r < 0 ? r : no_memory(t);

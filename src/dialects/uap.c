@@ -25,6 +25,7 @@ struct voice {
     struct wd_open open;
     struct wb_buf  aside;         /* the phase of the open message, where it is scaffolding */
     struct wb_buf  plan_step;     /* the step of a plan that the current step is */
+    uint32_t       step;          /* that began last */
     WB_VEC(struct upp_str) calls; /* ids, for their positions; in `ids` */
     struct wb_arena ids;
 };
@@ -125,11 +126,11 @@ static void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *t
         wd_u64(o, "depth", ev->from->depth);
 }
 
-/* The same for what belongs to a step: one of a plan is named. */
+/* The same for what belongs to a step: one of a plan is named. A system event may stand between two. */
 static void step_begin(struct wd_out *o, const struct voice *v, const struct wm_event *ev, const char *type)
 {
     uap_begin(o, ev, type, false);
-    if (v->plan_step.n)
+    if (v->plan_step.n && v->step == ev->step)
         wd_str(o, "planStepId", wb_buf_str(&v->plan_step));
 }
 
@@ -354,10 +355,32 @@ static void reasoning(struct uap *u, const struct voice *v, const struct wm_even
     wb_arena_reset(&u->scratch);
 }
 
+static void observation(struct uap *u, const struct voice *v, const struct wm_event *ev, struct wd_out *o)
+{
+    const struct upp_message *m = &ev->entry->message;
+    step_begin(o, v, ev, "observation");
+    wd_array(o, "results");
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct upp_part *p = &m->parts[i];
+        if (p->kind != UPP_PART_RESULT)
+            continue;
+        wj_write_open(&o->w, '{');
+        wd_str(o, "toolCallId", p->id);
+        wj_write_name(&o->w, UPP_STR("result"));
+        wd_json_or_str(o, &u->scratch, p->text);
+        wd_bool(o, "isError", p->is_error);
+        wd_end(o, '}');
+    }
+    wd_end(o, ']');
+    uap_end(o);
+}
+
 static int message(struct uap *u, struct voice *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
 {
+    if (ev->entry && ev->entry->message.role == UPP_ROLE_TOOL)
+        return observation(u, v, ev, o), 0;
     if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
-        return 0; /* input and results are not said by a model */
+        return 0; /* the input is not said by a model */
     const struct upp_message *m = &ev->entry->message;
     if (!v->open.open)
         upp_empty(o, ev, UPP_STR("message_start"), 0);
@@ -402,28 +425,9 @@ static void tool_ended(struct uap *u, struct voice *v, const struct wm_event *ev
     upp_end(o);
 }
 
-static void observation(struct uap *u, const struct voice *v, const struct wm_event *ev, struct wd_out *o)
-{
-    const struct upp_message *m = &ev->entry->message;
-    step_begin(o, v, ev, "observation");
-    wd_array(o, "results");
-    for (size_t i = 0; i < m->n_parts; i++) {
-        const struct upp_part *p = &m->parts[i];
-        if (p->kind != UPP_PART_RESULT)
-            continue;
-        wj_write_open(&o->w, '{');
-        wd_str(o, "toolCallId", p->id);
-        wj_write_name(&o->w, UPP_STR("result"));
-        wd_json_or_str(o, &u->scratch, p->text);
-        wd_bool(o, "isError", p->is_error);
-        wd_end(o, '}');
-    }
-    wd_end(o, ']');
-    uap_end(o);
-}
-
 static void step_start(struct voice *v, const struct wm_event *ev, struct wd_out *o)
 {
+    v->step = ev->step;
     wb_buf_clear(&v->plan_step);
     wb_buf_add(&v->plan_step, ev->name.p ? ev->name : UPP_STR(""));
     if (v->plan_step.failed)
@@ -480,19 +484,19 @@ static void optional(struct wd_out *o, const char *name, yyjson_val *v)
 }
 
 /* The entry holds {"type":...,"data":...,"source":...,"targets":[...]}. */
-static void system_event(struct uap *u, const struct wm_event *ev, struct wd_out *o)
+static void system_event(struct uap *u, const struct voice *v, const struct wm_event *ev, struct wd_out *o)
 {
-    yyjson_val *v;
-    int         r = ev->entry ? wj_read(&u->scratch, ev->entry->data, NULL, &v, o->w.err) : -UPP_EBUG;
+    yyjson_val *said;
+    int         r = ev->entry ? wj_read(&u->scratch, ev->entry->data, NULL, &said, o->w.err) : -UPP_EBUG;
     if (r < 0) {
         wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
         return;
     }
-    uap_begin(o, ev, "system_event", false);
-    optional(o, "eventType", yyjson_obj_get(v, "type"));
-    optional(o, "eventData", yyjson_obj_get(v, "data"));
-    optional(o, "sourceAgent", yyjson_obj_get(v, "source"));
-    optional(o, "targetAgents", yyjson_obj_get(v, "targets"));
+    step_begin(o, v, ev, "system_event");
+    optional(o, "eventType", yyjson_obj_get(said, "type"));
+    optional(o, "eventData", yyjson_obj_get(said, "data"));
+    optional(o, "sourceAgent", yyjson_obj_get(said, "source"));
+    optional(o, "targetAgents", yyjson_obj_get(said, "targets"));
     uap_end(o);
     wb_arena_reset(&u->scratch);
 }
@@ -549,7 +553,7 @@ static int rare_event(struct uap *u, struct voice *v, const struct wm_event *ev,
         uap_end(o);
         return 0;
     case WM_SYSTEM:
-        system_event(u, ev, o);
+        system_event(u, v, ev, o);
         return 0;
     case WM_VOID:
         attempt_void(u, ev, o);

@@ -150,7 +150,7 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
             continue;
         int r = wj_get(d, item->alts, x, at);
         if (r < 0) {
-            bad = r;
+            bad = f->flags & F_BAD_ITEMS ? bad : r;
             if (r != -UPP_EINVALID || !d->opts->problem)
                 return r;
         }

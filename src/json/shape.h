@@ -54,6 +54,8 @@ enum {
                             * The first name wins where a document has both. */
     F_OPEN       = 1 << 4, /* F_ENUM: an unknown word is kept and reads as the table's `other` */
     F_NULL_ITEMS = 1 << 5, /* arrays: an item may be null; its slot is then empty */
+    F_BAD_ITEMS  = 1 << 6, /* arrays, where problems are gathered: an item that has one leaves its slot empty, and the
+                            * others are read. Not for what is to be written back by its shape. */
 };
 
 /* ---- Tables --------------------------------------------------------------------------------------- */

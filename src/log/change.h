@@ -30,6 +30,11 @@ WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o
  * object with its tree, its head, the time and the user who did it. */
 #define WL_DELETED "deleted"
 
+/* Such a note, in the arena; as if it was deleted at that time. Also for a thread that comes in several commits, of
+ * which the last one takes it away: what dies in between is swept. */
+int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t time_ms, struct wb_arena *a,
+                    struct wl_value *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The thread, as it is now, and all sub threads below it: *n of them. Behind these the *others of its family. */
 WEFT_SUSPENDS int wl_thread_family(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                    struct wb_arena *a, struct wl_thread **ret, size_t *n, size_t *others,

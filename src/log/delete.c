@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "json/write.h"
 #include "log/change.h"
+#include "log/half.h"
 #include "log/lines.h"
 
 enum {
@@ -122,33 +123,34 @@ struct deleting {
 };
 
 /* {"tree": ID, "head": KEY, "time": MS, "user": TEXT} */
-static int note(struct deleting *x, const struct wl_thread *t, struct wl_value *ret)
+int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t time_ms, struct wb_arena *a,
+                    struct wl_value *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(NOTES);
     struct wj_writer                      w;
     char                                  id[WB_UUID_TEXT + 1];
-    wj_writer_init(&w, &b, x->err);
+    wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
     wj_write_name(&w, UPP_STR("tree"));
     wj_write_str(&w, wb_uuid_text(t->tree, id));
     wj_write_name(&w, UPP_STR("head"));
     wj_write_u64(&w, t->head);
     wj_write_name(&w, UPP_STR("time"));
-    wj_write_i64(&w, wb_wall_ms());
+    wj_write_i64(&w, time_ms);
     wj_write_name(&w, UPP_STR("user"));
-    wj_write_str(&w, x->o->user);
+    wj_write_str(&w, o->user);
     wj_write_close(&w, '}');
     int r      = wj_writer_check(&w);
     ret->space = UPP_STR(WL_DELETED);
-    ret->name  = wb_arena_dup(&x->a, wb_uuid_text(t->id, id));
-    ret->bytes = wb_arena_dup(&x->a, wb_buf_str(&b));
-    return r < 0 ? r : wb_arena_check(&x->a, x->err);
+    ret->name  = wb_arena_dup(a, wb_uuid_text(t->id, id));
+    ret->bytes = wb_arena_dup(a, wb_buf_str(&b));
+    return r < 0 ? r : wb_arena_check(a, err);
 }
 
 static int add(struct deleting *x, const struct wl_thread *t)
 {
     struct wl_value *gone = wb_new_n(&x->a, struct wl_value, 2);
-    int              r    = gone ? note(x, t, &gone[0]) : wb_arena_check(&x->a, x->err);
+    int r = gone ? wl_deleted_note(x->o, t, wb_wall_ms(), &x->a, &gone[0], x->err) : wb_arena_check(&x->a, x->err);
     if (r < 0)
         return r;
     gone[1]         = (struct wl_value){.space = UPP_STR(WL_IMPORTED), .name = gone[0].name};
@@ -166,6 +168,15 @@ static WEFT_SUSPENDS int check_idle(struct deleting *x, const struct wl_thread *
     return r >= 0 && n ? upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread") : r;
 }
 
+/* What somebody began to put there and did not end: nobody has seen it. 1: somebody else was first. */
+static WEFT_SUSPENDS int drop_half(struct deleting *x, struct wl_thread *list, size_t n)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        r = wl_half_clear(x->s, x->o, &list[i], x->err);
+    return r == -UPP_EBUSY || r == -UPP_ENOTFOUND ? 1 : r;
+}
+
 /* 0: it is gone. 1: somebody else was first. */
 static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
 {
@@ -174,7 +185,9 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     int               r = wl_thread_family(x->s, x->o, t, &x->a, &list, &n, &others, x->err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = check_idle(x, &list[i]);
-    while (r >= 0 && n) { /* from the end: those below first */
+    if (r >= 0)
+        r = drop_half(x, list, n);
+    while (r == 0 && n) { /* from the end: those below first */
         size_t           some = WB_MIN(n, (size_t)EACH);
         bool             own  = !list[0].at; /* else what a run adds leaves the head, and sets the thread */
         struct wl_commit c    = {.owner = *x->o, .changes = x->list, .flags = WL_SYNCED};

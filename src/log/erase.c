@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/vec.h"
-#include "log/change.h"
+#include "log/derived.h"
 #include "log/lines.h"
 
 enum { TRIES = 16, PAGE = 256, ROWS = 64 };
@@ -221,6 +221,31 @@ static WEFT_SUSPENDS int name_lost(struct erasing *x, struct wb_arena *to, struc
     return 0;
 }
 
+/* All that the trees say; the threads stay. */
+static WEFT_SUSPENDS int erase_all(struct erasing *x)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < x->n + x->others; i++) {
+        if (!is_meant(x, x->threads[i].tree))
+            continue;
+        r = erase_runs(x, &x->threads[i]);
+        if (r >= 0)
+            r = drop_imported(x, &x->threads[i]);
+    }
+    return r < 0 ? r : each_node(x, true);
+}
+
+WEFT_SUSPENDS int wl__tree_silence(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                   struct upp_err *err)
+{
+    WB_CLEANUP(erasing_done)
+    struct erasing x = {.s = s, .o = o, .a = WB_ARENA(WL__LARGE), .page = WB_ARENA(WL__LARGE), .err = err};
+    int            r = wl_thread_family(s, o, t, &x.a, &x.threads, &x.n, &x.others, err);
+    if (r >= 0)
+        r = each_node(&x, false);
+    return r < 0 ? r : erase_all(&x);
+}
+
 WEFT_SUSPENDS int wl_tree_erase(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                 struct wb_arena *a, struct wb_uuid **lost, size_t *n, struct upp_err *err)
 {
@@ -231,15 +256,8 @@ WEFT_SUSPENDS int wl_tree_erase(struct wl_store *s, const struct wl_owner *o, co
         r = each_node(&x, false);
     if (r >= 0)
         r = name_lost(&x, a, lost, n);
-    for (size_t i = 0; r >= 0 && i < x.n + x.others; i++) {
-        if (!is_meant(&x, x.threads[i].tree))
-            continue;
-        r = erase_runs(&x, &x.threads[i]);
-        if (r >= 0)
-            r = drop_imported(&x, &x.threads[i]);
-    }
     if (r >= 0)
-        r = each_node(&x, true);
+        r = erase_all(&x);
     if (r >= 0)
         r = wl_thread_delete(s, o, t, err);
     if (r >= 0)

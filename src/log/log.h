@@ -111,6 +111,20 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
                                uint32_t max, struct wb_arena *a, struct wl_line **ret, size_t *n,
                                struct upp_err *err) UPP_MUST_CHECK;
 
+/* Reads with fn: together where the store can, else one by one. fn reads from the store that it is given. */
+WEFT_SUSPENDS int wl_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A thread, by any spelling of its id, with its last entries: wl_thread_find, wl_thread_path and wl_path_tail at once.
+ */
+struct wl_tail {
+    struct wl_thread thread;
+    struct wl_path   path;
+    struct wl_line  *lines;
+    size_t           n;
+};
+WEFT_SUSPENDS int wl_thread_tail(struct wl_store *s, const struct wl_owner *o, struct upp_str id, uint32_t max,
+                                 struct wb_arena *a, struct wl_tail *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* One entry by its id: -UPP_ENOTFOUND when there is none, or its attempt is another, or it is another tenant's. */
 WEFT_SUSPENDS int wl_entry_find(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                                 struct wl_line *ret, struct upp_err *err) UPP_MUST_CHECK;

@@ -5,14 +5,15 @@
  * was first, and this looks again.
  *
  * A message with calls takes what they were asked and what came of them along; one with results, the results; an input,
- * what middleware made of it. These stand in the rows of the same run, on one side of the message.
+ * what middleware made of it. These stand in the rows of the same run, on one side of the message. What else was made
+ * of it (derived.h), and the threads of sub agents that were called, are erased before, in commits of their own.
  */
 #include "base/clock.h"
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/vec.h"
 #include "json/write.h"
-#include "log/change.h"
+#include "log/derived.h"
 #include "log/lines.h"
 #include "log/search.h"
 
@@ -27,6 +28,8 @@ struct deleting {
     struct wl_store       *s;
     const struct wl_owner *o;
     struct wm_id           at;
+    uint32_t               place; /* on its path */
+    uint64_t               pos;   /* of its row */
     struct wb_uuid         message;
     struct upp_str         why;
     struct wl_end          end; /* of its node */
@@ -34,8 +37,9 @@ struct deleting {
     uint8_t                role;
     bool                   imported;
     struct wm_erasing      what;
-    bool                   untold; /* a tape went: the events of the run cannot be told again */
-    struct wb_arena        a;
+    bool                   untold;   /* a tape went: the events of the run cannot be told again */
+    WB_VEC(struct wb_uuid) children; /* runs that were calls of it */
+    struct wb_arena a;
     WB_VEC(struct wl_row) edits;
     struct upp_err *err;
 };
@@ -43,6 +47,7 @@ struct deleting {
 static void deleting_done(struct deleting *x)
 {
     wb_vec_done(&x->edits);
+    wb_vec_done(&x->children);
     wb_arena_done(&x->a);
 }
 
@@ -62,6 +67,20 @@ static int read_row(struct deleting *x, const struct wl_row *stored, struct wm_r
                  : 0;
 }
 
+/* Calls that were runs of sub agents have threads, which say what those were asked and what they answered. */
+static int note_children(struct deleting *x, const struct wm_row *row)
+{
+    for (size_t i = 0; i < row->n_records; i++) {
+        const struct wm_event *ev = &row->records[i];
+        if (ev->kind != WM_TOOL_STARTED || !ev->child_node || wm_is_branch(ev))
+            continue;
+        for (size_t k = 0; k < x->what.n_calls; k++)
+            if (wb_str_eq(ev->call, x->what.calls[k]) && !wb_vec_push(&x->children, ev->child, EDITS))
+                return upp_fail(x->err, UPP_ENOMEM, "no memory to delete a message");
+    }
+    return 0;
+}
+
 /* Erases what is wanted of one row, and keeps it for the commit if that was anything. */
 static int edit(struct deleting *x, const struct wl_row *stored, struct wm_row *row, size_t entry)
 {
@@ -70,7 +89,9 @@ static int edit(struct deleting *x, const struct wl_row *stored, struct wm_row *
     struct wl_row                         done = *stored;
     bool                                  tape = row->tape.n > 0;
     what.entry                                 = entry;
-    int r                                      = wm_row_erase(&x->a, row, &what, x->err);
+    int r                                      = note_children(x, row);
+    if (r >= 0)
+        r = wm_row_erase(&x->a, row, &what, x->err);
     if (r <= 0)
         return r;
     r = wm_row_write(row, &body, x->err);
@@ -184,6 +205,7 @@ static WEFT_SUSPENDS int collect(struct deleting *x)
         (e->kind != WM_ENTRY_MESSAGE && e->kind != WM_ENTRY_REPAIR))
         return no_message(x);
     x->run      = stored.run;
+    x->pos      = stored.pos;
     x->imported = e->origin == WM_ORIGIN_IMPORT;
     r           = note_calls(x, e);
     bool more   = e->message.role == UPP_ROLE_USER ? !wb_uuid_eq(x->run, none) : x->what.n_calls > 0;
@@ -277,25 +299,63 @@ static WEFT_SUSPENDS int drop_imported(struct deleting *x, const struct wl_threa
         if (!v)
             continue;
         *v = (struct wl_value){.space = UPP_STR(WL_IMPORTED), .name = wb_arena_dup(&x->a, wb_uuid_text(all[i].id, id))};
-        if (*n + x->edits.n == WL_CHANGES)
+        if (*n + x->edits.n >= WL_CHANGES)
             return upp_fail(x->err, UPP_ELIMIT, "too many threads share this message");
         list[(*n)++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = v};
     }
     return r < 0 ? r : wb_arena_check(&x->a, x->err);
 }
 
-/* The search has forgotten all entries of a row that was set. Where it does not learn the others again they are there,
- * and not found: no reason to say that the message was not deleted. */
+/* The search has forgotten all entries of a row that was set. Where it does not learn the others again now the notes
+ * stay: no reason to say that the message was not deleted. */
 static WEFT_SUSPENDS void learn_others(struct deleting *x)
 {
+    struct upp_err why = {0};
+    if (wl_learn_noted(x->s, x->o, &why) < 0)
+        wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
+}
+
+/* The rows without it, and that the search is to learn what else is in them. */
+static int set_rows(struct deleting *x, struct wl_change *list, size_t *n)
+{
     for (size_t i = 0; i < x->edits.n; i++) {
-        const struct wl_row *row   = &x->edits.p[i];
-        const uint32_t       first = wl_pos_index(row->pos);
-        struct upp_err       why   = {0};
-        int r = row->n_entries > 1 ? wl_learn_again(x->s, x->o, row->node, first, first + row->n_entries, &why) : 0;
-        if (r < 0 && r != -UPP_EREFUSED)
-            wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
+        struct wl_value *note = wb_new(&x->a, struct wl_value);
+        int              r = note ? wl__unlearned(&x->edits.p[i], &x->a, note, x->err) : wb_arena_check(&x->a, x->err);
+        if (r < 0)
+            return r;
+        if (*n + 2 > WL_CHANGES)
+            return upp_fail(x->err, UPP_ELIMIT, "this message stands in too many rows");
+        list[(*n)++] = (struct wl_change){.kind = WL_SET_ROW, .row = &x->edits.p[i]};
+        if (r > 0)
+            list[(*n)++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = note};
     }
+    return 0;
+}
+
+/* What its sub agents were asked and said: erased before the message that leads to them. */
+static WEFT_SUSPENDS int silence_children(struct deleting *x)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < x->children.n; i++) {
+        struct wm_run    run;
+        struct wl_thread t;
+        r = x->s->ops->run(x->s, x->o, x->children.p[i], &x->a, &run, x->err);
+        if (r >= 0)
+            r = x->s->ops->thread(x->s, x->o, run.thread, &x->a, &t, x->err);
+        if (r >= 0 && t.kind == WL_SUB)
+            r = wl__tree_silence(x->s, x->o, &t, x->err);
+        if (r == -UPP_ENOTFOUND)
+            r = 0; /* it is gone */
+        x->untold = true;
+    }
+    return r;
+}
+
+/* Where there is something in its own node, the commit finds that somebody was first, and looks again. */
+static WEFT_SUSPENDS int erase_derived(struct deleting *x, const struct wl_thread *t)
+{
+    const struct wl_derived d = {.at = x->at, .pos = x->pos, .place = x->place, .run = x->run, .mark = x->what.mark};
+    return wl__derived_erase(x->s, x->o, t, &d, x->err);
 }
 
 /* 0: done. 1: somebody else was first. */
@@ -314,6 +374,10 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     if (r >= 0)
         r = collect(x);
     if (r >= 0)
+        r = erase_derived(x, t);
+    if (r >= 0)
+        r = silence_children(x);
+    if (r >= 0)
         r = write_event(x, &event);
     if (r >= 0)
         r = mark_root(x, runs, &n_runs);
@@ -324,10 +388,10 @@ static WEFT_SUSPENDS int try_once(struct deleting *x, const struct wl_thread *t)
     for (size_t i = 0; i < n_runs; i++)
         list[n++] = (struct wl_change){.kind = WL_SET_RUN, .run = &runs[i]};
     r = x->imported ? drop_imported(x, t, list, &n) : 0;
+    if (r >= 0)
+        r = set_rows(x, list, &n);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < x->edits.n; i++)
-        list[n++] = (struct wl_change){.kind = WL_SET_ROW, .row = &x->edits.p[i]};
     struct wl_commit c = {.owner = *x->o, .changes = list, .n = n, .flags = WL_SYNCED};
     wb_crashpoint("message.delete.before");
     r = x->s->ops->commit(x->s, &c, x->err);
@@ -350,8 +414,10 @@ static WEFT_SUSPENDS int check_place(struct deleting *x, const struct wl_thread 
     if (r < 0)
         return r;
     for (size_t i = 0; i < path.n; i++)
-        if (path.spans[i].node == x->at.node && x->at.index < path.spans[i].length)
+        if (path.spans[i].node == x->at.node && x->at.index < path.spans[i].length) {
+            x->place = path.spans[i].before + x->at.index;
             return 0;
+        }
     return no_message(x);
 }
 
@@ -366,9 +432,9 @@ WEFT_SUSPENDS int wl_message_delete(struct wl_store *s, const struct wl_owner *o
     int             r = check_place(&x, t);
     for (unsigned i = 0; r >= 0 && i < TRIES; i++) {
         wb_arena_reset(&x.a);
-        x.edits.n = 0;
-        x.untold  = false;
-        r         = try_once(&x, t);
+        x.edits.n = x.children.n = 0;
+        x.untold                 = false;
+        r                        = try_once(&x, t);
         if (r <= 0)
             return r;
     }

@@ -116,3 +116,38 @@ WEFT_SUSPENDS int wl_path_tail(struct wl_store *s, const struct wl_owner *o, con
     *n   = count;
     return 0;
 }
+
+/* ---- All of it at once ---------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS int wl_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
+{
+    return s->ops->at_once ? s->ops->at_once(s, fn, arg, err) : fn(s, arg, err);
+}
+
+struct opening {
+    const struct wl_owner *o;
+    struct upp_str         id;
+    uint32_t               max;
+    struct wb_arena       *a;
+    struct wl_tail         tail;
+};
+
+WEFT_SUSPENDS static int read_tail(struct wl_store *s, void *arg, struct upp_err *err)
+{
+    struct opening *x = arg;
+    struct wl_tail *t = &x->tail;
+    int             r = wl_thread_find(s, x->o, x->id, x->a, &t->thread, err);
+    if (r >= 0)
+        r = wl_thread_path(s, x->o, &t->thread, x->a, &t->path, err);
+    return r < 0 ? r : wl_path_tail(s, x->o, &t->path, t->path.length, x->max, x->a, &t->lines, &t->n, err);
+}
+
+WEFT_SUSPENDS int wl_thread_tail(struct wl_store *s, const struct wl_owner *o, struct upp_str id, uint32_t max,
+                                 struct wb_arena *a, struct wl_tail *ret, struct upp_err *err)
+{
+    struct opening x = {.o = o, .id = id, .max = max, .a = a};
+    int            r = wl_at_once(s, read_tail, &x, err);
+    if (r >= 0)
+        *ret = x.tail;
+    return r;
+}

@@ -66,6 +66,18 @@ WEFT_SUSPENDS int wl_learn(struct wl_store *s, size_t *rows, struct upp_err *err
 WEFT_SUSPENDS int wl_learn_again(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t first,
                                  uint32_t end, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Rows that are set with entries that the search is to find again: values of this space, put with the same commit and
+ * taken away when they are learned. Who dies in between leaves them for the next start, or the next sweep. */
+#define WL_UNLEARNED "unlearned"
+
+/* Such a note, in the arena. 1: the row needs one. 0: it has but one entry. */
+int wl__unlearned(const struct wl_row *row, struct wb_arena *a, struct wl_value *ret,
+                  struct upp_err *err) UPP_MUST_CHECK;
+
+/* Learns what the notes of a tenant name; of all tenants. */
+WEFT_SUSPENDS int wl_learn_noted(struct wl_store *s, const struct wl_owner *o, struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int wl_learn_left(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Forgets everything: wl_learn begins from the beginning. */
 WEFT_SUSPENDS int wl_forget(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
 

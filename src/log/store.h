@@ -289,8 +289,11 @@ enum wl_state {
 
 struct wl_store;
 
+/* What is read together: from a store that does not wait. */
+typedef int wl_reading_fn(struct wl_store *s, void *arg, struct upp_err *err);
+
 /* All functions may wait; none can be cancelled. What is read is put into the arena. Those that
- * look one thing up: -UPP_ENOTFOUND. All are mandatory. */
+ * look one thing up: -UPP_ENOTFOUND. All but at_once are mandatory. */
 struct wl_store_ops {
     uint32_t    size;
     const char *name;
@@ -359,6 +362,10 @@ struct wl_store_ops {
     /* -UPP_EREFUSED: this store keeps no words; whoever asks reads the log itself. */
     WEFT_SUSPENDS int (*search)(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                 struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err);
+
+    /* Calls fn once, on a worker, with a store that answers there: of it rows, node, thread, alias and piece alone can
+     * be used, and no fiber. So several reads cost one way to a worker and back. NULL: it cannot. */
+    WEFT_SUSPENDS int (*at_once)(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err);
 
     WEFT_SUSPENDS void (*close)(struct wl_store *s);
 };

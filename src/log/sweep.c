@@ -316,7 +316,11 @@ WEFT_SUSPENDS int wl_sweep(struct wl_store *s, const struct wl_owner *o, int64_t
         x.keep.journal_ms = 30 * WL_DAY_MS;
     if (!x.keep.loose_ms)
         x.keep.loose_ms = LOOSE_MS;
-    int r = sweep_deleted(&x);
+    struct upp_err why = {0};
+    int            r   = wl_learn_noted(s, o, &why); /* what somebody left: one broken row must not keep the sweep */
+    if (r < 0)
+        wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
+    r = sweep_deleted(&x);
     if (r >= 0)
         r = sweep_journals(&x);
     if (r >= 0)

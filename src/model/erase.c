@@ -3,7 +3,11 @@
  * What stays is what others lean on: that there was an entry, whose and when; that there were calls, by id and name,
  * and that each has its result. So a history with erased messages is still one that every provider takes.
  */
+#include "base/buf.h"
 #include "base/err.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "json/write.h"
 #include "model/row.h"
 
 static const struct upp_str NO_ARGUMENTS = UPP_STR_INIT("{}");
@@ -156,9 +160,65 @@ static int erase_tape(struct wm_row *row, const struct wm_erasing *what, size_t 
     return 0;
 }
 
-static bool is_meant(const struct wm_erasing *what, const struct wm_entry *e, size_t i)
+/* Does a summary stand for this place of the path? One that does not say how far it goes stands for all before it. */
+static int sums_up(struct wb_arena *a, const struct wm_entry *e, uint32_t place, struct upp_err *err)
 {
-    return what->all || i == what->entry || (what->asides && says(e) && e->audience == WM_AUDIENCE_RUN && e->step == 0);
+    yyjson_val *v;
+    uint64_t    through;
+    if (!e->data.p)
+        return 1;
+    int r = wj_read(a, e->data, NULL, &v, err);
+    if (r < 0)
+        return r;
+    v = yyjson_obj_get(v, "through");
+    return !v || !yyjson_is_raw(v) || !wb_str_u64(wj_text(v), &through) || through > place;
+}
+
+/* 1: it is to be erased. */
+static int is_meant(struct wb_arena *a, const struct wm_erasing *what, const struct wm_entry *e, size_t i,
+                    struct upp_err *err)
+{
+    if (what->all || i == what->entry)
+        return 1;
+    if (what->summed && e->audience == WM_AUDIENCE_MODEL)
+        return sums_up(a, e, what->place, err);
+    if (!says(e) || e->audience != WM_AUDIENCE_RUN)
+        return 0;
+    return (e->step == 0 && (what->asides || (what->rewritten && wb_str_eq(e->phase, UPP_STR("history"))))) ||
+            (e->step != 0 && what->prompts && e->message.role == UPP_ROLE_USER);
+}
+
+/* Numbers stay: how far the run came and what it took. What else is in it was said to somebody. */
+static int erase_plans(struct wb_arena *a, struct wm_row *row, size_t *n, struct upp_err *err)
+{
+    static const struct upp_str           told[] = {UPP_STR_INIT("metadata"), UPP_STR_INIT("plan"), UPP_STR_INIT("own"), UPP_STR_INIT("passing"), UPP_STR_INIT("request")};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b      = WB_BUF(WM_ROW_MAX);
+    struct wj_writer                      w;
+    yyjson_val                           *state, *name;
+    size_t                                gone = 0;
+    int                                   r    = row->state.p ? wj_read(a, row->state, NULL, &state, err) : 0;
+    if (r < 0 || !row->state.p || !yyjson_is_obj(state))
+        return r;
+    wj_writer_init(&w, &b, err);
+    wj_write_open(&w, '{');
+    name = yyjson_obj_size(state) ? unsafe_yyjson_get_first(state) : NULL;
+    for (size_t i = 0; i < yyjson_obj_size(state); i++, name = unsafe_yyjson_get_next(name + 1)) {
+        bool drops = false;
+        for (size_t k = 0; k < WB_LEN(told); k++)
+            drops |= wb_str_eq(wj_text(name), told[k]);
+        gone += drops;
+        if (drops)
+            continue;
+        wj_write_name(&w, wj_text(name));
+        wj_write_value(&w, name + 1);
+    }
+    wj_write_close(&w, '}');
+    r = wj_writer_check(&w);
+    if (r < 0 || !gone)
+        return r;
+    row->state = wb_arena_dup(a, wb_buf_str(&b));
+    *n += gone;
+    return wb_arena_check(a, err);
 }
 
 int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing *what, struct upp_err *err)
@@ -166,17 +226,20 @@ int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing
     size_t n = 0;
     int    r = erase_tape(row, what, &n, err);
     for (size_t i = 0; r >= 0 && i < row->n_entries; i++) {
-        struct wm_entry *e = &row->entries[i];
-        if (is_meant(what, e, i) && !wm_is_erased(e)) {
+        struct wm_entry *e     = &row->entries[i];
+        int              meant = wm_is_erased(e) ? 0 : is_meant(a, what, e, i, err);
+        if (meant > 0) {
             r = erase_entry(a, e, &what->mark, err);
             n++;
         } else if (!what->all)
-            r = erase_results(a, e, what, &n, err);
+            r = meant < 0 ? meant : erase_results(a, e, what, &n, err);
     }
     for (size_t i = 0; r >= 0 && i < row->n_records; i++)
         r = erase_record(a, &row->records[i], what, &n, err);
     if (what->all)
         n += put(&row->state, (struct upp_str){0});
+    else if (r >= 0 && what->plans)
+        r = erase_plans(a, row, &n, err);
     return r < 0 ? r : (int)WB_MIN(n, (size_t)INT32_MAX);
 }
 

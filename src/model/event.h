@@ -16,7 +16,7 @@
 enum wm_event_kind {
     /* Records. */
     WM_RUN = 1,      /* the run's state: status, error, calls it waits for */
-    WM_MESSAGE,      /* a message is closed: entry */
+    WM_MESSAGE,      /* a message is closed: entry. Of results: a round after which its step goes on */
     WM_TOOL_STARTED, /* call, name, text = arguments */
     WM_TOOL_ENDED,   /* call, name, text = result (JSON), outcome, ms */
     WM_STEP_END,     /* usage of the step */

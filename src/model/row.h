@@ -68,6 +68,13 @@ struct wm_erasing {
     size_t                n_calls;
     bool                  arguments; /* and what they were asked */
     bool                  asides;    /* and what middleware made of the input, for its run alone */
+
+    /* And what was made of a message elsewhere. */
+    bool     rewritten; /* what middleware made of a history that has it */
+    bool     summed;    /* summaries that stand for this place of the path too */
+    uint32_t place;
+    bool     prompts; /* what a strategy told the model in the steps of the run */
+    bool     plans;   /* all of the run's state but its numbers */
 };
 
 /* Takes what was said out of a row that was read with its tape. Roles, times, ids and the pairing of calls and results

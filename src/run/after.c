@@ -38,6 +38,24 @@ void wr_trouble_over(struct wr_engine *e, struct wb_uuid run)
         *t = e->troubled.p[--e->troubled.n];
 }
 
+static bool is_full(const struct wr_engine *e)
+{
+    return e->troubled.n >= TROUBLED;
+}
+
+/* Nobody will know how often one more was tried: it waits until one of the others is well. */
+static void no_room(struct wr_tree *tree)
+{
+    char id[WB_UUID_TEXT + 1];
+    if (!is_full(tree->engine)) { /* of memory: as those that find no room to work */
+        wr_look_soon(tree->engine);
+        return;
+    }
+    wb_log(WB_ERROR, "too many runs cannot be ended: this one waits for them",
+           WB_LS("run", wb_uuid_text(tree->root, id)), WB_LU("runs", TROUBLED));
+    wr_look_at(tree->engine, wb_wall_ms() + LATER_MS);
+}
+
 void wr_trouble(struct wr_tree *tree, bool worked)
 {
     struct wr_engine  *e = tree->engine;
@@ -46,8 +64,8 @@ void wr_trouble(struct wr_tree *tree, bool worked)
         return;
     if (!t && wb_vec_push(&e->troubled, new, TROUBLED))
         t = &e->troubled.p[e->troubled.n - 1];
-    if (!t) { /* no room for one more: as those that find no room to work */
-        wr_look_soon(e);
+    if (!t) {
+        no_room(tree);
         return;
     }
     t->failed  = tree->failed;
@@ -90,6 +108,8 @@ static WEFT_SUSPENDS int64_t look_at(struct wr_engine *e, const struct wl_owner 
         const struct wr_trouble *t = find_trouble(e, row->id);
         if (t && t->at_ms > now)
             return t->at_ms;
+        if (!t && is_full(e))
+            return now + LATER_MS;
         r = wr_take_up(e, o, row, &err);
     } else if (row->cancel) /* its end had begun */
         r = wr_cancel(e, o, row->id, &err);

@@ -234,6 +234,31 @@ static WEFT_SUSPENDS int attempts(struct asking *a, struct upp_err *err)
     }
 }
 
+/* Results that do not end their step are a record of their own: the row that ends one says what they are. */
+static int tell_results(struct wr_run *run, struct upp_err *err)
+{
+    const struct wr_draft *d = &run->draft;
+    for (uint32_t i = 0; i < d->entries.n; i++) {
+        size_t told = 0;
+        while (told < d->records.n && !(d->records.p[told].kind == WM_MESSAGE && d->records.p[told].part == i))
+            told++;
+        if (d->entries.p[i].message.role != UPP_ROLE_TOOL || told < d->records.n)
+            continue;
+        struct wm_event *ev = wr_draft_record(run, WM_MESSAGE, err);
+        if (!ev)
+            return -UPP_ENOMEM;
+        ev->part = i;
+    }
+    return 0;
+}
+
+/* What was done before must be committed before anything new is said. */
+static WEFT_SUSPENDS int flush_before(struct wr_run *run, struct upp_err *err)
+{
+    int r = tell_results(run, err);
+    return r < 0 || wr_draft_empty(run) ? r : wr_flush(run, NULL, err);
+}
+
 /* ---- Said whole ------------------------------------------------------------------------------------------------ */
 
 static int say_part(struct wr_open *o, uint32_t i, const struct upp_part *p, struct upp_err *err)
@@ -253,7 +278,7 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, c
 {
     struct asking   a    = {.run = run, .phase = wb_cstr(phase), .end = {.stop = UPP_STOP_END}};
     struct wr_said *said = NULL;
-    int             r    = wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
+    int             r    = flush_before(run, err);
     if (r >= 0)
         r = open_message(&a, err);
     if (r < 0) {
@@ -481,9 +506,8 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
         r = step_start(run, err);
     if (r >= 0)
         r = wr_mend(run, err); /* calls that the strategy did not run have a result before the model hears more */
-    /* What was done before must be committed before anything new is said. */
-    if (r >= 0 && !wr_draft_empty(run))
-        r = wr_flush(run, NULL, err);
+    if (r >= 0)
+        r = flush_before(run, err);
     if (r >= 0)
         r = a->opts && a->opts->prompt ? wr_prompt(run, a->opts->prompt, a->phase, err) : 0;
     if (r >= 0)

@@ -82,6 +82,21 @@ static int take_path(struct wr_run *child, struct upp_err *err)
     return r;
 }
 
+/* And what was granted to its run till now. */
+static int take_grants(struct wr_run *child, struct upp_err *err)
+{
+    const struct wr_run *parent = child->parent;
+    for (size_t i = 0; i < parent->grants.n; i++) {
+        struct wr_grant g = parent->grants.p[i];
+        if (g.step > parent->pub.state.step)
+            continue;
+        g.step = 0;
+        if (!wb_vec_push(&child->grants, g, parent->grants.n))
+            return upp_fail(err, UPP_ENOMEM, "no memory for a branch");
+    }
+    return 0;
+}
+
 static WEFT_SUSPENDS int tree_of(struct wr_run *parent, struct wb_uuid *ret, struct upp_err *err)
 {
     struct wl_store *s = parent->engine->store;
@@ -115,6 +130,8 @@ static WEFT_SUSPENDS int begin(struct wr_run *child, struct upp_err *err)
     int              r      = ev ? tree_of(parent, &node.tree, err) : -UPP_ENOMEM;
     if (r >= 0)
         r = take_path(child, err);
+    if (r >= 0)
+        r = take_grants(child, err);
     if (r < 0)
         return r;
     thread.tree   = node.tree;
@@ -302,6 +319,16 @@ int wr_branch_mint(struct weft_run *pub, struct wb_uuid *ret, struct upp_err *er
     return s ? wl_id_new_node(s, &run->tree->owner, family, ret, err) : wl_id_new(family, ret, err);
 }
 
+/* Where the time of the run's budget is up it is up for its branches too: they end by themselves, and are adopted. */
+static WEFT_SUSPENDS int await_all(const struct wr_run *run, struct weft_scope *branches, struct upp_err *err)
+{
+    int r = weft_scope_join(branches, err);
+    if (r != -UPP_ETIMEOUT || wr_budget_ms(run) > 0)
+        return r;
+    WEFT_SHIELD(WR_END_MS);
+    return weft_scope_join(branches, err);
+}
+
 int wr_branches_run(struct weft_run *pub, struct wr_branch *b, size_t n, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
@@ -316,8 +343,13 @@ int wr_branches_run(struct weft_run *pub, struct wr_branch *b, size_t n, struct 
         r       = weft_scope_spawn(&scope, "branch", work, &b[i], NULL, err);
     }
     if (r >= 0)
-        r = weft_scope_join(&scope, err);
+        r = await_all(run, &scope, err);
     return r < 0 ? r : join(run, b, n, err);
+}
+
+void wr_branch_speaks(struct weft_run *run, struct weft_run *branch)
+{
+    wr_of(run)->beside = branch ? wr_of(branch) : NULL;
 }
 
 void wr_branches_done(struct wr_branch *b, size_t n)
@@ -343,14 +375,15 @@ static bool was_said(const struct wr_run *run, const char *phase)
 struct adopting {
     struct wr_run    *run;
     struct wr_branch *branch;
-    struct wr_call   *call;  /* that it is in the journal; its usage is what is not adopted yet, ... */
-    struct upp_usage *left;  /* ... all in its first cycle */
-    size_t            cycle; /* messages of the model so far */
+    struct wr_call   *call;       /* that it is in the journal; its usage is what is not adopted yet, ... */
+    struct upp_usage *left;       /* ... all in its first cycle */
+    size_t            cycle;      /* messages of the model so far */
+    size_t            event, had; /* system events so far; so many were adopted before the run was taken up */
 };
 
-static const char *phase_of(struct wr_run *run, const char *name, size_t cycle)
+const char *wr_phase(struct weft_run *run, const char *name, size_t cycle)
 {
-    return cycle == 1 ? name : wb_arena_printf(&run->memory, "%s/%zu", name, cycle).p;
+    return cycle == 1 ? name : wb_arena_printf(wr_memory(run), "%zu/%s", cycle, name).p;
 }
 
 /* ---- Whose it is: what messages and calls bring with them is not counted with the branch itself. */
@@ -400,7 +433,7 @@ static WEFT_SUSPENDS int adopt_said(struct adopting *a, const struct upp_message
     struct wr_run        *run   = a->run;
     const struct wr_run  *child = a->branch->run;
     const struct wr_said *said  = a->cycle < child->said.n ? child->said.p[a->cycle] : NULL;
-    const char           *phase = phase_of(run, a->branch->name, ++a->cycle);
+    const char           *phase = wr_phase(&run->pub, a->branch->name, ++a->cycle);
     struct upp_str        data  = {0};
     if (!phase)
         return wb_arena_check(&run->memory, err);
@@ -526,6 +559,36 @@ static int adopt_results(struct adopting *a, const struct upp_message *m, struct
     return r < 0 ? r : wr_mine_add(run, copy, err);
 }
 
+/* A row takes so many of them, and results behind them. */
+enum { ROW_EVENTS = 100 };
+
+/* It has the name of the branch: so whoever takes the run up knows how many there are. */
+static WEFT_SUSPENDS int adopt_event(struct adopting *a, struct upp_str json, struct upp_err *err)
+{
+    struct wr_run *run  = a->run;
+    struct upp_str copy = wb_arena_dup(&run->memory, json);
+    int            r    = wb_arena_check(&run->memory, err);
+    if (r >= 0 && run->draft.entries.n >= ROW_EVENTS)
+        r = wr_flush(run, NULL, err);
+    if (r >= 0)
+        r = wr_event_add(run, copy, err);
+    if (r < 0)
+        return r;
+    run->draft.entries.p[run->draft.entries.n - 1].phase = wb_cstr(a->branch->name);
+    run->n_adopted++;
+    return wr_grant_note(run, copy, run->pub.state.step + 1, err);
+}
+
+/* What happened before one of its messages. */
+static WEFT_SUSPENDS int adopt_events(struct adopting *a, size_t message, struct upp_err *err)
+{
+    const struct wr_run *child = a->branch->run;
+    int                  r     = 0;
+    for (; r >= 0 && a->event < child->noted.n && child->noted.p[a->event].after <= message; a->event++)
+        r = a->event < a->had ? 0 : adopt_event(a, child->noted.p[a->event].json, err);
+    return r;
+}
+
 static const struct upp_message *prompt_of(const struct wr_run *child)
 {
     const struct upp_message *first = child->path.n > child->n_history ? child->path.p[child->n_history] : NULL;
@@ -560,7 +623,7 @@ int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *e
     struct wr_run            *run    = wr_of(pub);
     const struct wr_run      *child  = b->run;
     const struct upp_message *prompt = prompt_of(child);
-    struct adopting           a      = {.run = run, .branch = b, .call = wr_call_find(run, call_of(run, b))};
+    struct adopting a = {.run = run, .branch = b, .call = wr_call_find(run, call_of(run, b)), .had = run->n_adopted};
     if (!a.call)
         return upp_fail(err, UPP_EBUG, "a branch is adopted that did not work");
     a.left = &a.call->cycles[0];
@@ -569,11 +632,14 @@ int wr_branch_adopt(struct weft_run *pub, struct wr_branch *b, struct upp_err *e
     for (size_t i = 0; r >= 0 && i < child->mine.n; i++) {
         const struct upp_message *m = child->mine.p[i];
         wb_crashpoint("branch.adopt");
-        if (m->role == UPP_ROLE_ASSISTANT)
+        r = adopt_events(&a, i, err);
+        if (r >= 0 && m->role == UPP_ROLE_ASSISTANT)
             r = adopt_said(&a, m, err);
-        else if (m->role == UPP_ROLE_TOOL)
+        else if (r >= 0 && m->role == UPP_ROLE_TOOL)
             r = adopt_results(&a, m, err);
     }
+    if (r >= 0)
+        r = adopt_events(&a, child->mine.n, err);
     if (r >= 0)
         r = adopt_wish(run, &child->passing, err);
     return r < 0 ? r : end_branch(&a, err);

@@ -6,6 +6,7 @@
  */
 #include "fiber/loop.h"
 #include "run/internal.h"
+#include "run/strategy.h"
 
 void wr_used(struct wr_run *run, const struct upp_usage *u, uint32_t steps)
 {
@@ -119,6 +120,19 @@ uint64_t wr_budget_ms(const struct wr_run *run)
                 least        = WB_MIN(least, had < b->max_time_ms ? b->max_time_ms - had : 0);
             }
     return least;
+}
+
+uint32_t wr_steps_left(struct weft_run *pub)
+{
+    const struct weft_budget *b;
+    uint64_t                  least = UINT32_MAX;
+    for (const struct wr_run *up = wr_of(pub); up; up = up->parent)
+        for (size_t i = 0; (b = budget_of(up, i)); i++)
+            if (b->max_steps) {
+                uint64_t had = (uint64_t)up->pub.state.step + up->below.steps;
+                least        = WB_MIN(least, had < b->max_steps ? b->max_steps - had : 0);
+            }
+    return (uint32_t)least;
 }
 
 /* Did the strategy fail because there is nothing left? */

@@ -175,6 +175,8 @@ int wr_conclude(struct wr_run *run, int result, struct upp_err *err)
     int r = result < 0 ? wr_out_of_budget(run, result, err) : 0;
     if (r < 0)
         return r;
+    if (r && run->branch) /* its run completes with what it has; the step itself was cut off */
+        return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->over);
     result = r ? 0 : result;
     if (final(run, result))
         return result;

@@ -4,7 +4,7 @@
 #include "json/write.h"
 #include "run/internal.h"
 
-enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, LATER = 64 };
+enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, LATER = 64, NOTED = 65536 };
 
 static void write_targets(struct wj_writer *w, const struct weft_system_event *ev)
 {
@@ -49,6 +49,14 @@ int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struc
     return wb_arena_check(&run->memory, err);
 }
 
+int wr_event_note(struct wr_run *run, struct upp_str json, struct upp_err *err)
+{
+    struct wr_noted event = {.json = json, .after = run->mine.n};
+    if (wb_vec_push(&run->noted, event, NOTED))
+        return 0;
+    return upp_fail(err, run->noted.n >= NOTED ? UPP_ELIMIT : UPP_ENOMEM, "no room for an event");
+}
+
 /* While a message is being said nothing may come before it: its id has its place. */
 int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
 {
@@ -64,7 +72,7 @@ int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err)
     e->who   = run->def->name;
     e->data  = json;
     ev->part = (uint32_t)(run->draft.entries.n - 1);
-    return 0;
+    return run->branch ? wr_event_note(run, json, err) : 0;
 }
 
 int wr_events_due(struct wr_run *run, struct upp_err *err)
@@ -80,7 +88,7 @@ int wr_events_due(struct wr_run *run, struct upp_err *err)
 
 int weft_run_event(struct weft_run *pub, const struct weft_system_event *ev, struct upp_err *err)
 {
-    struct wr_run           *run  = wr_of(pub);
+    struct wr_run           *run  = wr_of(pub)->beside ? wr_of(pub)->beside : wr_of(pub);
     struct weft_system_event from = *ev;
     struct upp_str           json;
     if (!ev->type.n)
@@ -92,7 +100,7 @@ int weft_run_event(struct weft_run *pub, const struct weft_system_event *ev, str
     int r = wr_event_write(run, &from, &json, err);
     if (r >= 0)
         r = wr_event_add(run, json, err);
-    return r < 0 ? r : wr_grant_note(run, json, pub->state.step + 1, err);
+    return r < 0 ? r : wr_grant_note(run, json, run->pub.state.step + 1, err);
 }
 
 /* ---- Grants ---------------------------------------------------------------------------------------------- */

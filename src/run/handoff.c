@@ -1,6 +1,6 @@
 /* run/handoff.c — one agent passes the thread to another, within one run.
  *
- * The wish is part of the state from the end of its step on; then one row holds the event, the boundary between the two
+ * The wish is part of the state from the next commit on; when its step has ended one row holds the event, the boundary between the two
  * turns, what the other agent is asked, and a state in which the run is the other agent's. So a crash finds the run
  * before or after, never between.
  */
@@ -35,12 +35,14 @@ static int want(struct wr_run *run, struct upp_str to, struct upp_str reason, st
     run->passing = (struct wr_passing){.to      = wb_arena_dup(&run->memory, to),
                                        .reason  = wb_arena_dup(&run->memory, reason),
                                        .message = wb_arena_dup(&run->memory, message)};
+    run->draft.state = true; /* its step may say more before it ends */
     return wb_arena_check(&run->memory, err);
 }
 
 int weft_run_handoff(struct weft_run *pub, const struct weft_handoff_to *to, struct upp_err *err)
 {
-    return want(wr_of(pub), to->agent, to->reason.n ? to->reason : UPP_STR("program"), to->message, err);
+    struct wr_run *run = wr_of(pub)->beside ? wr_of(pub)->beside : wr_of(pub);
+    return want(run, to->agent, to->reason.n ? to->reason : UPP_STR("program"), to->message, err);
 }
 
 static struct upp_str text_of(yyjson_val *arguments, const char *name)

@@ -245,6 +245,12 @@ struct wr_speaker {
     struct upp_str who;
 };
 
+/* A system event of a branch: it comes after so many of its messages. */
+struct wr_noted {
+    struct upp_str json;
+    size_t         after;
+};
+
 /* What a tool.grant or tool.revoke said. */
 struct wr_grant {
     struct upp_str tool, agent; /* agent: no text: any */
@@ -295,13 +301,15 @@ struct wr_run {
     uint64_t                  began_ns;     /* by the loop's clock: it works since; 0: it does not */
     const char               *over;         /* the limit that ended it; NULL: none */
     char                      id_text[WB_UUID_TEXT + 1];
-    int64_t                   time_ms; /* of the newest entry on the path */
-    bool                      loaded;  /* history and journal are there */
-    bool                      branch;  /* run/branch.c: its journal outlives its one step, for whoever adopts it */
-    bool                      whole;   /* a branch that is to be adopted: its journal is that of all its steps */
-    bool changing;         /* its row is about to change with its next commit: a cancel comes after that. It is
-                            * set with the lane held, or before anybody can find the run */
-    uint8_t          gate; /* enum wr_gate */
+    int64_t                   time_ms;   /* of the newest entry on the path */
+    bool                      loaded;    /* history and journal are there */
+    bool                      branch;    /* run/branch.c: its journal outlives its one step, for whoever adopts it */
+    bool                      whole;     /* a branch that is to be adopted: its journal is that of all its steps */
+    uint32_t                  n_adopted; /* events of a branch that the current step has */
+    struct wr_run *beside; /* a branch one of whose hooks is told now: what the hook adds is the branch's; NULL: none */
+    bool           changing; /* its row is about to change with its next commit: a cancel comes after that. It is
+                              * set with the lane held, or before anybody can find the run */
+    uint8_t          gate;   /* enum wr_gate */
     struct weft_cond at_gate;
 
     /* A spare one keeps the memory of what follows. */
@@ -312,6 +320,7 @@ struct wr_run {
     WB_VEC(struct upp_str) later; /* events that came while a message was being said */
     WB_VEC(struct upp_str) reasoning;
     WB_VEC(struct wr_grant) grants; /* in order */
+    WB_VEC(struct wr_noted) noted;  /* of a branch, for whoever adopts it */
     WB_VEC(struct wr_speaker) speakers;
     WB_VEC(struct upp_execution) executions;
     WB_VEC(struct upp_usage) cycles;
@@ -514,6 +523,9 @@ int wr_out_of_budget(struct wr_run *run, int result, struct upp_err *err) UPP_MU
 int wr_event_add(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
 int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struct upp_str *ret,
                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* A branch keeps it in mind. */
+int wr_event_note(struct wr_run *run, struct upp_str json, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Those that have waited for the end of a message. */
 int wr_events_due(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;

@@ -13,9 +13,9 @@ static struct wr_run *take_run(struct wr_engine *e)
     memset(run, 0, offsetof(struct wr_run, memory));
     run->path.n = run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
     run->mine.n = run->reasoning.n = run->grants.n = run->speakers.n = run->executions.n = run->cycles.n = 0;
-    run->places.n = run->later.n = 0;
-    run->draft                   = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
-                                                     .records = {run->draft.records.p, 0, run->draft.records.cap}};
+    run->places.n = run->later.n = run->noted.n = 0;
+    run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
+                                   .records = {run->draft.records.p, 0, run->draft.records.cap}};
     return run;
 }
 
@@ -88,6 +88,7 @@ static void run_done(struct wr_run *run)
     wb_vec_done(&run->later);
     wb_vec_done(&run->reasoning);
     wb_vec_done(&run->grants);
+    wb_vec_done(&run->noted);
     wb_vec_done(&run->speakers);
     wb_vec_done(&run->executions);
     wb_vec_done(&run->cycles);
@@ -107,9 +108,9 @@ static bool worth_keeping(const struct wr_run *run)
 {
     return run->engine->spares.n_runs < WR_SPARES && run->memory.used <= WR_SPARE_BYTES &&
            run->path.cap <= SPARE_ITEMS && run->places.cap <= SPARE_ITEMS && run->later.cap <= SPARE_ITEMS &&
-           run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS && run->calls.cap <= SPARE_ITEMS &&
-           run->pending.cap <= SPARE_ITEMS && run->ids.size <= SPARE_ITEMS && run->draft.entries.cap <= SPARE_ITEMS &&
-           run->draft.records.cap <= SPARE_ITEMS;
+           run->noted.cap <= SPARE_ITEMS && run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS &&
+           run->calls.cap <= SPARE_ITEMS && run->pending.cap <= SPARE_ITEMS && run->ids.size <= SPARE_ITEMS &&
+           run->draft.entries.cap <= SPARE_ITEMS && run->draft.records.cap <= SPARE_ITEMS;
 }
 
 void wr_run_free(struct wr_run *run)
@@ -314,7 +315,7 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
     *said = (struct wr_said){.phase = e->phase,
                              .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
     for (size_t i = 0; i < row->n_records; i++)
-        if (row->records[i].kind == WM_MESSAGE) {
+        if (row->records[i].kind == WM_MESSAGE && row->records[i].entry == e) {
             said->reply.usage = row->records[i].usage;
             said->reply.stop  = row->records[i].stop;
         }
@@ -326,6 +327,7 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
 /* One row of the current step. Records first: a message of results refers to them. */
 static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm_entry *e, struct upp_err *err)
 {
+    run->n_adopted += e->kind == WM_ENTRY_EVENT && e->phase.n && !wr_is_context(e);
     if (e->kind != WM_ENTRY_MESSAGE || e->origin != WM_ORIGIN_RUN || wr_is_context(e))
         return 0;
     if (e->audience == WM_AUDIENCE_RUN && e->message.role == UPP_ROLE_USER &&
@@ -420,8 +422,9 @@ static WEFT_SUSPENDS int read_journal(struct wr_run *run, struct journal *j, str
 static void count_said(struct wr_run *run, const struct wm_row *row)
 {
     for (size_t i = 0; i < row->n_records; i++) {
-        const struct wm_event *ev = &row->records[i];
-        if (ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED)
+        const struct wm_event *ev      = &row->records[i];
+        bool                   results = ev->kind == WM_MESSAGE && ev->entry->message.role == UPP_ROLE_TOOL;
+        if ((ev->kind != WM_MESSAGE && ev->kind != WM_TOOL_ENDED) || results)
             continue;
         wr_usage_add(&run->pub.state.usage, &ev->usage);
         run->pub.state.cycles += ev->kind == WM_MESSAGE ? 1 : (uint32_t)ev->last;
@@ -509,6 +512,24 @@ static int add_erased(struct wr_run *run, const struct wl_line *lines, size_t n,
     return add_history(run, m, place, err);
 }
 
+/* From which of its own steps on a grant holds: one that another run made, from the first. A branch has the past of its
+ * run, where the step that it is part of has not ended. */
+static uint32_t grant_step(const struct wr_run *run, const struct wl_line *line)
+{
+    if (wb_uuid_eq(line->run, run->row.id))
+        return line->entry.step;
+    bool step_goes_on =
+        run->branch && wb_uuid_eq(line->run, run->row.parent) && line->entry.step > run->parent->pub.state.step;
+    return step_goes_on ? UINT32_MAX : 0;
+}
+
+static int load_event(struct wr_run *run, const struct wl_line *line, struct upp_err *err)
+{
+    bool mine = wb_uuid_eq(line->run, run->row.id) && !wr_is_context(&line->entry);
+    int  r    = mine && run->branch ? wr_event_note(run, line->entry.data, err) : 0;
+    return r < 0 ? r : wr_grant_note(run, line->entry.data, grant_step(run, line), err);
+}
+
 /* One entry of the path, as the run's agent sees it. */
 static int load_line(struct wr_run *run, const struct wl_line *line, size_t place, struct upp_err *err)
 {
@@ -516,7 +537,7 @@ static int load_line(struct wr_run *run, const struct wl_line *line, size_t plac
     bool                      mine = wb_uuid_eq(line->run, run->row.id);
     int                       r    = 0;
     if (line->entry.kind == WM_ENTRY_EVENT)
-        return wr_grant_note(run, line->entry.data, mine ? line->entry.step : 0, err);
+        return load_event(run, line, err);
     if (!on_path(run, line))
         return 0;
     if (mine && line->entry.audience == WM_AUDIENCE_ALL)

@@ -59,6 +59,7 @@ int wr_step_close(struct wr_run *run, struct upp_err *err)
     run->below_before.steps = run->below.steps;
     run->draft.state        = true;
     run->step_open = run->step_dirty = run->step_told = false;
+    run->n_adopted                                    = 0;
     run->step_usage                                   = (struct upp_usage){0};
     run->step_from                                    = wr_mark_now(run);
     journal_close(run);

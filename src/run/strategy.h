@@ -17,6 +17,13 @@ bool wr_step_begun(struct weft_run *run); /* was anything said in the current st
  * UPP_HAND_BACK: none, and calls go to whoever started the run. */
 int wr_rounds(struct weft_run *run, uint32_t own);
 
+/* How many steps its budgets leave it, and those of all above it; UINT32_MAX: no limit. */
+uint32_t wr_steps_left(struct weft_run *run);
+
+/* The phase of the second message and of those after it, where a phase has several: "2/NAME". The number stands before
+ * the name, so that no name that begins with a letter is the phase of another one's second message. NULL: no memory. */
+const char *wr_phase(struct weft_run *run, const char *name, size_t cycle);
+
 /* Tells on_max_iterations, and fails. */
 WEFT_SUSPENDS int wr_too_many_rounds(struct weft_run *run, int max, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -49,9 +56,13 @@ WEFT_SUSPENDS int wr_branches_run(struct weft_run *run, struct wr_branch *b, siz
                                   struct upp_err *err) UPP_MUST_CHECK;
 enum { WR_BRANCHES = 64 };
 
-/* Says in the current step of the run what was said in the branch, or what of it is missing: messages, calls and
- * results as they were there, with their outcomes and their usage, and its wish to hand over. The caller ends the
- * step. Those that are not adopted count in the run's usage when it ends. */
+/* A hook of the run is told of a branch: system events and handoffs that it adds to the run are the branch's, until the
+ * next call with NULL. */
+void wr_branch_speaks(struct weft_run *run, struct weft_run *branch);
+
+/* Says in the current step of the run what was said in the branch, or what of it is missing: messages, calls, results
+ * and system events as they were there, with their outcomes and their usage, and its wish to hand over. The caller ends
+ * the step. Those that are not adopted count in the run's usage when it ends. */
 WEFT_SUSPENDS int wr_branch_adopt(struct weft_run *run, struct wr_branch *b, struct upp_err *err) UPP_MUST_CHECK;
 void              wr_branches_done(struct wr_branch *b, size_t n);
 

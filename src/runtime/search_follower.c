@@ -22,7 +22,10 @@ static WEFT_SUSPENDS uint64_t follow(struct wl_store *s)
 
 static WEFT_SUSPENDS int beside(void *arg, struct upp_err *err)
 {
-    struct wl_store *s = arg;
+    struct wl_store *s   = arg;
+    struct upp_err   why = {0};
+    if (wl_learn_left(s, &why) < 0) /* then the sweep does it */
+        wb_log(WB_WARN, "the search has forgotten messages", WB_LZ("why", why.msg));
     for (int r = 0; r >= 0;) {
         uint64_t ms = follow(s);
         if (ms == UINT64_MAX)

@@ -187,18 +187,18 @@ static int read_page(struct sv_exchange *x, const struct wl_path *path, struct p
     return 0;
 }
 
-WEFT_SUSPENDS static int fill_page(struct sv_exchange *x, const struct wl_path *path, struct page *p,
-                                   struct upp_err *err)
+/* Goes on where it was; in so many batches at most. */
+WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, const struct wl_path *path,
+                                   struct page *p, size_t batches, struct upp_err *err)
 {
-    p->found = wb_new_n(&x->arena, struct wl_line, p->limit + 1);
-    if (!p->found)
+    if (!p->found && !(p->found = wb_new_n(&x->arena, struct wl_line, p->limit + 1)))
         return wb_arena_check(&x->arena, err);
-    while (p->lo < p->hi && p->n <= p->limit) {
+    for (; batches && p->lo < p->hi && p->n <= p->limit; batches--) {
         uint32_t        n   = WB_MIN(p->hi - p->lo, (uint32_t)BATCH);
         uint32_t        end = p->up ? p->lo + n : p->hi;
         struct wl_line *lines;
         size_t          got;
-        int             r = wl_path_tail(x->server->opts.store, &x->owner, path, end, n, &x->arena, &lines, &got, err);
+        int             r = wl_path_tail(s, &x->owner, path, end, n, &x->arena, &lines, &got, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < got && p->n <= p->limit; i++) {
@@ -243,19 +243,33 @@ static int write_page(struct sv_exchange *x, const struct wl_thread *t, const st
     return finish(x, &w);
 }
 
+struct listing {
+    struct sv_exchange *x;
+    struct wl_thread    thread;
+    struct wl_path      path;
+    struct page         page;
+    bool                ascending;
+};
+
+/* What nearly every page needs, in one go: one batch, so that a worker is not kept by a thread that says little. */
+WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_err *err)
+{
+    struct listing     *l = arg;
+    struct sv_exchange *x = l->x;
+    int                 r = wl_thread_find(s, &x->owner, x->params[0], &x->arena, &l->thread, err);
+    if (r >= 0)
+        r = wl_thread_path(s, &x->owner, &l->thread, &x->arena, &l->path, err);
+    if (r >= 0)
+        r = read_page(x, &l->path, &l->page, &l->ascending, err);
+    return r < 0 ? r : fill_page(s, x, &l->path, &l->page, 1, err);
+}
+
 WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_store *s = x->server->opts.store;
-    struct wl_thread t;
-    struct wl_path   path;
-    struct page      page = {0};
-    bool             ascending;
-    int              r = sv_find_thread(x, &t, err);
+    struct listing   l = {.x = x};
+    int              r = wl_at_once(s, begin_list, &l, err);
     if (r >= 0)
-        r = wl_thread_path(s, &x->owner, &t, &x->arena, &path, err);
-    if (r >= 0)
-        r = read_page(x, &path, &page, &ascending, err);
-    if (r >= 0)
-        r = fill_page(x, &path, &page, err);
-    return r < 0 ? r : write_page(x, &t, &page, ascending, err);
+        r = fill_page(s, x, &l.path, &l.page, SIZE_MAX, err);
+    return r < 0 ? r : write_page(x, &l.thread, &l.page, l.ascending, err);
 }

@@ -407,6 +407,29 @@ static WEFT_SUSPENDS void close_it(struct wl_store *s)
     wb_free(s);
 }
 
+/* ---- Several reads at once ----------------------------------------------------------------------------- */
+
+static const struct wl_store_ops ops;
+
+struct together {
+    wl_reading_fn *fn;
+    void          *arg;
+};
+
+/* Reading needs nothing but the store behind. */
+static int in_front(struct wl_store *inner, void *arg, struct upp_err *err)
+{
+    const struct together *t = arg;
+    struct wl_store        s = {.ops = &ops, .inner = inner};
+    return t->fn(&s, t->arg, err);
+}
+
+static WEFT_SUSPENDS int at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
+{
+    struct together t = {fn, arg};
+    return s->inner->ops->at_once ? s->inner->ops->at_once(s->inner, in_front, &t, err) : fn(s, arg, err);
+}
+
 static const struct wl_store_ops ops = {
     .size           = sizeof ops,
     .name           = "blobs",
@@ -431,6 +454,7 @@ static const struct wl_store_ops ops = {
     .follow         = follow,
     .learned        = learned,
     .search         = search,
+    .at_once        = at_once,
     .close          = close_it,
 };
 

@@ -292,8 +292,8 @@ static int read_piece(struct ws_reading *x, struct ws_conn *c, struct upp_err *e
 WEFT_SUSPENDS int ws_look_piece(struct wl_store *s, const struct wl_owner *o, const struct wl_blob_key *key,
                                 uint32_t number, struct wb_arena *a, struct wl_piece *ret, struct upp_err *err)
 {
-    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_piece, .o = o, .a = a, .ret = ret, .blob = key, .key = number};
-    return number < WS_PIECES_MAX ? ws_ask(&x, err) : ws_no_blob(err, UPP_ENOTFOUND);
+    struct ws_reading x = {.fn = read_piece, .o = o, .a = a, .ret = ret, .blob = key, .key = number};
+    return number < WS_PIECES_MAX ? ws_answer(s, &x, err) : ws_no_blob(err, UPP_ENOTFOUND);
 }
 
 static int read_loose(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)

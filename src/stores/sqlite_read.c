@@ -87,6 +87,46 @@ WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
     return r < 0 ? r : result;
 }
 
+/* ---- Several reads at once --------------------------------------------------------------------------- */
+
+/* A store that answers on the worker it is on, from the connection it has: rows, nodes, threads, aliases and pieces. */
+struct view {
+    struct wl_store   store; /* first */
+    struct ws_sqlite *s;
+    struct ws_conn   *c;
+};
+static const struct wl_store_ops view_ops;
+
+WEFT_SUSPENDS int ws_answer(struct wl_store *s, struct ws_reading *x, struct upp_err *err)
+{
+    if (s->ops != &view_ops) {
+        x->s = ws_sqlite(s);
+        return ws_ask(x, err);
+    }
+    const struct view *v = (const struct view *)(const void *)s;
+    x->s                 = v->s;
+    return x->fn(x, v->c, err);
+}
+
+struct together {
+    wl_reading_fn *fn;
+    void          *arg;
+};
+
+static int read_together(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
+{
+    const struct together *t = x->ret;
+    struct view            v = {.store.ops = &view_ops, .s = x->s, .c = c};
+    return t->fn(&v.store, t->arg, err);
+}
+
+WEFT_SUSPENDS static int sq_at_once(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err)
+{
+    struct together   t = {fn, arg};
+    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_together, .ret = &t};
+    return ws_ask(&x, err);
+}
+
 /* ---- Columns --------------------------------------------------------------------------------------- */
 
 struct upp_str ws_column_str(struct wb_arena *a, sqlite3_stmt *st, int i)
@@ -208,8 +248,8 @@ static int read_rows(struct ws_reading *x, struct ws_conn *c, struct upp_err *er
 WEFT_SUSPENDS static int sq_rows(struct wl_store *s, const struct wl_owner *o, const struct wl_range *r,
                                  struct wb_arena *a, struct wl_rows *ret, struct upp_err *err)
 {
-    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_rows, .o = o, .a = a, .ret = ret, .range = ws_range(r)};
-    return ws_ask(&x, err);
+    struct ws_reading x = {.fn = read_rows, .o = o, .a = a, .ret = ret, .range = ws_range(r)};
+    return ws_answer(s, &x, err);
 }
 
 /* ---- One thing ------------------------------------------------------------------------------------- */
@@ -234,8 +274,8 @@ static int read_node(struct ws_reading *x, struct ws_conn *c, struct upp_err *er
 WEFT_SUSPENDS static int sq_node(struct wl_store *s, const struct wl_owner *o, uint64_t key, struct wl_node *ret,
                                  struct upp_err *err)
 {
-    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_node, .o = o, .ret = ret, .key = key};
-    return ws_ask(&x, err);
+    struct ws_reading x = {.fn = read_node, .o = o, .ret = ret, .key = key};
+    return ws_answer(s, &x, err);
 }
 
 static int read_one_thread(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
@@ -257,8 +297,8 @@ static int read_one_thread(struct ws_reading *x, struct ws_conn *c, struct upp_e
 WEFT_SUSPENDS static int sq_thread(struct wl_store *s, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                                    struct wl_thread *ret, struct upp_err *err)
 {
-    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_one_thread, .o = o, .a = a, .ret = ret, .id = id};
-    return ws_ask(&x, err);
+    struct ws_reading x = {.fn = read_one_thread, .o = o, .a = a, .ret = ret, .id = id};
+    return ws_answer(s, &x, err);
 }
 
 static int read_one_run(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
@@ -300,8 +340,8 @@ static int read_alias(struct ws_reading *x, struct ws_conn *c, struct upp_err *e
 WEFT_SUSPENDS static int sq_alias(struct wl_store *s, const struct wl_owner *o, uint8_t kind, struct upp_str text,
                                   struct wb_uuid *ret, struct upp_err *err)
 {
-    struct ws_reading x = {.s = ws_sqlite(s), .fn = read_alias, .o = o, .ret = ret, .key = kind, .text = text};
-    return ws_ask(&x, err);
+    struct ws_reading x = {.fn = read_alias, .o = o, .ret = ret, .key = kind, .text = text};
+    return ws_answer(s, &x, err);
 }
 
 static int read_key(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
@@ -448,6 +488,16 @@ WEFT_SUSPENDS static int sq_live(struct wl_store *s, struct wb_uuid after, size_
     return r;
 }
 
+static const struct wl_store_ops view_ops = {
+    .size   = sizeof view_ops,
+    .name   = "sqlite",
+    .rows   = sq_rows,
+    .node   = sq_node,
+    .thread = sq_thread,
+    .alias  = sq_alias,
+    .piece  = ws_look_piece,
+};
+
 const struct wl_store_ops ws_sqlite_ops = {
     .size    = sizeof ws_sqlite_ops,
     .name    = "sqlite",
@@ -474,5 +524,6 @@ const struct wl_store_ops ws_sqlite_ops = {
     .follow  = ws_look_follow,
     .learned = ws_look_learned,
     .search  = ws_look_search,
+    .at_once = sq_at_once,
     .close   = ws_sqlite_close,
 };

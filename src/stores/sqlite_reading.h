@@ -26,6 +26,9 @@ struct ws_reading {
 
 WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Asks the store, or answers right here where it is one that reads at once (sqlite_read.c). Sets x->s. */
+WEFT_SUSPENDS int ws_answer(struct wl_store *s, struct ws_reading *x, struct upp_err *err) UPP_MUST_CHECK;
+
 /* A copy; NULL is no text. No memory shows in the arena. */
 struct upp_str ws_column_str(struct wb_arena *a, sqlite3_stmt *st, int i);
 

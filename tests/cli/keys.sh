@@ -85,6 +85,24 @@ said 'and all is there' 'XYtoolresult'
 refused 'to the same key it does not go' "$weft" keys rotate --to "$tap/other.key"
 refused 'a plain store has no key to change' "$weft" keys rotate --to "$tap/other.key" --config "$tap/plain.yaml"
 said 'and says so' 'the store is not encrypted'
+refused 'a tenant that is not there is not forgotten' "$weft" keys forget locl
+said 'and says so' "the store has no tenant 'locl'"
+refused 'forget wants a tenant' "$weft" keys forget
+refused 'and no file' "$weft" keys forget local --to "$tap/other.key"
+refused 'nor is one of a plain store' "$weft" keys forget local --config "$tap/plain.yaml"
+said 'and says so' 'the store is not encrypted'
+check 'nothing has happened to it' "$weft" show "$thread" --json
+check 'keys forget' "$weft" keys forget local
+said 'says what it has done' 'key of tenant local is erased'
+refused 'nobody reads it any more' "$weft" show "$thread"
+said 'and is told why' "the key of tenant 'local' was erased"
+refused 'nor adds to it' "$weft" run XYagent XYquestion
+refused 'it is forgotten once' "$weft" keys forget local
+refused 'an encrypted store has no words to learn anew' "$weft" doctor --rebuild-search
+said 'and says so' 'keeps no words'
+check 'a plain one has' "$weft" doctor --rebuild-search --config "$tap/plain.yaml"
+said 'and says how many rows' 'knows [1-9][0-9]* rows of the log again'
+refused 'rebuilding goes alone' "$weft" doctor --rebuild-search --json
 refused 'keys wants a word' "$weft" keys
 refused 'rotate wants a file' "$weft" keys rotate
 tap_end

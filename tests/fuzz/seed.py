@@ -317,14 +317,3 @@ for path in sorted((HERE.parent / "talk").glob("*/*.talk")):
     if (HERE / f"fuzz_{path.parent.name}.c").exists():
         for n, body in enumerate(talk_bodies(path), 1):
             put(path.parent.name, path.stem if n == 1 else f"{path.stem}-{n}", body)
-
-# Documents, each behind the place of its dialect in the table (fuzz_document.c).
-for place, dialect in enumerate(("thread", "pydantic")):
-    for path in sorted((HERE.parent / "golden" / dialect).glob("*.json")):
-        text = path.read_bytes()
-        put("document", f"{dialect}-{path.stem}", str(place).encode() + text)
-        if dialect == "pydantic" and path.stem == "example-1":
-            put("document", "found-out", b" " + text)
-put("document", "nameless-return", b'1[{"parts":[{"part_kind":"tool-return"}],"kind":"request"}]')
-put("document", "call-in-request", b'1[{"parts":[{"part_kind":"tool-call"}],"kind":"request"}]')
-put("document", "return-in-response", b'1[{"parts":[{"part_kind":"tool-return","content":1}],"kind":"response"}]')

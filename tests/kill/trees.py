@@ -34,7 +34,7 @@ class Trees:
     """Mixed into a world (kill.py): clients that change trees, and what must be true of them afterwards."""
 
     def __init__(self, wrong, gone):
-        self.Wrong, self.Gone, self.models = wrong, gone, {}
+        self.Wrong, self.Gone, self.models, self.searched = wrong, gone, {}, []
 
     # ---- What is done
 
@@ -133,7 +133,10 @@ class Trees:
         copy = self.told(*self.ask("POST", "/v1/threads/import?from=uap&on_conflict=copy", document), "an import")
         if self.texts(copy["id"]) != self.texts(t):
             raise self.Wrong(f"{t} was imported as {self.texts(copy['id'])}")
-        self.known(copy["id"])
+        lines = self.known(copy["id"])
+        self.searched.append((copy["id"], lines[1][1]))  # stands in one row with the one that is erased
+        self.found(*self.searched[-1])
+        self.change(copy["id"], [text for _, text in lines[1:]], "DELETE", f"/v1/threads/{copy['id']}/messages/{lines[0][0]}")
         self.talk(copy["id"])
 
     def deleting_client(self):
@@ -183,6 +186,20 @@ class Trees:
             status, tree = self.ask("GET", f"/v1/threads/{thread}/tree")
             if (status == 404) != (texts == GONE) or status not in (200, 404):
                 raise self.Wrong(f"the tree of {thread}: {status} {tree}")
+
+        for thread, text in self.searched:
+            self.found(thread, text)
+
+    def found(self, thread, text):
+        """The search finds it in the thread; waits until it knows the log."""
+        until = time.monotonic() + 20
+        while True:
+            page = self.told(*self.ask("GET", f"/v1/search?q={text.replace(' ', '%20')}&thread={thread}"), "a search")
+            if page["data"]:
+                return
+            if time.monotonic() > until:
+                raise self.Wrong(f"{thread} says {text!r}, and the search does not find it: {page['index']}")
+            time.sleep(0.05)
 
     def age(self):
         """What was deleted was deleted a week ago."""

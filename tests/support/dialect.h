@@ -46,6 +46,7 @@ bool dialect_pure(const struct wd_stream_ops *ops, const char *script,
     X(void)                                                                                                            \
     X(void_input)                                                                                                      \
     X(media)                                                                                                           \
+    X(rounds)                                                                                                          \
     X(three_steps)                                                                                                     \
     X(bad_arguments)                                                                                                   \
     X(phases)                                                                                                          \

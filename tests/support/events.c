@@ -260,8 +260,9 @@ static bool end_line(const struct events *e, struct events_run *r, struct wm_eve
     return ev->outcome != 0;
 }
 
-static bool step_line(struct events_run *r, struct wm_event *ev)
+static bool step_line(struct events_run *r, struct wm_event *ev, struct upp_str rest)
 {
+    ev->name = rest;
     r->step += r->again ? 0 : 1;
     r->again = false;
     ev->step = r->step;
@@ -277,6 +278,16 @@ static bool endstep_line(struct events *e, struct events_run *r, struct wm_event
         ev->entry = new_entry(e, r, UPP_ROLE_TOOL, r->results, r->n_results);
         r->index++;
     }
+    r->n_results = 0;
+    return true;
+}
+
+/* The step goes on after them. */
+static bool results_line(struct events *e, struct events_run *r, struct wm_event *ev)
+{
+    ev->entry = new_entry(e, r, UPP_ROLE_TOOL, r->results, r->n_results);
+    ev->id    = id_of(r, WM_NOUN_ENTRY);
+    r->index++;
     r->n_results = 0;
     return true;
 }
@@ -309,13 +320,13 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
         {"part", WM_PART_OPEN},   {"media", WM_PART_OPEN},  {"+", WM_DELTA},
         {"close", WM_PART_CLOSE}, {"message", WM_MESSAGE},  {"start", WM_TOOL_STARTED},
         {"end", WM_TOOL_ENDED},   {"endstep", WM_STEP_END}, {"checkpoint", WM_CHECKPOINT},
-        {"void", WM_VOID},        {"event", WM_SYSTEM}};
+        {"void", WM_VOID},        {"event", WM_SYSTEM},     {"results", WM_MESSAGE}};
     ev->kind = LOOK(verbs, verb);
     switch (ev->kind) {
     case WM_RUN:
         return run_line(e, ev, rest);
     case WM_STEP_START:
-        return step_line(r, ev);
+        return step_line(r, ev, rest);
     case WM_MESSAGE_OPEN:
         ev->id   = id_of(r, WM_NOUN_ENTRY);
         r->phase = rest;
@@ -330,7 +341,7 @@ static bool line_event(struct events *e, struct events_run *r, struct wm_event *
     case WM_PART_CLOSE:
         return close_line(r, ev, rest);
     case WM_MESSAGE:
-        return message_line(e, r, ev, rest);
+        return wb_str_eq(verb, UPP_STR("results")) ? results_line(e, r, ev) : message_line(e, r, ev, rest);
     case WM_TOOL_STARTED:
         ev->call = next(&rest);
         ev->name = next(&rest);

@@ -3,7 +3,7 @@
  * One line, one event:
  *
  *     run STATUS [CALL|?CALL ...] [ERROR...]   the calls it waits for (?: for an approval), or the error's message
- *     step                             the next step begins; the same one again after a void
+ *     step [ID]                        the next step begins; the same one again after a void. ID: which of a plan
  *     open [PHASE]                     a message is opened; its parts are counted from 0. With a PHASE it is
  * scaffolding part KIND [CALL NAME]            text, reasoning, call, image, document media KIND SOURCE MIME DATA a
  * part that is a medium: SOURCE base64, url, text; `late` before KIND: seen only in the message
@@ -13,6 +13,7 @@
  * the turn whole KIND TEXT                  a part of the next message that no event tells of start CALL NAME ARGUMENTS
  *     end CALL OUTCOME JSON            done, error, unknown, denied, stopped
  *     endstep                          with the results since the last one
+ *     results                          those since the last one, of a round after which the step goes on
  *     checkpoint
  *     void
  *     event JSON                       a system event

@@ -84,6 +84,12 @@ const struct events_script events_scripts[] = {
      "close 0\npart call x1 sneaky\n+ 1 {}\nclose 1\nmessage\nendstep\nstep\nopen\npart text\n+ 0 One.\nclose 0\n"
      "message\nendstep\nstep\naside plan\nwhole text {}\nmessage\naside reason\nwhole text Enough.\nmessage\nopen\n"
      "part text\n+ 0 Two.\nclose 0\nmessage length\nendstep\nrun completed"},
+    {"rounds",
+     "run running\nstep\nopen plan\npart text\n+ 0 {}\nclose 0\nmessage\nendstep\ncheckpoint\n"
+     "event {\"type\":\"x\",\"data\":{}}\nstep a\nopen\npart call a1 look\n+ 0 {}\nclose 0\nmessage tools\n"
+     "start a1 look {}\nevent {\"type\":\"y\",\"data\":{}}\nend a1 done {\"n\":1}\nresults\nopen\npart call a2 look\n"
+     "+ 0 {}\nclose 0\nmessage tools\nstart a2 look {}\nend a2 error \"no\"\nresults\nopen\npart text\n+ 0 Seen.\n"
+     "close 0\nmessage\nendstep\ncheckpoint\nrun completed"},
     {"handoff",
      "run running\nstep\nopen\npart text\n+ 0 Travel Planner?\nclose 0\nmessage\nendstep\n"
      "event {\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\",\"to\":\"travel\",\"reason\":\"explicit_mention\"},"

@@ -61,6 +61,8 @@ static int open_rig(struct family *f, struct upp_err *err)
         def->n_handoffs = m->handoff != NULL;
         def->rights     = m->rights;
         def->hooks      = m->hooks;
+        if (m->strategy)
+            def->strategy = m->strategy;
     }
     return rig_open(&f->rig, weft_loop_current(), UPP_OPTS(wr_engine_opts, .max_depth = f->max_depth), err);
 }

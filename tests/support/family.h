@@ -20,6 +20,8 @@ struct family_member {
     const char               *params;  /* NULL: none */
     const struct wr_handoff  *handoff; /* one; NULL: none */
     bool                      no_model;
+
+    const struct weft_strategy *strategy; /* NULL: the loop */
 };
 
 struct family {

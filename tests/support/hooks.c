@@ -188,3 +188,27 @@ int heard_ends(const struct heard *h, const char *want, struct upp_err *err)
         return 0;
     return heard_is(h, want, err);
 }
+
+int observed_is(struct place *p, struct wb_uuid run, const char *want, struct upp_err *err)
+{
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd  = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf          out = WB_BUF(1u << 20);
+    struct wm_event                                ev;
+    int                                            r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
+    while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0) {
+        bool results = ev.kind == WM_MESSAGE || ev.kind == WM_STEP_END;
+        if (ev.from->depth || !results || !ev.entry || ev.entry->message.role != UPP_ROLE_TOOL)
+            continue;
+        wb_buf_addf(&out, "%u:", ev.step);
+        for (size_t i = 0; i < ev.entry->message.n_parts; i++)
+            wb_buf_addf(&out, "%.*s=%.*s ", UPP_FMT(ev.entry->message.parts[i].id),
+                        UPP_FMT(ev.entry->message.parts[i].text));
+        wb_buf_addf(&out, "; ");
+    }
+    if (r >= 0)
+        r = wb_buf_check(&out, err);
+    if (r < 0 || wb_str_eq(wb_buf_str(&out), wb_cstr(want)))
+        return r;
+    printf("# observed: %.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return upp_fail(err, UPP_EBUG, "something else was observed");
+}

@@ -93,6 +93,15 @@ static WEFT_SUSPENDS int big(struct upp_call *call, struct upp_value *ret, struc
     return upp_value_text(ret, wb_str(text, sizeof text), err);
 }
 
+/* A system event, with the arguments as its data. */
+static WEFT_SUSPENDS int tells(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
+{
+    struct weft_system_event ev = {.type = UPP_STR("agent.note"), .data = call->arguments};
+    (void)ledger_begin(call);
+    int r = weft_run_event(weft_call_run(call), &ev, err);
+    return r < 0 ? r : upp_value_text(ret, UPP_STR("told"), err);
+}
+
 /* On a worker: the ledgers are the loop's. */
 static int block(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
@@ -130,6 +139,7 @@ const struct wr_tool rig_tools[] = {
        {.spec = SPEC("alone", "must be alone"), .sequential = true, .base = {.run = note}},
        {.spec = SPEC("block", "blocks"), .delivery = WEFT_PURE, .base = {.run = block, .blocking = true}},
        {.spec = SPEC("maybe", "asks somebody"), .base = {.run = note, .approval = ask_later}},
+       {.spec = SPEC("tells", "appends a system event"), .delivery = WEFT_IDEMPOTENT, .base = {.run = tells}},
 };
 const size_t rig_n_tools = WB_LEN(rig_tools);
 

@@ -39,7 +39,7 @@ struct rig {
 /* The tools every agent has: add (pure), note (at most once), again (idempotent), fails, slow, big, pick (the
  * client's), danger (asks for approval), pass_on (hands over to the agent "helper"), ask_helper (the agent "helper"),
  * ask_picker (the agent "picker"), then (after note and pick), alone (sequential), block (on a worker), maybe (a function
- * asks for approval). */
+ * asks for approval), tells (appends a system event with its arguments). */
 extern const struct wr_tool rig_tools[];
 extern const size_t           rig_n_tools;
 

@@ -489,3 +489,29 @@ TEST(convert_gives_any_document_back)
         CHECK_STR(wb_buf_str(&out), wb_buf_str(&text));
     }
 }
+
+/* ---- Real dialects ------------------------------------------------------------------------------------------- */
+
+/* Messages that Pydantic AI would refuse, and nobody may lose. */
+static const char *const strays[] = {
+    "{\"content\":\"1\",\"tool_call_id\":null,\"part_kind\":\"tool-return\"}",
+    "{\"content\":\"be brief\",\"part_kind\":\"tool-call\"}",
+    "{\"content\":\"x\",\"part_kind\":\"text\"}",
+    "{\"content\":\"hi\",\"part_kind\":\"user-prompt\"}",
+    "{\"tool_name\":\"f\",\"content\":1,\"tool_call_id\":\"c\",\"part_kind\":\"tool-return\"}",
+};
+
+TEST(convert_carries_parts_that_stand_where_they_cannot)
+{
+    for (size_t i = 0; i < 2 * WB_LEN(strays); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20), out = WB_BUF(1 << 20), back = WB_BUF(1 << 20);
+        struct upp_err                        err;
+        wb_buf_addf(&text, "[{\"parts\":[%s,{\"content\":\"hi\",\"part_kind\":\"user-prompt\"}],\"kind\":\"%s\"}]",
+                    strays[i / 2], i % 2 ? "request" : "response");
+        CHECK(wb_buf_check(&text, &err) == 0);
+        test_note("%.*s", UPP_FMT(wb_buf_str(&text)));
+        CHECK(convert(&wd_document_pydantic, &wd_document_thread, wb_buf_str(&text), &out, NULL, &err) >= 0);
+        CHECK(convert(&wd_document_thread, &wd_document_pydantic, wb_buf_str(&out), &back, NULL, &err) >= 0);
+        CHECK_STR(wb_buf_str(&back), wb_buf_str(&text));
+    }
+}

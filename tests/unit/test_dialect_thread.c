@@ -4,6 +4,7 @@
 #include "dialects/convert.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "model/doc_calls.h"
 #include "support/test.h"
 
 enum { ROOM = 64 << 20 };
@@ -88,6 +89,12 @@ static const struct {
      "error " P0 "/content/data TP-7\n"},
     {TURN(RESPONSE("{\"part_kind\":\"hologram\"}")), ""},
     {TURN(RESPONSE("{}")), "error " P0 " TP-6\n"},
+    /* One that is no object does not hide what else is wrong. */
+    {TURNS("7," USER(AT, PROMPT("8")) ",{\"turn_type\":\"robot\"}"),
+     "error /turns/0 TP-3\nerror /turns/1/parts/0/content TP-7\nerror /turns/2/turn_type TP-3\n"},
+    {TURN("7,{\"message_type\":\"note\",\"timestamp\":\"2026-01-01T00:00:01Z\"}"),
+     "error " M0 " TP-5\nerror /turns/0/messages/1/message_type TP-4\n"},
+    {TURN(RESPONSE("7,{\"part_kind\":\"text\"}")), "error " P0 " TP-6\nerror /turns/0/messages/0/parts/1 TP-6\n"},
     /* TP-7 */
     {TURNS(USER(AT, PROMPT("7"))), "error /turns/0/parts/0/content TP-7\n"},
     {TURNS(USER(
@@ -276,8 +283,7 @@ TEST(thread_seen_by_one_agent_names_the_others)
     WB_CLEANUP(wb_arena_done) struct wb_arena   a       = WB_ARENA(ROOM);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses  = {.a = &a};
     WB_CLEANUP(wb_buf_done)
-    struct wb_buf out  = WB_BUF(ROOM),
-                  said = WB_BUF(ROOM), thought = WB_BUF(ROOM), asked = WB_BUF(ROOM);
+    struct wb_buf  out = WB_BUF(ROOM), said = WB_BUF(ROOM), thought = WB_BUF(ROOM), asked = WB_BUF(ROOM);
     struct upp_err err;
     CHECK(golden("golden/thread/weather.json", &weather, &n));
     CHECK(convert(wb_str(weather, n), &wd_document_pydantic,
@@ -313,7 +319,7 @@ TEST(thread_without_system_prompts_reports_them)
         struct upp_err                              err;
         bool                                        told = false;
         CHECK(convert(wb_cstr(messages), &wd_document_thread, UPP_OPTS(wd_convert_opts, .pure = pure), &out, &losses,
-                              &err) >= 0);
+                      &err) >= 0);
         bool there = wb_str_find(wb_buf_str(&out), UPP_STR("SECRET PERSONA"), 0) < out.n;
         for (size_t i = 0; i < losses.list.n; i++)
             told |= wb_str_eq(losses.list.p[i].pointer, UPP_STR("/0/parts/0"));
@@ -378,6 +384,57 @@ TEST(thread_made_of_messages_has_their_times_and_usage)
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
     struct upp_err                        err;
     CHECK(convert(wb_cstr(messages), &wd_document_thread,
-                          UPP_OPTS(wd_convert_opts, .agent = UPP_STR("bob"), .pure = true), &out, NULL, &err) >= 0);
+                  UPP_OPTS(wd_convert_opts, .agent = UPP_STR("bob"), .pure = true), &out, NULL, &err) >= 0);
     CHECK_STR(wb_buf_str(&out), wb_cstr(want));
+}
+
+/* ---- Calls --------------------------------------------------------------------------------------------------------
+ */
+
+#define SAID(id, more)                                                                                                 \
+    REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":\"f\",\"tool_call_id\":\"" id "\",\"content\":1," more "}")
+#define AGENT(messages)                                                                                                \
+    "{\"turn_type\":\"agent\",\"agent_id\":\"a\",\"started_at\":\"" AT "\",\"completed_at\":\"" AT                     \
+    "\",\"messages\":[" messages "]}"
+#define NOTE "{\"message_type\":\"system\",\"timestamp\":\"" AT "\",\"event_type\":\"x\",\"event_data\":{}}"
+
+static const struct {
+    const char *document, *states; /* of each call: pending, rejected, completed */
+    size_t      first;             /* pending in the first turn */
+} calls[] = {
+    {TURNS(AGENT(RESPONSE(CALL("1") "," CALL("2")) "," NOTE "," SAID("2", "\"status\":\"success\""))), "pc", 1},
+    /* The answer comes in a later turn. */
+    {TURNS(AGENT(RESPONSE(CALL("1"))) "," AGENT(NOTE "," SAID("1", "\"status\":\"success\""))), "c", 0},
+    /* Refused, and what only went wrong. */
+    {TURNS(AGENT(RESPONSE(CALL("1")) "," SAID("1", "\"status\":\"error\",\"outcome\":\"denied\""))), "r", 0},
+    {TURNS(AGENT(RESPONSE(CALL("1")) "," SAID("1", "\"status\":\"error\""))), "r", 0},
+    {TURNS(AGENT(RESPONSE(CALL("1")) "," SAID("1", "\"status\":\"error\",\"outcome\":\"failed\""))), "c", 0},
+    {TURNS(AGENT(RESPONSE(CALL("1")) "," SAID("1", "\"status\":\"validation_error\""))), "c", 0},
+    /* A retry answers; an id that is used again is open again. */
+    {TURNS(
+         AGENT(RESPONSE(CALL("1")) "," REQUEST("{\"part_kind\":\"retry-prompt\",\"content\":\"x\",\"tool_name\":\"f\","
+                                               "\"tool_call_id\":\"1\"}") "," RESPONSE(CALL("1")))),
+     "cp", 1},
+    {TURNS(AGENT(REQUEST(RETURN("9")))), "", 0},
+};
+
+/* covers: TP-20 TP-21 */
+TEST(thread_calls_have_the_state_that_their_messages_say)
+{
+    for (size_t i = 0; i < WB_LEN(calls); i++) {
+        WB_CLEANUP(wd_document_done) struct wd_document   d = {0};
+        WB_CLEANUP(wm_doc_calls_done) struct wm_doc_calls c = {0}, before = {0};
+        struct upp_err                                    err;
+        char                                              states[8] = "";
+        test_note("%s", calls[i].document);
+        CHECK(wd_document_read(&d, NULL, wb_cstr(calls[i].document), NULL, &err) >= 0);
+        CHECK(wm_doc_calls_find(&c, &d.doc, UINT32_MAX, &err) >= 0 && c.list.n < sizeof states);
+        for (size_t k = 0; k < c.list.n; k++)
+            states[k] = " prc"[c.list.p[k].state];
+        CHECK_STR(wb_cstr(states), wb_cstr(calls[i].states));
+        CHECK(wm_doc_pending(&c, &d.doc.turns.p[0]) == calls[i].first);
+        CHECK(wm_doc_calls_find(&before, &d.doc, 1, &err) >= 0); /* as it was after the first entry */
+        for (size_t k = 0; k < before.list.n; k++)
+            CHECK(before.list.p[k].state == WM_CALL_PENDING);
+    }
 }

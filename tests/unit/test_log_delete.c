@@ -1,4 +1,5 @@
 /* Messages that are hidden and erased, in every store. */
+#include "log/search.h"
 #include "support/said.h"
 
 #define IN_MEMORY "many stores; what is above them is tortured over the one in memory, below"
@@ -215,6 +216,182 @@ static WEFT_SUSPENDS int imported(struct test_store *st, struct upp_err *err)
 TEST_WITH(log_delete_message_that_was_imported, .no_torture = IN_MEMORY)
 {
     CHECK(test_each_store(imported, NULL));
+}
+
+/* ---- What was made of it --------------------------------------------------------------------------------------- */
+
+/* A talk whose run had a plan and a prompt, and did work beside it on a branch of a branch; behind it another run with
+ * a summary of the question, one with a history that was rewritten; a fork behind the question with a summary, and one
+ * before it that has nothing of it. */
+struct made {
+    struct talk      k;
+    struct wl_thread behind, beside;
+    struct wm_run    run;
+    uint64_t         work[2];
+};
+
+/* A branch with a prompt of the run that did the work there, which names another one if it is told to. */
+static WEFT_SUSPENDS int add_work(struct wl_store *s, uint64_t under, uint32_t length, unsigned run, unsigned next,
+                                  uint64_t *ret, struct upp_err *err)
+{
+    struct wl_node  node, branch;
+    struct upp_part part;
+    uint64_t        pos     = 0;
+    struct wm_entry e       = tree_says(UPP_ROLE_USER, &part, UPP_STR("work secret"));
+    struct wm_event started = {.kind = WM_TOOL_STARTED,
+                               .call = UPP_STR("b"), .child = test_uuid(next), .child_node = 7};
+    struct wm_row   row     = {
+              .time_ms = 10, .step = 1, .entries = &e, .n_entries = 1, .records = &started, .n_records = next ? 1 : 0};
+    e.audience = WM_AUDIENCE_RUN;
+    e.step     = 1;
+    TRY(s->ops->node(s, O, under, &node, err));
+    TRY(wl_branch_make(&node, length, &branch, err));
+    TRY(COMMIT(s, *O, NULL, err, ADD_NODE(&branch)));
+    *ret = branch.key;
+    return tree_row(s, O, branch.key, &pos, test_uuid(run), &row, err);
+}
+
+static WEFT_SUSPENDS int append(struct wl_store *s, struct wl_thread *t, struct upp_str text, struct upp_err *err)
+{
+    struct upp_part part;
+    uint32_t        index;
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, text);
+    return wl_append(s, O, t, &e, 1, &index, err);
+}
+
+static struct wm_entry for_models(struct upp_part *part, const char *text, uint8_t audience, const char *phase)
+{
+    struct wm_entry e = tree_says(UPP_ROLE_USER, part, wb_cstr(text));
+    e.audience        = audience;
+    e.phase           = wb_cstr(phase);
+    return e;
+}
+
+static WEFT_SUSPENDS int make_derived(struct wl_store *s, struct wb_arena *a, void *world, struct upp_err *err)
+{
+    struct made    *m = world;
+    struct wl_end   end;
+    struct upp_part p[4];
+    struct wm_entry e[] = {for_models(&p[0], "prompt secret", WM_AUDIENCE_RUN, "step:1"),
+                           for_models(&p[1], "summary secret", WM_AUDIENCE_MODEL, "summary"),
+                           tree_says(UPP_ROLE_USER, &p[2], UPP_STR("kept")),
+                                     for_models(&p[3], "rewritten secret", WM_AUDIENCE_RUN, "history")};
+    TRY(make_talk(s, a, &m->k, err));
+    TRY(wl_node_end(s, O, m->k.t.head, &end, err));
+    e[0].step = 1;
+    e[1].data = UPP_STR("{\"through\":2,\"covers\":2}");
+    m->run    = m->k.run;
+    m->run.id = m->run.root = test_uuid(78);
+    struct wm_event work    = {.kind = WM_TOOL_STARTED, .call = UPP_STR("b"), .child = test_uuid(80), .child_node = 7};
+    struct wm_row   rows[]  = {{.time_ms   = 10,
+                                .records   = &work,
+                                .n_records = 1,
+                                .step      = 1,
+                                .entries   = e,
+                                .n_entries = 1,
+                                .state = UPP_STR("{\"step\":1,\"plan\":{\"goal\":\"plan secret\"},\"usage\":[1,2]}")},
+                                {.time_ms = 11, .entries = e + 1, .n_entries = 2},
+                                {.time_ms = 12, .entries = e + 3, .n_entries = 1}};
+    TRY(COMMIT(s, *O, NULL, err, ADD_RUN(&m->run)));
+    for (size_t i = 0; i < WB_LEN(rows); i++)
+        TRY(tree_row(s, O, m->k.t.head, &end.pos, i ? m->run.id : m->k.run.id, &rows[i], err));
+    TRY(add_work(s, m->k.t.head, 3, 80, 81, &m->work[0], err));
+    TRY(add_work(s, m->work[0], 1, 81, 0, &m->work[1], err));
+    TRY(wl_fork(s, &m->k.t, m->k.t.head, 1, a, &m->behind, err));
+    TRY(append(s, &m->behind, UPP_STR("goes on"), err));
+    TRY(wl_fork(s, &m->k.t, m->k.t.head, 0, a, &m->beside, err));
+    TRY(append(s, &m->beside, UPP_STR("begins"), err));
+    const struct wl_thread *forks[] = {&m->behind, &m->beside};
+    for (size_t i = 0; i < WB_LEN(forks); i++) {
+        e[1].data = i ? UPP_STR("{\"through\":1,\"covers\":1}") : UPP_STR("{\"covers\":1}");
+        TRY(wl_node_end(s, O, forks[i]->head, &end, err));
+        TRY(tree_row(s, O, forks[i]->head, &end.pos, test_uuid(79), &rows[1], err));
+    }
+    return 0;
+}
+
+static WEFT_SUSPENDS int delete_question(struct wl_store *s, void *world, struct upp_err *err)
+{
+    struct made *m = world;
+    return wl_message_delete(s, O, &m->k.t, m->k.id[0], UPP_STR(""), err);
+}
+
+/* Nothing of it is left where the message is gone. */
+static WEFT_SUSPENDS int derived_first(struct wl_store *s, void *world, struct upp_err *err)
+{
+    static const char *const                  all[] = {"prompt", "summary secret", "rewritten", "plan secret"};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
+    struct made                              *m     = world;
+    struct wl_line                            line;
+    TRY(wl_entry_find(s, O, m->k.id[0], &a, &line, err));
+    for (size_t i = 0; wm_is_erased(&line.entry) && i < WB_LEN(all); i++)
+        TRY(nowhere(s, m->k.t.head, all[i], err));
+    for (size_t i = 0; wm_is_erased(&line.entry) && i < WB_LEN(m->work); i++)
+        TRY(nowhere(s, m->work[i], "secret", err));
+    return wm_is_erased(&line.entry) ? nowhere(s, m->behind.head, "secret", err) : 0;
+}
+
+static WEFT_SUSPENDS int derived_gone(struct wl_store *s, void *world, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
+    struct made                              *m     = world;
+    struct wl_range                           range = {.node = m->k.t.head, .to = UINT64_MAX >> 1};
+    struct wl_rows                            rows;
+    struct wl_value                          *notes;
+    struct wl_line                            line;
+    size_t                                    n;
+    TRY(wl_entry_find(s, O, m->k.id[0], &a, &line, err));
+    FAIL_UNLESS(wm_is_erased(&line.entry));
+    TRY(derived_first(s, world, err));
+    SAYS(s, &m->beside, "m<begins> m<summary secret> m<kept>");
+    TRY(s->ops->rows(s, O, &range, &a, &rows, err));
+    bool state = false;
+    for (size_t i = 0; i < rows.n; i++)
+        state |= wb_str_find(rows.p[i].body, UPP_STR("{\"step\":1,\"usage\":[1,2]}"), 0) != SIZE_MAX;
+    FAIL_UNLESS(state);
+    TRY(wl_learn_noted(s, O, err)); /* where it died before */
+    TRY(s->ops->values(s, O, UPP_STR(WL_UNLEARNED), (struct upp_str){0}, 10, &a, &notes, &n, err));
+    FAIL_UNLESS(n == 0);
+    return 0;
+}
+
+static WEFT_SUSPENDS int derived(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(16u << 20);
+    struct wl_store                          *s    = st->s;
+    struct wb_uuid                            none = {{0}}, run = test_uuid(5);
+    struct made                               m;
+    TRY(make_derived(s, &a, &m, err));
+    TRY(wl_message_delete(s, O, &m.k.t, m.k.id[4], UPP_STR(""), err)); /* the summary does not stand for the answer */
+    SAYS(s, &m.k.t, Q ASIDE ASKS SHOWS " - - m<summary secret> m<kept> - e e");
+    TRY(COMMIT(s, *O, NULL, err, HOLD(m.behind.head, none, run)));
+    FAIL_UNLESS(delete_question(s, &m, err) == -UPP_EBUSY);
+    SAYS(s, &m.k.t, Q ASIDE ASKS SHOWS " - - m<summary secret> m<kept> - e e");
+    TRY(COMMIT(s, *O, NULL, err, HOLD(m.behind.head, run, none)));
+    TRY(delete_question(s, &m, err));
+    SAYS(s, &m.k.t, "- -" ASKS SHOWS " - - - m<kept> - e e e e");
+    SAYS(s, &m.behind, "- m<goes on> - m<kept> e");
+    return derived_gone(s, &m, err);
+}
+
+TEST_WITH(log_delete_message_takes_what_was_made_of_it, .no_torture = IN_MEMORY)
+{
+    CHECK(test_each_store(derived, NULL));
+}
+
+TEST_WITH(log_delete_message_with_what_was_made_of_it_dies_anywhere, .no_torture = "it dies by itself")
+{
+    static struct made m;
+    struct upp_err     err = {0};
+    struct dying       d   = {make_derived, delete_question, derived_first, derived_gone, &m, 0};
+    CHECK_INT(die_everywhere(&d, &err), 0);
+    CHECK(d.deaths >= 6);
+}
+
+TEST(log_delete_message_with_what_was_made_of_it_in_memory)
+{
+    struct upp_err err = {0};
+    CHECK_INT(in_memory(derived, &err), 0);
 }
 
 /* ---- Over the store in memory, where each allocation fails once ---------------------------------------------- */

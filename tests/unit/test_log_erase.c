@@ -1,13 +1,16 @@
 /* Threads that are deleted, and trees that are erased. */
+#include "log/half.h"
 #include "support/said.h"
 
 static const struct wb_uuid nobody;
 
 /* A talk `k`; its fork, which shares the first three entries and says one more; a sub thread of the talk with a tree of
- * its own, and one below that. */
+ * its own, and one below that. In the talk and in the sub thread somebody began to put two branches, one upon the
+ * other, and died. */
 struct world {
     struct talk      k;
     struct wl_thread fork, sub, subsub;
+    uint64_t         half[4];
 };
 
 static WEFT_SUSPENDS int append(struct wl_store *s, struct wl_thread *t, struct upp_str text, struct upp_err *err)
@@ -16,6 +19,27 @@ static WEFT_SUSPENDS int append(struct wl_store *s, struct wl_thread *t, struct 
     uint32_t        index;
     struct wm_entry e = tree_says(UPP_ROLE_USER, &part, text);
     return wl_append(s, O, t, &e, 1, &index, err);
+}
+
+static WEFT_SUSPENDS int put_half(struct wl_store *s, const struct wl_thread *t, struct wb_arena *a, uint64_t keys[2],
+                                  struct upp_err *err)
+{
+    struct wl_node  node, branch[2];
+    struct upp_part part;
+    struct wm_entry e   = tree_says(UPP_ROLE_USER, &part, UPP_STR("half secret"));
+    struct wm_row   row = {.time_ms = 9, .entries = &e, .n_entries = 1};
+    uint64_t        pos = 0;
+    char            id[WB_UUID_TEXT + 1];
+    struct wl_value v = {.space = UPP_STR(WL_HALF), .name = wb_uuid_text(t->id, id)};
+    TRY(s->ops->node(s, O, t->head, &node, err));
+    TRY(wl_branch_make(&node, 1, &branch[0], err));
+    TRY(wl_branch_make(&branch[0], 1, &branch[1], err));
+    keys[0] = branch[0].key;
+    keys[1] = branch[1].key;
+    v.bytes = wl_half_text(a, keys, 2);
+    TRY(wb_arena_check(a, err));
+    TRY(COMMIT(s, *O, NULL, err, ADD_NODE(&branch[0]), ADD_NODE(&branch[1]), PUT_VALUE(&v)));
+    return tree_row(s, O, keys[0], &pos, nobody, &row, err);
 }
 
 static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *world, struct upp_err *err)
@@ -28,6 +52,8 @@ static WEFT_SUSPENDS int make(struct wl_store *s, struct wb_arena *a, void *worl
     TRY(wl_thread_new(s, O, UPP_OPTS(wl_thread_opts, .parent = w->k.t.id), a, &w->sub, err));
     TRY(append(s, &w->sub, UPP_STR("sub secret"), err));
     TRY(wl_thread_new(s, O, UPP_OPTS(wl_thread_opts, .parent = w->sub.id), a, &w->subsub, err));
+    TRY(put_half(s, &w->k.t, a, w->half, err));
+    TRY(put_half(s, &w->sub, a, w->half + 2, err));
     struct wl_value imported = {.space = UPP_STR(WL_IMPORTED), .name = wb_uuid_text(w->k.t.id, id),
                                                  .bytes = UPP_STR("secret")};
     return COMMIT(s, *O, NULL, err, PUT_VALUE(&imported));
@@ -52,6 +78,40 @@ static WEFT_SUSPENDS int is_there(struct wl_store *s, const struct wl_thread *t,
     return 0;
 }
 
+/* Neither the branches nor what says that they are not whole. */
+static WEFT_SUSPENDS int no_half(struct wl_store *s, const struct world *w, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct wl_value                          *values;
+    struct wl_node                            node;
+    size_t                                    n;
+    TRY(s->ops->values(s, O, UPP_STR(WL_HALF), (struct upp_str){0}, 10, &a, &values, &n, err));
+    FAIL_UNLESS(n == 0);
+    for (size_t i = 0; i < WB_LEN(w->half); i++) {
+        int r = s->ops->node(s, O, w->half[i], &node, err);
+        FAIL_UNLESS(r < 0);
+        if (r != -UPP_ENOTFOUND)
+            return r;
+    }
+    return 0;
+}
+
+/* What is not whole is never seen as if it were. */
+static WEFT_SUSPENDS int half_is_known(struct wl_store *s, const struct world *w, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
+    struct wl_half                            half = {0};
+    struct wl_node                            node;
+    TRY(wl_half_read(s, O, wl_family(w->k.t.tree), &a, &half, err));
+    for (size_t i = 0; i < WB_LEN(w->half); i++) {
+        int r = s->ops->node(s, O, w->half[i], &node, err);
+        if (r < 0 && r != -UPP_ENOTFOUND)
+            return r;
+        FAIL_UNLESS(r < 0 || wl_half_has(&half, w->half[i]));
+    }
+    return 0;
+}
+
 /* ---- Deleting ------------------------------------------------------------------------------------------------ */
 
 static WEFT_SUSPENDS int delete_it(struct wl_store *s, void *world, struct upp_err *err)
@@ -68,7 +128,7 @@ static WEFT_SUSPENDS int only_fork(struct wl_store *s, void *world, struct upp_e
     TRY(is_there(s, &w->subsub, false, err));
     TRY(is_there(s, &w->fork, true, err));
     SAYS(s, &w->fork, "m<question secret> m<fork secret>");
-    return 0;
+    return no_half(s, w, err);
 }
 
 static WEFT_SUSPENDS int all_or_none(struct wl_store *s, void *world, struct upp_err *err)
@@ -82,7 +142,7 @@ static WEFT_SUSPENDS int all_or_none(struct wl_store *s, void *world, struct upp
     TRY(r);
     TRY(is_there(s, &w->sub, true, err));
     TRY(is_there(s, &w->subsub, true, err));
-    return 0;
+    return half_is_known(s, w, err);
 }
 
 static WEFT_SUSPENDS int deletes(struct test_store *st, struct upp_err *err)
@@ -154,7 +214,7 @@ static WEFT_SUSPENDS int readable(struct wl_store *s, void *world, struct upp_er
     struct world *w = world;
     static char   said[4096];
     TRY(say(s, &w->fork, said, sizeof said, err));
-    return 0;
+    return half_is_known(s, w, err);
 }
 
 static WEFT_SUSPENDS int nothing_left(struct wl_store *s, void *world, struct upp_err *err)
@@ -171,7 +231,7 @@ static WEFT_SUSPENDS int nothing_left(struct wl_store *s, void *world, struct up
     TRY(nowhere(s, w->sub.head, "secret", err));
     TRY(s->ops->run(s, O, w->k.run.id, &a, &run, err));
     FAIL_UNLESS(run.swept && !run.options.p && !run.error.p);
-    return 0;
+    return no_half(s, w, err);
 }
 
 static WEFT_SUSPENDS int erases(struct test_store *st, struct upp_err *err)

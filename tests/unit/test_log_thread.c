@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "log/log.h"
+#include "support/stores.h"
 #include "support/tree.h"
 
 static const struct wl_owner other_tenant          = {UPP_STR_INIT("other"), UPP_STR_INIT("")},
@@ -169,4 +170,57 @@ TEST(log_ids_that_are_taken_are_minted_again)
         CHECK_INT(wl_id_new_node(&x.store, &tree_owner, 7, &id, &err), want ? -UPP_ELIMIT : 0);
         CHECK(wl_family(id) == 7);
     }
+}
+
+/* ---- To its last entries at once ------------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS int say_more(struct wl_store *s, struct wl_thread *t, struct upp_str text, struct upp_err *err)
+{
+    struct upp_part part;
+    uint32_t        index;
+    struct wm_entry e = tree_says(UPP_ROLE_USER, &part, text);
+    return wl_append(s, &tree_owner, t, &e, 1, &index, err);
+}
+
+/* As the three reads give it, whatever stands before the store and however many nodes the path has. */
+static WEFT_SUSPENDS int tails(struct test_store *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16u << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     large = WB_BUF(1u << 20);
+    struct wl_store                          *s     = st->s;
+    struct wl_thread                          t, fork;
+    struct wl_path                            path;
+    struct wl_line                           *lines;
+    struct wl_tail                            tail;
+    size_t                                    n;
+    char                                      id[WB_UUID_TEXT + 1];
+    for (int i = 0; i < 40000; i++)
+        wb_buf_addc(&large, (char)('a' + i % 26));
+    TRY(wb_buf_check(&large, err));
+    TRY(wl_thread_new(s, &tree_owner, UPP_OPTS(wl_thread_opts, .alias = UPP_STR("foreign")), &a, &t, err));
+    TRY(say_more(s, &t, UPP_STR("one"), err));
+    TRY(say_more(s, &t, UPP_STR("two"), err));
+    TRY(wl_fork(s, &t, t.head, 1, &a, &fork, err));
+    TRY(say_more(s, &fork, wb_buf_str(&large), err)); /* kept in pieces, where there are pieces */
+    TRY(say_more(s, &fork, UPP_STR("last"), err));
+    for (uint32_t max = 0; max < 5; max++) {
+        TRY(wl_thread_path(s, &tree_owner, &fork, &a, &path, err));
+        TRY(wl_path_tail(s, &tree_owner, &path, path.length, max, &a, &lines, &n, err));
+        TRY(wl_thread_tail(s, &tree_owner, wb_uuid_text(fork.id, id), max, &a, &tail, err));
+        FAIL_UNLESS(tail.n == n && n == WB_MIN(max, 3u) && tail.path.n == 2 && tail.path.length == 3);
+        FAIL_UNLESS(wb_uuid_eq(tail.thread.id, fork.id) && tail.thread.head == fork.head);
+        for (size_t i = 0; i < n; i++)
+            FAIL_UNLESS(wb_uuid_eq(tail.lines[i].id, lines[i].id) &&
+                        wb_str_eq(tail.lines[i].entry.message.parts[0].text, lines[i].entry.message.parts[0].text));
+    }
+    TRY(wl_thread_tail(s, &tree_owner, UPP_STR("foreign"), 9, &a, &tail, err));
+    FAIL_UNLESS(wb_uuid_eq(tail.thread.id, t.id) && tail.n == 2);
+    FAIL_UNLESS(wl_thread_tail(s, &tree_owner, UPP_STR("unknown"), 9, &a, &tail, err) == -UPP_ENOTFOUND);
+    FAIL_UNLESS(wl_thread_tail(s, &BOB, wb_uuid_text(t.id, id), 9, &a, &tail, err) == -UPP_ENOTFOUND);
+    return 0;
+}
+
+TEST(log_thread_tail_is_what_three_reads_give)
+{
+    CHECK(test_each_store(tails, NULL));
 }

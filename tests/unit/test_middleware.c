@@ -674,3 +674,103 @@ TEST(middleware_options_that_make_no_sense_are_refused)
     CHECK(!around);
     CHECK_INT(wa_around_new(list, WA_MIDDLEWARE + 1, NULL, &around, &err), -UPP_ELIMIT);
 }
+
+/* ---- System events -------------------------------------------------------------------------------------------------
+ */
+
+static int append(struct weft_run *run, const char *type, struct upp_err *err)
+{
+    return weft_run_event(run, &(struct weft_system_event){.type = wb_cstr(type), .source = UPP_STR("x")}, err);
+}
+
+static WEFT_SUSPENDS int append_before(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    (void)arg;
+    return append(c->run, "before", err);
+}
+
+static WEFT_SUSPENDS int append_after(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
+{
+    (void)arg, (void)turn;
+    return append(c->run, "after", err);
+}
+
+static WEFT_SUSPENDS int append_start(void *arg, struct weft_run *run, uint32_t step, struct upp_err *err)
+{
+    (void)arg, (void)step;
+    return append(run, "start", err);
+}
+
+static WEFT_SUSPENDS int append_act(void *arg, struct weft_run *run, uint32_t step, const struct upp_message *m,
+                                    struct upp_err *err)
+{
+    (void)arg, (void)step, (void)m;
+    return append(run, "act", err);
+}
+
+static WEFT_SUSPENDS int append_observe(void *arg, struct weft_run *run, uint32_t step, const struct upp_message *m,
+                                        struct upp_err *err)
+{
+    (void)arg, (void)step, (void)m;
+    return append(run, "observe", err);
+}
+
+static WEFT_SUSPENDS int append_end(void *arg, struct weft_run *run, uint32_t step,
+                                    const struct weft_step_result *result, struct upp_err *err)
+{
+    (void)arg, (void)step, (void)result;
+    return append(run, "end", err);
+}
+
+static WEFT_SUSPENDS int append_complete(void *arg, struct weft_run *run, const struct upp_turn *turn,
+                                         struct upp_err *err)
+{
+    (void)arg, (void)turn;
+    return append(run, "complete", err);
+}
+
+/* What is on the thread, and what a reader of the run hears of it, now and later. */
+static WEFT_SUSPENDS int all_append(struct bed *b, struct upp_err *err)
+{
+    size_t n;
+    TRY(bed_run(b, "go", false, err));
+    TRY(bed_history(b, err));
+    for (int i = 0; i < 2; i++) {
+        WB_CLEANUP(wr_reader_closep) struct wr_reader *rd = NULL;
+        struct wm_event                                ev;
+        int                                            r;
+        unsigned                                       told = 0;
+        TRY(wr_reader_open(b->place.rig.engine, &rig_owner, b->run, NULL, &rd, err));
+        while ((r = wr_reader_next(rd, false, &ev, err)) > 0)
+            told += ev.kind == WM_SYSTEM;
+        TRY(r);
+        FAIL_UNLESS(told == 10);
+        wr_reader_close(WB_TAKE(rd));
+        TRY(place_restart(&b->place, &n, err));
+    }
+    return 0;
+}
+
+#define ADDED(type) "event {\"type\":\"" type "\",\"data\":{},\"source\":\"x\"}\n"
+
+/* covers: TP-60 */
+TEST(middleware_hooks_and_tools_append_system_events)
+{
+    const struct weft_middleware list[] = {{.name = "appends", .before = append_before, .after = append_after}};
+    struct bed                   b      = {.list         = list,
+                                           .n            = WB_LEN(list),
+                                           .act          = all_append,
+                                           .place.script = SCRIPT(REPLY(CALL("c1", "tells")) "," REPLY(TEXT("ok"))),
+                                           .place.hooks  = {.on_step_start = append_start,
+                                                            .on_act        = append_act,
+                                                            .on_observe    = append_observe,
+                                                            .on_step_end   = append_end,
+                                                            .on_complete   = append_complete}};
+    BED_PLAYS(&b);
+    CHECK_STR(
+        wb_cstr(b.text),
+        UPP_STR("user: go\n" ADDED("before") ADDED("start") "assistant: tells={}\n" ADDED(
+                  "act") "event {\"type\":\"agent.note\",\"data\":{},\"source\":\"main\"}\ntool: tells=\"told\"\n" ADDED("observe")
+                          ADDED("end") ADDED("start") "assistant: ok\n" ADDED("end") ADDED("complete")
+                              ADDED("after")));
+}

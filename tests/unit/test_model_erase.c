@@ -134,3 +134,52 @@ TEST(model_erase_takes_the_tape_and_keeps_the_numbers)
     CHECK(!row.tape.n && row.event == 9 && wm_row_events(&row, &events, &err) == 0 && events == 1);
     CHECK(wm_is_hidden(&row.entries[0]) && row.entries[0].message.role == UPP_ROLE_ASSISTANT);
 }
+
+/* ---- What was made of a message elsewhere ------------------------------------------------------------------------ */
+
+#define MADE                                                                                                           \
+    "{\"t\":5000,\"e\":["                                                                                              \
+    "{\"a\":3,\"j\":{\"through\":4},\"r\":1,\"p\":[{\"x\":\"sum of 4\"}]},"                                            \
+    "{\"a\":3,\"j\":{\"through\":5},\"r\":1,\"p\":[{\"x\":\"sum of 5\"}]},"                                            \
+    "{\"a\":3,\"r\":1,\"p\":[{\"x\":\"sum of all\"}]},"                                                                \
+    "{\"a\":2,\"h\":\"history\",\"r\":1,\"p\":[{\"x\":\"rewritten\"}]},"                                               \
+    "{\"a\":2,\"h\":\"input\",\"r\":1,\"p\":[{\"x\":\"aside\"}]},"                                                     \
+    "{\"a\":2,\"s\":2,\"h\":\"step:1\",\"r\":1,\"p\":[{\"x\":\"prompt\"}]},"                                           \
+    "{\"a\":2,\"s\":2,\"h\":\"step:1\",\"r\":2,\"p\":[{\"x\":\"thought\"}]}],"                                         \
+    "\"x\":{\"step\":1,\"plan\":{\"goal\":\"secret\"},\"usage\":[1,2],\"own\":\"secret\",\"metadata\":{},\"request\":" \
+    "1}}"
+
+static bool has(struct upp_str s, const char *what)
+{
+    return wb_str_find(s, wb_cstr(what), 0) != SIZE_MAX;
+}
+
+TEST(model_erase_takes_what_was_made_of_a_message)
+{
+    static const struct {
+        struct wm_erasing what;
+        int               n;
+        const char       *stays[5], *goes[4];
+    } cases[] = {
+        {{.summed = true, .place = 4}, 2, {"sum of 4", "rewritten", "prompt", "plan"}, {"sum of 5", "sum of all"}},
+        {{.summed = true, .place = 3}, 3, {"rewritten", "secret"}, {"sum of"}},
+        {{.rewritten = true}, 1, {"sum of 4", "aside", "prompt", "thought"}, {"rewritten"}},
+        {{.prompts = true}, 1, {"sum of 4", "aside", "rewritten", "thought"}, {"prompt"}},
+        {{.plans = true}, 4, {"sum of 4", "{\"step\":1,\"usage\":[1,2]}"}, {"secret", "request", "metadata"}},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1u << 20);
+        struct upp_str                            out  = {0};
+        struct upp_err                            err  = {0};
+        struct wm_erasing                         what = cases[i].what;
+        what.mark                                      = mark;
+        what.entry                                     = SIZE_MAX;
+        int n                                          = erased(&a, UPP_STR(MADE), UPP_STR(""), &what, &out, &err);
+        test_note("case %zu: %s", i, err.msg);
+        CHECK_INT(n, cases[i].n);
+        for (size_t k = 0; k < WB_LEN(cases[i].stays) && cases[i].stays[k]; k++)
+            CHECK(has(out, cases[i].stays[k]));
+        for (size_t k = 0; k < WB_LEN(cases[i].goes) && cases[i].goes[k]; k++)
+            CHECK(!has(out, cases[i].goes[k]));
+    }
+}

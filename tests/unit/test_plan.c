@@ -213,6 +213,24 @@ TEST(plan_step_with_too_many_rounds)
           .hooks = heard_hooks(&e.heard), .act = runs);
 }
 
+static WEFT_SUSPENDS int runs_with_little(struct place *p, struct upp_err *err)
+{
+    static const struct weft_rights little = {.budget = {.max_tokens = 20}};
+    p->rig.agents[0].rights                = &little;
+    return runs(p, err);
+}
+
+/* A step that is cut off by a budget is not completed; the run is, with what it has. covers: UAP-5.4c, UAP-10.4 */
+TEST(plan_step_that_a_budget_cuts_off)
+{
+    EXPECTS(e, .heard.plan = true, .log = "tool: add=3\n",
+            .end = "end 2: assistant tool; 10+2 in 1 cycles, 1 executions [a:failed b:pending] at a\nstop 2 22\n"
+                   "complete: user assistant tool; 17+5 in 2 cycles, 1 executions; adding\n");
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "add", "") "," STEP("b", "say it", "\"a\"")) "," USED(
+                TEXT("adding") "," ADD("c1")) "," USED(TEXT("never said"))),
+          .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = runs_with_little);
+}
+
 /* covers: UAP-5.4d */
 TEST(plan_schema_of_ones_own_must_give_steps)
 {
@@ -249,4 +267,51 @@ TEST(plan_step_that_waits_for_the_client)
                    "complete: user assistant tool assistant; 27+7 in 3 cycles, 1 executions; red it is\n");
     PLAYS(.script   = SCRIPT(PLAN(STEP("a", "pick", "")) "," USED(CALL("p1", "pick")) "," USED(TEXT("red it is"))),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = waits);
+}
+
+/* ---- What is observed ----------------------------------------------------------------------------------------------
+ */
+
+/* Every round of a step, also where the answers came in another life and the row of results has nothing else; a live
+ * reader and one of the store alone have the same. */
+static WEFT_SUSPENDS int observes(struct place *p, struct upp_err *err)
+{
+    static const char all[] = "2:c1=3 ; 2:p1=\"red\" ; 2:c2=3 ; ";
+    struct wr_started s;
+    uint8_t           status;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    TRY(observed_is(p, s.run, "2:c1=3 ; ", err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    TRY(place_restart(p, &n, err));
+    TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                  &(struct wr_answer){.call = UPP_STR("p1"), .result = UPP_STR("\"red\"")}, 1, err));
+    TRY(observed_is(p, s.run, all, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(place_restart(p, &n, err));
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    return observed_is(p, s.run, all, err);
+}
+
+/* covers: UAP-12.2 */
+TEST(plan_step_with_several_rounds_is_observed)
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "pick", "")) "," USED(ADD("c1")) "," USED(CALL("p1", "pick")) "," USED(
+                ADD("c2")) "," USED(TEXT("red it is"))),
+          .strategy = &weft_strategy_plan, .act = observes);
+}
+
+/* Without a store, too. */
+static WEFT_SUSPENDS int observes_live(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    TRY(place_start(p, &s, err));
+    return observed_is(p, s.run, "2:c1=3 ; 2:c2=3 ; ", err);
+}
+
+TEST(plan_step_is_observed_without_a_store)
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "add", "")) "," USED(ADD("c1")) "," USED(ADD("c2")) "," USED(TEXT("3"))),
+          .strategy = &weft_strategy_plan, .act = observes_live, .no_store = true);
 }

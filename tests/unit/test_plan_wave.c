@@ -119,9 +119,10 @@ static WEFT_SUSPENDS int read_twice(struct place *p, struct upp_err *err)
     wb_buf_clear(&later);
     TRY(rig_read(&p->rig, s.run, &later, err));
     FAIL_UNLESS(wb_str_eq(wb_buf_str(&live), wb_buf_str(&later)));
-    return 0;
+    return observed_is(p, s.run, "2:a1=\"slowly\" ; 3:b1=\"slowly\" ; ", err);
 }
 
+/* covers: UAP-12.2 */
 TEST(plan_wave_is_read_the_same_later)
 {
     PLAYS(.script = TWO_AND_ONE, .strategy = &weft_strategy_plan, .act = read_twice);
@@ -200,6 +201,52 @@ TEST(plan_wave_waits_for_all_its_clients)
     PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "pick")) "," ON(
                 "b", CALL("b1", "pick")) "," AFTER("pick", TEXT("picked"))),
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = both_wait);
+}
+
+#define TWICE "assistant tool assistant tool assistant"
+#define ALIKE(after)                                                                                                   \
+    SCRIPT(PLAN(STEP("x", "") "," STEP("x/2", after)) "," ON("x", CALL("", "pick")) "," ON(                            \
+        "x/2",                                                                                                         \
+        CALL("",                                                                                                       \
+             "pick")) "," AFTER("pick",                                                                                \
+                                CALL("",                                                                               \
+                                     "pick")) "," AFTER("pick",                                                        \
+                                                        TEXT("done")) "," AFTER("pick",                                \
+                                                                                CALL("",                               \
+                                                                                     "pick")) "," AFTER("pick",        \
+                                                                                                        TEXT("done")))
+
+/* A step that is called as if it were another one's second message. */
+static WEFT_SUSPENDS int alike(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    for (int i = 0; i < 4; i++) { /* of two steps with two rounds; both wait at once, or one after the other */
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct wr_look                            look;
+        TRY(place_await(p, s.run, &status, err));
+        if (status != WM_WAITING)
+            break;
+        TRY(place_restart(p, &n, err));
+        TRY(wr_get(p->rig.engine, &rig_owner, s.run, &a, &look, err));
+        for (size_t k = 0; k < look.n_pending; k++)
+            TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                          &(struct wr_answer){.call = look.pending[k].call, .result = UPP_STR("\"red\"")}, 1, err));
+    }
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    return heard_ends(p->hooks.arg, "complete: user " TWICE " " TWICE "; 70+14 in 7 cycles, 4 executions; done\n", err);
+}
+
+TEST(plan_wave_tells_steps_apart_that_are_called_alike)
+{
+    static const char *const scripts[] = {ALIKE(""), ALIKE("\"x\"")};
+    for (size_t i = 0; i < WB_LEN(scripts); i++) {
+        WB_CLEANUP(heard_done) struct heard h = {0};
+        PLAYS(.script = scripts[i], .strategy = &weft_strategy_plan, .hooks = heard_hooks(&h), .act = alike);
+    }
 }
 
 static WEFT_SUSPENDS int one_fails(struct place *p, struct upp_err *err)
@@ -297,6 +344,86 @@ TEST(plan_wave_keeps_how_calls_came_out)
           .strategy = &weft_strategy_plan, .act = one_is_denied);
 }
 
+/* ---- Budgets -------------------------------------------------------------------------------------------------------
+ */
+
+/* A step that is cut off by a budget is not completed, and its branch says why; one that ended before is. All is on the
+ * thread, and the run completes with what it has. */
+struct limit {
+    struct heard       heard; /* first: the hooks have it */
+    struct weft_rights rights;
+    const char        *why, *over;
+};
+
+static void limit_done(struct limit *l)
+{
+    heard_done(&l->heard);
+}
+
+static WEFT_SUSPENDS int runs_out(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf seen = WB_BUF(1u << 20);
+    const struct limit                   *l    = p->hooks.arg;
+    struct upp_str                        told;
+    struct wr_started                     s;
+    p->rig.agents[0].rights = &l->rights;
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    TRY(rig_read(&p->rig, s.run, &seen, err));
+    told = wb_buf_str(&l->heard.lines);
+    FAIL_UNLESS(wb_str_find(wb_buf_str(&seen), wb_cstr(l->why), 0) != SIZE_MAX);
+    FAIL_UNLESS(wb_str_find(told, wb_cstr(l->over), 0) != SIZE_MAX);
+    FAIL_UNLESS(wb_str_find(told, UPP_STR("[a:failed b:completed c:pending] at b\n"), 0) != SIZE_MAX);
+    return log_has(p, &s, "assistant: b is done\n", err);
+}
+
+/* covers: UAP-5.4c, UAP-10.4 */
+TEST(plan_wave_with_a_step_that_a_budget_cuts_off)
+{
+    static const struct limit limits[] = {
+        {.rights = {.budget = {.max_tokens = 30}},
+         .why    = "> s0 run failed {\"name\":\"UPPError\",\"message\":\"the budget is used up: max_tokens\"",
+         .over   = "\"budgetExceeded\":\"max_tokens\""},
+        {.rights = {.budget = {.max_time_ms = 700}},
+         .why    = "> s0 run failed {\"name\":\"UPPError\",\"message\":\"the tool 'slow' failed: \\\"timed out",
+         .over   = "\"budgetExceeded\":\"max_time\""},
+    };
+    for (size_t i = 0; i < WB_LEN(limits); i++) {
+        WB_CLEANUP(limit_done) struct limit l = limits[i];
+        l.heard.plan = l.heard.metadata = true;
+        PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"")) "," ON(
+                    "a", CALL("a1", "slow")) "," ON("b", TEXT("b is done")) "," AFTER("slow", TEXT("never said"))),
+              .strategy = &weft_strategy_plan, .hooks = heard_hooks(&l.heard), .act = runs_out);
+    }
+}
+
+/* A wave is no wider than the steps that are left: three steps are one for the plan and two at the same time, two are
+ * one for the plan and one more. */
+static WEFT_SUSPENDS int has_few_steps(struct place *p, struct upp_err *err)
+{
+    static const char *const steps[] = {"<1: 1:10+2> <2:a 2:10+2> ", "<1: 1:10+2> <2:a 2:10+2> <3:b 3:10+2> "};
+    for (uint32_t i = 0; i < WB_LEN(steps); i++) {
+        struct weft_rights rights = {.budget = {.max_steps = i + 2}};
+        struct wr_started  s;
+        p->rig.agents[0].rights = &rights;
+        TRY(place_start(p, &s, err));
+        int r                   = heard_end(p, &s, WM_COMPLETED, err);
+        p->rig.agents[0].rights = NULL;
+        TRY(r);
+        TRY(steps_are(p, s.run, steps[i], err));
+    }
+    return 0;
+}
+
+/* covers: UAP-10.4 */
+TEST(plan_wave_is_no_wider_than_its_budget)
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON(
+                "a", TEXT("a is done")) "," ON("b", TEXT("b is done")) "," ON("c", TEXT("c is done"))),
+          .strategy = &weft_strategy_plan, .act = has_few_steps);
+}
+
 /* ---- Agents below, and beside --------------------------------------------------------------------------------------
  */
 
@@ -383,12 +510,228 @@ static WEFT_SUSPENDS int hands_over(struct place *p, struct upp_err *err)
         err);
 }
 
+/* covers: TP-62 */
 TEST(plan_wave_hands_over_when_it_is_adopted)
 {
     PLAYS(.script = SCRIPT(
               PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\"")) "," ON("a", CALL("a1", "pass_on")) "," ON(
                   "b", CALL("b1", "slow")) "," AFTER("pass_on", TEXT("passed")) "," AFTER("slow", TEXT("b is done"))),
           .helper = SCRIPT(REPLY(TEXT("I will."))), .strategy = &weft_strategy_plan, .act = hands_over);
+}
+
+/* ---- System events -------------------------------------------------------------------------------------------------
+ */
+
+/* What hooks add while they are told of a step is that step's. */
+static int tell(struct weft_run *run, const char *type, uint32_t n, struct upp_err *err)
+{
+    char                     data[64];
+    int                      len = snprintf(data, sizeof data, "{\"tools\":[\"add\"],\"n\":%u}", n);
+    struct weft_system_event ev  = {.type = wb_cstr(type), .data = wb_str(data, (size_t)len)};
+    return weft_run_event(run, &ev, err);
+}
+
+static WEFT_SUSPENDS int tells_when_acting(void *arg, struct weft_run *run, uint32_t step,
+                                           const struct upp_message *calls, struct upp_err *err)
+{
+    (void)arg, (void)calls;
+    return tell(run, "acts", step, err);
+}
+
+static WEFT_SUSPENDS int tells_when_observing(void *arg, struct weft_run *run, uint32_t step,
+                                              const struct upp_message *results, struct upp_err *err)
+{
+    (void)arg, (void)results;
+    return tell(run, "observes", step, err);
+}
+
+#define TOLD(type, n) "event {\"type\":\"" type "\",\"data\":{\"tools\":[\"add\"],\"n\":" n "},\"source\":\"main\"}\n"
+#define OF_B                                                                                                           \
+    "user: Carry out step 'b' of the plan: do it\nDo this step alone, and say what came of it when it is done.\n"
+
+/* The events of the run itself that are no scaffolding of its readers: system events with their step. */
+static WEFT_SUSPENDS int told_is(struct place *p, struct wb_uuid run, const char *want, struct upp_err *err)
+{
+    WB_CLEANUP(wr_reader_closep) struct wr_reader *rd  = NULL;
+    WB_CLEANUP(wb_buf_done) struct wb_buf          out = WB_BUF(1u << 20);
+    struct wm_event                                ev;
+    int                                            r = wr_reader_open(p->rig.engine, &rig_owner, run, NULL, &rd, err);
+    while (r >= 0 && (r = wr_reader_next(rd, true, &ev, err)) > 0)
+        if (ev.kind == WM_SYSTEM && !ev.from->depth)
+            wb_buf_addf(&out, "%u %.*s\n", ev.step, UPP_FMT(wb_str_sub(ev.entry->data, 0, 16)));
+    TRY(r);
+    TRY(wb_buf_check(&out, err));
+    if (wb_str_eq(wb_buf_str(&out), wb_cstr(want)))
+        return 0;
+    printf("# told: %.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return upp_fail(err, UPP_EBUG, "other events");
+}
+
+/* In the order of the plan and not of time, each once, though the process ended in the middle. */
+static WEFT_SUSPENDS int tells_in_order(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    size_t            n;
+    TRY(place_start(p, &s, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_WAITING);
+    TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                  &(struct wr_answer){.call = UPP_STR("b1"), .result = UPP_STR("\"blue\"")}, 1, err));
+    TRY(place_await(p, s.run, &status, err));
+    TRY(place_restart(p, &n, err));
+    TRY(wr_answer(p->rig.engine, &rig_owner, s.run,
+                  &(struct wr_answer){.call = UPP_STR("a1"), .result = UPP_STR("\"red\"")}, 1, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    for (int i = 0; i < 2; i++) {
+        TRY(told_is(p, s.run,
+                    "2 {\"type\":\"acts\",\"\n2 {\"type\":\"observe\n3 {\"type\":\"acts\",\"\n3 {\"type\":\"observe\n",
+                    err));
+        TRY(place_restart(p, &n, err));
+    }
+    return log_has(p, &s,
+                   "assistant: pick={}\n" TOLD("acts", "2") "tool: pick=\"red\"\n" TOLD(
+                       "observes", "2") "assistant: picked\n" OF_B
+                                        "assistant: pick={}\n" TOLD("acts", "3") "tool: pick=\"blue\"\n" TOLD(
+                                            "observes", "3") "assistant: picked\n",
+                   err);
+}
+
+/* covers: TP-60 */
+TEST(plan_wave_adopts_system_events_in_the_order_of_the_plan)
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "pick")) "," ON(
+                "b", CALL("b1", "pick")) "," AFTER("pick", TEXT("picked"))),
+          .strategy = &weft_strategy_plan, .hooks.on_act = tells_when_acting, .hooks.on_observe = tells_when_observing,
+          .act = tells_in_order);
+}
+
+/* More than a row takes. */
+enum { MANY_EVENTS = 240 };
+
+static WEFT_SUSPENDS int tells_much(void *arg, struct weft_run *run, uint32_t step, const struct upp_message *calls,
+                                    struct upp_err *err)
+{
+    (void)arg, (void)calls;
+    for (uint32_t i = 0; i < MANY_EVENTS; i++)
+        TRY(tell(run, "acts", 1000 * step + i, err));
+    return 0;
+}
+
+static WEFT_SUSPENDS int tells_all(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf log = WB_BUF(1u << 20);
+    struct wr_started                     s;
+    size_t                                at = 0;
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    TRY(rig_well_formed(p->inner, &rig_owner, s.thread, err));
+    TRY(rig_history(&p->rig, s.thread, &log, err));
+    for (uint32_t i = 0; i < 2 * MANY_EVENTS; i++) {
+        char n[32];
+        (void)snprintf(n, sizeof n, "\"n\":%u}", i < MANY_EVENTS ? 2000 + i : 3000 + i - MANY_EVENTS);
+        at = wb_str_find(wb_buf_str(&log), wb_cstr(n), at);
+        FAIL_UNLESS(at != SIZE_MAX);
+    }
+    return 0;
+}
+
+TEST_WITH(plan_wave_adopts_many_system_events, .no_torture = "many allocations of one kind; others are tortured")
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "add")) "," ON(
+                "b", CALL("b1", "add")) "," AFTER("add", TEXT("added"))),
+          .strategy = &weft_strategy_plan, .hooks.on_act = tells_much, .act = tells_all);
+}
+
+/* ---- Grants: what was revoked before a wave is not there in it, and what a step of it revokes not after it. */
+
+static WEFT_SUSPENDS int revokes_after_planning(void *arg, struct weft_run *run, uint32_t step,
+                                                const struct weft_step_result *result, struct upp_err *err)
+{
+    (void)arg, (void)result;
+    return step == 1 ? tell(run, "tool.revoke", 1, err) : 0;
+}
+
+static WEFT_SUSPENDS int revoked_before(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    return steps_are(p, s.run, "<1: 1:10+2> <2:a a1=2 2:10+2> <3:b b1=2 3:10+2> <4: 4:10+2> <5:d 5:10+2> ", err);
+}
+
+/* covers: TP-63 */
+TEST(plan_wave_knows_what_was_revoked)
+{
+    PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "add")) "," ON(
+                "b", CALL("b1", "add")) "," PLAN(STEP("d", "")) "," ON("d", TEXT("mended"))),
+          .strategy = &weft_strategy_plan, .hooks.on_step_end = revokes_after_planning, .act = revoked_before);
+}
+
+static WEFT_SUSPENDS int revokes_in_a_wave(void *arg, struct weft_run *run, uint32_t step,
+                                           const struct upp_message *calls, struct upp_err *err)
+{
+    (void)arg, (void)calls;
+    return step == 2 ? tell(run, "tool.revoke", 2, err) : 0;
+}
+
+static WEFT_SUSPENDS int revoked_since(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    return steps_are(p, s.run,
+                     "<1: 1:10+2> <2:a a1! a1=1 2:20+4> <3:b b1! b1=1 3:20+4> <4:c c1=2 4:10+2> <5: 5:10+2> "
+                     "<6:d 6:10+2> ",
+                     err);
+}
+
+/* covers: TP-63 */
+TEST(plan_wave_revokes_for_what_comes_after_it)
+{
+    PLAYS(.script = SCRIPT(
+              PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"")) "," ON("a", CALL("a1", "add")) "," ON(
+                  "b",
+                  CALL("b1",
+                       "add")) "," AFTER("add",
+                                         TEXT("added")) "," ON("c",
+                                                               CALL("c1",
+                                                                    "add")) "," PLAN(STEP("d",
+                                                                                          "")) "," ON("d",
+                                                                                                      TEXT("mended"))),
+          .strategy = &weft_strategy_plan, .hooks.on_act = revokes_in_a_wave, .act = revoked_since);
+}
+
+/* ---- Two wishes: the first in the order of the plan counts, though it came later. */
+
+static WEFT_SUSPENDS int wishes_late(void *arg, struct weft_run *run, uint32_t step, const struct upp_message *results,
+                                     struct upp_err *err)
+{
+    (void)arg, (void)results;
+    return step == 2 ? weft_run_handoff(run, &(struct weft_handoff_to){.agent = UPP_STR("picker")}, err) : 0;
+}
+
+static WEFT_SUSPENDS int first_wish_counts(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    TRY(place_start(p, &s, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    return log_has(p, &s,
+                   "assistant: passed\nevent {\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\",\"to\":\"picker\","
+                   "\"reason\":\"program\"},\"source\":\"main\",\"targets\":[\"picker\"]}\nturn of picker\n"
+                   "assistant: Mine.\n",
+                   err);
+}
+
+/* covers: TP-62 */
+TEST(plan_wave_with_two_handoffs_follows_the_first_of_the_plan)
+{
+    PLAYS(.script = SCRIPT(
+              PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\"")) "," ON("a", CALL("a1", "slow")) "," ON(
+                  "b", CALL("b1", "pass_on")) "," AFTER("pass_on", TEXT("passed")) "," AFTER("slow",
+                                                                                             TEXT("a is done"))),
+          .helper = SCRIPT(REPLY(TEXT("I will."))), .picker = SCRIPT(REPLY(TEXT("Mine."))),
+          .strategy = &weft_strategy_plan, .hooks.on_observe = wishes_late, .act = first_wish_counts);
 }
 
 /* ---- Cancelling ----------------------------------------------------------------------------------------------------

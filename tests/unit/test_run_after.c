@@ -1,9 +1,12 @@
 /* Runs that nobody works on: queued ones, those that a process left behind, and those whose end could not be written.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "base/log.h"
+#include "run/internal.h"
 #include "support/place.h"
 
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */
@@ -358,6 +361,115 @@ static WEFT_SUSPENDS int ends_after_a_restart(struct place *p, struct upp_err *e
 TEST(after_run_that_cannot_end_is_left_for_the_next_start)
 {
     PLAYS(.script = SCRIPT(REPLY(CALL("c1", "note")) "," REPLY(TEXT("ok"))), .act = ends_after_a_restart);
+}
+
+/* ---- What the log says of it, and how often ---------------------------------------------------------------------- */
+
+struct lines {
+    unsigned given_up, not_ended, waits, other;
+    char     last[512]; /* that gave up */
+};
+
+static void hear(void *arg, enum wb_log_level level, struct upp_str line)
+{
+    struct lines *l = arg;
+    if (wb_str_find(line, UPP_STR("a run cannot be ended, and is left for the next start"), 0) != SIZE_MAX) {
+        l->given_up += level == WB_ERROR;
+        (void)snprintf(l->last, sizeof l->last, "%.*s", UPP_FMT(line));
+    } else if (wb_str_find(line, UPP_STR("a run could not be ended"), 0) != SIZE_MAX)
+        l->not_ended++;
+    else if (wb_str_find(line, UPP_STR("a run waits until something is better"), 0) != SIZE_MAX)
+        l->waits++;
+    else
+        l->other++;
+}
+
+static void listen(struct lines *l)
+{
+    *l = (struct lines){0};
+    wb_log_setup(WB_WARN, WB_LOG_TEXT, -1);
+    wb_log_to(hear, l);
+}
+
+static void stop_listening(struct lines **l)
+{
+    (void)l;
+    wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
+    wb_log_to(NULL, NULL);
+}
+
+static WEFT_SUSPENDS int says_that_it_gives_up(struct place *p, struct upp_err *err)
+{
+    static struct lines                      l;
+    WB_CLEANUP(stop_listening) struct lines *at = &l;
+    struct wr_started                        s;
+    char                                     id[WB_UUID_TEXT + 1];
+    listen(at);
+    p->lazy.no_ends = true;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(7200000, err));
+    FAIL_UNLESS(p->lazy.refused == 10 && l.not_ended == 10 && l.given_up == 1);
+    FAIL_UNLESS(strstr(l.last, wb_uuid_text(s.run, id).p) && strstr(l.last, "tries=10"));
+    FAIL_UNLESS(l.waits == 0 && l.other == 0);
+    return 0;
+}
+
+TEST(after_run_that_cannot_end_says_so_once)
+{
+    PLAYS(.act = says_that_it_gives_up);
+}
+
+/* A store that takes nothing: the run is not even taken up, its model is not asked, and it is tried once a minute. */
+static WEFT_SUSPENDS int once_a_minute(struct place *p, struct upp_err *err)
+{
+    static struct lines                      l;
+    WB_CLEANUP(stop_listening) struct lines *at = &l;
+    struct wr_started                        s;
+    struct wm_run                            row;
+    p->hooks.arg = &p->lazy;
+    listen(at);
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(3600000, err));
+    test_note("refused %llu, said %u + %u + %u", (unsigned long long)p->lazy.refused, l.not_ended, l.waits, l.other);
+    FAIL_UNLESS(p->lazy.refused >= 50 && p->lazy.refused <= 70);
+    FAIL_UNLESS(l.not_ended == 1 && l.waits == p->lazy.refused - 1 && l.given_up == 0);
+    p->lazy.full = false;
+    TRY(weft_sleep_ms(61000, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_COMPLETED);
+    return 0;
+}
+
+TEST(after_store_that_takes_nothing_is_tried_once_a_minute)
+{
+    PLAYS(.hooks.on_complete = fill_the_disk, .act = once_a_minute);
+}
+
+/* Where so many are in trouble that one more is not remembered, it has no more tries than they. */
+static WEFT_SUSPENDS int among_many(struct place *p, struct upp_err *err)
+{
+    struct wr_engine *e = p->rig.engine;
+    struct wr_started s;
+    struct wm_run     row;
+    for (uint64_t i = 0; i < 4096; i++)
+        if (!wb_vec_push(&e->troubled, ((struct wr_trouble){.run = wb_uuid_v8(7, i), .at_ms = INT64_MAX}), 4096))
+            return upp_fail(err, UPP_ENOMEM, "no memory for the test");
+    p->lazy.no_ends = true;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(3600000, err));
+    test_note("refused %llu", (unsigned long long)p->lazy.refused);
+    FAIL_UNLESS(p->lazy.refused <= 10);
+    p->lazy.no_ends = false;
+    e->troubled.n   = 0;
+    TRY(weft_sleep_ms(121000, err));
+    TRY(place_stored(p, s.run, &row, err));
+    FAIL_UNLESS(row.status == WM_COMPLETED);
+    return 0;
+}
+
+TEST(after_run_that_cannot_end_among_many)
+{
+    PLAYS(.act = among_many);
 }
 
 /* One that was given up can be cancelled, as soon as the store takes it; and then its thread is free. */

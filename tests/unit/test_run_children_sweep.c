@@ -78,12 +78,21 @@ static const struct family_member members[] = {
 /* ---- Cancelling at a moment ----------------------------------------------------------------------------------------
  */
 
+/* Who takes part, and what all of it uses when nobody cancels it. */
+struct play {
+    const struct family_member *members;
+    size_t                      n;
+    struct upp_usage            used;
+};
+static const struct play asking = {members, WB_LEN(members), {.input = 444, .output = 666}};
+
 struct plan {
-    unsigned         at, seen;
-    bool             fiber; /* the run's fiber is cancelled, without a request in the log */
-    struct family   *f;
-    bool             now, over, canceled;
-    struct weft_cond moment;
+    const struct play *play;
+    unsigned           at, seen;
+    bool               fiber; /* the run's fiber is cancelled, without a request in the log */
+    struct family     *f;
+    bool               now, over, canceled;
+    struct weft_cond   moment;
 };
 
 static void on_suspend(void *arg, struct weft_fiber *fiber)
@@ -117,7 +126,8 @@ static WEFT_SUSPENDS int no_child_lives(struct family *f, struct upp_err *err)
     struct wm_run                             row;
     TRY(f->store->ops->run(f->store, &rig_owner, f->started.run, &a, &row, err));
     FAIL_UNLESS(row.status == WM_COMPLETED || row.status == WM_CANCELED);
-    FAIL_UNLESS(row.status != WM_COMPLETED || (row.usage.input == 444 && row.usage.output == 666));
+    const struct upp_usage *used = &((struct plan *)f->arg)->play->used;
+    FAIL_UNLESS(row.status != WM_COMPLETED || (row.usage.input == used->input && row.usage.output == used->output));
     TRY(wr_trace(f->rig.engine, &rig_owner, f->started.run, &b, err));
     FAIL_UNLESS(wb_str_find(wb_buf_str(&b), UPP_STR("\"running\""), 0) == SIZE_MAX);
     TRY(rig_well_formed(f->store, &rig_owner, f->started.thread, err));
@@ -158,8 +168,8 @@ static WEFT_SUSPENDS int cancel_it(struct family *f, struct upp_err *err)
 static int once(struct plan *plan, uint64_t seed, bool real, bool no_store, struct upp_err *err)
 {
     static struct family f;
-    f          = (struct family){.members    = members,
-                                 .n          = WB_LEN(members),
+    f          = (struct family){.members    = plan->play->members,
+                                 .n          = plan->play->n,
                                  .act        = cancel_it,
                                  .arg        = plan,
                                  .on_suspend = on_suspend,
@@ -173,18 +183,18 @@ static int once(struct plan *plan, uint64_t seed, bool real, bool no_store, stru
     plan->moment           = (struct weft_cond){0};
     in_tools               = 0;
     int r                  = family_play(&f, err);
-    if (r >= 0 && f.turn && f.result == 0 && f.turn->usage.input != 444)
+    if (r >= 0 && f.turn && f.result == 0 && f.turn->usage.input != plan->play->used.input)
         r = upp_fail(err, UPP_EBUG, "the turn used %llu tokens", (unsigned long long)f.turn->usage.input);
     plan->canceled = f.result == -UPP_ECANCELED;
     family_done(&f);
     return r;
 }
 
-static unsigned sweep(uint64_t seed, bool fiber, bool no_store)
+static unsigned sweep(const struct play *play, uint64_t seed, bool fiber, bool no_store)
 {
     struct upp_err err    = {0};
     unsigned       points = 0, cut_short = 0;
-    for (struct plan plan = {.at = 1, .fiber = fiber};; plan.at++) {
+    for (struct plan plan = {.play = play, .at = 1, .fiber = fiber};; plan.at++) {
         int r = once(&plan, seed, false, no_store, &err);
         if (r < 0 || test_failed()) {
             test_note("seed %llu, cancelled at suspension %u: %s", (unsigned long long)seed, plan.at, err.msg);
@@ -202,30 +212,54 @@ static unsigned sweep(uint64_t seed, bool fiber, bool no_store)
 TEST_WITH(children_sweep_by_request, .no_torture = "a sweep of its own; the program is tortured below", .seconds = 300)
 {
     for (uint64_t seed = 1; seed <= 5; seed++)
-        CHECK(sweep(seed, false, false) > 30);
+        CHECK(sweep(&asking, seed, false, false) > 30);
 }
 
 TEST_WITH(children_sweep_by_fiber, .no_torture = "a sweep of its own; the program is tortured below", .seconds = 300)
 {
     for (uint64_t seed = 1; seed <= 5; seed++)
-        CHECK(sweep(seed, true, false) > 30);
+        CHECK(sweep(&asking, seed, true, false) > 30);
 }
 
 TEST_WITH(children_sweep_without_a_store, .no_torture = "a sweep of its own; the program is tortured below",
           .seconds = 300)
 {
-    CHECK(sweep(1, false, true) > 15);
-    CHECK(sweep(2, true, true) > 15);
+    CHECK(sweep(&asking, 1, false, true) > 15);
+    CHECK(sweep(&asking, 2, true, true) > 15);
+}
+
+#define WHEN(what, ...) "{\"when\":{" what "}," __VA_ARGS__ ",\"usage\":{\"input_tokens\":1,\"output_tokens\":2}}"
+#define STEP(id)                                                                                                       \
+    WHEN("\"contains\":\"step '" id "'\"",                                                                             \
+         "\"parts\":[" SAY_CALL(id "1", "ask_a", "{}") "," SAY_CALL(id "2", "nap", "{}") "]")
+
+/* Two steps of a plan at the same time, of which each asks an agent and has a tool of its own. */
+static const struct family_member planning[] = {
+    {"main",
+     SAYS(WHEN("\"contains\":\"Make a\"", "\"data\":{\"steps\":[{\"id\":\"x\",\"description\":\"x\"},{\"id\":\"y\","
+                                          "\"description\":\"y\"}]}"),
+          STEP("x"), STEP("y"), WHEN("\"tool_result\":\"ask_a\"", "\"parts\":[" SAY_TEXT("so") "]")),
+     FAMILY_TOOLS(tools), .strategy = &weft_strategy_plan},
+    {"a", SAYS(SAY(10, 20, SAY_CALL("a1", "run", "{}"), SAY_CALL("a2", "work", "{}")), SAY(30, 40, SAY_TEXT("a"))),
+     FAMILY_TOOLS(tools)}};
+static const struct play waves = {planning, WB_LEN(planning), {.input = 85, .output = 130}};
+
+TEST_WITH(children_sweep_of_a_wave, .no_torture = "a sweep of its own; waves are tortured in plan_wave_*",
+          .seconds = 300)
+{
+    CHECK(sweep(&waves, 1, false, false) > 30);
+    CHECK(sweep(&waves, 2, true, false) > 30);
+    CHECK(sweep(&waves, 3, true, true) > 15);
 }
 
 /* For real, at a sample of moments. */
 TEST_WITH(children_sweep_on_libuv, .no_torture = "a sweep of its own; the program is tortured below", .seconds = 120)
 {
     struct upp_err err   = {0};
-    struct plan    never = {.at = 0};
+    struct plan    never = {.play = &asking, .at = 0};
     CHECK_INT(once(&never, 0, true, false, &err), 0); /* what libuv opens once for the process */
     size_t before = test_descriptors();
-    for (struct plan plan = {.at = 1}; plan.at < never.seen + 7; plan.at += 7) {
+    for (struct plan plan = {.play = &asking, .at = 1}; plan.at < never.seen + 7; plan.at += 7) {
         plan.fiber = plan.at % 2;
         int r      = once(&plan, 0, true, false, &err);
         if (r < 0)
@@ -240,6 +274,6 @@ TEST_WITH(children_sweep_on_libuv, .no_torture = "a sweep of its own; the progra
 TEST(children_sweep_program)
 {
     struct upp_err err   = {0};
-    struct plan    never = {.at = 0};
+    struct plan    never = {.play = &asking, .at = 0};
     CHECK_INT(once(&never, 5, false, false, &err), 0);
 }

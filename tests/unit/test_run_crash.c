@@ -13,6 +13,7 @@
 struct stage {
     const char                 *script, *helper, *picker;
     const struct weft_strategy *strategy; /* of the main agent; NULL: the loop */
+    const struct weft_strategy *helps;    /* of the helper */
     int (*act)(struct stage *st, struct upp_err *err);
     struct weft__sim *sim;
     struct wl_store  *inner;
@@ -25,6 +26,7 @@ struct stage {
     unsigned          died;
 
     bool                    sums;   /* what its steps used is what it used */
+    const char             *log;    /* what the log must say in the end, whenever it died; NULL: anything */
     const struct wr_around *around; /* of the agent that is started; NULL: none */
 };
 
@@ -46,6 +48,8 @@ static WEFT_SUSPENDS int open_stage(struct stage *st, uint64_t dies_in, struct u
     if (st->strategy)
         st->rig.agents[0].strategy = st->strategy;
     TRY(rig_agent(&st->rig, "helper", st->helper, err));
+    if (st->helps)
+        st->rig.agents[1].strategy = st->helps;
     TRY(rig_agent(&st->rig, "picker", st->picker, err));
     return rig_open(&st->rig, weft_loop_current(), NULL, err);
 }
@@ -205,6 +209,23 @@ static WEFT_SUSPENDS int sums_up(struct stage *st, struct upp_err *err)
     return r;
 }
 
+/* Once: it stands in one place, and what it says is said nowhere else. */
+static WEFT_SUSPENDS int log_says(struct stage *st, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 22);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     log = WB_BUF(1u << 20);
+    struct wb_uuid                            run;
+    struct wr_look                            look;
+    TRY(first_run(st, &run, err));
+    TRY(wr_get(st->rig.engine, &rig_owner, run, &a, &look, err));
+    TRY(rig_history(&st->rig, look.run.thread, &log, err));
+    size_t at = wb_str_find(wb_buf_str(&log), wb_cstr(st->log), 0);
+    if (at != SIZE_MAX && at + strlen(st->log) == log.n)
+        return 0;
+    printf("# the log:\n%.*s", UPP_FMT(wb_buf_str(&log)));
+    return upp_fail(err, UPP_EBUG, "the log says something else");
+}
+
 static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
 {
     for (unsigned life = 0; life < 4; life++) {
@@ -217,6 +238,8 @@ static WEFT_SUSPENDS int lives(struct stage *st, struct upp_err *err)
                 *err = why;
             if (r >= 0)
                 r = checker_check(&st->check, st->inner, true, err);
+            if (r >= 0 && st->log)
+                r = log_says(st, err);
             return r >= 0 && st->sums ? sums_up(st, err) : r;
         }
         st->died++;
@@ -468,19 +491,114 @@ TEST_WITH(crash_at_every_commit_of_waves, .no_torture = swept, .seconds = 300)
     CHECK(sweep(&waves) >= 40);
 }
 
+#define TELL(what) "{\"tool_call\":{\"id\":\"" what "\",\"name\":\"tells\",\"arguments\":{\"what\":\"" what "\"}}}"
+#define TOLD(what)                                                                                                     \
+    "assistant: tells={\"what\":\"" what "\"}\nevent {\"type\":\"agent.note\",\"data\":{\"what\":\"" what              \
+    "\"},\"source\":\"main\"}\ntool: tells=\"told\"\n"
+#define CARRY(id)                                                                                                      \
+    "user: Carry out step '" id "' of the plan: do " id                                                                \
+    "\nDo this step alone, and say what came of it when it is done.\n"
+#define PASSED "pass_on={\"a\":1,\"task\":\"go\"}\ntool: pass_on=\"helper goes on from here\"\n"
+
+#define SAID(flag)                                                                                                     \
+    "]}\n" flag                                CARRY("a") TOLD("a")                                                    \
+        TOLD("more") "assistant: told.\n" flag CARRY("b") "assistant: " PASSED "assistant: passed.\n" flag CARRY("c")  \
+            TOLD("c")                                                                                                  \
+                TOLD("more") "assistant: told.\n" flag "event "                                                        \
+                             "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"main\","                                \
+                             "\"to\":\"helper\",\"reason\":\"tool_call\"},"                                            \
+                             "\"source\":\"main\",\"targets\":[\"helper\"]}\nturn of helper\nassistant: Helped.\n"
+
+/* System events of steps that are done at the same time, and a wish to hand over, are adopted with their steps: in the
+ * order of the plan, each once, whenever it dies. */
+static const struct stage telling_waves = {
+    .script = "{\"replies\":[" PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON("a", TELL("a")) "," ON(
+        "b",
+        CALL("b1",
+             "pass_on")) "," ON("c",
+                                TELL(
+                                    "c")) "," AFTER("tells",
+                                                    TELL(
+                                                        "more")) "," AFTER("tells",
+                                                                           TEXT(
+                                                                               "told.")) "," AFTER("pass_on",
+                                                                                                   TEXT(
+                                                                                                       "passed.")) "]}",
+    .helper   = SCRIPT(REPLY(TEXT("Helped."))),
+    .strategy = &weft_strategy_plan,
+    .act      = lives,
+    .sums     = true,
+    .log      = SAID(""),
+};
+
+/* covers: UAP-5.4b, TP-60, TP-62 */
+TEST_WITH(crash_at_every_commit_of_waves_that_tell, .no_torture = swept, .seconds = 300)
+{
+    CHECK(sweep(&telling_waves) >= 40);
+}
+
+/* A plan of an agent that is asked, whose steps at the same time tell, wait and fail. */
+TEST_WITH(crash_at_every_commit_of_waves_below, .no_torture = swept, .seconds = 300)
+{
+    static const struct stage below = {
+        .script = SCRIPT(REPLY(CALL("m1", "ask_helper") "," CALL("m2", "again")) "," REPLY(TEXT("So it is."))),
+        .helper = "{\"replies\":[" PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON("a", TELL("a")) "," ON(
+            "b",
+            CALL(
+                "b1",
+                "pick")) "," ON("c",
+                                CALL(
+                                    "c1",
+                                    "fails")) "," PLAN(STEP("d",
+                                                            "")) "," ON("d",
+                                                                        TEXT(
+                                                                            "d is done.")) "," AFTER("tells",
+                                                                                                     TEXT(
+                                                                                                         "told.")) "," AFTER("pick",
+                                                                                                                             TEXT(
+                                                                                                                                 "picked.")) "]}",
+        .helps = &weft_strategy_plan,
+        .act   = lives,
+        .sums  = true,
+        .log   = "tool: ask_helper=\"d is done.\" again=\"noted\"\nassistant: So it is.\n",
+    };
+    CHECK(sweep(&below) >= 40);
+}
+
+#define FLAGGED                                                                                                        \
+    "event {\"type\":\"guardrail.flagged\",\"data\":{\"rule\":\"all\",\"on\":\"output\"},\"source\":\"guardrails\"}\n"
+
+/* The same for what middleware appends: each text of the model is flagged, once. covers: TP-60 */
+TEST_WITH(crash_at_every_commit_of_waves_with_guardrails, .no_torture = swept, .seconds = 300)
+{
+    const struct weft_guard_rule rules[] = {{.name = "all", .pattern = ".", .action = WEFT_FLAG}};
+    const struct weft_middleware list[]  = {weft_guardrails(.output = rules, .n_output = 1)};
+    const struct wr_around      *around;
+    CHECK_INT(wa_around_new(list, WB_LEN(list), NULL, &around, NULL), 0);
+    struct stage st = telling_waves;
+    st.around       = around;
+    st.log          = SAID(FLAGGED);
+    uint64_t deaths = sweep(&st);
+    wa_around_free(around);
+    CHECK(deaths >= 40);
+}
+
 TEST_WITH(crash_again_while_waves_recover, .no_torture = swept, .seconds = 300)
 {
-    uint64_t twice = 0;
-    for (uint64_t first = 3; first < 30; first += 2)
-        for (uint64_t second = 1; second < 12; second += 2) {
-            struct stage st = waves;
-            st.applies      = (first + second / 2) % 2;
-            st.deaths[0]    = first;
-            st.deaths[1]    = second;
-            CHECK(plays(&st));
-            twice += st.died == 2;
-        }
-    CHECK(twice >= 30);
+    const struct stage *const all[] = {&waves, &telling_waves};
+    for (size_t i = 0; i < WB_LEN(all); i++) {
+        uint64_t twice = 0;
+        for (uint64_t first = 3; first < 30; first += 2)
+            for (uint64_t second = 1; second < 12; second += 2) {
+                struct stage st = *all[i];
+                st.applies      = (first + second / 2) % 2;
+                st.deaths[0]    = first;
+                st.deaths[1]    = second;
+                CHECK(plays(&st));
+                twice += st.died == 2;
+            }
+        CHECK(twice >= 30);
+    }
 }
 
 /* ---- Found before

@@ -304,6 +304,51 @@ TEST(search_does_not_find_what_was_erased)
     CHECK(test_each_store(erased, NULL));
 }
 
+/* A row of several of which one is deleted: the process dies before the others are learned again. */
+static WEFT_SUSPENDS int relearns(struct test_store *t, struct upp_err *err)
+{
+    UPP_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(4 << 20);
+    const bool                                 words   = !strstr(t->kind, "memory") && !strstr(t->kind, "sealed");
+    const struct said                          three[] = {
+                                 {"alice", "first plum", NULL, 1, 0}, {"alice", "second plum", NULL, 2, 0}, {"alice", "third plum", NULL, 3, 0}};
+    struct wl_thread x;
+    struct wl_value *notes;
+    size_t           n;
+    TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
+    TRY(say_to(S, ALICE, x.head, (struct wb_uuid){{0}}, three, 3, err));
+    TRY(learn_all(S, err));
+    FINDS(ALICE, 3, WORDS("plum"));
+    for (int i = 0; i < 2; i++) { /* once the next start does it, once the sweep */
+        struct wl_store_ops ops = *O;
+        struct wl_swept     swept;
+        between.ops           = O;
+        between.refuse_commit = true;
+        ops.commit            = no_learning;
+        S->ops                = &ops;
+        struct wm_id id       = {.node = x.head, .index = i, .noun = WM_NOUN_ENTRY};
+        int          r        = wl_message_delete(S, &ALICE, &x, wm_id_uuid(id), (struct upp_str){0}, err);
+        S->ops                = between.ops;
+        TRY(r);
+        if (words)
+            FINDS(ALICE, 0, WORDS("plum"));
+        TRY(i ? wl_sweep(S, &ALICE, 1, NULL, &swept, err) : wl_learn_left(S, err));
+        if (i)
+            FINDS(ALICE, 1, WORDS("plum"));
+        else
+            FINDS(ALICE, 2, WORDS("plum"));
+        TRY(O->values(S, &ALICE, UPP_STR(WL_UNLEARNED), (struct upp_str){0}, 9, &a, &notes, &n, err));
+        FAIL_UNLESS(n == 0);
+    }
+    FINDS(ALICE, 1, WORDS("third"));
+    return 0;
+}
+
+/* covers: TP-53 */
+TEST(search_learns_again_what_stands_beside_what_was_erased)
+{
+    CHECK(test_each_store(relearns, NULL));
+}
+
 /* ---- Learning ------------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int learning(struct test_store *t, struct upp_err *err)

@@ -1,11 +1,12 @@
 #!/bin/sh
-# run.sh BUILD_DIR: what the ui dialect sends, of scripts and of real runs of `weft serve`, read by the real client, the
+# run.sh BUILD_DIR: what the ui dialect sends, of scripts and of real runs of `weft serve`, and the documents it writes, read by the real client, the
 # npm package `ai`, in its majors 5, 6 and 7.
 # Needs Node >= 22 (scripts/setup node). The packages are installed here, in the pinned versions, when they are missing.
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../interop.sh"
 streams=$1/tests/ui_streams
 weft=$1/weft
+golden=$here/../../golden
 
 for major in 5 6 7; do
     install "$here/$major" "ai $major is"
@@ -14,6 +15,20 @@ for major in 5 6 7; do
         "$streams" "$major" "$name" >"$tap/$major/$name.sse" 2>"$tap/log" || verdict 1 "ui_streams $major $name"
     done
     judge "ai $major: streams" node "$here/check.mjs" "$major" "$tap/$major"
+    mkdir "$tap/documents$major"
+    for file in "$golden"/thread/*.json "$golden"/pydantic/*.json "$golden"/ui/documents/simple.json; do
+        name=$(basename "$(dirname "$file")")-$(basename "$file")
+        "$weft" convert --to ui --target "$major" "$file" >"$tap/documents$major/$name" 2>"$tap/log" || verdict 1 "convert $file"
+    done
+    if [ "$major" = 7 ]; then
+        mkdir "$tap/documents7/ours"
+        for file in "$golden"/ui/documents/*.json "$here"/documents/*.json; do
+            name=$(basename "$file")
+            cp "$file" "$tap/documents7/ours/$name"
+            if "$weft" validate --as ui "$file" >/dev/null 2>&1; then : >"$tap/documents7/ours/$name.valid"; fi
+        done
+    fi
+    judge "ai $major: documents" node "$here/documents.mjs" "$major" "$tap/documents$major"
     judge "ai $major: runs" node "$here/live.mjs" "$major" "$weft" "$tap/server$major"
     cp "$tap/server$major/log" "$tap/log"
     ! grep -q 'ERROR: \|runtime error:' "$tap/log" # of sanitizers

@@ -1,0 +1,279 @@
+/* cli/cmd_convert.c — weft convert: documents from dialect to dialect. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hooks.h"
+#include "base/iso8601.h"
+#include "cli/args.h"
+#include "cli/converting.h"
+#include "cli/input.h"
+#include "cli/setup.h"
+
+struct asked {
+    const char *from, *to, *view, *agent, *target, *now, *seed, *out, *config;
+    bool        lines;
+};
+
+/* ---- One document, and one a line --------------------------------------------------------------------------- */
+
+static int failed(struct cli_conversion *c, const struct cli_place *at, const struct upp_err *err)
+{
+    cli_progress_hide(&c->progress);
+    cli_tell(c->self, at, err);
+    return CLI_FAILED;
+}
+
+static int convert_whole(struct cli_conversion *c, const char *file, struct wb_buf *out, struct upp_err *err)
+{
+    WB_CLEANUP(cli_input_close) struct cli_input in;
+    struct upp_str                               text;
+    int                                          r = cli_input_open(&in, file, WD_DOC_BYTES, err);
+    if (r >= 0)
+        r = cli_input_all(&in, &text, err);
+    if (r >= 0)
+        r = cli_convert_text(c, &(struct cli_place){.file = in.name}, text, out, err);
+    if (r >= 0) {
+        wb_buf_addc(out, '\n');
+        r = wb_buf_check(out, err);
+    }
+    return r;
+}
+
+static int convert_one(struct cli_conversion *c, const char *file)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * WD_DOC_BYTES);
+    struct upp_err                        err = {0};
+    if (convert_whole(c, file, &out, &err) < 0)
+        return failed(c, &(struct cli_place){.file = file ? file : "-"}, &err);
+    (void)fwrite(out.p, 1, out.n, stdout);
+    return CLI_GOOD;
+}
+
+/* Who reads what we write is not to wait while we wait. */
+static void show_all(void)
+{
+    (void)fflush(stdout);
+}
+
+static int convert_line(struct cli_conversion *c, const struct cli_place *at, struct upp_str line, struct wb_buf *out)
+{
+    struct upp_err err = {0};
+    wb_buf_clear(out);
+    int r = cli_convert_text(c, at, line, out, &err);
+    if (r >= 0) {
+        wb_buf_addc(out, '\n');
+        r = wb_buf_check(out, &err);
+    }
+    if (r < 0)
+        return failed(c, at, &err);
+    (void)fwrite(out->p, 1, out->n, stdout);
+    return CLI_GOOD;
+}
+
+static int convert_lines(struct cli_conversion *c, const char *file)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf        out = WB_BUF(2u * WD_DOC_BYTES);
+    WB_CLEANUP(cli_input_close) struct cli_input in;
+    struct upp_err                               err  = {0};
+    int                                          code = CLI_GOOD, r = cli_input_open(&in, file, WD_DOC_BYTES, &err);
+    struct cli_place                             at = {.file = in.name};
+    in.before                                       = show_all;
+    c->many                                         = true;
+    while (r >= 0 && !ferror(stdout)) {
+        struct upp_str line;
+        r       = cli_input_line(&in, &line, &err);
+        at.line = in.lines;
+        if (r == -UPP_ELIMIT)
+            code = failed(c, &at, &err);
+        else if (r <= 0)
+            break;
+        else if (wb_str_trim(line).n)
+            code |= convert_line(c, &at, line, &out);
+        r = 0;
+    }
+    at.line = 0;
+    return r < 0 ? failed(c, &at, &err) : code;
+}
+
+/* ---- Many files --------------------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(base_name(*(const char *const *)a), base_name(*(const char *const *)b));
+}
+
+/* Has each a name, and none the name of another? Then they are told apart in one folder. Sorts them. */
+static int check_names(const struct cli_command *self, const char **files, size_t n)
+{
+    qsort(files, n, sizeof *files, by_name);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = base_name(files[i]);
+        if (!name[0] || strcmp(name, "-") == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            return cli_misuse(self, "'%s' has no name for a file in --out", files[i]);
+        if (i && by_name(&files[i - 1], &files[i]) == 0)
+            return cli_misuse(self, "'%s' and '%s' would be one file in --out", files[i - 1], files[i]);
+    }
+    return 0;
+}
+
+/* Is what would be written the file that was read? */
+static bool is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int convert_file(struct cli_conversion *c, const char *file, const char *folder, struct wb_buf *out,
+                        struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(1u << 16);
+    wb_buf_clear(out);
+    wb_buf_addf(&path, "%s/%s", folder, base_name(file));
+    wb_buf_addc(&path, 0);
+    int r = wb_buf_check(&path, err);
+    if (r >= 0 && is_same(file, path.p))
+        r = upp_fail(err, UPP_EINVALID, "would be replaced by what is made of it: name another folder");
+    if (r >= 0)
+        r = convert_whole(c, file, out, err);
+    return r < 0 ? r : wb_file_write_unsynced(path.p, wb_buf_str(out), 0666, err);
+}
+
+static int convert_files(struct cli_conversion *c, const char **files, size_t n, const char *folder)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(2u * WD_DOC_BYTES);
+    int                                   code = check_names(c->self, files, n), r;
+    struct upp_err                        err  = {0};
+    if (code)
+        return code;
+    r = WB_CALL(mkdir)(folder, 0777);
+    if (r < 0 && r != -EEXIST) {
+        (void)wb_fail_sys(&err, r, UPP_ESTORE, "cannot make the folder");
+        return failed(c, &(struct cli_place){.file = folder}, &err);
+    }
+    c->many = true;
+    cli_progress_begin(&c->progress, n);
+    for (size_t i = 0; i < n; i++) {
+        wb_err_init(&err);
+        if (convert_file(c, files[i], folder, &out, &err) < 0)
+            code = failed(c, &(struct cli_place){.file = files[i]}, &err);
+        cli_progress_step(&c->progress);
+    }
+    cli_progress_hide(&c->progress);
+    return code;
+}
+
+/* ---- The command -------------------------------------------------------------------------------------------- */
+
+static int understand(const struct asked *q, struct cli_conversion *c)
+{
+    struct upp_err err = {0};
+    uint64_t       target;
+    c->opts.size  = sizeof c->opts;
+    c->opts.view  = wb_cstr(q->view);
+    c->opts.agent = wb_cstr(q->agent);
+    c->seeded     = q->seed;
+    if (!q->to)
+        return cli_misuse(c->self, "wants --to and a dialect");
+    if (q->target) {
+        if (!wb_str_u64(wb_cstr(q->target), &target) || !target || target > 1000)
+            return cli_misuse(c->self, "--target wants a version of the dialect, a whole number");
+        c->opts.target = (unsigned)target;
+    }
+    if (q->seed && !wb_str_u64(wb_cstr(q->seed), &c->opts.seed))
+        return cli_misuse(c->self, "--seed wants a whole number");
+    if (q->now) {
+        struct wb_time now;
+        if (wb_time_parse(wb_cstr(q->now), &now, &err) < 0)
+            return cli_misuse(c->self, "--now wants a time: %s", err.msg);
+        c->opts.now_ms = wb_time_ms(&now);
+    }
+    if (strcmp(q->from, "auto") != 0 && !(c->from = cli_dialect(c->self, "--from", q->from)))
+        return CLI_USAGE;
+    c->to = cli_dialect(c->self, "--to", q->to);
+    return c->to ? 0 : CLI_USAGE;
+}
+
+static int go(struct cli_conversion *c, const struct asked *q, const char **files, size_t n)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    struct upp_err                                err    = {0};
+    int                                           bad    = understand(q, c);
+    if (bad)
+        return bad;
+    if (q->config && cli_config_load(q->config, true, &config, &err) < 0)
+        return cli_fail(c->self, &err);
+    c->config = config;
+    if (q->out && q->lines)
+        return cli_misuse(c->self, "takes --lines or --out, not both");
+    if (q->out)
+        return n ? convert_files(c, files, n, q->out) : cli_misuse(c->self, "--out wants files");
+    if (n > 1)
+        return cli_misuse(c->self, "takes one file, or --out and a folder");
+    return q->lines ? convert_lines(c, n ? files[0] : NULL) : convert_one(c, n ? files[0] : NULL);
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct cli_conversion   c         = {.self = self};
+    struct asked            q         = {.from = "auto"};
+    const struct cli_option options[] = {{"--from", "a dialect, or auto", &q.from, NULL},
+                                         {"--to", "a dialect", &q.to, NULL},
+                                         {"--view", "an agent", &q.view, NULL},
+                                         {"--agent", "an agent", &q.agent, NULL},
+                                         {"--config", "a file", &q.config, NULL},
+                                         {"--target", "a version of the dialect", &q.target, NULL},
+                                         {"--pure", NULL, NULL, &c.opts.pure},
+                                         {"--no-system", NULL, NULL, &c.opts.no_system},
+                                         {"--report", NULL, NULL, &c.report},
+                                         {"--verify", NULL, NULL, &c.verify},
+                                         {"--now", "a time", &q.now, NULL},
+                                         {"--seed", "a whole number", &q.seed, NULL},
+                                         {"--lines", NULL, NULL, &q.lines},
+                                         {"--out", "a folder", &q.out, NULL}};
+    size_t                  n;
+    const char            **files = wb_calloc((size_t)argc, sizeof *files);
+    struct upp_err          err   = {0};
+    if (!files) {
+        (void)upp_fail(&err, UPP_ENOMEM, "no memory for the names of %d files", argc);
+        return cli_fail(self, &err);
+    }
+    int code = cli_parse(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
+    if (!code)
+        code = go(&c, &q, files, n);
+    wb_free(files);
+    return code;
+}
+
+const struct cli_command cli_convert = {
+    .name    = "convert",
+    .usage   = "--to DIALECT [--from DIALECT|auto] [--view AGENT] [--config FILE] [--agent AGENT]\n"
+               "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report] [--verify] [--lines] "
+               "[FILE|-] | ... --out DIR FILE...",
+    .summary = "a document in another dialect",
+    .help = "Reads a conversation's document (FILE, or standard input) and writes it in another dialect to standard\n"
+            "output. `--from auto`, the default, finds out which dialect it is in.\n"
+            "What the other dialect cannot say is told on standard error: FILE: lost: POINTER: WHAT: WHY.\n"
+            "--report: as JSON lines, {\"pointer\", \"what\", \"why\"}, all of them.\n"
+            "--verify: also writes the document in its own dialect; fails where that differs from what was read.\n"
+            "--view AGENT: as this agent sees the conversation, where the dialect has such a view.\n"
+            "--agent AGENT: whose document it is, where it does not say so itself.\n"
+            "--target N: the version of the dialect, where it has several.\n"
+            "--pure: nothing that the dialect itself does not know, no text of a system prompt.\n"
+            "--no-system: without the viewing agent's system prompt.\n"
+            "The same bytes give the same bytes: times that nobody has said are --now (1970-01-01T00:00:00Z), and\n"
+            "ids that have to be made come from --seed (from the document's bytes).\n"
+            "--lines: each line is a document, and so is each line that is written. A line that is wrong is told\n"
+            "with its number and left out; the rest goes on, and the command ends with 1.\n"
+            "--out DIR: makes DIR/NAME of each file, of any number. A file that is wrong is told, the rest goes on,\n"
+            "and the command ends with 1.",
+    .run  = run,
+};

@@ -1,0 +1,151 @@
+/* cli/cmd_validate.c — weft validate: every problem of a document. */
+#include "base/err.h"
+#include "base/hooks.h"
+#include "cli/args.h"
+#include "cli/converting.h"
+#include "cli/input.h"
+
+enum { LINE = 1 << 20 };
+
+struct validation {
+    const struct cli_command     *self;
+    const struct wd_document_ops *as; /* NULL: whichever it is */
+    bool                          strict, json, lines;
+    size_t                        errors, warnings;
+};
+
+static int print(struct validation *v, const struct cli_place *at, const struct wd_problem *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE);
+    struct wj_writer                      w;
+    if (!v->json) {
+        cli_problem_print(stdout, at, p);
+        return 0;
+    }
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    cli_place_write(&w, at);
+    cli_problem_write(&w, p);
+    wj_write_close(&w, '}');
+    return cli_line_out(stdout, &w);
+}
+
+/* One problem that is not the dialect's to find. */
+static int print_other(struct validation *v, const struct cli_place *at, const char *rule, struct upp_err *err)
+{
+    char sentence[sizeof err->where + sizeof err->msg + 2];
+    int  n = snprintf(sentence, sizeof sentence, "%s%s%s", err->where, err->where[0] ? ": " : "", err->msg);
+    struct wd_problem p = {.pointer = UPP_STR(""), .rule = rule, .severity = WD_ERROR,
+                                              .sentence = wb_str(sentence, (size_t)n)};
+    v->errors++;
+    return print(v, at, &p, err);
+}
+
+static int validate_text(struct validation *v, const struct cli_place *at, struct upp_str text, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
+    const struct wd_document_ops                   *whose;
+    int r = wd_document_validate(v->as, text, &memory, &problems, &whose, err);
+    if (r == -UPP_EINVALID || r == -UPP_ELIMIT) /* not JSON, too deep, nobody's */
+        return print_other(v, at, "document", err);
+    for (size_t i = 0; r >= 0 && i < problems.list.n; i++)
+        r = print(v, at, &problems.list.p[i], err);
+    v->errors += problems.errors;
+    v->warnings += problems.warnings;
+    size_t more = problems.errors + problems.warnings - problems.list.n;
+    if (r >= 0 && more) {
+        cli_place_print(stderr, at);
+        (void)fprintf(stderr, ": and %zu more problems\n", more);
+    }
+    return r;
+}
+
+static int validate_lines(struct validation *v, struct cli_input *in, struct cli_place *at, struct upp_err *err)
+{
+    int r = 0;
+    while (r >= 0 && !ferror(stdout)) {
+        struct upp_str line;
+        r        = cli_input_line(in, &line, err);
+        at->line = in->lines;
+        if (r == -UPP_ELIMIT)
+            r = print_other(v, at, "document", err);
+        else if (r <= 0)
+            break;
+        else if (wb_str_trim(line).n)
+            r = validate_text(v, at, line, err);
+        if (r == -UPP_ENOMEM) { /* for this one */
+            cli_tell(v->self, at, err);
+            v->errors++;
+            r = 0;
+        }
+    }
+    if (r >= 0)
+        return 0;
+    at->line = 0;
+    return r;
+}
+
+static void validate_file(struct validation *v, const char *file)
+{
+    WB_CLEANUP(cli_input_close) struct cli_input in;
+    struct upp_str                               text;
+    struct upp_err                               err = {0};
+    struct cli_place                             at  = {.file = file};
+    int                                          r   = cli_input_open(&in, file, WD_DOC_BYTES, &err);
+    if (r >= 0 && v->lines)
+        r = validate_lines(v, &in, &at, &err);
+    else if (r >= 0) {
+        r = cli_input_all(&in, &text, &err);
+        if (r >= 0)
+            r = validate_text(v, &at, text, &err);
+        else if (r == -UPP_ELIMIT)
+            r = print_other(v, &at, "document", &err);
+    }
+    if (r >= 0)
+        return;
+    cli_tell(v->self, &at, &err);
+    v->errors++;
+}
+
+static int run(const struct cli_command *self, int argc, char **argv)
+{
+    struct validation       v         = {.self = self};
+    const char             *as        = "auto";
+    const struct cli_option options[] = {{"--as", "a dialect, or auto", &as, NULL},
+                                         {"--strict", NULL, NULL, &v.strict},
+                                         {"--json", NULL, NULL, &v.json},
+                                         {"--lines", NULL, NULL, &v.lines}};
+    size_t                  n;
+    const char            **files = wb_calloc((size_t)argc, sizeof *files);
+    struct upp_err          err   = {0};
+    if (!files) {
+        (void)upp_fail(&err, UPP_ENOMEM, "no memory for the names of %d files", argc);
+        return cli_fail(self, &err);
+    }
+    int code = cli_parse(self, argc, argv, options, WB_LEN(options), files, (size_t)argc, &n);
+    if (!code && !n)
+        code = cli_misuse(self, "wants files, or - for standard input");
+    if (!code && strcmp(as, "auto") != 0 && !(v.as = cli_dialect(self, "--as", as)))
+        code = CLI_USAGE;
+    for (size_t i = 0; !code && i < n && !ferror(stdout); i++)
+        validate_file(&v, files[i]);
+    wb_free(files);
+    return code ? code : v.errors || (v.strict && v.warnings) ? CLI_FAILED : CLI_GOOD;
+}
+
+const struct cli_command cli_validate = {
+    .name    = "validate",
+    .usage   = "[--as DIALECT|auto] [--strict] [--json] [--lines] FILE|-...",
+    .summary = "every problem of a document",
+    .help =
+        "Holds documents against the rules of their dialect and prints a line a problem:\n"
+        "FILE: POINTER: RULE: sentence. POINTER is the JSON pointer of its place (empty: the whole), RULE the id of\n"
+        "the rule; what is only bad manners says `warning: ` before the sentence. What is no JSON, or nobody's\n"
+        "document, is told with the rule `document`. Nothing is printed about a document that is good.\n"
+        "Ends with 1 when there is an error; --strict: or a warning.\n"
+        "--as DIALECT: by that one's rules; `auto`, the default, finds out whose document it is.\n"
+        "--json: a line of JSON a problem, {\"file\", \"line\", \"pointer\", \"rule\", \"severity\", \"sentence\"}.\n"
+        "--lines: each line is a document; FILE is then FILE:LINE.",
+    .run = run,
+};

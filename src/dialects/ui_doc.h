@@ -1,0 +1,47 @@
+/* dialects/ui_doc.h — lists of UI messages of the AI SDK (5, 6, 7): the wire, for those who check, read and write it.
+ *
+ * One table for all kinds of parts: which members a kind has is a matter of rules (ui_doc_check.c). What the model
+ * knows of a message and these have no member for stands in its metadata, beside what the live stream writes there:
+ *
+ *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended"}, "usage":
+ * {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
+ */
+#ifndef WD_UI_DOC_H
+#define WD_UI_DOC_H
+
+#include "dialects/document.h"
+
+enum { WD_UI_TARGET = 6 }; /* the version that is written where nobody says */
+
+struct wd_ui_part {
+    struct wj_node node;
+    struct upp_str type, text, state, id;
+    struct upp_str media_type, filename, url;
+    struct upp_str tool_name, tool_call_id, error_text;
+    yyjson_val    *provider_metadata, *call_metadata, *result_metadata;
+    yyjson_val    *input, *raw_input, *output, *data, *approval;
+};
+WJ_SHAPE_EXTERN(wd_ui_part, struct wd_ui_part);
+
+struct wd_ui_message {
+    struct wj_node node;
+    struct upp_str id, role;
+    yyjson_val    *metadata;
+    WJ_ARR(struct wd_ui_part) parts;
+};
+WJ_SHAPE_EXTERN(wd_ui_message, struct wd_ui_message);
+
+#define WD_UI_DENIED "The tool call was denied."
+
+/* The tool of a part of a tool; no text: it is of another kind. */
+struct upp_str wd_ui_tool(const struct wd_ui_part *p);
+
+/* The medium at an address; a data URL is its bytes. Texts are kept as they are. */
+int wd_ui_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, struct upp_str name, struct upp_part *to,
+                struct upp_err *err) UPP_MUST_CHECK;
+
+int wd_ui_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+int wd_ui_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
+int wd_ui_lower(struct wd_lowering *l, struct upp_err *err);
+
+#endif

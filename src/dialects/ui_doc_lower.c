@@ -1,0 +1,564 @@
+/* dialects/ui_doc_lower.c — the model as UI messages of the AI SDK.
+ *
+ * A turn is a message. A call and its result are one part, which stands where the call does.
+ */
+#include "base/base64.h"
+#include "base/err.h"
+#include "dialects/pai.h"
+#include "dialects/ui_doc.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "model/upp_json.h"
+
+enum { FAR = 4096 }; /* entries between a call and its result, at most */
+
+/* The message that is written. */
+struct message {
+    struct wd_lowering       *l;
+    const struct wm_doc_turn *turn;
+    uint32_t                  first, n;
+    struct upp_str            id;
+    bool                      user;
+};
+
+static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
+{
+    return &l->doc->entries.p[i];
+}
+
+static bool is_shown(const struct wm_doc_entry *e)
+{
+    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
+}
+
+static bool same(struct upp_str a, struct upp_str b)
+{
+    return !a.p == !b.p && wb_str_eq(a, b);
+}
+
+static yyjson_val *read_scratch(struct wd_lowering *l, struct upp_str json)
+{
+    yyjson_val *v = NULL;
+    wb_arena_reset(&l->scratch);
+    int r =
+        wj_read(&l->scratch, json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), &v, NULL);
+    if (r == -UPP_ENOMEM)
+        wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for a value"));
+    return r < 0 ? NULL : v;
+}
+
+/* ---- Calls and results ----------------------------------------------------------------------------------- */
+
+static const struct upp_part *part_of(const struct wm_doc_entry *e, uint8_t kind, struct upp_str id)
+{
+    for (size_t i = 0; i < e->e.message.n_parts; i++) {
+        const struct upp_part *p = &e->e.message.parts[i];
+        if (p->kind == kind && wb_str_eq(p->id, id))
+            return p;
+    }
+    return NULL;
+}
+
+/* The first answer to a call of entry `at`, up to where the id is called again. NULL: none. */
+static const struct upp_part *result_of(const struct wd_lowering *l, uint32_t at, struct upp_str id)
+{
+    const struct upp_part *found = NULL;
+    for (uint32_t i = at; !found && id.p && i < l->doc->entries.n && i - at < FAR; i++) {
+        if (i > at && part_of(entry_at(l, i), UPP_PART_CALL, id))
+            break;
+        found = part_of(entry_at(l, i), UPP_PART_RESULT, id);
+    }
+    return found;
+}
+
+/* Does a part of a message before show it? */
+static bool has_call(const struct wd_lowering *l, uint32_t at, const struct upp_part *result)
+{
+    for (uint32_t k = 0; k <= at && k < FAR; k++)
+        if (part_of(entry_at(l, at - k), UPP_PART_CALL, result->id))
+            return result_of(l, at - k, result->id) == result;
+    return false;
+}
+
+static void check_results(struct wd_lowering *l, uint32_t i)
+{
+    const struct upp_message *m = &entry_at(l, i)->e.message;
+    for (size_t k = 0; k < m->n_parts && l->losses && !l->compare; k++)
+        if (m->parts[k].kind == UPP_PART_RESULT && !has_call(l, i, &m->parts[k]))
+            wd_lose(l, i, "a result", "the call that it answers is not there, or was answered before");
+}
+
+/* metadata.pydantic_ai.NAME of a part; NULL: not there. Good until the next one is read. */
+static yyjson_val *own_of(struct wd_lowering *l, struct upp_str metadata, const char *name)
+{
+    yyjson_val *v = metadata.n ? read_scratch(l, metadata) : NULL;
+    return yyjson_obj_get(yyjson_obj_get(v, "pydantic_ai"), name);
+}
+
+static bool is_denied(struct wd_lowering *l, const struct upp_part *result)
+{
+    yyjson_val *outcome = own_of(l, result->metadata, "outcome");
+    return result->is_error && outcome && yyjson_is_str(outcome) && wj_named(outcome, UPP_STR("denied"));
+}
+
+/* Arguments are JSON; those that came as a text are what it says where that is an object. */
+static void put_input(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
+{
+    bool raw = yyjson_is_true(own_of(l, p->metadata, "raw_args"));
+    if (p->cut && !p->text.n)
+        return;
+    wd_name(l, "input");
+    yyjson_val *v    = p->text.n ? read_scratch(l, p->text) : NULL;
+    size_t      from = l->w.out->n;
+    if (v && (!raw || yyjson_is_obj(v))) {
+        wj_write_value(&l->w, v);
+        if (!l->w.out->failed && !wb_str_eq(wb_str_sub(wb_buf_str(l->w.out), from, SIZE_MAX), p->text))
+            wd_lose(l, entry, "how the arguments of a call were written", "they are a value, not its text");
+    } else if (p->text.n)
+        wj_write_str(&l->w, p->text);
+    else
+        wj_write_raw(&l->w, "{}", 2);
+}
+
+/* A text as it is, any other value as its JSON. */
+static void put_error(struct wd_lowering *l, uint32_t entry, struct upp_str json)
+{
+    yyjson_val *v    = json.n ? read_scratch(l, json) : NULL;
+    bool        text = v && yyjson_is_str(v);
+    if (v && !text)
+        wd_lose(l, entry, "that what a tool failed with is not a text", "an error is one");
+    wd_member(l, "errorText", text ? wj_text(v) : json.p ? json : UPP_STR(""));
+}
+
+static void put_approval(struct wd_lowering *l, const struct upp_part *call, const struct upp_part *result)
+{
+    yyjson_val *v = result->text.n ? read_scratch(l, result->text) : NULL;
+    wd_name(l, "approval");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", call->id);
+    wd_name(l, "approved");
+    wj_write_bool(&l->w, false);
+    if (v && yyjson_is_str(v) && !wj_named(v, UPP_STR(WD_UI_DENIED)))
+        wd_member(l, "reason", wj_text(v));
+    wj_write_close(&l->w, '}');
+}
+
+/* What only says what the state does is not said again; 5 has no place for it. */
+static void put_result_metadata(struct wd_lowering *l, uint32_t entry, const struct upp_part *result, bool denied)
+{
+    if (!result->metadata.n ||
+        (denied && wb_str_eq(result->metadata, UPP_STR("{\"pydantic_ai\":{\"outcome\":\"denied\"}}"))))
+        return;
+    if (l->target == 5)
+        wd_lose(l, entry, "what the provider said of a result", "5 has no place for it");
+    else
+        wd_member_json(l, "resultProviderMetadata", result->metadata);
+}
+
+static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const struct upp_part *p)
+{
+    const struct upp_part *result = result_of(l, entry, p->id);
+    bool                   denied = result && l->target != 5 && is_denied(l, result);
+    const char            *state  = !result             ? p->cut ? "input-streaming" : "input-available"
+                                    : !result->is_error ? "output-available"
+                                    : denied            ? "output-denied"
+                                                        : "output-error";
+    wj_write_open(&l->w, '{');
+    wd_member(l, "type", wb_arena_printf(&l->keep, "tool-%.*s", UPP_FMT(p->name)));
+    wd_member(l, "toolCallId", p->id.p ? p->id : wb_arena_printf(&l->keep, "call-%u-%zu", (unsigned)entry, at));
+    wd_member(l, "state", wb_cstr(state));
+    put_input(l, entry, p);
+    if (result && !result->is_error)
+        wd_member_json(l, "output", result->text.n ? result->text : UPP_STR("null"));
+    else if (result && !denied)
+        put_error(l, entry, result->text);
+    wd_member_json(l, "callProviderMetadata", p->metadata);
+    if (result)
+        put_result_metadata(l, entry, result, denied);
+    if (denied)
+        put_approval(l, p, result);
+    wj_write_close(&l->w, '}');
+}
+
+/* ---- Files ----------------------------------------------------------------------------------------------- */
+
+static struct upp_str guess(struct upp_str url)
+{
+    static const struct {
+        struct upp_str ending, mime;
+    } table[] =
+        {
+            {UPP_STR_INIT(".png"), UPP_STR_INIT("image/png")},
+             {UPP_STR_INIT(".jpg"), UPP_STR_INIT("image/jpeg")},
+              {UPP_STR_INIT(".jpeg"), UPP_STR_INIT("image/jpeg")},
+               {UPP_STR_INIT(".gif"), UPP_STR_INIT("image/gif")},
+                {UPP_STR_INIT(".webp"), UPP_STR_INIT("image/webp")},
+                 {UPP_STR_INIT(".pdf"), UPP_STR_INIT("application/pdf")},
+                  {UPP_STR_INIT(".txt"), UPP_STR_INIT("text/plain")},
+                   {UPP_STR_INIT(".mp3"), UPP_STR_INIT("audio/mpeg")},
+                    {UPP_STR_INIT(".wav"), UPP_STR_INIT("audio/wav")},
+                     {UPP_STR_INIT(".mp4"), UPP_STR_INIT("video/mp4")},
+                    };
+    for (size_t i = 0; i < WB_LEN(table); i++)
+        if (wb_str_ends(url, table[i].ending))
+            return table[i].mime;
+    return (struct upp_str){0};
+}
+
+static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
+{
+    struct upp_str guessed = m->source == UPP_SOURCE_TEXT ? UPP_STR("text/plain")
+: m->source == UPP_SOURCE_URL                             ? guess(m->data)
+                                                          : (struct upp_str){0};
+    if (m->mime.n || guessed.p)
+        return m->mime.n ? m->mime : guessed;
+    wd_lose(l, entry, "that nobody knows what a file is", "a file has a media type");
+    return UPP_STR("application/octet-stream");
+}
+
+static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf url  = WB_BUF(WD_DOC_BYTES);
+    const struct upp_media               *m    = p->media;
+    struct upp_str                        mime = media_type(l, entry, m);
+    wj_write_open(&l->w, '{');
+    wd_member(l, "type", UPP_STR("file"));
+    wd_member(l, "mediaType", mime);
+    wd_member(l, "filename", m->title);
+    if (m->source == UPP_SOURCE_URL)
+        wd_member(l, "url", m->data);
+    else {
+        wb_buf_add(&url, UPP_STR("data:"));
+        wb_buf_add(&url, mime);
+        wb_buf_add(&url, UPP_STR(";base64,"));
+        if (m->source == UPP_SOURCE_TEXT)
+            wb_base64_add(&url, m->data, WB_BASE64);
+        else
+            wb_buf_add(&url, m->data);
+        if (url.failed)
+            wj_writer_fail(&l->w, wb_buf_check(&url, l->w.err));
+        wd_member(l, "url", wb_buf_str(&url));
+    }
+    wd_member_json(l, "providerMetadata", p->metadata);
+    wj_write_close(&l->w, '}');
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------------------- */
+
+static void put_text(struct message *m, const struct upp_part *p)
+{
+    struct wd_lowering *l = m->l;
+    wj_write_open(&l->w, '{');
+    wd_member(l, "type", p->kind == UPP_PART_REASONING ? UPP_STR("reasoning") : UPP_STR("text"));
+    wd_member(l, "text", p->text.p ? p->text : UPP_STR(""));
+    if (p->cut || !m->user)
+        wd_member(l, "state", p->cut ? UPP_STR("streaming") : UPP_STR("done"));
+    wd_member_json(l, "providerMetadata", p->metadata);
+    wj_write_close(&l->w, '}');
+}
+
+static void put_step(struct message *m, uint32_t i)
+{
+    const struct upp_message *said = &entry_at(m->l, i)->e.message;
+    if (!m->user) {
+        wj_write_open(&m->l->w, '{');
+        wd_member(m->l, "type", UPP_STR("step-start"));
+        wj_write_close(&m->l->w, '}');
+    }
+    for (size_t k = 0; k < said->n_parts && !m->l->w.failed; k++) {
+        const struct upp_part *p = &said->parts[k];
+        if (p->kind == UPP_PART_RESULT)
+            continue;
+        if (p->kind == UPP_PART_CALL)
+            put_tool(m->l, i, k, p);
+        else if (p->media)
+            put_file(m->l, i, p);
+        else
+            put_text(m, p);
+    }
+}
+
+static struct upp_str event_id(const struct message *m, uint32_t i)
+{
+    const struct wm_doc_entry *e = entry_at(m->l, i);
+    if (e->e.message.id.p)
+        return e->e.message.id;
+    return e->id.p && !wb_str_eq(e->id, m->id) ? e->id : wb_arena_printf(&m->l->keep, "event-%u", (unsigned)i);
+}
+
+static void put_event(struct message *m, uint32_t i)
+{
+    struct wd_lowering *l    = m->l;
+    yyjson_val         *v    = read_scratch(l, entry_at(l, i)->e.data);
+    yyjson_val         *type = yyjson_obj_get(v, "type"), *data = yyjson_obj_get(v, "data");
+    struct upp_str      name = type && yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "type", wb_arena_printf(&l->keep, "data-%.*s", UPP_FMT(name)));
+    wd_member(l, "id", event_id(m, i));
+    wd_name(l, "data");
+    if (data)
+        wj_write_value(&l->w, data);
+    else
+        wj_write_null(&l->w);
+    wj_write_close(&l->w, '}');
+}
+
+static void put_parts(struct message *m)
+{
+    struct wd_lowering *l = m->l;
+    wd_name(l, "parts");
+    wj_write_open(&l->w, '[');
+    for (uint32_t i = m->first; i < m->first + m->n && !l->w.failed; i++) {
+        const struct wm_doc_entry *e = entry_at(l, i);
+        if (!is_shown(e))
+            continue;
+        if (e->e.kind != WM_ENTRY_EVENT)
+            check_results(l, i);
+        if (e->e.kind == WM_ENTRY_EVENT && m->user)
+            wd_lose(l, i, "an event", "a message of the user has none");
+        else if (e->e.kind == WM_ENTRY_EVENT)
+            put_event(m, i);
+        else if (e->e.message.role != UPP_ROLE_TOOL)
+            put_step(m, i);
+    }
+    wj_write_close(&l->w, ']');
+}
+
+/* ---- Metadata -------------------------------------------------------------------------------------------- */
+
+struct about {
+    struct upp_str model, provider;
+};
+
+/* Which model it was, where all that was said was said by one. */
+static struct about about_model(struct message *m)
+{
+    const struct wm_said *said = NULL;
+    bool                  one = true, more = false, agents = false;
+    for (uint32_t i = m->first; i < m->first + m->n; i++) {
+        const struct wm_doc_entry *e = entry_at(m->l, i);
+        agents |= e->agent != WM_NO_AGENT && e->agent != m->turn->agent;
+        if (e->e.kind == WM_ENTRY_EVENT || e->e.message.role != UPP_ROLE_ASSISTANT)
+            continue;
+        one &= !said || (same(said->model, e->said.model) && same(said->provider, e->said.provider));
+        more |= e->said.response.p || e->said.stop;
+        said = &e->said;
+    }
+    if (agents)
+        wd_lose(m->l, m->first, "which agent said each of its steps", "a message has one");
+    if (more)
+        wd_lose(m->l, m->first, "why the model stopped, and its ids of what it said", "there is no member for it");
+    if (!one)
+        wd_lose(m->l, m->first, "which model said each of its steps", "they were several");
+    return said && one ? (struct about){said->model, said->provider} : (struct about){0};
+}
+
+static void weft_name(struct wd_lowering *l, bool *open, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    if (!*open) {
+        wd_name(l, "weft");
+        wj_write_open(&l->w, '{');
+    }
+    *open = true;
+    wd_member(l, name, text);
+}
+
+/* When, at the place where Pydantic AI has it; who, which model, until when. */
+static void put_about(struct message *m)
+{
+    struct wd_lowering *l    = m->l;
+    uint32_t            last = m->first + m->n - 1;
+    struct upp_str      time = wd_pai_time_text(l, &entry_at(l, m->first)->e.message);
+    struct upp_str      end  = wd_pai_time_text(l, &entry_at(l, last)->e.message);
+    struct about        is   = {0};
+    bool                open = false;
+    if (last + 1 == m->turn->first + m->turn->n && m->turn->ended.p)
+        end = m->turn->ended;
+    wd_name(l, "pydantic_ai");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "timestamp", time);
+    wj_write_close(&l->w, '}');
+    if (m->turn->agent != WM_NO_AGENT) {
+        const struct wm_doc_agent *a  = &l->doc->agents.p[m->turn->agent];
+        struct upp_str             id = a->id.p ? a->id : a->name;
+        if (m->user || !wb_str_eq(id, UPP_STR("agent"))) /* words to the model in an agent's turn are not the user's */
+            weft_name(l, &open, "agent", id);
+        if (a->name.p && !wb_str_eq(a->name, id))
+            weft_name(l, &open, "name", a->name);
+        if (!m->user)
+            is = about_model(m);
+    }
+    weft_name(l, &open, "model", is.model);
+    weft_name(l, &open, "provider", is.provider);
+    if (!m->user && !wb_str_eq(end, time))
+        weft_name(l, &open, "ended", end);
+    if (open)
+        wj_write_close(&l->w, '}');
+}
+
+static void put_usage(struct message *m)
+{
+    const struct wm_doc_turn *t         = m->turn;
+    struct upp_usage          sum       = t->usage;
+    uint64_t                  reasoning = t->reasoning;
+    bool                      has       = t->has_usage && m->first + m->n == t->first + t->n;
+    for (uint32_t i = m->first; !t->has_usage && i < m->first + m->n; i++) {
+        const struct wm_said *s = &entry_at(m->l, i)->said;
+        has |= s->has_usage;
+        sum.input += s->usage.input;
+        sum.output += s->usage.output;
+        sum.cache_read += s->usage.cache_read;
+        sum.cache_write += s->usage.cache_write;
+        reasoning += s->reasoning;
+    }
+    if (!has)
+        return;
+    wd_name(m->l, "usage");
+    wj_write_open(&m->l->w, '{');
+    wd_member_u64(m->l, "inputTokens", sum.input);
+    wd_member_u64(m->l, "outputTokens", sum.output);
+    wd_member_u64(m->l, "totalTokens", sum.input + sum.output);
+    wd_member_u64(m->l, "cacheReadTokens", sum.cache_read);
+    wd_member_u64(m->l, "cacheWriteTokens", sum.cache_write);
+    if (reasoning)
+        wd_member_u64(m->l, "reasoningTokens", reasoning);
+    wj_write_close(&m->l->w, '}');
+}
+
+/* Who sent each event, to whom and when, as the live stream says it (ui_chunk.c). */
+static void put_events(struct message *m)
+{
+    struct wd_lowering *l   = m->l;
+    bool                any = false;
+    for (uint32_t i = m->first; !m->user && i < m->first + m->n; i++) {
+        const struct wm_doc_entry *e = entry_at(l, i);
+        if (e->e.kind != WM_ENTRY_EVENT || !is_shown(e))
+            continue;
+        if (!any) {
+            wd_name(l, "weft_events");
+            wj_write_open(&l->w, '{');
+        }
+        any           = true;
+        yyjson_val *v = read_scratch(l, e->e.data), *source = yyjson_obj_get(v, "source");
+        yyjson_val *targets = yyjson_obj_get(v, "targets");
+        wj_write_name(&l->w, event_id(m, i));
+        wj_write_open(&l->w, '{');
+        if (source) {
+            wd_name(l, "sourceAgent");
+            wj_write_value(&l->w, source);
+        }
+        if (targets) {
+            wd_name(l, "targetAgents");
+            wj_write_value(&l->w, targets);
+        }
+        wd_member_u64(l, "timestamp", (uint64_t)WB_MAX(e->e.message.time_ms, 0));
+        wj_write_close(&l->w, '}');
+    }
+    if (any)
+        wj_write_close(&l->w, '}');
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------- */
+
+static struct upp_str id_of(const struct message *m)
+{
+    const struct wm_doc_entry *e = entry_at(m->l, m->first);
+    if (m->turn->id.p && m->first == m->turn->first)
+        return m->turn->id;
+    return e->id.p ? e->id : wb_arena_printf(&m->l->keep, "message-%u", (unsigned)m->first);
+}
+
+/* Results alone are shown where they were asked for. */
+static bool says_something(const struct message *m)
+{
+    for (uint32_t i = m->first; i < m->first + m->n; i++) {
+        const struct wm_doc_entry *e = entry_at(m->l, i);
+        if (is_shown(e) && (e->e.kind == WM_ENTRY_EVENT ? !m->user : e->e.message.role != UPP_ROLE_TOOL))
+            return true;
+    }
+    return false;
+}
+
+static void put_message(struct message *m)
+{
+    struct wd_lowering *l = m->l;
+    if (!says_something(m)) {
+        for (uint32_t i = m->first; i < m->first + m->n; i++)
+            check_results(l, i);
+        return;
+    }
+    m->id = id_of(m);
+    wd_open(l, m->first, "message");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", m->id);
+    wd_member(l, "role", m->user ? UPP_STR("user") : UPP_STR("assistant"));
+    wd_name(l, "metadata");
+    wj_write_open(&l->w, '{');
+    put_about(m);
+    if (!m->user)
+        put_usage(m);
+    put_events(m);
+    wj_write_close(&l->w, '}');
+    put_parts(m);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+}
+
+static bool is_users(const struct wm_doc_entry *e)
+{
+    return e->e.kind != WM_ENTRY_EVENT && e->e.message.role == UPP_ROLE_USER;
+}
+
+/* All that the user submitted at once is one message; words to the model in the middle of a turn are one by themselves.
+ */
+static uint32_t natural(const struct wd_lowering *l, const struct wm_doc_turn *turn, uint32_t i)
+{
+    uint32_t end = turn->first + turn->n, n = 1;
+    if (turn->agent == WM_NO_AGENT)
+        return end - i;
+    while (!is_users(entry_at(l, i)) && i + n < end && !is_users(entry_at(l, i + n)))
+        n++;
+    return n;
+}
+
+static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *turn)
+{
+    uint32_t end = turn->first + turn->n;
+    for (uint32_t i = turn->first; i < end && !l->w.failed;) {
+        uint32_t       n = wd_span(l, i, "message", natural(l, turn, i));
+        struct message m = {.l = l, .turn = turn, .first = i, .n = WB_MAX(WB_MIN(n, end - i), 1)};
+        m.user           = turn->agent == WM_NO_AGENT || is_users(entry_at(l, i));
+        put_message(&m);
+        i += m.n;
+    }
+}
+
+static void lose_thread(struct wd_lowering *l)
+{
+    const struct wm_doc *d = l->doc;
+    if (d->id.p || d->title.p || d->metadata.p || d->parent.p)
+        wd_lose(l, WD_THREAD, "the thread's own id, title, metadata and parent", "it is a list of messages alone");
+    for (size_t i = 0; i < d->agents.n; i++)
+        if (d->agents.p[i].config.p || d->agents.p[i].prompt.p || d->agents.p[i].created.p) {
+            wd_lose(l, WD_THREAD, "how the agents were made", "messages name them only");
+            return;
+        }
+}
+
+int wd_ui_lower(struct wd_lowering *l, struct upp_err *err)
+{
+    if (!l->target)
+        l->target = WD_UI_TARGET;
+    if (l->target < 5 || l->target > 7)
+        return upp_fail(err, UPP_EINVALID, "ui: the target is 5, 6 or 7, not %u", l->target);
+    lose_thread(l);
+    wd_open(l, WD_THREAD, "list");
+    wj_write_open(&l->w, '[');
+    for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++)
+        put_turn(l, &l->doc->turns.p[i]);
+    wj_write_close(&l->w, ']');
+    wd_close(l);
+    return wb_arena_check(&l->keep, err);
+}
