@@ -2,6 +2,7 @@
 #include "dialects/convert.h"
 #include "dialects/pai_media.h"
 #include "dialects/pydantic.h"
+#include "json/read.h"
 #include "support/test.h"
 
 /* ---- Validation ------------------------------------------------------------------------------------------- */
@@ -355,4 +356,182 @@ TEST(dialect_pydantic_fills_in_what_pydantic_ai_says)
     CHECK(test_expect_str(wb_buf_str(&out), wb_cstr(expected), __FILE__, __LINE__, "filled in"));
     CHECK(convert(wb_cstr(expected), &wd_document_pydantic, &wd_document_pydantic, &back, &err) == 0);
     CHECK(test_expect_str(wb_buf_str(&back), wb_cstr(expected), __FILE__, __LINE__, "and comes back"));
+}
+
+/* ---- Generated messages ------------------------------------------------------------------------------------- */
+
+struct gen {
+    uint64_t      state;
+    struct wb_buf out;
+};
+
+static uint32_t below(struct gen *g, uint32_t n)
+{
+    g->state = g->state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(g->state >> 33) % n;
+}
+
+static void put(struct gen *g, const char *text)
+{
+    wb_buf_add(&g->out, wb_cstr(text));
+}
+
+#define PICK(g, ...)                                                                                                   \
+    pick((g), (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+static const char *pick(struct gen *g, const char *const *list, size_t n)
+{
+    return list[below(g, (uint32_t)n)];
+}
+
+/* A member most of the time, with one of these values; the comma is before it. */
+#define MEMBER(g, name, ...) member((g), (name), PICK((g), __VA_ARGS__))
+static void member(struct gen *g, const char *name, const char *json)
+{
+    if (below(g, 5)) {
+        put(g, ",\"");
+        put(g, name);
+        put(g, "\":");
+        put(g, json);
+    }
+}
+
+#define TEXTS  "\"\"", "\"a\"", "\"{\\\"a\\\":1}\"", "\"\\u00e9\\ud83d\\ude00\"", "\"null\"", "\"two\\nlines\""
+#define THINGS "null", "true", "7", "1.50", "1e400", "[]", "{}", "[1,{\"a\":null}]", "{\"b\":[],\"a\":\"x\"}", TEXTS
+#define TIMES  T, "null", "\"2026-02-03T04:05:06.5+05:30\"", "\"2026-02-03\"", "1700000000", "\"never\""
+#define IDS    "\"i1\"", "\"i2\"", "null", "\"\""
+
+static void put_provider(struct gen *g)
+{
+    MEMBER(g, "id", "null", "\"x\"");
+    MEMBER(g, "provider_name", "null", "\"openai\"");
+    MEMBER(g, "provider_details", "null", "{}", "{\"a\":[1]}", "7");
+    if (!below(g, 9))
+        MEMBER(g, "tomorrow", THINGS);
+}
+
+static void put_item(struct gen *g)
+{
+    put(g,
+        PICK(g, "\"\"", "\"a\"", "{\"kind\":\"cache-point\"}", "{\"kind\":\"tomorrow\",\"url\":\"u\"}", "null",
+             "{\"kind\":\"binary\",\"data\":\"-_8=\",\"media_type\":\"image/png\",\"identifier\":\"4a2304\"}",
+             "{\"kind\":\"binary\",\"data\":\"+/8\",\"media_type\":null}", "{\"kind\":\"binary\",\"data\":\"!\"}",
+             "{\"kind\":\"image-url\",\"url\":\"https://x/a.png\",\"force_download\":\"allow-local\"}",
+             "{\"url\":\"https://x/a\",\"force_download\":false,\"vendor_metadata\":{\"a\":1},\"kind\":\"audio-url\"}",
+             "{\"kind\":\"text-content\",\"content\":\"x\",\"metadata\":null}"));
+}
+
+static void put_prompt(struct gen *g)
+{
+    put(g, "{\"part_kind\":\"user-prompt\"");
+    if (below(g, 2))
+        MEMBER(g, "content", TEXTS);
+    else {
+        put(g, ",\"content\":[");
+        for (uint32_t i = 0, n = below(g, 4); i < n; i++) {
+            put(g, i ? "," : "");
+            put_item(g);
+        }
+        put(g, "]");
+    }
+    MEMBER(g, "timestamp", TIMES);
+    put(g, "}");
+}
+
+static void put_request_part(struct gen *g)
+{
+    if (below(g, 3) == 0) {
+        put_prompt(g);
+        return;
+    }
+    put(g, "{\"part_kind\":");
+    put(g, PICK(g, "\"tool-return\"", "\"tool-return\"", "\"retry-prompt\"", "\"system-prompt\"", "\"tomorrow\"",
+                "\"text\"", "\"speech\""));
+    MEMBER(g, "tool_name", "\"t\"", "\"u\"", "null");
+    MEMBER(g, "content", THINGS);
+    MEMBER(g, "tool_call_id", IDS);
+    MEMBER(g, "metadata", THINGS);
+    MEMBER(g, "outcome", "\"success\"", "\"denied\"", "\"failed\"", "\"lost\"", "null");
+    MEMBER(g, "timestamp", TIMES);
+    put(g, "}");
+}
+
+static void put_response_part(struct gen *g)
+{
+    put(g, "{\"part_kind\":");
+    put(g, PICK(g, "\"text\"", "\"text\"", "\"thinking\"", "\"tool-call\"", "\"tool-call\"", "\"file\"",
+                "\"compaction\"", "\"builtin-tool-call\"", "\"tool-return\"", "7"));
+    MEMBER(g, "content", TEXTS, "null", "{\"kind\":\"binary\",\"data\":\"-_8=\",\"media_type\":\"a/b\"}");
+    MEMBER(g, "tool_name", "\"t\"", "\"u\"", "null");
+    MEMBER(g, "args", THINGS);
+    MEMBER(g, "tool_call_id", IDS);
+    MEMBER(g, "signature", "null", "\"s\"");
+    put_provider(g);
+    put(g, "}");
+}
+
+static void put_message(struct gen *g)
+{
+    bool request = below(g, 2);
+    put(g, request ? "{\"kind\":\"request\",\"parts\":[" : "{\"kind\":\"response\",\"parts\":[");
+    for (uint32_t i = 0, n = below(g, 5); i < n; i++) {
+        put(g, i ? "," : "");
+        if (request)
+            put_request_part(g);
+        else
+            put_response_part(g);
+    }
+    put(g, "]");
+    MEMBER(g, "timestamp", TIMES);
+    MEMBER(g, "run_id", "null", "\"r1\"", "\"r2\"");
+    MEMBER(g, "usage", "null", "{}", "{\"input_tokens\":3,\"details\":{\"reasoning_tokens\":2}}",
+           "{\"request_tokens\":1.0,\"extra\":[]}");
+    MEMBER(g, "finish_reason", "null", "\"stop\"", "\"tool_call\"", "\"tomorrow\"");
+    MEMBER(g, "metadata", THINGS);
+    MEMBER(g, "vendor_id", "null", "\"v\"");
+    put_provider(g);
+    put(g, "}");
+}
+
+/* The same text, its escapes and blanks as they are written here. */
+static int compact(struct upp_str text, struct wb_buf *out, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
+    yyjson_val                               *v;
+    int                                       r = wj_read(&a, text, NULL, &v, err);
+    return r < 0 ? r : wj_write(v, out, err);
+}
+
+static bool comes_back(uint64_t seed)
+{
+    struct gen g = {.state = seed, .out = WB_BUF(1 << 20)};
+    WB_CLEANUP(wb_buf_done)
+    struct wb_buf text = WB_BUF(1 << 20),
+                  same = WB_BUF(8 << 20), there = WB_BUF(8 << 20), back = WB_BUF(8 << 20), was = WB_BUF(8 << 20);
+    struct upp_err err = {0};
+    put(&g, "[");
+    for (uint32_t i = 0, n = below(&g, 7); i < n; i++) {
+        put(&g, i ? "," : "");
+        put_message(&g);
+    }
+    put(&g, "]");
+    text = g.out;
+    test_note("seed %llu: %.*s", (unsigned long long)seed, UPP_FMT(wb_buf_str(&text)));
+    const struct wd_document_ops *mine = &wd_document_pydantic, *thread = &wd_document_thread;
+    if (convert(wb_buf_str(&text), mine, mine, &same, &err) < 0 ||
+        convert(wb_buf_str(&text), mine, thread, &there, &err) < 0 ||
+        convert(wb_buf_str(&there), thread, mine, &back, &err) < 0) {
+        test_note("%s: %s", err.where, err.msg);
+        return EXPECT(!"it can be read and written");
+    }
+    return EXPECT(compact(wb_buf_str(&text), &was, &err) >= 0) &&
+           test_expect_str(wb_buf_str(&same), wb_buf_str(&was), __FILE__, __LINE__, "written back") &&
+           test_expect_str(wb_buf_str(&back), wb_buf_str(&was), __FILE__, __LINE__, "there and back");
+}
+
+/* covers: TP-32 */
+TEST_WITH(dialect_pydantic_gives_generated_messages_back,
+          .no_torture = "hundreds of documents; the goldens are tortured")
+{
+    for (uint64_t seed = 1; seed <= 400; seed++)
+        CHECK(comes_back(seed));
 }
