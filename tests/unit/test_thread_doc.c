@@ -1,0 +1,84 @@
+/* A thread of the log as a document: its turns, what the models said of their answers, and a dialect's text. */
+#include "agent/thread_doc.h"
+
+#include <string.h>
+
+#include "agent/session.h"
+#include "dialects/convert.h"
+#include "support/agents.h"
+
+static WEFT_SUSPENDS int say(struct weft_session *s, const char *text, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    return weft_session_run(s, wb_cstr(text), &turn, err);
+}
+
+struct seen {
+    struct wb_arena arena;
+    struct wm_doc   doc;
+};
+
+static void seen_done(struct seen *x)
+{
+    wm_doc_done(&x->doc);
+    wb_arena_done(&x->arena);
+}
+
+static void know(void *arg, struct wm_doc_agent *agent)
+{
+    agent->id = wb_cstr(arg);
+}
+
+static WEFT_SUSPENDS int look(struct weft_session *s, void *arg, struct upp_err *err)
+{
+    struct seen              *x    = arg;
+    struct wa_thread_doc_opts opts = {.agent = know, .arg = (char[]){"id-of-it"}};
+    struct wl_thread          t;
+    wm_doc_done(&x->doc);
+    TRY(wa_session_thread(s, &x->arena, &t, err));
+    return wa_thread_doc(wr_engine_store(s->home->kept), &wa_owner, &t, &opts, &x->arena, &x->doc, err);
+}
+
+/* Two runs, then a third from before the second: two branches, of which the document has one. */
+static WEFT_SUSPENDS int documents(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s   = NULL;
+    UPP_CLEANUP(seen_done) struct seen                    x   = {.arena = WB_ARENA(64u << 20)};
+    UPP_CLEANUP(wb_buf_done) struct wb_buf                out = WB_BUF(1 << 20);
+    struct weft_agent                                    *a;
+    struct weft_checkpoint                                cp;
+    char                                                  id[64];
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
+    TRY(weft_session_new(a, NULL, &s, err));
+    TRY(wa_session_look(s, "test", look, &x, err));
+    FAIL_UNLESS(!x.doc.entries.n && !x.doc.turns.n && x.doc.id.n == 36);
+    TRY(say(s, "one", err));
+    TRY(say(s, "two", err));
+    TRY(weft_session_checkpoint(s, 0, &cp, err));
+    (void)snprintf(id, sizeof id, "%.*s", UPP_FMT(cp.id));
+    TRY(weft_session_restore(s, wb_cstr(id), err));
+    TRY(say(s, "three", err));
+    TRY(wa_session_look(s, "test", look, &x, err));
+    const struct wm_doc *d = &x.doc;
+    FAIL_UNLESS(d->entries.n == 4 && d->turns.n == 4 && d->agents.n == 1);
+    FAIL_UNLESS(wb_str_eq(d->agents.p[0].id, UPP_STR("id-of-it")));
+    for (size_t i = 0; i < 4; i++) {
+        const struct wm_doc_turn  *t = &d->turns.p[i];
+        const struct wm_doc_entry *e = &d->entries.p[i];
+        FAIL_UNLESS(t->first == i && t->n == 1 && t->agent == (i % 2 ? 0 : WM_NO_AGENT) && !t->partial);
+        FAIL_UNLESS(e->id.n == 36 && e->e.message.role == (i % 2 ? UPP_ROLE_ASSISTANT : UPP_ROLE_USER));
+        FAIL_UNLESS(!(i % 2) || (t->run.n == 36 && t->has_usage && e->said.has_usage && e->said.stop &&
+                                 t->usage.input == e->said.usage.input && t->usage.output == e->said.usage.output));
+    }
+    FAIL_UNLESS(wb_str_eq(d->entries.p[2].e.message.parts[0].text, UPP_STR("three")));
+    TRY(wd_doc_write(d, &wd_document_thread, NULL, &out, NULL, err));
+    wb_buf_addc(&out, 0);
+    FAIL_UNLESS(!out.failed && strstr(out.p, "\"three\"") && !strstr(out.p, "\"two\""));
+    return 0;
+}
+
+TEST(thread_doc_has_the_history_of_its_thread)
+{
+    AGENTS("{\"replies\":[{\"parts\":[{\"text\":\"yes\"}],\"usage\":{\"input_tokens\":7,\"output_tokens\":3}}]}",
+           documents);
+}
