@@ -1,5 +1,6 @@
 /* fuzz/fuzz_document.c — any JSON as a document of every dialect: what reads is written back token for token, also when
- * it has been through a dialect that carries what it does not understand; and it is written by every other dialect.
+ * it has been through a dialect that carries what it does not understand; and it is written by every other dialect,
+ * for Pydantic AI without an error if it had none.
  */
 #include "dialects/convert.h"
 #include "fuzz/fuzz.h"
@@ -42,30 +43,8 @@ static void come_back(struct upp_str text, const struct wd_document_ops *other, 
         REQUIRE(wb_str_eq(wb_buf_str(&out), was));
 }
 
-static void as(const struct wd_document_ops *ops, struct upp_str in)
-{
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           was = WB_BUF(64u << 20), out = WB_BUF(64u << 20);
-    struct upp_err                                  err = {0};
-    const struct wd_document_ops                   *other;
-    int                                             r = wd_document_read(&d, ops, in, NULL, &err);
-    if (r < 0) {
-        refused(r, &err);
-        return;
-    }
-    REQUIRE(wj_write(d.root, &was, &err) == 0);
-    for (size_t i = 0; (other = wd_document_at(i)); i++) {
-        wb_buf_clear(&out);
-        if (!put(&d, other, &out))
-            continue;
-        if (other == ops)
-            REQUIRE(wb_str_eq(wb_buf_str(&out), wb_buf_str(&was)));
-        else
-            come_back(wb_buf_str(&out), other, ops, wb_buf_str(&was));
-    }
-}
-
-static void validate(const struct wd_document_ops *ops, struct upp_str in)
+/* Is it a document of that dialect without an error? */
+static bool validate(const struct wd_document_ops *ops, struct upp_str in)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena       a     = WB_ARENA(256u << 20);
     WB_CLEANUP(wd_problems_done) struct wd_problems p     = {0};
@@ -78,6 +57,34 @@ static void validate(const struct wd_document_ops *ops, struct upp_str in)
         REQUIRE(wb_utf8_valid(p.list.p[i].pointer, NULL) && wb_utf8_valid(p.list.p[i].sentence, NULL));
         REQUIRE(p.list.p[i].rule && p.list.p[i].sentence.n);
     }
+    return r >= 0 && !p.errors;
+}
+
+static void as(const struct wd_document_ops *ops, struct upp_str in)
+{
+    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf           was = WB_BUF(64u << 20), out = WB_BUF(64u << 20);
+    struct upp_err                                  err = {0};
+    const struct wd_document_ops                   *other;
+    int                                             r = wd_document_read(&d, ops, in, NULL, &err);
+    if (r < 0) {
+        refused(r, &err);
+        return;
+    }
+    REQUIRE(wj_write(d.root, &was, &err) == 0);
+    bool good = validate(ops, in);
+    for (size_t i = 0; (other = wd_document_at(i)); i++) {
+        wb_buf_clear(&out);
+        if (!put(&d, other, &out))
+            continue;
+        if (other == ops)
+            REQUIRE(wb_str_eq(wb_buf_str(&out), wb_buf_str(&was)));
+        else {
+            bool loads = validate(other, wb_buf_str(&out));
+            REQUIRE(loads || !good || other != &wd_document_pydantic); /* Pydantic AI refuses a whole list */
+            come_back(wb_buf_str(&out), other, ops, wb_buf_str(&was));
+        }
+    }
 }
 
 FUZZ(document)
@@ -85,7 +92,7 @@ FUZZ(document)
     const struct wd_document_ops *ops;
     for (size_t i = 0; (ops = wd_document_at(i)); i++) {
         as(ops, in);
-        validate(ops, in);
+        (void)validate(ops, in);
     }
-    validate(NULL, in);
+    (void)validate(NULL, in);
 }
