@@ -72,7 +72,7 @@ static yyjson_val *last_of(yyjson_val *object, const char *name)
     yyjson_val *key, *v, *found = NULL;
     yyjson_obj_foreach(object, i, n, key, v)
     {
-        if (wj_named(key, wb_cstr(name)))
+        if (wb_str_eq(wj_text(key), wb_cstr(name)))
             found = v;
     }
     return found;
@@ -86,7 +86,7 @@ static bool is_text(yyjson_val *v, const char *text)
 static const struct row *row_of(const struct shape *s, yyjson_val *key)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (wj_named(key, wb_cstr(s->rows[i].name)))
+        if (wb_str_eq(wj_text(key), wb_cstr(s->rows[i].name)))
             return &s->rows[i];
     return NULL;
 }
