@@ -365,6 +365,8 @@ static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_
     take(d, &d->ended, weft, "ended");
     take_usage(d, yyjson_obj_get(m, "usage"));
     yyjson_val *events = yyjson_obj_get(m, "weft_events");
+    if (!events)
+        return r;
     yyjson_obj_foreach(events, i, n, key, value)
     {
         struct wd_ui_slot *s = find_event(d, wj_text(key), (struct upp_str){0});

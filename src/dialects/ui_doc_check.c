@@ -91,8 +91,10 @@ static bool objects_only(yyjson_val *v)
 {
     yyjson_val *key, *value;
     size_t      i, n;
+    if (!yyjson_is_obj(v))
+        return false;
     yyjson_obj_foreach(v, i, n, key, value) if (!yyjson_is_obj(value)) return false;
-    return yyjson_is_obj(v);
+    return true;
 }
 
 static bool has_type(yyjson_val *v, char type)

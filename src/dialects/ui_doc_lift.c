@@ -154,31 +154,34 @@ static int content_of(const struct lifting *t, const struct wd_ui_part *p, struc
 
 /* ---- Tools ----------------------------------------------------------------------------------------------- */
 
+/* The members of an object, if it is one, but for that of one name. */
+static void put_but(struct wj_writer *w, yyjson_val *object, struct upp_str name)
+{
+    yyjson_val *key, *value;
+    size_t      i, n;
+    if (!yyjson_is_obj(object))
+        return;
+    yyjson_obj_foreach(object, i, n, key, value)
+    {
+        if (wj_named(key, name))
+            continue;
+        wj_write_name(w, wj_text(key));
+        wj_write_value(w, value);
+    }
+}
+
 /* What the provider said of the result, and that it was denied. */
 static int denied_metadata(const struct lifting *t, yyjson_val *said, struct upp_str *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
-    yyjson_val                           *key, *value, *own = yyjson_obj_get(said, "pydantic_ai");
-    size_t                                i, n;
+    yyjson_val                           *own = yyjson_obj_get(said, "pydantic_ai");
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
-    yyjson_obj_foreach(said, i, n, key, value)
-    {
-        if (wj_named(key, UPP_STR("pydantic_ai")))
-            continue;
-        wj_write_name(&w, wj_text(key));
-        wj_write_value(&w, value);
-    }
+    put_but(&w, said, UPP_STR("pydantic_ai"));
     wj_write_name(&w, UPP_STR("pydantic_ai"));
     wj_write_open(&w, '{');
-    yyjson_obj_foreach(own, i, n, key, value)
-    {
-        if (wj_named(key, UPP_STR("outcome")))
-            continue;
-        wj_write_name(&w, wj_text(key));
-        wj_write_value(&w, value);
-    }
+    put_but(&w, own, UPP_STR("outcome"));
     wj_write_name(&w, UPP_STR("outcome"));
     wj_write_str(&w, UPP_STR("denied"));
     wj_write_close(&w, '}');

@@ -26,13 +26,14 @@ static void seen_done(struct seen *x)
 
 static void know(void *arg, struct wm_doc_agent *agent)
 {
-    agent->id = wb_cstr(arg);
+    (void)arg;
+    agent->id = UPP_STR("id-of-it");
 }
 
 static WEFT_SUSPENDS int look(struct weft_session *s, void *arg, struct upp_err *err)
 {
     struct seen              *x    = arg;
-    struct wa_thread_doc_opts opts = {.agent = know, .arg = (char[]){"id-of-it"}};
+    struct wa_thread_doc_opts opts = {.agent = know};
     struct wl_thread          t;
     wm_doc_done(&x->doc);
     TRY(wa_session_thread(s, &x->arena, &t, err));
