@@ -308,7 +308,7 @@ said 'as is said' '^weft convert: in/1.json: keep.json/1.json: cannot make a fil
 # ---- Validating
 # covers: TP-45
 
-check 'good documents' "$weft" validate "$golden"/pydantic/*.json "$golden"/thread/weather.json
+check 'good documents' "$weft" validate "$golden"/pydantic/example-*.json "$golden"/pydantic/current.json "$golden"/thread/weather.json
 [ -s log ]
 [ $? = 1 ]
 verdict $? 'are not spoken of'
