@@ -40,23 +40,24 @@ enum {
 
 /* In the order in which pai_lift.c writes them. */
 static const struct {
-    struct upp_str name;
-    unsigned       kinds;
-    char           type; /* 's' a text, 't' true, 'a' anything but null */
+    const char *name;
+    unsigned    kinds;
+    char        type; /* 's' a text, 't' true, 'a' anything but null */
 } members[] = {
-    {UPP_STR_INIT("identifier"), FILE_ | ASKED, 's'},
-     {UPP_STR_INIT("force_download"), FILE_ | ASKED, 'a'},
-      {UPP_STR_INIT("vendor_metadata"), FILE_ | ASKED, 'a'},
-       {UPP_STR_INIT("id"), SAID | THOUGHT | CALL | FILE_, 's'},
-        {UPP_STR_INIT("signature"), THOUGHT, 's'},
-         {UPP_STR_INIT("provider_name"), SAID | THOUGHT | CALL | FILE_, 's'},
-          {UPP_STR_INIT("provider_details"), SAID | THOUGHT | CALL | FILE_, 'a'},
-           {UPP_STR_INIT("tool_kind"), CALL | RESULT, 's'}, {UPP_STR_INIT("raw_args"), CALL, 't'},
-                                                             {UPP_STR_INIT("retry"), FEEDBACK | RETRY, 't'},
-                                                              {UPP_STR_INIT("errors"), FEEDBACK, 't'},
-                                                               {UPP_STR_INIT("outcome"), RESULT, 's'},
-                                                                {UPP_STR_INIT("status"), RESULT, 's'},
-                                                                 {UPP_STR_INIT("metadata"), RESULT, 'a'},
+    {"identifier", FILE_ | ASKED, 's'},
+    {"force_download", FILE_ | ASKED, 'a'},
+    {"vendor_metadata", FILE_ | ASKED, 'a'},
+    {"id", SAID | THOUGHT | CALL | FILE_, 's'},
+    {"signature", THOUGHT, 's'},
+    {"provider_name", SAID | THOUGHT | CALL | FILE_, 's'},
+    {"provider_details", SAID | THOUGHT | CALL | FILE_, 'a'},
+    {"tool_kind", CALL | RESULT, 's'},
+    {"raw_args", CALL, 't'},
+    {"retry", FEEDBACK | RETRY, 't'},
+    {"errors", FEEDBACK, 't'},
+    {"outcome", RESULT, 's'},
+    {"status", RESULT, 's'},
+    {"metadata", RESULT, 'a'},
 };
 
 static unsigned kind_of(const struct upp_message *m, const struct upp_part *p, bool retry)
@@ -97,7 +98,7 @@ static bool thread_says(struct wd_lowering *l, const struct upp_message *m, cons
     unsigned kind = kind_of(m, p, yyjson_is_true(yyjson_obj_get(own, "retry")));
     key           = unsafe_yyjson_get_first(own);
     for (size_t n = unsafe_yyjson_get_len(own); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        while (at < WB_LEN(members) && !wj_named(key, members[at].name))
+        while (at < WB_LEN(members) && !wb_str_eq(wj_text(key), wb_cstr(members[at].name)))
             at++;
         if (at == WB_LEN(members) || !(members[at].kinds & kind) || !is_type(key + 1, members[at].type))
             return false;

@@ -16,8 +16,10 @@ struct frame {
 int weft__switch(void **save, void *to, int value)
 {
     struct frame here, *there = to;
-    *save        = &here;
-    there->value = value;
+    *save                    = &here;
+    here.at.uc_stack.ss_sp   = NULL; /* nobody sets them but for a first frame, and AddressSanitizer looks at both */
+    here.at.uc_stack.ss_size = 0;
+    there->value             = value;
     /* The mask of signals belongs to the thread, not to the fiber: what one has blocked stays blocked. */
     if (pthread_sigmask(SIG_BLOCK, NULL, &there->at.uc_sigmask) != 0)
         __builtin_trap();
