@@ -100,6 +100,15 @@ export const expect = {
     usage: true,
   }),
   plan: () => ({ parts: [S, S, T('One.'), S, R('Enough.'), S, T('Two.')], usage: true }),
+  rounds: () => ({
+    parts: [S, D('x', '00000000-0000-85ee-b400-000008100000', {}),
+      S, done('look', 'a1', {}, { n: 1 }), D('y', '00000000-0000-85ee-b400-000010100000', {}),
+      S, failed('look', 'a2', {}, 'no'), S, T('Seen.')],
+    usage: true,
+    more: { weft_events: {
+      '00000000-0000-85ee-b400-000008100000': { timestamp: 1770091507010 },
+      '00000000-0000-85ee-b400-000010100000': { timestamp: 1770091507018 } } },
+  }),
   handoff: () => ({
     parts: [S, T('Travel Planner?'),
       D('agent.handoff', '00000000-0000-85ee-b400-000008100000', { from: 'main', to: 'travel', reason: 'explicit_mention' }),
