@@ -63,9 +63,10 @@ int cli_input_all(struct cli_input *in, struct upp_str *ret, struct upp_err *err
 /* Where the line that begins at `from` ends; SIZE_MAX: not in what was read. */
 static size_t line_end(struct cli_input *in)
 {
-    const char *p   = in->text.p + in->seen;
-    const char *end = in->text.n > in->seen ? memchr(p, '\n', in->text.n - in->seen) : NULL;
-    in->seen        = end ? (size_t)(end - in->text.p) : in->text.n;
+    const char *end = NULL;
+    if (in->text.n > in->seen) /* nothing was read: there is no memory yet */
+        end = memchr(in->text.p + in->seen, '\n', in->text.n - in->seen);
+    in->seen = end ? (size_t)(end - in->text.p) : in->text.n;
     return end ? in->seen : SIZE_MAX;
 }
 
