@@ -90,7 +90,8 @@ static bool thread_says(struct wd_lowering *l, const struct upp_message *m, cons
     if (!p->metadata.n)
         return true;
     wb_arena_reset(&l->scratch);
-    if (wj_read(&l->scratch, p->metadata, NULL, &v, NULL) < 0 || !yyjson_is_obj(v))
+    v = wd_scratch_read(l, p->metadata);
+    if (!yyjson_is_obj(v))
         return true; /* no metadata at all */
     own = yyjson_obj_get(v, "pydantic_ai");
     if (!yyjson_is_obj(own) || unsafe_yyjson_get_len(v) != 1 || !unsafe_yyjson_get_len(own))

@@ -147,6 +147,10 @@ void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n);
 void wd_name(struct wd_lowering *l, const char *name);          /* one that needs no escapes */
 void wd_json_value(struct wd_lowering *l, struct upp_str json); /* an item, or the value behind a name */
 
+/* A text of the model as a value, in `scratch`, which is not emptied before. NULL: it is no JSON; or there is no
+ * memory, and the writer has failed: what cannot be read for that reason is never taken for what it is not. */
+yyjson_val *wd_scratch_read(struct wd_lowering *l, struct upp_str json);
+
 /* ---- Dialects ------------------------------------------------------------------------------------------ */
 
 struct wd_document_ops {

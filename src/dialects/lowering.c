@@ -195,3 +195,13 @@ void wd_json_value(struct wd_lowering *l, struct upp_str json)
 {
     wj_write_raw(&l->w, json.p, json.n);
 }
+
+yyjson_val *wd_scratch_read(struct wd_lowering *l, struct upp_str json)
+{
+    yyjson_val *v = NULL;
+    int         r =
+        wj_read(&l->scratch, json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), &v, NULL);
+    if (r == -UPP_ENOMEM)
+        wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for a value"));
+    return r < 0 ? NULL : v;
+}

@@ -52,7 +52,8 @@ static struct beside read_beside(struct wd_lowering *l, struct upp_str metadata)
     if (!metadata.n)
         return b;
     wb_arena_reset(&l->scratch);
-    if (wj_read(&l->scratch, metadata, NULL, &v, NULL) < 0 || !yyjson_is_obj(v))
+    v = wd_scratch_read(l, metadata);
+    if (!yyjson_is_obj(v))
         return b;
     b.own = yyjson_obj_get(v, "pydantic_ai");
     if (b.own || !unsafe_yyjson_get_len(v))
@@ -311,8 +312,7 @@ static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
     wd_name(o->l, "args");
     if (!raw && !p->text.n)
         wj_write_raw(&o->l->w, "{}", 2);
-    else if (!raw && wj_read(&o->l->scratch, p->text, NULL, &v, NULL) >= 0 &&
-             (o->style == WD_PAI_THREAD || yyjson_is_obj(v)))
+    else if (!raw && (v = wd_scratch_read(o->l, p->text)) && (o->style == WD_PAI_THREAD || yyjson_is_obj(v)))
         wj_write_value(&o->l->w, v);
     else
         wj_write_str(&o->l->w, p->text);

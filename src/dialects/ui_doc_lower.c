@@ -38,13 +38,8 @@ static bool same(struct upp_str a, struct upp_str b)
 
 static yyjson_val *read_scratch(struct wd_lowering *l, struct upp_str json)
 {
-    yyjson_val *v = NULL;
     wb_arena_reset(&l->scratch);
-    int r =
-        wj_read(&l->scratch, json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), &v, NULL);
-    if (r == -UPP_ENOMEM)
-        wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for a value"));
-    return r < 0 ? NULL : v;
+    return wd_scratch_read(l, json);
 }
 
 /* ---- Calls and results ----------------------------------------------------------------------------------- */
