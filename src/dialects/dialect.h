@@ -45,7 +45,7 @@ struct wd_stream_ops {
     void (*done)(void *state); /* frees; NULL: nothing to free */
 };
 
-extern const struct wd_stream_ops wd_stream_uap, wd_stream_ui;
+extern const struct wd_stream_ops wd_stream_uap, wd_stream_ui, wd_stream_upp, wd_stream_assistants, wd_stream_agentapi;
 
 /* By name; NULL: none. */
 const struct wd_stream_ops *wd_stream_find(struct upp_str name);

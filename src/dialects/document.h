@@ -103,7 +103,7 @@ int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t e
 /* ---- Writing ------------------------------------------------------------------------------------------- */
 
 /* An object that is open. */
-struct wd_open {
+struct wd_opened {
     size_t      from; /* of its text */
     uint32_t    entry;
     const char *slot;
@@ -124,7 +124,7 @@ struct wd_lowering {
     /* dialects/lowering.c's own. */
     const char        *dialect;
     struct wd_lifting *compare; /* the residue of this document is being made */
-    WB_VEC(struct wd_open) open;
+    WB_VEC(struct wd_opened) open;
 };
 
 /* One of the dialect's objects (or its list at the top) begins and ends: what is written between is its JSON. `entry`:
@@ -173,7 +173,8 @@ struct wd_document_ops {
     bool carries; /* it has a place for the residue of other dialects, and writes and reads it */
 };
 
-extern const struct wd_document_ops wd_document_thread, wd_document_pydantic, wd_document_ui;
+extern const struct wd_document_ops wd_document_thread, wd_document_pydantic, wd_document_ui, wd_document_aitp,
+    wd_document_assistants, wd_document_agentapi, wd_document_envelope, wd_document_upp, wd_document_uap;
 
 const struct wd_document_ops *wd_document_find(struct upp_str name); /* NULL: none */
 const struct wd_document_ops *wd_document_detect(yyjson_val *root);  /* NULL: nobody knows it */

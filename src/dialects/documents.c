@@ -1,7 +1,13 @@
 /* dialects/documents.c — the dialects that have documents, by name. */
 #include "dialects/document.h"
 
-static const struct wd_document_ops *const documents[] = {&wd_document_thread, &wd_document_pydantic, &wd_document_ui};
+/* clang-format off */
+static const struct wd_document_ops *const documents[] = {
+    &wd_document_thread,
+    &wd_document_pydantic,
+    &wd_document_ui,
+};
+/* clang-format on */
 
 const struct wd_document_ops *wd_document_at(size_t i)
 {

@@ -24,7 +24,7 @@ void wd_lowering_done(struct wd_lowering *l)
 
 void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot)
 {
-    struct wd_open o = {.from = l->w.out->n, .entry = entry, .slot = slot, .comma = l->w.comma};
+    struct wd_opened o = {.from = l->w.out->n, .entry = entry, .slot = slot, .comma = l->w.comma};
     if (!wb_vec_push(&l->open, o, (size_t)OPEN))
         wj_writer_fail(&l->w, upp_fail(l->w.err, l->open.n < OPEN ? UPP_ENOMEM : UPP_EBUG, "no room for an object"));
 }
@@ -58,7 +58,7 @@ uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32
 }
 
 /* What was written since `o` began, as a value; NULL: failed. Without a comma before it. */
-static yyjson_val *written(struct wd_lowering *l, const struct wd_open *o)
+static yyjson_val *written(struct wd_lowering *l, const struct wd_opened *o)
 {
     struct upp_str text = wb_str_sub(wb_buf_str(l->w.out), o->from + o->comma, SIZE_MAX);
     yyjson_val    *v;
@@ -71,7 +71,7 @@ static yyjson_val *written(struct wd_lowering *l, const struct wd_open *o)
 }
 
 /* The object that was read has said this; what was written of it is not needed any more. */
-static void compare(struct wd_lowering *l, const struct wd_open *o)
+static void compare(struct wd_lowering *l, const struct wd_opened *o)
 {
     struct wd_anchor *anchor = wd_anchor_find(l->compare, o->entry, o->slot);
     struct upp_str    text   = wb_str_sub(wb_buf_str(l->w.out), o->from + o->comma, SIZE_MAX);
@@ -88,7 +88,7 @@ static void compare(struct wd_lowering *l, const struct wd_open *o)
         wj_write_u64(&l->w, 0);
 }
 
-static void put_back(struct wd_lowering *l, const struct wd_open *o, const struct wm_residue *residue)
+static void put_back(struct wd_lowering *l, const struct wd_opened *o, const struct wm_residue *residue)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(WD_DOC_BYTES);
@@ -116,7 +116,7 @@ void wd_close(struct wd_lowering *l)
 {
     if (l->w.failed || l->w.out->failed || !l->open.n)
         return;
-    struct wd_open           o       = l->open.p[--l->open.n];
+    struct wd_opened         o       = l->open.p[--l->open.n];
     const struct wm_residue *residue = l->compare ? NULL : residue_of(l, o.entry, o.slot);
     if (l->compare)
         compare(l, &o);

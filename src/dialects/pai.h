@@ -8,7 +8,7 @@
 #ifndef WD_PAI_H
 #define WD_PAI_H
 
-#include "dialects/document.h"
+#include "dialects/lift.h"
 
 enum wd_pai_kind {
     WD_PAI_OTHER = 0, /* unknown, or known and not in the model: kept whole */
@@ -50,23 +50,11 @@ static inline bool wd_pai_fits(enum wd_pai_kind kind, bool request)
 
 /* ---- Into the model ------------------------------------------------------------------------------------- */
 
-/* The parts of one message as they are gathered. */
-struct wd_pai_parts {
-    WB_VEC(struct upp_part) list;
-};
-
 /* Adds what the part is in the model; a prompt may be several. 1: something was added. 0: the model has no place for
  * it.
  */
-int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *part, struct wd_pai_parts *to,
+int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *part, struct wd_parts *to,
                 struct upp_err *err) UPP_MUST_CHECK;
-
-/* The gathered parts become the message's, and the list is empty again. */
-int wd_pai_settle(struct wd_lifting *l, struct wd_pai_parts *from, struct upp_message *m,
-                  struct upp_err *err) UPP_MUST_CHECK;
-
-/* A time as text, and as the moment it means; what is no time is `otherwise`. */
-void wd_pai_time(struct upp_str text, int64_t otherwise, struct upp_message *m);
 
 uint8_t wd_pai_stop(struct upp_str finish_reason); /* enum upp_stop; 0: unknown */
 

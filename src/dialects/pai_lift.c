@@ -7,8 +7,6 @@
 
 #include <upp/model.h>
 
-enum { PARTS = 1 << 14, MEDIA = 128 << 20 };
-
 static const struct wj_field part_rows[] = {
     F_ANY(struct wd_pai_part, content, "content", 0),
     F_STR(struct wd_pai_part, tool_name, "tool_name", F_NULLABLE),
@@ -70,18 +68,6 @@ uint8_t wd_pai_stop(struct upp_str reason)
     return 0;
 }
 
-void wd_pai_time(struct upp_str text, int64_t otherwise, struct upp_message *m)
-{
-    struct wb_time t;
-    m->time_ms   = otherwise;
-    m->time_text = (struct upp_str){0};
-    if (!text.p)
-        return;
-    m->time_text = text;
-    if (!wb_time_parse_upp(text, &m->time_ms) && wb_time_parse(text, &t, NULL) >= 0)
-        m->time_ms = wb_time_ms(&t);
-}
-
 /* ---- What a part says beside its content ----------------------------------------------------------------- */
 
 struct beside {
@@ -129,25 +115,6 @@ static int beside_end(struct beside *b, struct wd_lifting *l, struct upp_str *re
     return r < 0 ? r : wb_arena_check(l->a, err);
 }
 
-static int add(struct wd_pai_parts *to, const struct upp_part *p, struct upp_err *err)
-{
-    if (wb_vec_push(&to->list, *p, (size_t)PARTS))
-        return 1;
-    return to->list.n < PARTS ? upp_fail(err, UPP_ENOMEM, "no memory for a part")
-                              : upp_fail(err, UPP_ELIMIT, "a message of more than %d parts", PARTS);
-}
-
-/* JSON text of a value. */
-static int value_text(struct wd_lifting *l, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MEDIA);
-    int                                   r = wj_write(v, &b, err);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(l->a, wb_buf_str(&b));
-    return wb_arena_check(l->a, err);
-}
-
 /* ---- Media ------------------------------------------------------------------------------------------------ */
 
 static uint8_t medium_of(struct upp_str kind, struct upp_str mime)
@@ -179,7 +146,7 @@ static struct upp_str standard_base64(struct wb_arena *a, struct upp_str text)
     return wb_str(p, padded);
 }
 
-static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_part *of, struct wd_pai_parts *to,
+static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_part *of, struct wd_parts *to,
                      struct upp_err *err)
 {
     struct wd_pai_item item;
@@ -208,12 +175,12 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
     }
     int r = beside_end(&b, l, &part.metadata, err);
     wb_buf_done(&b.text);
-    return r < 0 ? r : add(to, &part, err);
+    return r < 0 ? r : wd_parts_add(to, &part, err);
 }
 
 /* ---- Parts ------------------------------------------------------------------------------------------------ */
 
-static int lift_prompt(struct wd_lifting *l, const struct wd_pai_part *p, struct wd_pai_parts *to, struct upp_err *err)
+static int lift_prompt(struct wd_lifting *l, const struct wd_pai_part *p, struct wd_parts *to, struct upp_err *err)
 {
     struct upp_part text = {.kind = UPP_PART_TEXT};
     size_t          i, n;
@@ -221,13 +188,13 @@ static int lift_prompt(struct wd_lifting *l, const struct wd_pai_part *p, struct
     int             r = 0, any = 0;
     if (yyjson_is_str(p->content)) {
         text.text = wj_text(p->content);
-        return add(to, &text, err);
+        return wd_parts_add(to, &text, err);
     }
     yyjson_arr_foreach(p->content, i, n, item)
     {
         if (yyjson_is_str(item)) {
             text.text = wj_text(item);
-            r         = add(to, &text, err);
+            r         = wd_parts_add(to, &text, err);
         } else
             r = lift_item(l, item, NULL, to, err);
         if (r < 0)
@@ -248,7 +215,7 @@ static int lift_call(struct wd_lifting *l, const struct wd_pai_part *p, struct u
         part->text = wj_text(p->args);
         beside_true(b, "raw_args");
     } else if (p->args && !yyjson_is_null(p->args))
-        return value_text(l, p->args, &part->text, err);
+        return wd_value_text(l->a, p->args, &part->text, err);
     return 0;
 }
 
@@ -269,7 +236,7 @@ static int lift_result(struct wd_lifting *l, const struct wd_pai_part *p, bool r
     if (wb_str_eq(p->status, UPP_STR("validation_error")))
         beside_str(b, "status", p->status);
     beside_value(b, "metadata", p->metadata);
-    return p->content ? value_text(l, p->content, &part->text, err) : 0;
+    return p->content ? wd_value_text(l->a, p->content, &part->text, err) : 0;
 }
 
 /* Feedback on what was no call: the model reads it as the user's words, but nobody said them. */
@@ -283,7 +250,7 @@ static int lift_feedback(struct wd_lifting *l, const struct wd_pai_part *p, stru
         return 0;
     }
     beside_true(b, "errors");
-    return p->content ? value_text(l, p->content, &part->text, err) : 0;
+    return p->content ? wd_value_text(l->a, p->content, &part->text, err) : 0;
 }
 
 static int lift_one(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_pai_kind kind, struct upp_part *part,
@@ -310,7 +277,7 @@ static int lift_one(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_p
     }
 }
 
-int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *p, struct wd_pai_parts *to, struct upp_err *err)
+int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *p, struct wd_parts *to, struct upp_err *err)
 {
     enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
     struct upp_part  part = {0};
@@ -326,15 +293,5 @@ int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *p, struct wd_pai
     if (r >= 0)
         r = beside_end(&b, l, &part.metadata, err);
     wb_buf_done(&b.text);
-    return r < 0 ? r : add(to, &part, err);
-}
-
-int wd_pai_settle(struct wd_lifting *l, struct wd_pai_parts *from, struct upp_message *m, struct upp_err *err)
-{
-    m->n_parts = from->list.n;
-    m->parts   = from->list.n ? wb_new_n(l->a, struct upp_part, from->list.n) : NULL;
-    if (m->parts)
-        memcpy(m->parts, from->list.p, from->list.n * sizeof *m->parts);
-    from->list.n = 0;
-    return wb_arena_check(l->a, err);
+    return r < 0 ? r : wd_parts_add(to, &part, err);
 }

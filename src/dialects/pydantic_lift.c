@@ -8,14 +8,14 @@
 #include "json/value.h"
 
 struct lifting {
-    struct wd_lifting  *l;
-    struct wd_pai_parts parts;
-    struct upp_err     *err;
-    uint32_t            agent;
-    struct upp_str      time; /* of the message before; no text: none had any */
-    struct upp_str      run;
-    size_t              open;  /* calls without an answer */
-    uint8_t             whose; /* turn that is open: 0 none, 'u', 'a' */
+    struct wd_lifting *l;
+    struct wd_parts    parts;
+    struct upp_err    *err;
+    uint32_t           agent;
+    struct upp_str     time; /* of the message before; no text: none had any */
+    struct upp_str     run;
+    size_t             open;  /* calls without an answer */
+    uint8_t            whose; /* turn that is open: 0 none, 'u', 'a' */
 };
 
 static int failed(const struct lifting *t)
@@ -71,26 +71,12 @@ static int turn_for(struct lifting *t, const struct wd_pai_message *m, bool user
 
 /* ---- Messages -------------------------------------------------------------------------------------------------- */
 
-static struct wm_doc_entry *entry_add(struct lifting *t, uint8_t role, uint32_t agent)
-{
-    struct wm_doc_entry *e = wm_doc_entry_add(t->l->doc, t->err);
-    if (!e)
-        return NULL;
-    e->agent          = agent;
-    e->e.message.role = role;
-    if (agent != WM_NO_AGENT)
-        e->e.who = t->l->doc->agents.p[agent].name;
-    wd_pai_time(t->time, t->l->now_ms, &e->e.message);
-    t->l->doc->turns.p[t->l->doc->turns.n - 1].n++;
-    return e;
-}
-
 static int settle(struct lifting *t, uint8_t role, uint32_t agent)
 {
     if (!t->parts.list.n)
         return 0;
-    struct wm_doc_entry *e = entry_add(t, role, agent);
-    return e ? wd_pai_settle(t->l, &t->parts, &e->e.message, t->err) : failed(t);
+    struct wm_doc_entry *e = wd_entry_add(t->l, role, agent, t->time, t->err);
+    return e ? wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err) : failed(t);
 }
 
 static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint32_t agent)
@@ -115,12 +101,6 @@ static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint3
     return r < 0 ? r : settle(t, role, agent);
 }
 
-static uint64_t tokens(struct upp_str number)
-{
-    uint64_t n = 0;
-    return number.p && wb_str_u64(number, &n) ? n : 0;
-}
-
 static int lift_response(struct lifting *t, const struct wd_pai_message *m)
 {
     int r   = 0;
@@ -130,7 +110,7 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
             r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
         t->open += wd_pai_kind(m->parts.p[i].part_kind) == WD_PAI_TOOL_CALL;
     }
-    struct wm_doc_entry *e = r < 0 ? NULL : entry_add(t, UPP_ROLE_ASSISTANT, t->agent);
+    struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->time, t->err);
     if (!e)
         return r < 0 ? r : failed(t);
     e->said = (struct wm_said){.model    = m->model_name,
@@ -138,15 +118,14 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
                                .response = m->provider_response_id,
                                .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
     if (m->usage) {
-        yyjson_val *thought       = yyjson_obj_get(m->usage->details, "reasoning_tokens");
         e->said.has_usage         = true;
-        e->said.usage.input       = tokens(m->usage->input);
-        e->said.usage.output      = tokens(m->usage->output);
-        e->said.usage.cache_read  = tokens(m->usage->cache_read);
-        e->said.usage.cache_write = tokens(m->usage->cache_write);
-        e->said.reasoning         = thought && yyjson_is_raw(thought) ? tokens(wj_text(thought)) : 0;
+        e->said.usage.input       = wd_number_of(m->usage->input);
+        e->said.usage.output      = wd_number_of(m->usage->output);
+        e->said.usage.cache_read  = wd_number_of(m->usage->cache_read);
+        e->said.usage.cache_write = wd_number_of(m->usage->cache_write);
+        e->said.reasoning         = wd_number_at(m->usage->details, "reasoning_tokens");
     }
-    return wd_pai_settle(t->l, &t->parts, &e->e.message, t->err);
+    return wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
 }
 
 /* When it was: it says so, or a part of it does, or the message before. */
@@ -183,28 +162,22 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
     return wd_anchor(t->l, m->node.from, "message", first, n, t->err);
 }
 
-static void wrong(void *ctx, const char *pointer, const char *sentence)
-{
-    (void)ctx, (void)pointer, (void)sentence; /* it stays where it is; validating tells of it */
-}
-
 int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
-    struct upp_err why  = {0};
-    struct lifting t    = {.l = l, .err = &why};
-    struct upp_str name = l->agent.p ? l->agent : UPP_STR("agent");
-    size_t      i, n;
-    yyjson_val *v;
-    int         r = yyjson_is_arr(root) ? 0 : upp_fail(&why, UPP_EINVALID, "expected a list of messages");
+    struct upp_err why = {0};
+    struct lifting t   = {.l = l, .err = &why};
+    size_t         i, n;
+    yyjson_val    *v;
+    int            r = yyjson_is_arr(root) ? 0 : upp_fail(&why, UPP_EINVALID, "expected a list of messages");
     if (r >= 0)
-        r = wm_doc_agent_add(l->doc, &(struct wm_doc_agent){.id = name, .name = name}, &t.agent, &why);
+        r = wd_agent_of(l, (struct upp_str){0}, (struct upp_str){0}, &t.agent, &why);
     if (r >= 0)
         yyjson_arr_foreach(root, i, n, v)
         {
             struct wd_pai_message m;
             if (!yyjson_is_obj(v))
                 continue;
-            r = WJ_DECODE(l->a, wd_pai_message, v, UPP_OPTS(wj_decode_opts, .problem = wrong), &m, &why);
+            r = WJ_DECODE(l->a, wd_pai_message, v, UPP_OPTS(wj_decode_opts, .problem = wd_leave), &m, &why);
             if (r >= 0 && m.parts.p)
                 r = lift_message(&t, &m);
             if (r < 0)

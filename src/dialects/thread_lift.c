@@ -8,23 +8,10 @@
 #include "json/value.h"
 
 struct lifting {
-    struct wd_lifting  *l;
-    struct wd_pai_parts parts;
-    struct upp_err     *err;
+    struct wd_lifting *l;
+    struct wd_parts    parts;
+    struct upp_err    *err;
 };
-
-static struct wm_doc_entry *entry_add(struct lifting *t, uint8_t role, uint32_t agent, struct upp_str time)
-{
-    struct wm_doc_entry *e = wm_doc_entry_add(t->l->doc, t->err);
-    if (!e)
-        return NULL;
-    e->agent          = agent;
-    e->e.message.role = role;
-    if (agent != WM_NO_AGENT)
-        e->e.who = t->l->doc->agents.p[agent].name;
-    wd_pai_time(time, t->l->now_ms, &e->e.message);
-    return e;
-}
 
 static int no_memory(struct lifting *t)
 {
@@ -38,8 +25,8 @@ static int settle(struct lifting *t, uint8_t role, uint32_t agent, struct upp_st
 {
     if (!t->parts.list.n)
         return 0;
-    struct wm_doc_entry *e = entry_add(t, role, agent, time);
-    return e ? wd_pai_settle(t->l, &t->parts, &e->e.message, t->err) : no_memory(t);
+    struct wm_doc_entry *e = wd_entry_add(t->l, role, agent, time, t->err);
+    return e ? wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err) : no_memory(t);
 }
 
 /* Each prompt is a message of its own; results that follow each other are one. */
@@ -66,22 +53,16 @@ static int lift_request(struct lifting *t, const struct wd_pai_part *parts, size
 
 /* ---- Responses and system messages --------------------------------------------------------------------------- */
 
-static uint64_t tokens(struct upp_str number)
-{
-    uint64_t n = 0;
-    return number.p && wb_str_u64(number, &n) ? n : 0;
-}
-
 static void lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to, uint64_t *reasoning)
 {
     if (!u)
         return;
     *has       = true;
-    *to        = (struct upp_usage){.input       = tokens(u->input),
-                                    .output      = tokens(u->output),
-                                    .cache_read  = tokens(u->cache_read),
-                                    .cache_write = tokens(u->cache_write)};
-    *reasoning = tokens(u->thinking);
+    *to        = (struct upp_usage){.input       = wd_number_of(u->input),
+                                    .output      = wd_number_of(u->output),
+                                    .cache_read  = wd_number_of(u->cache_read),
+                                    .cache_write = wd_number_of(u->cache_write)};
+    *reasoning = wd_number_of(u->thinking);
 }
 
 static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint32_t agent)
@@ -90,7 +71,7 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++)
         if (wd_pai_fits(wd_pai_kind(m->parts.p[i].part_kind), false))
             r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
-    struct wm_doc_entry *e = r < 0 ? NULL : entry_add(t, UPP_ROLE_ASSISTANT, agent, m->timestamp);
+    struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, agent, m->timestamp, t->err);
     if (!e)
         return r < 0 ? r : no_memory(t);
     e->said = (struct wm_said){.model    = m->model_name,
@@ -98,14 +79,14 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
                                .response = m->provider_response_id,
                                .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
     lift_usage(m->usage, &e->said.has_usage, &e->said.usage, &e->said.reasoning);
-    return wd_pai_settle(t->l, &t->parts, &e->e.message, t->err);
+    return wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
 }
 
 static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t agent)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64 << 20);
     struct wj_writer                      w;
-    struct wm_doc_entry                  *e = entry_add(t, 0, agent, m->timestamp);
+    struct wm_doc_entry                  *e = wd_entry_add(t->l, 0, agent, m->timestamp, t->err);
     if (!e)
         return no_memory(t);
     wj_writer_init(&w, &b, t->err);
@@ -229,29 +210,13 @@ static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
     return wb_arena_check(t->l->a, t->err);
 }
 
-/* Members that are not what they should be are left where they are: they come back, and validating tells of them. */
-static void wrong(void *ctx, const char *pointer, const char *sentence)
-{
-    (void)ctx, (void)pointer, (void)sentence;
-}
-
-static int value_text(struct wd_lifting *l, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    int                                   r = v ? wj_write(v, &b, err) : 0;
-    if (r < 0 || !v)
-        return r;
-    *ret = wb_arena_dup(l->a, wb_buf_str(&b));
-    return wb_arena_check(l->a, err);
-}
-
 int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err      why = {0};
     struct lifting      t   = {.l = l, .err = &why};
     struct wm_doc      *doc = l->doc;
     struct wd_tp_thread d;
-    int r = WJ_DECODE(l->a, wd_tp_thread, root, UPP_OPTS(wj_decode_opts, .problem = wrong, .depth = 0), &d, &why);
+    int r = WJ_DECODE(l->a, wd_tp_thread, root, UPP_OPTS(wj_decode_opts, .problem = wd_leave, .depth = 0), &d, &why);
     if (r >= 0 && (!d.turns.p || wd_tp_version(d.version) < 0))
         r = !d.turns.p ? upp_fail(&why, UPP_EINVALID, "a thread has turns")
                        : upp_fail(&why, UPP_EINVALID, "version '%.*s' is not one of " WD_THREAD_VERSION "'s",
@@ -259,8 +224,8 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     if (r >= 0) {
         doc->id = d.thread_id, doc->title = d.title, doc->created = d.created_at, doc->updated = d.updated_at;
         doc->parent    = d.parent_thread_id;
-        doc->parent_at = (uint32_t)tokens(d.branch_point);
-        r              = value_text(l, d.metadata, &doc->metadata, &why);
+        doc->parent_at = (uint32_t)wd_number_of(d.branch_point);
+        r              = wd_value_text(l->a, d.metadata, &doc->metadata, &why);
     }
     if (r >= 0)
         r = lift_agents(&t, &d);

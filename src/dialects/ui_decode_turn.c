@@ -6,7 +6,7 @@
 #include "dialects/ui_decode_turn.h"
 
 #include "base/err.h"
-#include "dialects/pai.h"
+#include "dialects/lift.h"
 #include "json/value.h"
 
 struct turn {
@@ -29,7 +29,7 @@ static struct wm_doc_entry *entry_add(struct turn *t, uint8_t role, int64_t now_
     e->agent          = t->agent;
     e->e.who          = doc->agents.p[t->agent].name;
     e->e.message.role = role;
-    wd_pai_time(t->d->time, now_ms, &e->e.message);
+    wd_entry_time(t->d->time, now_ms, &e->e.message);
     doc->turns.p[doc->turns.n - 1].n++;
     return e;
 }

@@ -36,10 +36,6 @@ WJ_SHAPE_EXTERN(wd_ui_message, struct wd_ui_message);
 /* The tool of a part of a tool; no text: it is of another kind. */
 struct upp_str wd_ui_tool(const struct wd_ui_part *p);
 
-/* The medium at an address; a data URL is its bytes. Texts are kept as they are. */
-int wd_ui_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, struct upp_str name, struct upp_part *to,
-                struct upp_err *err) UPP_MUST_CHECK;
-
 int wd_ui_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_ui_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_ui_lower(struct wd_lowering *l, struct upp_err *err);

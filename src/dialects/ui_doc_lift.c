@@ -5,11 +5,9 @@
  * neither (system messages, sources, approvals ...) stays where it is.
  */
 #include "base/err.h"
-#include "dialects/pai.h"
+#include "dialects/lift.h"
 #include "dialects/ui_doc.h"
 #include "json/value.h"
-
-enum { PARTS = 1 << 14 };
 
 struct lifting {
     struct wd_lifting *l;
@@ -19,8 +17,7 @@ struct lifting {
     struct upp_str time, model, provider;
     yyjson_val    *events; /* metadata.weft_events */
     /* Of its step. */
-    WB_VEC(struct upp_part) said;
-    WB_VEC(struct upp_part) results;
+    struct wd_parts said, results;
     WB_VEC(const struct wd_ui_part *) meanwhile;
 };
 
@@ -29,110 +26,12 @@ static int failed(const struct lifting *t)
     return t->err->code ? -t->err->code : -UPP_ENOMEM;
 }
 
-static int no_room(const struct lifting *t, size_t n)
-{
-    return n < PARTS ? upp_fail(t->err, UPP_ENOMEM, "no memory for a part")
-                     : upp_fail(t->err, UPP_ELIMIT, "a message of more than %d parts", PARTS);
-}
-
-/* JSON text of a value; no value: no text. */
-static int value_text(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    int                                   r = v ? wj_write(v, &b, t->err) : 0;
-    if (r < 0 || !v)
-        return r;
-    *ret = wb_arena_dup(t->l->a, wb_buf_str(&b));
-    return wb_arena_check(t->l->a, t->err);
-}
-
-static int string_text(const struct lifting *t, struct upp_str text, struct upp_str *ret)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
-    wj_writer_init(&w, &b, t->err);
-    wj_write_str(&w, text);
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(t->l->a, wb_buf_str(&b));
-    return wb_arena_check(t->l->a, t->err);
-}
-
 static int metadata_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
 {
-    return yyjson_is_obj(v) ? value_text(t, v, ret) : 0;
-}
-
-static struct upp_str text_at(yyjson_val *obj, const char *name)
-{
-    yyjson_val *v = yyjson_obj_get(obj, name);
-    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
-}
-
-static uint64_t number_at(yyjson_val *obj, const char *name)
-{
-    yyjson_val *v = yyjson_obj_get(obj, name);
-    uint64_t    n = 0;
-    return v && yyjson_is_raw(v) && wb_str_u64(wj_text(v), &n) ? n : 0;
+    return yyjson_is_obj(v) ? wd_value_text(t->l->a, v, ret, t->err) : 0;
 }
 
 /* ---- Files ----------------------------------------------------------------------------------------------- */
-
-/* Bytes as the model has them: padded, and of the standard alphabet. */
-static bool is_base64(struct upp_str s)
-{
-    size_t n = s.n;
-    while (n && s.n - n < 2 && s.p[n - 1] == '=')
-        n--;
-    for (size_t i = 0; i < n; i++) {
-        char c = s.p[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '/'))
-            return false;
-    }
-    return s.n % 4 == 0;
-}
-
-/* The bytes of "data:MIME;base64,..."; no text: it is another address, and stays one. */
-static struct upp_str data_of(struct upp_str url, struct upp_str mime)
-{
-    static const struct upp_str scheme = UPP_STR_INIT("data:"), base64 = UPP_STR_INIT(";base64,");
-    struct upp_str              rest = wb_str_sub(url, scheme.n, SIZE_MAX), none = {0};
-    if (!wb_str_starts(url, scheme) || !mime.p || !wb_str_starts(rest, mime))
-        return none;
-    rest = wb_str_sub(rest, mime.n, SIZE_MAX);
-    if (!wb_str_starts(rest, base64))
-        return none;
-    rest = wb_str_sub(rest, base64.n, SIZE_MAX);
-    return is_base64(rest) ? rest : none;
-}
-
-static uint8_t medium_of(struct upp_str mime)
-{
-    return !mime.p ? UPP_PART_DOCUMENT
-                   : wb_str_starts(mime, UPP_STR("image/"))
-                                   ? UPP_PART_IMAGE
-                   : wb_str_starts(mime, UPP_STR("audio/"))
-                                   ? UPP_PART_AUDIO
-                   : wb_str_starts(mime, UPP_STR("video/")) ? UPP_PART_VIDEO
-                   : UPP_PART_DOCUMENT;
-}
-
-int wd_ui_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, struct upp_str name, struct upp_part *to,
-                struct upp_err *err)
-{
-    struct upp_media *media = wb_new(a, struct upp_media);
-    struct upp_str    data  = data_of(url, mime);
-    if (!media)
-        return wb_arena_check(a, err);
-    *media    = (struct upp_media){.source = data.p ? UPP_SOURCE_BASE64 : UPP_SOURCE_URL,
-                                   .data   = data.p ? data : url,
-                                   .mime   = mime,
-                                   .title  = name};
-    to->kind  = medium_of(mime);
-    to->media = media;
-    return 0;
-}
 
 /* Text, reasoning or a file; 0: none of them. */
 static int content_of(const struct lifting *t, const struct wd_ui_part *p, struct upp_part *to)
@@ -144,7 +43,7 @@ static int content_of(const struct lifting *t, const struct wd_ui_part *p, struc
         to->text = p->text;
         to->cut  = wb_str_eq(p->state, UPP_STR("streaming"));
     } else if (wb_str_eq(p->type, UPP_STR("file")) && p->url.p)
-        r = wd_ui_media(t->l->a, p->url, p->media_type, p->filename, to, t->err);
+        r = wd_url_media(t->l->a, p->url, p->media_type, p->filename, to, t->err);
     else
         return 0;
     if (r >= 0)
@@ -204,10 +103,11 @@ static int result_of(const struct lifting *t, const struct wd_ui_part *p, struct
     *to = (struct upp_part){.kind = UPP_PART_RESULT, .id = p->tool_call_id, .name = wd_ui_tool(p), .is_error = !good};
     if (good) {
         to->text = UPP_STR("null");
-        r        = value_text(t, p->output, &to->text);
+        r        = wd_value_text(t->l->a, p->output, &to->text, t->err);
     } else {
-        struct upp_str reason = denied ? text_at(p->approval, "reason") : p->error_text;
-        r = string_text(t, reason.p ? reason : denied ? UPP_STR(WD_UI_DENIED) : UPP_STR(""), &to->text);
+        struct upp_str reason = denied ? wd_text_at(p->approval, "reason") : p->error_text;
+        r                     = wd_string_text(t->l->a,
+                           reason.p ? reason : denied ? UPP_STR(WD_UI_DENIED) : UPP_STR(""), &to->text, t->err);
     }
     if (r >= 0)
         r = denied ? denied_metadata(t, p->result_metadata, &to->metadata)
@@ -223,25 +123,11 @@ static int call_of(const struct lifting *t, const struct wd_ui_part *p, struct u
                                           .name = wd_ui_tool(p),
                                           .cut  = wb_str_eq(p->state, UPP_STR("input-streaming"))};
     to->text          = to->cut ? UPP_STR("") : UPP_STR("{}");
-    int r             = value_text(t, input, &to->text);
+    int r             = wd_value_text(t->l->a, input, &to->text, t->err);
     return r < 0 ? r : metadata_of(t, p->call_metadata, &to->metadata);
 }
 
 /* ---- Events ---------------------------------------------------------------------------------------------- */
-
-static struct wm_doc_entry *entry_add(struct lifting *t, uint8_t role)
-{
-    struct wm_doc_entry *e = wm_doc_entry_add(t->l->doc, t->err);
-    if (!e)
-        return NULL;
-    e->agent          = t->agent;
-    e->e.message.role = role;
-    if (t->agent != WM_NO_AGENT)
-        e->e.who = t->l->doc->agents.p[t->agent].name;
-    wd_pai_time(t->time, t->l->now_ms, &e->e.message);
-    t->l->doc->turns.p[t->l->doc->turns.n - 1].n++;
-    return e;
-}
 
 static bool is_event(const struct wd_ui_part *p)
 {
@@ -260,7 +146,7 @@ static int event_add(struct lifting *t, const struct wd_ui_part *p)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
-    struct wm_doc_entry                  *e    = entry_add(t, 0);
+    struct wm_doc_entry                  *e    = wd_entry_add(t->l, 0, t->agent, t->time, t->err);
     yyjson_val                           *more = p->id.p ? yyjson_obj_getn(t->events, p->id.p, p->id.n) : NULL;
     if (!e)
         return failed(t);
@@ -280,7 +166,7 @@ static int event_add(struct lifting *t, const struct wd_ui_part *p)
     int r = wj_writer_check(&w);
     if (r < 0)
         return r;
-    uint64_t time   = number_at(more, "timestamp");
+    uint64_t time   = wd_number_at(more, "timestamp");
     e->e.kind       = WM_ENTRY_EVENT;
     e->e.data       = wb_arena_dup(t->l->a, wb_buf_str(&b));
     e->e.message.id = p->id;
@@ -293,56 +179,47 @@ static int event_add(struct lifting *t, const struct wd_ui_part *p)
 
 /* ---- Steps ----------------------------------------------------------------------------------------------- */
 
-static int settle(struct lifting *t, struct upp_message *m, const struct upp_part *parts, size_t n)
-{
-    m->n_parts = n;
-    m->parts   = wb_new_n(t->l->a, struct upp_part, n);
-    if (m->parts)
-        memcpy(m->parts, parts, n * sizeof *parts);
-    return wb_arena_check(t->l->a, t->err);
-}
-
 static int step_end(struct lifting *t)
 {
     struct wm_doc_entry *e;
     int                  r = 0;
-    if (t->said.n) {
-        e = entry_add(t, UPP_ROLE_ASSISTANT);
+    if (t->said.list.n) {
+        e = wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->time, t->err);
         if (!e)
             return failed(t);
         e->said.model    = t->model;
         e->said.provider = t->provider;
-        r                = settle(t, &e->e.message, t->said.p, t->said.n);
+        r                = wd_parts_settle(t->l->a, &t->said, &e->e.message, t->err);
     }
-    if (r >= 0 && t->results.n) {
-        e = entry_add(t, UPP_ROLE_TOOL);
-        r = e ? settle(t, &e->e.message, t->results.p, t->results.n) : failed(t);
+    if (r >= 0 && t->results.list.n) {
+        e = wd_entry_add(t->l, UPP_ROLE_TOOL, t->agent, t->time, t->err);
+        r = e ? wd_parts_settle(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
     }
     for (size_t i = 0; r >= 0 && i < t->meanwhile.n; i++)
         r = event_add(t, t->meanwhile.p[i]);
-    t->said.n = t->results.n = t->meanwhile.n = 0;
+    t->meanwhile.n = 0;
     return r;
 }
 
 static int lift_event(struct lifting *t, const struct wd_ui_part *p)
 {
-    if (!t->said.n)
+    if (!t->said.list.n)
         return event_add(t, p);
-    return wb_vec_push(&t->meanwhile, p, (size_t)PARTS) ? 0 : no_room(t, t->meanwhile.n);
+    if (wb_vec_push(&t->meanwhile, p, (size_t)WD_PARTS))
+        return 0;
+    return t->meanwhile.n < WD_PARTS ? upp_fail(t->err, UPP_ENOMEM, "no memory for an event")
+                                     : upp_fail(t->err, UPP_ELIMIT, "a step of more than %d events", WD_PARTS);
 }
 
 static int lift_tool(struct lifting *t, const struct wd_ui_part *p)
 {
     struct upp_part call, result;
     int             r = call_of(t, p, &call);
-    if (r < 0)
-        return r;
-    if (!wb_vec_push(&t->said, call, (size_t)PARTS))
-        return no_room(t, t->said.n);
-    r = result_of(t, p, &result);
-    if (r > 0 && !wb_vec_push(&t->results, result, (size_t)PARTS))
-        return no_room(t, t->results.n);
-    return r;
+    if (r >= 0)
+        r = wd_parts_add(&t->said, &call, t->err);
+    if (r >= 0)
+        r = result_of(t, p, &result);
+    return r > 0 ? wd_parts_add(&t->results, &result, t->err) : r;
 }
 
 static int lift_part(struct lifting *t, const struct wd_ui_part *p)
@@ -355,9 +232,7 @@ static int lift_part(struct lifting *t, const struct wd_ui_part *p)
     if (wd_ui_tool(p).p && p->tool_call_id.p)
         return lift_tool(t, p);
     int r = content_of(t, p, &part);
-    if (r > 0 && !wb_vec_push(&t->said, part, (size_t)PARTS))
-        return no_room(t, t->said.n);
-    return r;
+    return r > 0 ? wd_parts_add(&t->said, &part, t->err) : r;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
@@ -368,24 +243,25 @@ static int lift_user(struct lifting *t, const struct wd_ui_message *m)
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
         struct upp_part part = {0};
         r                    = content_of(t, &m->parts.p[i], &part);
-        if (r > 0 && part.kind != UPP_PART_REASONING && !wb_vec_push(&t->said, part, (size_t)PARTS))
-            r = no_room(t, t->said.n);
+        if (r > 0 && part.kind != UPP_PART_REASONING)
+            r = wd_parts_add(&t->said, &part, t->err);
     }
-    if (r < 0 || !t->said.n)
+    if (r < 0 || !t->said.list.n)
         return r;
-    struct wm_doc_entry *e = entry_add(t, UPP_ROLE_USER);
-    r                      = e ? settle(t, &e->e.message, t->said.p, t->said.n) : failed(t);
-    t->said.n              = 0;
+    struct wm_doc_entry *e = wd_entry_add(t->l, UPP_ROLE_USER, t->agent, t->time, t->err);
+    r                      = e ? wd_parts_settle(t->l->a, &t->said, &e->e.message, t->err) : failed(t);
     return r;
 }
 
 static int agent_of(struct lifting *t, yyjson_val *weft)
 {
-    struct upp_str id = text_at(weft, "agent"), name = text_at(weft, "name");
-    id = id.p ? id : t->l->agent.p ? t->l->agent : UPP_STR("agent");
-    t->agent              = wm_doc_agent_find(t->l->doc, id);
-    struct wm_doc_agent a = {.id = id, .name = name.p ? name : id, .model = t->model, .provider = t->provider};
-    return t->agent != WM_NO_AGENT ? 0 : wm_doc_agent_add(t->l->doc, &a, &t->agent, t->err);
+    size_t before = t->l->doc->agents.n;
+    int    r      = wd_agent_of(t->l, wd_text_at(weft, "agent"), wd_text_at(weft, "name"), &t->agent, t->err);
+    if (r >= 0 && t->l->doc->agents.n > before) {
+        t->l->doc->agents.p[t->agent].model    = t->model;
+        t->l->doc->agents.p[t->agent].provider = t->provider;
+    }
+    return r;
 }
 
 static void usage_of(yyjson_val *v, struct wm_doc_turn *turn)
@@ -393,30 +269,30 @@ static void usage_of(yyjson_val *v, struct wm_doc_turn *turn)
     if (!yyjson_is_obj(v))
         return;
     turn->has_usage = true;
-    turn->usage     = (struct upp_usage){.input       = number_at(v, "inputTokens"),
-                                         .output      = number_at(v, "outputTokens"),
-                                         .cache_read  = number_at(v, "cacheReadTokens"),
-                                         .cache_write = number_at(v, "cacheWriteTokens")};
-    turn->reasoning = number_at(v, "reasoningTokens");
+    turn->usage     = (struct upp_usage){.input       = wd_number_at(v, "inputTokens"),
+                                         .output      = wd_number_at(v, "outputTokens"),
+                                         .cache_read  = wd_number_at(v, "cacheReadTokens"),
+                                         .cache_write = wd_number_at(v, "cacheWriteTokens")};
+    turn->reasoning = wd_number_at(v, "reasoningTokens");
 }
 
 /* What the metadata know of the message. */
 static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
 {
     yyjson_val *weft           = yyjson_obj_get(m->metadata, "weft");
-    t->time                    = text_at(yyjson_obj_get(m->metadata, "pydantic_ai"), "timestamp");
-    t->model                   = text_at(weft, "model");
-    t->provider                = text_at(weft, "provider");
+    t->time                    = wd_text_at(yyjson_obj_get(m->metadata, "pydantic_ai"), "timestamp");
+    t->model                   = wd_text_at(weft, "model");
+    t->provider                = wd_text_at(weft, "provider");
     t->events                  = yyjson_obj_get(m->metadata, "weft_events");
     t->agent                   = WM_NO_AGENT;
-    bool                agents = !user || text_at(weft, "agent").p; /* words to the model within its turn */
+    bool                agents = !user || wd_text_at(weft, "agent").p; /* words to the model within its turn */
     int                 r      = agents ? agent_of(t, weft) : 0;
     struct wm_doc_turn *turn   = r < 0 ? NULL : wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
         return r < 0 ? r : failed(t);
     turn->agent = t->agent;
     turn->id    = m->id;
-    turn->ended = text_at(weft, "ended");
+    turn->ended = wd_text_at(weft, "ended");
     if (!user)
         usage_of(yyjson_obj_get(m->metadata, "usage"), turn);
     return 0;
@@ -447,11 +323,6 @@ static int lift_message(struct lifting *t, const struct wd_ui_message *m)
     return wd_anchor(t->l, m->node.from, "message", first, n, t->err);
 }
 
-static void wrong(void *ctx, const char *pointer, const char *sentence)
-{
-    (void)ctx, (void)pointer, (void)sentence; /* it stays where it is; validating tells of it */
-}
-
 static int lift_list(struct lifting *t, yyjson_val *root)
 {
     size_t      i, n;
@@ -461,7 +332,7 @@ static int lift_list(struct lifting *t, yyjson_val *root)
         struct wd_ui_message m;
         if (!yyjson_is_obj(v))
             continue;
-        int r = WJ_DECODE(t->l->a, wd_ui_message, v, UPP_OPTS(wj_decode_opts, .problem = wrong), &m, t->err);
+        int r = WJ_DECODE(t->l->a, wd_ui_message, v, UPP_OPTS(wj_decode_opts, .problem = wd_leave), &m, t->err);
         if (r >= 0 && m.parts.p)
             r = lift_message(t, &m);
         if (r < 0)
@@ -475,8 +346,8 @@ int wd_ui_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     struct upp_err why = {0};
     struct lifting t   = {.l = l, .err = &why};
     int r = yyjson_is_arr(root) ? lift_list(&t, root) : upp_fail(&why, UPP_EINVALID, "expected a list of UI messages");
-    wb_vec_done(&t.said);
-    wb_vec_done(&t.results);
+    wb_vec_done(&t.said.list);
+    wb_vec_done(&t.results.list);
     wb_vec_done(&t.meanwhile);
     if (r < 0 && err)
         *err = why;

@@ -1,0 +1,167 @@
+/* dialects/lift.c — what every lift does: agents, entries and their parts, and the texts of values. */
+#include "dialects/lift.h"
+
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "json/value.h"
+
+/* ---- Entries --------------------------------------------------------------------------------------------- */
+
+int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, uint32_t *ret, struct upp_err *err)
+{
+    id = id.p ? id : l->agent.p ? l->agent : UPP_STR("agent");
+    struct wm_doc_agent a = {.id = id, .name = name.p ? name : id};
+    *ret                  = wm_doc_agent_find(l->doc, id);
+    return *ret != WM_NO_AGENT ? 0 : wm_doc_agent_add(l->doc, &a, ret, err);
+}
+
+void wd_entry_time(struct upp_str text, int64_t otherwise, struct upp_message *m)
+{
+    struct wb_time t;
+    m->time_ms   = otherwise;
+    m->time_text = (struct upp_str){0};
+    if (!text.p)
+        return;
+    m->time_text = text;
+    if (!wb_time_parse_upp(text, &m->time_ms) && wb_time_parse(text, &t, NULL) >= 0)
+        m->time_ms = wb_time_ms(&t);
+}
+
+struct wm_doc_entry *wd_entry_add(struct wd_lifting *l, uint8_t role, uint32_t agent, struct upp_str time,
+                                  struct upp_err *err)
+{
+    struct wm_doc_entry *e = wm_doc_entry_add(l->doc, err);
+    if (!e)
+        return NULL;
+    e->agent          = agent;
+    e->e.message.role = role;
+    if (agent != WM_NO_AGENT)
+        e->e.who = l->doc->agents.p[agent].name;
+    wd_entry_time(time, l->now_ms, &e->e.message);
+    if (l->doc->turns.n)
+        l->doc->turns.p[l->doc->turns.n - 1].n++;
+    return e;
+}
+
+int wd_parts_add(struct wd_parts *to, const struct upp_part *part, struct upp_err *err)
+{
+    if (wb_vec_push(&to->list, *part, (size_t)WD_PARTS))
+        return 1;
+    return to->list.n < WD_PARTS ? upp_fail(err, UPP_ENOMEM, "no memory for a part")
+                                 : upp_fail(err, UPP_ELIMIT, "a message of more than %d parts", WD_PARTS);
+}
+
+int wd_parts_settle(struct wb_arena *a, struct wd_parts *from, struct upp_message *m, struct upp_err *err)
+{
+    m->n_parts = from->list.n;
+    m->parts   = from->list.n ? wb_new_n(a, struct upp_part, from->list.n) : NULL;
+    if (m->parts)
+        memcpy(m->parts, from->list.p, from->list.n * sizeof *m->parts);
+    from->list.n = 0;
+    return wb_arena_check(a, err);
+}
+
+/* ---- Media ----------------------------------------------------------------------------------------------- */
+
+/* Bytes as the model has them: padded, and of the standard alphabet. */
+static bool is_base64(struct upp_str s)
+{
+    size_t n = s.n;
+    while (n && s.n - n < 2 && s.p[n - 1] == '=')
+        n--;
+    for (size_t i = 0; i < n; i++) {
+        char c = s.p[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' || c == '/'))
+            return false;
+    }
+    return s.n % 4 == 0;
+}
+
+/* The bytes of "data:MIME;base64,..."; no text: it is another address, and stays one. */
+static struct upp_str data_of(struct upp_str url, struct upp_str mime)
+{
+    static const struct upp_str scheme = UPP_STR_INIT("data:"), base64 = UPP_STR_INIT(";base64,");
+    struct upp_str              rest = wb_str_sub(url, scheme.n, SIZE_MAX), none = {0};
+    if (!wb_str_starts(url, scheme) || !mime.p || !wb_str_starts(rest, mime))
+        return none;
+    rest = wb_str_sub(rest, mime.n, SIZE_MAX);
+    if (!wb_str_starts(rest, base64))
+        return none;
+    rest = wb_str_sub(rest, base64.n, SIZE_MAX);
+    return is_base64(rest) ? rest : none;
+}
+
+static uint8_t medium_of(struct upp_str mime)
+{
+    return !mime.p ? UPP_PART_DOCUMENT
+                   : wb_str_starts(mime, UPP_STR("image/"))
+                                   ? UPP_PART_IMAGE
+                   : wb_str_starts(mime, UPP_STR("audio/"))
+                                   ? UPP_PART_AUDIO
+                   : wb_str_starts(mime, UPP_STR("video/")) ? UPP_PART_VIDEO
+                   : UPP_PART_DOCUMENT;
+}
+
+int wd_url_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, struct upp_str name, struct upp_part *to,
+                 struct upp_err *err)
+{
+    struct upp_media *media = wb_new(a, struct upp_media);
+    struct upp_str    data  = data_of(url, mime);
+    if (!media)
+        return wb_arena_check(a, err);
+    *media    = (struct upp_media){.source = data.p ? UPP_SOURCE_BASE64 : UPP_SOURCE_URL,
+                                   .data   = data.p ? data : url,
+                                   .mime   = mime,
+                                   .title  = name};
+    to->kind  = medium_of(mime);
+    to->media = media;
+    return 0;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------------------- */
+
+int wd_value_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    int                                   r = v ? wj_write(v, &b, err) : 0;
+    if (r < 0 || !v)
+        return r;
+    *ret = wb_arena_dup(a, wb_buf_str(&b));
+    return wb_arena_check(a, err);
+}
+
+int wd_string_text(struct wb_arena *a, struct upp_str s, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &b, err);
+    wj_write_str(&w, s);
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        return r;
+    *ret = wb_arena_dup(a, wb_buf_str(&b));
+    return wb_arena_check(a, err);
+}
+
+struct upp_str wd_text_at(yyjson_val *obj, const char *name)
+{
+    yyjson_val *v = yyjson_obj_get(obj, name);
+    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+uint64_t wd_number_of(struct upp_str number)
+{
+    uint64_t n = 0;
+    return number.p && wb_str_u64(number, &n) ? n : 0;
+}
+
+uint64_t wd_number_at(yyjson_val *obj, const char *name)
+{
+    yyjson_val *v = yyjson_obj_get(obj, name);
+    return v && yyjson_is_raw(v) ? wd_number_of(wj_text(v)) : 0;
+}
+
+void wd_leave(void *ctx, const char *pointer, const char *sentence)
+{
+    (void)ctx, (void)pointer, (void)sentence;
+}
