@@ -131,8 +131,32 @@ size_t wa_put_rows(size_t messages)
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
+int wa_put_row(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wm_row *row, struct upp_err *err)
+{
+    if (row->n_entries > UINT32_MAX - end->length)
+        return upp_fail(err, UPP_ELIMIT, "a node holds at most %u entries", UINT32_MAX);
+    wb_buf_clear(&p->body);
+    int r = wm_row_write(row, &p->body, err);
+    if (r >= 0)
+        r = wa_put_room(p, 1, p->body.n, err);
+    struct wl_row *stored = r >= 0 ? wb_new(&p->memory, struct wl_row) : NULL;
+    if (!stored)
+        return r < 0 ? r : wb_arena_check(&p->memory, err);
+    *stored = (struct wl_row){.node      = node,
+                              .pos       = end->pos,
+                              .n_entries = (uint32_t)row->n_entries,
+                              .format    = WM_FORMAT,
+                              .body      = wb_arena_dup(&p->memory, wb_buf_str(&p->body))};
+    r       = wb_arena_check(&p->memory, err);
+    p->bytes += p->body.n;
+    end->pos = wl_pos_next(end->pos, (uint32_t)row->n_entries);
+    end->length += (uint32_t)row->n_entries;
+    end->time_ms = row->time_ms;
+    return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = WL_ADD_ROW, .row = stored}, err);
+}
+
 /* One row of up to ROW_MESSAGES entries. Times are kept as they are. */
-static WEFT_SUSPENDS int add_row(struct wa_put *p, uint64_t node, uint64_t pos, const struct upp_message *list,
+static WEFT_SUSPENDS int add_row(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list,
                                  size_t n, int64_t now, struct upp_err *err)
 {
     struct wm_entry *entries = p->entries;
@@ -145,37 +169,18 @@ static WEFT_SUSPENDS int add_row(struct wa_put *p, uint64_t node, uint64_t pos, 
             entries[i].message.time_ms = now;
     }
     struct wm_row row = {.time_ms = now, .entries = entries, .n_entries = n};
-    wb_buf_clear(&p->body);
-    int r = wm_row_write(&row, &p->body, err);
-    if (r >= 0)
-        r = wa_put_room(p, 1, p->body.n, err);
-    struct wl_row *stored = r >= 0 ? wb_new(&p->memory, struct wl_row) : NULL;
-    if (!stored)
-        return r < 0 ? r : wb_arena_check(&p->memory, err);
-    *stored = (struct wl_row){.node      = node,
-                              .pos       = pos,
-                              .n_entries = (uint32_t)n,
-                              .format    = WM_FORMAT,
-                              .body      = wb_arena_dup(&p->memory, wb_buf_str(&p->body))};
-    r       = wb_arena_check(&p->memory, err);
-    p->bytes += p->body.n;
-    return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = WL_ADD_ROW, .row = stored}, err);
+    return wa_put_row(p, node, end, &row, err);
 }
 
 int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list, size_t n,
                     struct upp_err *err)
 {
     int64_t wall = wb_wall_ms(), now = WB_MAX(wall, end->time_ms);
-    if (n > UINT32_MAX - end->length)
-        return upp_fail(err, UPP_ELIMIT, "a node holds at most %u entries", UINT32_MAX);
     for (size_t at = 0; at < n;) {
         size_t some = WB_MIN(n - at, (size_t)ROW_MESSAGES);
-        int    r    = add_row(p, node, end->pos, list + at, some, now, err);
+        int    r    = add_row(p, node, end, list + at, some, now, err);
         if (r < 0)
             return r;
-        end->pos = wl_pos_next(end->pos, (uint32_t)some);
-        end->length += (uint32_t)some;
-        end->time_ms = now;
         at += some;
     }
     return 0;

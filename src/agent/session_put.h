@@ -41,6 +41,10 @@ enum { WA_PUT_CHANGES = WL_CHANGES - 8 };       /* in one commit, beside those t
 /* Copied. */
 WEFT_SUSPENDS int wa_put_node(struct wa_put *p, const struct wl_node *node, struct upp_err *err) UPP_MUST_CHECK;
 
+/* At the end of the node, which moves. */
+WEFT_SUSPENDS int wa_put_row(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wm_row *row,
+                             struct upp_err *err) UPP_MUST_CHECK;
+
 /* As entries that no run says, at the end of the node, which moves. */
 WEFT_SUSPENDS int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list,
                                   size_t n, struct upp_err *err) UPP_MUST_CHECK;

@@ -4,6 +4,18 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "model/doc_beside.h"
+
+/* What the rows say of a line of the path beside what it is. */
+struct note {
+    struct beside        *first, *last; /* what came with it; NULL: nothing */
+    const struct wm_said *said;         /* by the model that said it; NULL: nobody knows */
+};
+
+struct beside {
+    struct beside   *next;
+    struct wm_beside b;
+};
 
 struct making {
     struct wl_store                 *store;
@@ -11,7 +23,11 @@ struct making {
     const struct wa_thread_doc_opts *opts;
     struct wb_arena                 *a;
     struct wm_doc                   *doc;
-    struct wb_uuid                   run; /* of the turn that is open; all zero: none */
+    struct wb_uuid                   run;  /* of the turn that is open; all zero: none */
+    const struct beside             *turn; /* that the next line of a document begins; NULL: none */
+    struct note                     *notes;
+    size_t                           n_notes;
+    struct beside                   *all, *all_last; /* what is about all of the thread */
 };
 
 static struct upp_str time_text(struct wb_arena *a, int64_t ms)
@@ -27,9 +43,16 @@ static struct upp_str uuid_text(struct wb_arena *a, struct wb_uuid u)
     return wb_arena_dup(a, wb_uuid_text(u, text));
 }
 
+static bool is_imported(const struct wm_entry *e)
+{
+    return e->origin == WM_ORIGIN_IMPORT;
+}
+
+/* What was mended of a document is not in it. */
 static bool is_shown(const struct wm_entry *e)
 {
-    return e->audience == WM_AUDIENCE_ALL && e->kind != WM_ENTRY_TURN && !wm_is_hidden(e);
+    return e->audience == WM_AUDIENCE_ALL && e->kind != WM_ENTRY_TURN && !wm_is_hidden(e) &&
+           !(e->kind == WM_ENTRY_REPAIR && is_imported(e));
 }
 
 /* Is it the user's? What a run was asked is, and what a client added; a run itself speaks for its agent. */
@@ -104,29 +127,99 @@ static int speaker(struct making *m, const struct wl_line *line, uint32_t *ret, 
     return agent_of(m, line->entry.who, ret, err);
 }
 
-WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, struct upp_err *err)
+/* ---- What came with a document --------------------------------------------------------------------------------- */
+
+static int failed(const struct upp_err *err)
 {
-    uint32_t agent;
-    int      r = speaker(m, line, &agent, err);
-    if (r >= 0)
-        r = open_turn(m, line, agent, err);
-    struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
-    if (!e)
-        return r < 0 ? r : err && err->code ? -err->code : -UPP_ENOMEM;
-    e->e     = line->entry;
-    e->agent = agent;
-    e->id    = uuid_text(m->a, line->id);
-    m->doc->turns.p[m->doc->turns.n - 1].n++;
+    return err && err->code ? -err->code : -UPP_ENOMEM;
+}
+
+static bool is_own(const struct wm_beside *b, const char *slot)
+{
+    return wb_str_eq(b->dialect, UPP_STR(WM_BESIDE_OWN)) && wb_str_eq(b->slot, wb_cstr(slot));
+}
+
+static int hang(struct making *m, struct wm_residue **to, const struct wm_beside *b, struct upp_err *err)
+{
+    struct wm_residue *x = wb_new(m->a, struct wm_residue);
+    if (!x)
+        return wb_arena_check(m->a, err);
+    *x = (struct wm_residue){.dialect = b->dialect, .slot = b->slot, .entries = b->entries, .json = b->text};
+    while (*to)
+        to = &(*to)->next;
+    *to = x;
     return 0;
 }
 
-/* ---- What the models said of their answers ----------------------------------------------------------------------- */
+/* Its agents come first, in their order: others refer to their places. A thread that only shares the document's
+ * entries is none that was made of it. */
+static int add_document(struct making *m, const struct wl_thread *t, struct upp_err *err)
+{
+    int r = 0;
+    for (const struct beside *x = m->all; r >= 0 && x; x = x->next) {
+        struct wm_doc  said = *m->doc;
+        struct wb_uuid made;
+        if (!is_own(&x->b, "thread")) {
+            r = hang(m, &m->doc->residue, &x->b, err);
+            continue;
+        }
+        r              = wm_beside_thread_read(m->a, x->b.text, &said, &made, err);
+        m->doc->agents = said.agents;
+        if (r < 0 || !wb_uuid_eq(made, t->id))
+            continue;
+        bool same         = m->opts && m->opts->dialect.n && wb_str_eq(m->opts->dialect, said.dialect);
+        m->doc->id        = said.id.n || same ? said.id : m->doc->id;
+        m->doc->created   = said.created.p || same ? said.created : m->doc->created;
+        m->doc->updated   = said.updated.p || same ? said.updated : m->doc->updated;
+        m->doc->parent    = said.parent;
+        m->doc->parent_at = said.parent_at;
+    }
+    return r;
+}
 
-/* Where the lines of the path have gone: by line, its entry and its turn. UINT32_MAX: it has none. */
-struct places {
-    uint32_t *entry, *turn;
-    size_t    n;
-};
+/* The turn of a document goes on until another begins, or somebody else says something. */
+static int open_document_turn(struct making *m, struct upp_err *err)
+{
+    if (!m->turn)
+        return 0;
+    struct wm_doc_turn *turn = wm_doc_turn_add(m->doc, err);
+    int                 r    = turn ? wm_beside_turn_read(m->a, m->turn->b.text, turn, err) : failed(err);
+    if (r >= 0 && turn->agent >= m->doc->agents.n)
+        turn->agent = WM_NO_AGENT;
+    m->turn = NULL;
+    m->run  = (struct wb_uuid){{0}};
+    return r;
+}
+
+/* What its own members say, and what only its dialect has a place for. */
+static int add_beside(struct making *m, const struct note *note, struct wm_doc_entry *e, struct upp_err *err)
+{
+    int r = 0;
+    for (const struct beside *x = note->first; r >= 0 && x; x = x->next) {
+        if (is_own(&x->b, "entry"))
+            r = wm_beside_entry_read(m->a, x->b.text, e, err);
+        else if (!wm_is_turn(&x->b))
+            r = hang(m, &e->residue, &x->b, err);
+    }
+    if (e->agent >= m->doc->agents.n)
+        e->agent = WM_NO_AGENT;
+    return r;
+}
+
+static int add_imported(struct making *m, const struct wl_line *line, const struct note *note, struct upp_err *err)
+{
+    int                  r = open_document_turn(m, err);
+    struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
+    if (!e)
+        return r < 0 ? r : failed(err);
+    e->e                     = line->entry;
+    struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
+    e->agent                 = turn->agent;
+    turn->n++;
+    return add_beside(m, note, e, err);
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------------------- */
 
 static void add_usage(struct upp_usage *sum, const struct upp_usage *u)
 {
@@ -136,40 +229,101 @@ static void add_usage(struct upp_usage *sum, const struct upp_usage *u)
     sum->cache_write += u->cache_write;
 }
 
-/* Of an answer that nobody is shown the turn has the usage all the same. */
-static void add_said(struct wm_doc *doc, const struct places *at, size_t line, const struct wm_event *ev)
+WEFT_SUSPENDS static int add_said_line(struct making *m, const struct wl_line *line, struct upp_err *err)
 {
-    if (line >= at->n || at->turn[line] == UINT32_MAX)
-        return;
-    struct wm_doc_turn *turn = &doc->turns.p[at->turn[line]];
-    bool                has  = ev->usage.input || ev->usage.output;
-    turn->has_usage |= has;
-    add_usage(&turn->usage, &ev->usage);
-    if (at->entry[line] == UINT32_MAX)
-        return;
-    struct wm_said *said = &doc->entries.p[at->entry[line]].said;
-    said->stop           = ev->stop;
-    said->has_usage      = has;
-    said->usage          = ev->usage;
+    uint32_t agent;
+    int      r = speaker(m, line, &agent, err);
+    if (r >= 0)
+        r = open_turn(m, line, agent, err);
+    struct wm_doc_entry *e = r < 0 ? NULL : wm_doc_entry_add(m->doc, err);
+    if (!e)
+        return r < 0 ? r : failed(err);
+    e->e     = line->entry;
+    e->agent = agent;
+    e->id    = uuid_text(m->a, line->id);
+    m->doc->turns.p[m->doc->turns.n - 1].n++;
+    return 0;
 }
 
-WEFT_SUSPENDS static int read_said(struct making *m, const struct wl_span *span, const struct places *at,
-                                   struct upp_err *err)
+/* A message of an import that came without a document's turns (a session's) is like any other. */
+WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, const struct note *note,
+                                  struct upp_err *err)
+{
+    for (const struct beside *x = note->first; x; x = x->next)
+        if (wm_is_turn(&x->b))
+            m->turn = x;
+    bool shown = is_shown(&line->entry);
+    bool doc   = is_imported(&line->entry) && m->all && (m->turn || m->doc->turns.n);
+    int  r     = !shown ? 0 : doc ? add_imported(m, line, note, err) : add_said_line(m, line, err);
+    if (r < 0 || !note->said || !m->doc->turns.n)
+        return r;
+    struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
+    turn->has_usage |= note->said->has_usage; /* also of an answer that nobody is shown */
+    add_usage(&turn->usage, &note->said->usage);
+    if (shown)
+        m->doc->entries.p[m->doc->entries.n - 1].said = *note->said;
+    return 0;
+}
+
+WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < m->n_notes; i++)
+        r = add_line(m, &lines[i], &m->notes[i], err);
+    return r < 0 ? r : close_turn(m, err);
+}
+
+/* ---- Rows -------------------------------------------------------------------------------------------------------- */
+
+static int note_said(struct making *m, size_t line, const struct wm_event *ev, struct upp_err *err)
+{
+    struct wm_said *said = line < m->n_notes ? wb_new(m->a, struct wm_said) : NULL;
+    if (!said)
+        return line < m->n_notes ? wb_arena_check(m->a, err) : 0;
+    *said = (struct wm_said){.stop = ev->stop, .has_usage = ev->usage.input || ev->usage.output, .usage = ev->usage};
+    m->notes[line].said = said;
+    return 0;
+}
+
+static int note_beside(struct making *m, size_t line, const struct wm_beside *b, struct upp_err *err)
+{
+    if (!b->thread && line + b->entry >= m->n_notes)
+        return 0; /* behind what the thread has of the node */
+    struct note   *note = b->thread ? NULL : &m->notes[line + b->entry];
+    struct beside *x    = wb_new(m->a, struct beside);
+    if (!x)
+        return wb_arena_check(m->a, err);
+    struct beside **first = note ? &note->first : &m->all, **last = note ? &note->last : &m->all_last;
+    x->b         = *b;
+    x->b.dialect = wb_arena_dup(m->a, b->dialect);
+    x->b.slot    = wb_arena_dup(m->a, b->slot);
+    x->b.text    = b->text.p ? wb_arena_dup(m->a, b->text) : b->text;
+    if (*last)
+        (*last)->next = x;
+    else
+        *first = x;
+    *last = x;
+    return wb_arena_check(m->a, err);
+}
+
+WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span, struct upp_err *err)
 {
     struct wl_rows rows = {.more = true};
     for (uint64_t from = 0; rows.more;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
-        struct wl_range range = {.node = span->node, .from = from, .to = wl_pos(span->length, 0)};
+        struct wl_range range = {.node = span->node, .from = from, .to = wl_pos(span->length, span->length ? 0 : 1)};
         int             r     = m->store->ops->rows(m->store, m->owner, &range, &page, &rows, err);
         for (size_t i = 0; r >= 0 && i < rows.n; i++) {
             const struct wl_row *stored = &rows.p[i];
+            size_t               line   = (size_t)span->before + wl_pos_index(stored->pos);
             struct wm_row        row;
             from = stored->pos + 1;
             r    = wm_row_read(&page, stored->format, stored->body, stored->tape, &row, err);
             for (size_t k = 0; r >= 0 && k < row.n_records; k++)
                 if (row.records[k].kind == WM_MESSAGE && row.records[k].part < row.n_entries)
-                    add_said(m->doc, at, (size_t)span->before + wl_pos_index(stored->pos) + row.records[k].part,
-                             &row.records[k]);
+                    r = note_said(m, line + row.records[k].part, &row.records[k], err);
+            for (size_t k = 0; r >= 0 && k < row.n_beside; k++)
+                r = note_beside(m, line, &row.beside[k], err);
         }
         if (r < 0)
             return r;
@@ -178,20 +332,6 @@ WEFT_SUSPENDS static int read_said(struct making *m, const struct wl_span *span,
 }
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
-
-/* Every line that is shown becomes an entry. */
-WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines, const struct places *at,
-                                   struct upp_err *err)
-{
-    int r = 0;
-    for (size_t i = 0; r >= 0 && i < at->n; i++) {
-        bool shown   = is_shown(&lines[i].entry);
-        at->entry[i] = shown ? (uint32_t)m->doc->entries.n : UINT32_MAX;
-        r            = shown ? add_line(m, &lines[i], err) : 0;
-        at->turn[i]  = m->doc->turns.n ? (uint32_t)m->doc->turns.n - 1 : UINT32_MAX;
-    }
-    return r < 0 ? r : close_turn(m, err);
-}
 
 int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                   const struct wa_thread_doc_opts *opts, struct wb_arena *a, struct wm_doc *ret, struct upp_err *err)
@@ -209,15 +349,19 @@ int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_
     int r               = wl_thread_path(s, o, t, a, &path, &why);
     if (r >= 0)
         r = wl_path_tail(s, o, &path, path.length, path.length, a, &lines, &n, &why);
-    struct places at = {wb_new_n(a, uint32_t, n), wb_new_n(a, uint32_t, n), n};
+    m.notes   = wb_new_n(a, struct note, n);
+    m.n_notes = n;
     if (r >= 0)
         r = wb_arena_check(a, &why);
-    if (r >= 0)
-        r = add_lines(&m, lines, &at, &why);
     for (size_t i = 0; r >= 0 && i < path.n; i++)
-        r = read_said(&m, &path.spans[i], &at, &why);
-    if (r >= 0 && ret->entries.n && ret->entries.p[ret->entries.n - 1].e.message.time_ms > t->updated_ms)
-        ret->updated = time_text(a, ret->entries.p[ret->entries.n - 1].e.message.time_ms);
+        r = read_notes(&m, &path.spans[i], &why);
+    if (r >= 0)
+        r = add_document(&m, t, &why);
+    if (r >= 0)
+        r = add_lines(&m, lines, &why);
+    const struct wm_doc_entry *last = ret->entries.n ? &ret->entries.p[ret->entries.n - 1] : NULL;
+    if (r >= 0 && last && (!is_imported(&last->e) || !m.all))
+        ret->updated = time_text(a, WB_MAX(last->e.message.time_ms, t->updated_ms));
     if (r >= 0)
         r = wb_arena_check(a, &why);
     if (r < 0 && err)

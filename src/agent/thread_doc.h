@@ -13,6 +13,10 @@ struct wa_thread_doc_opts {
     /* Fills in what is known of an agent, whose name is set; NULL: nothing is. */
     void (*agent)(void *arg, struct wm_doc_agent *agent);
     void *arg;
+
+    /* In which it will be written: a document that came in that dialect and did not say its id or its times has none
+     * when it goes out again. No text: in any. */
+    struct upp_str dialect;
 };
 
 /* Texts lie in the arena, the lists are freed by wm_doc_done, also after a failure. */

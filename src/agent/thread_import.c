@@ -16,16 +16,15 @@ static int read_document(struct wb_arena *a, struct upp_str json, struct wm_sess
     return -UPP_EINVALID;
 }
 
-/* 1: this id leads to a thread of the owner's. */
-WEFT_SUSPENDS static int is_taken(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
-                                  struct upp_err *err)
+int wa_is_taken(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
+                struct upp_err *err)
 {
     struct wl_thread t;
     int              r = wl_thread_find(s, o, id, a, &t, err);
     return r == -UPP_ENOTFOUND ? 0 : r < 0 ? r : 1;
 }
 
-static int taken(struct upp_str id, struct upp_err *err)
+int wa_taken(struct upp_str id, struct upp_err *err)
 {
     return upp_fail(err, UPP_EBUSY, "there is a thread '%.*s' already: it can be imported beside that as a copy",
                     UPP_FMT(id));
@@ -39,9 +38,9 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
     struct wl_thread                          t;
     int                                       r = read_document(&memory, json, &doc, err);
     if (r >= 0)
-        r = copy ? 0 : is_taken(s, o, doc.id, &memory, err);
+        r = copy ? 0 : wa_is_taken(s, o, doc.id, &memory, err);
     if (r > 0)
-        return taken(doc.id, err);
+        return wa_taken(doc.id, err);
     if (r < 0)
         return r;
     r = wa_mend_session(&memory, &doc, err);
@@ -51,8 +50,8 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
     r = wa_session_put(s, o, &doc, copy, &memory, &t, err);
     if (r >= 0)
         wb_crashpoint("import.after");
-    if (r == -UPP_EBUSY && !copy && is_taken(s, o, doc.id, &memory, NULL) > 0) /* just now */
-        return taken(doc.id, err);
+    if (r == -UPP_EBUSY && !copy && wa_is_taken(s, o, doc.id, &memory, NULL) > 0) /* just now */
+        return wa_taken(doc.id, err);
     if (r < 0)
         return r;
     t.title    = wb_arena_dup(a, t.title); /* they lay in the document */

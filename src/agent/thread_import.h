@@ -15,4 +15,9 @@
 WEFT_SUSPENDS int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_str json, bool copy,
                                    struct wb_arena *a, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* 1: this id leads to a thread of the owner's; and how that is told. */
+WEFT_SUSPENDS int wa_is_taken(struct wl_store *s, const struct wl_owner *o, struct upp_str id, struct wb_arena *a,
+                              struct upp_err *err) UPP_MUST_CHECK;
+int               wa_taken(struct upp_str id, struct upp_err *err);
+
 #endif

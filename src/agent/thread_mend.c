@@ -31,8 +31,12 @@ static size_t count_open(const struct wa_open *o)
     return n;
 }
 
-/* A message was said. */
-static void follow(struct wa_open *o, const struct upp_message *m)
+bool wa_is_open(const struct wa_open *o)
+{
+    return count_open(o) > 0;
+}
+
+void wa_open_follow(struct wa_open *o, const struct upp_message *m)
 {
     if (m->role == UPP_ROLE_TOOL) {
         if (o->n_results < WB_LEN(o->results))
@@ -62,26 +66,39 @@ static int add_results(struct wb_arena *a, const struct wa_open *o, const struct
     return 0;
 }
 
+int wa_open_close(struct wb_arena *a, struct wa_open *o, struct upp_message *ret, struct upp_err *err)
+{
+    struct wb_uuid id;
+    char           text[WB_UUID_TEXT + 1];
+    if (!count_open(o))
+        return 0;
+    int r = wb_uuid_new(&id, err);
+    if (r < 0)
+        return r;
+    *ret = (struct upp_message){.role      = UPP_ROLE_TOOL,
+                                .id        = wb_arena_dup(a, wb_uuid_text(id, text)),
+                                .time_ms   = o->of->time_ms,
+                                .time_text = o->of->time_text};
+    r    = add_results(a, o, NULL, 0, ret, err);
+    *o   = (struct wa_open){0};
+    if (r >= 0)
+        r = wb_arena_check(a, err);
+    return r < 0 ? r : 1;
+}
+
 /* Beside those that are there, where there are some; else in a message of their own. */
 static int close_open(struct wb_arena *a, struct wa_open *o, struct wa_mended *to, struct upp_err *err)
 {
     struct upp_message *last = to->n ? &to->list[to->n - 1] : NULL;
-    struct wb_uuid      id;
-    char                text[WB_UUID_TEXT + 1];
-    int                 r = 0;
-    if (!count_open(o))
-        return 0;
-    if (last && last->role == UPP_ROLE_TOOL)
-        r = add_results(a, o, last->parts, last->n_parts, last, err);
-    else if ((r = wb_uuid_new(&id, err)) >= 0) {
-        to->list[to->n] = (struct upp_message){.role      = UPP_ROLE_TOOL,
-                                               .id        = wb_arena_dup(a, wb_uuid_text(id, text)),
-                                               .time_ms   = o->of->time_ms,
-                                               .time_text = o->of->time_text};
-        r               = add_results(a, o, NULL, 0, &to->list[to->n++], err);
+    int                 r    = 0;
+    if (last && last->role == UPP_ROLE_TOOL && count_open(o)) {
+        r  = add_results(a, o, last->parts, last->n_parts, last, err);
+        *o = (struct wa_open){0};
+        return r < 0 ? r : wb_arena_check(a, err);
     }
-    *o = (struct wa_open){0};
-    return r < 0 ? r : wb_arena_check(a, err);
+    r = wa_open_close(a, o, &to->list[to->n], err);
+    to->n += r > 0;
+    return r < 0 ? r : 0;
 }
 
 /* Is something missing? `open` is then as it is behind the last message. */
@@ -90,7 +107,7 @@ static bool is_whole(const struct upp_message *list, size_t n, struct wa_open *o
     for (size_t i = 0; i < n; i++) {
         if (list[i].role != UPP_ROLE_TOOL && count_open(open))
             return false;
-        follow(open, &list[i]);
+        wa_open_follow(open, &list[i]);
     }
     return !close || !count_open(open);
 }
@@ -111,7 +128,7 @@ int wa_mend_list(struct wb_arena *a, struct upp_message *list, size_t n, struct 
             r = close_open(a, open, ret, err);
         if (r < 0)
             return r;
-        follow(open, &list[i]);
+        wa_open_follow(open, &list[i]);
         ret->list[ret->n++] = list[i];
     }
     if (r < 0)
@@ -149,9 +166,9 @@ static void open_before(const struct mending *x, uint32_t node, struct wa_open *
                     tools[n++] = m;
                 continue;
             }
-            follow(ret, m);
+            wa_open_follow(ret, m);
             while (n)
-                follow(ret, tools[--n]);
+                wa_open_follow(ret, tools[--n]);
             return;
         }
     }
@@ -217,7 +234,7 @@ int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint
         const struct wm_entry *e = &lines[i].entry;
         if ((e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL &&
             !wm_is_hidden(e))
-            follow(ret, &e->message);
+            wa_open_follow(ret, &e->message);
     }
     if (r >= 0 && !count_open(ret))
         *ret = (struct wa_open){0};

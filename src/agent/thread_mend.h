@@ -16,6 +16,14 @@ struct wa_open {
     size_t                    n_results;
 };
 
+bool wa_is_open(const struct wa_open *o);
+
+/* A message was said, which stays where it is. */
+void wa_open_follow(struct wa_open *o, const struct upp_message *m);
+
+/* 1: *ret is a message of results for what is open, which then nothing is any more. 0: nothing was. */
+int wa_open_close(struct wb_arena *a, struct wa_open *o, struct upp_message *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Messages that follow each other. `open` goes in as it is before the first of them, and out as it is behind the last.
  * Where something else follows a call before its results, these are put in; with `close` also behind the last message,
  * and then nothing is open any more. map (n + 1 numbers): how many there are now for each number of them there were.

@@ -96,9 +96,9 @@ WEFT_SUSPENDS static int write_history(struct cli_reading *rd, const struct wl_t
     WB_CLEANUP(wm_doc_done) struct wm_doc       doc    = {0};
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &memory};
     struct exporting                           *x      = rd->arg;
-    struct wa_thread_doc_opts                   opts   = {.agent = know_agent, .arg = x};
-    struct upp_str                              view   = x->view ? wb_cstr(x->view) : (struct upp_str){NULL, 0};
-    int                                         r = wa_thread_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
+    struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x, .dialect = wb_cstr(x->dialect->name)};
+    struct upp_str            view = x->view ? wb_cstr(x->view) : (struct upp_str){NULL, 0};
+    int                       r    = wa_thread_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
     if (r >= 0)
         r = wd_doc_write(&doc, x->dialect, UPP_OPTS(wd_convert_opts, .view = view), out, &losses, err);
     for (size_t i = 0; r >= 0 && i < losses.list.n; i++)

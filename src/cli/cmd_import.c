@@ -7,12 +7,13 @@
 #include "base/file.h"
 #include "cli/args.h"
 #include "cli/posting.h"
+#include "dialects/document.h"
 #include "server/routes_v1.h"
 
 enum { PIECE = 64 << 10 };
 
 struct importing {
-    const char   *file, *as, *conflict;
+    const char   *file, *as, *agent, *conflict;
     bool          json;
     struct wb_buf document;
 };
@@ -37,6 +38,10 @@ WEFT_SUSPENDS static int import_it(struct cli_posting *p, struct upp_err *err)
     yyjson_val       *v;
     wb_buf_add(&p->path, UPP_STR("/v1/threads/import?from="));
     cli_path_add(&p->path, wb_cstr(x->as));
+    if (x->agent) {
+        wb_buf_add(&p->path, UPP_STR("&agent="));
+        cli_path_add(&p->path, wb_cstr(x->agent));
+    }
     if (x->conflict) {
         wb_buf_add(&p->path, UPP_STR("&on_conflict="));
         cli_path_add(&p->path, wb_cstr(x->conflict));
@@ -55,13 +60,14 @@ WEFT_SUSPENDS static int import_it(struct cli_posting *p, struct upp_err *err)
 
 static int run(const struct cli_command *self, int argc, char **argv)
 {
-    struct importing        x    = {.as = "uap", .document = WB_BUF(SV_IMPORT_BODY)};
+    struct importing        x    = {.as = "auto", .document = WB_BUF(SV_IMPORT_BODY)};
     const char             *file = NULL, *store = NULL;
     struct upp_err          err = {0};
     size_t                  n;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--as", "a dialect", &x.as, NULL},
+                                         {"--agent", "an agent", &x.agent, NULL},
                                          {"--on-conflict", "the word copy", &x.conflict, NULL},
                                          {"--json", NULL, NULL, &x.json}};
     int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, &n);
@@ -69,8 +75,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return bad;
     if (n < 1)
         return cli_misuse(self, "wants a file, or - for standard input");
-    if (strcmp(x.as, "uap") != 0)
-        return cli_misuse(self, "--as is uap");
+    if (strcmp(x.as, "auto") != 0 && !wd_document_find(wb_cstr(x.as)) && strcmp(x.as, "uap") != 0)
+        return cli_misuse(self, "--as names no dialect: auto, or one that `weft convert --help` lists");
     if (x.conflict && strcmp(x.conflict, "copy") != 0)
         return cli_misuse(self, "--on-conflict wants the word copy");
     int r = strcmp(x.file, "-") == 0 ? read_input(&x.document, &err) : wb_file_read(x.file, &x.document, &err);
@@ -83,13 +89,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_import = {
     .name    = "import",
-    .usage   = "FILE|- [--as uap] [--on-conflict copy] [--json] [--config FILE] [--store URL]",
+    .usage   = "FILE|- [--as D] [--agent NAME] [--on-conflict copy] [--json] [--config FILE] [--store URL]",
     .summary = "a document as a thread",
-    .help =
-        "Reads UAP's SessionJSON (at most 64 MiB), checks it whole, and makes a thread of it: with new ids, marked\n"
-        "as imported; the document's id leads to it. Prints its id. Nothing is started, continued, called or\n"
-        "approved; its checkpoints can be restored as conversation.\n"
-        "A mistake is told with the JSON pointer of its place. An id that is taken is refused, or imported\n"
-        "beside the other with --on-conflict copy.",
-    .run = run,
+    .help    = "Reads a document of any dialect (at most 64 MiB; --as D, or found out), checks it whole, and makes a\n"
+               "thread of it: with new ids, marked as imported; the document's id leads to it. Prints its id. Nothing is\n"
+               "started, continued, called or approved; checkpoints of a session can be restored as conversation.\n"
+               "--agent names whose words the answers are where the document does not say. What only the document's\n"
+               "dialect has a place for is kept, and comes back with `weft export --as D`.\n"
+               "A mistake is told with the JSON pointer of its place. An id that is taken is refused, or imported\n"
+               "beside the other with --on-conflict copy.",
+    .run     = run,
 };

@@ -90,16 +90,17 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
         r = whose(&d->ops, d->root, err);
     if (r < 0)
         return r;
-    d->problems = (struct wd_problems){.a = &d->a, .root = d->root};
-    d->lifting  = (struct wd_lifting){.a        = &d->a,
-                                      .root     = d->root,
-                                      .doc      = &d->doc,
-                                      .problems = &d->problems,
-                                      .agent    = opts->agent,
-                                      .now_ms   = opts->now_ms,
-                                      .id       = make_id,
-                                      .arg      = d};
-    r           = d->ops->lift(&d->lifting, d->root, err);
+    d->doc.dialect = wb_cstr(d->ops->name);
+    d->problems    = (struct wd_problems){.a = &d->a, .root = d->root};
+    d->lifting     = (struct wd_lifting){.a        = &d->a,
+                                         .root     = d->root,
+                                         .doc      = &d->doc,
+                                         .problems = &d->problems,
+                                         .agent    = opts->agent,
+                                         .now_ms   = opts->now_ms,
+                                         .id       = make_id,
+                                         .arg      = d};
+    r              = d->ops->lift(&d->lifting, d->root, err);
     if (r >= 0)
         r = wb_arena_check(&d->a, err);
     if (r >= 0 && d->problems.failed)
@@ -111,12 +112,38 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
 
 /* ---- Writing --------------------------------------------------------------------------------------------- */
 
-int wd_doc_write(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
-                 struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
+static void tell_residue(const struct wm_residue *list, uint32_t entry, struct upp_str to, struct upp_str told,
+                         struct wd_losses *losses)
+{
+    char where[32], what[128];
+    for (const struct wm_residue *x = list; x; x = x->next) {
+        if (!x->json.n || wb_str_eq(x->dialect, to) || wb_str_eq(x->dialect, told))
+            continue;
+        int n = entry == WD_THREAD ? 0 : snprintf(where, sizeof where, "entries/%u", entry);
+        int m = snprintf(what, sizeof what, "what %.*s says of its %.*s", UPP_FMT(wb_str_sub(x->dialect, 0, 32)),
+                         UPP_FMT(wb_str_sub(x->slot, 0, 32)));
+        wd_loss_add(losses, wb_str(where, (size_t)n), wb_str(what, (size_t)m),
+                    UPP_STR("only its own dialect has a place for it"));
+    }
+}
+
+/* What lies in the document for other dialects does not come along. `told`: of this one it was told already. */
+static void tell_residues(const struct wm_doc *doc, const struct wd_document_ops *to, struct upp_str told,
+                          struct wd_losses *losses)
+{
+    tell_residue(doc->residue, WD_THREAD, wb_cstr(to->name), told, losses);
+    for (uint32_t i = 0; i < doc->entries.n; i++)
+        tell_residue(doc->entries.p[i].residue, i, wb_cstr(to->name), told, losses);
+}
+
+static int write_doc(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
+                     struct upp_str told, struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     static const struct wd_convert_opts none = {.size = sizeof none};
     if (!opts)
         opts = &none;
+    if (losses && !(to->carries && !opts->pure))
+        tell_residues(doc, to, told, losses);
     WB_CLEANUP(wd_lowering_done)
     struct wd_lowering l = {.doc       = doc,
                             .losses    = losses,
@@ -137,12 +164,27 @@ int wd_doc_write(const struct wm_doc *doc, const struct wd_document_ops *to, con
     return r;
 }
 
+int wd_doc_write(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
+                 struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
+{
+    return write_doc(doc, to, opts, (struct upp_str){0}, out, losses, err);
+}
+
 int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                       struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     if (losses && to != d->ops && !(to->carries && !(opts && opts->pure)))
         wd_lost_tell(&d->lifting, losses);
-    return wd_doc_write(&d->doc, to, opts, out, losses, err);
+    return write_doc(&d->doc, to, opts, wb_cstr(d->ops->name), out, losses, err);
+}
+
+int wd_document_whose(struct upp_str text, const struct wd_document_ops **ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
+    yyjson_val                               *root;
+    int                                       r = read_json(&a, text, &root, err);
+    *ret                                        = r < 0 ? NULL : wd_document_detect(root);
+    return r < 0 ? r : 0;
 }
 
 int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text, struct wb_arena *a,

@@ -45,6 +45,9 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
 int wd_doc_write(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                  struct wb_buf *out, struct wd_losses *losses, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Whose document it is; *ret NULL: nobody knows it. -UPP_EINVALID: it is no JSON. */
+int wd_document_whose(struct upp_str text, const struct wd_document_ops **ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Every problem of a document. ops NULL: detected, and *ret is whose it is. */
 int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text, struct wb_arena *a,
                          struct wd_problems *problems, const struct wd_document_ops **ret,

@@ -62,6 +62,7 @@ struct wm_doc_turn {
 };
 
 struct wm_doc {
+    struct upp_str dialect;                     /* that it was read from; no text: none */
     struct upp_str id, title, created, updated; /* times as text; no text: not said */
     struct upp_str metadata;                    /* JSON object; no text: none */
     struct upp_str parent;                      /* the thread it was branched from; no text: none */

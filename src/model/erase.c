@@ -221,18 +221,37 @@ static int erase_plans(struct wb_arena *a, struct wm_row *row, size_t *n, struct
     return wb_arena_check(a, err);
 }
 
+/* What came beside an entry may quote it. Who had a turn, and when, stays. */
+static size_t erase_beside(struct wm_row *row, const struct wm_erasing *what, size_t entry)
+{
+    size_t kept = 0, n = row->n_beside;
+    for (size_t i = 0; i < n; i++) {
+        const struct wm_beside *b     = &row->beside[i];
+        bool                    about = !b->thread && entry >= b->entry && entry - b->entry < WB_MAX(b->entries, 1u);
+        if (!what->all && (!about || wm_is_turn(b)))
+            row->beside[kept++] = *b;
+    }
+    row->n_beside = kept;
+    return n - kept;
+}
+
 int wm_row_erase(struct wb_arena *a, struct wm_row *row, const struct wm_erasing *what, struct upp_err *err)
 {
     size_t n = 0;
     int    r = erase_tape(row, what, &n, err);
+    if (what->all)
+        n += erase_beside(row, what, 0);
     for (size_t i = 0; r >= 0 && i < row->n_entries; i++) {
-        struct wm_entry *e     = &row->entries[i];
-        int              meant = wm_is_erased(e) ? 0 : is_meant(a, what, e, i, err);
+        struct wm_entry *e      = &row->entries[i];
+        size_t           before = n;
+        int              meant  = wm_is_erased(e) ? 0 : is_meant(a, what, e, i, err);
         if (meant > 0) {
             r = erase_entry(a, e, &what->mark, err);
             n++;
         } else if (!what->all)
             r = meant < 0 ? meant : erase_results(a, e, what, &n, err);
+        if (n != before)
+            (void)erase_beside(row, what, i);
     }
     for (size_t i = 0; r >= 0 && i < row->n_records; i++)
         r = erase_record(a, &row->records[i], what, &n, err);

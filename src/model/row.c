@@ -5,6 +5,7 @@
  *
  * row      v number of its first event (0)    c epoch (0)          s step (0)        t time, ms since 1970 (0)
  *          a agent, after a handoff (none)    e entries (none)     r records (none)  x state: JSON (none)
+ *          b what came beside entries (none)
  * entry    k kind (1 message) 2 event 3 repair 4 turn              o origin (1 run) 2 client 3 import
  *          a audience (1 all) 2 run 3 model   n attempt (0)        s step (the row's)
  *          w who (none)                       h phase (none)       j data: JSON (none)
@@ -32,6 +33,8 @@
  *          h child run: 32 hex digits (all zero)   q its node (0)
  * pending  c call  n name  a arguments: texts (none)               r run: 32 hex digits (all zero)
  *          y 1: an approval
+ * beside   e which entry of the row (0)       n how many from it on (0)              g 1: the thread's
+ *          d dialect (none)                   l slot (none)        x text (none)
  */
 #include <upp/model.h>
 
@@ -370,6 +373,31 @@ static void put_lists(struct put *p, const struct wm_row *row)
         p->i--; /* counted on after the failure */
 }
 
+static void put_beside(struct put *p, const struct wm_row *row)
+{
+    name(p, 'b');
+    wj_write_open(&p->w, '[');
+    p->list = 'b';
+    for (p->i = 0; p->i < row->n_beside && !failed(p); p->i++) {
+        const struct wm_beside *b = &row->beside[p->i];
+        wj_write_open(&p->w, '{');
+        if (!b->thread && b->entry >= row->n_entries)
+            p->member = 'e', refuse(p, upp_fail(p->err, UPP_EINVALID, "expected an entry of the same row"));
+        put_u64(p, 'e', b->entry, 0);
+        put_u64(p, 'n', b->entries, 0);
+        put_flag(p, 'g', b->thread);
+        put_str(p, 'd', b->dialect);
+        put_str(p, 'l', b->slot);
+        put_str(p, 'x', b->text);
+        wj_write_close(&p->w, '}');
+    }
+    wj_write_close(&p->w, ']');
+    if (failed(p))
+        p->i--;
+    else
+        p->list = 0;
+}
+
 int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *err)
 {
     struct put p    = {.row = row, .err = err, .part = SIZE_MAX};
@@ -384,6 +412,8 @@ int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *e
     put_lists(&p, row);
     if (!failed(&p))
         put_json(&p, 'x', row->state, false);
+    if (row->n_beside && !failed(&p))
+        put_beside(&p, row);
     wj_write_close(&p.w, '}');
     int r = wj_writer_check(&p.w);
     if (r < 0)

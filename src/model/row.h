@@ -19,6 +19,23 @@
 enum { WM_FORMAT = 1 };
 enum { WM_ROW_MAX = 64 << 20 /* bytes of a body, at most */ };
 
+/* What came with entries and is none: what a dialect said of them that the model has no place for, and what a document
+ * knew of them that the log has none for (model/doc_beside.h). */
+struct wm_beside {
+    uint32_t       entry, entries; /* the first of the row that it is about, and how many from it on */
+    bool           thread;         /* it is about all of the thread */
+    struct upp_str dialect, slot;
+    struct upp_str text;
+};
+
+#define WM_BESIDE_OWN "weft" /* the dialect of what is of the model itself */
+
+/* Whose turn it was: of the entries from the first one on. */
+static inline bool wm_is_turn(const struct wm_beside *b)
+{
+    return !b->thread && wb_str_eq(b->dialect, UPP_STR(WM_BESIDE_OWN)) && wb_str_eq(b->slot, UPP_STR("turn"));
+}
+
 struct wm_row {
     uint64_t         event; /* number of its first event; 0: it has none */
     uint32_t         epoch;
@@ -31,6 +48,9 @@ struct wm_row {
     struct upp_str   state; /* JSON: the run's state from here on; no text: as before */
     struct upp_str   tape;
     struct upp_str   agent; /* by name, where the run has been handed over; no text: the run's own */
+
+    struct wm_beside *beside; /* not read with entries alone. It goes with any entry that it is about */
+    size_t            n_beside;
 };
 
 WB_EXPORT_BEGIN

@@ -183,6 +183,51 @@ static void get_records(struct wm_get *g, yyjson_val *v)
     }
 }
 
+/* ---- What came beside entries ---------------------------------------------------------------------- */
+
+static void beside_member(struct wm_get *g, char name, yyjson_val *v, void *into)
+{
+    struct wm_beside *b = into;
+    switch (name) {
+    case 'e':
+        b->entry = wm_get_u32(g, v);
+        break;
+    case 'n':
+        b->entries = wm_get_u32(g, v);
+        break;
+    case 'g':
+        b->thread = wm_get_flag(g, v);
+        break;
+    case 'd':
+        b->dialect = wm_get_str(g, v);
+        break;
+    case 'l':
+        b->slot = wm_get_str(g, v);
+        break;
+    case 'x':
+        b->text = wm_get_str(g, v);
+        break;
+    default:
+        wm_get_unknown(g, v);
+    }
+}
+
+static void get_beside(struct wm_get *g, yyjson_val *v)
+{
+    struct wm_row *row  = g->row;
+    yyjson_val    *item = NULL;
+    size_t         n    = g->entries_only ? 0 : wm_get_items(g, v, UINT32_MAX, &item);
+    row->beside         = n ? wb_new_n(g->a, struct wm_beside, n) : NULL;
+    if (!row->beside)
+        return;
+    for (; n && !g->failed; n--, item = unsafe_yyjson_get_next(item)) {
+        struct wm_beside *b = &row->beside[row->n_beside++];
+        wm_get_members(g, item, b, beside_member);
+        if (!g->failed && !b->thread && b->entry >= row->n_entries)
+            wm_get_refuse(g, item, "an entry in the row");
+    }
+}
+
 /* ---- The row -------------------------------------------------------------------------------------- */
 
 static void row_member(struct wm_get *g, char name, yyjson_val *v, void *into)
@@ -219,6 +264,9 @@ static void row_member(struct wm_get *g, char name, yyjson_val *v, void *into)
     case 'x':
         if (!g->entries_only)
             row->state = wm_get_json(g, v, false);
+        break;
+    case 'b':
+        get_beside(g, v);
         break;
     default:
         wm_get_unknown(g, v);

@@ -1,15 +1,33 @@
 /* server/documents_v1.c — GET /v1/threads/{t}/export?as=D and POST /v1/threads/import?from=D: whole conversations as
  * documents of others: uap's is SessionJSON, with the tree and the checkpoints; others have the history.
  */
+#include <string.h>
+
+#include "agent/doc_put.h"
 #include "agent/session_doc.h"
 #include "agent/thread_doc.h"
 #include "agent/thread_import.h"
+#include "base/clock.h"
 #include "base/defs.h"
+#include "base/err.h"
 #include "dialects/convert.h"
 #include "json/write.h"
 #include "server/objects.h"
 #include "server/routes_v1.h"
 #include "server/server.h"
+
+static int unknown_dialect(const char *name, struct upp_str given, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf known = WB_BUF(1024);
+    const struct wd_document_ops         *ops;
+    for (size_t i = 0; (ops = wd_document_at(i)); i++)
+        if (strcmp(ops->name, "uap") != 0)
+            wb_buf_addf(&known, ", %s", ops->name);
+    int r = wb_buf_check(&known, err);
+    return r < 0 ? r
+                 : upp_fail(err, UPP_EINVALID, "'%s' is one of uap%.*s, not '%.*s'", name, UPP_FMT(wb_buf_str(&known)),
+                            UPP_FMT(given));
+}
 
 /* The dialect that a parameter of the query names; NULL: uap. */
 static int read_dialect(struct sv_exchange *x, const char *name, const struct wd_document_ops **ret,
@@ -23,8 +41,7 @@ static int read_dialect(struct sv_exchange *x, const char *name, const struct wd
     if (r < 0 || wb_str_eq(given, UPP_STR("uap")))
         return r < 0 ? r : 0;
     *ret = wd_document_find(given);
-    return *ret ? 0
-                : upp_fail(err, UPP_EINVALID, "'%s' is uap, thread, pydantic or ui, not '%.*s'", name, UPP_FMT(given));
+    return *ret ? 0 : unknown_dialect(name, given, err);
 }
 
 /* An agent by its id, as long as it is in force. */
@@ -61,8 +78,8 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     WB_CLEANUP(wm_doc_done) struct wm_doc     doc    = {0};
     const struct sv_server_opts              *o      = &x->server->opts;
-    struct wa_thread_doc_opts                 opts   = {.agent = know_agent, .arg = o->engine};
-    int                                       r      = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = o->engine, .dialect = wb_cstr(to->name)};
+    int                       r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
     return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);
 }
 
@@ -87,23 +104,78 @@ WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
                             : r;
 }
 
+/* Every mistake is found before anything is made; the first one is told, with how many there are. */
+static int check_document(const struct wd_document_ops *from, struct upp_str text, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(1u << 30);
+    WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
+    int r = wd_document_validate(from, text, &memory, &problems, &from, err);
+    if (r < 0 || !problems.errors)
+        return r;
+    for (size_t i = 0; i < problems.list.n; i++) {
+        const struct wd_problem *p = &problems.list.p[i];
+        if (p->severity != WD_ERROR)
+            continue;
+        (void)upp_fail(err, UPP_EINVALID, "%s: %.*s (%zu such mistakes; `weft validate` tells them all)", p->rule,
+                       UPP_FMT(p->sentence), problems.errors);
+        wb_err_where(err, p->pointer);
+        return -UPP_EINVALID;
+    }
+    return upp_fail(err, UPP_EINVALID, "%zu mistakes: `weft validate` tells them", problems.errors);
+}
+
+WEFT_SUSPENDS static int import_document(struct sv_exchange *x, const struct wd_document_ops *from, bool copy,
+                                         struct wl_thread *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
+    struct upp_str                                  text = wb_buf_str(&x->request->body), agent = {NULL, 0};
+    struct wb_uuid                                  seed;
+    int                                             r = sv_query(x, UPP_STR("agent"), &agent, err);
+    if (r >= 0)
+        r = check_document(from, text, err);
+    if (r >= 0)
+        r = wb_uuid_new(&seed, err);
+    struct wd_convert_opts opts = {.size = sizeof opts, .now_ms = wb_wall_ms(), .agent = agent};
+    if (r >= 0)
+        memcpy(&opts.seed, seed.b + 8, sizeof opts.seed);
+    if (r >= 0)
+        r = wd_document_read(&d, from, text, &opts, err);
+    return r < 0 ? r : wa_doc_put(x->server->opts.store, &x->owner, &d.doc, copy, &x->arena, ret, err);
+}
+
+/* The dialect that 'from' names, or the document's own; NULL: uap. */
+static int import_dialect(struct sv_exchange *x, const struct wd_document_ops **ret, struct upp_err *err)
+{
+    struct upp_str given;
+    int            r = sv_query(x, UPP_STR("from"), &given, err);
+    if (r < 0)
+        return r;
+    if (r == 0 || !wb_str_eq(given, UPP_STR("auto")))
+        return read_dialect(x, "from", ret, err);
+    r = wd_document_whose(wb_buf_str(&x->request->body), ret, err);
+    if (r >= 0 && !*ret)
+        return upp_fail(err, UPP_EINVALID, "no dialect knows this document: 'from' names one");
+    if (r >= 0 && strcmp((*ret)->name, "uap") == 0)
+        *ret = NULL;
+    return r;
+}
+
 WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct upp_str                conflict;
     struct wl_thread              t;
     struct wj_writer              w;
     const struct wd_document_ops *from;
-    int                           r = read_dialect(x, "from", &from, err);
-    if (r >= 0 && from)
-        r = upp_fail(err, UPP_EINVALID, "'from' is uap, not '%s'", from->name);
+    int                           r = import_dialect(x, &from, err);
     if (r < 0)
         return r;
     int copy = sv_query(x, UPP_STR("on_conflict"), &conflict, err);
     if (copy > 0 && !wb_str_eq(conflict, UPP_STR("copy")))
         return upp_fail(err, UPP_EINVALID, "'on_conflict' is copy, not '%.*s'", UPP_FMT(conflict));
     if (copy >= 0)
-        r = wa_thread_import(x->server->opts.store, &x->owner, wb_buf_str(&x->request->body), copy > 0, &x->arena, &t,
-                             err);
+        r = from ? import_document(x, from, copy > 0, &t, err)
+                 : wa_thread_import(x->server->opts.store, &x->owner, wb_buf_str(&x->request->body), copy > 0,
+                                    &x->arena, &t, err);
     if (copy < 0 || r < 0)
         return copy < 0 ? copy : r;
     wj_writer_init(&w, &x->reply.body, err);

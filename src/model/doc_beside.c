@@ -1,0 +1,244 @@
+/* model/doc_beside.c — see doc_beside.h. */
+#include "model/doc_beside.h"
+
+#include <upp/model.h>
+
+#include "base/err.h"
+#include "json/decode.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "json/write.h"
+
+/* ---- Writing --------------------------------------------------------------------------------------------- */
+
+static void say(struct wj_writer *w, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    wj_write_name(w, wb_cstr(name));
+    wj_write_str(w, text);
+}
+
+static void say_number(struct wj_writer *w, const char *name, uint64_t n)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_u64(w, n);
+}
+
+static void say_usage(struct wj_writer *w, const struct upp_usage *u, uint64_t reasoning)
+{
+    const uint64_t counts[] = {u->input, u->output, u->cache_read, u->cache_write, reasoning};
+    wj_write_name(w, UPP_STR("usage"));
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < WB_LEN(counts); i++)
+        wj_write_u64(w, counts[i]);
+    wj_write_close(w, ']');
+}
+
+int wm_beside_thread(const struct wm_doc *d, struct wb_uuid thread, struct wb_buf *out, struct upp_err *err)
+{
+    char             id[WB_UUID_TEXT + 1];
+    struct wj_writer w;
+    wj_writer_init(&w, out, err);
+    wj_write_open(&w, '{');
+    say(&w, "thread", wb_uuid_text(thread, id));
+    say(&w, "dialect", d->dialect);
+    say(&w, "id", d->id);
+    say(&w, "created", d->created);
+    say(&w, "updated", d->updated);
+    say(&w, "parent", d->parent);
+    if (d->parent_at)
+        say_number(&w, "parentAt", d->parent_at);
+    wj_write_name(&w, UPP_STR("agents"));
+    wj_write_open(&w, '[');
+    for (size_t i = 0; i < d->agents.n; i++) {
+        const struct wm_doc_agent *agent = &d->agents.p[i];
+        wj_write_open(&w, '{');
+        say(&w, "id", agent->id);
+        say(&w, "name", agent->name);
+        say(&w, "model", agent->model);
+        say(&w, "provider", agent->provider);
+        say(&w, "config", agent->config);
+        say(&w, "created", agent->created);
+        say(&w, "prompt", agent->prompt);
+        wj_write_close(&w, '}');
+    }
+    wj_write_close(&w, ']');
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+int wm_beside_turn(const struct wm_doc_turn *t, struct wb_buf *out, struct upp_err *err)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, out, err);
+    wj_write_open(&w, '{');
+    if (t->agent != WM_NO_AGENT)
+        say_number(&w, "agent", t->agent);
+    say(&w, "id", t->id);
+    say(&w, "run", t->run);
+    say(&w, "started", t->started);
+    say(&w, "ended", t->ended);
+    if (t->partial) {
+        wj_write_name(&w, UPP_STR("partial"));
+        wj_write_bool(&w, true);
+    }
+    if (t->has_usage)
+        say_usage(&w, &t->usage, t->reasoning);
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+int wm_beside_entry(const struct wm_doc_entry *e, uint32_t turns_agent, struct wb_buf *out, struct upp_err *err)
+{
+    const struct wm_said *said = &e->said;
+    struct wj_writer      w;
+    if (!e->id.p && e->agent == turns_agent && !said->model.p && !said->provider.p && !said->response.p &&
+        !said->stop && !said->has_usage)
+        return 0;
+    wj_writer_init(&w, out, err);
+    wj_write_open(&w, '{');
+    say(&w, "id", e->id);
+    if (e->agent != turns_agent)
+        say_number(&w, "agent", e->agent);
+    say(&w, "model", said->model);
+    say(&w, "provider", said->provider);
+    say(&w, "response", said->response);
+    if (said->stop)
+        say_number(&w, "stop", said->stop);
+    if (said->has_usage)
+        say_usage(&w, &said->usage, said->reasoning);
+    wj_write_close(&w, '}');
+    return wj_writer_check(&w);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------------------- */
+
+struct agent {
+    struct wj_node node;
+    struct upp_str id, name, model, provider, config, created, prompt;
+};
+static const struct wj_field agent_rows[] = {
+    F_STR(struct agent, id, "id", 0),         F_STR(struct agent, name, "name", 0),
+    F_STR(struct agent, model, "model", 0),   F_STR(struct agent, provider, "provider", 0),
+    F_STR(struct agent, config, "config", 0), F_STR(struct agent, created, "created", 0),
+    F_STR(struct agent, prompt, "prompt", 0),
+};
+WJ_SHAPE(agent, struct agent, agent_rows);
+
+/* One for all three: none has another meaning in two. */
+struct beside {
+    struct wj_node node;
+    struct upp_str thread, dialect, id, created, updated, parent, run, started, ended, model, provider, response;
+    uint64_t       parent_at, agent, stop;
+    bool           partial;
+    yyjson_val    *usage;
+    WJ_ARR(struct agent) agents;
+};
+static const struct wj_field rows[] = {
+    F_STR(struct beside, thread, "thread", 0),
+    F_STR(struct beside, dialect, "dialect", 0),
+    F_STR(struct beside, id, "id", 0),
+    F_STR(struct beside, created, "created", 0),
+    F_STR(struct beside, updated, "updated", 0),
+    F_STR(struct beside, parent, "parent", 0),
+    F_U64(struct beside, parent_at, "parentAt", 0),
+    F_LIST(struct beside, agents, "agents", 0, agent),
+    F_U64(struct beside, agent, "agent", 0),
+    F_STR(struct beside, run, "run", 0),
+    F_STR(struct beside, started, "started", 0),
+    F_STR(struct beside, ended, "ended", 0),
+    F_BOOL(struct beside, partial, "partial", 0),
+    F_STR(struct beside, model, "model", 0),
+    F_STR(struct beside, provider, "provider", 0),
+    F_STR(struct beside, response, "response", 0),
+    F_U64(struct beside, stop, "stop", 0),
+    F_ANY(struct beside, usage, "usage", 0),
+};
+WJ_SHAPE(beside, struct beside, rows);
+
+static int read_text(struct wb_arena *a, struct upp_str text, struct beside *ret, struct upp_err *err)
+{
+    yyjson_val *v;
+    int         r = wj_read(a, text, UPP_OPTS(wj_read_opts, .max_bytes = text.n + 1), &v, err);
+    if (r >= 0)
+        r = WJ_DECODE(a, beside, v, NULL, ret, err);
+    if (r != -UPP_EINVALID)
+        return r < 0 ? r : 0;
+    if (err)
+        err->code = UPP_ESTORE;
+    return -UPP_ESTORE;
+}
+
+static bool read_usage(yyjson_val *v, struct upp_usage *u, uint64_t *reasoning)
+{
+    uint64_t *to[] = {&u->input, &u->output, &u->cache_read, &u->cache_write, reasoning};
+    if (!yyjson_is_arr(v) || unsafe_yyjson_get_len(v) != WB_LEN(to))
+        return false;
+    yyjson_val *n = unsafe_yyjson_get_first(v);
+    for (size_t i = 0; i < WB_LEN(to); i++, n = unsafe_yyjson_get_next(n))
+        if (!yyjson_is_raw(n) || !wb_str_u64(wj_text(n), to[i]))
+            return false;
+    return true;
+}
+
+static uint32_t agent_of(const struct beside *b, uint32_t otherwise)
+{
+    return !yyjson_obj_get(b->node.from, "agent") ? otherwise : (uint32_t)WB_MIN(b->agent, (uint64_t)WM_NO_AGENT);
+}
+
+int wm_beside_thread_read(struct wb_arena *a, struct upp_str text, struct wm_doc *d, struct wb_uuid *thread,
+                          struct upp_err *err)
+{
+    struct beside b;
+    uint32_t      place;
+    int           r = read_text(a, text, &b, err);
+    if (r >= 0 && !wb_uuid_parse(b.thread, thread))
+        r = upp_fail(err, UPP_ESTORE, "what came with a document names no thread");
+    for (size_t i = 0; r >= 0 && i < b.agents.n; i++) {
+        const struct agent *from = &b.agents.p[i];
+        struct wm_doc_agent one  = {.id       = from->id,
+                                    .name     = from->name,
+                                    .model    = from->model,
+                                    .provider = from->provider,
+                                    .config   = from->config,
+                                    .created  = from->created,
+                                    .prompt   = from->prompt};
+        r                        = wm_doc_agent_add(d, &one, &place, err);
+    }
+    if (r < 0)
+        return r;
+    d->dialect = b.dialect;
+    d->id = b.id, d->created = b.created, d->updated = b.updated, d->parent = b.parent;
+    d->parent_at = (uint32_t)WB_MIN(b.parent_at, (uint64_t)UINT32_MAX);
+    return 0;
+}
+
+int wm_beside_turn_read(struct wb_arena *a, struct upp_str text, struct wm_doc_turn *t, struct upp_err *err)
+{
+    struct beside b;
+    int           r = read_text(a, text, &b, err);
+    if (r < 0)
+        return r;
+    t->agent = agent_of(&b, WM_NO_AGENT);
+    t->id = b.id, t->run = b.run, t->started = b.started, t->ended = b.ended;
+    t->partial   = b.partial;
+    t->has_usage = read_usage(b.usage, &t->usage, &t->reasoning);
+    return 0;
+}
+
+int wm_beside_entry_read(struct wb_arena *a, struct upp_str text, struct wm_doc_entry *e, struct upp_err *err)
+{
+    struct beside b;
+    int           r = read_text(a, text, &b, err);
+    if (r < 0)
+        return r;
+    e->id             = b.id;
+    e->agent          = agent_of(&b, e->agent);
+    e->said.model     = b.model;
+    e->said.provider  = b.provider;
+    e->said.response  = b.response;
+    e->said.stop      = (uint8_t)WB_MIN(b.stop, (uint64_t)UPP_STOP_ERROR);
+    e->said.has_usage = read_usage(b.usage, &e->said.usage, &e->said.reasoning);
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* support/documents.h — the golden documents of the dialects. */
+#ifndef TEST_DOCUMENTS_H
+#define TEST_DOCUMENTS_H
+
+#include "dialects/convert.h"
+
+/* Calls for each document of tests/golden/DIALECT/ (or DIALECT/documents/, where it has streams too); false: one of the
+ * calls was, or there is none. */
+bool test_each_document(const struct wd_document_ops *ops,
+                        bool (*check)(const struct wd_document_ops *ops, struct upp_str text, void *arg), void *arg);
+
+/* The same text without blanks between its tokens. */
+int test_compact(struct upp_str text, struct wb_buf *out, struct upp_err *err);
+
+/* From one dialect (NULL: found out) to another. */
+int test_convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
+                 struct wb_buf *out, struct upp_err *err);
+
+/* Expects the same text. What was written without an error is right, also where something failed on the way. */
+bool test_same_text(const struct wb_buf *is, const struct wb_buf *was, const char *what);
+
+#endif
