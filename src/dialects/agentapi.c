@@ -1,7 +1,10 @@
 /* dialects/agentapi.c — messages of the Agent API Protocol: their shapes and words, and their place in the table. */
 #include "dialects/agentapi.h"
 
+#include "base/err.h"
+#include "json/read.h"
 #include "json/value.h"
+#include "json/write.h"
 
 enum { MAY = F_NULLABLE };
 
@@ -107,6 +110,22 @@ bool wd_aap_knows(struct upp_str type)
     while (i < WB_LEN(types) && !wb_str_eq(type, wb_cstr(types[i].type)))
         i++;
     return i < WB_LEN(types);
+}
+
+int wd_aap_is_plain(struct upp_str text, bool *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(WD_DOC_BYTES);
+    yyjson_val                               *v;
+    int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES), &v, NULL);
+    *ret  = false;
+    if (r == -UPP_ENOMEM)
+        return upp_fail(err, UPP_ENOMEM, "no memory for the arguments of a call");
+    if (r < 0 || !yyjson_is_obj(v))
+        return 0;
+    r    = wj_write(v, &b, err);
+    *ret = r >= 0 && wb_str_eq(wb_buf_str(&b), text);
+    return r;
 }
 
 /* ---- Answers --------------------------------------------------------------------------------------------- */

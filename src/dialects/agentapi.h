@@ -4,7 +4,7 @@
  * What is one message to the model is several here, one after the other: what was thought, what was said, and each
  * call. What the model knows of them and these have no member for stands in their metadata:
  *
- *     "metadata": {"weft": {"agent", "name", "user", "joins", "time", "id", "model", "provider", "response", "stop",
+ *     "metadata": {"weft": {"agent", "name", "joins", "time", "id", "model", "provider", "response", "stop",
  *                           "metadata", "parts"}}
  */
 #ifndef WD_AGENTAPI_H
@@ -62,6 +62,10 @@ enum wd_aap_kind { WD_AAP_OTHER, WD_AAP_REASONING, WD_AAP_MESSAGE, WD_AAP_CALL, 
 
 enum wd_aap_kind wd_aap_kind(struct upp_str type); /* no text: a message */
 bool             wd_aap_knows(struct upp_str type);
+
+/* Metadata of a call whose arguments are a text, and not JSON as a writer of it would write it; and is it that? */
+#define WD_AAP_RAW "{\"pydantic_ai\":{\"raw_args\":true}}"
+int wd_aap_is_plain(struct upp_str text, bool *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The objects that have a list of messages. */
 enum wd_aap_form { WD_AAP_NONE, WD_AAP_LIST, WD_AAP_SESSION, WD_AAP_REQUEST, WD_AAP_RESPONSE };

@@ -96,14 +96,22 @@ static int words_of(const struct lifting *t, const struct wd_aap_content *c, boo
     return 1;
 }
 
-/* A text as it is, any other value as its JSON. */
-static int text_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
+/* Arguments are a text, whatever it says: one that is not what a writer of JSON would have written is told apart, as
+ * Pydantic AI does it. What is no text is its JSON. */
+static int arguments_of(const struct lifting *t, yyjson_val *v, struct upp_part *to)
 {
-    if (v && yyjson_is_str(v)) {
-        *ret = wj_text(v);
+    bool plain = true;
+    int  r     = 0;
+    to->text   = UPP_STR("{}");
+    if (!v || yyjson_is_null(v))
         return 0;
-    }
-    return v && !yyjson_is_null(v) ? wd_value_text(t->l->a, v, ret, t->err) : 0;
+    if (!yyjson_is_str(v))
+        return wd_value_text(t->l->a, v, &to->text, t->err);
+    to->text = wj_text(v);
+    r        = wd_aap_is_plain(to->text, &plain, t->err);
+    if (!plain)
+        to->metadata = UPP_STR(WD_AAP_RAW);
+    return r;
 }
 
 /* What a tool gave is JSON inside of a text; what is none is the text itself. */
@@ -116,10 +124,7 @@ static int output_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret
     int r = wj_read(t->l->a, wj_text(v), UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES), &read, NULL);
     if (r == -UPP_ENOMEM)
         return no_memory(t);
-    if (r < 0)
-        return wd_string_text(t->l->a, wj_text(v), ret, t->err);
-    *ret = wj_text(v);
-    return 0;
+    return r < 0 ? wd_string_text(t->l->a, wj_text(v), ret, t->err) : wd_value_text(t->l->a, read, ret, t->err);
 }
 
 static int tool_of(const struct lifting *t, const struct wd_aap_content *c, bool result, struct upp_part *to)
@@ -130,8 +135,7 @@ static int tool_of(const struct lifting *t, const struct wd_aap_content *c, bool
     to->kind = result ? UPP_PART_RESULT : UPP_PART_CALL;
     to->id   = wd_text_at(c->data, "call_id");
     to->name = wd_text_at(c->data, "name");
-    to->text = UPP_STR("");
-    int r    = result ? output_of(t, output, &to->text) : text_of(t, arguments, &to->text);
+    int r    = result ? output_of(t, output, &to->text) : arguments_of(t, arguments, to);
     return r < 0 ? r : 1;
 }
 
@@ -185,6 +189,8 @@ static uint8_t role_of(const struct lifting *t, const struct wd_aap_message *m, 
                                                };
     if (kind == WD_AAP_OUTPUT)
         return UPP_ROLE_TOOL;
+    if (wb_str_eq(m->role, roles[2].word) && !yyjson_is_obj(yyjson_obj_get(m->metadata, "weft")))
+        return 0; /* tools do not talk, unless it was us who wrote it */
     for (size_t i = 0; i < WB_LEN(roles); i++)
         if (wb_str_eq(m->role, roles[i].word))
             return roles[i].role;
@@ -222,15 +228,13 @@ static void usage_of(yyjson_val *v, struct wm_said *said)
 /* A new entry, with what the metadata of its first message know of it. */
 static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
 {
-    struct upp_str       id = wd_text_at(t->weft, "id"), who = wd_text_at(t->weft, "user");
-    int                  r = settle(t);
-    struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, role, t->agent, wd_text_at(t->weft, "time"), t->err);
+    struct upp_str       id = wd_text_at(t->weft, "id");
+    int                  r  = settle(t);
+    struct wm_doc_entry *e  = r < 0 ? NULL : wd_entry_add(t->l, role, t->agent, wd_text_at(t->weft, "time"), t->err);
     if (!e)
         return NULL;
     t->entry = t->l->doc->entries.n - 1;
     e->id    = id.p ? id : m->id;
-    if (who.p && t->agent == WM_NO_AGENT)
-        e->e.who = who;
     return e;
 }
 

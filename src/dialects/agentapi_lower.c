@@ -216,11 +216,9 @@ static void put_contents(struct wd_lowering *l, const struct message *m)
 /* Who said it; nobody is said too where one would think of an agent. */
 static void put_speaker(struct wd_lowering *l, const struct message *m)
 {
-    const struct wm_doc_entry *e = entry_at(l, m->entry);
     if (m->agent == WM_NO_AGENT) {
         if (m->role != UPP_ROLE_USER)
             put_null(l, "agent");
-        wd_member(l, "user", e->e.who);
         return;
     }
     const struct wm_doc_agent *a  = &l->doc->agents.p[m->agent];
@@ -245,19 +243,30 @@ static void put_about(struct wd_lowering *l, const struct message *m)
     wd_member_json(l, "metadata", e->e.message.metadata);
 }
 
-/* What the provider said of each content. */
+/* What the provider said of a content, and reading it does not say by itself. */
+static struct upp_str metadata_of(struct wd_lowering *l, const struct upp_part *p)
+{
+    bool plain = true;
+    if (p->kind == UPP_PART_CALL && wb_str_eq(p->metadata, UPP_STR(WD_AAP_RAW))) {
+        int r = wd_aap_is_plain(p->text, &plain, l->w.err);
+        if (r < 0)
+            wj_writer_fail(&l->w, r);
+    }
+    return plain ? p->metadata : (struct upp_str){0};
+}
+
 static void put_parts(struct wd_lowering *l, const struct message *m)
 {
     const struct upp_part *p = m->n ? &entry_at(l, m->entry)->e.message.parts[m->first] : NULL;
     size_t                 n = 0;
     for (size_t i = 0; i < m->n; i++)
-        n = p[i].metadata.n ? i + 1 : n;
+        n = metadata_of(l, &p[i]).n ? i + 1 : n;
     if (!n)
         return;
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');
     for (size_t i = 0; i < n; i++)
-        if (p[i].metadata.n)
+        if (metadata_of(l, &p[i]).n)
             wd_json_value(l, p[i].metadata);
         else
             wj_write_null(&l->w);
@@ -455,6 +464,8 @@ static void put_entry(struct out *o, uint32_t i)
         m.kind = WD_AAP_MESSAGE;
         m.last = true;
     }
+    if (m.role == UPP_ROLE_USER && m.agent == WM_NO_AGENT && e->e.who.p)
+        wd_lose(o->l, i, "which user it was", "messages do not name them");
     if (said->interrupted && !has_cut(said))
         wd_lose(o->l, i, "that it was interrupted", "all that it says was finished");
     if (m.last) {
@@ -520,7 +531,7 @@ int wd_aap_lower(struct wd_lowering *l, struct upp_err *err)
             wd_member(l, "id", l->doc->id);
         wd_name(l, wd_aap_member(form));
         put_list(l);
-        if (form != WD_AAP_SESSION)
+        if (form != WD_AAP_SESSION && !wb_str_eq(l->doc->id, UPP_STR("thread"))) /* as one without an id is called */
             wd_member(l, "session_id", l->doc->id);
         wj_write_close(&l->w, '}');
     }
