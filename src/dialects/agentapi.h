@@ -4,7 +4,7 @@
  * What is one message to the model is several here, one after the other: what was thought, what was said, and each
  * call. What the model knows of them and these have no member for stands in their metadata:
  *
- *     "metadata": {"weft": {"agent", "name", "joins", "time", "id", "model", "provider", "response", "stop",
+ *     "metadata": {"weft": {"agent", "name", "joins", "time", "model", "provider", "response", "stop",
  *                           "metadata", "parts"}}
  */
 #ifndef WD_AGENTAPI_H

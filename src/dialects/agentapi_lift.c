@@ -22,10 +22,9 @@ struct lifting {
     struct wd_parts    parts;
     /* Of the message that is read. */
     struct wd_parts got;
-    WB_VEC(yyjson_val *) from; /* the content of each part */
-    bool        silent;        /* the last of them has no status */
-    yyjson_val *weft;
-    uint32_t    agent;
+    bool            silent; /* the last of them has no status */
+    yyjson_val     *weft;
+    uint32_t        agent;
 };
 
 static int failed(const struct lifting *t)
@@ -162,11 +161,7 @@ static int lift_content(struct lifting *t, const struct wd_aap_message *m, enum 
         part.cut = wd_aap_unfinished(c->status);
     t->silent = !c->status.p;
     r         = metadata_of(t, &part);
-    if (r >= 0)
-        r = wd_parts_add(&t->got, &part, t->err);
-    if (r >= 0 && !wb_vec_push(&t->from, c->node.from, (size_t)WD_PARTS))
-        r = no_memory(t);
-    return r;
+    return r < 0 ? r : wd_parts_add(&t->got, &part, t->err);
 }
 
 /* ---- Entries --------------------------------------------------------------------------------------------- */
@@ -187,14 +182,14 @@ static uint8_t role_of(const struct lifting *t, const struct wd_aap_message *m, 
         {UPP_STR_INIT("user"), UPP_ROLE_USER}, {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
                                                 {UPP_STR_INIT("tool"), UPP_ROLE_TOOL},
                                                };
-    if (kind == WD_AAP_OUTPUT)
-        return UPP_ROLE_TOOL;
+    if (kind != WD_AAP_MESSAGE)
+        return kind == WD_AAP_OUTPUT ? UPP_ROLE_TOOL : UPP_ROLE_ASSISTANT;
     if (wb_str_eq(m->role, roles[2].word) && !yyjson_is_obj(yyjson_obj_get(m->metadata, "weft")))
         return 0; /* tools do not talk, unless it was us who wrote it */
     for (size_t i = 0; i < WB_LEN(roles); i++)
         if (wb_str_eq(m->role, roles[i].word))
             return roles[i].role;
-    bool users = kind == WD_AAP_MESSAGE && t->form != WD_AAP_RESPONSE && !wb_str_eq(m->type, UPP_STR("assistant"));
+    bool users = t->form != WD_AAP_RESPONSE && !wb_str_eq(m->type, UPP_STR("assistant"));
     return m->role.p ? 0 : users ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
 }
 
@@ -228,13 +223,12 @@ static void usage_of(yyjson_val *v, struct wm_said *said)
 /* A new entry, with what the metadata of its first message know of it. */
 static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
 {
-    struct upp_str       id = wd_text_at(t->weft, "id");
-    int                  r  = settle(t);
-    struct wm_doc_entry *e  = r < 0 ? NULL : wd_entry_add(t->l, role, t->agent, wd_text_at(t->weft, "time"), t->err);
+    int                  r = settle(t);
+    struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, role, t->agent, wd_text_at(t->weft, "time"), t->err);
     if (!e)
         return NULL;
     t->entry = t->l->doc->entries.n - 1;
-    e->id    = id.p ? id : m->id;
+    e->id    = m->id;
     return e;
 }
 
@@ -254,7 +248,8 @@ static int open_entry(struct lifting *t, const struct wd_aap_message *m, uint8_t
     return yyjson_is_obj(metadata) ? wd_value_text(t->l->a, metadata, &e->e.message.metadata, t->err) : 0;
 }
 
-/* The parts of the message become parts of the entry that is open. */
+/* The parts of the message become parts of the entry that is open. That several calls, thoughts or results stood in one
+ * message is remembered by an anchor more for each but the first: nothing is ever written for these. */
 static int add_parts(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind)
 {
     size_t         at   = t->parts.list.n;
@@ -269,7 +264,7 @@ static int add_parts(struct lifting *t, const struct wd_aap_message *m, enum wd_
         slot = wb_arena_printf(t->l->a, "c%zu", at + i);
         r    = wb_arena_check(t->l->a, t->err);
         if (r >= 0)
-            r = wd_anchor(t->l, t->from.p[i], slot.p, t->entry, 1, t->err);
+            r = wd_anchor(t->l, m->node.from, slot.p, t->entry, 1, t->err);
     }
     return r;
 }
@@ -317,7 +312,7 @@ static int lift_message(struct lifting *t, const struct wd_aap_message *m)
     uint8_t          role = role_of(t, m, kind);
     int              r    = 0;
     t->weft               = yyjson_obj_get(m->metadata, "weft");
-    t->got.list.n = t->from.n = 0;
+    t->got.list.n         = 0;
     if (kind == WD_AAP_OTHER || !m->content.p || (!role && kind != WD_AAP_IS_EVENT))
         return 0;
     for (size_t i = 0; r >= 0 && kind != WD_AAP_IS_EVENT && i < m->content.n; i++)
@@ -325,7 +320,7 @@ static int lift_message(struct lifting *t, const struct wd_aap_message *m)
     size_t last = t->got.list.n;
     if (last && kind != WD_AAP_OUTPUT && t->silent)
         t->got.list.p[last - 1].cut = wd_aap_unfinished(m->status);
-    bool empty = kind == WD_AAP_MESSAGE && !m->content.n;
+    bool empty = kind == WD_AAP_MESSAGE && role == UPP_ROLE_ASSISTANT && !m->content.n;
     if (r < 0 || (kind != WD_AAP_IS_EVENT && !t->got.list.n && !empty))
         return r;
     r = agent_of(t, role == UPP_ROLE_USER);
@@ -374,7 +369,6 @@ int wd_aap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     int            r   = lift_root(&t, root);
     wb_vec_done(&t.parts.list);
     wb_vec_done(&t.got.list);
-    wb_vec_done(&t.from);
     if (r < 0 && err)
         *err = why;
     return r;

@@ -200,14 +200,8 @@ static void put_contents(struct wd_lowering *l, const struct message *m)
 {
     wd_name(l, "content");
     wj_write_open(&l->w, '[');
-    for (size_t i = 0; i < m->n && !l->w.failed; i++) {
-        bool own = i && m->kind != WD_AAP_MESSAGE;
-        if (own)
-            wd_open(l, m->entry, slot_of(l, 'c', m->first + i));
+    for (size_t i = 0; i < m->n && !l->w.failed; i++)
         put_content(l, m, i);
-        if (own)
-            wd_close(l);
-    }
     wj_write_close(&l->w, ']');
 }
 
@@ -233,8 +227,6 @@ static void put_about(struct wd_lowering *l, const struct message *m)
 {
     const struct wm_doc_entry *e = entry_at(l, m->entry);
     wd_member(l, "time", wd_pai_time_text(l, &e->e.message));
-    if (e->id.p && !wb_str_starts(e->id, UPP_STR("msg_")))
-        wd_member(l, "id", e->id);
     wd_member(l, "model", e->said.model);
     wd_member(l, "provider", e->said.provider);
     wd_member(l, "response", e->said.response);
@@ -366,14 +358,23 @@ static const char *status_of(const struct wd_lowering *l, const struct message *
     return m->kind == WD_AAP_OUTPUT ? error ? "failed" : "completed" : cut ? "incomplete" : "completed";
 }
 
-/* Its own where it is one of these; else one that follows from its place. */
+/* FNV-1a. */
+static uint64_t hash_of(struct upp_str s)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t i = 0; i < s.n; i++)
+        h = (h ^ (unsigned char)s.p[i]) * 0x100000001b3;
+    return h;
+}
+
+/* Its own where it has one; else one that follows from that, or from its place. */
 static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
 {
     char           text[WB_UUID_TEXT + 1];
     struct upp_str own = entry_at(l, entry)->id;
-    if (!part && own.p && wb_str_starts(own, UPP_STR("msg_")))
+    if (!part && own.p)
         return own;
-    (void)wb_uuid_text(wb_uuid_v8(entry, part), text);
+    (void)wb_uuid_text(wb_uuid_v8(own.p ? hash_of(own) : entry, part), text);
     return wb_arena_printf(&l->keep, "msg_%s", text);
 }
 
@@ -475,7 +476,7 @@ static void put_entry(struct out *o, uint32_t i)
     for (size_t k = 0; k < said->n_parts && !o->l->w.failed; k += m.n) {
         m.first = k;
         m.kind  = kind_of(&said->parts[k]);
-        m.role  = m.kind == WD_AAP_OUTPUT ? UPP_ROLE_TOOL : said->role;
+        m.role  = m.kind == WD_AAP_OUTPUT ? UPP_ROLE_TOOL : m.kind == WD_AAP_MESSAGE ? said->role : UPP_ROLE_ASSISTANT;
         m.n     = run_of(o->l, i, k, m.kind);
         m.last  = k + m.n == said->n_parts;
         put_message(o, &m);

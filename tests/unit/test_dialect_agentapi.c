@@ -177,7 +177,7 @@ static unsigned pick(uint64_t *state, size_t n)
 
 static void invent(uint64_t seed, struct wb_buf *out)
 {
-    static const char *const roles[] = {"user", "assistant", "assistant", "system", "tool"};
+    static const char *const roles[] = {"user", "assistant", "assistant", "system"};
     static const char *const wraps[] = {"[", "[", "{\"id\":\"s\",\"user_id\":\"u\",\"messages\":[",
                                         "{\"object\":\"response\",\"output\":["};
     unsigned                 n = 1 + pick(&seed, 7), wrap = pick(&seed, WB_LEN(wraps));
