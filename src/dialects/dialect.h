@@ -30,6 +30,11 @@ struct wd_stream_opts {
     uint32_t size;
     unsigned target;   /* ui: 5, 6 or 7; 0: 6 */
     bool     children; /* show the events of child runs too, where the dialect can */
+    /* agentapi */
+    bool                  uncreated;    /* no message is "created" before it is in progress */
+    struct upp_str        session;      /* its id; no text: not said */
+    const struct upp_str *client_tools; /* whose calls are for the client; they live as long as the encoder */
+    size_t                n_client_tools;
 };
 
 /* Stateless table of a live stream; the state of one encoder is `state_size` bytes, cleared. */
