@@ -148,6 +148,21 @@ static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry 
     return wd_value_text(t->l->a, event, &e->e.data, t->err);
 }
 
+/* Each message of the user is a turn, so that each has its time everywhere; all that one agent says in a row is one. An
+ * event of nobody's belongs to the turn before. */
+static int begin(struct lifting *t, uint32_t agent, bool event)
+{
+    struct wm_doc      *doc  = t->l->doc;
+    struct wm_doc_turn *turn = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
+    if (turn && (agent == WM_NO_AGENT ? event : agent == turn->agent))
+        return 0;
+    turn = wm_doc_turn_add(doc, t->err);
+    if (!turn)
+        return failed(t);
+    turn->agent = agent;
+    return 0;
+}
+
 static int lift_message(struct lifting *t, yyjson_val *m)
 {
     yyjson_val *content = yyjson_obj_get(m, "content"), *weft = yyjson_obj_get(yyjson_obj_get(m, "metadata"), "weft");
@@ -157,6 +172,8 @@ static int lift_message(struct lifting *t, yyjson_val *m)
     bool        says  = yyjson_is_arr(content) || (content && yyjson_is_str(content));
     bool        is    = yyjson_is_obj(event) && (!says || !yyjson_arr_size(content)); /* who adds words means them */
     int         r     = is && !wd_aitp_actor(m).p ? 1 : says || is ? attribute(t, m, &agent) : 0;
+    if (r > 0 && begin(t, agent, is) < 0)
+        return failed(t);
     if (r <= 0)
         return r;
     uint8_t              role = agent == WM_NO_AGENT ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;

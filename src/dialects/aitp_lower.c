@@ -23,6 +23,23 @@ static bool is_users(const struct wm_doc_entry *e)
     return e->e.kind != WM_ENTRY_EVENT && e->agent == WM_NO_AGENT && e->e.message.role == UPP_ROLE_USER;
 }
 
+/* Whose it is. WM_NO_AGENT: the user's. */
+static uint32_t speaker(const struct wm_doc_entry *e, const struct wm_doc_turn *turn)
+{
+    return e->agent != WM_NO_AGENT || is_users(e) ? e->agent : turn->agent;
+}
+
+static bool has_user(const struct wm_doc *d)
+{
+    for (size_t i = 0; i < d->turns.n; i++) {
+        const struct wm_doc_turn *turn = &d->turns.p[i];
+        for (uint32_t k = turn->first; k < turn->first + turn->n; k++)
+            if (is_shown(&d->entries.p[k]) && speaker(&d->entries.p[k], turn) == WM_NO_AGENT)
+                return true;
+    }
+    return false;
+}
+
 /* ---- Actors ------------------------------------------------------------------------------------------------ */
 
 static struct upp_str agent_id(const struct wm_doc_agent *a)
@@ -76,12 +93,10 @@ static void put_actor(struct wd_lowering *l, struct upp_str id, const struct wm_
 static void put_actors(struct lowering *t)
 {
     const struct wm_doc *d    = t->l->doc;
-    bool                 user = false, more = false;
-    for (size_t i = 0; i < d->entries.n && !user; i++)
-        user = is_shown(&d->entries.p[i]) && is_users(&d->entries.p[i]);
+    bool                 more = false;
     wd_name(t->l, "actors");
     wj_write_open(&t->l->w, '[');
-    if (user)
+    if (has_user(d))
         put_actor(t->l, t->user, NULL);
     for (size_t i = 0; i < d->agents.n && !t->l->w.failed; i++) {
         const struct wm_doc_agent *a = &d->agents.p[i];
@@ -146,8 +161,7 @@ static void put_message(struct lowering *t, const struct wm_doc_turn *turn, uint
 {
     struct wd_lowering        *l     = t->l;
     const struct wm_doc_entry *e     = &l->doc->entries.p[i];
-    bool                       event = e->e.kind == WM_ENTRY_EVENT;
-    uint32_t                   agent = e->agent != WM_NO_AGENT || is_users(e) || event ? e->agent : turn->agent;
+    uint32_t                   agent = speaker(e, turn);
     int64_t                    ms    = e->e.message.time_ms;
     bool                       user  = agent == WM_NO_AGENT;
     wd_open(l, i, "message");
@@ -160,10 +174,7 @@ static void put_message(struct lowering *t, const struct wm_doc_turn *turn, uint
     wd_member(l, "role", user ? UPP_STR("user") : UPP_STR("assistant"));
     wd_name(l, "metadata");
     wj_write_open(&l->w, '{');
-    if (!user)
-        wd_member(l, "actor", agent_id(&l->doc->agents.p[agent]));
-    else if (!event)
-        wd_member(l, "actor", t->user);
+    wd_member(l, "actor", user ? t->user : agent_id(&l->doc->agents.p[agent]));
     put_weft(l, i, user);
     wj_write_close(&l->w, '}');
     wj_write_close(&l->w, '}');
