@@ -7,6 +7,7 @@ static const struct wd_document_ops *const documents[] = {
     &wd_document_pydantic,
     &wd_document_ui,
     &wd_document_agentapi,
+    &wd_document_aitp,
 };
 /* clang-format on */
 
