@@ -35,13 +35,19 @@ struct wd_stream_opts {
     struct upp_str        session;      /* its id; no text: not said */
     const struct upp_str *client_tools; /* whose calls are for the client; they live as long as the encoder */
     size_t                n_client_tools;
+
+    /* assistants: of the run, what no event says. The text lives as long as the encoder. */
+    struct wb_uuid thread;
+    int64_t        created_ms; /* 0: as the first event */
+    struct upp_str options;    /* JSON: what the request said of it; no text: nothing */
 };
 
 /* Stateless table of a live stream; the state of one encoder is `state_size` bytes, cleared. */
 struct wd_stream_ops {
     const char *name; /* "uap" */
     size_t      state_size;
-    const char *headers; /* extra HTTP headers, each with CRLF; "" : none */
+    const char *headers;    /* extra HTTP headers, each with CRLF; "" : none */
+    bool        of_the_run; /* it wants what the options say of the run */
     int (*begin)(void *state, const struct wd_stream_opts *opts, struct upp_err *err);
     /* Adds the frames of one event. */
     int (*event)(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err);
@@ -52,7 +58,7 @@ struct wd_stream_ops {
 
 extern const struct wd_stream_ops wd_stream_uap, wd_stream_ui, wd_stream_upp, wd_stream_assistants, wd_stream_agentapi;
 
-/* By name; NULL: none. */
-const struct wd_stream_ops *wd_stream_find(struct upp_str name);
+const struct wd_stream_ops *wd_stream_find(struct upp_str name); /* NULL: none */
+const struct wd_stream_ops *wd_stream_at(size_t i);              /* in a settled order; NULL: no more */
 
 #endif

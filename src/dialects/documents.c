@@ -8,6 +8,7 @@ static const struct wd_document_ops *const documents[] = {
     &wd_document_ui,
     &wd_document_agentapi,
     &wd_document_aitp,
+    &wd_document_assistants,
 };
 /* clang-format on */
 

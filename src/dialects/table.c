@@ -2,6 +2,12 @@
 #include "dialects/dialect.h"
 
 static const struct wd_stream_ops *const streams[] = {&wd_stream_uap, &wd_stream_ui, &wd_stream_agentapi};
+static const struct wd_stream_ops *const streams[] = {&wd_stream_uap, &wd_stream_ui, &wd_stream_assistants};
+
+const struct wd_stream_ops *wd_stream_at(size_t i)
+{
+    return i < WB_LEN(streams) ? streams[i] : NULL;
+}
 
 const struct wd_stream_ops *wd_stream_find(struct upp_str name)
 {

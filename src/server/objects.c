@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "dialects/assistants.h"
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -39,39 +40,15 @@ static void seconds(struct wj_writer *w, const char *key, int64_t ms)
         wj_write_null(w);
 }
 
-static bool is_zero(struct wb_uuid id)
-{
-    static const struct wb_uuid none;
-    return wb_uuid_eq(id, none);
-}
-
 void sv_write_id(struct wj_writer *w, const char *prefix, struct wb_uuid id)
 {
-    char hex[WB_UUID_HEX + 1], out[64];
-    if (is_zero(id)) {
-        wj_write_null(w);
-        return;
-    }
-    (void)wb_uuid_hex(id, hex);
-    int n = snprintf(out, sizeof out, "%s%s", prefix, hex);
-    wj_write_str(w, wb_str(out, (size_t)n));
+    asst_id(w, prefix, id);
 }
 
 static void id_member(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id)
 {
     name(w, key);
     sv_write_id(w, prefix, id);
-}
-
-/* A member of a stored JSON object as it is; where it has none, `otherwise`. */
-static void stored(struct wj_writer *w, const char *key, yyjson_val *object, const char *otherwise)
-{
-    yyjson_val *v = sv_member(object, wb_cstr(key));
-    name(w, key);
-    if (v)
-        wj_write_value(w, v);
-    else
-        wj_write_raw(w, otherwise, strlen(otherwise));
 }
 
 static int parse_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err)
@@ -102,37 +79,12 @@ void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
     wj_write_close(w, '}');
 }
 
-enum { SHOWN_PARTS = 1 << UPP_PART_TEXT | 1 << UPP_PART_IMAGE };
-
 bool sv_is_shown(const struct wl_line *line)
 {
     const struct wm_entry *e = &line->entry;
     return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) &&
            (e->message.role == UPP_ROLE_USER ||
-            (e->message.role == UPP_ROLE_ASSISTANT && upp_part_next(&e->message, NULL, SHOWN_PARTS)));
-}
-
-static void write_part(struct wj_writer *w, const struct upp_part *p)
-{
-    bool url = p->kind == UPP_PART_IMAGE && p->media && p->media->source == UPP_SOURCE_URL;
-    if (p->kind == UPP_PART_IMAGE && !url)
-        return; /* bytes have no place here until there are files */
-    wj_write_open(w, '{');
-    text(w, "type", url ? "image_url" : "text");
-    name(w, url ? "image_url" : "text");
-    wj_write_open(w, '{');
-    if (url) {
-        name(w, "url");
-        wj_write_str(w, p->media->data);
-    } else {
-        name(w, "value");
-        wj_write_str(w, p->text.p ? p->text : UPP_STR(""));
-        name(w, "annotations");
-        wj_write_open(w, '[');
-        wj_write_close(w, ']');
-    }
-    wj_write_close(w, '}');
-    wj_write_close(w, '}');
+            (e->message.role == UPP_ROLE_ASSISTANT && upp_part_next(&e->message, NULL, ASST_SHOWN)));
 }
 
 /* A client's metadata lie under the name of their dialect, beside those of providers. */
@@ -147,40 +99,21 @@ int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thr
     int                       r = parse_stored(a, m->metadata, &metadata, err);
     if (r < 0)
         return r;
-    wj_write_open(w, '{');
-    id_member(w, "id", "msg_", line->id);
-    text(w, "object", "thread.message");
-    seconds(w, "created_at", m->time_ms);
-    id_member(w, "thread_id", "thread_", thread);
-    text(w, "role", said ? "assistant" : "user");
-    text(w, "status", m->interrupted ? "incomplete" : "completed");
-    name(w, "incomplete_details");
-    if (m->interrupted) {
-        wj_write_open(w, '{');
-        text(w, "reason", "run_cancelled");
-        wj_write_close(w, '}');
-    } else
-        wj_write_null(w);
-    seconds(w, "completed_at", m->interrupted ? 0 : m->time_ms);
-    seconds(w, "incomplete_at", m->interrupted ? m->time_ms : 0);
-    name(w, "content");
-    wj_write_open(w, '[');
-    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, SHOWN_PARTS));)
-        write_part(w, p);
-    wj_write_close(w, ']');
-    name(w, "assistant_id");
-    wj_write_str(w, said && line->entry.who.n ? line->entry.who : (struct upp_str){NULL, 0});
-    id_member(w, "run_id", "run_", line->run);
-    name(w, "attachments");
-    wj_write_open(w, '[');
-    wj_write_close(w, ']');
-    name(w, "metadata");
-    yyjson_val *ours = sv_member(metadata, UPP_STR(OURS));
-    if (ours)
-        wj_write_value(w, ours);
-    else
-        wj_write_raw(w, "{}", 2);
-    wj_write_close(w, '}');
+    const struct asst_message shown = {
+        .id            = line->id,
+        .thread        = thread,
+        .run           = line->run,
+        .assistant     = line->entry.who,
+        .said          = said,
+        .created_ms    = m->time_ms,
+        .completed_ms  = m->interrupted ? 0 : m->time_ms,
+        .incomplete_ms = m->interrupted ? m->time_ms : 0,
+        .status        = m->interrupted ? "incomplete" : "completed",
+        .reason        = m->interrupted ? "run_cancelled" : NULL,
+        .content       = m,
+        .metadata      = sv_member(metadata, UPP_STR(OURS)),
+        };
+    asst_message_write(w, &shown);
     return 0;
 }
 
@@ -335,167 +268,12 @@ int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agen
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
-static bool waits_for_client_tools(const struct wr_look *look)
-{
-    for (size_t i = 0; i < look->n_pending; i++)
-        if (look->pending[i].approval)
-            return false;
-    return look->n_pending > 0;
-}
-
 const char *sv_run_status(const struct wr_look *look)
 {
-    switch (look->run.status) {
-    case WM_QUEUED:
-        return "queued";
-    case WM_WAITING: /* approvals have no place in this API: metadata.weft_pending names them */
-        return waits_for_client_tools(look) ? "requires_action" : "in_progress";
-    case WM_CANCELING:
-        return "cancelling";
-    case WM_COMPLETED:
-        return "completed";
-    case WM_FAILED:
-        return "failed";
-    case WM_CANCELED:
-        return "cancelled";
-    case WM_EXPIRED:
-        return "expired";
-    default:
-        return look->run.cancel ? "cancelling" : "in_progress";
-    }
-}
-
-static void write_required_action(struct wj_writer *w, const struct wr_look *look)
-{
-    name(w, "required_action");
-    if (look->run.status != WM_WAITING || !waits_for_client_tools(look)) {
-        wj_write_null(w);
-        return;
-    }
-    wj_write_open(w, '{');
-    text(w, "type", "submit_tool_outputs");
-    name(w, "submit_tool_outputs");
-    wj_write_open(w, '{');
-    name(w, "tool_calls");
-    wj_write_open(w, '[');
-    for (size_t i = 0; i < look->n_pending; i++) {
-        const struct wm_pending *p = &look->pending[i];
-        wj_write_open(w, '{');
-        name(w, "id");
-        wj_write_str(w, p->call);
-        text(w, "type", "function");
-        name(w, "function");
-        wj_write_open(w, '{');
-        name(w, "name");
-        wj_write_str(w, p->name);
-        name(w, "arguments");
-        wj_write_str(w, p->arguments.p ? p->arguments : UPP_STR("{}"));
-        wj_write_close(w, '}');
-        wj_write_close(w, '}');
-    }
-    wj_write_close(w, ']');
-    wj_write_close(w, '}');
-    wj_write_close(w, '}');
-}
-
-static void write_last_error(struct wj_writer *w, yyjson_val *error)
-{
-    yyjson_val *code = sv_member(error, UPP_STR("code")), *message = sv_member(error, UPP_STR("message"));
-    bool        rate = code && yyjson_is_str(code) && wb_str_eq(wj_text(code), UPP_STR("RATE_LIMITED"));
-    name(w, "last_error");
-    if (!error) {
-        wj_write_null(w);
-        return;
-    }
-    wj_write_open(w, '{');
-    text(w, "code", rate ? "rate_limit_exceeded" : "server_error");
-    name(w, "message");
-    wj_write_str(w, message && yyjson_is_str(message) ? wj_text(message) : UPP_STR("the run failed"));
-    wj_write_close(w, '}');
-}
-
-static void write_usage(struct wj_writer *w, const struct wm_run *run)
-{
-    name(w, "usage");
-    if (!wm_status_ended(run->status)) {
-        wj_write_null(w);
-        return;
-    }
-    wj_write_open(w, '{');
-    name(w, "prompt_tokens");
-    wj_write_u64(w, run->usage.input);
-    name(w, "completion_tokens");
-    wj_write_u64(w, run->usage.output);
-    name(w, "total_tokens");
-    wj_write_u64(w, run->usage.input + run->usage.output);
-    wj_write_close(w, '}');
-}
-
-/* What the client said, and the approvals that wait, which have no other place. */
-static void write_metadata(struct wj_writer *w, const struct wr_look *look, yyjson_val *options)
-{
-    yyjson_val *given = sv_member(options, UPP_STR("metadata"));
-    name(w, "metadata");
-    wj_write_open(w, '{');
-    if (given && yyjson_is_obj(given)) {
-        size_t      i, max;
-        yyjson_val *key, *v;
-        yyjson_obj_foreach(given, i, max, key, v)
-        {
-            if (wj_named(key, UPP_STR("weft_pending")))
-                continue;
-            wj_write_name(w, wj_text(key));
-            wj_write_value(w, v);
-        }
-    }
-    if (look->run.status == WM_WAITING && !waits_for_client_tools(look) && look->n_pending) {
-        name(w, "weft_pending");
-        wj_write_open(w, '[');
-        for (size_t i = 0; i < look->n_pending; i++)
-            wj_write_str(w, look->pending[i].call);
-        wj_write_close(w, ']');
-    }
-    wj_write_close(w, '}');
+    return asst_status(&look->run, look->pending, look->n_pending);
 }
 
 int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_look *look, struct upp_err *err)
 {
-    const struct wm_run *run = &look->run;
-    yyjson_val          *options, *error;
-    int                  r = parse_stored(a, run->options, &options, err);
-    if (r >= 0)
-        r = parse_stored(a, run->error, &error, err);
-    if (r < 0)
-        return r;
-    wj_write_open(w, '{');
-    id_member(w, "id", "run_", run->id);
-    text(w, "object", "thread.run");
-    seconds(w, "created_at", run->created_ms);
-    name(w, "assistant_id");
-    wj_write_str(w, run->agent);
-    id_member(w, "thread_id", "thread_", run->thread);
-    text(w, "status", sv_run_status(look));
-    seconds(w, "started_at", run->started_ms);
-    seconds(w, "expires_at", run->status == WM_WAITING ? run->expires_ms : 0);
-    seconds(w, "cancelled_at", run->status == WM_CANCELED ? run->ended_ms : 0);
-    seconds(w, "failed_at", run->status == WM_FAILED ? run->ended_ms : 0);
-    seconds(w, "completed_at", run->status == WM_COMPLETED ? run->ended_ms : 0);
-    write_required_action(w, look);
-    write_last_error(w, run->status == WM_FAILED ? error : NULL);
-    null(w, "incomplete_details");
-    stored(w, "model", options, "null");
-    stored(w, "instructions", options, "\"\"");
-    stored(w, "tools", options, "[]");
-    write_metadata(w, look, options);
-    write_usage(w, run);
-    stored(w, "temperature", options, "null");
-    stored(w, "top_p", options, "null");
-    stored(w, "max_prompt_tokens", options, "null");
-    stored(w, "max_completion_tokens", options, "null");
-    stored(w, "truncation_strategy", options, "{\"type\":\"auto\",\"last_messages\":null}");
-    stored(w, "response_format", options, "\"auto\"");
-    stored(w, "tool_choice", options, "\"auto\"");
-    stored(w, "parallel_tool_calls", options, "true");
-    wj_write_close(w, '}');
-    return 0;
+    return asst_run_write(w, a, &look->run, look->pending, look->n_pending, err);
 }

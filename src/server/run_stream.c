@@ -15,6 +15,15 @@ struct feed {
     struct wd_frames            frames;
 };
 
+static int unknown(struct upp_str as, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf names = WB_BUF(1024);
+    const struct wd_stream_ops           *ops;
+    for (size_t i = 0; (ops = wd_stream_at(i)); i++)
+        wb_buf_addf(&names, "%s%s", i ? ", " : "", ops->name);
+    return upp_fail(err, UPP_EINVALID, "there is no stream as '%.*s' (%.*s)", UPP_FMT(as), UPP_FMT(wb_buf_str(&names)));
+}
+
 static int choose(struct sv_exchange *x, const struct wd_stream_ops **ret, struct wd_stream_opts *opts,
                   struct upp_err *err)
 {
@@ -24,7 +33,7 @@ static int choose(struct sv_exchange *x, const struct wd_stream_ops **ret, struc
         return r;
     *ret = wd_stream_find(as);
     if (!*ret)
-        return upp_fail(err, UPP_EINVALID, "there is no stream as '%.*s' (uap, ui)", UPP_FMT(as));
+        return unknown(as, err);
     *opts = (struct wd_stream_opts){.size = sizeof *opts};
     r     = sv_query(x, UPP_STR("target"), &text, err);
     if (r > 0) {
@@ -82,12 +91,28 @@ static void feed_done(struct feed *f)
     wb_free(f->state);
 }
 
+/* What the dialect wants to know of the run, and no event says. */
+WEFT_SUSPENDS static int look_up(struct sv_exchange *x, struct wb_uuid run, struct wd_stream_opts *opts,
+                                 struct upp_err *err)
+{
+    struct wr_look look;
+    int            r = wr_get(x->server->opts.engine, &x->owner, run, &x->arena, &look, err);
+    if (r < 0)
+        return r;
+    opts->thread     = look.run.thread;
+    opts->created_ms = look.run.created_ms;
+    opts->options    = look.run.options;
+    return 0;
+}
+
 WEFT_SUSPENDS int sv_stream_events(struct sv_exchange *x, struct wb_uuid run, const struct wr_from *from, bool to_wait,
                                    struct upp_err *err)
 {
     struct feed           f = {.to_wait = to_wait};
     struct wd_stream_opts opts;
     int                   r = choose(x, &f.ops, &opts, err);
+    if (r == 0 && f.ops->of_the_run)
+        r = look_up(x, run, &opts, err);
     if (r < 0)
         return r;
     wd_frames_init(&f.frames);

@@ -83,7 +83,8 @@ bool dialect_golden(const struct wd_stream_ops *ops, const char *script, const s
         return false;
     for (size_t i = 0; i < d.upto.n; from = d.upto.p[i++])
         for (size_t k = from; k < d.upto.p[i]; k++) {
-            wb_buf_addf(&b, "%" PRIu64 " ", d.events.list.p[i].number);
+            const char *name = d.frames.list.p[k].name;
+            wb_buf_addf(&b, "%" PRIu64 " %s%s", d.events.list.p[i].number, name ? name : "", name ? " " : "");
             wb_buf_add(&b, frame_at(&d, k));
             wb_buf_addc(&b, '\n');
         }
@@ -108,6 +109,7 @@ static bool joins(const struct dialect *d, const struct wd_stream_ops *ops, cons
         r = ops->event(state, &d->events.list.p[i], &f, &err);
         for (size_t j = 0; r == 0 && i >= k && j < f.list.n; j++, seen++)
             same = same && seen < d->frames.list.n &&
+                   wb_str_eq(wb_cstr(d->frames.list.p[seen].name), wb_cstr(f.list.p[j].name)) &&
                    wb_str_eq(frame_at(d, seen), wb_str(f.text.p + f.list.p[j].from, f.list.p[j].n));
     }
     ops->done(state);

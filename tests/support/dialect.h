@@ -22,7 +22,8 @@ int dialect_invent(struct dialect *d, uint64_t seed) UPP_MUST_CHECK;
 int dialect_encode(struct dialect *d, const struct wd_stream_ops *ops,
                    const struct wd_stream_opts *opts) UPP_MUST_CHECK;
 
-/* The frames of a named script, one a line with the event's number before it, against a golden file. */
+/* The frames of a named script, one a line with the event's number and the frame's name, if it has one, before it,
+ * against a golden file. */
 bool dialect_golden(const struct wd_stream_ops *ops, const char *script, const struct wd_stream_opts *opts,
                     const char *path) UPP_MUST_CHECK;
 

@@ -12,6 +12,8 @@ TEST(dialect_streams_by_name)
 {
     CHECK(wd_stream_find(UPP_STR("uap")) == &wd_stream_uap);
     CHECK(wd_stream_find(UPP_STR("ui")) == &wd_stream_ui);
+    CHECK(wd_stream_find(UPP_STR("assistants")) == &wd_stream_assistants);
+    CHECK(wd_stream_at(0) == &wd_stream_uap && !wd_stream_at(100));
     CHECK(!wd_stream_find(UPP_STR("u")));
     CHECK(!wd_stream_find((struct upp_str){0}));
     CHECK(strstr(wd_stream_ui.headers, "x-vercel-ai-ui-message-stream: v1\r\n"));

@@ -1,0 +1,16 @@
+#!/bin/sh
+# run.sh BUILD_DIR: what the assistants dialect sends, read by the real client, the npm package `openai`, in its majors 4, 5, 6 and 7.
+# Needs Node >= 22 (scripts/setup node). The packages are installed here, in the pinned versions, when they are missing.
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+. "$here/../interop.sh"
+streams=$1/tests/assistants_streams
+
+install "$here" "openai 4 to 7 are"
+mkdir "$tap/streams"
+for name in $("$streams" --list); do
+    "$streams" "$name" >"$tap/streams/$name.sse" 2>"$tap/log" || verdict 1 "assistants_streams $name"
+done
+for major in 4 5 6 7; do
+    judge "openai $major: streams" node "$here/check.mjs" "$major" "$tap/streams"
+done
+tap_end
