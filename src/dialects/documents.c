@@ -9,6 +9,7 @@ static const struct wd_document_ops *const documents[] = {
     &wd_document_agentapi,
     &wd_document_aitp,
     &wd_document_assistants,
+    &wd_document_envelope,
 };
 /* clang-format on */
 

@@ -1,0 +1,183 @@
+/* dialects/envelope.c — envelopes: the table of their members, their shape, and their place among the dialects. */
+#include "dialects/envelope.h"
+
+#include "base/iso8601.h"
+#include "json/value.h"
+
+/* ---- The table ------------------------------------------------------------------------------------------- */
+
+static const char *const protocols[] = {WD_ENVELOPE_PROTOCOL, NULL};
+static const char *const roles[]     = {"agent", "user", "system", "tool", NULL};
+static const char *const intents[]   = {"plan",      "decompose", "execute",  "route",     "retrieve", "analyze",
+                                        "summarize", "reflect",   "finalize", "tool.call", NULL};
+static const char *const contents[]  = {"text", "code", "json", "tool_result", "error", NULL};
+static const char *const resources[] = {"url", "file", "db", "tool", NULL};
+static const char *const artifacts[] = {"plan", "code", "query", "patch", "report", "dataset", NULL};
+
+static const struct wd_envelope_words protocol_words       = {NULL, protocols};
+static const struct wd_envelope_words role_words           = {NULL, roles};
+static const struct wd_envelope_words resource_words       = {NULL, resources};
+static const struct wd_envelope_words artifact_words       = {NULL, artifacts};
+const struct wd_envelope_words        wd_envelope_intents  = {"Intent", intents};
+const struct wd_envelope_words        wd_envelope_contents = {NULL, contents};
+
+enum { MUST = WD_ENV_REQUIRED, FILLED = WD_ENV_FILLED };
+
+static const struct wd_envelope_field agent_fields[] = {
+    {"id", WD_ENV_TEXT, MUST | FILLED, NULL, NULL, NULL, NULL},
+    {"name", WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {"model", WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {"version", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {0},
+};
+static const struct wd_envelope_field resource_fields[] = {
+    {"type", WD_ENV_WORD, MUST, NULL, &resource_words, NULL, NULL},
+    {"id", WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {"hint", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {0},
+};
+static const struct wd_envelope_field artifact_fields[] = {
+    {"kind", WD_ENV_WORD, MUST | WD_ENV_OPEN, NULL, &artifact_words, NULL, NULL},
+    {"name", WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {"uri", WD_ENV_TEXT, WD_ENV_NULLABLE, NULL, NULL, NULL, NULL},
+    {"inline", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {0},
+};
+static const struct wd_envelope_field action_fields[] = {
+    {"intent", WD_ENV_WORD, MUST, NULL, &wd_envelope_intents, NULL, NULL},
+    {"task", WD_ENV_TEXT, MUST | FILLED, NULL, NULL, NULL, NULL},
+    {"args", WD_ENV_MAP, 0, NULL, NULL, NULL, NULL},
+    {0},
+};
+static const struct wd_envelope_field cost_fields[] = {
+    {"input_tokens", WD_ENV_COUNT, 0, NULL, NULL, NULL, NULL},
+    {"output_tokens", WD_ENV_COUNT, 0, NULL, NULL, NULL, NULL},
+    {0},
+};
+static const struct wd_envelope_shape agent_shape    = {"AgentRef", agent_fields};
+static const struct wd_envelope_shape resource_shape = {"ResourceRef", resource_fields};
+static const struct wd_envelope_shape artifact_shape = {NULL, artifact_fields};
+static const struct wd_envelope_shape action_shape   = {NULL, action_fields};
+static const struct wd_envelope_shape cost_shape     = {NULL, cost_fields};
+
+static const struct wd_envelope_field input_fields[] = {
+    {"context", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {"resources", WD_ENV_OBJECTS, 0, NULL, NULL, &resource_shape, NULL},
+    {"parameters", WD_ENV_MAP, 0, NULL, NULL, NULL, NULL},
+    {0},
+};
+static const struct wd_envelope_field content_fields[] = {
+    {"type", WD_ENV_WORD, MUST, NULL, &wd_envelope_contents, NULL, NULL},
+    {"text", WD_ENV_TEXT, 0, NULL, NULL, NULL, "what is said; a summary where the type is not text"},
+    {"data", WD_ENV_ANY, 0, NULL, NULL, NULL, NULL},
+    {0},
+};
+static const struct wd_envelope_field output_fields[] = {
+    {"artifacts", WD_ENV_OBJECTS, 0, NULL, NULL, &artifact_shape, NULL},
+    {"next_actions", WD_ENV_OBJECTS, 0, NULL, NULL, &action_shape, "steps that are proposed"},
+    {0},
+};
+static const struct wd_envelope_field confidence_fields[] = {
+    {"score", WD_ENV_RATIO, MUST, NULL, NULL, NULL, NULL},
+    {"rationale", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {"risks", WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
+    {0},
+};
+static const struct wd_envelope_field trace_fields[] = {
+    {"parents", WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
+    {"id", WD_ENV_TEXT, FILLED, NULL, NULL, NULL, NULL},
+    {"tags", WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
+    {"cost", WD_ENV_OBJECT, 0, NULL, NULL, &cost_shape, NULL},
+    {0},
+};
+static const struct wd_envelope_shape input_shape      = {NULL, input_fields};
+static const struct wd_envelope_shape content_shape    = {NULL, content_fields};
+static const struct wd_envelope_shape output_shape     = {NULL, output_fields};
+static const struct wd_envelope_shape confidence_shape = {NULL, confidence_fields};
+static const struct wd_envelope_shape trace_shape      = {NULL, trace_fields};
+
+static const struct wd_envelope_field envelope_fields[] = {
+    {"protocol", WD_ENV_WORD, MUST, "ENV-1.1", &protocol_words, NULL, NULL},
+    {"role", WD_ENV_WORD, MUST, "ENV-1.2", &role_words, NULL, NULL},
+    {"agent", WD_ENV_OBJECT, 0, "ENV-1.2", NULL, &agent_shape, NULL},
+    {"timestamp", WD_ENV_TIME, MUST, "ENV-1.3", NULL, NULL, "RFC 3339, with an offset"},
+    {"intent", WD_ENV_WORD, MUST, "ENV-1.4", &wd_envelope_intents, NULL, "what the message advances"},
+    {"task", WD_ENV_TEXT, MUST | FILLED, "ENV-1.4", NULL, NULL, "its purpose, in a sentence"},
+    {"inputs", WD_ENV_OBJECT, 0, "ENV-1.5", NULL, &input_shape, NULL},
+    {"content", WD_ENV_OBJECT, MUST, "ENV-1.6", NULL, &content_shape, NULL},
+    {"outputs", WD_ENV_OBJECT, 0, "ENV-1.7", NULL, &output_shape, NULL},
+    {"confidence", WD_ENV_OBJECT, 0, "ENV-1.8", NULL, &confidence_shape, NULL},
+    {"trace", WD_ENV_OBJECT, 0, "ENV-1.9", NULL, &trace_shape, "where it comes from, and what it cost"},
+    {0},
+};
+const struct wd_envelope_shape wd_envelope_table = {"Envelope", envelope_fields};
+
+bool wd_envelope_is_word(const struct wd_envelope_words *words, struct upp_str text)
+{
+    for (const char *const *w = words->list; *w; w++)
+        if (wb_str_eq(wb_cstr(*w), text))
+            return true;
+    return false;
+}
+
+/* What RFC 3339 wants beyond what is a time to others: "T", seconds, an offset. */
+bool wd_envelope_is_time(struct upp_str text)
+{
+    struct wb_time t;
+    if (text.n < sizeof "2026-01-02T03:04:05Z" - 1 || (text.p[10] != 'T' && text.p[10] != 't') || text.p[16] != ':')
+        return false;
+    return wb_time_parse(text, &t, NULL) >= 0 && !t.naive && !t.date_only;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------------------- */
+
+static const struct wj_field rows[] = {
+    F_STR(struct wd_envelope, protocol, "protocol", 0), F_STR(struct wd_envelope, role, "role", 0),
+    F_ANY(struct wd_envelope, agent, "agent", 0),       F_STR(struct wd_envelope, timestamp, "timestamp", 0),
+    F_STR(struct wd_envelope, intent, "intent", 0),     F_STR(struct wd_envelope, task, "task", 0),
+    F_ANY(struct wd_envelope, inputs, "inputs", 0),     F_ANY(struct wd_envelope, content, "content", 0),
+    F_ANY(struct wd_envelope, outputs, "outputs", 0),   F_ANY(struct wd_envelope, confidence, "confidence", 0),
+    F_ANY(struct wd_envelope, trace, "trace", 0),       F_ANY(struct wd_envelope, weft, "weft", 0),
+};
+WJ_SHAPE_PUBLIC(wd_envelope, struct wd_envelope, rows);
+
+static const struct {
+    uint8_t        kind;
+    struct upp_str name;
+} media[] = {
+    {UPP_PART_IMAGE, UPP_STR_INIT("image")}, {UPP_PART_DOCUMENT, UPP_STR_INIT("document")},
+    {UPP_PART_AUDIO, UPP_STR_INIT("audio")}, {UPP_PART_VIDEO, UPP_STR_INIT("video")},
+    {UPP_PART_BINARY, UPP_STR_INIT("binary")},
+};
+
+struct upp_str wd_envelope_medium(uint8_t kind)
+{
+    for (size_t i = 0; i < WB_LEN(media); i++)
+        if (media[i].kind == kind)
+            return media[i].name;
+    return (struct upp_str){0};
+}
+
+uint8_t wd_envelope_medium_kind(struct upp_str name)
+{
+    for (size_t i = 0; i < WB_LEN(media); i++)
+        if (wb_str_eq(media[i].name, name))
+            return media[i].kind;
+    return 0;
+}
+
+static int detect(yyjson_val *root)
+{
+    yyjson_val *v        = yyjson_is_arr(root) ? yyjson_arr_get_first(root) : root;
+    yyjson_val *protocol = yyjson_obj_get(v, "protocol");
+    if (protocol && yyjson_is_str(protocol) && wj_named(protocol, UPP_STR(WD_ENVELOPE_PROTOCOL)))
+        return 3;
+    return yyjson_obj_get(v, "intent") && yyjson_obj_get(v, "task") && yyjson_is_obj(yyjson_obj_get(v, "content"));
+}
+
+const struct wd_document_ops wd_document_envelope = {.name     = "envelope",
+                                                     .title    = "envelope multiagent-1.0, or a list of them",
+                                                     .detect   = detect,
+                                                     .validate = wd_envelope_validate,
+                                                     .lift     = wd_envelope_lift,
+                                                     .lower    = wd_envelope_lower};

@@ -1,0 +1,97 @@
+/* dialects/envelope.h — envelopes "multiagent-1.0": the wire, for those who check, read and write it.
+ *
+ * A document is one envelope, or a list of them: a log. One part of the model is one envelope; what an envelope has no
+ * member for stands in its member "weft", which never holds what is said itself:
+ *
+ *     of                     the id of the first envelope of the same message
+ *     kind, role             of the part and its message, where the envelope alone would be read otherwise
+ *     call, name             of a result
+ *     event, source, targets of a system event
+ *     mime, source, title, width, height, duration   of a medium, whose data are the artifact's
+ *     agent, who, provider, metadata, cut, interrupted
+ *
+ * What an envelope says of a text (that it is json, code, an error, and what data stand beside it) is in the metadata
+ * of the part: {"envelope": {"type", "data"}}.
+ */
+#ifndef WD_ENVELOPE_H
+#define WD_ENVELOPE_H
+
+#include "dialects/document.h"
+
+#define WD_ENVELOPE_PROTOCOL "multiagent-1.0"
+#define WD_ENVELOPE_NO_MODEL "n/a"
+
+enum {
+    WD_ENVELOPE_TASK = 160, /* UTF-16 units of a task that is written */
+    WD_ENVELOPE_FAR  = 4096 /* calls between a call and its result, at most */
+};
+
+struct wd_envelope {
+    struct wj_node node;
+    struct upp_str protocol, role, timestamp, intent, task;
+    yyjson_val    *agent, *inputs, *content, *outputs, *confidence, *trace, *weft;
+};
+WJ_SHAPE_EXTERN(wd_envelope, struct wd_envelope);
+
+/* Names of parts that are media, by their kind; no text: another kind. And back; 0: none. */
+struct upp_str wd_envelope_medium(uint8_t kind);
+uint8_t        wd_envelope_medium_kind(struct upp_str name);
+
+int wd_envelope_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+int wd_envelope_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
+int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err);
+
+/* ---- What an envelope must be: one table, for the validator, the JSON Schema and the TypeScript types ------- */
+
+enum wd_envelope_type {
+    WD_ENV_TEXT = 1,
+    WD_ENV_TIME,    /* RFC 3339, with an offset */
+    WD_ENV_WORD,    /* one of `words` */
+    WD_ENV_RATIO,   /* a number, 0 to 1 */
+    WD_ENV_COUNT,   /* a whole number, 0 or more */
+    WD_ENV_ANY,     /* any value */
+    WD_ENV_MAP,     /* an object of anything */
+    WD_ENV_OBJECT,  /* of these members: `of` */
+    WD_ENV_OBJECTS, /* a list of them */
+    WD_ENV_TEXTS,   /* a list of texts */
+};
+
+enum {
+    WD_ENV_REQUIRED = 1 << 0,
+    WD_ENV_FILLED   = 1 << 1, /* a text that is not empty */
+    WD_ENV_NULLABLE = 1 << 2, /* or null */
+    WD_ENV_OPEN     = 1 << 3, /* other words are odd, not wrong; in types it is any text */
+};
+
+struct wd_envelope_words {
+    const char        *name; /* of the type; NULL: it stands where it is used */
+    const char *const *list; /* NULL at its end */
+};
+
+struct wd_envelope_field {
+    const char                     *name;
+    uint8_t                         type, flags;
+    const char                     *rule; /* NULL: that of the object around */
+    const struct wd_envelope_words *words;
+    const struct wd_envelope_shape *of;
+    const char                     *about;
+};
+
+struct wd_envelope_shape {
+    const char                     *name;   /* of the type; NULL: it stands where it is used */
+    const struct wd_envelope_field *fields; /* without a name at its end */
+};
+
+extern const struct wd_envelope_shape wd_envelope_table;
+extern const struct wd_envelope_words wd_envelope_intents, wd_envelope_contents;
+
+bool wd_envelope_is_word(const struct wd_envelope_words *words, struct upp_str text);
+
+/* A time as an envelope has it? */
+bool wd_envelope_is_time(struct upp_str text);
+
+/* The JSON Schema (draft 2020-12) and the TypeScript types of one envelope, both made from the table. */
+void wd_envelope_schema(struct wb_buf *out);
+void wd_envelope_types(struct wb_buf *out);
+
+#endif

@@ -1,0 +1,491 @@
+/* dialects/envelope_lift.c — envelopes into the model.
+ *
+ * An envelope is an entry of its own, or one more part of the message before it where it says so (weft.of). Role user
+ * is the user; agent and tool are the agent it names; system is an event. What an envelope says of its purpose, its
+ * doubts and its lineage stays where it is, but for its id and its cost.
+ */
+#include "base/err.h"
+#include "dialects/envelope.h"
+#include "dialects/lift.h"
+#include "json/value.h"
+
+/* A call that was read, by the id of its envelope. */
+struct called {
+    struct upp_str envelope, call;
+};
+
+struct lifting {
+    struct wd_lifting *l;
+    struct upp_err    *err;
+    /* The message that is gathered. */
+    struct wd_parts parts;
+    size_t          entry; /* SIZE_MAX: none is open */
+    struct upp_str  id;    /* of its first envelope */
+    uint32_t        agent;
+    unsigned        n; /* envelopes of it */
+    WB_VEC(struct called) calls;
+};
+
+static int failed(const struct lifting *t)
+{
+    return t->err->code ? -t->err->code : -UPP_ENOMEM;
+}
+
+static bool is_word(struct upp_str s, const char *word)
+{
+    return wb_str_eq(s, wb_cstr(word));
+}
+
+/* ---- Texts ------------------------------------------------------------------------------------------------- */
+
+/* A string as it is, any other value as its JSON. */
+static int plain_text(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
+{
+    if (v && yyjson_is_str(v)) {
+        *ret = wj_text(v);
+        return 0;
+    }
+    return wd_value_text(t->l->a, v, ret, t->err);
+}
+
+/* What the metadata of the part have to remember: its type, and data beside a text. */
+static int about_text(const struct lifting *t, struct upp_str type, yyjson_val *beside, struct upp_str *ret)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    struct wj_writer                      w;
+    bool                                  typed = type.p && !is_word(type, "text");
+    if (!typed && !beside)
+        return 0;
+    wj_writer_init(&w, &b, t->err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("envelope"));
+    wj_write_open(&w, '{');
+    if (typed) {
+        wj_write_name(&w, UPP_STR("type"));
+        wj_write_str(&w, type);
+    }
+    if (beside) {
+        wj_write_name(&w, UPP_STR("data"));
+        wj_write_value(&w, beside);
+    }
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        return r;
+    *ret = wb_arena_dup(t->l->a, wb_buf_str(&b));
+    return wb_arena_check(t->l->a, t->err);
+}
+
+/* Which of the two members of the content says it: json is its data, and so is code where that is a text. */
+static bool is_data(yyjson_val *content, struct upp_str type)
+{
+    yyjson_val *data = yyjson_obj_get(content, "data");
+    bool        text = yyjson_is_str(yyjson_obj_get(content, "text"));
+    if (!data)
+        return false;
+    return !text || is_word(type, "json") || is_word(type, "tool_result") ||
+           (is_word(type, "code") && yyjson_is_str(data));
+}
+
+static int text_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
+{
+    struct upp_str type = wd_text_at(e->content, "type");
+    yyjson_val    *data = yyjson_obj_get(e->content, "data");
+    bool           from = is_data(e->content, type);
+    int            r    = 0;
+    to->kind            = is_word(wd_text_at(e->weft, "kind"), "reasoning") ? UPP_PART_REASONING : UPP_PART_TEXT;
+    to->text            = wd_text_at(e->content, "text");
+    if (from)
+        r = plain_text(t, data, &to->text);
+    if (!to->text.p)
+        to->text = UPP_STR("");
+    return r < 0 ? r : about_text(t, type, from ? NULL : data, &to->metadata);
+}
+
+/* ---- Calls and results ------------------------------------------------------------------------------------- */
+
+static bool is_call(const struct wd_envelope *e)
+{
+    yyjson_val *data = yyjson_obj_get(e->content, "data"), *args = yyjson_obj_get(data, "arguments");
+    return is_word(e->intent, "tool.call") && is_word(wd_text_at(e->content, "type"), "json") &&
+           wd_text_at(data, "id").p && wd_text_at(data, "name").p && (yyjson_is_obj(args) || yyjson_is_str(args));
+}
+
+static bool is_result(const struct wd_envelope *e)
+{
+    return wd_text_at(e->weft, "call").p || is_word(wd_text_at(e->content, "type"), "tool_result") ||
+           (is_word(e->role, "tool") && !wd_text_at(e->weft, "kind").p);
+}
+
+static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
+{
+    yyjson_val   *data = yyjson_obj_get(e->content, "data");
+    struct called one  = {.envelope = wd_text_at(e->trace, "id"), .call = wd_text_at(data, "id")};
+    *to                = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = wd_text_at(data, "name")};
+    if (one.envelope.p && !wb_vec_push(&t->calls, one, (size_t)WM_DOC_ENTRIES))
+        return upp_fail(t->err, UPP_ENOMEM, "no memory for a call");
+    return plain_text(t, yyjson_obj_get(data, "arguments"), &to->text);
+}
+
+/* The call that it answers: the one it names, or that of its parent, or one that nobody has seen. */
+static struct upp_str answered(const struct lifting *t, const struct wd_envelope *e)
+{
+    struct upp_str call   = wd_text_at(e->weft, "call");
+    yyjson_val    *parent = yyjson_arr_get_last(yyjson_obj_get(e->trace, "parents"));
+    for (size_t i = t->calls.n; !call.p && parent && yyjson_is_str(parent) && i; i--) {
+        if (t->calls.n - i >= WD_ENVELOPE_FAR)
+            break;
+        if (wb_str_eq(t->calls.p[i - 1].envelope, wj_text(parent)))
+            call = t->calls.p[i - 1].call;
+    }
+    return call.p ? call : t->l->id(t->l->arg, t->l->a, "call_");
+}
+
+static int result_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
+{
+    struct upp_str type = wd_text_at(e->content, "type"), text = wd_text_at(e->content, "text");
+    yyjson_val    *data = yyjson_obj_get(e->content, "data");
+    bool           from = data && (wd_text_at(e->weft, "call").p || is_data(e->content, type));
+    *to                 = (struct upp_part){.kind     = UPP_PART_RESULT,
+                                            .id       = answered(t, e),
+                                            .name     = wd_text_at(e->weft, "name"),
+                                            .is_error = is_word(type, "error"),
+                                            .text     = UPP_STR("null")};
+    int r               = from     ? wd_value_text(t->l->a, data, &to->text, t->err)
+                          : text.p ? wd_string_text(t->l->a, text, &to->text, t->err)
+                                   : 0;
+    if (r >= 0 && !from)
+        r = about_text(t, (struct upp_str){0}, data, &to->metadata);
+    return r < 0 ? r : wb_arena_check(t->l->a, t->err);
+}
+
+/* ---- Media ------------------------------------------------------------------------------------------------- */
+
+static struct upp_str number_at(yyjson_val *obj, const char *name)
+{
+    yyjson_val *v = yyjson_obj_get(obj, name);
+    return v && yyjson_is_raw(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+/* Its data, as the artifact has them; no text: it has not. */
+static struct upp_str data_of(yyjson_val *artifact, uint8_t source)
+{
+    static const struct upp_str base64 = UPP_STR_INIT(";base64,");
+    struct upp_str              uri    = wd_text_at(artifact, "uri");
+    if (source == UPP_SOURCE_TEXT)
+        return wd_text_at(artifact, "inline");
+    if (source == UPP_SOURCE_URL)
+        return uri;
+    size_t at = wb_str_starts(uri, UPP_STR("data:")) ? wb_str_find(uri, base64, 0) : SIZE_MAX;
+    return at == SIZE_MAX ? (struct upp_str){0} : wb_str_sub(uri, at + base64.n, SIZE_MAX);
+}
+
+/* 1: it is one. */
+static int medium_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
+{
+    uint8_t        kind   = wd_envelope_medium_kind(wd_text_at(e->weft, "kind"));
+    struct upp_str word   = wd_text_at(e->weft, "source");
+    uint8_t        source = is_word(word, "base64")  ? UPP_SOURCE_BASE64
+                            : is_word(word, "bytes") ? UPP_SOURCE_BYTES
+                            : is_word(word, "url")   ? UPP_SOURCE_URL
+                            : is_word(word, "text")  ? UPP_SOURCE_TEXT
+                                                     : 0;
+    struct upp_str data   = {0};
+    if (kind && source)
+        data = data_of(yyjson_arr_get_first(yyjson_obj_get(e->outputs, "artifacts")), source);
+    if (!data.p)
+        return 0;
+    struct upp_media *m = wb_new(t->l->a, struct upp_media);
+    if (!m)
+        return wb_arena_check(t->l->a, t->err);
+    *m        = (struct upp_media){.source   = source,
+                                   .data     = data,
+                                   .mime     = wd_text_at(e->weft, "mime"),
+                                   .title    = wd_text_at(e->weft, "title"),
+                                   .width    = number_at(e->weft, "width"),
+                                   .height   = number_at(e->weft, "height"),
+                                   .duration = number_at(e->weft, "duration")};
+    to->kind  = kind;
+    to->media = m;
+    return 1;
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------- */
+
+/* The message is whole. */
+static int settle(struct lifting *t)
+{
+    size_t at = t->entry;
+    t->entry  = SIZE_MAX;
+    return at == SIZE_MAX ? 0 : wd_parts_settle(t->l->a, &t->parts, &t->l->doc->entries.p[at].e.message, t->err);
+}
+
+/* By its id alone: another's name is no id. */
+static int agent_of(struct lifting *t, const struct wd_envelope *e, uint32_t *ret)
+{
+    struct wm_doc      *doc   = t->l->doc;
+    struct upp_str      model = wd_text_at(e->agent, "model"), name = wd_text_at(e->agent, "name");
+    struct wm_doc_agent a = {.id = wd_text_at(e->agent, "id")};
+    if (!a.id.n)
+        return wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, ret, t->err);
+    for (size_t i = 0; i < doc->agents.n; i++)
+        if (wb_str_eq(doc->agents.p[i].id, a.id)) {
+            *ret = (uint32_t)i;
+            return 0;
+        }
+    a.name  = name.p ? name : a.id;
+    a.model = is_word(model, WD_ENVELOPE_NO_MODEL) ? (struct upp_str){0} : model;
+    return wm_doc_agent_add(doc, &a, ret, t->err);
+}
+
+/* The turn that the next entry belongs to: each message of the user is one, and all that one agent says in a row. */
+static int turn_of(struct lifting *t, bool user, uint32_t agent)
+{
+    struct wm_doc      *doc  = t->l->doc;
+    struct wm_doc_turn *last = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
+    int                 r    = 0;
+    if (!user && last && last->agent != WM_NO_AGENT && (agent == WM_NO_AGENT || agent == last->agent))
+        return 0;
+    if (!user && agent == WM_NO_AGENT)
+        r = wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, &agent, t->err);
+    struct wm_doc_turn *turn = r < 0 ? NULL : wm_doc_turn_add(doc, t->err);
+    if (!turn)
+        return r < 0 ? r : failed(t);
+    turn->agent = user ? WM_NO_AGENT : agent;
+    return 0;
+}
+
+static void cost_of(yyjson_val *trace, struct wm_said *said)
+{
+    yyjson_val *cost = yyjson_obj_get(trace, "cost");
+    if (!yyjson_is_obj(cost))
+        return;
+    said->has_usage = true;
+    said->usage =
+        (struct upp_usage){.input = wd_number_at(cost, "input_tokens"), .output = wd_number_at(cost, "output_tokens")};
+}
+
+static uint8_t role_of(const struct wd_envelope *e, uint8_t part)
+{
+    struct upp_str word = wd_text_at(e->weft, "role");
+    return is_word(word, "user")        ? UPP_ROLE_USER
+           : is_word(word, "assistant") ? UPP_ROLE_ASSISTANT
+           : is_word(word, "tool")      ? UPP_ROLE_TOOL
+           : part == UPP_PART_RESULT    ? UPP_ROLE_TOOL
+           : is_word(e->role, "user")   ? UPP_ROLE_USER
+                                        : UPP_ROLE_ASSISTANT;
+}
+
+/* Whose it is: the user's, or that of the agent it names. */
+static int whose(struct lifting *t, const struct wd_envelope *e, bool user, uint32_t *ret)
+{
+    struct upp_str within = wd_text_at(e->weft, "agent"); /* words to the model in its turn */
+    *ret                  = WM_NO_AGENT;
+    if (user && !(within.p && wb_str_eq(within, wd_text_at(e->agent, "id"))))
+        return 0;
+    return agent_of(t, e, ret);
+}
+
+static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, uint32_t agent)
+{
+    struct wm_doc_entry *to;
+    int                  r = turn_of(t, role == UPP_ROLE_USER && agent == WM_NO_AGENT, agent);
+    if (r < 0)
+        return r;
+    to = wd_entry_add(t->l, role, agent, e->timestamp, t->err);
+    if (!to)
+        return failed(t);
+    to->id = wd_text_at(e->trace, "id");
+    if (wd_text_at(e->weft, "who").p)
+        to->e.who = wd_text_at(e->weft, "who");
+    to->e.message.interrupted = yyjson_is_true(yyjson_obj_get(e->weft, "interrupted"));
+    if (role == UPP_ROLE_ASSISTANT) {
+        struct upp_str model = wd_text_at(e->agent, "model");
+        if (!is_word(model, WD_ENVELOPE_NO_MODEL))
+            to->said.model = model;
+        to->said.provider = wd_text_at(e->weft, "provider");
+        cost_of(e->trace, &to->said);
+    }
+    t->entry = t->l->doc->entries.n - 1;
+    t->id    = to->id;
+    t->agent = agent;
+    t->n     = 0;
+    return 0;
+}
+
+static int part_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
+{
+    yyjson_val *metadata = yyjson_obj_get(e->weft, "metadata");
+    int         r        = 0;
+    if (is_call(e))
+        r = call_of(t, e, to);
+    else if (is_result(e))
+        r = result_of(t, e, to);
+    else {
+        r = medium_of(t, e, to);
+        if (r == 0)
+            r = text_of(t, e, to);
+    }
+    if (r >= 0 && yyjson_is_obj(metadata))
+        r = wd_value_text(t->l->a, metadata, &to->metadata, t->err);
+    to->cut = yyjson_is_true(yyjson_obj_get(e->weft, "cut"));
+    return r;
+}
+
+static int anchor(struct lifting *t, yyjson_val *v)
+{
+    struct upp_str slot = t->n ? wb_arena_printf(t->l->a, "envelope-%u", t->n) : UPP_STR("envelope");
+    t->n++;
+    return slot.p ? wd_anchor(t->l, v, slot.p, t->l->doc->entries.n - 1, 1, t->err) : wb_arena_check(t->l->a, t->err);
+}
+
+static int lift_message(struct lifting *t, const struct wd_envelope *e)
+{
+    struct upp_part part = {0};
+    struct upp_str  of   = wd_text_at(e->weft, "of");
+    uint32_t        agent;
+    int             r = part_of(t, e, &part);
+    if (r < 0)
+        return r;
+    uint8_t role = role_of(e, part.kind);
+    r            = whose(t, e, role == UPP_ROLE_USER, &agent);
+    bool more    = t->entry != SIZE_MAX && of.n && wb_str_eq(of, t->id) && agent == t->agent;
+    if (r >= 0 && !more)
+        r = settle(t);
+    if (r >= 0 && !more)
+        r = begin(t, e, role, agent);
+    if (r >= 0 && !is_word(wd_text_at(e->weft, "kind"), "nothing"))
+        r = wd_parts_add(&t->parts, &part, t->err);
+    return r < 0 ? r : anchor(t, e->node.from);
+}
+
+/* ---- Events ------------------------------------------------------------------------------------------------ */
+
+static void put_member(struct wj_writer *w, const char *name, yyjson_val *v)
+{
+    if (!v)
+        return;
+    wj_write_name(w, wb_cstr(name));
+    wj_write_value(w, v);
+}
+
+static bool are_texts(yyjson_val *list)
+{
+    bool        good = yyjson_is_arr(list);
+    yyjson_val *one;
+    size_t      i, n;
+    yyjson_arr_foreach(list, i, n, one) good &= yyjson_is_str(one);
+    return good;
+}
+
+/* An event of the model that stands in an envelope, or an envelope that is one: {"task", "content"} of that. */
+static void put_event(const struct lifting *t, const struct wd_envelope *e, struct wj_writer *w)
+{
+    struct upp_str type   = wd_text_at(e->weft, "event");
+    yyjson_val    *source = yyjson_obj_get(e->weft, "source"), *targets = yyjson_obj_get(e->weft, "targets");
+    wj_write_open(w, '{');
+    wj_write_name(w, UPP_STR("type"));
+    wj_write_str(w, type.p ? type : wb_arena_printf(t->l->a, "envelope.%.*s", UPP_FMT(e->intent)));
+    if (type.p) {
+        put_member(w, "data", yyjson_obj_get(e->content, "data"));
+        put_member(w, "source", yyjson_is_str(source) ? source : NULL);
+        put_member(w, "targets", are_texts(targets) ? targets : NULL);
+    } else {
+        wj_write_name(w, UPP_STR("data"));
+        wj_write_open(w, '{');
+        if (e->task.p) {
+            wj_write_name(w, UPP_STR("task"));
+            wj_write_str(w, e->task);
+        }
+        put_member(w, "content", e->content);
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, '}');
+}
+
+static int lift_event(struct lifting *t, const struct wd_envelope *e)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    struct wj_writer                      w;
+    uint32_t                              agent = WM_NO_AGENT;
+    int                                   r     = settle(t);
+    if (r >= 0 && yyjson_is_obj(e->agent))
+        r = agent_of(t, e, &agent);
+    if (r >= 0)
+        r = turn_of(t, false, agent);
+    if (r < 0)
+        return r;
+    struct wm_doc_entry *to = wd_entry_add(t->l, 0, agent, e->timestamp, t->err);
+    if (!to)
+        return failed(t);
+    wj_writer_init(&w, &b, t->err);
+    put_event(t, e, &w);
+    r = wj_writer_check(&w);
+    if (r < 0)
+        return r;
+    to->id     = wd_text_at(e->trace, "id");
+    to->e.kind = WM_ENTRY_EVENT;
+    to->e.data = wb_arena_dup(t->l->a, wb_buf_str(&b));
+    t->n       = 0;
+    return anchor(t, e->node.from);
+}
+
+/* ---- The document ------------------------------------------------------------------------------------------- */
+
+/* 1: it is in the model. */
+static int lift_one(struct lifting *t, yyjson_val *v)
+{
+    struct wd_envelope e;
+    if (!yyjson_is_obj(v))
+        return 0;
+    int r = WJ_DECODE(t->l->a, wd_envelope, v, UPP_OPTS(wj_decode_opts, .problem = wd_leave), &e, t->err);
+    if (r < 0)
+        return r;
+    bool system = is_word(e.role, "system");
+    if (!yyjson_is_obj(e.content) ||
+        !(system || is_word(e.role, "user") || is_word(e.role, "agent") || is_word(e.role, "tool")))
+        return 0;
+    r = system ? lift_event(t, &e) : lift_message(t, &e);
+    return r < 0 ? r : 1;
+}
+
+static int lift_list(struct lifting *t, yyjson_val *root)
+{
+    size_t      i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach(root, i, n, v)
+    {
+        int r = lift_one(t, v);
+        if (r == 0)
+            r = settle(t); /* what stands between ends a message */
+        if (r < 0)
+            return r;
+    }
+    return wd_anchor(t->l, root, "list", WD_THREAD, 0, t->err);
+}
+
+/* That it stands alone, and in no list, is remembered by an anchor of its own. */
+static int lift_alone(struct lifting *t, yyjson_val *root)
+{
+    int r = lift_one(t, root);
+    if (r == 0)
+        return upp_fail(t->err, UPP_EINVALID, "expected an envelope: a role and a content");
+    return r < 0 ? r : wd_anchor(t->l, root, "alone", 0, 1, t->err);
+}
+
+int wd_envelope_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    struct lifting t   = {.l = l, .err = &why, .entry = SIZE_MAX};
+    int            r   = yyjson_is_arr(root)   ? lift_list(&t, root)
+                         : yyjson_is_obj(root) ? lift_alone(&t, root)
+                                               : upp_fail(&why, UPP_EINVALID, "expected an envelope, or a list of them");
+    if (r >= 0)
+        r = settle(&t);
+    wb_vec_done(&t.parts.list);
+    wb_vec_done(&t.calls);
+    if (r < 0 && err)
+        *err = why;
+    return r;
+}

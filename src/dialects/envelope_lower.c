@@ -1,0 +1,741 @@
+/* dialects/envelope_lower.c — the model as envelopes.
+ *
+ * Each part of a message is an envelope, and so is an event. The first of a message has the entry's id, the others name
+ * it (weft.of). The parent of an envelope is the one before it; that of a result, the call.
+ */
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "base/utf8.h"
+#include "dialects/envelope.h"
+#include "json/value.h"
+
+struct called {
+    struct upp_str call, envelope;
+};
+
+struct writing {
+    struct wd_lowering *l;
+    struct upp_err     *err;
+    uint32_t           *index; /* of entries by their ids: a place in the list, from 1 */
+    size_t              index_n;
+    uint8_t            *again; /* by entry: one before has its id */
+    WB_VEC(struct called) calls;
+    struct upp_str last; /* the id of the envelope before */
+
+    /* The entry, and its envelope. */
+    uint32_t                   i, agent;
+    const struct wm_doc_entry *e;
+    const struct upp_part     *part; /* NULL: an event, or a message without parts */
+    unsigned                   k;    /* of how many in the entry */
+    struct upp_str             first, id;
+    struct upp_usage           cost;
+    bool                       has_cost, weft; /* weft: its object is open */
+};
+
+/* What an envelope says, as far as it depends on what is in it. */
+struct says {
+    const char    *intent, *type;
+    struct upp_str task, text;
+    yyjson_val    *data; /* in scratch; NULL: none, or a text: */
+    struct upp_str string;
+};
+
+static bool is_shown(const struct wm_doc_entry *e)
+{
+    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
+}
+
+static bool is_event(const struct wm_doc_entry *e)
+{
+    return e->e.kind == WM_ENTRY_EVENT;
+}
+
+static struct upp_str cut(struct upp_str text)
+{
+    return wb_str_sub(text, 0, wb_utf16_cut(text, WD_ENVELOPE_TASK));
+}
+
+static struct upp_str or_else(struct upp_str text, const char *otherwise)
+{
+    return text.n ? text : wb_cstr(otherwise);
+}
+
+/* ---- Summaries ----------------------------------------------------------------------------------------------- */
+
+/* "object: a, b, c", "list of 3", a text's beginning, or the value itself. */
+static struct upp_str summary(struct writing *o, yyjson_val *v)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    yyjson_val                           *key, *value;
+    size_t                                i, n;
+    if (yyjson_is_str(v))
+        return cut(wj_text(v));
+    if (yyjson_is_arr(v))
+        return wb_arena_printf(&o->l->scratch, "list of %zu", yyjson_arr_size(v));
+    if (!yyjson_is_obj(v)) {
+        if (wj_write(v, &b, o->l->w.err) < 0)
+            wj_writer_fail(&o->l->w, -UPP_ENOMEM);
+        return cut(wb_arena_dup(&o->l->scratch, wb_buf_str(&b)));
+    }
+    wb_buf_add(&b, UPP_STR("object"));
+    yyjson_obj_foreach(v, i, n, key, value)
+    {
+        if (b.n > 4u * WD_ENVELOPE_TASK)
+            break;
+        wb_buf_add(&b, i ? UPP_STR(", ") : UPP_STR(": "));
+        wb_buf_add(&b, cut(wj_text(key)));
+    }
+    if (b.failed)
+        wj_writer_fail(&o->l->w, wb_buf_check(&b, o->l->w.err));
+    return cut(wb_arena_dup(&o->l->scratch, wb_buf_str(&b)));
+}
+
+static struct upp_str titled(struct writing *o, const char *what, struct upp_str of)
+{
+    struct upp_str text = wb_arena_printf(&o->l->scratch, "%s%.*s", what, UPP_FMT(cut(of)));
+    return cut(text);
+}
+
+/* ---- What is said -------------------------------------------------------------------------------------------- */
+
+/* metadata.envelope of the part; NULL: none. */
+static yyjson_val *about(struct writing *o, const struct upp_part *p)
+{
+    return p->metadata.n ? yyjson_obj_get(wd_scratch_read(o->l, p->metadata), "envelope") : NULL;
+}
+
+static bool is_type(yyjson_val *v, const char *word)
+{
+    return v && yyjson_is_str(v) && wb_str_eq(wj_text(v), wb_cstr(word));
+}
+
+static void say_text(struct writing *o, struct says *s)
+{
+    const struct upp_part *p   = o->part;
+    yyjson_val            *own = about(o, p), *type = yyjson_obj_get(own, "type");
+    struct upp_str         text = p->text.p ? p->text : UPP_STR("");
+    yyjson_val *json = is_type(type, "json") ? wd_scratch_read(o->l, text) : NULL;
+    s->intent        = o->e->e.message.role == UPP_ROLE_USER ? "execute" : "analyze";
+    s->type          = "text";
+    s->task          = cut(text);
+    s->text          = text;
+    s->data          = yyjson_obj_get(own, "data");
+    if (json) {
+                s->type = "json";
+                s->text = s->task = summary(o, json);
+                s->data           = json;
+    } else if (is_type(type, "code")) {
+                s->type = "code";
+                if (!s->data) {
+                    s->text   = s->task;
+                    s->string = text;
+        }
+    } else if (is_type(type, "error"))
+        s->type = "error";
+    if (p->kind != UPP_PART_REASONING)
+        return;
+    s->intent = "reflect";
+    s->task   = titled(o, "Reasoning: ", text);
+}
+
+/* Arguments that are an object are one; all others are the text that the model wrote. */
+static void say_call(struct writing *o, struct says *s)
+{
+    s->intent = "tool.call";
+    s->type   = "json";
+    s->task = s->text = titled(o, "Call ", or_else(o->part->name, "a tool"));
+}
+
+static void say_result(struct writing *o, struct says *s)
+{
+    const struct upp_part *p = o->part;
+    s->intent                = "tool.call";
+    s->type                  = p->is_error ? "error" : "tool_result";
+    s->task                  = titled(o, p->is_error ? "Failure of " : "Result of ", or_else(p->name, "a tool"));
+    s->data                  = wd_scratch_read(o->l, p->text.n ? p->text : UPP_STR("null"));
+    if (!s->data)
+        s->string = p->text;
+    s->text = s->data ? summary(o, s->data) : cut(p->text);
+}
+
+static void say_medium(struct writing *o, struct says *s)
+{
+    struct upp_str kind = wd_envelope_medium(o->part->kind);
+    s->intent           = o->e->e.message.role == UPP_ROLE_USER ? "execute" : "analyze";
+    s->type             = "text";
+    s->task = s->text = o->part->media->title.n ? cut(o->part->media->title) : kind;
+}
+
+/* An envelope that was an event, or an event of another's. */
+static void say_event(struct writing *o, yyjson_val *event, struct says *s)
+{
+    yyjson_val    *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
+    struct upp_str name = yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
+    s->intent = wb_str_eq(name, UPP_STR("agent.handoff")) ? "route": "analyze";
+    s->type   = data ? "json" : "text";
+    s->task   = titled(o, "Event ", name);
+    s->text   = data ? summary(o, data) : s->task;
+    s->data   = data;
+}
+
+/* ---- Members --------------------------------------------------------------------------------------------------- */
+
+static struct upp_str time_of(struct writing *o)
+{
+    const struct upp_message *m = &o->e->e.message;
+    char                      text[WB_TIME_TEXT];
+    if (m->time_text.p && wd_envelope_is_time(m->time_text))
+        return m->time_text;
+    struct wb_time t = wb_time_from_ms(m->time_ms);
+    struct upp_str s = wb_time_pydantic(&t, text); /* as a thread would: what comes by way of one is not another time */
+    return s.p ? wb_arena_dup(&o->l->scratch, s) : UPP_STR("1970-01-01T00:00:00Z");
+}
+
+static struct upp_str agent_id(const struct wm_doc_agent *a)
+{
+    return a->id.n ? a->id : or_else(a->name, "agent");
+}
+
+static void put_agent(struct writing *o)
+{
+    struct wd_lowering *l = o->l;
+    if (o->agent == WM_NO_AGENT)
+        return;
+    const struct wm_doc_agent *a     = &l->doc->agents.p[o->agent];
+    struct upp_str             model = o->e->said.model.p ? o->e->said.model : a->model;
+    wd_name(l, "agent");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", agent_id(a));
+    wd_member(l, "name", a->name.p ? a->name : agent_id(a));
+    wd_member(l, "model", model.p ? model : UPP_STR(WD_ENVELOPE_NO_MODEL));
+    wj_write_close(&l->w, '}');
+}
+
+static void put_call(struct writing *o)
+{
+    struct wd_lowering *l    = o->l;
+    yyjson_val         *args = o->part->text.n ? wd_scratch_read(l, o->part->text) : NULL;
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", o->part->id.p ? o->part->id : UPP_STR(""));
+    wd_member(l, "name", o->part->name.p ? o->part->name : UPP_STR(""));
+    wd_name(l, "arguments");
+    if (yyjson_is_obj(args))
+        wj_write_value(&l->w, args);
+    else
+        wj_write_str(&l->w, o->part->text.p ? o->part->text : UPP_STR(""));
+    wj_write_close(&l->w, '}');
+}
+
+static void put_content(struct writing *o, const struct says *s)
+{
+    struct wd_lowering *l    = o->l;
+    bool                call = o->part && o->part->kind == UPP_PART_CALL;
+    wd_name(l, "content");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "type", wb_cstr(s->type));
+    wd_member(l, "text", s->text);
+    if (call || s->data || s->string.p)
+        wd_name(l, "data");
+    if (call)
+        put_call(o);
+    else if (s->string.p)
+        wj_write_str(&l->w, s->string);
+    else if (s->data)
+        wj_write_value(&l->w, s->data);
+    wj_write_close(&l->w, '}');
+}
+
+/* "data:MIME;base64,..." */
+static void put_bytes(struct writing *o, const struct upp_media *m)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
+    wb_buf_add(&url, UPP_STR("data:"));
+    wb_buf_add(&url, m->mime);
+    wb_buf_add(&url, UPP_STR(";base64,"));
+    wb_buf_add(&url, m->data);
+    if (url.failed)
+        wj_writer_fail(&o->l->w, wb_buf_check(&url, o->l->w.err));
+    wd_member(o->l, "uri", wb_buf_str(&url));
+}
+
+static void put_artifact(struct writing *o)
+{
+    struct wd_lowering     *l = o->l;
+    const struct upp_media *m = o->part->media;
+    wd_name(l, "outputs");
+    wj_write_open(&l->w, '{');
+    wd_name(l, "artifacts");
+    wj_write_open(&l->w, '[');
+    wj_write_open(&l->w, '{');
+    wd_member(l, "kind", o->part->kind == UPP_PART_DOCUMENT ? UPP_STR("report") : UPP_STR("dataset"));
+    wd_member(l, "name", m->title.n ? m->title : wd_envelope_medium(o->part->kind));
+    if (m->source == UPP_SOURCE_TEXT)
+        wd_member(l, "inline", m->data.p ? m->data : UPP_STR(""));
+    else if (m->source == UPP_SOURCE_URL)
+        wd_member(l, "uri", m->data.p ? m->data : UPP_STR(""));
+    else
+        put_bytes(o, m);
+    wj_write_close(&l->w, '}');
+    wj_write_close(&l->w, ']');
+    wj_write_close(&l->w, '}');
+}
+
+static struct upp_str parent_of(const struct writing *o)
+{
+    if (!o->part || o->part->kind != UPP_PART_RESULT)
+        return o->last;
+    for (size_t i = o->calls.n; i && o->calls.n - i < WD_ENVELOPE_FAR; i--)
+        if (wb_str_eq(o->calls.p[i - 1].call, o->part->id))
+            return o->calls.p[i - 1].envelope;
+    return o->last;
+}
+
+static void put_trace(struct writing *o)
+{
+    struct wd_lowering *l      = o->l;
+    struct upp_str      parent = parent_of(o);
+    wd_name(l, "trace");
+    wj_write_open(&l->w, '{');
+    if (parent.p) {
+        wd_name(l, "parents");
+        wj_write_open(&l->w, '[');
+        wj_write_str(&l->w, parent);
+        wj_write_close(&l->w, ']');
+    }
+    wd_member(l, "id", o->id);
+    if (o->has_cost && !o->k) {
+        wd_name(l, "cost");
+        wj_write_open(&l->w, '{');
+        wd_member_u64(l, "input_tokens", o->cost.input);
+        wd_member_u64(l, "output_tokens", o->cost.output);
+        wj_write_close(&l->w, '}');
+    }
+    wj_write_close(&l->w, '}');
+}
+
+/* ---- What envelopes have no member for ------------------------------------------------------------------------- */
+
+static void weft_open(struct writing *o)
+{
+    if (o->weft)
+        return;
+    o->weft = true;
+    wd_name(o->l, "weft");
+    wj_write_open(&o->l->w, '{');
+}
+
+static void weft_text(struct writing *o, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    weft_open(o);
+    wd_member(o->l, name, text);
+}
+
+static void weft_json(struct writing *o, const char *name, struct upp_str json)
+{
+    if (!json.n)
+        return;
+    weft_open(o);
+    wd_member_json(o->l, name, json);
+}
+
+static void weft_true(struct writing *o, const char *name, bool is)
+{
+    if (is)
+        weft_json(o, name, UPP_STR("true"));
+}
+
+static const char *source_name(uint8_t source)
+{
+    return source == UPP_SOURCE_BASE64  ? "base64"
+           : source == UPP_SOURCE_BYTES ? "bytes"
+           : source == UPP_SOURCE_URL   ? "url"
+                                        : "text";
+}
+
+static void weft_medium(struct writing *o, const struct upp_media *m)
+{
+    weft_text(o, "source", wb_cstr(source_name(m->source)));
+    weft_text(o, "mime", m->mime);
+    weft_text(o, "title", m->title);
+    weft_json(o, "width", m->width);
+    weft_json(o, "height", m->height);
+    weft_json(o, "duration", m->duration);
+}
+
+/* What the part is, where the envelope alone would be read otherwise. */
+static struct upp_str kind_of(const struct writing *o)
+{
+    const struct upp_part *p = o->part;
+    if (!p)
+        return UPP_STR("nothing");
+    if (p->media)
+        return wd_envelope_medium(p->kind);
+    if (p->kind == UPP_PART_REASONING)
+        return UPP_STR("reasoning");
+    bool text = p->kind == UPP_PART_TEXT;
+    return text && o->e->e.message.role == UPP_ROLE_TOOL ? UPP_STR("text") : (struct upp_str){0};
+}
+
+/* The role of the message, where its part says another. */
+static struct upp_str role_of(const struct writing *o)
+{
+    uint8_t role = o->e->e.message.role, part = o->part ? o->part->kind : 0;
+    uint8_t read = part == UPP_PART_RESULT ? UPP_ROLE_TOOL : role == UPP_ROLE_USER ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
+    return role == read ? (struct upp_str){0}
+                        : role == UPP_ROLE_USER
+               ? UPP_STR("user")
+               : role == UPP_ROLE_TOOL
+               ? UPP_STR("tool")
+               : UPP_STR("assistant");
+}
+
+/* Metadata that are more than what this dialect itself has put there, or shows: arguments that are a text. */
+static bool has_metadata(struct writing *o)
+{
+    const struct upp_part *p   = o->part;
+    yyjson_val            *v   = p->metadata.n ? wd_scratch_read(o->l, p->metadata) : NULL;
+    yyjson_val            *pai = yyjson_obj_get(v, "pydantic_ai");
+    if (!yyjson_is_obj(v) || yyjson_obj_size(v) != 1)
+        return yyjson_is_obj(v);
+    if (p->kind == UPP_PART_CALL && yyjson_obj_size(pai) == 1 && yyjson_is_true(yyjson_obj_get(pai, "raw_args")))
+        return yyjson_is_obj(wd_scratch_read(o->l, p->text));
+    return !((p->kind == UPP_PART_TEXT || p->kind == UPP_PART_REASONING) && yyjson_obj_get(v, "envelope"));
+}
+
+static void put_weft_part(struct writing *o)
+{
+    const struct upp_part *p = o->part;
+    if (p->kind == UPP_PART_RESULT) {
+        weft_text(o, "call", p->id.p ? p->id : UPP_STR(""));
+        weft_text(o, "name", p->name.n ? p->name : (struct upp_str){0});
+    }
+    if (p->media)
+        weft_medium(o, p->media);
+    weft_true(o, "cut", p->cut);
+    if (has_metadata(o))
+        weft_json(o, "metadata", p->metadata);
+}
+
+static void put_weft(struct writing *o)
+{
+    const struct wm_doc_entry *e     = o->e;
+    const struct wm_doc_agent *agent = o->agent == WM_NO_AGENT ? NULL : &o->l->doc->agents.p[o->agent];
+    if (o->l->pure)
+        return;
+    if (o->k)
+        weft_text(o, "of", o->first);
+    weft_text(o, "kind", kind_of(o));
+    weft_text(o, "role", role_of(o));
+    if (agent && e->e.message.role == UPP_ROLE_USER)
+        weft_text(o, "agent", agent_id(agent));
+    if (!agent || !wb_str_eq(agent->name, e->e.who))
+        weft_text(o, "who", e->e.who);
+    if (!o->k) {
+        weft_text(o, "provider", e->said.provider);
+        weft_true(o, "interrupted", e->e.message.interrupted);
+    }
+    if (o->part)
+        put_weft_part(o);
+}
+
+static void put_weft_event(struct writing *o, yyjson_val *event)
+{
+    yyjson_val *type = yyjson_obj_get(event, "type"), *source = yyjson_obj_get(event, "source");
+    yyjson_val *targets = yyjson_obj_get(event, "targets");
+    if (o->l->pure)
+        return;
+    weft_text(o, "event", type && yyjson_is_str(type) ? wj_text(type) : UPP_STR(""));
+    if (source && yyjson_is_str(source))
+        weft_text(o, "source", wj_text(source));
+    if (targets) {
+        wd_name(o->l, "targets");
+        wj_write_value(&o->l->w, targets);
+    }
+}
+
+/* ---- Ids ----------------------------------------------------------------------------------------------------------
+ */
+
+static uint64_t hash_of(struct upp_str s)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t i = 0; i < s.n; i++)
+        h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
+    return h ^ h >> 32;
+}
+
+/* Where the entry of that id is, or would be, in the index. */
+static uint32_t *place_of(const struct writing *o, struct upp_str id)
+{
+    size_t k = (size_t)hash_of(id) & (o->index_n - 1);
+    while (o->index[k] && !wb_str_eq(o->l->doc->entries.p[o->index[k] - 1].id, id))
+        k = (k + 1) & (o->index_n - 1);
+    return &o->index[k];
+}
+
+static int find_again(struct writing *o, struct upp_err *err)
+{
+    const struct wm_doc *d = o->l->doc;
+    for (o->index_n = 16; o->index_n < 2 * d->entries.n; o->index_n *= 2)
+        ;
+    o->index = wb_new_n(&o->l->keep, uint32_t, o->index_n);
+    o->again = wb_new_n(&o->l->keep, uint8_t, d->entries.n + 1);
+    if (!o->index || !o->again)
+        return wb_arena_check(&o->l->keep, err);
+    for (size_t i = 0; i < d->entries.n; i++) {
+        uint32_t *at = d->entries.p[i].id.n ? place_of(o, d->entries.p[i].id) : NULL;
+        if (at && *at)
+            o->again[i] = 1;
+        else if (at)
+            *at = (uint32_t)i + 1;
+    }
+    return 0;
+}
+
+/* An id that was made, and no entry's own. */
+static struct upp_str unlike(const struct writing *o, struct upp_str made)
+{
+    while (made.p && *place_of(o, made))
+        made = wb_arena_printf(&o->l->keep, "%.*s+", UPP_FMT(made));
+    return made;
+}
+
+/* Of the entry, and of its other parts. An id that comes again is not written again. */
+static struct upp_str id_of(const struct writing *o, uint32_t i)
+{
+    struct upp_str id = o->l->doc->entries.p[i].id;
+    return id.n && !o->again[i] ? id : unlike(o, wb_arena_printf(&o->l->keep, "entry-%u", (unsigned)i));
+}
+
+static struct upp_str id_of_part(const struct writing *o)
+{
+    return o->k ? unlike(o, wb_arena_printf(&o->l->keep, "%.*s.%u", UPP_FMT(o->first), o->k)) : o->first;
+}
+
+/* ---- Envelopes --------------------------------------------------------------------------------------------------- */
+
+static struct upp_str wire_role(const struct writing *o)
+{
+    uint8_t role = o->e->e.message.role;
+    return is_event(o->e) ? UPP_STR("system")
+                          : role == UPP_ROLE_USER
+        ? UPP_STR("user")
+        : role == UPP_ROLE_TOOL
+        ? UPP_STR("tool")
+        : UPP_STR("agent");
+}
+
+static void begin(struct writing *o, struct upp_str intent, struct upp_str task)
+{
+    struct wd_lowering *l    = o->l;
+    struct upp_str      slot = o->k ? wb_arena_printf(&l->keep, "envelope-%u", o->k) : UPP_STR("envelope");
+    o->weft = false;
+    o->id   = id_of_part(o);
+    wd_open(l, o->i, slot.p ? slot.p : "envelope");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
+    wd_member(l, "role", wire_role(o));
+    put_agent(o);
+    wd_member(l, "timestamp", time_of(o));
+    wd_member(l, "intent", intent);
+    wd_member(l, "task", or_else(task, "(nothing)"));
+}
+
+static void end(struct writing *o)
+{
+    int r = wb_arena_check(&o->l->scratch, o->l->w.err);
+    if (r < 0)
+        wj_writer_fail(&o->l->w, r);
+    if (o->weft)
+        wj_write_close(&o->l->w, '}');
+    wj_write_close(&o->l->w, '}');
+    wd_close(o->l);
+    o->last = o->id;
+    o->k++;
+}
+
+static int remember_call(struct writing *o)
+{
+    struct called one = {.call = o->part->id, .envelope = o->id};
+    return wb_vec_push(&o->calls, one, (size_t)WM_DOC_ENTRIES) ? 0
+                                                               : upp_fail(o->err, UPP_ENOMEM, "no memory for a call");
+}
+
+static int put_part(struct writing *o, const struct upp_part *p)
+{
+    struct says s = {0};
+    wb_arena_reset(&o->l->scratch);
+    o->part = p;
+    if (!p) {
+        s = (struct says){.intent = "analyze", .type = "text", .text = UPP_STR("")};
+    } else if (p->kind == UPP_PART_CALL)
+        say_call(o, &s);
+    else if (p->kind == UPP_PART_RESULT)
+        say_result(o, &s);
+    else if (p->media)
+        say_medium(o, &s);
+    else
+        say_text(o, &s);
+    begin(o, wb_cstr(s.intent), s.task);
+    put_content(o, &s);
+    if (p && p->media)
+        put_artifact(o);
+    put_trace(o);
+    put_weft(o);
+    end(o);
+    return p && p->kind == UPP_PART_CALL ? remember_call(o) : 0;
+}
+
+/* {"type": "envelope.INTENT", "data": {"task", "content"}}, as envelopes of role system are read. */
+static bool is_own(yyjson_val *event, struct upp_str *intent, yyjson_val **task, yyjson_val **content)
+{
+    static const struct upp_str prefix = UPP_STR_INIT("envelope.");
+    yyjson_val                 *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
+    *task    = yyjson_obj_get(data, "task");
+    *content = yyjson_obj_get(data, "content");
+    if (!yyjson_is_str(type) || !wb_str_starts(wj_text(type), prefix) || !yyjson_is_str(*task) ||
+        !yyjson_is_obj(*content))
+        return false;
+    *intent = wb_str_sub(wj_text(type), prefix.n, SIZE_MAX);
+    return wd_envelope_is_word(&wd_envelope_intents, *intent) && wj_text(*task).n;
+}
+
+static void put_event(struct writing *o)
+{
+    struct says    s = {0};
+    yyjson_val    *event, *task, *content;
+    struct upp_str intent;
+    wb_arena_reset(&o->l->scratch);
+    o->part = NULL;
+    event   = wd_scratch_read(o->l, o->e->e.data);
+    if (is_own(event, &intent, &task, &content)) {
+        begin(o, intent, wj_text(task));
+        wd_name(o->l, "content");
+        wj_write_value(&o->l->w, content);
+        put_trace(o);
+    } else {
+        say_event(o, event, &s);
+        begin(o, wb_cstr(s.intent), s.task);
+        put_content(o, &s);
+        put_trace(o);
+        put_weft_event(o, event);
+    }
+    end(o);
+}
+
+/* ---- Losses ------------------------------------------------------------------------------------------------------ */
+
+static void lose_entry(struct writing *o)
+{
+    const struct wm_said *s = &o->e->said;
+    if (s->response.p || s->stop)
+        wd_lose(o->l, o->i, "why the model stopped, and its id of what it said", "there is no member for it");
+    if (s->has_usage && (s->usage.cache_read || s->usage.cache_write || s->reasoning))
+        wd_lose(o->l, o->i, "tokens of caches and of reasoning", "a cost has two numbers");
+    if (o->e->e.message.metadata.n)
+        wd_lose(o->l, o->i, "what a provider said beside the message", "there is no member for it");
+}
+
+static void lose_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
+{
+    if (t->id.p || t->run.p || t->started.p || t->ended.p || t->partial)
+        wd_lose(l, t->first, "the id, run and times of a turn", "envelopes know messages only");
+}
+
+static void lose_thread(struct wd_lowering *l)
+{
+    const struct wm_doc *d = l->doc;
+    if (d->id.p || d->title.p || d->metadata.p || d->parent.p)
+        wd_lose(l, WD_THREAD, "the thread's own id, title, metadata and parent", "it is a list of envelopes alone");
+    for (size_t i = 0; i < d->agents.n; i++)
+        if (d->agents.p[i].config.p || d->agents.p[i].prompt.p || d->agents.p[i].created.p) {
+            wd_lose(l, WD_THREAD, "how the agents were made", "envelopes name them only");
+            return;
+        }
+}
+
+/* ---- Entries ----------------------------------------------------------------------------------------------------- */
+
+/* What it cost: as it says, or as its turn does, whose last word it is. */
+static void find_cost(struct writing *o, const struct wm_doc_turn *t)
+{
+    o->has_cost = o->e->said.has_usage;
+    o->cost     = o->e->said.usage;
+    if (o->has_cost || !t->has_usage || o->e->e.message.role != UPP_ROLE_ASSISTANT)
+        return;
+    for (uint32_t i = t->first; i < t->first + t->n; i++) {
+        const struct wm_doc_entry *e = &o->l->doc->entries.p[i];
+        if (e->said.has_usage || (i > o->i && e->e.message.role == UPP_ROLE_ASSISTANT))
+            return;
+    }
+    o->has_cost = true;
+    o->cost     = t->usage;
+}
+
+static int put_entry(struct writing *o, const struct wm_doc_turn *t, uint32_t i)
+{
+    int r    = 0;
+    o->i     = i;
+    o->e     = &o->l->doc->entries.p[i];
+    o->k     = 0;
+    o->agent = o->e->agent;
+    o->first = id_of(o, i);
+    if (o->agent == WM_NO_AGENT && (is_event(o->e) || o->e->e.message.role != UPP_ROLE_USER))
+        o->agent = t->agent;
+    lose_entry(o);
+    find_cost(o, t);
+    if (is_event(o->e))
+        put_event(o);
+    else if (!o->e->e.message.n_parts)
+        r = put_part(o, NULL);
+    for (size_t k = 0; r >= 0 && !is_event(o->e) && k < o->e->e.message.n_parts && !o->l->w.failed; k++)
+        r = put_part(o, &o->e->e.message.parts[k]);
+    return r;
+}
+
+static int put_turns(struct writing *o)
+{
+    const struct wm_doc *d = o->l->doc;
+    int                  r = 0;
+    for (size_t i = 0; r >= 0 && i < d->turns.n && !o->l->w.failed; i++) {
+        const struct wm_doc_turn *t = &d->turns.p[i];
+        lose_turn(o->l, t);
+        for (uint32_t k = t->first; r >= 0 && k < t->first + t->n && !o->l->w.failed; k++)
+            if (is_shown(&d->entries.p[k]))
+                r = put_entry(o, t, k);
+    }
+    return r;
+}
+
+/* ---- The document --------------------------------------------------------------------------------------------------
+ */
+
+/* One envelope that was no list when it was read, and is one still. */
+static bool is_alone(struct wd_lowering *l)
+{
+    const struct wm_doc *d = l->doc;
+    return d->entries.n == 1 && wd_span(l, 0, "alone", 0) == 1 && is_shown(&d->entries.p[0]) &&
+           (is_event(&d->entries.p[0]) || d->entries.p[0].e.message.n_parts <= 1);
+}
+
+int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
+{
+    struct writing o = {.l = l, .err = err};
+    int            r = find_again(&o, err);
+    if (r < 0)
+        return r;
+    lose_thread(l);
+    if (is_alone(l))
+        r = put_turns(&o);
+    else {
+        wd_open(l, WD_THREAD, "list");
+        wj_write_open(&l->w, '[');
+        r = put_turns(&o);
+        wj_write_close(&l->w, ']');
+        wd_close(l);
+    }
+    wb_vec_done(&o.calls);
+    return r < 0 ? r : wb_arena_check(&l->keep, err);
+}
