@@ -1,8 +1,14 @@
 /* dialects/table.c — the dialects by name. */
 #include "dialects/dialect.h"
 
-static const struct wd_stream_ops *const streams[] = {&wd_stream_uap, &wd_stream_ui, &wd_stream_agentapi};
-static const struct wd_stream_ops *const streams[] = {&wd_stream_uap, &wd_stream_ui, &wd_stream_assistants};
+/* clang-format off */
+static const struct wd_stream_ops *const streams[] = {
+    &wd_stream_uap,
+    &wd_stream_ui,
+    &wd_stream_agentapi,
+    &wd_stream_assistants,
+};
+/* clang-format on */
 
 const struct wd_stream_ops *wd_stream_at(size_t i)
 {
