@@ -26,13 +26,36 @@ static int failed(struct cli_conversion *c, const struct cli_place *at, const st
     return CLI_FAILED;
 }
 
+/* The lines of a log as the items of one list. */
+static int join(struct upp_str lines, struct wb_buf *to, struct upp_err *err)
+{
+    struct upp_str line;
+    bool           any = false;
+    wb_buf_addc(to, '[');
+    while (wb_str_split(&lines, '\n', &line)) {
+        if (!wb_str_trim(line).n)
+            continue;
+        if (any)
+            wb_buf_addc(to, ',');
+        wb_buf_add(to, line);
+        any = true;
+    }
+    wb_buf_addc(to, ']');
+    return wb_buf_check(to, err);
+}
+
 static int convert_whole(struct cli_conversion *c, const char *file, struct wb_buf *out, struct upp_err *err)
 {
+    WB_CLEANUP(wb_buf_done) struct wb_buf        list = WB_BUF(2u * WD_DOC_BYTES);
     WB_CLEANUP(cli_input_close) struct cli_input in;
     struct upp_str                               text;
     int                                          r = cli_input_open(&in, file, WD_DOC_BYTES, err);
     if (r >= 0)
         r = cli_input_all(&in, &text, err);
+    if (r >= 0 && c->log) {
+        r    = join(text, &list, err);
+        text = wb_buf_str(&list);
+    }
     if (r >= 0)
         r = cli_convert_text(c, &(struct cli_place){.file = in.name}, text, out, err);
     if (r >= 0) {
@@ -214,6 +237,8 @@ static int go(struct cli_conversion *c, const struct asked *q, const char **file
     c->config = config;
     if (q->out && q->lines)
         return cli_misuse(c->self, "takes --lines or --out, not both");
+    if (c->log && q->lines)
+        return cli_misuse(c->self, "takes --lines or --log, not both");
     if (q->out)
         return n ? convert_files(c, files, n, q->out) : cli_misuse(c->self, "--out wants files");
     if (n > 1)
@@ -238,6 +263,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--now", "a time", &q.now, NULL},
                                          {"--seed", "a whole number", &q.seed, NULL},
                                          {"--lines", NULL, NULL, &q.lines},
+                                         {"--log", NULL, NULL, &c.log},
                                          {"--out", "a folder", &q.out, NULL}};
     size_t                  n;
     const char            **files = wb_calloc((size_t)argc, sizeof *files);
@@ -256,8 +282,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_convert = {
     .name    = "convert",
     .usage   = "--to DIALECT [--from DIALECT|auto] [--view AGENT] [--config FILE] [--agent AGENT]\n"
-               "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report] [--verify] [--lines] "
-               "[FILE|-] | ... --out DIR FILE...",
+               "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report] [--verify]\n"
+               "         [--lines|--log] [FILE|-] | ... --out DIR FILE...",
     .summary = "a document in another dialect",
     .help = "Reads a conversation's document (FILE, or standard input) and writes it in another dialect to standard\n"
             "output. `--from auto`, the default, finds out which dialect it is in.\n"
@@ -273,6 +299,8 @@ const struct cli_command cli_convert = {
             "ids that have to be made come from --seed (from the document's bytes).\n"
             "--lines: each line is a document, and so is each line that is written. A line that is wrong is told\n"
             "with its number and left out; the rest goes on, and the command ends with 1.\n"
+            "--log: the lines are the items of one list, and the list is the document: a log of envelopes is one\n"
+            "conversation.\n"
             "--out DIR: makes DIR/NAME of each file, of any number. A file that is wrong is told, the rest goes on,\n"
             "and the command ends with 1.",
     .run  = run,

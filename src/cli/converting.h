@@ -24,6 +24,7 @@ struct cli_conversion {
     bool                          verify;
     bool                          report; /* losses as JSON lines, all of them */
     bool                          many;   /* each says its file too */
+    bool                          log;    /* what is read is lines that are the items of one list */
     struct cli_progress           progress;
 };
 

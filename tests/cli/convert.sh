@@ -204,6 +204,16 @@ rm large.json
 [ $? = 1 ] && grep -q 'standard output' log
 verdict $? 'a full disk is a failure'
 
+# ---- A log
+
+misuse '^weft convert: takes --lines or --log, not both' convert --to thread --log --lines a
+python3 -c 'import json, sys
+for e in json.load(open(sys.argv[1])): print(json.dumps(e), "\n")' "$golden/envelope/exchange.json" >envelopes.jsonl
+"$weft" convert --to thread --log --verify envelopes.jsonl >one.json 2>log && "$weft" convert --to envelope one.json >back.json 2>>log
+same 'a log of envelopes is one thread, and comes back' back.json "$golden/envelope/exchange.json"
+"$weft" convert --to ui --log envelopes.jsonl 2>log >/dev/null
+said 'what is lost says its place in the log' '^envelopes.jsonl: lost: /2/confidence: '
+
 # ---- Lines
 
 line=$(tr -d '\n' <beside.json)
