@@ -26,6 +26,7 @@ static const struct wj_field message_rows[] = {
     F_STR(struct wd_pai_message, provider_response_id, "provider_request_id", F_NULLABLE | F_ALIAS), /* 0.7 */
     F_STR(struct wd_pai_message, finish_reason, "finish_reason", F_NULLABLE),
     F_STR(struct wd_pai_message, run_id, "run_id", F_NULLABLE),
+    F_ANY(struct wd_pai_message, metadata, "metadata", 0),
 };
 WJ_SHAPE_PUBLIC(wd_pai_message, struct wd_pai_message, message_rows);
 

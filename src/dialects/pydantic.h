@@ -19,6 +19,7 @@ struct wd_pai_message {
     struct wj_node node;
     WJ_ARR(struct wd_pai_part) parts;
     struct wd_pai_usage *usage;
+    yyjson_val          *metadata;
     struct upp_str       model_name, timestamp, kind, provider_name, provider_response_id, finish_reason, run_id;
 };
 WJ_SHAPE_EXTERN(wd_pai_message, struct wd_pai_message);

@@ -11,8 +11,8 @@ struct lifting {
     struct wd_lifting *l;
     struct wd_parts    parts;
     struct upp_err    *err;
-    uint32_t           agent;
-    struct upp_str     time; /* of the message before; no text: none had any */
+    uint32_t           agent; /* whose message is read */
+    struct upp_str     time;  /* of the message before; no text: none had any */
     struct upp_str     run;
     size_t             open;  /* calls without an answer */
     uint8_t            whose; /* turn that is open: 0 none, 'u', 'a' */
@@ -41,11 +41,22 @@ static bool other_run(const struct lifting *t, const struct wd_pai_message *m)
     return m->run_id.p && t->run.p && !wb_str_eq(m->run_id, t->run);
 }
 
+/* The agent that it names (pydantic_lower.c); no text: none. */
+static struct upp_str named(const struct wd_pai_message *m)
+{
+    return wd_text_at(yyjson_obj_get(m->metadata, "weft"), "agent");
+}
+
+static int agent_of(struct lifting *t, const struct wd_pai_message *m)
+{
+    return wd_agent_of(t->l, named(m), wd_text_at(yyjson_obj_get(m->metadata, "weft"), "name"), &t->agent, t->err);
+}
+
 /* Is it what the user submitted? */
 static bool is_users(const struct lifting *t, const struct wd_pai_message *m)
 {
     bool prompt = false;
-    if (!is_request(m))
+    if (!is_request(m) || named(m).p)
         return false;
     for (size_t i = 0; i < m->parts.n; i++) {
         if (is_answer(&m->parts.p[i]))
@@ -58,7 +69,8 @@ static bool is_users(const struct lifting *t, const struct wd_pai_message *m)
 
 static int turn_for(struct lifting *t, const struct wd_pai_message *m, bool user)
 {
-    if (!user && t->whose == 'a' && !other_run(t, m))
+    const struct wm_doc_turn *last = t->whose ? &t->l->doc->turns.p[t->l->doc->turns.n - 1] : NULL;
+    if (!user && t->whose == 'a' && !other_run(t, m) && last->agent == t->agent)
         return 0;
     struct wm_doc_turn *turn = wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
@@ -146,7 +158,9 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
     if (!is_request(m) && !wb_str_eq(m->kind, UPP_STR("response")))
         return 0;
     find_time(t, m);
-    int r = turn_for(t, m, user);
+    int r = user ? 0 : agent_of(t, m);
+    if (r >= 0)
+        r = turn_for(t, m, user);
     if (r >= 0)
         r = is_request(m) ? lift_request(t, m, user ? WM_NO_AGENT : t->agent) : lift_response(t, m);
     if (r < 0)
@@ -169,8 +183,6 @@ int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err
     size_t         i, n;
     yyjson_val    *v;
     int            r = yyjson_is_arr(root) ? 0 : upp_fail(&why, UPP_EINVALID, "expected a list of messages");
-    if (r >= 0)
-        r = wd_agent_of(l, (struct upp_str){0}, (struct upp_str){0}, &t.agent, &why);
     if (r >= 0)
         yyjson_arr_foreach(root, i, n, v)
         {

@@ -33,11 +33,41 @@ static struct upp_str prefix_of(const struct lowering *t, const struct wm_doc_en
     return wb_arena_printf(&t->l->keep, "{agent:%.*s}: ", UPP_FMT(a->name.p ? a->name : a->id));
 }
 
-static void put_ends(struct wd_lowering *l, struct upp_str run)
+/* Who said it, but for the agent that is meant where nobody is named. */
+static const struct wm_doc_agent *speaker(const struct lowering *t, uint32_t entry)
 {
+    uint32_t agent = entry == WD_THREAD ? WM_NO_AGENT : entry_at(t->l, entry)->agent;
+    if (agent == WM_NO_AGENT || t->l->view.p || t->l->pure)
+        return NULL;
+    const struct wm_doc_agent *a = &t->l->doc->agents.p[agent];
+    return wb_str_eq(a->id, UPP_STR("agent")) && wb_str_eq(a->name, a->id) ? NULL : a;
+}
+
+static void put_metadata(struct lowering *t, uint32_t entry)
+{
+    struct wd_lowering        *l = t->l;
+    const struct wm_doc_agent *a = speaker(t, entry);
+    if (!a) {
+        put_null(l, "metadata");
+        return;
+    }
+    wd_name(l, "metadata");
+    wj_write_open(&l->w, '{');
+    wd_name(l, "weft");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "agent", a->id);
+    if (a->name.p && !wb_str_eq(a->name, a->id))
+        wd_member(l, "name", a->name);
+    wj_write_close(&l->w, '}');
+    wj_write_close(&l->w, '}');
+}
+
+static void put_ends(struct lowering *t, uint32_t entry, struct upp_str run)
+{
+    struct wd_lowering *l = t->l;
     wd_member_or_null(l, "run_id", run);
     put_null(l, "conversation_id");
-    put_null(l, "metadata");
+    put_metadata(t, entry);
     wd_member(l, "state", UPP_STR("complete"));
 }
 
@@ -84,7 +114,7 @@ static void put_response(struct lowering *t, uint32_t i, struct upp_str run)
     put_null(l, "provider_details");
     wd_member_or_null(l, "provider_response_id", e->said.response);
     wd_member_or_null(l, "finish_reason", wb_cstr(wd_pai_finish(e->said.stop)));
-    put_ends(l, run);
+    put_ends(t, i, run);
 }
 
 static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct upp_str run)
@@ -100,7 +130,7 @@ static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct u
     wd_member(l, "timestamp", time);
     put_null(l, "instructions");
     wd_member(l, "kind", UPP_STR("request"));
-    put_ends(l, run);
+    put_ends(t, first, run);
 }
 
 static bool is_request(const struct wm_doc_entry *e)
@@ -175,7 +205,7 @@ static void put_system(struct lowering *t)
     wd_member_or_null(l, "timestamp", time);
     put_null(l, "instructions");
     wd_member(l, "kind", UPP_STR("request"));
-    put_ends(l, (struct upp_str){0});
+    put_ends(t, WD_THREAD, (struct upp_str){0});
     wj_write_close(&l->w, '}');
 }
 

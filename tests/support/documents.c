@@ -2,6 +2,7 @@
 #include "support/documents.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "json/read.h"
@@ -57,6 +58,14 @@ bool test_each_document(const struct wd_document_ops *ops,
 
 bool test_same_text(const struct wb_buf *is, const struct wb_buf *was, const char *what)
 {
+    size_t n = 0, before;
+    while (n < is->n && n < was->n && is->p[n] == was->p[n])
+        n++;
+    before = n < 60 ? n : 60;
+    if (n < is->n || n < was->n)
+        printf("# %s: differs at byte %zu\n# is:  %.*s\n# was: %.*s\n", what, n,
+               (int)WB_MIN(is->n - n + before, (size_t)200), is->p + n - before,
+               (int)WB_MIN(was->n - n + before, (size_t)200), was->p + n - before);
     bool same = test_expect_str(wb_buf_str(is), wb_buf_str(was), __FILE__, __LINE__, what);
     return test_expect(same, true, __FILE__, __LINE__, what);
 }

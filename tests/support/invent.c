@@ -5,8 +5,8 @@
 
 #include "base/defs.h"
 #include "json/read.h"
+#include "json/value.h"
 #include "json/write.h"
-#include "model/doc_calls.h"
 
 struct inventing {
     uint64_t         seed;
@@ -26,9 +26,9 @@ static uint32_t pick(struct inventing *x, uint32_t below)
 
 static struct upp_str words(struct inventing *x)
 {
-    static const char *const some[] = {"What is the weather?", "Paris", "\xc3\xa9t\xc3\xa9, \xe2\x82\xac 5", "a\nb\tc",
-                                       "He said \"no\" \\ twice", "{\"a\": 1}", "1", "https://example.org/?q=1&r=2",
-                                       "<b>bold</b>", "null"};
+    static const char *const some[] = {
+        "What is the weather?", "Paris", "\xc3\xa9t\xc3\xa9, \xe2\x82\xac 5", "a\nb\tc",     "He said \"no\" \\ twice",
+        "{\"a\": 1}",           "1",     "https://example.org/?q=1&r=2",      "<b>bold</b>", "null"};
     return wb_arena_printf(x->a, "%s #%u", some[pick(x, WB_LEN(some))], pick(x, 1000));
 }
 
@@ -47,10 +47,11 @@ static int add_medium(struct inventing *x)
     struct upp_media *m = wb_new(x->a, struct upp_media);
     if (!m)
         return -UPP_ENOMEM;
-    *m = pick(x, 2) ? (struct upp_media){.source = UPP_SOURCE_BASE64, .data = UPP_STR("aGk="), .mime = UPP_STR("image/png")}
-                    : (struct upp_media){.source = UPP_SOURCE_URL,
-                                         .data   = UPP_STR("https://example.org/a.png"),
-                                         .mime   = UPP_STR("image/png")};
+    *m = pick(x, 2)                      ? (struct upp_media){.source = UPP_SOURCE_BASE64,
+                                                              .data = UPP_STR("aGk="), .mime = UPP_STR("image/png")}
+                                         : (struct upp_media){.source = UPP_SOURCE_URL,
+                                                              .data   = UPP_STR("https://example.org/a.png"),
+                                                                              .mime = UPP_STR("image/png")};
     return add(x, (struct upp_part){.kind = UPP_PART_IMAGE, .media = m});
 }
 
@@ -110,8 +111,9 @@ static int invent_step(struct inventing *x, uint32_t agent, bool calls, bool all
     for (uint32_t n = calls ? 1 + pick(x, 3) : 0; r >= 0 && n; n--)
         r = add(x, (struct upp_part){.kind = UPP_PART_CALL,
                                      .id   = wb_arena_printf(x->a, "call_%u", ++x->calls),
-                                     .name = pick(x, 2) ? UPP_STR("weather") : UPP_STR("search_web"),
-                                     .text = wb_cstr(args[pick(x, WB_LEN(args))])});
+                                     .name = pick(x, 2)
+                                     ? UPP_STR("weather")
+                                     : UPP_STR("search_web"), .text = wb_cstr(args[pick(x, WB_LEN(args))])});
     if (r >= 0)
         r = end_entry(x, UPP_ROLE_ASSISTANT, agent);
     if (r < 0 || !calls)
@@ -143,8 +145,8 @@ int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct up
 {
     static const struct wm_doc_agent agents[] = {
         {.id = UPP_STR_INIT("ann"), .name = UPP_STR_INIT("ann"), .model = UPP_STR_INIT("m-1")},
-        {.id = UPP_STR_INIT("bob-2"), .name = UPP_STR_INIT("Bob")},
-        {.id = UPP_STR_INIT("c_3"), .name = UPP_STR_INIT("Cy the third")}};
+                                    {.id = UPP_STR_INIT("bob-2"), .name = UPP_STR_INIT("Bob")},
+                                     {.id = UPP_STR_INIT("c_3"), .name = UPP_STR_INIT("Cy the third")}};
     struct inventing x = {.seed = seed * 2654435761u + 1, .a = a, .d = ret, .err = err, .now = 1767225600000};
     uint32_t         place;
     int              r = 0;
@@ -170,13 +172,17 @@ int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct up
 
 /* ---- What must not be lost ------------------------------------------------------------------------------- */
 
-/* Compact, where it is JSON. */
-static void put_json(struct upp_str text, struct wb_buf *out)
+/* Compact, where it is JSON. Of a text, with `bare`, what it says: there are dialects whose errors are texts only. */
+static void put_json(struct upp_str text, bool bare, struct wb_buf *out)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20);
     yyjson_val                               *v;
-    if (wj_read(&a, text, NULL, &v, NULL) < 0 || wj_write(v, out, NULL) < 0)
+    if (wj_read(&a, text, NULL, &v, NULL) < 0)
         wb_buf_add(out, text);
+    else if (bare && yyjson_is_str(v))
+        wb_buf_add(out, wj_text(v));
+    else if (wj_write(v, out, NULL) < 0)
+        out->failed = -UPP_ENOMEM;
 }
 
 void test_gist(const struct wm_doc *d, struct wb_buf *out)
@@ -184,20 +190,20 @@ void test_gist(const struct wm_doc *d, struct wb_buf *out)
     for (size_t i = 0; i < d->entries.n; i++) {
         const struct wm_doc_entry *e    = &d->entries.p[i];
         bool                       says = e->e.kind == WM_ENTRY_MESSAGE || e->e.kind == WM_ENTRY_REPAIR;
-        struct upp_str who = e->agent < d->agents.n ? d->agents.p[e->agent].id : UPP_STR("the user");
+        struct upp_str             who  = e->agent < d->agents.n ? d->agents.p[e->agent].id : UPP_STR("the user");
         for (size_t k = 0; says && k < e->e.message.n_parts; k++) {
-            const struct upp_part *p = &e->e.message.parts[k];
-            if (p->kind == UPP_PART_TEXT)
+                         const struct upp_part *p = &e->e.message.parts[k];
+                         if (p->kind == UPP_PART_TEXT)
                 wb_buf_addf(out, "%.*s says %.*s", UPP_FMT(who), UPP_FMT(p->text));
             else if (p->kind == UPP_PART_CALL) {
-                wb_buf_addf(out, "%.*s calls %.*s %.*s ", UPP_FMT(who), UPP_FMT(p->id), UPP_FMT(p->name));
-                put_json(p->text, out);
+                             wb_buf_addf(out, "%.*s calls %.*s %.*s ", UPP_FMT(who), UPP_FMT(p->id), UPP_FMT(p->name));
+                             put_json(p->text, false, out);
             } else if (p->kind == UPP_PART_RESULT) {
-                wb_buf_addf(out, "%.*s %s ", UPP_FMT(p->id), p->is_error ? "fails" : "gives");
-                put_json(p->text, out);
+                             wb_buf_addf(out, "%.*s %s ", UPP_FMT(p->id), p->is_error ? "fails" : "gives");
+                             put_json(p->text, p->is_error, out);
             } else
                 continue;
-            wb_buf_addc(out, '\n');
+                         wb_buf_addc(out, '\n');
         }
     }
 }
