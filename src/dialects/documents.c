@@ -6,6 +6,8 @@ static const struct wd_document_ops *const documents[] = {
     &wd_document_thread,
     &wd_document_pydantic,
     &wd_document_ui,
+    &wd_document_upp,
+    &wd_document_uap,
 };
 /* clang-format on */
 
