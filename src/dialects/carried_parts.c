@@ -1,6 +1,7 @@
 /* dialects/carried_parts.c — what the model has and ThreadProtocol's own members cannot say, in a thread.
  *
- *     "x_weft": {"model": [{"entry": 0, "id": "msg_1"}, {"entry": 0, "part": 2, "metadata": {...}, "cut": true}]}
+ *     "x_weft": {"model": [{"entry": 0, "id": "msg_1", "metadata": {...}}, {"entry": 0, "part": 2, "metadata": {...},
+ * "cut": true}]}
  *
  * So a thread carries the whole model: what came from a dialect that says more of a part (metadata of any provider, a
  * file's name, where it was cut) comes back to it whole. Most parts need nothing of it.
@@ -143,11 +144,17 @@ static bool any(struct needs n)
 
 /* ---- Writing ------------------------------------------------------------------------------------------------- */
 
+/* Of the message itself. */
+static bool has_more(const struct wm_doc_entry *e)
+{
+    return e->id.p || e->e.message.id.p || e->e.message.metadata.n;
+}
+
 bool wd_carries_parts(struct wd_lowering *l, uint32_t first, uint32_t n)
 {
     for (uint32_t i = first; !l->pure && first != WD_THREAD && i < first + n; i++) {
         const struct wm_doc_entry *e = &l->doc->entries.p[i];
-        if (e->id.p || e->e.message.id.p)
+        if (has_more(e))
             return true;
         for (size_t k = 0; k < e->e.message.n_parts; k++)
             if (any(needs_of(l, &e->e.message, &e->e.message.parts[k])))
@@ -180,11 +187,12 @@ void wd_carried_parts_write(struct wd_lowering *l, uint32_t first, uint32_t n)
     wj_write_open(&l->w, '[');
     for (uint32_t i = 0; i < n; i++) {
         const struct wm_doc_entry *e = &l->doc->entries.p[first + i];
-        if (e->id.p || e->e.message.id.p) {
+        if (has_more(e)) {
             wj_write_open(&l->w, '{');
             wd_member_u64(l, "entry", i);
             wd_member(l, "id", e->id);
             wd_member(l, "message", e->e.message.id);
+            wd_member_json(l, "metadata", e->e.message.metadata);
             wj_write_close(&l->w, '}');
         }
         for (size_t k = 0; k < e->e.message.n_parts; k++) {
@@ -238,6 +246,9 @@ int wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t fir
         if (!b.part.p) {
             e->id           = b.id;
             e->e.message.id = b.message;
+            int r = yyjson_is_obj(b.metadata) ? wd_value_text(l->a, b.metadata, &e->e.message.metadata, err) : 0;
+            if (r < 0)
+                return r;
         } else if (wb_str_u64(b.part, &part) && part < e->e.message.n_parts) {
             int r = read_part(l, &b, &e->e.message.parts[part], err);
             if (r < 0)

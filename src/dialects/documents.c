@@ -10,6 +10,8 @@ static const struct wd_document_ops *const documents[] = {
     &wd_document_aitp,
     &wd_document_assistants,
     &wd_document_envelope,
+    &wd_document_upp,
+    &wd_document_uap,
 };
 /* clang-format on */
 

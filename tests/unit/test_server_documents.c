@@ -303,8 +303,8 @@ static WEFT_SUSPENDS int refuses(struct desk *d, struct upp_err *err)
     t = desk_id(d, "id");
     GET("/v1/threads/%s/export", t.s);
     REFUSED(400, "'as' names the dialect of the document, and is missing");
-    GET("/v1/threads/%s/export?as=upp", t.s);
-    REFUSED(400, "'as' is uap, thread, pydantic or ui, not 'upp'");
+    GET("/v1/threads/%s/export?as=none", t.s);
+    REFUSED(400, "'as' is uap, thread, pydantic or ui, not 'none'");
     GET("/v1/threads/%s/export?as=uap&view=echo", t.s);
     REFUSED(400, "'view'");
     d->key = "two";

@@ -1,0 +1,141 @@
+/* dialects/uap_doc_lift.c — the path of a session into the model.
+ *
+ * Looked for by ids, as far as they lead: a tree with mistakes gives as much of its path as can be found.
+ */
+#include "base/err.h"
+#include "dialects/upp_doc.h"
+#include "json/value.h"
+#include "model/session.h"
+
+struct path {
+    struct wd_upp_in in;
+    struct wm_names  ids;
+    yyjson_val     **nodes; /* by the number of their id */
+    yyjson_val     **list;  /* from the current node to the root */
+    size_t           n;
+};
+
+static yyjson_val *find(const struct path *t, struct upp_str id)
+{
+    uint32_t at = id.p ? wm_names_find(&t->ids, id) : UINT32_MAX;
+    return at == UINT32_MAX ? NULL : t->nodes[at];
+}
+
+static int read_ids(struct path *t, yyjson_val *list)
+{
+    struct wb_arena *a = t->in.l->a;
+    size_t           n = yyjson_arr_size(list), i, max;
+    yyjson_val      *v;
+    uint32_t         at;
+    if (n > WM_SESSION_NODES)
+        return upp_fail(t->in.err, UPP_ELIMIT, "expected at most %d nodes, found %zu", WM_SESSION_NODES, n);
+    t->nodes = wb_new_n(a, yyjson_val *, n + 1);
+    t->list  = wb_new_n(a, yyjson_val *, n + 1);
+    if (!t->nodes || !t->list)
+        return wb_arena_check(a, t->in.err);
+    yyjson_arr_foreach(list, i, max, v)
+    {
+        struct upp_str id = wd_text_at(v, "id");
+        int            r  = id.p ? wm_names_add(&t->ids, id, &at, t->in.err) : 0;
+        if (r < 0)
+            return r;
+        if (r > 0)
+            t->nodes[at] = v;
+    }
+    return 0;
+}
+
+static yyjson_val *first_node(yyjson_val *tree)
+{
+    yyjson_val *v;
+    size_t      i, n;
+    yyjson_arr_foreach(yyjson_obj_get(tree, "nodes"), i, n, v)
+    {
+        if (yyjson_is_obj(v))
+            return v;
+    }
+    return NULL;
+}
+
+/* From the current node up; one that goes round ends after as many nodes as there are. */
+static void find_path(struct path *t, yyjson_val *tree)
+{
+    yyjson_val *v = find(t, wd_text_at(tree, "currentId"));
+    if (!v)
+        v = find(t, wd_text_at(tree, "rootId"));
+    if (!v)
+        v = first_node(tree);
+    for (; v && yyjson_is_obj(v) && t->n < t->ids.list.n + !t->ids.list.n; v = find(t, wd_text_at(v, "parentId")))
+        t->list[t->n++] = v;
+}
+
+/* How many messages of its parent a node sees. */
+static size_t seen(yyjson_val *child)
+{
+    yyjson_val *v = yyjson_obj_get(yyjson_obj_get(child, "metadata"), "uap.branchPoint");
+    uint64_t    n = 0;
+    return v && yyjson_is_raw(v) && wb_str_u64(wj_text(v), &n) ? (size_t)n : SIZE_MAX;
+}
+
+static int lift_node(struct path *t, yyjson_val *node, yyjson_val *child)
+{
+    struct wm_doc *doc   = t->in.l->doc;
+    yyjson_val    *list  = yyjson_obj_get(yyjson_obj_get(node, "thread"), "messages"), *v;
+    size_t         first = doc->entries.n, most = child ? seen(child) : SIZE_MAX, i, max;
+    int            r = 0;
+    yyjson_arr_foreach(list, i, max, v)
+    {
+        if (r >= 0 && i < most)
+            r = wd_upp_lift_message(&t->in, v);
+    }
+    if (r >= 0)
+        r = wd_upp_lift_end(&t->in);
+    size_t n = doc->entries.n - first;
+    return r < 0 || !n ? r : wd_anchor(t->in.l, node, "node", first, n, t->in.err);
+}
+
+static int lift_path(struct path *t, yyjson_val *tree)
+{
+    uint32_t agent;
+    int      r      = wd_agent_of(t->in.l, t->in.agent, (struct upp_str){0}, &agent, t->in.err);
+    size_t   before = t->in.l->doc->entries.n;
+    if (r >= 0)
+        r = read_ids(t, yyjson_obj_get(tree, "nodes"));
+    if (r < 0)
+        return r;
+    find_path(t, tree);
+    for (size_t i = t->n; i && r >= 0; i--)
+        r = lift_node(t, t->list[i - 1], i > 1 ? t->list[i - 2] : NULL);
+    if (r >= 0 && t->in.l->doc->entries.n == before && t->n) /* nobody said anything: the root alone */
+        r = wd_anchor(t->in.l, t->list[t->n - 1], "node", WD_THREAD, 0, t->in.err);
+    return r;
+}
+
+static int lift_session(struct path *t, yyjson_val *root)
+{
+    struct wm_doc *doc = t->in.l->doc;
+    t->in.agent        = wd_text_at(root, "agentId");
+    if (!t->in.agent.n)
+        t->in.agent = (struct upp_str){0};
+    doc->id      = wd_text_at(root, "id");
+    doc->created = wd_text_at(root, "createdAt");
+    doc->updated = wd_text_at(root, "updatedAt");
+    int r        = wd_upp_lift_about(&t->in, yyjson_obj_get(root, "metadata"));
+    if (r >= 0)
+        r = lift_path(t, yyjson_obj_get(root, "threadTree"));
+    return r < 0 ? r : wd_anchor(t->in.l, root, "session", WD_THREAD, 0, t->in.err);
+}
+
+int wd_uap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
+{
+    struct upp_err why = {0};
+    struct path    t   = {.in = {.l = l, .err = &why}};
+    int            r   = first_node(yyjson_obj_get(root, "threadTree"))
+                             ? lift_session(&t, root)
+                             : upp_fail(&why, UPP_EINVALID, "expected a session of UAP: a 'threadTree' with 'nodes'");
+    wd_upp_in_done(&t.in);
+    wm_names_done(&t.ids);
+    if (r < 0 && err)
+        *err = why;
+    return r;
+}

@@ -1,0 +1,116 @@
+/* dialects/upp_doc.c — threads of UPP 1.2: {"id","messages","createdAt","updatedAt"}. */
+#include "dialects/upp_doc.h"
+
+#include "base/err.h"
+#include "json/value.h"
+
+/* ---- Calls ----------------------------------------------------------------------------------------------- */
+
+int wd_upp_call_note(struct wd_upp_calls *c, const struct upp_part *call, struct upp_err *err)
+{
+    uint32_t at;
+    int      r = call->id.p ? wm_names_add(&c->ids, call->id, &at, err) : -1;
+    if (!call->id.p || r < 0)
+        return call->id.p ? r : 0;
+    if (r == 0)
+        c->tools.p[at] = call->name;
+    else if (!wb_vec_push(&c->tools, call->name, (size_t)WM_NAMES_MAX)) {
+        wm_names_drop_last(&c->ids);
+        return upp_fail(err, UPP_ENOMEM, "no memory for a call");
+    }
+    return 0;
+}
+
+struct upp_str wd_upp_call_tool(const struct wd_upp_calls *c, struct upp_str id)
+{
+    uint32_t at = id.p ? wm_names_find(&c->ids, id) : UINT32_MAX;
+    return at < c->tools.n ? c->tools.p[at] : (struct upp_str){0};
+}
+
+void wd_upp_calls_done(struct wd_upp_calls *c)
+{
+    wm_names_done(&c->ids);
+    wb_vec_done(&c->tools);
+}
+
+/* ---- Threads --------------------------------------------------------------------------------------------- */
+
+static bool is_message(yyjson_val *v)
+{
+    static const struct upp_str types[] = {UPP_STR_INIT("user"), UPP_STR_INIT("assistant"),
+                                                                              UPP_STR_INIT("tool_result")};
+    yyjson_val                 *type    = yyjson_obj_get(v, "type");
+    for (size_t i = 0; type && yyjson_is_str(type) && i < WB_LEN(types); i++)
+        if (wj_named(type, types[i]))
+            return true;
+    return false;
+}
+
+static int detect(yyjson_val *root)
+{
+    yyjson_val *messages = yyjson_obj_get(root, "messages"), *first = yyjson_arr_get_first(messages);
+    if (!yyjson_is_arr(messages) || (first && !is_message(first)))
+        return 0;
+    bool named = yyjson_is_str(yyjson_obj_get(root, "id")), timed = yyjson_is_str(yyjson_obj_get(root, "updatedAt"));
+    return !first ? named && timed : named ? 3 : 2;
+}
+
+static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
+{
+    struct wm_doc *doc = t->l->doc;
+    yyjson_val    *v;
+    size_t         i, n;
+    doc->id      = wd_text_at(root, "id");
+    doc->created = wd_text_at(root, "createdAt");
+    doc->updated = wd_text_at(root, "updatedAt");
+    int r        = wd_upp_lift_about(t, yyjson_obj_get(root, "metadata"));
+    yyjson_arr_foreach(yyjson_obj_get(root, "messages"), i, n, v)
+    {
+        if (r >= 0)
+            r = wd_upp_lift_message(t, v);
+    }
+    if (r >= 0)
+        r = wd_upp_lift_end(t);
+    return r < 0 ? r : wd_anchor(t->l, root, "thread", WD_THREAD, 0, t->err);
+}
+
+static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
+{
+    struct upp_err   why = {0};
+    struct wd_upp_in t   = {.l = l, .err = &why};
+    int              r   = yyjson_is_arr(yyjson_obj_get(root, "messages"))
+                               ? lift_thread(&t, root)
+                               : upp_fail(&why, UPP_EINVALID, "expected a thread of UPP: an object with 'messages'");
+    wd_upp_in_done(&t);
+    if (r < 0 && err)
+        *err = why;
+    return r;
+}
+
+static int lower(struct wd_lowering *l, struct upp_err *err)
+{
+    struct wd_upp_out t = {.l = l, .agent = UPP_STR("agent")};
+    uint32_t          n = (uint32_t)l->doc->entries.n;
+    wd_open(l, WD_THREAD, "thread");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", l->doc->id.p ? l->doc->id : UPP_STR("thread"));
+    wd_name(l, "messages");
+    wj_write_open(&l->w, '[');
+    for (uint32_t i = wd_upp_first(l); i < n && !l->w.failed && !l->w.out->failed;)
+        i += wd_upp_put_message(&t, i);
+    wj_write_close(&l->w, ']');
+    wd_member(l, "createdAt", wd_upp_created(l));
+    wd_member(l, "updatedAt", wd_upp_updated(l));
+    wd_upp_put_about(&t, false);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+    wd_upp_out_done(&t);
+    return wb_arena_check(&l->keep, err);
+}
+
+const struct wd_document_ops wd_document_upp = {.name     = "upp",
+                                                .title    = "thread of UPP 1.2",
+                                                .detect   = detect,
+                                                .validate = wd_upp_validate,
+                                                .lift     = lift,
+                                                .lower    = lower};

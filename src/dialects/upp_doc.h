@@ -1,0 +1,87 @@
+/* dialects/upp_doc.h — UPP's messages as a document's: what ThreadJSON and SessionJSON share.
+ *
+ * A message is what model/upp_json.h reads and writes. What the model knows beside it stands in metadata.weft of the
+ * message, beside what upp_json.h has there, and only where it is needed:
+ *
+ *     agent, name      whose it is; null: nobody knows. Not said: the user's, or of the document's own agent
+ *     turn             {"id","run","started","ended","usage","partial","agent"}: a turn begins here
+ *     model, provider, response, stop, usage     of the call of the model that said it
+ *     id               the entry's, where it is not the message's
+ *     more             true: what is said here belongs to the message before; role: whose, where the type cannot say it
+ *     parts            {"INDEX": {"kind","name","title","metadata"}}: what a part says and UPP's cannot
+ *     events           [{"id","agent","timestamp","said"}]: what came after it
+ *
+ * and of the whole in metadata.weft of the document: title, parent, agents, and the events before all messages.
+ */
+#ifndef WD_UPP_DOC_H
+#define WD_UPP_DOC_H
+
+#include "dialects/lift.h"
+#include "model/names.h"
+
+/* The tool of each call, by the id of the call: results do not name it. */
+struct wd_upp_calls {
+    struct wm_names ids;
+    WB_VEC(struct upp_str) tools;
+};
+int wd_upp_call_note(struct wd_upp_calls *c, const struct upp_part *call, struct upp_err *err) UPP_MUST_CHECK;
+struct upp_str wd_upp_call_tool(const struct wd_upp_calls *c, struct upp_str id);
+void           wd_upp_calls_done(struct wd_upp_calls *c);
+
+/* ---- Into the model -------------------------------------------------------------------------------------- */
+
+struct wd_upp_in {
+    struct wd_lifting  *l;
+    struct upp_err     *err;
+    struct upp_str      agent; /* whose the messages are that do not say it; no text: the caller's */
+    struct wd_upp_calls calls;
+    struct wd_parts     parts; /* of a message of which there was more */
+    uint32_t            last;  /* the entry of the last message, while nothing came after it */
+    unsigned            more;  /* objects that it became after its first */
+    bool                open;  /* there is one */
+};
+
+/* What the document says of itself in its metadata: before the messages. */
+int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata) UPP_MUST_CHECK;
+
+/* One message, if it is one: what is none stays where it is. And the end of them. */
+int  wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v) UPP_MUST_CHECK;
+int  wd_upp_lift_end(struct wd_upp_in *t) UPP_MUST_CHECK;
+void wd_upp_in_done(struct wd_upp_in *t);
+
+/* ---- Out of the model ------------------------------------------------------------------------------------ */
+
+struct wd_upp_out {
+    struct wd_lowering *l;
+    struct upp_str      agent; /* of messages that do not say whose they are */
+    struct wd_upp_calls calls;
+    uint32_t            turn; /* where looking for the turn of an entry begins */
+};
+
+void wd_upp_out_done(struct wd_upp_out *t);
+uint32_t
+wd_upp_first(const struct wd_lowering *l); /* the first entry that is a message: events before it are the document's */
+bool wd_upp_is_shown(const struct wm_doc_entry *e);
+
+/* The message of entry i, with the events that come after it. Returns how many entries it took. */
+uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i);
+
+/* The member "metadata"; nothing where there is nothing to say, unless it must be there. */
+void wd_upp_put_about(struct wd_upp_out *t, bool always);
+
+/* When the document began and was last added to: as it says, or as its messages do. */
+struct upp_str wd_upp_created(struct wd_lowering *l);
+struct upp_str wd_upp_updated(struct wd_lowering *l);
+
+/* ---- Rules ----------------------------------------------------------------------------------------------- */
+
+/* A list of messages: each is read, ids that come twice and results without a call are told. */
+int  wd_upp_check_messages(struct wd_problems *p, yyjson_val *list, struct upp_err *err) UPP_MUST_CHECK;
+void wd_upp_check_text(struct wd_problems *p, yyjson_val *obj, const char *name, const char *rule);
+void wd_upp_check_time(struct wd_problems *p, yyjson_val *obj, const char *name, const char *rule);
+
+int wd_upp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+int wd_uap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+int wd_uap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
+
+#endif

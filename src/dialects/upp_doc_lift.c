@@ -1,0 +1,356 @@
+/* dialects/upp_doc_lift.c — messages of UPP into the model. */
+#include "base/err.h"
+#include "dialects/upp_doc.h"
+#include "dialects/upp_weft.h"
+#include "json/value.h"
+#include "model/upp_json.h"
+#include "model/upp_weft.h"
+
+void wd_upp_in_done(struct wd_upp_in *t)
+{
+    wd_upp_calls_done(&t->calls);
+    wb_vec_done(&t->parts.list);
+}
+
+static yyjson_val *object_at(yyjson_val *obj, const char *name)
+{
+    yyjson_val *v = yyjson_obj_get(obj, name);
+    return yyjson_is_obj(v) ? v : NULL;
+}
+
+/* ---- Metadata without what is ours ------------------------------------------------------------------------- */
+
+static bool is_taken(struct upp_str name, const char *const *ours)
+{
+    for (; *ours; ours++)
+        if (wb_str_eq(name, wb_cstr(*ours)))
+            return true;
+    return wm_weft_is_ours(name);
+}
+
+static size_t put_others(struct wj_writer *w, yyjson_val *weft, const char *const *ours)
+{
+    yyjson_val *key, *value;
+    size_t      i, max, n = 0;
+    yyjson_obj_foreach(weft, i, max, key, value)
+    {
+        if (is_taken(wj_text(key), ours))
+            continue;
+        if (!n++) {
+            wj_write_name(w, UPP_STR("weft"));
+            wj_write_open(w, '{');
+        }
+        wj_write_name(w, wj_text(key));
+        wj_write_value(w, value);
+    }
+    if (n)
+        wj_write_close(w, '}');
+    return n;
+}
+
+/* No text: nothing else was in it. */
+static int foreign(struct wd_upp_in *t, yyjson_val *map, const char *const *ours, struct upp_str *ret)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    struct wj_writer                      w;
+    yyjson_val                           *key, *value;
+    size_t                                i, max, n = 0;
+    wj_writer_init(&w, &b, t->err);
+    wj_write_open(&w, '{');
+    yyjson_obj_foreach(map, i, max, key, value)
+    {
+        if (wm_weft_is_weft(key)) {
+            n += put_others(&w, value, ours);
+            continue;
+        }
+        wj_write_name(&w, wj_text(key));
+        wj_write_value(&w, value);
+        n++;
+    }
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    *ret  = (struct upp_str){0};
+    if (r < 0 || !n)
+        return r;
+    *ret = wb_arena_dup(t->l->a, wb_buf_str(&b));
+    return wb_arena_check(t->l->a, t->err);
+}
+
+/* ---- Who ------------------------------------------------------------------------------------------------- */
+
+/* Whose something is. The user's where nobody says otherwise, or the document's agent's. */
+static int agent_of(struct wd_upp_in *t, yyjson_val *weft, bool user, uint32_t *ret)
+{
+    yyjson_val    *said = yyjson_obj_get(weft, "agent");
+    struct upp_str id   = wd_text_at(weft, "agent");
+    *ret                = WM_NO_AGENT;
+    if ((said && yyjson_is_null(said)) || (user && !id.p))
+        return 0;
+    return wd_agent_of(t->l, id.p ? id : t->agent, wd_text_at(weft, "name"), ret, t->err);
+}
+
+static void usage_of(yyjson_val *v, bool *has, struct upp_usage *usage, uint64_t *reasoning)
+{
+    *has = yyjson_is_obj(v);
+    if (!*has)
+        return;
+    *usage     = (struct upp_usage){.input       = wd_number_at(v, "inputTokens"),
+                                    .output      = wd_number_at(v, "outputTokens"),
+                                    .cache_read  = wd_number_at(v, "cacheReadTokens"),
+                                    .cache_write = wd_number_at(v, "cacheWriteTokens")};
+    *reasoning = wd_number_at(v, "reasoningTokens");
+}
+
+/* ---- Turns ----------------------------------------------------------------------------------------------- */
+
+/* A turn begins where the message says so, and where another one speaks. */
+static int turn_begin(struct wd_upp_in *t, yyjson_val *weft, bool user, uint32_t agent)
+{
+    struct wm_doc      *doc  = t->l->doc;
+    yyjson_val         *said = object_at(weft, "turn");
+    struct wm_doc_turn *turn = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
+    bool                same = turn && (user ? turn->agent == WM_NO_AGENT
+                                             : turn->agent != WM_NO_AGENT && (agent == WM_NO_AGENT || agent == turn->agent));
+    if (!user && agent == WM_NO_AGENT && !same && !said) {
+        int r = wd_agent_of(t->l, t->agent, (struct upp_str){0}, &agent, t->err);
+        if (r < 0)
+            return r;
+    }
+    if (same && !said)
+        return 0;
+    bool     first = !turn;
+    uint32_t owner = agent;
+    int      r     = yyjson_obj_get(said, "agent") ? agent_of(t, said, user, &owner) : 0;
+    if (r < 0)
+        return r;
+    turn = wm_doc_turn_add(doc, t->err);
+    if (!turn)
+        return -t->err->code;
+    turn->agent   = owner;
+    turn->id      = wd_text_at(said, "id");
+    turn->run     = wd_text_at(said, "run");
+    turn->started = wd_text_at(said, "started");
+    turn->ended   = wd_text_at(said, "ended");
+    turn->partial = yyjson_is_true(yyjson_obj_get(said, "partial"));
+    usage_of(yyjson_obj_get(said, "usage"), &turn->has_usage, &turn->usage, &turn->reasoning);
+    if (first) { /* events that come before everything belong to it */
+        turn->n     = turn->first;
+        turn->first = 0;
+    }
+    return 0;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------------------- */
+
+static int lift_event(struct wd_upp_in *t, yyjson_val *v)
+{
+    yyjson_val *said = object_at(v, "said");
+    uint32_t    agent;
+    if (!said)
+        return 0;
+    int r = agent_of(t, v, true, &agent);
+    if (r < 0)
+        return r;
+    struct wm_doc_entry *e = wd_entry_add(t->l, 0, agent, wd_text_at(v, "timestamp"), t->err);
+    if (!e)
+        return -t->err->code;
+    e->e.kind       = WM_ENTRY_EVENT;
+    e->e.message.id = wd_text_at(v, "id");
+    return wd_value_text(t->l->a, said, &e->e.data, t->err);
+}
+
+static int lift_events(struct wd_upp_in *t, yyjson_val *list)
+{
+    yyjson_val *v;
+    size_t      i, n;
+    int         r = 0;
+    yyjson_arr_foreach(list, i, n, v)
+    {
+        if (r >= 0)
+            r = lift_event(t, v);
+    }
+    return r;
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------------------- */
+
+static int part_beside(struct wd_upp_in *t, yyjson_val *v, struct upp_part *p)
+{
+    struct upp_str name = wd_text_at(v, "name"), title = wd_text_at(v, "title");
+    uint8_t        kind = wd_upp_kind_of(wd_text_at(v, "kind"));
+    if (kind && p->media)
+        p->kind = kind;
+    if (name.p && p->kind == UPP_PART_RESULT)
+        p->name = name;
+    if (title.p && p->media) {
+        struct upp_media *media = wb_new(t->l->a, struct upp_media);
+        if (!media)
+            return wb_arena_check(t->l->a, t->err);
+        *media       = *p->media;
+        media->title = title;
+        p->media     = media;
+    }
+    bool own = p->kind == UPP_PART_BINARY && !kind; /* it says them itself */
+    return own ? 0 : wd_value_text(t->l->a, object_at(v, "metadata"), &p->metadata, t->err);
+}
+
+/* What a part says beside, and the tool of a result. */
+static int parts_beside(struct wd_upp_in *t, yyjson_val *weft, struct upp_message *m)
+{
+    yyjson_val *map = object_at(weft, "parts"), *key, *value;
+    size_t      i, n;
+    int         r = 0;
+    for (size_t k = 0; r >= 0 && k < m->n_parts; k++) {
+        if (m->parts[k].kind == UPP_PART_CALL)
+            r = wd_upp_call_note(&t->calls, &m->parts[k], t->err);
+        else if (m->parts[k].kind == UPP_PART_RESULT)
+            m->parts[k].name = wd_upp_call_tool(&t->calls, m->parts[k].id);
+    }
+    if (!map)
+        return r;
+    yyjson_obj_foreach(map, i, n, key, value)
+    {
+        uint64_t at;
+        if (r >= 0 && wb_str_u64(wj_text(key), &at) && at < m->n_parts)
+            r = part_beside(t, value, &m->parts[at]);
+    }
+    return r;
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------- */
+
+static struct wm_said said_of(yyjson_val *weft)
+{
+    struct wm_said s = {.model    = wd_text_at(weft, "model"),
+                        .provider = wd_text_at(weft, "provider"),
+                        .response = wd_text_at(weft, "response"),
+                        .stop     = wd_upp_stop_of(wd_text_at(weft, "stop"))};
+    usage_of(yyjson_obj_get(weft, "usage"), &s.has_usage, &s.usage, &s.reasoning);
+    return s;
+}
+
+static int add_parts(struct wd_upp_in *t, const struct upp_message *m)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < m->n_parts; i++)
+        r = wd_parts_add(&t->parts, &m->parts[i], t->err);
+    return r;
+}
+
+int wd_upp_lift_end(struct wd_upp_in *t)
+{
+    int r = 0;
+    if (t->open && t->more)
+        r = wd_parts_settle(t->l->a, &t->parts, &t->l->doc->entries.p[t->last].e.message, t->err);
+    t->open = false;
+    t->more = 0;
+    return r;
+}
+
+/* More of the message before. */
+static int lift_more(struct wd_upp_in *t, const struct upp_message *m)
+{
+    struct upp_message *to = &t->l->doc->entries.p[t->last].e.message;
+    int                 r  = t->more++ ? 0 : add_parts(t, to);
+    to->interrupted |= m->interrupted;
+    return r < 0 ? r : add_parts(t, m);
+}
+
+static int lift_new(struct wd_upp_in *t, yyjson_val *weft, struct upp_message *m)
+{
+    struct upp_str id   = wd_text_at(weft, "id");
+    uint8_t        role = wd_upp_role_of(wd_text_at(weft, "role"));
+    uint32_t       agent;
+    if (role)
+        m->role = role;
+    bool user = m->role == UPP_ROLE_USER;
+    int  r    = agent_of(t, weft, user, &agent);
+    if (r >= 0)
+        r = turn_begin(t, weft, user && agent == WM_NO_AGENT, agent);
+    if (r < 0)
+        return r;
+    struct wm_doc_entry *e = wd_entry_add(t->l, m->role, agent, (struct upp_str){0}, t->err);
+    if (!e)
+        return -t->err->code;
+    e->e.message = *m;
+    e->id        = id.p ? id : m->id;
+    if (m->role == UPP_ROLE_ASSISTANT)
+        e->said = said_of(weft);
+    t->last = (uint32_t)(t->l->doc->entries.n - 1);
+    t->open = true;
+    return 0;
+}
+
+/* The object, and the events that came after it. */
+static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
+{
+    const char *slot = t->more ? wb_arena_printf(t->l->a, "more-%u", t->more).p : "message";
+    int         r    = wb_arena_check(t->l->a, t->err);
+    if (r >= 0 && yyjson_is_arr(events)) {
+        r = wd_upp_lift_end(t);
+        if (r >= 0)
+            r = lift_events(t, events);
+    }
+    return r < 0 ? r : wd_anchor(t->l, v, slot, t->last, t->l->doc->entries.n - t->last, t->err);
+}
+
+int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
+{
+    struct upp_message m;
+    struct upp_err     why = {0};
+    yyjson_val        *map = yyjson_obj_get(v, "metadata"), *weft = object_at(map, "weft");
+    bool               more = t->open && yyjson_is_true(yyjson_obj_get(weft, "more"));
+    int                r    = wm_message_read_untimed(t->l->a, v, t->l->now_ms, &m, &why);
+    if (r == -UPP_EINVALID)
+        return wd_upp_lift_end(t); /* none that anybody understands */
+    if (r < 0) {
+        *t->err = why;
+        return r;
+    }
+    if (weft)
+        r = foreign(t, map, wd_upp_message_names, &m.metadata);
+    if (r >= 0)
+        r = parts_beside(t, weft, &m);
+    if (r >= 0 && !more)
+        r = wd_upp_lift_end(t);
+    if (r >= 0)
+        r = more ? lift_more(t, &m) : lift_new(t, weft, &m);
+    return r < 0 ? r : settle(t, v, yyjson_obj_get(weft, "events"));
+}
+
+/* ---- The document ---------------------------------------------------------------------------------------- */
+
+static int lift_agent(struct wd_upp_in *t, yyjson_val *v)
+{
+    struct wm_doc_agent a = {.id       = wd_text_at(v, "id"),
+                             .name     = wd_text_at(v, "name"),
+                             .model    = wd_text_at(v, "model"),
+                             .provider = wd_text_at(v, "provider"),
+                             .config   = wd_text_at(v, "config"),
+                             .created  = wd_text_at(v, "created"),
+                             .prompt   = wd_text_at(v, "prompt")};
+    uint32_t            at;
+    if (!a.id.p || wm_doc_agent_find(t->l->doc, a.id) != WM_NO_AGENT)
+        return 0;
+    if (!a.name.p)
+        a.name = a.id;
+    return wm_doc_agent_add(t->l->doc, &a, &at, t->err);
+}
+
+int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata)
+{
+    struct wm_doc *doc    = t->l->doc;
+    yyjson_val    *weft   = object_at(metadata, "weft"), *v;
+    yyjson_val    *parent = object_at(weft, "parent");
+    size_t         i, n;
+    int            r = yyjson_is_obj(metadata) ? foreign(t, metadata, wd_upp_about_names, &doc->metadata) : 0;
+    doc->title       = wd_text_at(weft, "title");
+    doc->parent      = wd_text_at(parent, "id");
+    doc->parent_at   = (uint32_t)WB_MIN(wd_number_at(parent, "at"), (uint64_t)WM_DOC_ENTRIES);
+    yyjson_arr_foreach(yyjson_obj_get(weft, "agents"), i, n, v)
+    {
+        if (r >= 0)
+            r = lift_agent(t, v);
+    }
+    return r < 0 ? r : lift_events(t, yyjson_obj_get(weft, "events"));
+}

@@ -1,0 +1,662 @@
+/* dialects/upp_doc_lower.c — the model as messages of UPP.
+ *
+ * An entry is a message. One that has calls or results where UPP's types have none is several: what stands in the
+ * first, and more of it behind.
+ */
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "dialects/upp_doc.h"
+#include "dialects/upp_weft.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "model/upp_json.h"
+#include "model/upp_weft.h"
+
+void wd_upp_out_done(struct wd_upp_out *t)
+{
+    wd_upp_calls_done(&t->calls);
+}
+
+static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
+{
+    return &l->doc->entries.p[i];
+}
+
+bool wd_upp_is_shown(const struct wm_doc_entry *e)
+{
+    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
+}
+
+static bool is_event(const struct wm_doc_entry *e)
+{
+    return e->e.kind == WM_ENTRY_EVENT;
+}
+
+uint32_t wd_upp_first(const struct wd_lowering *l)
+{
+    uint32_t i = 0;
+    while (i < l->doc->entries.n && is_event(entry_at(l, i)))
+        i++;
+    return i;
+}
+
+static void failed(struct wd_lowering *l, int r)
+{
+    if (r < 0)
+        wj_writer_fail(&l->w, r);
+}
+
+/* ---- Times ----------------------------------------------------------------------------------------------- */
+
+/* As UPP spells it where that says it all, as it was written where it does not, else the moment. */
+static struct upp_str time_of(struct wd_lowering *l, struct upp_str text, int64_t ms)
+{
+    char           upp[WB_TIME_TEXT];
+    int64_t        unused;
+    struct wb_time t, m;
+    if (text.p && wb_time_parse_upp(text, &unused))
+        return text;
+    if (text.p && wb_time_parse(text, &t, NULL) >= 0) {
+        m = wb_time_from_ms(wb_time_ms(&t));
+        if (t.naive || wb_time_cmp(&t, &m) != 0)
+            return text;
+        ms = wb_time_ms(&t);
+    }
+    t                = wb_time_from_ms(ms);
+    struct upp_str s = wb_time_upp(&t, upp);
+    return s.p ? wb_arena_dup(&l->keep, s) : UPP_STR("1970-01-01T00:00:00.000Z");
+}
+
+/* One that has its zone: threads and sessions say no other. */
+static struct upp_str zoned(struct wd_lowering *l, struct upp_str text, int64_t ms)
+{
+    struct wb_time t;
+    if (!text.p || wb_time_parse(text, &t, NULL) < 0)
+        return time_of(l, (struct upp_str){0}, ms);
+    return t.naive ? time_of(l, (struct upp_str){0}, wb_time_ms(&t)) : text;
+}
+
+struct upp_str wd_upp_created(struct wd_lowering *l)
+{
+    const struct wm_doc *d = l->doc;
+    return zoned(l, d->created, d->entries.n ? d->entries.p[0].e.message.time_ms : l->now_ms);
+}
+
+struct upp_str wd_upp_updated(struct wd_lowering *l)
+{
+    const struct wm_doc *d = l->doc;
+    return zoned(l, d->updated, d->entries.n ? d->entries.p[d->entries.n - 1].e.message.time_ms : l->now_ms);
+}
+
+/* ---- Members of an object that is there only if something is in it ------------------------------------------- */
+
+struct weft {
+    struct wd_lowering *l;
+    struct wj_writer    w;
+    size_t              n; /* members */
+};
+
+static void say(struct weft *o, const char *name)
+{
+    o->n++;
+    wj_write_name(&o->w, wb_cstr(name));
+}
+
+static void say_text(struct weft *o, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    say(o, name);
+    wj_write_str(&o->w, text);
+}
+
+/* JSON of the model as it is; what is none is left out. */
+static bool say_json(struct weft *o, const char *name, struct upp_str json)
+{
+    yyjson_val *v = json.n ? wd_scratch_read(o->l, json) : NULL;
+    if (!v)
+        return !json.n;
+    say(o, name);
+    wj_write_value(&o->w, v);
+    return true;
+}
+
+static void say_usage(struct weft *o, const struct upp_usage *u, uint64_t reasoning)
+{
+    static const char *const names[] = {"inputTokens",     "outputTokens",     "totalTokens",
+                                        "cacheReadTokens", "cacheWriteTokens", "reasoningTokens"};
+    const uint64_t counts[] = {u->input, u->output, u->input + u->output, u->cache_read, u->cache_write, reasoning};
+    say(o, "usage");
+    wj_write_open(&o->w, '{');
+    for (size_t i = 0; i < WB_LEN(names) - !reasoning; i++) {
+        wj_write_name(&o->w, wb_cstr(names[i]));
+        wj_write_u64(&o->w, counts[i]);
+    }
+    wj_write_close(&o->w, '}');
+}
+
+static struct upp_str agent_id(const struct wd_lowering *l, uint32_t agent)
+{
+    const struct wm_doc_agent *a = &l->doc->agents.p[agent];
+    return a->id.p ? a->id : a->name;
+}
+
+/* Whose it is, where it is not the one whom a reader would take. */
+static void say_agent(struct wd_upp_out *t, struct weft *o, uint32_t agent, bool user, bool always)
+{
+    bool nobody = agent == WM_NO_AGENT;
+    if (nobody && user && !always)
+        return;
+    if (nobody) {
+        say(o, "agent");
+        wj_write_null(&o->w);
+        return;
+    }
+    struct upp_str id = agent_id(t->l, agent), name = t->l->doc->agents.p[agent].name;
+    if (user || always || t->l->doc->agents.n > 1 || !wb_str_eq(id, t->agent))
+        say_text(o, "agent", id);
+    if (name.p && !wb_str_eq(name, id))
+        say_text(o, "name", name);
+}
+
+/* ---- Turns ----------------------------------------------------------------------------------------------- */
+
+static const struct wm_doc_turn *turn_at(struct wd_upp_out *t, uint32_t i)
+{
+    const struct wm_doc *d = t->l->doc;
+    while (t->turn < d->turns.n && d->turns.p[t->turn].first + d->turns.p[t->turn].n <= i)
+        t->turn++;
+    return t->turn < d->turns.n ? &d->turns.p[t->turn] : NULL;
+}
+
+/* The first message of the turn that is written. */
+static bool begins(const struct wd_lowering *l, const struct wm_doc_turn *turn, uint32_t i)
+{
+    uint32_t k = turn->first;
+    while (k < i && (is_event(entry_at(l, k)) || !wd_upp_is_shown(entry_at(l, k))))
+        k++;
+    return k == i;
+}
+
+static bool is_users(const struct wm_doc_entry *e)
+{
+    return e->e.message.role == UPP_ROLE_USER && e->agent == WM_NO_AGENT;
+}
+
+/* A time of the turn where its messages do not say it. */
+static struct upp_str unless(struct upp_str time, const struct upp_message *m)
+{
+    struct wb_time t;
+    bool           same = time.p && wb_time_parse(time, &t, NULL) >= 0 && wb_time_ms(&t) == m->time_ms;
+    return same ? (struct upp_str){0} : time;
+}
+
+static void say_turn(struct wd_upp_out *t, struct weft *o, uint32_t i)
+{
+    const struct wm_doc_turn  *turn = turn_at(t, i), *before = turn && t->turn ? turn - 1 : NULL;
+    const struct wm_doc_entry *e = entry_at(t->l, i);
+    if (!turn || !begins(t->l, turn, i))
+        return;
+    bool           user    = is_users(e);
+    uint32_t       by      = user ? WM_NO_AGENT : e->agent;
+    bool           own     = turn->agent != by; /* it is not whose the message is */
+    bool           same    = before && (user ? before->agent == WM_NO_AGENT
+                                             : before->agent != WM_NO_AGENT && (by == WM_NO_AGENT || by == before->agent));
+    struct upp_str started = unless(turn->started, &e->e.message);
+    struct upp_str ended   = unless(turn->ended, &entry_at(t->l, turn->first + turn->n - 1)->e.message);
+    if (!turn->id.p && !turn->run.p && !started.p && !ended.p && !turn->has_usage && !turn->partial && !same && !own)
+        return;
+    struct weft in = {.l = o->l, .w = o->w};
+    say(o, "turn");
+    in.w = o->w;
+    wj_write_open(&in.w, '{');
+    say_text(&in, "id", turn->id);
+    say_text(&in, "run", turn->run);
+    say_text(&in, "started", started);
+    say_text(&in, "ended", ended);
+    if (turn->has_usage)
+        say_usage(&in, &turn->usage, turn->reasoning);
+    if (turn->partial) {
+        say(&in, "partial");
+        wj_write_bool(&in.w, true);
+    }
+    if (own)
+        say_agent(t, &in, turn->agent, false, true);
+    wj_write_close(&in.w, '}');
+    o->w = in.w;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------------------- */
+
+static void say_event(struct wd_upp_out *t, struct weft *o, uint32_t i)
+{
+    const struct wm_doc_entry *e  = entry_at(t->l, i);
+    struct weft                in = {.l = o->l, .w = o->w};
+    wb_arena_reset(&t->l->scratch);
+    wj_write_open(&in.w, '{');
+    say_text(&in, "id", e->e.message.id.p ? e->e.message.id : e->id);
+    say_agent(t, &in, e->agent, true, false);
+    say_text(&in, "timestamp", time_of(t->l, e->e.message.time_text, e->e.message.time_ms));
+    if (!say_json(&in, "said", e->e.data))
+        wd_lose(t->l, i, "what an event said", "it is no JSON");
+    wj_write_close(&in.w, '}');
+    o->w = in.w;
+}
+
+/* Those from `first` on, of n entries. */
+static void say_events(struct wd_upp_out *t, struct weft *o, uint32_t first, uint32_t n)
+{
+    bool any = false;
+    for (uint32_t i = first; i < first + n; i++) {
+        if (!is_event(entry_at(t->l, i)) || !wd_upp_is_shown(entry_at(t->l, i)))
+            continue;
+        if (!any) {
+            say(o, "events");
+            wj_write_open(&o->w, '[');
+        }
+        any = true;
+        say_event(t, o, i);
+    }
+    if (any)
+        wj_write_close(&o->w, ']');
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------------------- */
+
+/* Has UPP a block of this kind with bytes from there? */
+static bool has_form(const struct upp_part *p)
+{
+    uint8_t source = p->media->source;
+    if (p->kind == UPP_PART_IMAGE)
+        return source != UPP_SOURCE_TEXT;
+    return p->kind == UPP_PART_DOCUMENT || source == UPP_SOURCE_BASE64 || source == UPP_SOURCE_BYTES;
+}
+
+static struct upp_str as_string(struct wd_lowering *l, struct upp_str text)
+{
+    struct upp_str ret = UPP_STR("\"\"");
+    failed(l, wd_string_text(&l->keep, text, &ret, l->w.err));
+    return ret;
+}
+
+/* A part as UPP can say it. What it cannot is said beside (say_part). */
+static struct upp_part written(struct wd_upp_out *t, uint32_t entry, const struct upp_part *p)
+{
+    struct wd_lowering *l = t->l;
+    struct upp_part     q = *p;
+    struct wj_syntax    seen;
+    if (q.kind >= UPP_PART_IMAGE && q.kind <= UPP_PART_BINARY) {
+        if (!q.media) {
+            q.kind = UPP_PART_TEXT;
+            return q;
+        }
+        if (!has_form(&q))
+            q.kind = UPP_PART_DOCUMENT;
+        if (q.kind == UPP_PART_DOCUMENT && q.media->source == UPP_SOURCE_BYTES) {
+            struct upp_media *m = wb_new(&l->keep, struct upp_media);
+            if (m) {
+                *m        = *q.media;
+                m->source = UPP_SOURCE_BASE64;
+                q.media   = m;
+            }
+        }
+        if (q.metadata.p && wj_syntax(q.metadata, WJ_MAX_DEPTH, &seen, NULL) < 0)
+            q.metadata = (struct upp_str){0};
+    }
+    if (q.kind == UPP_PART_RESULT && q.text.p && wj_syntax(q.text, WJ_MAX_DEPTH, &seen, NULL) < 0) {
+        wd_lose(l, entry, "that a result is a value", "it is too deep, or no JSON, and is a text");
+        q.text = as_string(l, q.text);
+    }
+    return q;
+}
+
+/* What is said beside a part; nothing where UPP says it all. */
+static void say_part(struct wd_upp_out *t, struct weft *o, size_t at, const struct upp_part *p, bool *any, bool deep)
+{
+    bool           media = p->media && p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY;
+    bool           kind = media && !has_form(p), binary = p->kind == UPP_PART_BINARY && !kind;
+    struct upp_str none = {0}, title = media && p->kind != UPP_PART_DOCUMENT && !kind ? p->media->title : none;
+    bool name      = p->kind == UPP_PART_RESULT && p->name.p && !wb_str_eq(p->name, wd_upp_call_tool(&t->calls, p->id));
+    struct weft in = {.l = o->l};
+    if (!kind && !title.p && !name && (binary || !p->metadata.n || !deep))
+        return;
+    if (!*any) {
+        say(o, "parts");
+        wj_write_open(&o->w, '{');
+    }
+    *any = true;
+    wj_write_name(&o->w, wb_arena_printf(&t->l->keep, "%zu", at));
+    in.w = o->w;
+    wj_write_open(&in.w, '{');
+    if (kind)
+        say_text(&in, "kind", wb_cstr(wd_upp_kinds[p->kind]));
+    if (name)
+        say_text(&in, "name", p->name);
+    say_text(&in, "title", title);
+    wb_arena_reset(&t->l->scratch);
+    if (!binary && deep)
+        (void)say_json(&in, "metadata", p->metadata);
+    wj_write_close(&in.w, '}');
+    o->w = in.w;
+}
+
+/* ---- One message ----------------------------------------------------------------------------------------- */
+
+/* The message that is written: an entry, or what of it has one type. */
+struct piece {
+    struct wd_upp_out     *t;
+    uint32_t               entry, n; /* entries with the events after it */
+    unsigned               more;     /* 0: its beginning */
+    bool                   last;
+    struct upp_message     m;
+    const struct upp_part *parts; /* as the model has them */
+};
+
+static void say_model(struct weft *o, const struct wm_said *s)
+{
+    say_text(o, "model", s->model);
+    say_text(o, "provider", s->provider);
+    say_text(o, "response", s->response);
+    if (s->stop && s->stop < WB_LEN(wd_upp_stops))
+        say_text(o, "stop", wb_cstr(wd_upp_stops[s->stop]));
+    if (s->has_usage)
+        say_usage(o, &s->usage, s->reasoning);
+}
+
+static void say_message(struct piece *p, struct weft *o, bool deep)
+{
+    struct wd_upp_out         *t   = p->t;
+    const struct wm_doc_entry *e   = entry_at(t->l, p->entry);
+    bool                       any = false;
+    if (p->more) {
+        say(o, "more");
+        wj_write_bool(&o->w, true);
+    } else {
+        say_agent(t, o, e->agent, e->e.message.role == UPP_ROLE_USER, false);
+        say_turn(t, o, p->entry);
+        say_model(o, &e->said);
+        if (e->id.p && !wb_str_eq(e->id, p->m.id))
+            say_text(o, "id", e->id);
+        if (p->m.role != e->e.message.role)
+            say_text(o, "role", wb_cstr(wd_upp_roles[e->e.message.role]));
+    }
+    for (size_t i = 0; i < p->m.n_parts; i++)
+        say_part(t, o, i, &p->parts[i], &any, deep);
+    if (any)
+        wj_write_close(&o->w, '}');
+    if (p->last && deep)
+        say_events(t, o, p->entry + 1, p->n - 1);
+}
+
+static bool is_in(struct upp_str name, const char *const *names)
+{
+    for (; *names; names++)
+        if (wb_str_eq(name, wb_cstr(*names)))
+            return true;
+    return wm_weft_is_ours(name);
+}
+
+/* The members of an object, without some. */
+static size_t put_without(struct wj_writer *w, yyjson_val *obj, const char *const *names)
+{
+    yyjson_val *key, *value;
+    size_t      i, max, n = 0;
+    yyjson_obj_foreach(obj, i, max, key, value)
+    {
+        if (is_in(wj_text(key), names))
+            continue;
+        wj_write_name(w, wj_text(key));
+        wj_write_value(w, value);
+        n++;
+    }
+    return n;
+}
+
+/* What others have in a map, and ours as its "weft" behind it; what others have in theirs stays, but for names of ours.
+ */
+static size_t put_merged(struct wj_writer *w, yyjson_val *map, yyjson_val *ours, const char *const *names)
+{
+    static const char *const none[] = {NULL};
+    yyjson_val              *key, *value, *weft = NULL;
+    size_t                   i, max, n          = 0;
+    if (yyjson_is_obj(map))
+        yyjson_obj_foreach(map, i, max, key, value)
+        {
+            if (wm_weft_is_weft(key)) {
+                weft = weft ? weft : value;
+                continue;
+            }
+            wj_write_name(w, wj_text(key));
+            wj_write_value(w, value);
+            n++;
+        }
+    size_t at    = w->out->n;
+    bool   comma = w->comma;
+    wj_write_name(w, UPP_STR("weft"));
+    wj_write_open(w, '{');
+    size_t in = (weft ? put_without(w, weft, names) : 0) + put_without(w, ours, none);
+    wj_write_close(w, '}');
+    if (!in && !w->out->failed) {
+        w->out->n = at;
+        w->comma  = comma;
+    }
+    return n + in;
+}
+
+/* The metadata with what is ours (an object) in it. No text: there is nothing. */
+static struct upp_str metadata_with(struct wd_lowering *l, struct upp_str metadata, struct upp_str ours,
+                                    const char *const *names)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(WD_DOC_BYTES);
+    yyjson_val                               *map = NULL, *mine = NULL;
+    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH};
+    struct upp_str            none = {0};
+    struct wj_writer          w;
+    int                       r = metadata.n ? wj_read(&a, metadata, &opts, &map, l->w.err) : 0;
+    if (r >= 0)
+        r = wj_read(&a, ours, &opts, &mine, l->w.err);
+    if (r < 0) {
+        failed(l, r);
+        return none;
+    }
+    wj_writer_init(&w, &b, l->w.err);
+    wj_write_open(&w, '{');
+    size_t n = put_merged(&w, map, mine, names);
+    wj_write_close(&w, '}');
+    failed(l, wj_writer_check(&w));
+    return n ? wb_arena_dup(&l->keep, wb_buf_str(&b)) : none;
+}
+
+/* What is ours of a message, with all that is deep in it or without. */
+static struct upp_str metadata_of(struct piece *p, struct upp_str foreign, bool deep)
+{
+    struct wd_lowering                   *l = p->t->l;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    struct weft                           o = {.l = l};
+    wj_writer_init(&o.w, &b, l->w.err);
+    wj_write_open(&o.w, '{');
+    say_message(p, &o, deep);
+    wj_write_close(&o.w, '}');
+    failed(l, wj_writer_check(&o.w));
+    if (l->w.failed || (!o.n && wb_str_find(foreign, UPP_STR("\"weft\""), 0) == SIZE_MAX))
+        return foreign;
+    return metadata_with(l, foreign, wb_buf_str(&b), wd_upp_message_names);
+}
+
+static bool is_map(struct upp_str json, unsigned depth)
+{
+    struct wj_syntax seen;
+    return wj_syntax(json, depth, &seen, NULL) == 0 && wb_str_trim(json).p[0] == '{';
+}
+
+static void put_piece(struct piece *p)
+{
+    struct wd_lowering *l    = p->t->l;
+    struct upp_str      none = {0}, had = p->more ? none : p->m.metadata;
+    if (had.p && !is_map(had, WD_DOC_DEPTH))
+        had = none;
+    p->m.metadata = metadata_of(p, had, true);
+    if (p->m.metadata.p && !is_map(p->m.metadata, WJ_MAX_DEPTH - 1)) {
+        p->m.metadata = metadata_of(p, none, false);
+        wd_lose(l, p->entry, "its metadata, and events after it", "they are nested too deep for a message");
+    }
+    const char *slot = p->more ? wb_arena_printf(&l->keep, "more-%u", p->more).p : "message";
+    failed(l, wb_arena_check(&l->keep, l->w.err));
+    if (l->w.failed)
+        return;
+    wd_open(l, p->entry, slot);
+    wm_message_write(&l->w, &p->m);
+    wd_close(l);
+}
+
+/* Which type of message has such a part; 0: any. */
+static uint8_t role_of(const struct upp_part *p)
+{
+    return p->kind == UPP_PART_CALL ? UPP_ROLE_ASSISTANT : p->kind == UPP_PART_RESULT ? UPP_ROLE_TOOL : 0;
+}
+
+static void note_calls(struct wd_upp_out *t, const struct upp_message *m)
+{
+    for (size_t i = 0; i < m->n_parts && !t->l->w.failed; i++)
+        if (m->parts[i].kind == UPP_PART_CALL)
+            failed(t->l, wd_upp_call_note(&t->calls, &m->parts[i], t->l->w.err));
+}
+
+static struct upp_part *written_parts(struct wd_upp_out *t, uint32_t i, const struct upp_message *m)
+{
+    struct upp_part *parts = m->n_parts ? wb_new_n(&t->l->keep, struct upp_part, m->n_parts) : NULL;
+    for (size_t k = 0; parts && k < m->n_parts; k++)
+        parts[k] = written(t, i, &m->parts[k]);
+    failed(t->l, wb_arena_check(&t->l->keep, t->l->w.err));
+    return parts;
+}
+
+static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
+{
+    struct wd_lowering       *l    = t->l;
+    const struct upp_message *m    = &entry_at(l, i)->e.message;
+    struct upp_part          *all  = written_parts(t, i, m);
+    uint8_t                   own  = m->role && m->role < WB_LEN(wd_upp_roles) ? m->role : UPP_ROLE_USER;
+    struct piece              p    = {.t = t, .entry = i, .n = n, .m = *m};
+    size_t                    from = 0;
+    if (!p.m.id.p)
+        p.m.id = entry_at(l, i)->id.p ? entry_at(l, i)->id : wb_arena_printf(&l->keep, "message-%u", (unsigned)i);
+    p.m.time_text = time_of(l, m->time_text, m->time_ms);
+    do {
+        size_t  end  = from;
+        uint8_t role = 0;
+        for (; end < m->n_parts; end++) {
+            uint8_t needs = role_of(&all[end]) ? role_of(&all[end]) : own;
+            if (role && needs != role)
+                break;
+            role = needs;
+        }
+        p.m.role        = role ? role : own;
+        p.m.parts       = m->n_parts ? all + from : NULL;
+        p.parts         = m->parts ? m->parts + from : NULL;
+        p.m.n_parts     = end - from;
+        p.last          = end == m->n_parts;
+        p.m.interrupted = m->interrupted && p.last;
+        if (l->w.failed)
+            return;
+        note_calls(t, &p.m); /* as they will be read */
+        put_piece(&p);
+        p.more++;
+        from = end;
+    } while (from < m->n_parts);
+}
+
+uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i)
+{
+    uint32_t all = (uint32_t)t->l->doc->entries.n, n = 1;
+    while (i + n < all && (is_event(entry_at(t->l, i + n)) || !wd_upp_is_shown(entry_at(t->l, i + n))))
+        n++;
+    if (wd_upp_is_shown(entry_at(t->l, i)) && !is_event(entry_at(t->l, i)))
+        put_entry(t, i, n);
+    return n;
+}
+
+/* ---- The document ---------------------------------------------------------------------------------------- */
+
+/* When an agent was made, where it was not made with the document. */
+static struct upp_str made(const struct wd_upp_out *t, const struct wm_doc_agent *a)
+{
+    return wb_str_eq(a->created, t->l->doc->created) ? (struct upp_str){0} : a->created;
+}
+
+/* Is there more to say of the agents than messages do? */
+static bool has_agents(const struct wd_upp_out *t)
+{
+    const struct wm_doc *d = t->l->doc;
+    if (d->agents.n > 1)
+        return true;
+    for (size_t i = 0; i < d->agents.n; i++) {
+        const struct wm_doc_agent *a = &d->agents.p[i];
+        if (!wb_str_eq(a->name, agent_id(t->l, (uint32_t)i)) || a->model.p || a->provider.p || a->config.p ||
+            made(t, a).p || a->prompt.p)
+            return true;
+    }
+    return false;
+}
+
+static void say_agents(struct wd_upp_out *t, struct weft *o)
+{
+    const struct wm_doc *d = t->l->doc;
+    if (!has_agents(t))
+        return;
+    say(o, "agents");
+    wj_write_open(&o->w, '[');
+    for (size_t i = 0; i < d->agents.n; i++) {
+        const struct wm_doc_agent *a  = &d->agents.p[i];
+        struct weft                in = {.l = o->l, .w = o->w};
+        wj_write_open(&in.w, '{');
+        say_text(&in, "id", agent_id(t->l, (uint32_t)i));
+        say_text(&in, "name", a->name);
+        say_text(&in, "model", a->model);
+        say_text(&in, "provider", a->provider);
+        say_text(&in, "config", a->config);
+        say_text(&in, "created", made(t, a));
+        say_text(&in, "prompt", a->prompt);
+        wj_write_close(&in.w, '}');
+        o->w = in.w;
+    }
+    wj_write_close(&o->w, ']');
+}
+
+static void say_parent(struct wd_upp_out *t, struct weft *o)
+{
+    if (!t->l->doc->parent.p)
+        return;
+    say(o, "parent");
+    wj_write_open(&o->w, '{');
+    wj_write_name(&o->w, UPP_STR("id"));
+    wj_write_str(&o->w, t->l->doc->parent);
+    wj_write_name(&o->w, UPP_STR("at"));
+    wj_write_u64(&o->w, t->l->doc->parent_at);
+    wj_write_close(&o->w, '}');
+}
+
+void wd_upp_put_about(struct wd_upp_out *t, bool always)
+{
+    struct wd_lowering                   *l    = t->l;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(WD_DOC_BYTES);
+    struct weft                           o    = {.l = l};
+    struct upp_str                        text = l->doc->metadata;
+    wj_writer_init(&o.w, &b, l->w.err);
+    wj_write_open(&o.w, '{');
+    say_text(&o, "title", l->doc->title);
+    say_parent(t, &o);
+    say_agents(t, &o);
+    say_events(t, &o, 0, wd_upp_first(l));
+    wj_write_close(&o.w, '}');
+    failed(l, wj_writer_check(&o.w));
+    if (l->w.failed)
+        return;
+    if (text.p && !is_map(text, WD_DOC_DEPTH - 1))
+        text = (struct upp_str){0};
+    if (o.n || wb_str_find(text, UPP_STR("\"weft\""), 0) != SIZE_MAX)
+        text = metadata_with(l, text, wb_buf_str(&b), wd_upp_about_names);
+    if (text.n || always)
+        wd_member_json(l, "metadata", text.n ? text : UPP_STR("{}"));
+}
