@@ -163,11 +163,22 @@ static int begin(struct lifting *t, uint32_t agent, bool event)
     return 0;
 }
 
+/* A prompt that says nothing, and results that are none, are nothing to anybody else: it stays where it is. */
+static void take_back(struct lifting *t, size_t turns)
+{
+    struct wm_doc *doc = t->l->doc;
+    doc->entries.n--;
+    if (doc->turns.n > turns)
+        doc->turns.n = turns;
+    else
+        doc->turns.p[turns - 1].n--;
+}
+
 static int lift_message(struct lifting *t, yyjson_val *m)
 {
     yyjson_val *content = yyjson_obj_get(m, "content"), *weft = yyjson_obj_get(yyjson_obj_get(m, "metadata"), "weft");
     yyjson_val *event = yyjson_obj_get(weft, "event");
-    size_t      at    = t->l->doc->entries.n;
+    size_t      at = t->l->doc->entries.n, turns = t->l->doc->turns.n;
     uint32_t    agent = WM_NO_AGENT;
     bool        says  = yyjson_is_arr(content) || (content && yyjson_is_str(content));
     bool        is    = yyjson_is_obj(event) && (!says || !yyjson_arr_size(content)); /* who adds words means them */
@@ -185,6 +196,10 @@ static int lift_message(struct lifting *t, yyjson_val *m)
         e->e.who = t->user;
     time_of(m, weft, &e->e.message);
     r = is ? lift_event(t, event, e) : lift_said(t, m, weft, e);
+    if (r >= 0 && !is && !e->e.message.n_parts && e->e.message.role != UPP_ROLE_ASSISTANT) {
+        take_back(t, turns);
+        return 0;
+    }
     return r < 0 ? r : wd_anchor(t->l, m, "message", at, 1, t->err);
 }
 
