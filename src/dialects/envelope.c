@@ -141,31 +141,6 @@ static const struct wj_field rows[] = {
 };
 WJ_SHAPE_PUBLIC(wd_envelope, struct wd_envelope, rows);
 
-static const struct {
-    uint8_t        kind;
-    struct upp_str name;
-} media[] = {
-    {UPP_PART_IMAGE, UPP_STR_INIT("image")}, {UPP_PART_DOCUMENT, UPP_STR_INIT("document")},
-    {UPP_PART_AUDIO, UPP_STR_INIT("audio")}, {UPP_PART_VIDEO, UPP_STR_INIT("video")},
-    {UPP_PART_BINARY, UPP_STR_INIT("binary")},
-};
-
-struct upp_str wd_envelope_medium(uint8_t kind)
-{
-    for (size_t i = 0; i < WB_LEN(media); i++)
-        if (media[i].kind == kind)
-            return media[i].name;
-    return (struct upp_str){0};
-}
-
-uint8_t wd_envelope_medium_kind(struct upp_str name)
-{
-    for (size_t i = 0; i < WB_LEN(media); i++)
-        if (wb_str_eq(media[i].name, name))
-            return media[i].kind;
-    return 0;
-}
-
 static int detect(yyjson_val *root)
 {
     yyjson_val *v        = yyjson_is_arr(root) ? yyjson_arr_get_first(root) : root;

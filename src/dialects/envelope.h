@@ -3,12 +3,12 @@
  * A document is one envelope, or a list of them: a log. One part of the model is one envelope; what an envelope has no
  * member for stands in its member "weft", which never holds what is said itself:
  *
- *     of                     the id of the first envelope of the same message
- *     kind, role             of the part and its message, where the envelope alone would be read otherwise
- *     call, name             of a result
- *     event, source, targets of a system event
- *     mime, source, title, width, height, duration   of a medium, whose data are the artifact's
- *     agent, who, provider, metadata, cut, interrupted
+ *     of                      the id of the first envelope of the same message
+ *     kind                    of the part: reasoning; medium, with its mime and title; nothing, where there is no part
+ *     call, name              of a result
+ *     event, source, targets  of a system event
+ *     agent                   of words that are the user's by their role, and were said in the turn of this agent
+ *     provider, metadata, cut
  *
  * What an envelope says of a text (that it is json, code, an error, and what data stand beside it) is in the metadata
  * of the part: {"envelope": {"type", "data"}}.
@@ -32,10 +32,6 @@ struct wd_envelope {
     yyjson_val    *agent, *inputs, *content, *outputs, *confidence, *trace, *weft;
 };
 WJ_SHAPE_EXTERN(wd_envelope, struct wd_envelope);
-
-/* Names of parts that are media, by their kind; no text: another kind. And back; 0: none. */
-struct upp_str wd_envelope_medium(uint8_t kind);
-uint8_t        wd_envelope_medium_kind(struct upp_str name);
 
 int wd_envelope_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_envelope_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);

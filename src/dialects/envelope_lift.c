@@ -22,6 +22,7 @@ struct lifting {
     size_t          entry; /* SIZE_MAX: none is open */
     struct upp_str  id;    /* of its first envelope */
     uint32_t        agent;
+    uint8_t         role;
     unsigned        n; /* envelopes of it */
     WB_VEC(struct called) calls;
 };
@@ -90,12 +91,13 @@ static bool is_data(yyjson_val *content, struct upp_str type)
 
 static int text_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    struct upp_str type = wd_text_at(e->content, "type");
-    yyjson_val    *data = yyjson_obj_get(e->content, "data");
-    bool           from = is_data(e->content, type);
-    int            r    = 0;
-    to->kind            = is_word(wd_text_at(e->weft, "kind"), "reasoning") ? UPP_PART_REASONING : UPP_PART_TEXT;
-    to->text            = wd_text_at(e->content, "text");
+    struct upp_str type    = wd_text_at(e->content, "type");
+    yyjson_val    *data    = yyjson_obj_get(e->content, "data");
+    bool           from    = is_data(e->content, type);
+    int            r       = 0;
+    bool           thought = is_word(wd_text_at(e->weft, "kind"), "reasoning") && !is_word(e->role, "user");
+    to->kind               = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
+    to->text               = wd_text_at(e->content, "text");
     if (from)
         r = plain_text(t, data, &to->text);
     if (!to->text.p)
@@ -108,14 +110,14 @@ static int text_of(const struct lifting *t, const struct wd_envelope *e, struct 
 static bool is_call(const struct wd_envelope *e)
 {
     yyjson_val *data = yyjson_obj_get(e->content, "data"), *args = yyjson_obj_get(data, "arguments");
-    return is_word(e->intent, "tool.call") && is_word(wd_text_at(e->content, "type"), "json") &&
-           wd_text_at(data, "id").p && wd_text_at(data, "name").p && (yyjson_is_obj(args) || yyjson_is_str(args));
+    return is_word(e->intent, "tool.call") && !is_word(e->role, "user") &&
+           is_word(wd_text_at(e->content, "type"), "json") && wd_text_at(data, "id").p && wd_text_at(data, "name").p &&
+           (yyjson_is_obj(args) || yyjson_is_str(args));
 }
 
 static bool is_result(const struct wd_envelope *e)
 {
-    return wd_text_at(e->weft, "call").p || is_word(wd_text_at(e->content, "type"), "tool_result") ||
-           (is_word(e->role, "tool") && !wd_text_at(e->weft, "kind").p);
+    return is_word(e->role, "tool") || is_word(wd_text_at(e->content, "type"), "tool_result");
 }
 
 static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
@@ -162,53 +164,15 @@ static int result_of(const struct lifting *t, const struct wd_envelope *e, struc
 
 /* ---- Media ------------------------------------------------------------------------------------------------- */
 
-static struct upp_str number_at(yyjson_val *obj, const char *name)
-{
-    yyjson_val *v = yyjson_obj_get(obj, name);
-    return v && yyjson_is_raw(v) ? wj_text(v) : (struct upp_str){0};
-}
-
-/* Its data, as the artifact has them; no text: it has not. */
-static struct upp_str data_of(yyjson_val *artifact, uint8_t source)
-{
-    static const struct upp_str base64 = UPP_STR_INIT(";base64,");
-    struct upp_str              uri    = wd_text_at(artifact, "uri");
-    if (source == UPP_SOURCE_TEXT)
-        return wd_text_at(artifact, "inline");
-    if (source == UPP_SOURCE_URL)
-        return uri;
-    size_t at = wb_str_starts(uri, UPP_STR("data:")) ? wb_str_find(uri, base64, 0) : SIZE_MAX;
-    return at == SIZE_MAX ? (struct upp_str){0} : wb_str_sub(uri, at + base64.n, SIZE_MAX);
-}
-
 /* 1: it is one. */
 static int medium_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    uint8_t        kind   = wd_envelope_medium_kind(wd_text_at(e->weft, "kind"));
-    struct upp_str word   = wd_text_at(e->weft, "source");
-    uint8_t        source = is_word(word, "base64")  ? UPP_SOURCE_BASE64
-                            : is_word(word, "bytes") ? UPP_SOURCE_BYTES
-                            : is_word(word, "url")   ? UPP_SOURCE_URL
-                            : is_word(word, "text")  ? UPP_SOURCE_TEXT
-                                                     : 0;
-    struct upp_str data   = {0};
-    if (kind && source)
-        data = data_of(yyjson_arr_get_first(yyjson_obj_get(e->outputs, "artifacts")), source);
-    if (!data.p)
+    yyjson_val    *artifact = yyjson_arr_get_first(yyjson_obj_get(e->outputs, "artifacts"));
+    struct upp_str uri = wd_text_at(artifact, "uri"), mime = wd_text_at(e->weft, "mime");
+    if (!is_word(wd_text_at(e->weft, "kind"), "medium") || !uri.p || !mime.p)
         return 0;
-    struct upp_media *m = wb_new(t->l->a, struct upp_media);
-    if (!m)
-        return wb_arena_check(t->l->a, t->err);
-    *m        = (struct upp_media){.source   = source,
-                                   .data     = data,
-                                   .mime     = wd_text_at(e->weft, "mime"),
-                                   .title    = wd_text_at(e->weft, "title"),
-                                   .width    = number_at(e->weft, "width"),
-                                   .height   = number_at(e->weft, "height"),
-                                   .duration = number_at(e->weft, "duration")};
-    to->kind  = kind;
-    to->media = m;
-    return 1;
+    int r = wd_url_media(t->l->a, uri, mime, wd_text_at(e->weft, "title"), to, t->err);
+    return r < 0 ? r : 1;
 }
 
 /* ---- Messages ---------------------------------------------------------------------------------------------- */
@@ -268,13 +232,7 @@ static void cost_of(yyjson_val *trace, struct wm_said *said)
 
 static uint8_t role_of(const struct wd_envelope *e, uint8_t part)
 {
-    struct upp_str word = wd_text_at(e->weft, "role");
-    return is_word(word, "user")        ? UPP_ROLE_USER
-           : is_word(word, "assistant") ? UPP_ROLE_ASSISTANT
-           : is_word(word, "tool")      ? UPP_ROLE_TOOL
-           : part == UPP_PART_RESULT    ? UPP_ROLE_TOOL
-           : is_word(e->role, "user")   ? UPP_ROLE_USER
-                                        : UPP_ROLE_ASSISTANT;
+    return part == UPP_PART_RESULT ? UPP_ROLE_TOOL : is_word(e->role, "user") ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
 }
 
 /* Whose it is: the user's, or that of the agent it names. */
@@ -297,9 +255,6 @@ static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, u
     if (!to)
         return failed(t);
     to->id = wd_text_at(e->trace, "id");
-    if (wd_text_at(e->weft, "who").p)
-        to->e.who = wd_text_at(e->weft, "who");
-    to->e.message.interrupted = yyjson_is_true(yyjson_obj_get(e->weft, "interrupted"));
     if (role == UPP_ROLE_ASSISTANT) {
         struct upp_str model = wd_text_at(e->agent, "model");
         if (!is_word(model, WD_ENVELOPE_NO_MODEL))
@@ -310,6 +265,7 @@ static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, u
     t->entry = t->l->doc->entries.n - 1;
     t->id    = to->id;
     t->agent = agent;
+    t->role  = role;
     t->n     = 0;
     return 0;
 }
@@ -350,12 +306,13 @@ static int lift_message(struct lifting *t, const struct wd_envelope *e)
         return r;
     uint8_t role = role_of(e, part.kind);
     r            = whose(t, e, role == UPP_ROLE_USER, &agent);
-    bool more    = t->entry != SIZE_MAX && of.n && wb_str_eq(of, t->id) && agent == t->agent;
+    bool more    = t->entry != SIZE_MAX && of.n && wb_str_eq(of, t->id) && role == t->role && agent == t->agent;
     if (r >= 0 && !more)
         r = settle(t);
     if (r >= 0 && !more)
         r = begin(t, e, role, agent);
-    if (r >= 0 && !is_word(wd_text_at(e->weft, "kind"), "nothing"))
+    bool nothing = is_word(wd_text_at(e->weft, "kind"), "nothing") && role == UPP_ROLE_ASSISTANT;
+    if (r >= 0 && !nothing)
         r = wd_parts_add(&t->parts, &part, t->err);
     return r < 0 ? r : anchor(t, e->node.from);
 }

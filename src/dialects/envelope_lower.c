@@ -3,10 +3,12 @@
  * Each part of a message is an envelope, and so is an event. The first of a message has the entry's id, the others name
  * it (weft.of). The parent of an envelope is the one before it; that of a result, the call.
  */
+#include "base/base64.h"
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "base/utf8.h"
 #include "dialects/envelope.h"
+#include "dialects/pai_media.h"
 #include "json/value.h"
 
 struct called {
@@ -160,10 +162,9 @@ static void say_result(struct writing *o, struct says *s)
 
 static void say_medium(struct writing *o, struct says *s)
 {
-    struct upp_str kind = wd_envelope_medium(o->part->kind);
-    s->intent           = o->e->e.message.role == UPP_ROLE_USER ? "execute" : "analyze";
-    s->type             = "text";
-    s->task = s->text = o->part->media->title.n ? cut(o->part->media->title) : kind;
+    s->intent = o->e->e.message.role == UPP_ROLE_USER ? "execute" : "analyze";
+    s->type   = "text";
+    s->task = s->text = or_else(cut(o->part->media->title), "medium");
 }
 
 /* An envelope that was an event, or an event of another's. */
@@ -245,14 +246,28 @@ static void put_content(struct writing *o, const struct says *s)
     wj_write_close(&l->w, '}');
 }
 
+/* What it is, or as far as one can tell. */
+static struct upp_str mime_of(const struct upp_part *p)
+{
+    const struct upp_media *m = p->media;
+    return m->mime.n ? m->mime
+                     : m->source == UPP_SOURCE_TEXT
+               ? UPP_STR("text/plain")
+           : m->source == UPP_SOURCE_URL ? wd_pai_media_type(m->data, p->kind)
+                                         : UPP_STR("application/octet-stream");
+}
+
 /* "data:MIME;base64,..." */
 static void put_bytes(struct writing *o, const struct upp_media *m)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
     wb_buf_add(&url, UPP_STR("data:"));
-    wb_buf_add(&url, m->mime);
+    wb_buf_add(&url, mime_of(o->part));
     wb_buf_add(&url, UPP_STR(";base64,"));
-    wb_buf_add(&url, m->data);
+    if (m->source == UPP_SOURCE_TEXT)
+        wb_base64_add(&url, m->data, WB_BASE64);
+    else
+        wb_buf_add(&url, m->data);
     if (url.failed)
         wj_writer_fail(&o->l->w, wb_buf_check(&url, o->l->w.err));
     wd_member(o->l, "uri", wb_buf_str(&url));
@@ -268,10 +283,8 @@ static void put_artifact(struct writing *o)
     wj_write_open(&l->w, '[');
     wj_write_open(&l->w, '{');
     wd_member(l, "kind", o->part->kind == UPP_PART_DOCUMENT ? UPP_STR("report") : UPP_STR("dataset"));
-    wd_member(l, "name", m->title.n ? m->title : wd_envelope_medium(o->part->kind));
-    if (m->source == UPP_SOURCE_TEXT)
-        wd_member(l, "inline", m->data.p ? m->data : UPP_STR(""));
-    else if (m->source == UPP_SOURCE_URL)
+    wd_member(l, "name", or_else(m->title, "medium"));
+    if (m->source == UPP_SOURCE_URL)
         wd_member(l, "uri", m->data.p ? m->data : UPP_STR(""));
     else
         put_bytes(o, m);
@@ -346,49 +359,15 @@ static void weft_true(struct writing *o, const char *name, bool is)
         weft_json(o, name, UPP_STR("true"));
 }
 
-static const char *source_name(uint8_t source)
-{
-    return source == UPP_SOURCE_BASE64  ? "base64"
-           : source == UPP_SOURCE_BYTES ? "bytes"
-           : source == UPP_SOURCE_URL   ? "url"
-                                        : "text";
-}
-
-static void weft_medium(struct writing *o, const struct upp_media *m)
-{
-    weft_text(o, "source", wb_cstr(source_name(m->source)));
-    weft_text(o, "mime", m->mime);
-    weft_text(o, "title", m->title);
-    weft_json(o, "width", m->width);
-    weft_json(o, "height", m->height);
-    weft_json(o, "duration", m->duration);
-}
-
 /* What the part is, where the envelope alone would be read otherwise. */
 static struct upp_str kind_of(const struct writing *o)
 {
-    const struct upp_part *p = o->part;
-    if (!p)
-        return UPP_STR("nothing");
-    if (p->media)
-        return wd_envelope_medium(p->kind);
-    if (p->kind == UPP_PART_REASONING)
-        return UPP_STR("reasoning");
-    bool text = p->kind == UPP_PART_TEXT;
-    return text && o->e->e.message.role == UPP_ROLE_TOOL ? UPP_STR("text") : (struct upp_str){0};
-}
-
-/* The role of the message, where its part says another. */
-static struct upp_str role_of(const struct writing *o)
-{
-    uint8_t role = o->e->e.message.role, part = o->part ? o->part->kind : 0;
-    uint8_t read = part == UPP_PART_RESULT ? UPP_ROLE_TOOL : role == UPP_ROLE_USER ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT;
-    return role == read ? (struct upp_str){0}
-                        : role == UPP_ROLE_USER
-               ? UPP_STR("user")
-               : role == UPP_ROLE_TOOL
-               ? UPP_STR("tool")
-               : UPP_STR("assistant");
+    return !o->part ? UPP_STR("nothing")
+                    : o->part->media
+        ? UPP_STR("medium")
+        : o->part->kind == UPP_PART_REASONING
+        ? UPP_STR("reasoning")
+        : (struct upp_str){0};
 }
 
 /* Metadata that are more than what this dialect itself has put there, or shows: arguments that are a text. */
@@ -411,8 +390,10 @@ static void put_weft_part(struct writing *o)
         weft_text(o, "call", p->id.p ? p->id : UPP_STR(""));
         weft_text(o, "name", p->name.n ? p->name : (struct upp_str){0});
     }
-    if (p->media)
-        weft_medium(o, p->media);
+    if (p->media) {
+        weft_text(o, "mime", mime_of(p));
+        weft_text(o, "title", p->media->title);
+    }
     weft_true(o, "cut", p->cut);
     if (has_metadata(o))
         weft_json(o, "metadata", p->metadata);
@@ -427,15 +408,10 @@ static void put_weft(struct writing *o)
     if (o->k)
         weft_text(o, "of", o->first);
     weft_text(o, "kind", kind_of(o));
-    weft_text(o, "role", role_of(o));
     if (agent && e->e.message.role == UPP_ROLE_USER)
         weft_text(o, "agent", agent_id(agent));
-    if (!agent || !wb_str_eq(agent->name, e->e.who))
-        weft_text(o, "who", e->e.who);
-    if (!o->k) {
+    if (!o->k)
         weft_text(o, "provider", e->said.provider);
-        weft_true(o, "interrupted", e->e.message.interrupted);
-    }
     if (o->part)
         put_weft_part(o);
 }
@@ -518,12 +494,12 @@ static struct upp_str id_of_part(const struct writing *o)
 
 static struct upp_str wire_role(const struct writing *o)
 {
-    uint8_t role = o->e->e.message.role;
+    uint8_t part = o->part ? o->part->kind : 0;
     return is_event(o->e) ? UPP_STR("system")
-                          : role == UPP_ROLE_USER
-        ? UPP_STR("user")
-        : role == UPP_ROLE_TOOL
+                          : part == UPP_PART_RESULT
         ? UPP_STR("tool")
+        : o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL
+        ? UPP_STR("user")
         : UPP_STR("agent");
 }
 
@@ -627,9 +603,24 @@ static void put_event(struct writing *o)
 
 /* ---- Losses ------------------------------------------------------------------------------------------------------ */
 
+static void lose_medium(struct writing *o, const struct upp_part *p)
+{
+    const struct upp_media *m = p->media;
+    if (m->width.p || m->height.p || m->duration.p)
+        wd_lose(o->l, o->i, "how large or long a medium is", "there is no member for it");
+    if (!m->mime.n)
+        wd_lose(o->l, o->i, "that nobody knows what a medium is", "it has a media type");
+}
+
 static void lose_entry(struct writing *o)
 {
-    const struct wm_said *s = &o->e->said;
+    const struct upp_message *m = &o->e->e.message;
+    const struct wm_said     *s = &o->e->said;
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (m->parts[i].media)
+            lose_medium(o, &m->parts[i]);
+    if (m->interrupted)
+        wd_lose(o->l, o->i, "that a message was interrupted", "there is no member for it");
     if (s->response.p || s->stop)
         wd_lose(o->l, o->i, "why the model stopped, and its id of what it said", "there is no member for it");
     if (s->has_usage && (s->usage.cache_read || s->usage.cache_write || s->reasoning))

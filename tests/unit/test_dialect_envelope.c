@@ -41,7 +41,7 @@ static int told(const struct wm_doc *doc, struct wb_buf *out, struct upp_err *er
         const struct wm_doc_entry *e   = &doc->entries.p[i];
         const struct upp_message  *m   = &e->e.message;
         struct upp_str             who = e->agent == WM_NO_AGENT ? UPP_STR("user") : doc->agents.p[e->agent].id;
-        wb_buf_addf(out, "%.*s %u%u:\n", UPP_FMT(who), m->role, m->interrupted);
+        wb_buf_addf(out, "%.*s %u:\n", UPP_FMT(who), m->role);
         if (e->e.kind == WM_ENTRY_EVENT)
             wb_buf_addf(out, "  event %.*s\n", UPP_FMT(e->e.data));
         for (size_t k = 0; r >= 0 && k < m->n_parts; k++) {
@@ -117,11 +117,10 @@ static unsigned pick(uint64_t *state, size_t n)
 static const struct upp_media some_media[] = {
     {UPP_SOURCE_BASE64,
      UPP_STR_INIT("AAAA"), UPP_STR_INIT("image/png"), UPP_STR_INIT("p.png"), {0}, {0}, {0}},
-                  {UPP_SOURCE_BYTES,
-                   UPP_STR_INIT(""), {0}, {0}, {0}, UPP_STR_INIT("12"), {0}},
+                  {UPP_SOURCE_BASE64,
+                   UPP_STR_INIT(""), UPP_STR_INIT("a/b"), {0}, {0}, {0}, {0}},
                    {UPP_SOURCE_URL,
-                    UPP_STR_INIT("https://example.org/;base64,x"), UPP_STR_INIT("a/b"), {0}, {0}, {0}, {0}},
-                    {UPP_SOURCE_TEXT, UPP_STR_INIT("the text\n"), {0}, UPP_STR_INIT(""), {0}, {0}, {0}},
+                    UPP_STR_INIT("https://example.org/;base64,x"), UPP_STR_INIT("video/x"), {0}, {0}, {0}, {0}},
 };
 #define T(s) UPP_STR_INIT(s)
 static const struct upp_part some_parts[] = {
@@ -131,12 +130,11 @@ static const struct upp_part some_parts[] = {
     {.kind = UPP_PART_TEXT, .text = T("x = 1"), .metadata = T("{\"envelope\":{\"type\":\"code\"}}")},
     {.kind = UPP_PART_TEXT, .text = T("e"), .metadata = T("{\"envelope\":{\"type\":\"error\",\"data\":[1]}}")},
     {.kind = UPP_PART_TEXT, .text = T("m"), .metadata = T("{\"p\":{\"q\":null}}"), .cut = true},
+    {.kind = UPP_PART_IMAGE, .media = &some_media[0]},
+    {.kind = UPP_PART_DOCUMENT, .media = &some_media[1], .metadata = T("{\"p\":{}}")},
+    {.kind = UPP_PART_VIDEO, .media = &some_media[2]},
     {.kind = UPP_PART_REASONING, .text = T("hm"), .cut = true},
     {.kind = UPP_PART_REASONING, .text = T("hm"), .metadata = T("{\"p\":{\"s\":\"t\"}}")},
-    {.kind = UPP_PART_IMAGE, .media = &some_media[0]},
-    {.kind = UPP_PART_BINARY, .media = &some_media[1], .metadata = T("{\"p\":{}}")},
-    {.kind = UPP_PART_VIDEO, .media = &some_media[2]},
-    {.kind = UPP_PART_DOCUMENT, .media = &some_media[3]},
     {.kind = UPP_PART_CALL, .id = T("1"), .name = T("f"), .text = T("{\"a\":[1]}")},
     {.kind = UPP_PART_CALL, .id = T("2"), .name = T("g"), .text = T("{\"a\":["), .cut = true},
     {.kind = UPP_PART_CALL, .id = T("3"), .name = T("h"), .text = T("\"s\"")},
@@ -144,6 +142,7 @@ static const struct upp_part some_parts[] = {
     {.kind = UPP_PART_RESULT, .id = T("2"), .name = T("g"), .text = T("\"no\""), .is_error = true},
     {.kind = UPP_PART_RESULT, .id = T("3"), .text = T("[1,2]"), .is_error = true, .metadata = T("{\"p\":{}}")},
 };
+enum { THOUGHTS = 9, RESULTS = 14 }; /* where those begin that the user, and an agent, does not say */
 static const char *const some_events[] = {
     "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"a\",\"to\":\"b\"},\"source\":\"a\",\"targets\":[\"b\",\"c\"]}",
     "{\"type\":\"x\"}",
@@ -170,13 +169,15 @@ static bool invent_entry(struct wm_doc *doc, struct wb_arena *a, uint64_t *seed,
         e->e.data = wb_cstr(some_events[pick(seed, WB_LEN(some_events))]);
         return true;
     }
-    e->e.message.role        = roles[role];
-    e->e.message.interrupted = !pick(seed, 8);
-    e->e.message.n_parts     = pick(seed, 5);
-    e->e.message.parts       = wb_new_n(a, struct upp_part, 5);
-    for (size_t i = 0; e->e.message.parts && i < e->e.message.n_parts; i++)
-        e->e.message.parts[i] = some_parts[pick(seed, WB_LEN(some_parts))];
-    return e->e.message.parts;
+    struct upp_message *m = &e->e.message;
+    m->role               = roles[role];
+    m->n_parts            = pick(seed, 5) + (m->role != UPP_ROLE_ASSISTANT);
+    m->parts              = wb_new_n(a, struct upp_part, 6);
+    for (size_t i = 0; m->parts && i < m->n_parts; i++)
+        m->parts[i] = some_parts[m->role == UPP_ROLE_USER        ? pick(seed, THOUGHTS)
+                                 : m->role == UPP_ROLE_ASSISTANT ? pick(seed, RESULTS)
+                                                                 : RESULTS + pick(seed, WB_LEN(some_parts) - RESULTS)];
+    return m->parts;
 }
 
 /* Beside data there is a text. */
@@ -274,8 +275,8 @@ static const char *const some_envelopes[] = {
     "{\"role\":\"system\",\"content\":{\"data\":1},\"weft\":{\"event\":\"e\",\"targets\":[\"a\"]}}",
     "{\"role\":\"agent\",\"agent\":{\"id\":\"a\"},\"content\":{\"type\":\"text\",\"text\":\"p\"},\"outputs\":{"
     "\"artifacts\":[{"
-    "\"kind\":\"k\",\"name\":\"n\",\"uri\":\"data:image/png;base64,AAAA\"}]},\"weft\":{\"kind\":\"image\",\"source\":"
-    "\"base64\",\"mime\":\"image/png\"}}",
+    "\"kind\":\"k\",\"name\":\"n\",\"uri\":\"data:image/"
+    "png;base64,AAAA\"}]},\"weft\":{\"kind\":\"medium\",\"mime\":\"image/png\"}}",
     "7",
     "{\"role\":\"nobody\"}",
 };
