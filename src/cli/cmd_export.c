@@ -138,7 +138,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     bool uap  = x.as && strcmp(x.as, "uap") == 0;
     x.dialect = x.as && !uap ? wd_document_find(wb_cstr(x.as)) : NULL;
     if (!uap && !x.dialect)
-        return cli_misuse(self, "--as is uap, thread, pydantic or ui");
+        return cli_misuse(self, "--as names a dialect: `weft convert --help` lists them");
     if (uap && x.view)
         return cli_misuse(self, "--view is of other dialects: of uap there is one for all");
     return cli_read_store(self, file, store, export_it, &x);
@@ -146,7 +146,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_export = {
     .name    = "export",
-    .usage   = "THREAD --as uap|thread|pydantic|ui [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
+    .usage   = "THREAD --as D [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
     .summary = "a thread as a document",
     .help =
         "Writes the thread to FILE (which is then whole or as it was) or to standard output: with its tree and its\n"

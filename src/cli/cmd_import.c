@@ -76,7 +76,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (n < 1)
         return cli_misuse(self, "wants a file, or - for standard input");
     if (strcmp(x.as, "auto") != 0 && !wd_document_find(wb_cstr(x.as)) && strcmp(x.as, "uap") != 0)
-        return cli_misuse(self, "--as names no dialect: auto, or one that `weft convert --help` lists");
+        return cli_misuse(self, "--as names a dialect, or is auto: `weft convert --help` lists them");
     if (x.conflict && strcmp(x.conflict, "copy") != 0)
         return cli_misuse(self, "--on-conflict wants the word copy");
     int r = strcmp(x.file, "-") == 0 ? read_input(&x.document, &err) : wb_file_read(x.file, &x.document, &err);

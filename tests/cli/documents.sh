@@ -57,12 +57,12 @@ misuse() { # misuse PATTERN ARGUMENT...
     verdict $? "weft $* is wrong usage"
 }
 misuse '^weft export: wants the id of a thread' export --as uap
-misuse '^weft export: --as is uap, thread, pydantic or ui' export x
-misuse '^weft export: --as is uap, thread' export x --as nonsense
+misuse '^weft export: --as names a dialect' export x
+misuse '^weft export: --as names a dialect' export x --as nonsense
 misuse '^weft export: --view is of other dialects' export x --as uap --view a
 misuse '^weft export: -o wants a file' export x --as uap -o
 misuse '^weft import: wants a file, or - for standard input' import
-misuse '^weft import: --as is uap' import x --as ui
+misuse '^weft import: --as names a dialect, or is auto' import x --as morse
 misuse '^weft import: --on-conflict wants the word copy' import x --on-conflict replace
 for c in export import; do
     check "weft $c --help" "$weft" $c --help
@@ -87,13 +87,17 @@ commands() { # commands ID: of the document that is imported
     reads "$tap/out.json" 'len(d["agentId"]) == 36'
     "$weft" export "$t" --as uap | cmp - "$tap/out.json" >"$tap/log" 2>&1
     verdict $? 'standard output gets the same'
-    for d in thread pydantic ui; do
+    for d in thread pydantic ui aitp assistants agentapi envelope upp; do
         "$weft" export "$t" --as $d -o "$tap/$d.json" 2>"$tap/log"
         verdict $? "export as $d"
         check 'is valid' "$weft" validate --as $d "$tap/$d.json"
         check 'and nothing but itself' "$weft" convert --to $d --verify "$tap/$d.json"
         grep -q '"three"' "$tap/$d.json" && ! grep -q '"two"' "$tap/$d.json"
         verdict $? 'and has the history of the thread'
+        i=$("$weft" import "$tap/$d.json" --on-conflict copy 2>"$tap/log")
+        verdict $? 'it can be imported'
+        "$weft" export "$i" --as $d 2>"$tap/log" | cmp - "$tap/$d.json" >>"$tap/log" 2>&1
+        verdict $? 'and comes out as it went in'
     done
     refused 'what is here already' "$weft" import "$tap/out.json"
     said 'is refused by its name' "^weft import: there is a thread '[0-9a-f-]{36}' already: it can be imported beside that as a copy"

@@ -65,10 +65,11 @@ static int end_entry(struct inventing *x, uint8_t role, uint32_t agent)
     if (agent != WM_NO_AGENT)
         e->e.who = x->d->agents.p[agent].name;
     x->now += 1000;
-    m->role    = role;
-    m->time_ms = x->now;
-    m->n_parts = x->parts.n;
-    m->parts   = wb_new_n(x->a, struct upp_part, x->parts.n);
+    m->id = e->id = wb_arena_printf(x->a, "m-%zu", x->d->entries.n);
+    m->role       = role;
+    m->time_ms    = x->now;
+    m->n_parts    = x->parts.n;
+    m->parts      = wb_new_n(x->a, struct upp_part, x->parts.n);
     if (!m->parts)
         return -UPP_ENOMEM;
     memcpy(m->parts, x->parts.p, x->parts.n * sizeof *m->parts);
@@ -102,7 +103,7 @@ static int invent_user(struct inventing *x)
 /* What is said and called, then the results; `all` of them, or perhaps not. */
 static int invent_step(struct inventing *x, uint32_t agent, bool calls, bool all)
 {
-    static const char *const args[]    = {"{}", "{\"city\":\"Paris\"}", "{\"n\":[1,2.50,null],\"s\":\"\\u00e9\"}"};
+    static const char *const args[]    = {"{}", "{\"city\":\"Paris\"}", "{\"n\":[1,2.50,null],\"s\":\"\xc3\xa9\"}"};
     static const char *const results[] = {"\"sunny\"", "{\"t\":21}", "[1,2]", "null", "true", "17"};
     size_t                   first     = x->d->entries.n;
     int                      r         = pick(x, 4) ? 0 : add_text(x, UPP_PART_REASONING);

@@ -199,35 +199,33 @@ static WEFT_SUSPENDS int mends(struct desk *d, struct upp_err *err)
         "\"all\","
         "\"nodes\":[" BRANCH(
             "r", "null", "", "\"between\",\"late\",\"all\",\"tail\"",
-            USER(
-                "u1",
-                "one") "," TWO_CALLS
-                       "," RESULTS("r1", RESULT("c1")) "," USER("u2", "two") "," ASKS("a2", "c3") "," USER("u3", "thre"
-                                                                                                                 "e") "," ASKS(
-                           "a3",
-                           "c4")) "," BRANCH("between", "\"r\"", POINT("2"), "",
-                                             RESULTS("r2", RESULT("c1") "," RESULT("c2")) "," USER(
-                                                 "u4",
-                                                 "four")) "," BRANCH("late", "\"r\"", POINT("4"), "",
-                                                                     USER(
-                                                                         "u5",
-                                                                         "five")) "," BRANCH("all", "\"r\"", "", "",
-                                                                                             USER(
-                                                                                                 "u6",
-                                                                                                 "six")) "," BRANCH("ta"
-                                                                                                                    "i"
-                                                                                                                    "l",
-                                                                                                                    "\""
-                                                                                                                    "r"
-                                                                                                                    "\"",
-                                                                                                                    "",
-                                                                                                                    "",
-                                                                                                                    RESULTS(
-                                                                                                                        "r3",
-                                                                                                                        RESULT(
-                                                                                                                            "c4"))) "]},\"checkpoints\":[],\"metadata\":{},\"createdAt\":" TIME
-                                                                                                                                    ",\"updatedAt\":" TIME
-                                                                                                                                    "}";
+            USER("u1", "one") "," TWO_CALLS "," RESULTS("r1", RESULT("c1")) "," USER("u2", "two") "," ASKS("a2", "c3") "," USER(
+                "u3",
+                "thre"
+                "e") "," ASKS("a3",
+                              "c4")) "," BRANCH("between", "\"r\"", POINT("2"), "",
+                                                RESULTS("r2", RESULT("c1") "," RESULT("c2")) "," USER(
+                                                    "u4",
+                                                    "four")) "," BRANCH("late", "\"r\"", POINT("4"), "",
+                                                                        USER(
+                                                                            "u5",
+                                                                            "five")) "," BRANCH("all", "\"r\"", "", "",
+                                                                                                USER(
+                                                                                                    "u6",
+                                                                                                    "six")) "," BRANCH("ta"
+                                                                                                                       "i"
+                                                                                                                       "l",
+                                                                                                                       "\""
+                                                                                                                       "r"
+                                                                                                                       "\"",
+                                                                                                                       "",
+                                                                                                                       "",
+                                                                                                                       RESULTS(
+                                                                                                                           "r3",
+                                                                                                                           RESULT(
+                                                                                                                               "c4"))) "]},\"checkpoints\":[],\"metadata\":{},\"createdAt\":" TIME
+                                                                                                                                       ",\"updatedAt\":" TIME
+                                                                                                                                       "}";
     static const struct {
         const char *node, *last;
         int         entries; /* of the thread there */
@@ -293,7 +291,9 @@ static WEFT_SUSPENDS int refuses(struct desk *d, struct upp_err *err)
     ASK(good, "POST /v1/threads/import");
     REFUSED(400, "'from' names the dialect of the document, and is missing");
     ASK(good, "POST /v1/threads/import?from=ui");
-    REFUSED(400, "'from' is uap, not 'ui'");
+    REFUSED(400, "UI-4.1.1: ");
+    ASK(good, "POST /v1/threads/import?from=morse");
+    REFUSED(400, "'from' is one of uap, thread, pydantic, ui, ");
     ASK(good, "POST /v1/threads/import?from=uap&on_conflict=over");
     REFUSED(400, "'on_conflict' is copy, not 'over'");
     GET("/v1/threads"); /* nothing is left of any of them */
@@ -304,7 +304,7 @@ static WEFT_SUSPENDS int refuses(struct desk *d, struct upp_err *err)
     GET("/v1/threads/%s/export", t.s);
     REFUSED(400, "'as' names the dialect of the document, and is missing");
     GET("/v1/threads/%s/export?as=none", t.s);
-    REFUSED(400, "'as' is uap, thread, pydantic or ui, not 'none'");
+    REFUSED(400, "'as' is one of uap, thread, pydantic, ui, ");
     GET("/v1/threads/%s/export?as=uap&view=echo", t.s);
     REFUSED(400, "'view'");
     d->key = "two";
@@ -375,4 +375,44 @@ static WEFT_SUSPENDS int large(struct desk *d, struct upp_err *err)
 TEST_WITH(server_documents_of_ten_thousand_nodes, .no_torture = "thousands of nodes; a few are tortured above")
 {
     DESK(.act = large);
+}
+
+/* ---- Documents of other dialects --------------------------------------------------------------------------------- */
+
+static const char chat[] =
+    "[{\"id\":\"m1\",\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"text\":\"hello\"}],\"x\":1},{\"id\":\"m2\","
+    "\"role\":\"assistant\",\"parts\":[{\"type\":\"step-start\"},{\"type\":\"text\",\"text\":\"hi\"},{\"type\":"
+    "\"source-url\",\"sourceId\":\"s\",\"url\":\"https://example.org\"}]}]";
+
+/* It goes on as any thread does, and what only its dialect has a place for is still there. */
+static WEFT_SUSPENDS int other_dialects(struct desk *d, struct upp_err *err)
+{
+    struct desk_id t;
+    ASK(chat, "POST /v1/threads/import?from=ui&agent=echo");
+    FAIL_UNLESS(d->reply.status == 200);
+    t = desk_id(d, "id");
+    GET("/v1/threads/%s/export?as=ui", t.s);
+    FAIL_UNLESS(d->reply.status == 200 && d->reply.body.n == sizeof chat - 1);
+    FAIL_UNLESS(memcmp(d->reply.body.p, chat, sizeof chat - 1) == 0);
+    TRY(desk_run(d, t.s, "echo", "and now?", err));
+    GET("/v1/threads/%s/export?as=ui", t.s);
+    WB_CLEANUP(freep) char *longer = body_of(d);
+    FAIL_UNLESS(longer && strncmp(longer, chat, sizeof chat - 2) == 0 && strstr(longer, "and now?"));
+    GET("/v1/threads/%s/export?as=thread", t.s);
+    WB_CLEANUP(freep) char *thread = body_of(d);
+    FAIL_UNLESS(thread && strstr(thread, "source-url") && strstr(thread, "\"agent_id\":\"echo\""));
+    /* Found out by itself; and a mistake is told with its place. */
+    ASK(chat, "POST /v1/threads/import?from=auto");
+    FAIL_UNLESS(d->reply.status == 200);
+    ASK("[{\"id\":\"m\",\"role\":\"user\",\"parts\":[{\"type\":\"text\"}]}]", "POST /v1/threads/import?from=ui");
+    REFUSED(400, "UI-4.1.2: ");
+    IS("error/param", "/0/parts/0");
+    ASK("{\"what\":\"is it\"}", "POST /v1/threads/import?from=auto");
+    REFUSED(400, "no dialect knows this document");
+    return 0;
+}
+
+TEST(server_documents_of_other_dialects_come_in)
+{
+    DESK(.act = other_dialects);
 }
