@@ -1,7 +1,7 @@
 /* dialects/table.c — the dialects by name. */
 #include "dialects/dialect.h"
 
-static const struct wd_stream_ops *const streams[] = {&wd_stream_uap, &wd_stream_ui};
+static const struct wd_stream_ops *const streams[] = {&wd_stream_uap, &wd_stream_ui, &wd_stream_upp};
 
 const struct wd_stream_ops *wd_stream_find(struct upp_str name)
 {
