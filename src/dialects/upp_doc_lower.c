@@ -540,6 +540,8 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
     uint8_t                   own  = m->role && m->role < WB_LEN(wd_upp_roles) ? m->role : UPP_ROLE_USER;
     struct piece              p    = {.t = t, .entry = i, .n = n, .m = *m};
     size_t                    from = 0;
+    if (l->w.failed)
+        return;
     if (!p.m.id.p)
         p.m.id = entry_at(l, i)->id.p ? entry_at(l, i)->id : wb_arena_printf(&l->keep, "message-%u", (unsigned)i);
     p.m.time_text = time_of(l, m->time_text, m->time_ms);

@@ -160,8 +160,7 @@ static void tell(const struct wm_doc *d, struct wb_buf *out)
 static bool keeps(const struct wd_document_ops *ops, uint64_t seed)
 {
     WB_CLEANUP(wb_buf_done)
-    struct wb_buf was = WB_BUF(ROOM),
-                  is = WB_BUF(ROOM), text = WB_BUF(ROOM), again = WB_BUF(ROOM);
+    struct wb_buf was = WB_BUF(ROOM), is = WB_BUF(ROOM), text = WB_BUF(ROOM), again = WB_BUF(ROOM);
     WB_CLEANUP(wb_arena_done) struct wb_arena       a   = WB_ARENA(ROOM);
     WB_CLEANUP(wm_doc_done) struct wm_doc           m   = {0};
     WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
