@@ -710,7 +710,6 @@ TEST(dialect_aitp_checks_one_message)
     }
 }
 
-/* covers: AITP-6 */
 TEST(dialect_aitp_reads_addresses_of_schemas)
 {
     static const struct {
@@ -807,7 +806,7 @@ static const struct {
      "warning /messages/1/role AITP-3\n"},
 };
 
-/* covers: AITP-1, AITP-2, AITP-4, AITP-6, AITP-9, AITP-12 */
+/* covers: AITP-1, AITP-2, AITP-4, AITP-12 */
 TEST(dialect_aitp_rules)
 {
     for (size_t i = 0; i < WB_LEN(rules); i++) {
