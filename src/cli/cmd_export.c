@@ -7,14 +7,16 @@
 #include "base/defs.h"
 #include "base/file.h"
 #include "cli/args.h"
+#include "cli/logged.h"
 #include "cli/reading.h"
 #include "dialects/convert.h"
 #include "json/write.h"
 
 struct exporting {
     const char                   *thread, *as, *to, *view; /* to NULL: standard output */
-    const struct wd_document_ops *dialect;                 /* NULL: uap */
-    struct upp_str               *names, *ids, *prompts;   /* of agents */
+    const struct wd_document_ops *dialect;                 /* NULL: uap, or the log */
+    bool                          log;
+    struct upp_str               *names, *ids, *prompts; /* of agents */
     size_t                        n;
 };
 
@@ -53,7 +55,8 @@ static struct upp_str agent_id(void *arg, struct upp_str agent)
 
 static int write_out(const struct exporting *x, struct wb_buf *out, struct upp_err *err)
 {
-    wb_buf_addc(out, '\n');
+    if (!x->log)
+        wb_buf_addc(out, '\n');
     int r = wb_buf_check(out, err);
     if (r >= 0 && x->to)
         return wb_file_write(x->to, wb_buf_str(out), 0600, err);
@@ -116,7 +119,9 @@ WEFT_SUSPENDS static int export_it(struct cli_reading *rd, struct upp_err *err)
     if (r >= 0)
         r = find_agents(rd, x, err);
     if (r >= 0)
-        r = x->dialect ? write_history(rd, &t, &out, err) : write_session(rd, &t, &out, err);
+        r = x->log       ? cli_logged(rd, &t, &out, err)
+            : x->dialect ? write_history(rd, &t, &out, err)
+                         : write_session(rd, &t, &out, err);
     return r < 0 ? r : write_out(x, &out, err);
 }
 
@@ -141,17 +146,26 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_misuse(self, "--as names a dialect: `weft convert --help` lists them");
     if (uap && x.view)
         return cli_misuse(self, "--view is of other dialects: of uap there is one for all");
+    x.log     = x.as && strcmp(x.as, "log") == 0;
+    x.dialect = x.as && !uap && !x.log ? wd_document_find(wb_cstr(x.as)) : NULL;
+    if (!uap && !x.log && !x.dialect)
+        return cli_misuse(self, "--as is uap, thread, pydantic, ui, aitp or log");
+    if ((uap || x.log) && x.view)
+        return cli_misuse(self, "--view is of other dialects: of %s there is one for all", x.as);
     return cli_read_store(self, file, store, export_it, &x);
 }
 
 const struct cli_command cli_export = {
     .name    = "export",
     .usage   = "THREAD --as D [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
+    .usage   = "THREAD --as uap|thread|pydantic|ui|aitp|log [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
     .summary = "a thread as a document",
     .help =
         "Writes the thread to FILE (which is then whole or as it was) or to standard output: with its tree and its\n"
         "checkpoints as UAP's SessionJSON, or its history as a ThreadProtocol thread, as Pydantic AI's messages (as\n"
-        "AGENT sees it, with --view) or as UI messages of the AI SDK. What a dialect cannot say is told on standard\n"
-        "error. Reads the database also while a server is at work on it.",
+        "AGENT sees it, with --view), as UI messages of the AI SDK or as an AITP thread. What a dialect cannot say is\n"
+        "told on standard error. As log: every entry in order as a line of JSON (at, id, time, who, kind, origin,\n"
+        "audience, run, step, phase, erased, message, event), also what only a run or a model sees.\n"
+        "Reads the database also while a server is at work on it.",
     .run = run,
 };

@@ -59,6 +59,8 @@ misuse() { # misuse PATTERN ARGUMENT...
 misuse '^weft export: wants the id of a thread' export --as uap
 misuse '^weft export: --as names a dialect' export x
 misuse '^weft export: --as names a dialect' export x --as nonsense
+misuse '^weft export: --as is uap, thread, pydantic, ui, aitp or log' export x
+misuse '^weft export: --as is uap, thread' export x --as nonsense
 misuse '^weft export: --view is of other dialects' export x --as uap --view a
 misuse '^weft export: -o wants a file' export x --as uap -o
 misuse '^weft import: wants a file, or - for standard input' import
@@ -88,6 +90,7 @@ commands() { # commands ID: of the document that is imported
     "$weft" export "$t" --as uap | cmp - "$tap/out.json" >"$tap/log" 2>&1
     verdict $? 'standard output gets the same'
     for d in thread pydantic ui aitp assistants agentapi envelope upp; do
+    for d in thread pydantic ui aitp; do
         "$weft" export "$t" --as $d -o "$tap/$d.json" 2>"$tap/log"
         verdict $? "export as $d"
         check 'is valid' "$weft" validate --as $d "$tap/$d.json"
@@ -99,6 +102,16 @@ commands() { # commands ID: of the document that is imported
         "$weft" export "$i" --as $d 2>"$tap/log" | cmp - "$tap/$d.json" >>"$tap/log" 2>&1
         verdict $? 'and comes out as it went in'
     done
+    "$weft" export "$t" --as log >"$tap/lines.json"
+    verdict $? 'export as log'
+    python3 -c 'import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+said = [e for e in lines if e["kind"] == "message"]
+assert [e["at"] for e in lines] == list(range(len(lines)))
+assert [e["message"]["content"][0]["text"] for e in said] == ["one", "one", "three", "three"], lines
+assert all(e["time"][-1] == "Z" and e["origin"] in ("client", "run") for e in lines), lines
+assert [e["who"] for e in said if e["message"]["type"] == "assistant"] == ["echo", "echo"], lines' "$tap/lines.json" >"$tap/log" 2>&1
+    verdict $? 'is every entry in order, with who and when'
     refused 'what is here already' "$weft" import "$tap/out.json"
     said 'is refused by its name' "^weft import: there is a thread '[0-9a-f-]{36}' already: it can be imported beside that as a copy"
     check 'or imported beside it' "$weft" import "$tap/out.json" --on-conflict copy --json

@@ -78,7 +78,7 @@ TEST(dialect_aitp_reads_actors_and_texts)
 }
 
 /* Whoever made the thread is the user; an actor counts more than a role. */
-/* covers: AITP-9, AITP-12 */
+/* covers: AITP-12 */
 TEST(dialect_aitp_understands_the_class_diagram)
 {
     static const char *const                        who[] = {NULL,    "https://shop.example/agent", NULL,
