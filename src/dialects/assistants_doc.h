@@ -32,6 +32,8 @@ extern const char *const wd_asst_slots[WD_ASST_LISTS][WD_ASST_FORMS];
 
 int wd_asst_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_asst_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
+/* A thread whose lists are in time's order, whatever the times say: of a stream. */
+int wd_asst_lift_stream(struct wd_lifting *l, yyjson_val *root, struct upp_err *err) UPP_MUST_CHECK;
 int wd_asst_lower(struct wd_lowering *l, struct upp_err *err);
 
 #endif

@@ -32,6 +32,7 @@ struct lifting {
     struct wd_lifting *l;
     struct upp_err    *err;
     struct items       messages, runs, steps;
+    bool               in_order; /* the lists are, whatever the times say */
     size_t             next_run; /* those before it are settled */
     yyjson_val        *run;      /* of the turn that is read; NULL: not known */
     struct upp_str     run_id;   /* as messages and steps say it */
@@ -60,6 +61,7 @@ static int gather(struct lifting *t, struct items *to, yyjson_val *v)
     to->of = wd_asst_list(v);
     if (!to->of.list)
         return 0;
+    to->of.newest_first &= !t->in_order;
     yyjson_arr_foreach(to->of.list, i, n, item)
     {
         if (yyjson_is_obj(item) && !wb_vec_push(&to->list, item, (size_t)ITEMS))
@@ -452,7 +454,8 @@ static int lift_thread(struct lifting *t, yyjson_val *root)
     yyjson_val    *metadata = yyjson_obj_get(root, "metadata");
     uint64_t       created  = wd_number_at(root, "created_at");
     char           text[WB_TIME_TEXT];
-    doc->id = wd_text_at(root, "id");
+    if (wd_text_at(root, "id").p)
+        doc->id = wd_text_at(root, "id");
     if (created && created < (uint64_t)1 << 37) {
         struct wb_time time = wb_time_from_ms((int64_t)created * 1000);
         doc->created        = wb_arena_dup(t->l->a, wb_time_upp(&time, text));
@@ -490,10 +493,10 @@ static int lift(struct lifting *t, yyjson_val *root)
     return r < 0 ? r : anchor_form(t, &t->messages, WD_ASST_ROOT);
 }
 
-int wd_asst_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
+static int lift_any(struct wd_lifting *l, yyjson_val *root, bool in_order, struct upp_err *err)
 {
     struct upp_err why = {0};
-    struct lifting t   = {.l = l, .err = &why, .said = SIZE_MAX};
+    struct lifting t   = {.l = l, .err = &why, .said = SIZE_MAX, .in_order = in_order};
     int            r   = lift(&t, root);
     wb_vec_done(&t.parts.list);
     wb_vec_done(&t.results.list);
@@ -503,4 +506,14 @@ int wd_asst_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     if (r < 0 && err)
         *err = why;
     return r;
+}
+
+int wd_asst_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
+{
+    return lift_any(l, root, false, err);
+}
+
+int wd_asst_lift_stream(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
+{
+    return lift_any(l, root, true, err);
 }
