@@ -312,7 +312,7 @@ static int read_from(struct sv_exchange *x, struct wr_from *ret, struct upp_err 
     return 0;
 }
 
-/* Of a UI stream every request has one segment; whoever reads uap follows the run to its end. */
+/* Of a UI stream, and of responses, every request has one segment; whoever reads uap follows the run to its end. */
 WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 {
     struct wb_uuid run;
@@ -323,7 +323,7 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
         r = read_from(x, &from, err);
     if (r >= 0)
         r = sv_query(x, UPP_STR("as"), &as, err);
-    return r < 0 ? r : sv_stream_events(x, run, &from, wb_str_eq(as, UPP_STR("ui")), err);
+    return r < 0 ? r : sv_stream_events(x, run, &from, !wb_str_eq(as, UPP_STR("uap")), err);
 }
 
 /* ---- The table --------------------------------------------------------------------------------------------------- */
