@@ -313,6 +313,7 @@ static int read_from(struct sv_exchange *x, struct wr_from *ret, struct upp_err 
 }
 
 /* A request has one segment of a stream; whoever reads uap follows the run to its end. */
+/* Of a UI stream, and of responses, every request has one segment; whoever reads uap follows the run to its end. */
 WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 {
     struct wb_uuid run;
