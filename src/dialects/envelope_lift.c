@@ -345,7 +345,12 @@ static void put_event(const struct lifting *t, const struct wd_envelope *e, stru
     wj_write_name(w, UPP_STR("type"));
     wj_write_str(w, type.p ? type : wb_arena_printf(t->l->a, "envelope.%.*s", UPP_FMT(e->intent)));
     if (type.p) {
-        put_member(w, "data", yyjson_obj_get(e->content, "data"));
+        yyjson_val *data = yyjson_obj_get(e->content, "data");
+        wj_write_name(w, UPP_STR("data"));
+        if (data)
+            wj_write_value(w, data);
+        else
+            wj_write_null(w); /* as a thread has it */
         put_member(w, "source", yyjson_is_str(source) ? source : NULL);
         put_member(w, "targets", are_texts(targets) ? targets : NULL);
     } else {

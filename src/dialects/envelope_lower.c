@@ -215,7 +215,8 @@ static void put_agent(struct writing *o)
 static void put_call(struct writing *o)
 {
     struct wd_lowering *l    = o->l;
-    yyjson_val         *args = o->part->text.n ? wd_scratch_read(l, o->part->text) : NULL;
+    bool                none = !o->part->text.n && !o->part->cut;
+    yyjson_val         *args = wd_scratch_read(l, none ? UPP_STR("{}") : o->part->text);
     wj_write_open(&l->w, '{');
     wd_member(l, "id", o->part->id.p ? o->part->id : UPP_STR(""));
     wd_member(l, "name", o->part->name.p ? o->part->name : UPP_STR(""));
@@ -230,12 +231,12 @@ static void put_call(struct writing *o)
 static void put_content(struct writing *o, const struct says *s)
 {
     struct wd_lowering *l    = o->l;
-    bool                call = o->part && o->part->kind == UPP_PART_CALL;
+    bool                call = o->part && o->part->kind == UPP_PART_CALL, event = is_event(o->e);
     wd_name(l, "content");
     wj_write_open(&l->w, '{');
     wd_member(l, "type", wb_cstr(s->type));
     wd_member(l, "text", s->text);
-    if (call || s->data || s->string.p)
+    if (call || s->data || s->string.p || event)
         wd_name(l, "data");
     if (call)
         put_call(o);
@@ -243,6 +244,8 @@ static void put_content(struct writing *o, const struct says *s)
         wj_write_str(&l->w, s->string);
     else if (s->data)
         wj_write_value(&l->w, s->data);
+    else if (event)
+        wj_write_null(&l->w);
     wj_write_close(&l->w, '}');
 }
 
