@@ -419,19 +419,34 @@ static void put_weft(struct writing *o)
         put_weft_part(o);
 }
 
+/* An agent by its id, however an event speaks of it. */
+static void put_mention(struct writing *o, yyjson_val *v)
+{
+    uint32_t agent = yyjson_is_str(v) ? wm_doc_agent_find(o->l->doc, wj_text(v)) : WM_NO_AGENT;
+    if (agent == WM_NO_AGENT)
+        wj_write_value(&o->l->w, v);
+    else
+        wj_write_str(&o->l->w, agent_id(&o->l->doc->agents.p[agent]));
+}
+
 static void put_weft_event(struct writing *o, yyjson_val *event)
 {
     yyjson_val *type = yyjson_obj_get(event, "type"), *source = yyjson_obj_get(event, "source");
-    yyjson_val *targets = yyjson_obj_get(event, "targets");
+    yyjson_val *targets = yyjson_obj_get(event, "targets"), *one;
+    size_t      i, n;
     if (o->l->pure)
         return;
     weft_text(o, "event", type && yyjson_is_str(type) ? wj_text(type) : UPP_STR(""));
-    if (source && yyjson_is_str(source))
-        weft_text(o, "source", wj_text(source));
-    if (targets) {
-        wd_name(o->l, "targets");
-        wj_write_value(&o->l->w, targets);
+    if (source && yyjson_is_str(source)) {
+        wd_name(o->l, "source");
+        put_mention(o, source);
     }
+    if (!yyjson_is_arr(targets))
+        return;
+    wd_name(o->l, "targets");
+    wj_write_open(&o->l->w, '[');
+    yyjson_arr_foreach(targets, i, n, one) put_mention(o, one);
+    wj_write_close(&o->l->w, ']');
 }
 
 /* ---- Ids ----------------------------------------------------------------------------------------------------------
