@@ -305,16 +305,18 @@ static int lift_message(struct lifting *t, const struct wd_envelope *e)
     if (r < 0)
         return r;
     uint8_t role = role_of(e, part.kind);
+    bool    none = is_word(wd_text_at(e->weft, "kind"), "nothing") && role == UPP_ROLE_ASSISTANT;
     r            = whose(t, e, role == UPP_ROLE_USER, &agent);
-    bool more    = t->entry != SIZE_MAX && of.n && wb_str_eq(of, t->id) && role == t->role && agent == t->agent;
+    bool more = t->entry != SIZE_MAX && !none && of.n && wb_str_eq(of, t->id) && role == t->role && agent == t->agent;
     if (r >= 0 && !more)
         r = settle(t);
     if (r >= 0 && !more)
         r = begin(t, e, role, agent);
-    bool nothing = is_word(wd_text_at(e->weft, "kind"), "nothing") && role == UPP_ROLE_ASSISTANT;
-    if (r >= 0 && !nothing)
+    if (r >= 0 && !none)
         r = wd_parts_add(&t->parts, &part, t->err);
-    return r < 0 ? r : anchor(t, e->node.from);
+    if (r >= 0)
+        r = anchor(t, e->node.from);
+    return r >= 0 && none ? settle(t) : r; /* one without parts has no more of them */
 }
 
 /* ---- Events ------------------------------------------------------------------------------------------------ */
@@ -345,7 +347,12 @@ static void put_event(const struct lifting *t, const struct wd_envelope *e, stru
     wj_write_name(w, UPP_STR("type"));
     wj_write_str(w, type.p ? type : wb_arena_printf(t->l->a, "envelope.%.*s", UPP_FMT(e->intent)));
     if (type.p) {
-        put_member(w, "data", yyjson_obj_get(e->content, "data"));
+        yyjson_val *data = yyjson_obj_get(e->content, "data");
+        wj_write_name(w, UPP_STR("data"));
+        if (data)
+            wj_write_value(w, data);
+        else
+            wj_write_null(w); /* as a thread has it */
         put_member(w, "source", yyjson_is_str(source) ? source : NULL);
         put_member(w, "targets", are_texts(targets) ? targets : NULL);
     } else {

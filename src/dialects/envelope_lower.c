@@ -215,7 +215,8 @@ static void put_agent(struct writing *o)
 static void put_call(struct writing *o)
 {
     struct wd_lowering *l    = o->l;
-    yyjson_val         *args = o->part->text.n ? wd_scratch_read(l, o->part->text) : NULL;
+    bool                none = !o->part->text.n && !o->part->cut;
+    yyjson_val         *args = wd_scratch_read(l, none ? UPP_STR("{}") : o->part->text);
     wj_write_open(&l->w, '{');
     wd_member(l, "id", o->part->id.p ? o->part->id : UPP_STR(""));
     wd_member(l, "name", o->part->name.p ? o->part->name : UPP_STR(""));
@@ -230,12 +231,12 @@ static void put_call(struct writing *o)
 static void put_content(struct writing *o, const struct says *s)
 {
     struct wd_lowering *l    = o->l;
-    bool                call = o->part && o->part->kind == UPP_PART_CALL;
+    bool                call = o->part && o->part->kind == UPP_PART_CALL, event = is_event(o->e);
     wd_name(l, "content");
     wj_write_open(&l->w, '{');
     wd_member(l, "type", wb_cstr(s->type));
     wd_member(l, "text", s->text);
-    if (call || s->data || s->string.p)
+    if (call || s->data || s->string.p || event)
         wd_name(l, "data");
     if (call)
         put_call(o);
@@ -243,6 +244,8 @@ static void put_content(struct writing *o, const struct says *s)
         wj_write_str(&l->w, s->string);
     else if (s->data)
         wj_write_value(&l->w, s->data);
+    else if (event)
+        wj_write_null(&l->w);
     wj_write_close(&l->w, '}');
 }
 
@@ -416,19 +419,34 @@ static void put_weft(struct writing *o)
         put_weft_part(o);
 }
 
+/* An agent by its id, however an event speaks of it. */
+static void put_mention(struct writing *o, yyjson_val *v)
+{
+    uint32_t agent = yyjson_is_str(v) ? wm_doc_agent_find(o->l->doc, wj_text(v)) : WM_NO_AGENT;
+    if (agent == WM_NO_AGENT)
+        wj_write_value(&o->l->w, v);
+    else
+        wj_write_str(&o->l->w, agent_id(&o->l->doc->agents.p[agent]));
+}
+
 static void put_weft_event(struct writing *o, yyjson_val *event)
 {
     yyjson_val *type = yyjson_obj_get(event, "type"), *source = yyjson_obj_get(event, "source");
-    yyjson_val *targets = yyjson_obj_get(event, "targets");
+    yyjson_val *targets = yyjson_obj_get(event, "targets"), *one;
+    size_t      i, n;
     if (o->l->pure)
         return;
     weft_text(o, "event", type && yyjson_is_str(type) ? wj_text(type) : UPP_STR(""));
-    if (source && yyjson_is_str(source))
-        weft_text(o, "source", wj_text(source));
-    if (targets) {
-        wd_name(o->l, "targets");
-        wj_write_value(&o->l->w, targets);
+    if (source && yyjson_is_str(source)) {
+        wd_name(o->l, "source");
+        put_mention(o, source);
     }
+    if (!yyjson_is_arr(targets))
+        return;
+    wd_name(o->l, "targets");
+    wj_write_open(&o->l->w, '[');
+    yyjson_arr_foreach(targets, i, n, one) put_mention(o, one);
+    wj_write_close(&o->l->w, ']');
 }
 
 /* ---- Ids ----------------------------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ static const struct upp_part some_parts[] = {
 enum { THOUGHTS = 9, RESULTS = 14 }; /* where those begin that the user, and an agent, does not say */
 static const char *const some_events[] = {
     "{\"type\":\"agent.handoff\",\"data\":{\"from\":\"a\",\"to\":\"b\"},\"source\":\"a\",\"targets\":[\"b\",\"c\"]}",
-    "{\"type\":\"x\"}",
+    "{\"type\":\"x\",\"data\":5}",
     "{\"type\":\"\",\"data\":null}",
     "{\"type\":\"envelope.reflect\",\"data\":{\"task\":\"t\",\"content\":{\"type\":\"text\",\"text\":\"y\"}}}",
     "{\"type\":\"envelope.reflect\",\"data\":{\"task\":\"\"}}",
