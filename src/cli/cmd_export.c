@@ -141,15 +141,10 @@ static int run(const struct cli_command *self, int argc, char **argv)
     if (n < 1)
         return cli_misuse(self, "wants the id of a thread");
     bool uap  = x.as && strcmp(x.as, "uap") == 0;
-    x.dialect = x.as && !uap ? wd_document_find(wb_cstr(x.as)) : NULL;
-    if (!uap && !x.dialect)
-        return cli_misuse(self, "--as names a dialect: `weft convert --help` lists them");
-    if (uap && x.view)
-        return cli_misuse(self, "--view is of other dialects: of uap there is one for all");
     x.log     = x.as && strcmp(x.as, "log") == 0;
     x.dialect = x.as && !uap && !x.log ? wd_document_find(wb_cstr(x.as)) : NULL;
     if (!uap && !x.log && !x.dialect)
-        return cli_misuse(self, "--as is uap, thread, pydantic, ui, aitp or log");
+        return cli_misuse(self, "--as names a dialect (`weft convert --help` lists them), or is log");
     if ((uap || x.log) && x.view)
         return cli_misuse(self, "--view is of other dialects: of %s there is one for all", x.as);
     return cli_read_store(self, file, store, export_it, &x);
@@ -157,14 +152,13 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_export = {
     .name    = "export",
-    .usage   = "THREAD --as D [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
-    .usage   = "THREAD --as uap|thread|pydantic|ui|aitp|log [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
+    .usage   = "THREAD --as D|log [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
     .summary = "a thread as a document",
     .help =
         "Writes the thread to FILE (which is then whole or as it was) or to standard output: with its tree and its\n"
-        "checkpoints as UAP's SessionJSON, or its history as a ThreadProtocol thread, as Pydantic AI's messages (as\n"
-        "AGENT sees it, with --view), as UI messages of the AI SDK or as an AITP thread. What a dialect cannot say is\n"
-        "told on standard error. As log: every entry in order as a line of JSON (at, id, time, who, kind, origin,\n"
+        "checkpoints as UAP's SessionJSON (uap), or its history in any other dialect, as Pydantic AI's messages also\n"
+        "as AGENT sees it (--view). What was kept of a document that was imported comes back in its dialect; what a\n"
+        "dialect cannot say is told on standard error. As log: every entry in order as a line of JSON (at, id, time, who, kind, origin,\n"
         "audience, run, step, phase, erased, message, event), also what only a run or a model sees.\n"
         "Reads the database also while a server is at work on it.",
     .run = run,

@@ -7,6 +7,7 @@ static const struct wd_stream_ops *const streams[] = {
     &wd_stream_ui,
     &wd_stream_agentapi,
     &wd_stream_assistants,
+    &wd_stream_upp,
 };
 /* clang-format on */
 
