@@ -1,9 +1,10 @@
 #!/bin/sh
-# run.sh BUILD_DIR: what the assistants dialect sends, read by the real client, the npm package `openai`, in its majors 4, 5, 6 and 7.
+# run.sh BUILD_DIR: what the assistants dialect sends, of scripts and of real runs of `weft serve`, read by the real client, the npm package `openai`, in its majors 4, 5, 6 and 7.
 # Needs Node >= 22 (scripts/setup node). The packages are installed here, in the pinned versions, when they are missing.
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 . "$here/../interop.sh"
 streams=$1/tests/assistants_streams
+weft=$1/weft
 
 install "$here" "openai 4 to 7 are"
 mkdir "$tap/streams"
@@ -12,5 +13,10 @@ for name in $("$streams" --list); do
 done
 for major in 4 5 6 7; do
     judge "openai $major: streams" node "$here/check.mjs" "$major" "$tap/streams"
+    mkdir "$tap/server$major"
+    judge "openai $major: runs" node "$here/live.mjs" "$major" "$weft" "$tap/server$major"
+    cp "$tap/server$major/log" "$tap/log"
+    ! grep -q 'ERROR: \|runtime error:' "$tap/log" # of sanitizers
+    verdict $? "openai $major: the server has nothing to report"
 done
 tap_end

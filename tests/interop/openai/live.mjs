@@ -1,0 +1,92 @@
+// live.mjs MAJOR WEFT FOLDER: the real client on real runs of the real server: threads, messages, runs.stream(), and the events of a run once more, where the
+// client has no request for them (after answers, and from the beginning).
+import { report } from '../ai/client.mjs';
+import { Server } from '../ai/server.mjs';
+
+const [major, weft, folder] = process.argv.slice(2);
+const { default: OpenAI } = await import(`openai-${major}`);
+const { AssistantStream } = await import(`openai-${major}/lib/AssistantStream`);
+const server = await Server.start(weft, folder);
+const client = new OpenAI({ apiKey: 'k', baseURL: `${server.url}/v1`, defaultQuery: { as: 'assistants' }, maxRetries: 0 });
+
+// The events of a run, as the client would get them, from behind an id on.
+async function events(run, after) {
+  const r = await fetch(`${server.url}/v1/runs/${run}/events?as=assistants`, { headers: after ? { 'last-event-id': after } : {} });
+  const frames = (await r.text()).split('\n\n').map((f) => Object.fromEntries(f.split('\n').map((l) => [l.slice(0, l.indexOf(':')), l.slice(l.indexOf(':') + 2)])));
+  const told = frames.filter((f) => f.event && f.event !== 'done').map((f) => JSON.stringify({ event: f.event, data: JSON.parse(f.data) }) + '\n');
+  return { lines: told, last: frames.findLast((f) => f.id)?.id };
+}
+
+const streamOf = ({ lines }) => AssistantStream.fromReadableStream(new Blob(lines).stream());
+
+async function held(stream, during) {
+  const messages = [], seen = [];
+  stream.on('messageDone', (m) => messages.push(m));
+  stream.on('event', (e) => { seen.push(e); during?.(e); });
+  const run = await stream.finalRun();
+  return { run, messages, steps: await stream.finalRunSteps(), seen };
+}
+
+const say = async (text, agent = 'main', during) => {
+  const thread = await client.beta.threads.create();
+  await client.beta.threads.messages.create(thread.id, { role: 'user', content: text });
+  return held(client.beta.threads.runs.stream(thread.id, { assistant_id: agent, metadata: { mine: 'yes' } }), during);
+};
+
+const texts = (h) => h.messages.map((m) => `${m.status} ${m.content.map((c) => c.text.value).join('|')}`).join('; ');
+const calls = (h) => h.steps.filter((s) => s.type === 'tool_calls').flatMap((s) => s.step_details.tool_calls.map((c) => `${c.id} ${c.function.output}`)).join('; ');
+const differ = (h, status, said, called = '') =>
+  [[h.run.status, status], [texts(h), said], [calls(h), called]].filter(([is, want]) => is !== want).map(([is, want]) => `${is} is not ${want}`).join(', ');
+const title = (what) => `openai ${major}, live: ${what}`;
+
+await report(title('text, and what a poll finds'), async () => {
+  const h = await say('hello');
+  const wrong = differ(h, 'completed', 'completed Hello, "world"\n— ¡olé! 💡');
+  if (wrong) return wrong;
+  const polled = await (await fetch(`${server.url}/v1/threads/${h.run.thread_id}/runs/${h.run.id}`)).json();
+  if (JSON.stringify(polled) !== JSON.stringify(h.run)) return `${JSON.stringify(polled)} was polled, ${JSON.stringify(h.run)} streamed`;
+  const listed = (await client.beta.threads.messages.list(h.run.thread_id)).data[0];
+  if (listed.id !== h.messages[0].id || listed.run_id !== h.run.id) return `listed as ${listed.id}`;
+  const again = await held(streamOf(await events(h.run.id)));
+  return JSON.stringify(again.seen) === JSON.stringify(h.seen) ? '' : 'read again, it is another';
+});
+
+await report(title('calls beside each other'), async () =>
+  differ(await say('parallel'), 'completed', 'completed Both.; completed 18 degrees at noon.', 'c1 18; c2 {"time":"12:00"}'));
+
+await report(title('a tool of the client'), async () => {
+  const h = await say('where');
+  const wrong = differ(h, 'requires_action', 'completed Where are you?', 'c1 null');
+  if (wrong) return wrong;
+  const before = await events(h.run.id);
+  await server.ask('POST', `/v1/runs/${h.run.id}/answers`, { answers: [{ call_id: 'c1', output: 'here' }] });
+  return differ(await held(streamOf(await events(h.run.id, before.last))), 'completed', 'completed There.', 'c1 here');
+});
+
+await report(title('an approval'), async () => {
+  let asked;
+  const h = await say('remove', 'main', (e) => {
+    if (!asked && e.data.metadata?.weft_pending)
+      asked = server.ask('POST', `/v1/runs/${e.data.id}/answers`, { answers: [{ call_id: e.data.metadata.weft_pending[0], approved: true }] });
+  });
+  return asked ? differ(h, 'completed', 'completed Gone.', 'c1 gone') : 'nobody was asked';
+});
+
+await report(title('a run that fails'), async () => {
+  const h = await say('overload', 'once');
+  return differ(h, 'failed', '') || (h.run.last_error?.message.includes('overloaded') ? '' : JSON.stringify(h.run.last_error));
+});
+
+await report(title('a cancel'), async () => {
+  let asked, run;
+  const h = await say('story', 'main', (e) => {
+    if (!asked && e.event === 'thread.message.delta') asked = server.ask('POST', `/v1/runs/${run.id}/cancel`);
+    if (e.event === 'thread.run.created') run = e.data;
+  });
+  await asked;
+  return h.run.status === 'cancelled' && h.messages[0].status === 'incomplete' && h.messages[0].content[0].text.value.startsWith('Onc')
+    ? '' : `${h.run.status} ${texts(h)}`;
+});
+
+const code = await server.end('SIGTERM');
+await report(title('the server ends'), async () => (code === 0 ? '' : `exit ${code}`));
