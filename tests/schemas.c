@@ -7,7 +7,7 @@
 
 static int save(const char *folder, const char *name, const struct wb_buf *text)
 {
-    char           path[4096 - 512];
+    char           path[1024];
     struct upp_err err = {0};
     int            n   = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (text->failed || n < 0 || (size_t)n >= sizeof path ||

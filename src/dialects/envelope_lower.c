@@ -6,8 +6,8 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/iso8601.h"
-#include "base/utf8.h"
 #include "dialects/envelope.h"
+#include "dialects/envelope_say.h"
 #include "dialects/pai_media.h"
 #include "json/value.h"
 
@@ -22,7 +22,8 @@ struct writing {
     size_t              index_n;
     uint8_t            *again; /* by entry: one before has its id */
     WB_VEC(struct called) calls;
-    struct upp_str last; /* the id of the envelope before */
+    struct upp_str last;  /* the id of the envelope before */
+    uint32_t       payer; /* the entry that has the cost of its turn; UINT32_MAX: none */
 
     /* The entry, and its envelope. */
     uint32_t                   i, agent;
@@ -32,14 +33,6 @@ struct writing {
     struct upp_str             first, id;
     struct upp_usage           cost;
     bool                       has_cost, weft; /* weft: its object is open */
-};
-
-/* What an envelope says, as far as it depends on what is in it. */
-struct says {
-    const char    *intent, *type;
-    struct upp_str task, text;
-    yyjson_val    *data; /* in scratch; NULL: none, or a text: */
-    struct upp_str string;
 };
 
 static bool is_shown(const struct wm_doc_entry *e)
@@ -52,131 +45,9 @@ static bool is_event(const struct wm_doc_entry *e)
     return e->e.kind == WM_ENTRY_EVENT;
 }
 
-static struct upp_str cut(struct upp_str text)
-{
-    return wb_str_sub(text, 0, wb_utf16_cut(text, WD_ENVELOPE_TASK));
-}
-
 static struct upp_str or_else(struct upp_str text, const char *otherwise)
 {
     return text.n ? text : wb_cstr(otherwise);
-}
-
-/* ---- Summaries ----------------------------------------------------------------------------------------------- */
-
-/* "object: a, b, c", "list of 3", a text's beginning, or the value itself. */
-static struct upp_str summary(struct writing *o, yyjson_val *v)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    yyjson_val                           *key, *value;
-    size_t                                i, n;
-    if (yyjson_is_str(v))
-        return cut(wj_text(v));
-    if (yyjson_is_arr(v))
-        return wb_arena_printf(&o->l->scratch, "list of %zu", yyjson_arr_size(v));
-    if (!yyjson_is_obj(v)) {
-        if (wj_write(v, &b, o->l->w.err) < 0)
-            wj_writer_fail(&o->l->w, -UPP_ENOMEM);
-        return cut(wb_arena_dup(&o->l->scratch, wb_buf_str(&b)));
-    }
-    wb_buf_add(&b, UPP_STR("object"));
-    yyjson_obj_foreach(v, i, n, key, value)
-    {
-        if (b.n > 4u * WD_ENVELOPE_TASK)
-            break;
-        wb_buf_add(&b, i ? UPP_STR(", ") : UPP_STR(": "));
-        wb_buf_add(&b, cut(wj_text(key)));
-    }
-    if (b.failed)
-        wj_writer_fail(&o->l->w, wb_buf_check(&b, o->l->w.err));
-    return cut(wb_arena_dup(&o->l->scratch, wb_buf_str(&b)));
-}
-
-static struct upp_str titled(struct writing *o, const char *what, struct upp_str of)
-{
-    struct upp_str text = wb_arena_printf(&o->l->scratch, "%s%.*s", what, UPP_FMT(cut(of)));
-    return cut(text);
-}
-
-/* ---- What is said -------------------------------------------------------------------------------------------- */
-
-/* metadata.envelope of the part; NULL: none. */
-static yyjson_val *about(struct writing *o, const struct upp_part *p)
-{
-    return p->metadata.n ? yyjson_obj_get(wd_scratch_read(o->l, p->metadata), "envelope") : NULL;
-}
-
-static bool is_type(yyjson_val *v, const char *word)
-{
-    return v && yyjson_is_str(v) && wb_str_eq(wj_text(v), wb_cstr(word));
-}
-
-static void say_text(struct writing *o, struct says *s)
-{
-    const struct upp_part *p   = o->part;
-    yyjson_val            *own = about(o, p), *type = yyjson_obj_get(own, "type");
-    struct upp_str         text = p->text.p ? p->text : UPP_STR("");
-    yyjson_val *json = is_type(type, "json") ? wd_scratch_read(o->l, text) : NULL;
-    s->intent        = o->e->e.message.role == UPP_ROLE_USER ? "execute" : "analyze";
-    s->type          = "text";
-    s->task          = cut(text);
-    s->text          = text;
-    s->data          = yyjson_obj_get(own, "data");
-    if (json) {
-                s->type = "json";
-                s->text = s->task = summary(o, json);
-                s->data           = json;
-    } else if (is_type(type, "code")) {
-                s->type = "code";
-                if (!s->data) {
-                    s->text   = s->task;
-                    s->string = text;
-        }
-    } else if (is_type(type, "error"))
-        s->type = "error";
-    if (p->kind != UPP_PART_REASONING)
-        return;
-    s->intent = "reflect";
-    s->task   = titled(o, "Reasoning: ", text);
-}
-
-/* Arguments that are an object are one; all others are the text that the model wrote. */
-static void say_call(struct writing *o, struct says *s)
-{
-    s->intent = "tool.call";
-    s->type   = "json";
-    s->task = s->text = titled(o, "Call ", or_else(o->part->name, "a tool"));
-}
-
-static void say_result(struct writing *o, struct says *s)
-{
-    const struct upp_part *p = o->part;
-    s->intent                = "tool.call";
-    s->type                  = p->is_error ? "error" : "tool_result";
-    s->task                  = titled(o, p->is_error ? "Failure of " : "Result of ", or_else(p->name, "a tool"));
-    s->data                  = wd_scratch_read(o->l, p->text.n ? p->text : UPP_STR("null"));
-    if (!s->data)
-        s->string = p->text;
-    s->text = s->data ? summary(o, s->data) : cut(p->text);
-}
-
-static void say_medium(struct writing *o, struct says *s)
-{
-    s->intent = o->e->e.message.role == UPP_ROLE_USER ? "execute" : "analyze";
-    s->type   = "text";
-    s->task = s->text = or_else(cut(o->part->media->title), "medium");
-}
-
-/* An envelope that was an event, or an event of another's. */
-static void say_event(struct writing *o, yyjson_val *event, struct says *s)
-{
-    yyjson_val    *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
-    struct upp_str name = yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
-    s->intent = wb_str_eq(name, UPP_STR("agent.handoff")) ? "route": "analyze";
-    s->type   = data ? "json" : "text";
-    s->task   = titled(o, "Event ", name);
-    s->text   = data ? summary(o, data) : s->task;
-    s->data   = data;
 }
 
 /* ---- Members --------------------------------------------------------------------------------------------------- */
@@ -228,7 +99,7 @@ static void put_call(struct writing *o)
     wj_write_close(&l->w, '}');
 }
 
-static void put_content(struct writing *o, const struct says *s)
+static void put_content(struct writing *o, const struct wd_envelope_says *s)
 {
     struct wd_lowering *l    = o->l;
     bool                call = o->part && o->part->kind == UPP_PART_CALL, event = is_event(o->e);
@@ -559,19 +430,10 @@ static int remember_call(struct writing *o)
 
 static int put_part(struct writing *o, const struct upp_part *p)
 {
-    struct says s = {0};
+    struct wd_envelope_says s = {0};
     wb_arena_reset(&o->l->scratch);
     o->part = p;
-    if (!p) {
-        s = (struct says){.intent = "analyze", .type = "text", .text = UPP_STR("")};
-    } else if (p->kind == UPP_PART_CALL)
-        say_call(o, &s);
-    else if (p->kind == UPP_PART_RESULT)
-        say_result(o, &s);
-    else if (p->media)
-        say_medium(o, &s);
-    else
-        say_text(o, &s);
+    wd_envelope_say_part(o->l, p, o->e->e.message.role == UPP_ROLE_USER, &s);
     begin(o, wb_cstr(s.intent), s.task);
     put_content(o, &s);
     if (p && p->media)
@@ -598,9 +460,9 @@ static bool is_own(yyjson_val *event, struct upp_str *intent, yyjson_val **task,
 
 static void put_event(struct writing *o)
 {
-    struct says    s = {0};
-    yyjson_val    *event, *task, *content;
-    struct upp_str intent;
+    struct wd_envelope_says s = {0};
+    yyjson_val             *event, *task, *content;
+    struct upp_str          intent;
     wb_arena_reset(&o->l->scratch);
     o->part = NULL;
     event   = wd_scratch_read(o->l, o->e->e.data);
@@ -610,7 +472,7 @@ static void put_event(struct writing *o)
         wj_write_value(&o->l->w, content);
         put_trace(o);
     } else {
-        say_event(o, event, &s);
+        wd_envelope_say_event(o->l, event, &s);
         begin(o, wb_cstr(s.intent), s.task);
         put_content(o, &s);
         put_trace(o);
@@ -667,20 +529,17 @@ static void lose_thread(struct wd_lowering *l)
 
 /* ---- Entries ----------------------------------------------------------------------------------------------------- */
 
-/* What it cost: as it says, or as its turn does, whose last word it is. */
-static void find_cost(struct writing *o, const struct wm_doc_turn *t)
+/* The entry that pays for its turn: the last of the agent's, where none says what it cost. */
+static uint32_t payer_of(const struct wm_doc *d, const struct wm_doc_turn *t)
 {
-    o->has_cost = o->e->said.has_usage;
-    o->cost     = o->e->said.usage;
-    if (o->has_cost || !t->has_usage || o->e->e.message.role != UPP_ROLE_ASSISTANT)
-        return;
-    for (uint32_t i = t->first; i < t->first + t->n; i++) {
-        const struct wm_doc_entry *e = &o->l->doc->entries.p[i];
-        if (e->said.has_usage || (i > o->i && e->e.message.role == UPP_ROLE_ASSISTANT))
-            return;
+    uint32_t last = UINT32_MAX;
+    for (uint32_t i = t->first; t->has_usage && i < t->first + t->n; i++) {
+        if (d->entries.p[i].said.has_usage)
+            return UINT32_MAX;
+        if (d->entries.p[i].e.message.role == UPP_ROLE_ASSISTANT && is_shown(&d->entries.p[i]))
+            last = i;
     }
-    o->has_cost = true;
-    o->cost     = t->usage;
+    return last;
 }
 
 static int put_entry(struct writing *o, const struct wm_doc_turn *t, uint32_t i)
@@ -694,7 +553,8 @@ static int put_entry(struct writing *o, const struct wm_doc_turn *t, uint32_t i)
     if (o->agent == WM_NO_AGENT && (is_event(o->e) || o->e->e.message.role != UPP_ROLE_USER))
         o->agent = t->agent;
     lose_entry(o);
-    find_cost(o, t);
+    o->has_cost = o->e->said.has_usage || i == o->payer;
+    o->cost     = i == o->payer ? t->usage : o->e->said.usage;
     if (is_event(o->e))
         put_event(o);
     else if (!o->e->e.message.n_parts)
@@ -710,6 +570,7 @@ static int put_turns(struct writing *o)
     int                  r = 0;
     for (size_t i = 0; r >= 0 && i < d->turns.n && !o->l->w.failed; i++) {
         const struct wm_doc_turn *t = &d->turns.p[i];
+        o->payer                    = payer_of(d, t);
         lose_turn(o->l, t);
         for (uint32_t k = t->first; r >= 0 && k < t->first + t->n && !o->l->w.failed; k++)
             if (is_shown(&d->entries.p[k]))

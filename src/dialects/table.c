@@ -15,7 +15,6 @@ const struct wd_stream_ops *wd_stream_at(size_t i)
 {
     return i < WB_LEN(streams) ? streams[i] : NULL;
 }
-static const struct wd_stream_ops *const streams[] = {&wd_stream_uap, &wd_stream_ui, &wd_stream_upp};
 
 const struct wd_stream_ops *wd_stream_find(struct upp_str name)
 {

@@ -18,7 +18,7 @@ static const struct wj_field line_rows[] = {
     F_ANY(struct line, uses, "uses", 0),
     F_ANY(struct line, gave, "gave", 0),
 };
-WJ_SHAPE(line, struct line, line_rows);
+WJ_SHAPE(chat_line, struct line, line_rows);
 
 struct chat {
     struct wj_node node;
@@ -27,9 +27,9 @@ struct chat {
 };
 static const struct wj_field chat_rows[] = {
     F_STR(struct chat, topic, "topic", 0),
-    F_LIST(struct chat, lines, "chat", F_REQUIRED | F_BAD_ITEMS, line),
+    F_LIST(struct chat, lines, "chat", F_REQUIRED | F_BAD_ITEMS, chat_line),
 };
-WJ_SHAPE(chat, struct chat, chat_rows);
+WJ_SHAPE(whole_chat, struct chat, chat_rows);
 
 static int detect(yyjson_val *root)
 {
@@ -119,7 +119,7 @@ static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     struct chat c;
     if (!detect(root))
         return upp_fail(err, UPP_EINVALID, "expected a list 'chat'");
-    int r = WJ_DECODE(l->a, chat, root, UPP_OPTS(wj_decode_opts, .problem = wd_leave), &c, err);
+    int r = WJ_DECODE(l->a, whole_chat, root, UPP_OPTS(wj_decode_opts, .problem = wd_leave), &c, err);
     if (r >= 0)
         l->doc->title = c.topic;
     for (size_t i = 0; r >= 0 && i < c.lines.n; i++)
