@@ -24,7 +24,7 @@ static int choose(struct sv_exchange *x, const struct wd_stream_ops **ret, struc
         return r;
     *ret = wd_stream_find(as);
     if (!*ret)
-        return upp_fail(err, UPP_EINVALID, "there is no stream as '%.*s' (uap, ui)", UPP_FMT(as));
+        return upp_fail(err, UPP_EINVALID, "there is no stream as '%.*s' (uap, ui, upp)", UPP_FMT(as));
     *opts = (struct wd_stream_opts){.size = sizeof *opts};
     r     = sv_query(x, UPP_STR("target"), &text, err);
     if (r > 0) {
