@@ -522,6 +522,9 @@ static enum wd_aap_form form_of(struct wd_lowering *l)
 int wd_aap_lower(struct wd_lowering *l, struct upp_err *err)
 {
     enum wd_aap_form form = form_of(l);
+    struct upp_str   id   = l->doc->id;
+    if (wb_str_eq(id, UPP_STR("thread"))) /* as one without an id is called */
+        id = (struct upp_str){0};
     lose_thread(l, form);
     wd_open(l, WD_THREAD, wd_aap_slot(form));
     if (form == WD_AAP_LIST)
@@ -529,11 +532,11 @@ int wd_aap_lower(struct wd_lowering *l, struct upp_err *err)
     else {
         wj_write_open(&l->w, '{');
         if (form == WD_AAP_SESSION)
-            wd_member(l, "id", l->doc->id);
+            wd_member(l, "id", id);
         wd_name(l, wd_aap_member(form));
         put_list(l);
-        if (form != WD_AAP_SESSION && !wb_str_eq(l->doc->id, UPP_STR("thread"))) /* as one without an id is called */
-            wd_member(l, "session_id", l->doc->id);
+        if (form != WD_AAP_SESSION)
+            wd_member(l, "session_id", id);
         wj_write_close(&l->w, '}');
     }
     wd_close(l);
