@@ -34,7 +34,6 @@ static int choose(struct sv_exchange *x, const struct wd_stream_ops **ret, struc
     *ret = wd_stream_find(as);
     if (!*ret)
         return unknown(as, err);
-        return upp_fail(err, UPP_EINVALID, "there is no stream as '%.*s' (uap, ui, upp)", UPP_FMT(as));
     *opts = (struct wd_stream_opts){.size = sizeof *opts};
     r     = sv_query(x, UPP_STR("target"), &text, err);
     if (r > 0) {
