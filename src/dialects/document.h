@@ -139,6 +139,19 @@ uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32
 /* Something of the model that this dialect cannot say. */
 void wd_lose(struct wd_lowering *l, uint32_t entry, const char *what, const char *why);
 
+/* The same of all that stands beside messages: whatever of it the document has, and the dialect no place for. */
+enum {
+    WD_UNSAID_ID          = 1 << 0, /* the thread's */
+    WD_UNSAID_THREAD      = 1 << 1, /* its title, metadata and parent */
+    WD_UNSAID_MADE        = 1 << 2, /* its times */
+    WD_UNSAID_AGENTS      = 1 << 3, /* all of them but their names */
+    WD_UNSAID_TURNS       = 1 << 4, /* what a turn has of its own */
+    WD_UNSAID_IDS         = 1 << 5, /* of entries */
+    WD_UNSAID_LATER_IDS   = 1 << 6, /* of those that do not begin a turn */
+    WD_UNSAID_LATER_TIMES = 1 << 7,
+};
+void wd_unsaid(struct wd_lowering *l, unsigned what);
+
 /* Members, and values, of the object that is open; no text: left out. */
 void wd_member(struct wd_lowering *l, const char *name, struct upp_str text);
 void wd_member_or_null(struct wd_lowering *l, const char *name, struct upp_str text);
