@@ -13,8 +13,8 @@
 
 struct beside {
     struct wj_node node;
-    uint64_t       entry;
-    struct upp_str part, id, message, text, title; /* part: a number; none: it is about the entry */
+    uint64_t       entry, ms;
+    struct upp_str part, id, message, text, title, time; /* part: a number; none: it is about the entry */
     yyjson_val    *metadata;
     bool           cut;
 };
@@ -23,6 +23,7 @@ static const struct wj_field rows[] = {
     F_STR(struct beside, id, "id", 0),       F_STR(struct beside, message, "message", 0),
     F_STR(struct beside, text, "text", 0),   F_ANY(struct beside, metadata, "metadata", 0),
     F_STR(struct beside, title, "title", 0), F_BOOL(struct beside, cut, "cut", 0),
+    F_STR(struct beside, time, "time", 0),   F_U64(struct beside, ms, "ms", 0),
 };
 WJ_SHAPE(beside, struct beside, rows);
 
@@ -144,17 +145,32 @@ static bool any(struct needs n)
 
 /* ---- Writing ------------------------------------------------------------------------------------------------- */
 
-/* Of the message itself. */
-static bool has_more(const struct wm_doc_entry *e)
+/* Has it a time that the object, which has that of its first entry, does not say? */
+static bool has_time(const struct wd_lowering *l, uint32_t first, uint32_t i)
 {
-    return e->id.p || e->e.message.id.p || e->e.message.metadata.n;
+    const struct upp_message *m = &l->doc->entries.p[i].e.message, *begin = &l->doc->entries.p[first].e.message;
+    return m->time_ms != begin->time_ms || !wb_str_eq(m->time_text, begin->time_text);
+}
+
+/* Of the message itself. */
+static bool has_more(const struct wd_lowering *l, uint32_t first, uint32_t i)
+{
+    const struct wm_doc_entry *e = &l->doc->entries.p[i];
+    return e->id.p || e->e.message.id.p || e->e.message.metadata.n || has_time(l, first, i);
+}
+
+static void put_time(struct wd_lowering *l, const struct upp_message *m)
+{
+    wd_member(l, "time", m->time_text);
+    if (!m->time_text.p && m->time_ms > 0)
+        wd_member_u64(l, "ms", (uint64_t)m->time_ms);
 }
 
 bool wd_carries_parts(struct wd_lowering *l, uint32_t first, uint32_t n)
 {
     for (uint32_t i = first; !l->pure && first != WD_THREAD && i < first + n; i++) {
         const struct wm_doc_entry *e = &l->doc->entries.p[i];
-        if (has_more(e))
+        if (has_more(l, first, i))
             return true;
         for (size_t k = 0; k < e->e.message.n_parts; k++)
             if (any(needs_of(l, &e->e.message, &e->e.message.parts[k])))
@@ -187,11 +203,13 @@ void wd_carried_parts_write(struct wd_lowering *l, uint32_t first, uint32_t n)
     wj_write_open(&l->w, '[');
     for (uint32_t i = 0; i < n; i++) {
         const struct wm_doc_entry *e = &l->doc->entries.p[first + i];
-        if (has_more(e)) {
+        if (has_more(l, first, first + i)) {
             wj_write_open(&l->w, '{');
             wd_member_u64(l, "entry", i);
             wd_member(l, "id", e->id);
             wd_member(l, "message", e->e.message.id);
+            if (has_time(l, first, first + i))
+                put_time(l, &e->e.message);
             wd_member_json(l, "metadata", e->e.message.metadata);
             wj_write_close(&l->w, '}');
         }
@@ -246,6 +264,12 @@ int wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t fir
         if (!b.part.p) {
             e->id           = b.id;
             e->e.message.id = b.message;
+            if (b.time.p)
+                wd_entry_time(b.time, e->e.message.time_ms, &e->e.message);
+            else if (b.ms && b.ms < (uint64_t)1 << 47) {
+                e->e.message.time_ms   = (int64_t)b.ms;
+                e->e.message.time_text = (struct upp_str){0};
+            }
             int r = yyjson_is_obj(b.metadata) ? wd_value_text(l->a, b.metadata, &e->e.message.metadata, err) : 0;
             if (r < 0)
                 return r;

@@ -214,6 +214,7 @@ int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)
     struct lowering t = {.l = l, .view = l->view.p ? wm_doc_agent_find(l->doc, l->view) : WM_NO_AGENT};
     if (l->view.p && t.view == WM_NO_AGENT)
         return upp_fail(err, UPP_ENOTFOUND, "the thread has no agent '%.*s'", UPP_FMT(l->view));
+    wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS | WD_UNSAID_IDS);
     wd_open(l, WD_THREAD, "list");
     wj_write_open(&l->w, '[');
     put_system(&t);

@@ -530,25 +530,14 @@ static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *turn)
     }
 }
 
-static void lose_thread(struct wd_lowering *l)
-{
-    const struct wm_doc *d = l->doc;
-    if (d->id.p || d->title.p || d->metadata.p || d->parent.p)
-        wd_lose(l, WD_THREAD, "the thread's own id, title, metadata and parent", "it is a list of messages alone");
-    for (size_t i = 0; i < d->agents.n; i++)
-        if (d->agents.p[i].config.p || d->agents.p[i].prompt.p || d->agents.p[i].created.p) {
-            wd_lose(l, WD_THREAD, "how the agents were made", "messages name them only");
-            return;
-        }
-}
-
 int wd_ui_lower(struct wd_lowering *l, struct upp_err *err)
 {
     if (!l->target)
         l->target = WD_UI_TARGET;
     if (l->target < 5 || l->target > 7)
         return upp_fail(err, UPP_EINVALID, "ui: the target is 5, 6 or 7, not %u", l->target);
-    lose_thread(l);
+    wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS |
+                     WD_UNSAID_LATER_IDS | WD_UNSAID_LATER_TIMES);
     wd_open(l, WD_THREAD, "list");
     wj_write_open(&l->w, '[');
     for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++)

@@ -16,21 +16,17 @@ static void of_thread(struct wd_lowering *l, unsigned what)
         wd_lose(l, WD_THREAD, "when the thread was made and changed", "there is no member for it");
 }
 
-static bool speaks(const struct wm_doc *d, uint32_t agent)
-{
-    for (size_t i = 0; i < d->entries.n; i++)
-        if (d->entries.p[i].agent == agent)
-            return true;
-    return false;
-}
-
 static void of_agents(struct wd_lowering *l)
 {
-    bool made = false, silent = false;
-    for (uint32_t i = 0; i < l->doc->agents.n; i++) {
-        const struct wm_doc_agent *a = &l->doc->agents.p[i];
+    const struct wm_doc *d      = l->doc;
+    uint8_t             *speaks = wb_new_n(&l->keep, uint8_t, d->agents.n + 1);
+    bool                 made = false, silent = false;
+    for (size_t i = 0; speaks && i < d->entries.n; i++)
+        speaks[WB_MIN(d->entries.p[i].agent, (uint32_t)d->agents.n)] = 1;
+    for (size_t i = 0; speaks && i < d->agents.n; i++) {
+        const struct wm_doc_agent *a = &d->agents.p[i];
         made |= a->config.p || a->prompt.p || a->created.p || a->model.p || a->provider.p;
-        silent |= !silent && !speaks(l->doc, i);
+        silent |= !speaks[i];
     }
     if (made)
         wd_lose(l, WD_THREAD, "how the agents were made", "they are named only");
