@@ -69,6 +69,14 @@ uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i);
 /* The member "metadata"; nothing where there is nothing to say, unless it must be there. */
 void wd_upp_put_about(struct wd_upp_out *t, bool always);
 
+/* A time as UPP spells it where that says it all, as it was written where it does not, else the moment. */
+struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t ms);
+
+/* Metadata (a JSON object, or no text) with what is ours, an object too, in its "weft"; what others have there stays,
+ * but for the names of ours. No text: there is nothing. */
+struct upp_str wd_upp_metadata(struct wd_lowering *l, struct upp_str metadata, struct upp_str ours,
+                               const char *const *names);
+
 /* When the document began and was last added to: as it says, or as its messages do. */
 struct upp_str wd_upp_created(struct wd_lowering *l);
 struct upp_str wd_upp_updated(struct wd_lowering *l);

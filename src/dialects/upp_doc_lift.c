@@ -330,7 +330,10 @@ static int lift_agent(struct wd_upp_in *t, yyjson_val *v)
                              .created  = wd_text_at(v, "created"),
                              .prompt   = wd_text_at(v, "prompt")};
     uint32_t            at;
-    if (!a.id.p || wm_doc_agent_find(t->l->doc, a.id) != WM_NO_AGENT)
+    for (size_t i = 0; a.id.p && i < t->l->doc->agents.n; i++)
+        if (wb_str_eq(t->l->doc->agents.p[i].id, a.id))
+            return 0; /* another may be called so */
+    if (!a.id.p)
         return 0;
     if (!a.name.p)
         a.name = a.id;

@@ -46,48 +46,6 @@ static void failed(struct wd_lowering *l, int r)
         wj_writer_fail(&l->w, r);
 }
 
-/* ---- Times ----------------------------------------------------------------------------------------------- */
-
-/* As UPP spells it where that says it all, as it was written where it does not, else the moment. */
-static struct upp_str time_of(struct wd_lowering *l, struct upp_str text, int64_t ms)
-{
-    char           upp[WB_TIME_TEXT];
-    int64_t        unused;
-    struct wb_time t, m;
-    if (text.p && wb_time_parse_upp(text, &unused))
-        return text;
-    if (text.p && wb_time_parse(text, &t, NULL) >= 0) {
-        m = wb_time_from_ms(wb_time_ms(&t));
-        if (t.naive || wb_time_cmp(&t, &m) != 0)
-            return text;
-        ms = wb_time_ms(&t);
-    }
-    t                = wb_time_from_ms(ms);
-    struct upp_str s = wb_time_upp(&t, upp);
-    return s.p ? wb_arena_dup(&l->keep, s) : UPP_STR("1970-01-01T00:00:00.000Z");
-}
-
-/* One that has its zone: threads and sessions say no other. */
-static struct upp_str zoned(struct wd_lowering *l, struct upp_str text, int64_t ms)
-{
-    struct wb_time t;
-    if (!text.p || wb_time_parse(text, &t, NULL) < 0)
-        return time_of(l, (struct upp_str){0}, ms);
-    return t.naive ? time_of(l, (struct upp_str){0}, wb_time_ms(&t)) : text;
-}
-
-struct upp_str wd_upp_created(struct wd_lowering *l)
-{
-    const struct wm_doc *d = l->doc;
-    return zoned(l, d->created, d->entries.n ? d->entries.p[0].e.message.time_ms : l->now_ms);
-}
-
-struct upp_str wd_upp_updated(struct wd_lowering *l)
-{
-    const struct wm_doc *d = l->doc;
-    return zoned(l, d->updated, d->entries.n ? d->entries.p[d->entries.n - 1].e.message.time_ms : l->now_ms);
-}
-
 /* ---- Members of an object that is there only if something is in it ------------------------------------------- */
 
 struct weft {
@@ -236,7 +194,7 @@ static void say_event(struct wd_upp_out *t, struct weft *o, uint32_t i)
     wj_write_open(&in.w, '{');
     say_text(&in, "id", e->e.message.id.p ? e->e.message.id : e->id);
     say_agent(t, &in, e->agent, true, false);
-    say_text(&in, "timestamp", time_of(t->l, e->e.message.time_text, e->e.message.time_ms));
+    say_text(&in, "timestamp", wd_upp_time(t->l, e->e.message.time_text, e->e.message.time_ms));
     if (!say_json(&in, "said", e->e.data))
         wd_lose(t->l, i, "what an event said", "it is no JSON");
     wj_write_close(&in.w, '}');
@@ -388,86 +346,6 @@ static void say_message(struct piece *p, struct weft *o, bool deep)
         say_events(t, o, p->entry + 1, p->n - 1);
 }
 
-static bool is_in(struct upp_str name, const char *const *names)
-{
-    for (; *names; names++)
-        if (wb_str_eq(name, wb_cstr(*names)))
-            return true;
-    return wm_weft_is_ours(name);
-}
-
-/* The members of an object, without some. */
-static size_t put_without(struct wj_writer *w, yyjson_val *obj, const char *const *names)
-{
-    yyjson_val *key, *value;
-    size_t      i, max, n = 0;
-    yyjson_obj_foreach(obj, i, max, key, value)
-    {
-        if (is_in(wj_text(key), names))
-            continue;
-        wj_write_name(w, wj_text(key));
-        wj_write_value(w, value);
-        n++;
-    }
-    return n;
-}
-
-/* What others have in a map, and ours as its "weft" behind it; what others have in theirs stays, but for names of ours.
- */
-static size_t put_merged(struct wj_writer *w, yyjson_val *map, yyjson_val *ours, const char *const *names)
-{
-    static const char *const none[] = {NULL};
-    yyjson_val              *key, *value, *weft = NULL;
-    size_t                   i, max, n          = 0;
-    if (yyjson_is_obj(map))
-        yyjson_obj_foreach(map, i, max, key, value)
-        {
-            if (wm_weft_is_weft(key)) {
-                weft = weft ? weft : value;
-                continue;
-            }
-            wj_write_name(w, wj_text(key));
-            wj_write_value(w, value);
-            n++;
-        }
-    size_t at    = w->out->n;
-    bool   comma = w->comma;
-    wj_write_name(w, UPP_STR("weft"));
-    wj_write_open(w, '{');
-    size_t in = (weft ? put_without(w, weft, names) : 0) + put_without(w, ours, none);
-    wj_write_close(w, '}');
-    if (!in && !w->out->failed) {
-        w->out->n = at;
-        w->comma  = comma;
-    }
-    return n + in;
-}
-
-/* The metadata with what is ours (an object) in it. No text: there is nothing. */
-static struct upp_str metadata_with(struct wd_lowering *l, struct upp_str metadata, struct upp_str ours,
-                                    const char *const *names)
-{
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(WD_DOC_BYTES);
-    yyjson_val                               *map = NULL, *mine = NULL;
-    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH};
-    struct upp_str            none = {0};
-    struct wj_writer          w;
-    int                       r = metadata.n ? wj_read(&a, metadata, &opts, &map, l->w.err) : 0;
-    if (r >= 0)
-        r = wj_read(&a, ours, &opts, &mine, l->w.err);
-    if (r < 0) {
-        failed(l, r);
-        return none;
-    }
-    wj_writer_init(&w, &b, l->w.err);
-    wj_write_open(&w, '{');
-    size_t n = put_merged(&w, map, mine, names);
-    wj_write_close(&w, '}');
-    failed(l, wj_writer_check(&w));
-    return n ? wb_arena_dup(&l->keep, wb_buf_str(&b)) : none;
-}
-
 /* What is ours of a message, with all that is deep in it or without. */
 static struct upp_str metadata_of(struct piece *p, struct upp_str foreign, bool deep)
 {
@@ -481,7 +359,7 @@ static struct upp_str metadata_of(struct piece *p, struct upp_str foreign, bool 
     failed(l, wj_writer_check(&o.w));
     if (l->w.failed || (!o.n && wb_str_find(foreign, UPP_STR("\"weft\""), 0) == SIZE_MAX))
         return foreign;
-    return metadata_with(l, foreign, wb_buf_str(&b), wd_upp_message_names);
+    return wd_upp_metadata(l, foreign, wb_buf_str(&b), wd_upp_message_names);
 }
 
 static bool is_map(struct upp_str json, unsigned depth)
@@ -544,7 +422,7 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
         return;
     if (!p.m.id.p)
         p.m.id = entry_at(l, i)->id.p ? entry_at(l, i)->id : wb_arena_printf(&l->keep, "message-%u", (unsigned)i);
-    p.m.time_text = time_of(l, m->time_text, m->time_ms);
+    p.m.time_text = wd_upp_time(l, m->time_text, m->time_ms);
     do {
         size_t  end  = from;
         uint8_t role = 0;
@@ -658,7 +536,7 @@ void wd_upp_put_about(struct wd_upp_out *t, bool always)
     if (text.p && !is_map(text, WD_DOC_DEPTH - 1))
         text = (struct upp_str){0};
     if (o.n || wb_str_find(text, UPP_STR("\"weft\""), 0) != SIZE_MAX)
-        text = metadata_with(l, text, wb_buf_str(&b), wd_upp_about_names);
+        text = wd_upp_metadata(l, text, wb_buf_str(&b), wd_upp_about_names);
     if (text.n || always)
         wd_member_json(l, "metadata", text.n ? text : UPP_STR("{}"));
 }

@@ -122,7 +122,7 @@ static int invent(uint64_t seed, struct wb_arena *a, struct wm_doc *d, struct up
 {
     static const struct wm_doc_agent agents[] = {
         {.id = UPP_STR_INIT("a1"), .name = UPP_STR_INIT("Ann")},
-         {.id = UPP_STR_INIT("a2"), .name = UPP_STR_INIT("a2"), .prompt = UPP_STR_INIT("p")},
+         {.id = UPP_STR_INIT("a2"), .name = UPP_STR_INIT("a1"), .prompt = UPP_STR_INIT("p")},
                                     {.id = UPP_STR_INIT("agent"), .name = UPP_STR_INIT("agent")}};
     unsigned n = 1 + pick(&seed, WB_LEN(agents));
     uint32_t at;
