@@ -97,7 +97,6 @@ static const char *const seed_2 =
     "data: {\"id\":\"msg_abc\",\"status\":\"completed\",\"object\":\"message\"}\n\n"
     "data: {\"id\":\"response_123\",\"status\":\"completed\",\"object\":\"response\"}\n\n";
 
-/* covers: AAP-18 */
 TEST(dialect_agentapi_decode_reads_the_examples_of_the_specification)
 {
     static const struct {
@@ -160,7 +159,7 @@ static const struct {
      "", WD_AAP_COMPLETED},
 };
 
-/* covers: AAP-3, AAP-15 */
+/* covers: AAP-3 */
 TEST(dialect_agentapi_decode_streams)
 {
     for (size_t i = 0; i < WB_LEN(streams); i++) {
@@ -191,7 +190,6 @@ static const struct {
     {R("created") "{\"object\":\"content\",\"type\":\"text\",\"index\":-1}", "'index'"},
 };
 
-/* covers: AAP-15 */
 TEST(dialect_agentapi_decode_refuses)
 {
     for (size_t i = 0; i < WB_LEN(refused); i++) {
