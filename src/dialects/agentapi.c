@@ -194,6 +194,8 @@ static int detect_message(yyjson_val *m)
         return typed || content ? 3 : 2;
     if (!content || yyjson_obj_get(m, "object") || (first && !(kind && yyjson_is_str(kind))))
         return 0;
+    if (typed && is(type, "assistant"))
+        return 1; /* messages of others have such types */
     return typed ? 2 : yyjson_obj_get(m, "role") && !type ? 1 : 0;
 }
 

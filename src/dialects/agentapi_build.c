@@ -112,13 +112,12 @@ static bool is_frames(struct upp_str name)
     return i < WB_LEN(names);
 }
 
-static int payload_of(struct wb_arena *a, yyjson_val *content, struct upp_str *ret, struct upp_err *err)
+static int payload_of(yyjson_val *content, struct wb_buf *to, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_AAP_TEXT);
-    struct wj_writer                      w;
-    yyjson_val                           *key, *v;
-    size_t                                i, n;
-    wj_writer_init(&w, &b, err);
+    struct wj_writer w;
+    yyjson_val      *key, *v;
+    size_t           i, n;
+    wj_writer_init(&w, to, err);
     wj_write_open(&w, '{');
     yyjson_obj_foreach(content, i, n, key, v)
     {
@@ -128,34 +127,35 @@ static int payload_of(struct wb_arena *a, yyjson_val *content, struct upp_str *r
         wj_write_value(&w, v);
     }
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
+    return wj_writer_check(&w);
 }
 
-static int merge_payload(struct wb_arena *a, struct wd_aap_built *c, yyjson_val *content, struct upp_err *err)
+static void swap(struct wb_buf *a, struct wb_buf *b)
+{
+    struct wb_buf c = *a;
+    *a              = *b;
+    *b              = c;
+}
+
+static int merge_payload(struct wd_aap_built *c, yyjson_val *content, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena scratch = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b       = WB_BUF(WD_AAP_MERGED);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     more = WB_BUF(WD_AAP_MERGED), both = WB_BUF(WD_AAP_MERGED);
     struct wj_writer                          w;
-    struct upp_str                            more;
-    yyjson_val                               *was, *now;
-    int                                       r = payload_of(&scratch, content, &more, err);
+    yyjson_val                               *was = NULL, *now = NULL;
+    int                                       r = payload_of(content, &more, err);
     if (r >= 0)
-        r = wj_read(&scratch, c->json.n ? c->json : UPP_STR("{}"), NULL, &was, err);
+        r = wj_read(&scratch, c->said.n ? wb_buf_str(&c->said) : UPP_STR("{}"), NULL, &was, err);
     if (r >= 0)
-        r = wj_read(&scratch, more, NULL, &now, err);
+        r = wj_read(&scratch, wb_buf_str(&more), NULL, &now, err);
     if (r < 0)
         return r;
-    wj_writer_init(&w, &b, err);
+    wj_writer_init(&w, &both, err);
     merge(&w, was, now);
     r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    c->json = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
+    if (r >= 0)
+        swap(&c->said, &both);
+    return r;
 }
 
 static struct upp_str text_of(yyjson_val *content)
@@ -165,16 +165,18 @@ static struct upp_str text_of(yyjson_val *content)
 }
 
 /* What it says replaces what was there, where it says something. */
-static int replace(struct wd_aap_building *b, struct wd_aap_built *c, yyjson_val *content, struct upp_err *err)
+static int replace(struct wd_aap_built *c, yyjson_val *content, struct upp_err *err)
 {
-    if (!c->text)
-        return payload_of(b->a, content, &c->json, err);
-    struct upp_str text = text_of(content);
-    if (!text.p)
+    WB_CLEANUP(wb_buf_done) struct wb_buf now  = WB_BUF(WD_AAP_TEXT);
+    struct upp_str                        text = text_of(content);
+    if (c->text && !text.p)
         return 0;
-    wb_buf_clear(&c->said);
-    wb_buf_add(&c->said, text);
-    return wb_buf_check(&c->said, err);
+    if (c->text)
+        wb_buf_add(&now, text);
+    int r = c->text ? wb_buf_check(&now, err) : payload_of(content, &now, err);
+    if (r >= 0)
+        swap(&c->said, &now);
+    return r;
 }
 
 /* ---- Operations ------------------------------------------------------------------------------------------ */
@@ -230,7 +232,7 @@ int wd_aap_add_delta_content(struct wd_aap_building *b, size_t index, yyjson_val
     if (r < 0)
         return r;
     if (!c->text)
-        return merge_payload(b->a, c, content, err);
+        return merge_payload(c, content, err);
     wb_buf_add(&c->said, text_of(content));
     return wb_buf_check(&c->said, err);
 }
@@ -239,7 +241,7 @@ int wd_aap_replace_content(struct wd_aap_building *b, size_t index, yyjson_val *
 {
     struct wd_aap_built *c;
     int                  r = content_at(b, index, content, &c, err);
-    return r < 0 ? r : replace(b, c, content, err);
+    return r < 0 ? r : replace(c, content, err);
 }
 
 int wd_aap_content_completed(struct wd_aap_building *b, size_t index, yyjson_val *content, struct upp_err *err)
@@ -247,7 +249,7 @@ int wd_aap_content_completed(struct wd_aap_building *b, size_t index, yyjson_val
     struct wd_aap_built *c;
     int                  r = content_at(b, index, content, &c, err);
     if (r >= 0 && content)
-        r = replace(b, c, content, err);
+        r = replace(c, content, err);
     if (r < 0)
         return r;
     enum wd_aap_status now = wd_aap_status(wd_text_at(content, "status"));
@@ -304,9 +306,9 @@ static void put_content(struct wj_writer *w, const struct wd_aap_built *c)
     if (c->text)
         put(w, wb_str_eq(c->type, UPP_STR("text")) ? "text" : "refusal",
                          c->said.n ? wb_buf_str(&c->said) : UPP_STR(""));
-    else if (c->json.n > 2) {
+    else if (c->said.n > 2) {
         wb_buf_addc(w->out, ',');
-        wb_buf_add(w->out, wb_str_sub(c->json, 1, c->json.n - 2));
+        wb_buf_add(w->out, wb_str_sub(wb_buf_str(&c->said), 1, c->said.n - 2));
     }
     wj_write_close(w, '}');
 }

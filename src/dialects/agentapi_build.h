@@ -17,18 +17,17 @@
 #include "dialects/agentapi.h"
 
 enum {
-    WD_AAP_CONTENTS = 1 << 14,  /* of one message */
-    WD_AAP_TEXT     = 64 << 20, /* bytes of one text */
-    WD_AAP_MERGED   = 1 << 20,  /* bytes of what is merged from deltas: each one reads it again */
+    WD_AAP_CONTENTS = 1 << 14,   /* of one message */
+    WD_AAP_TEXT     = 64 << 20,  /* bytes of one text */
+    WD_AAP_MERGED   = 256 << 10, /* bytes of what is merged from deltas: each one reads it again */
 };
 
 struct wd_aap_built {
     struct upp_str     type;
     enum wd_aap_status status;
     bool               over;
-    bool               text; /* "text", "refusal": what it says is in `said`; else `json` has the members */
+    bool               text; /* "text", "refusal": what it says; else its members, as an object */
     struct wb_buf      said;
-    struct upp_str     json;
 };
 
 struct wd_aap_building {

@@ -18,7 +18,7 @@
 
 enum {
     WD_AAP_LINE     = 64 << 20, /* bytes of one line */
-    WD_AAP_MESSAGES = 1 << 14,  /* of one stream */
+    WD_AAP_MESSAGES = 1 << 12,  /* of one stream */
 };
 
 struct wd_aap_decoder {

@@ -318,12 +318,6 @@ static int aap_event(void *state, const struct wm_event *ev, struct wd_frames *o
     return r < 0 ? r : wd_out_check(&o);
 }
 
-static bool aap_paused(const void *state)
-{
-    const struct wd_aap_stream *s = state;
-    return s->stage == WD_AAP_PAUSED;
-}
-
 static void aap_done(void *state)
 {
     struct wd_aap_stream *s = state;
@@ -342,6 +336,5 @@ const struct wd_stream_ops wd_stream_agentapi = {
     .headers    = "",
     .begin      = aap_begin,
     .event      = aap_event,
-    .paused     = aap_paused,
     .done       = aap_done,
 };

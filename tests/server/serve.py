@@ -359,6 +359,30 @@ def test_a_run_streams_in_ui(s):
     assert {"type": "tool-output-available", "toolCallId": "c1", "output": 18} in chunks
 
 
+def test_a_run_streams_as_a_response(s):
+    t = s.thread()
+    frames = [e for _, e in s.stream("POST", f"/v1/threads/{t}/runs?as=agentapi",
+                                     {"assistant_id": "weather", "stream": True, "additional_messages": [{"role": "user", "content": "w"}]})]
+    assert [f["sequence_number"] for f in frames] == list(range(len(frames)))
+    assert frames[0]["object"] == "response" and frames[-1]["status"] == "completed", frames[-1]
+    assert [m["content"][0]["data"]["output"] for m in frames[-1]["output"] if m["type"] == "plugin_call_output"] == ["18"]
+    history = s.good("GET", f"/v1/threads/{t}/export?as=agentapi")
+    assert [m["type"] for m in history[1:]] == [m["type"] for m in frames[-1]["output"]], history
+
+
+def test_a_response_ends_at_an_approval(s):
+    t = s.thread()
+    stream = s.stream("POST", f"/v1/threads/{t}/runs?as=agentapi",
+                      {"assistant_id": "ask", "stream": True, "additional_messages": [{"role": "user", "content": "x"}]})
+    last = [e for _, e in stream][-1]
+    assert last["status"] == "completed" and last["output"][-1]["type"] == "mcp_approval_request", last
+    run = s.good("GET", f"/v1/threads/{t}/messages?limit=1")["data"][0]["run_id"]
+    s.good("POST", f"/v1/runs/{run}/answers", {"answers": [{"call_id": "c1", "approved": True}]})
+    frames = [e for _, e in s.stream("GET", f"/v1/runs/{run}/events?as=agentapi")]
+    assert [f["status"] for f in frames if f["object"] == "response"] == ["created", "in_progress", "completed"] * 2
+    assert frames[-1]["output"][0]["content"][0]["data"]["output"] == '"gone"', frames[-1]
+
+
 def test_a_run_without_a_stream_is_polled(s):
     t = s.thread()
     r = s.good("POST", f"/v1/threads/{t}/runs", {"assistant_id": "echo", "additional_messages": [{"role": "user", "content": "hey"}]})

@@ -194,7 +194,7 @@ static void invent(uint64_t seed, struct wb_buf *out)
     wb_buf_add(out, wrap < 2 ? UPP_STR("]") : UPP_STR("]}"));
 }
 
-/* covers: AAP-17, AAP-20 */
+/* covers: AAP-17 */
 TEST_WITH(dialect_agentapi_comes_back_through_a_thread,
           .no_torture = "hundreds of documents; the golden ones are tortured")
 {

@@ -97,7 +97,6 @@ static const char *const seed_2 =
     "data: {\"id\":\"msg_abc\",\"status\":\"completed\",\"object\":\"message\"}\n\n"
     "data: {\"id\":\"response_123\",\"status\":\"completed\",\"object\":\"response\"}\n\n";
 
-/* covers: AAP-18 */
 TEST(dialect_agentapi_decode_reads_the_examples_of_the_specification)
 {
     static const struct {
@@ -160,7 +159,7 @@ static const struct {
      "", WD_AAP_COMPLETED},
 };
 
-/* covers: AAP-3, AAP-15 */
+/* covers: AAP-3 */
 TEST(dialect_agentapi_decode_streams)
 {
     for (size_t i = 0; i < WB_LEN(streams); i++) {
@@ -191,7 +190,6 @@ static const struct {
     {R("created") "{\"object\":\"content\",\"type\":\"text\",\"index\":-1}", "'index'"},
 };
 
-/* covers: AAP-15 */
 TEST(dialect_agentapi_decode_refuses)
 {
     for (size_t i = 0; i < WB_LEN(refused); i++) {
@@ -292,7 +290,7 @@ TEST(dialect_agentapi_build_merges_data)
         test_note("%s + %s", merges[i].was, merges[i].more);
         CHECK(was && more && is.p);
         CHECK(wd_aap_add_delta_content(&b, 0, was, &err) == 0 && wd_aap_add_delta_content(&b, 0, more, &err) == 0);
-        CHECK_STR(b.contents.p[0].json, is);
+        CHECK_STR(wb_buf_str(&b.contents.p[0].said), is);
     }
 }
 
@@ -333,12 +331,20 @@ TEST_WITH(dialect_agentapi_decode_has_limits, .no_torture = "thousands of frames
     WB_CLEANUP(heard_done) struct heard                     h;
     struct upp_err                                          err;
     char                                                    line[200];
-    int                                                     r = 0;
-    yyjson_val                                             *x = content(&a, "text", "\"\"");
+    int                                                     r      = 0;
+    yyjson_val                                             *x      = content(&a, "text", "\"\"");
+    WB_CLEANUP(wd_aap_building_done) struct wd_aap_building merged = {.a = &a};
+    yyjson_val                                             *more   = content(&a, "data",
+                                                                             "\"0123456789012345678901234567890123456789012345678901234567890123456789012345"
+                                                                                                                           "6789012345678901234567890123456789\"");
     heard_init(&h);
-    CHECK(x != NULL);
+    CHECK(x != NULL && more != NULL);
     for (size_t i = 0; r >= 0 && i <= WD_AAP_CONTENTS; i++)
         r = wd_aap_add_content(&b, x, &err);
+    CHECK_INT(r, -UPP_ELIMIT);
+    r = 0;
+    for (size_t i = 0; r >= 0 && i <= 3000; i++)
+        r = wd_aap_add_delta_content(&merged, 0, more, &err);
     CHECK_INT(r, -UPP_ELIMIT);
     r = 0;
     for (size_t i = 0; r >= 0 && i <= WD_AAP_MESSAGES; i++) {
