@@ -98,8 +98,8 @@ static void time_of(yyjson_val *m, yyjson_val *weft, struct upp_message *to)
     to->time_ms = seconds * 1000;
     if (!text.p)
         return;
-    wd_entry_time(text, seconds * 1000, to);
-    if (to->time_ms < seconds * 1000 || to->time_ms - seconds * 1000 > 999) { /* somebody has changed the seconds */
+    wd_entry_time(text, INT64_MIN, to);
+    if (to->time_ms < seconds * 1000 || to->time_ms - seconds * 1000 > 999) { /* no time, or the seconds were changed */
         to->time_ms   = seconds * 1000;
         to->time_text = (struct upp_str){0};
     }
@@ -141,11 +141,50 @@ static int lift_said(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct 
     return r ? 0 : wd_parts_settle(t->l->a, &t->texts, to, t->err);
 }
 
+static void put_member(struct wj_writer *w, const char *name, yyjson_val *v)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_value(w, v);
+}
+
+static bool are_texts(yyjson_val *list)
+{
+    yyjson_val *one;
+    size_t      i, n;
+    bool        texts = yyjson_is_arr(list);
+    yyjson_arr_foreach(list, i, n, one) texts &= yyjson_is_str(one);
+    return texts;
+}
+
+/* As events are everywhere; what it says beyond is kept. */
 static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry *e)
 {
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    struct wj_writer                      w;
+    struct upp_str                        type = wd_text_at(event, "type");
+    yyjson_val                           *data = yyjson_obj_get(event, "data");
+    yyjson_val *source = yyjson_obj_get(event, "source"), *targets = yyjson_obj_get(event, "targets");
     e->e.kind         = WM_ENTRY_EVENT;
     e->e.message.role = 0;
-    return wd_value_text(t->l->a, event, &e->e.data, t->err);
+    wj_writer_init(&w, &b, t->err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("type"));
+    wj_write_str(&w, type.p ? type : UPP_STR(""));
+    wj_write_name(&w, UPP_STR("data"));
+    if (data)
+        wj_write_value(&w, data);
+    else
+        wj_write_null(&w);
+    if (source && yyjson_is_str(source))
+        put_member(&w, "source", source);
+    if (are_texts(targets))
+        put_member(&w, "targets", targets);
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        return r;
+    e->e.data = wb_arena_dup(t->l->a, wb_buf_str(&b));
+    return wb_arena_check(t->l->a, t->err);
 }
 
 /* Each message of the user is a turn, so that each has its time everywhere; all that one agent says in a row is one. An

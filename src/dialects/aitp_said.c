@@ -270,6 +270,9 @@ int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_par
             *err = why;
         return r;
     }
+    for (size_t i = 0; i < whole.n_parts; i++)
+        if (whole.parts[i].kind == UPP_PART_RESULT && !whole.parts[i].text.p)
+            whole.parts[i].text = UPP_STR("null"); /* as every other dialect has it */
     r = read_abouts(a, weft, &whole, err);
     if (r < 0)
         return r;
