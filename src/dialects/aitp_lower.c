@@ -175,14 +175,15 @@ static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
     struct upp_str             time  = finer(l, m);
     if (!event && (e->said.has_usage || e->said.stop || e->said.response.p))
         wd_lose(l, i, "what it cost, why the model stopped, and its ids", "there is no member for it");
-    if (!event && !whole && !time.p && !e->said.model.p && !e->said.provider.p)
+    bool said = !event && m->role == UPP_ROLE_ASSISTANT;
+    if (!event && !whole && !time.p && !(said && (e->said.model.p || e->said.provider.p)))
         return;
     wd_name(l, "weft");
     wj_write_open(&l->w, '{');
     wd_member(l, "time", time);
     if (event)
         put_event(l, e->e.data);
-    else {
+    if (said) {
         wd_member(l, "model", e->said.model);
         wd_member(l, "provider", e->said.provider);
     }
