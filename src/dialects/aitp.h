@@ -45,7 +45,8 @@ bool wd_aitp_needs_whole(const struct upp_message *m, uint8_t natural);
 /* The members "role", "metadata", "message" and "parts" of metadata.weft. */
 void wd_aitp_put_whole(struct wd_lowering *l, uint32_t entry, const struct upp_message *m);
 
-/* 1: metadata.weft has the message, its texts are these, and m has its parts, role and metadata. 0: it has not. */
+/* 1: metadata.weft has the message, its texts are these, and m has its parts, role and metadata. 0: it has not. m has
+ * the role that its actor gives it: one of the user stays one. */
 int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_parts *texts, struct upp_message *m,
                        struct upp_err *err) UPP_MUST_CHECK;
 

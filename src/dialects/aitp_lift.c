@@ -98,8 +98,8 @@ static void time_of(yyjson_val *m, yyjson_val *weft, struct upp_message *to)
     to->time_ms = seconds * 1000;
     if (!text.p)
         return;
-    wd_entry_time(text, seconds * 1000, to);
-    if (to->time_ms < seconds * 1000 || to->time_ms - seconds * 1000 > 999) { /* somebody has changed the seconds */
+    wd_entry_time(text, INT64_MIN, to);
+    if (to->time_ms < seconds * 1000 || to->time_ms - seconds * 1000 > 999) { /* no time, or the seconds were changed */
         to->time_ms   = seconds * 1000;
         to->time_text = (struct upp_str){0};
     }
@@ -134,27 +134,65 @@ static int lift_said(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct 
         r = wd_aitp_read_whole(t->l->a, weft, &t->texts, to, t->err);
     if (r < 0)
         return r;
-    if (e->agent == WM_NO_AGENT)
-        to->role = UPP_ROLE_USER; /* whatever it says */
-    e->said.model    = wd_text_at(weft, "model");
-    e->said.provider = wd_text_at(weft, "provider");
+    if (to->role == UPP_ROLE_ASSISTANT) {
+        e->said.model    = wd_text_at(weft, "model");
+        e->said.provider = wd_text_at(weft, "provider");
+    }
     return r ? 0 : wd_parts_settle(t->l->a, &t->texts, to, t->err);
 }
 
-static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry *e)
+static void put_member(struct wj_writer *w, const char *name, yyjson_val *v)
 {
-    e->e.kind         = WM_ENTRY_EVENT;
-    e->e.message.role = 0;
-    return wd_value_text(t->l->a, event, &e->e.data, t->err);
+    wj_write_name(w, wb_cstr(name));
+    wj_write_value(w, v);
 }
 
-/* Each message of the user is a turn, so that each has its time everywhere; all that one agent says in a row is one. An
- * event of nobody's belongs to the turn before. */
-static int begin(struct lifting *t, uint32_t agent, bool event)
+static bool are_texts(yyjson_val *list)
+{
+    yyjson_val *one;
+    size_t      i, n;
+    bool        texts = yyjson_is_arr(list);
+    yyjson_arr_foreach(list, i, n, one) texts &= yyjson_is_str(one);
+    return texts;
+}
+
+/* As events are everywhere; what it says beyond is kept. */
+static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry *e)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    struct wj_writer                      w;
+    struct upp_str                        type = wd_text_at(event, "type");
+    yyjson_val                           *data = yyjson_obj_get(event, "data");
+    yyjson_val *source = yyjson_obj_get(event, "source"), *targets = yyjson_obj_get(event, "targets");
+    e->e.kind         = WM_ENTRY_EVENT;
+    e->e.message.role = 0;
+    wj_writer_init(&w, &b, t->err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("type"));
+    wj_write_str(&w, type.p ? type : UPP_STR(""));
+    wj_write_name(&w, UPP_STR("data"));
+    if (data)
+        wj_write_value(&w, data);
+    else
+        wj_write_null(&w);
+    if (source && yyjson_is_str(source))
+        put_member(&w, "source", source);
+    if (are_texts(targets))
+        put_member(&w, "targets", targets);
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        return r;
+    e->e.data = wb_arena_dup(t->l->a, wb_buf_str(&b));
+    return wb_arena_check(t->l->a, t->err);
+}
+
+/* Each message of the user is a turn, so that each has its time everywhere; all that one agent says in a row is one. */
+static int begin(struct lifting *t, uint32_t agent)
 {
     struct wm_doc      *doc  = t->l->doc;
     struct wm_doc_turn *turn = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
-    if (turn && (agent == WM_NO_AGENT ? event : agent == turn->agent))
+    if (turn && agent != WM_NO_AGENT && agent == turn->agent)
         return 0;
     turn = wm_doc_turn_add(doc, t->err);
     if (!turn)
@@ -174,6 +212,22 @@ static void take_back(struct lifting *t, size_t turns)
         doc->turns.p[turns - 1].n--;
 }
 
+/* Events belong to agents: other dialects have no place for them among what the user says. */
+static int attribute_event(struct lifting *t, yyjson_val *m, uint32_t *agent)
+{
+    struct wm_doc *doc = t->l->doc;
+    int            r   = wd_aitp_actor(m).p ? attribute(t, m, agent) : 1;
+    if (r <= 0 || *agent != WM_NO_AGENT)
+        return r;
+    if (doc->turns.n)
+        *agent = doc->turns.p[doc->turns.n - 1].agent;
+    if (*agent == WM_NO_AGENT && doc->agents.n)
+        *agent = 0;
+    if (*agent == WM_NO_AGENT)
+        r = wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, agent, t->err);
+    return r < 0 ? r : 1;
+}
+
 static int lift_message(struct lifting *t, yyjson_val *m)
 {
     yyjson_val *content = yyjson_obj_get(m, "content"), *weft = yyjson_obj_get(yyjson_obj_get(m, "metadata"), "weft");
@@ -182,8 +236,8 @@ static int lift_message(struct lifting *t, yyjson_val *m)
     uint32_t    agent = WM_NO_AGENT;
     bool        says  = yyjson_is_arr(content) || (content && yyjson_is_str(content));
     bool        is    = yyjson_is_obj(event) && (!says || !yyjson_arr_size(content)); /* who adds words means them */
-    int         r     = is && !wd_aitp_actor(m).p ? 1 : says || is ? attribute(t, m, &agent) : 0;
-    if (r > 0 && begin(t, agent, is) < 0)
+    int         r     = is ? attribute_event(t, m, &agent) : says ? attribute(t, m, &agent) : 0;
+    if (r > 0 && begin(t, agent) < 0)
         return failed(t);
     if (r <= 0)
         return r;

@@ -132,6 +132,40 @@ static void put_content(struct wd_lowering *l, const struct wm_doc_entry *e)
     wj_write_close(&l->w, ']');
 }
 
+/* An agent by its id, however an event speaks of it. */
+static void put_mention(struct wd_lowering *l, yyjson_val *v)
+{
+    uint32_t agent = yyjson_is_str(v) ? wm_doc_agent_find(l->doc, wj_text(v)) : WM_NO_AGENT;
+    if (agent == WM_NO_AGENT)
+        wj_write_value(&l->w, v);
+    else
+        wj_write_str(&l->w, agent_id(&l->doc->agents.p[agent]));
+}
+
+static void put_event(struct wd_lowering *l, struct upp_str json)
+{
+    yyjson_val *key, *value, *one, *v;
+    size_t      i, n, k, m;
+    wb_arena_reset(&l->scratch);
+    v = wd_scratch_read(l, json.p ? json : UPP_STR(""));
+    wd_name(l, "event");
+    wj_write_open(&l->w, '{');
+    if (yyjson_is_obj(v))
+        yyjson_obj_foreach(v, i, n, key, value)
+        {
+            wj_write_name(&l->w, wj_text(key));
+            if (wj_named(key, UPP_STR("source")))
+                put_mention(l, value);
+            else if (wj_named(key, UPP_STR("targets")) && yyjson_is_arr(value)) {
+                wj_write_open(&l->w, '[');
+                yyjson_arr_foreach(value, k, m, one) put_mention(l, one);
+                wj_write_close(&l->w, ']');
+            } else
+                wj_write_value(&l->w, value);
+        }
+    wj_write_close(&l->w, '}');
+}
+
 static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
 {
     const struct wm_doc_entry *e     = &l->doc->entries.p[i];
@@ -141,14 +175,15 @@ static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
     struct upp_str             time  = finer(l, m);
     if (!event && (e->said.has_usage || e->said.stop || e->said.response.p))
         wd_lose(l, i, "what it cost, why the model stopped, and its ids", "there is no member for it");
-    if (!event && !whole && !time.p && !e->said.model.p && !e->said.provider.p)
+    bool said = !event && m->role == UPP_ROLE_ASSISTANT;
+    if (!event && !whole && !time.p && !(said && (e->said.model.p || e->said.provider.p)))
         return;
     wd_name(l, "weft");
     wj_write_open(&l->w, '{');
     wd_member(l, "time", time);
     if (event)
-        wd_member_json(l, "event", e->e.data.n ? e->e.data : UPP_STR("{}"));
-    else {
+        put_event(l, e->e.data);
+    if (said) {
         wd_member(l, "model", e->said.model);
         wd_member(l, "provider", e->said.provider);
     }

@@ -256,6 +256,13 @@ static int read_abouts(struct wb_arena *a, yyjson_val *weft, struct upp_message 
     return r;
 }
 
+/* The user says texts and media, and nothing else. */
+static bool is_prompt(const struct upp_message *m)
+{
+    return m->role == UPP_ROLE_USER &&
+           !upp_part_next(m, NULL, 1 << UPP_PART_REASONING | UPP_PARTS_CALLS | UPP_PARTS_RESULTS);
+}
+
 int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_parts *texts, struct upp_message *m,
                        struct upp_err *err)
 {
@@ -270,9 +277,12 @@ int wd_aitp_read_whole(struct wb_arena *a, yyjson_val *weft, const struct wd_par
             *err = why;
         return r;
     }
+    for (size_t i = 0; i < whole.n_parts; i++)
+        if (whole.parts[i].kind == UPP_PART_RESULT && !whole.parts[i].text.p)
+            whole.parts[i].text = UPP_STR("null"); /* as every other dialect has it */
     r = read_abouts(a, weft, &whole, err);
-    if (r < 0)
-        return r;
+    if (r < 0 || (m->role == UPP_ROLE_USER && !is_prompt(&whole)))
+        return WB_MIN(r, 0);
     m->role        = whole.role;
     m->id          = whole.id.n ? whole.id : (struct upp_str){0};
     m->interrupted = whole.interrupted;

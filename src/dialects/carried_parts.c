@@ -1,12 +1,13 @@
 /* dialects/carried_parts.c — what the model has and ThreadProtocol's own members cannot say, in a thread.
  *
- *     "x_weft": {"model": [{"entry": 0, "id": "msg_1", "metadata": {...}}, {"entry": 0, "part": 2, "metadata": {...},
- * "cut": true}]}
+ *     "x_weft": {"model": [{"entry": 0, "id": "msg_1", "metadata": {...}, "interrupted": true},
+ *                          {"entry": 0, "part": 2, "metadata": {...}, "cut": true}]}
  *
  * So a thread carries the whole model: what came from a dialect that says more of a part (metadata of any provider, a
  * file's name, where it was cut) comes back to it whole. Most parts need nothing of it.
  */
 #include "base/err.h"
+#include "dialects/lift.h"
 #include "dialects/thread.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -16,14 +17,20 @@ struct beside {
     uint64_t       entry, ms;
     struct upp_str part, id, message, text, title, time; /* part: a number; none: it is about the entry */
     yyjson_val    *metadata;
-    bool           cut;
+    bool           cut, interrupted;
 };
 static const struct wj_field rows[] = {
-    F_U64(struct beside, entry, "entry", 0), F_NUM(struct beside, part, "part", 0),
-    F_STR(struct beside, id, "id", 0),       F_STR(struct beside, message, "message", 0),
-    F_STR(struct beside, text, "text", 0),   F_ANY(struct beside, metadata, "metadata", 0),
-    F_STR(struct beside, title, "title", 0), F_BOOL(struct beside, cut, "cut", 0),
-    F_STR(struct beside, time, "time", 0),   F_U64(struct beside, ms, "ms", 0),
+    F_U64(struct beside, entry, "entry", 0),
+    F_NUM(struct beside, part, "part", 0),
+    F_STR(struct beside, id, "id", 0),
+    F_STR(struct beside, message, "message", 0),
+    F_STR(struct beside, text, "text", 0),
+    F_ANY(struct beside, metadata, "metadata", 0),
+    F_STR(struct beside, title, "title", 0),
+    F_BOOL(struct beside, cut, "cut", 0),
+    F_BOOL(struct beside, interrupted, "interrupted", 0),
+    F_STR(struct beside, time, "time", 0),
+    F_U64(struct beside, ms, "ms", 0),
 };
 WJ_SHAPE(beside, struct beside, rows);
 
@@ -156,7 +163,7 @@ static bool has_time(const struct wd_lowering *l, uint32_t first, uint32_t i)
 static bool has_more(const struct wd_lowering *l, uint32_t first, uint32_t i)
 {
     const struct wm_doc_entry *e = &l->doc->entries.p[i];
-    return e->id.p || e->e.message.id.p || e->e.message.metadata.n || has_time(l, first, i);
+    return e->id.p || e->e.message.id.p || e->e.message.metadata.n || e->e.message.interrupted || has_time(l, first, i);
 }
 
 static void put_time(struct wd_lowering *l, const struct upp_message *m)
@@ -197,22 +204,30 @@ static void put_part(struct wd_lowering *l, uint32_t entry, size_t part, const s
     wj_write_close(&l->w, '}');
 }
 
+static void put_entry(struct wd_lowering *l, uint32_t entry, const struct wm_doc_entry *e, bool time)
+{
+    wj_write_open(&l->w, '{');
+    wd_member_u64(l, "entry", entry);
+    wd_member(l, "id", e->id);
+    wd_member(l, "message", e->e.message.id);
+    if (time)
+        put_time(l, &e->e.message);
+    wd_member_json(l, "metadata", e->e.message.metadata);
+    if (e->e.message.interrupted) {
+        wd_name(l, "interrupted");
+        wj_write_bool(&l->w, true);
+    }
+    wj_write_close(&l->w, '}');
+}
+
 void wd_carried_parts_write(struct wd_lowering *l, uint32_t first, uint32_t n)
 {
     wd_name(l, "model");
     wj_write_open(&l->w, '[');
     for (uint32_t i = 0; i < n; i++) {
         const struct wm_doc_entry *e = &l->doc->entries.p[first + i];
-        if (has_more(l, first, first + i)) {
-            wj_write_open(&l->w, '{');
-            wd_member_u64(l, "entry", i);
-            wd_member(l, "id", e->id);
-            wd_member(l, "message", e->e.message.id);
-            if (has_time(l, first, first + i))
-                put_time(l, &e->e.message);
-            wd_member_json(l, "metadata", e->e.message.metadata);
-            wj_write_close(&l->w, '}');
-        }
+        if (has_more(l, first, first + i))
+            put_entry(l, i, e, has_time(l, first, first + i));
         for (size_t k = 0; k < e->e.message.n_parts; k++) {
             struct needs needs = needs_of(l, &e->e.message, &e->e.message.parts[k]);
             if (any(needs))
@@ -262,8 +277,9 @@ int wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t fir
             continue;
         struct wm_doc_entry *e = &l->doc->entries.p[first + b.entry];
         if (!b.part.p) {
-            e->id           = b.id;
-            e->e.message.id = b.message;
+            e->id                    = b.id;
+            e->e.message.id          = b.message;
+            e->e.message.interrupted = b.interrupted;
             if (b.time.p)
                 wd_entry_time(b.time, e->e.message.time_ms, &e->e.message);
             else if (b.ms && b.ms < (uint64_t)1 << 47) {

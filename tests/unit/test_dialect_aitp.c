@@ -195,7 +195,7 @@ static int invent(uint64_t seed, struct wb_arena *a, struct wm_doc *d, struct up
             continue;
         }
         e->e.message.role        = e->agent == WM_NO_AGENT ? UPP_ROLE_USER : (uint8_t)(1 + pick(&seed, 3));
-        unsigned kinds           = e->e.message.role == UPP_ROLE_USER ? UPP_PARTS_CONTENT
+        unsigned kinds           = e->e.message.role == UPP_ROLE_USER ? UPP_PARTS_CONTENT & ~(1u << UPP_PART_REASONING)
                                                                       : UPP_PARTS_CONTENT | UPP_PARTS_CALLS | UPP_PARTS_RESULTS;
         e->e.message.interrupted = !pick(&seed, 5);
         e->e.message.n_parts     = pick(&seed, 4) + (e->e.message.role != UPP_ROLE_ASSISTANT);

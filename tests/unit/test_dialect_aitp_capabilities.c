@@ -796,6 +796,7 @@ static const struct {
     {BUT("1", "\"t\"", "[]", "\"user\"", "{}"), "warning " M " AITP-2\n"},
     {BUT("1", "\"t\"", "[]", "\"user\"", "{\"actor\":\"z\"}"), "warning " M "/metadata/actor AITP-4\n"},
     {BUT("1", "\"t\"", "[]", "\"user\"", "{},\"actor\":\"a\""), "warning " M "/actor AITP-12\n"},
+    {BUT("1", "\"t\"", "[\"\\ud800\"]", "\"user\"", "{\"actor\":\"a\"}"), "error " M "/content/0 AITP-2\n"},
     {SAID(GOOD ",\"attachments\":{}"), "error " M "/attachments AITP-2\n"},
     {SAID(GOOD ",\"attachments\":[{\"file_id\":\"f\"},{}]"), "error " M "/attachments/1 AITP-2\n"},
     {SAID(GOOD
@@ -843,8 +844,7 @@ TEST_WITH(dialect_aitp_follows_so_many_requests, .no_torture = "thousands of mes
 TEST_WITH(dialect_aitp_compares_so_many_options, .no_torture = "thousands of options")
 {
     WB_CLEANUP(wb_buf_done)
-    struct wb_buf text = WB_BUF(ROOM),
-                  out = WB_BUF(ROOM), ask = WB_BUF(ROOM), say = WB_BUF(ROOM);
+    struct wb_buf    text = WB_BUF(ROOM), out = WB_BUF(ROOM), ask = WB_BUF(ROOM), say = WB_BUF(ROOM);
     struct upp_err   err;
     struct wj_writer w;
     wb_buf_add(&ask, UPP_STR("{\"$schema\":\"https://aitp.dev/capabilities/aitp-02-decisions/v1.0.0/schema.json\","
