@@ -205,7 +205,10 @@ static const struct wm_doc_agent *agent_of(const struct lowering *t, const struc
 
 static struct upp_str thread_id(const struct lowering *t)
 {
-    return t->list ? (struct upp_str){0} : t->l->doc->id;
+    static const struct upp_str made = UPP_STR_INIT("thread_00000000000000000000000000000001");
+    if (t->list)
+        return (struct upp_str){0};
+    return t->l->doc->id.p ? t->l->doc->id : made;
 }
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
