@@ -261,24 +261,33 @@ static int lift_message(struct lifting *t, yyjson_val *v)
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
-static bool is_named(yyjson_val *list, struct upp_str id)
+/* Lists of calls in the metadata are in the order of the calls: each is gone through once. */
+struct naming {
+    yyjson_val *next;
+    size_t      left;
+};
+
+static struct naming naming_of(yyjson_val *list)
 {
-    size_t      i, n;
-    yyjson_val *v;
-    if (!yyjson_is_arr(list))
+    return (struct naming){yyjson_arr_get_first(list), yyjson_arr_size(list)};
+}
+
+static bool is_named(struct naming *n, struct upp_str id)
+{
+    if (!n->left || !yyjson_is_str(n->next) || !wb_str_eq(wj_text(n->next), id))
         return false;
-    yyjson_arr_foreach(list, i, n, v) if (yyjson_is_str(v) && wb_str_eq(wj_text(v), id)) return true;
-    return false;
+    n->left--;
+    n->next = unsafe_yyjson_get_next(n->next);
+    return true;
 }
 
 /* An output is a text; where the metadata say so, the JSON of another value. */
-static int result_of(struct lifting *t, yyjson_val *weft, const struct upp_part *call, struct upp_str output)
+static int result_of(struct lifting *t, struct naming *errors, struct naming *jsons, const struct upp_part *call,
+                     struct upp_str output)
 {
-    struct upp_part p    = {.kind     = UPP_PART_RESULT,
-                            .id       = call->id,
-                            .name     = call->name,
-                            .is_error = is_named(yyjson_obj_get(weft, "errors"), call->id)};
-    bool            json = is_named(yyjson_obj_get(weft, "json"), call->id);
+    struct upp_part p = {
+        .kind = UPP_PART_RESULT, .id = call->id, .name = call->name, .is_error = is_named(errors, call->id)};
+    bool json = is_named(jsons, call->id);
     if (json) {
         yyjson_val    *v;
         struct upp_err why;
@@ -292,7 +301,7 @@ static int result_of(struct lifting *t, yyjson_val *weft, const struct upp_part 
     return r < 0 ? r : wd_parts_add(&t->results, &p, t->err);
 }
 
-static int call_of(struct lifting *t, yyjson_val *weft, yyjson_val *v)
+static int call_of(struct lifting *t, struct naming *errors, struct naming *jsons, yyjson_val *v)
 {
     yyjson_val     *function = yyjson_obj_get(v, "function");
     struct upp_str  output   = wd_text_at(function, "output");
@@ -309,7 +318,7 @@ static int call_of(struct lifting *t, yyjson_val *weft, yyjson_val *v)
     int r = wb_arena_check(t->l->a, t->err);
     if (r >= 0)
         r = wd_parts_add(&t->parts, &p, t->err);
-    return r < 0 || !output.p ? r : result_of(t, weft, &p, output);
+    return r < 0 || !output.p ? r : result_of(t, errors, jsons, &p, output);
 }
 
 /* The calls become the last of what was said before them. */
@@ -341,12 +350,14 @@ static int put_calls(struct lifting *t, yyjson_val *v, uint32_t agent)
 
 static int lift_step(struct lifting *t, yyjson_val *v)
 {
-    yyjson_val *calls = yyjson_obj_get(yyjson_obj_get(v, "step_details"), "tool_calls"), *call;
-    size_t      i, n;
-    int         r = 0;
+    yyjson_val   *calls  = yyjson_obj_get(yyjson_obj_get(v, "step_details"), "tool_calls"), *call;
+    struct naming errors = naming_of(yyjson_obj_get(weft_of(v), "errors"));
+    struct naming jsons  = naming_of(yyjson_obj_get(weft_of(v), "json"));
+    size_t        i, n;
+    int           r = 0;
     yyjson_arr_foreach(calls, i, n, call)
     {
-        r = call_of(t, weft_of(v), call);
+        r = call_of(t, &errors, &jsons, call);
         if (r < 0)
             return r;
     }

@@ -20,8 +20,8 @@ struct piece {
     bool                      calls;
     bool                      more; /* the entry has had one of its kind */
     const struct wm_doc_turn *turn;
-    struct upp_str            id;
-    struct upp_str            after; /* of calls: the message before them; no text: none */
+    struct upp_str            id, run; /* run: no text: none */
+    struct upp_str            after;   /* of calls: the message before them; no text: none */
 };
 
 struct lowering {
@@ -39,6 +39,44 @@ static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t
 static bool is_shown(const struct wm_doc_entry *e)
 {
     return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
+}
+
+/* ---- What a turn knows --------------------------------------------------------------------------------------------
+ */
+
+static struct upp_str said_model(const struct lowering *t, const struct wm_doc_turn *turn)
+{
+    for (uint32_t i = turn->first; i < turn->first + turn->n; i++)
+        if (entry_at(t->l, i)->said.model.p)
+            return entry_at(t->l, i)->said.model;
+    return (struct upp_str){0};
+}
+
+/* Usage where the turn or what was said in it has one. */
+static bool usage_of(const struct lowering *t, const struct wm_doc_turn *turn, struct upp_usage *ret)
+{
+    bool has = turn->has_usage;
+    *ret     = turn->usage;
+    for (uint32_t i = turn->first; !turn->has_usage && i < turn->first + turn->n; i++) {
+        const struct wm_said *s = &entry_at(t->l, i)->said;
+        has |= s->has_usage;
+        ret->input += s->usage.input;
+        ret->output += s->usage.output;
+    }
+    return has;
+}
+
+/* The run of a turn; no text: nothing is known that only a run could say. */
+static struct upp_str run_of(const struct lowering *t, const struct wm_doc_turn *turn)
+{
+    struct upp_usage usage;
+    if (turn->agent == WM_NO_AGENT)
+        return (struct upp_str){0};
+    if (turn->run.p)
+        return turn->run;
+    if (!usage_of(t, turn, &usage) && !said_model(t, turn).p)
+        return (struct upp_str){0};
+    return wb_arena_printf(&t->l->keep, "run_%032x", turn->first + 1);
 }
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------------ */
@@ -77,7 +115,8 @@ static void lose_part(struct lowering *t, uint32_t i, const struct upp_part *p)
         wd_lose(t->l, i, "a file", "only images are shown");
 }
 
-static void cut_entry(struct lowering *t, const struct wm_doc_turn *turn, uint32_t i, struct upp_str *last)
+static void cut_entry(struct lowering *t, const struct wm_doc_turn *turn, struct upp_str run, uint32_t i,
+                      struct upp_str *last)
 {
     const struct upp_message *m      = &entry_at(t->l, i)->e.message;
     bool                      had[2] = {false, false};
@@ -87,7 +126,7 @@ static void cut_entry(struct lowering *t, const struct wm_doc_turn *turn, uint32
             lose_part(t, i, &m->parts[k++]);
             continue;
         }
-        struct piece p   = {.entry = i, .from = k, .calls = calls, .more = had[calls], .turn = turn};
+        struct piece p   = {.entry = i, .from = k, .calls = calls, .more = had[calls], .turn = turn, .run = run};
         uint32_t     end = k;
         for (; k < m->n_parts; k++)
             if (calls ? m->parts[k].kind == UPP_PART_CALL : is_content(&m->parts[k]))
@@ -120,6 +159,7 @@ static void cut_all(struct lowering *t)
     struct upp_str last = {0};
     for (size_t k = 0; k < t->l->doc->turns.n; k++) {
         const struct wm_doc_turn *turn = &t->l->doc->turns.p[k];
+        struct upp_str            run  = run_of(t, turn);
         for (uint32_t i = turn->first; i < turn->first + turn->n && !t->l->w.failed; i++) {
             const struct wm_doc_entry *e = entry_at(t->l, i);
             if (!is_shown(e))
@@ -127,7 +167,7 @@ static void cut_all(struct lowering *t)
             if (e->e.kind == WM_ENTRY_EVENT)
                 wd_lose(t->l, i, "an event", "there are only messages and steps");
             else {
-                cut_entry(t, turn, i, &last);
+                cut_entry(t, turn, run, i, &last);
                 lose_of_entry(t, i);
             }
         }
@@ -163,44 +203,12 @@ static const struct wm_doc_agent *agent_of(const struct lowering *t, const struc
     return agent == WM_NO_AGENT ? NULL : &t->l->doc->agents.p[agent];
 }
 
-static struct upp_str said_model(const struct lowering *t, const struct wm_doc_turn *turn)
-{
-    for (uint32_t i = turn->first; i < turn->first + turn->n; i++)
-        if (entry_at(t->l, i)->said.model.p)
-            return entry_at(t->l, i)->said.model;
-    return (struct upp_str){0};
-}
-
-/* Usage where the turn or what was said in it has one. */
-static bool usage_of(const struct lowering *t, const struct wm_doc_turn *turn, struct upp_usage *ret)
-{
-    bool has = turn->has_usage;
-    *ret     = turn->usage;
-    for (uint32_t i = turn->first; !turn->has_usage && i < turn->first + turn->n; i++) {
-        const struct wm_said *s = &entry_at(t->l, i)->said;
-        has |= s->has_usage;
-        ret->input += s->usage.input;
-        ret->output += s->usage.output;
-    }
-    return has;
-}
-
-/* The run of a turn; no text: nothing is known that only a run could say. */
-static struct upp_str run_of(const struct lowering *t, const struct wm_doc_turn *turn)
-{
-    struct upp_usage usage;
-    if (turn->agent == WM_NO_AGENT)
-        return (struct upp_str){0};
-    if (turn->run.p)
-        return turn->run;
-    if (!usage_of(t, turn, &usage) && !said_model(t, turn).p)
-        return (struct upp_str){0};
-    return wb_arena_printf(&t->l->keep, "run_%032x", turn->first + 1);
-}
-
 static struct upp_str thread_id(const struct lowering *t)
 {
-    return t->list ? (struct upp_str){0} : t->l->doc->id;
+    static const struct upp_str made = UPP_STR_INIT("thread_00000000000000000000000000000001");
+    if (t->list)
+        return (struct upp_str){0};
+    return t->l->doc->id.p ? t->l->doc->id : made;
 }
 
 /* ---- Messages ---------------------------------------------------------------------------------------------------- */
@@ -312,7 +320,7 @@ static void put_message(struct lowering *t, const struct piece *p)
         null(t, "incomplete_at");
     put_content(t, p);
     wd_member_or_null(l, "assistant_id", agent ? agent->id : (struct upp_str){0});
-    wd_member_or_null(l, "run_id", run_of(t, p->turn));
+    wd_member_or_null(l, "run_id", p->run);
     wd_name(l, "attachments");
     wj_write_raw(&l->w, "[]", 2);
     put_who(t, p, user);
@@ -442,7 +450,7 @@ static void put_step(struct lowering *t, const struct piece *p)
     wd_member(l, "id", p->id);
     wd_member(l, "object", UPP_STR("thread.run.step"));
     seconds(t, "created_at", m->time_ms);
-    wd_member_or_null(l, "run_id", run_of(t, p->turn));
+    wd_member_or_null(l, "run_id", p->run);
     wd_member_or_null(l, "assistant_id", agent ? agent->id : (struct upp_str){0});
     wd_member_or_null(l, "thread_id", thread_id(t));
     wd_member(l, "type", UPP_STR("tool_calls"));

@@ -126,7 +126,7 @@ static bool invent(struct wm_doc *d, struct wb_arena *a, uint64_t seed)
     return wm_doc_divide(d, &err) >= 0;
 }
 
-/* Any document of the model is read as what was written. */
+/* Any document of the model is read as what was written, which breaks no rule. */
 TEST_WITH(dialect_assistants_doc_keeps_who_said_what, .no_torture = "thousands of documents")
 {
     uint64_t seeds = test_number("WEFT_SEEDS", 2000);
@@ -135,12 +135,16 @@ TEST_WITH(dialect_assistants_doc_keeps_who_said_what, .no_torture = "thousands o
         WB_CLEANUP(wm_doc_done) struct wm_doc           d   = {0};
         WB_CLEANUP(wd_document_done) struct wd_document got = {0};
         WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), was = WB_BUF(1 << 20), is = WB_BUF(1 << 20);
-        struct upp_err                        err = {0};
+        struct upp_err                        err         = {0};
+        WB_CLEANUP(wd_problems_done) struct wd_problems p = {0};
+        const struct wd_document_ops                   *ops;
         test_note("seed %llu", (unsigned long long)seed);
         CHECK(invent(&d, &a, seed));
         CHECK(wd_doc_write(&d, &wd_document_assistants, NULL, &out, NULL, &err) >= 0);
         CHECK(wd_document_read(&got, NULL, wb_buf_str(&out), NULL, &err) >= 0);
         CHECK(got.ops == &wd_document_assistants);
+        CHECK(wd_document_validate(NULL, wb_buf_str(&out), &a, &p, &ops, &err) >= 0);
+        CHECK_INT(p.errors + p.warnings, 0);
         tell(&d, &was);
         tell(&got.doc, &is);
         CHECK_STR(wb_buf_str(&is), wb_buf_str(&was));
@@ -266,7 +270,7 @@ static const struct {
     {TOP "\"steps\":[{" STEP ",\"step_details\":{\"type\":\"tool_calls\",\"tool_calls\":[{}]}}]}",
      "/steps/0/step_details/tool_calls/0", "OA-8", WD_ERROR},
     {TOP "\"steps\":[{" STEP ",\"step_details\":{\"type\":\"tool_calls\",\"tool_calls\":[{\"id\":\"c\",\"type\":"
-                             "\"function\",\"function\":{}}]}}]}",
+         "\"function\",\"function\":{}}]}}]}",
      "/steps/0/step_details/tool_calls/0/function", "OA-8", WD_ERROR},
     {TOP "\"steps\":[{" STEP ",\"step_details\":{\"type\":\"tool_calls\",\"tool_calls\":[{\"id\":\"c\",\"type\":"
          "\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"\",\"output\":7}}]}}]}",
