@@ -11,7 +11,7 @@
 #include "json/number.h"
 #include "json/value.h"
 
-/* ---- Members ------------------------------------------------------------------------------------------------- */
+/* ---- Members --------------------------------------------------------------------------------------------- */
 
 static void check_object(struct wd_problems *p, const struct wd_envelope_shape *s, yyjson_val *v, const char *rule);
 
@@ -110,7 +110,7 @@ static void check_object(struct wd_problems *p, const struct wd_envelope_shape *
     }
 }
 
-/* ---- Beyond the table ------------------------------------------------------------------------------------------ */
+/* ---- Beyond the table ------------------------------------------------------------------------------------ */
 
 /* json and tool_result are their data, all else its text. */
 static void check_content(struct wd_problems *p, yyjson_val *content)
@@ -160,7 +160,7 @@ static int check_all_names(struct wd_problems *p, yyjson_val *root, struct upp_e
     return r;
 }
 
-/* ---- Ids --------------------------------------------------------------------------------------------------------- */
+/* ---- Ids ------------------------------------------------------------------------------------------------- */
 
 static bool same(yyjson_val *a, yyjson_val *b, struct upp_err *err, int *r)
 {

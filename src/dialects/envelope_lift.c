@@ -37,7 +37,7 @@ static bool is_word(struct upp_str s, const char *word)
     return wb_str_eq(s, wb_cstr(word));
 }
 
-/* ---- Texts ------------------------------------------------------------------------------------------------- */
+/* ---- Texts ----------------------------------------------------------------------------------------------- */
 
 /* A string as it is, any other value as its JSON. */
 static int plain_text(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
@@ -105,7 +105,7 @@ static int text_of(const struct lifting *t, const struct wd_envelope *e, struct 
     return r < 0 ? r : about_text(t, type, from ? NULL : data, &to->metadata);
 }
 
-/* ---- Calls and results ------------------------------------------------------------------------------------- */
+/* ---- Calls and results ----------------------------------------------------------------------------------- */
 
 static bool is_call(const struct wd_envelope *e)
 {
@@ -162,7 +162,7 @@ static int result_of(const struct lifting *t, const struct wd_envelope *e, struc
     return r < 0 ? r : wb_arena_check(t->l->a, t->err);
 }
 
-/* ---- Media ------------------------------------------------------------------------------------------------- */
+/* ---- Media ----------------------------------------------------------------------------------------------- */
 
 /* 1: it is one. */
 static int medium_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
@@ -175,7 +175,7 @@ static int medium_of(const struct lifting *t, const struct wd_envelope *e, struc
     return r < 0 ? r : 1;
 }
 
-/* ---- Messages ---------------------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------------------- */
 
 /* The message is whole. */
 static int settle(struct lifting *t)
@@ -319,7 +319,7 @@ static int lift_message(struct lifting *t, const struct wd_envelope *e)
     return r >= 0 && none ? settle(t) : r; /* one without parts has no more of them */
 }
 
-/* ---- Events ------------------------------------------------------------------------------------------------ */
+/* ---- Events ---------------------------------------------------------------------------------------------- */
 
 static void put_member(struct wj_writer *w, const char *name, yyjson_val *v)
 {
@@ -395,7 +395,7 @@ static int lift_event(struct lifting *t, const struct wd_envelope *e)
     return anchor(t, e->node.from);
 }
 
-/* ---- The document ------------------------------------------------------------------------------------------- */
+/* ---- The document ---------------------------------------------------------------------------------------- */
 
 /* 1: it is in the model. */
 static int lift_one(struct lifting *t, yyjson_val *v)

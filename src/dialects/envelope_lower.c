@@ -50,7 +50,7 @@ static struct upp_str or_else(struct upp_str text, const char *otherwise)
     return text.n ? text : wb_cstr(otherwise);
 }
 
-/* ---- Members --------------------------------------------------------------------------------------------------- */
+/* ---- Members --------------------------------------------------------------------------------------------- */
 
 static struct upp_str time_of(struct writing *o)
 {
@@ -200,7 +200,7 @@ static void put_trace(struct writing *o)
     wj_write_close(&l->w, '}');
 }
 
-/* ---- What envelopes have no member for ------------------------------------------------------------------------- */
+/* ---- What envelopes have no member for ------------------------------------------------------------------- */
 
 static void weft_open(struct writing *o)
 {
@@ -320,8 +320,7 @@ static void put_weft_event(struct writing *o, yyjson_val *event)
     wj_write_close(&o->l->w, ']');
 }
 
-/* ---- Ids ----------------------------------------------------------------------------------------------------------
- */
+/* ---- Ids ------------------------------------------------------------------------------------------------- */
 
 static uint64_t hash_of(struct upp_str s)
 {
@@ -379,7 +378,7 @@ static struct upp_str id_of_part(const struct writing *o)
     return o->k ? unlike(o, wb_arena_printf(&o->l->keep, "%.*s.%u", UPP_FMT(o->first), o->k)) : o->first;
 }
 
-/* ---- Envelopes --------------------------------------------------------------------------------------------------- */
+/* ---- Envelopes ------------------------------------------------------------------------------------------- */
 
 static struct upp_str wire_role(const struct writing *o)
 {
@@ -481,7 +480,7 @@ static void put_event(struct writing *o)
     end(o);
 }
 
-/* ---- Losses ------------------------------------------------------------------------------------------------------ */
+/* ---- Losses ---------------------------------------------------------------------------------------------- */
 
 static void lose_medium(struct writing *o, const struct upp_part *p)
 {
@@ -527,7 +526,7 @@ static void lose_thread(struct wd_lowering *l)
         }
 }
 
-/* ---- Entries ----------------------------------------------------------------------------------------------------- */
+/* ---- Entries --------------------------------------------------------------------------------------------- */
 
 /* The entry that pays for its turn: the last of the agent's, where none says what it cost. */
 static uint32_t payer_of(const struct wm_doc *d, const struct wm_doc_turn *t)
@@ -579,8 +578,7 @@ static int put_turns(struct writing *o)
     return r;
 }
 
-/* ---- The document --------------------------------------------------------------------------------------------------
- */
+/* ---- The document ---------------------------------------------------------------------------------------- */
 
 /* One envelope that was no list when it was read, and is one still. */
 static bool is_alone(struct wd_lowering *l)

@@ -15,7 +15,7 @@ static struct upp_str or_else(struct upp_str text, const char *otherwise)
     return text.n ? text : wb_cstr(otherwise);
 }
 
-/* ---- Summaries ----------------------------------------------------------------------------------------------- */
+/* ---- Summaries ------------------------------------------------------------------------------------------- */
 
 /* "object: a, b, c", "list of 3", a text's beginning, or the value itself. */
 static struct upp_str summary(struct wd_lowering *l, yyjson_val *v)
@@ -51,7 +51,7 @@ static struct upp_str titled(struct wd_lowering *l, const char *what, struct upp
     return cut(text);
 }
 
-/* ---- What is said -------------------------------------------------------------------------------------------- */
+/* ---- What is said ---------------------------------------------------------------------------------------- */
 
 /* metadata.envelope of the part; NULL: none. */
 static yyjson_val *about(struct wd_lowering *l, const struct upp_part *p)

@@ -12,7 +12,7 @@ prefix=$tap/dest$(meson introspect "$build" --buildoptions |
 pc=$(find "$prefix" -name weft.pc -exec dirname {} \;)
 lib=$(dirname "$pc")
 export PKG_CONFIG_PATH="$pc" PKG_CONFIG_SYSROOT_DIR="$tap/dest" LD_LIBRARY_PATH="$lib"
-for f in bin/weft include/upp/upp.h include/weft/weft.h share/man/man1/weft.1 libexec/weft/weft-reaper; do
+for f in bin/weft include/upp/upp.h include/weft/weft.h share/man/man1/weft.1 share/weft/schemas/envelope.schema.json share/weft/schemas/envelope.d.ts libexec/weft/weft-reaper; do
     check "there is $f" test -f "$prefix/$f"
 done
 check "both have pkg-config files" pkg-config --exists upp weft

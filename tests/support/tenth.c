@@ -5,7 +5,7 @@
 #include "dialects/lift.h"
 #include "json/value.h"
 
-/* ---- Shapes ------------------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------------------- */
 
 struct line {
     struct wj_node node;
@@ -36,7 +36,7 @@ static int detect(yyjson_val *root)
     return yyjson_is_arr(yyjson_obj_get(root, "chat")) ? 2 : 0;
 }
 
-/* ---- Validating ---------------------------------------------------------------------------------------------- */
+/* ---- Validating ------------------------------------------------------------------------------------------ */
 
 static void check_line(struct wd_problems *p, yyjson_val *v)
 {
@@ -68,7 +68,7 @@ static int validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err
     return 0;
 }
 
-/* ---- Lifting --------------------------------------------------------------------------------------------------- */
+/* ---- Lifting --------------------------------------------------------------------------------------------- */
 
 /* What a line is; kind 0: nothing that the model has. */
 static int part_of(struct wd_lifting *l, const struct line *line, struct upp_part *to, struct upp_err *err)
@@ -127,7 +127,7 @@ static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     return r < 0 ? r : wd_anchor(l, root, "chat", WD_THREAD, 0, err);
 }
 
-/* ---- Lowering ---------------------------------------------------------------------------------------------------- */
+/* ---- Lowering -------------------------------------------------------------------------------------------- */
 
 static void put_part(struct wd_lowering *l, const struct upp_part *p)
 {

@@ -1,5 +1,4 @@
-/* support/tenth.h — a small dialect as docs/adding-a-dialect.md says how to write one: the proof that the page
- * suffices.
+/* support/tenth.h — a small dialect that follows docs/adding-a-dialect.md.
  *
  *     {"topic": TEXT, "chat": [{"from": "user", "says": TEXT},
  *                              {"from": "bot", "uses": {"id": TEXT, "tool": TEXT, "with": OBJECT}},

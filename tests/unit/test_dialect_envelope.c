@@ -31,7 +31,7 @@ static int compact(struct upp_str json, struct wb_buf *out, struct upp_err *err)
     return r < 0 ? r : wj_write(v, out, err);
 }
 
-/* ---- What is kept ------------------------------------------------------------------------------------------------ */
+/* ---- What is kept ---------------------------------------------------------------------------------------- */
 
 /* All that a document of the model says, with whose it was: a line for each part and event. */
 static int told(const struct wm_doc *doc, struct wb_buf *out, struct upp_err *err)
@@ -105,8 +105,7 @@ TEST(dialect_envelope_writes_what_it_reads)
     CHECK(d.doc.entries.n == 5 && d.doc.entries.p[1].e.message.n_parts == 3);
 }
 
-/* ---- Documents of the model ---------------------------------------------------------------------------------------
- */
+/* ---- Documents of the model ------------------------------------------------------------------------------ */
 
 static unsigned pick(uint64_t *state, size_t n)
 {
@@ -242,8 +241,7 @@ TEST_WITH(dialect_envelope_keeps_the_model, .no_torture = "hundreds of documents
     }
 }
 
-/* ---- Through a thread ----------------------------------------------------------------------------------------------
- */
+/* ---- Through a thread ------------------------------------------------------------------------------------ */
 
 static const char *const some_envelopes[] = {
     "{\"protocol\":\"multiagent-1.0\",\"role\":\"user\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"intent\":\"plan\","
@@ -303,8 +301,7 @@ TEST_WITH(dialect_envelope_comes_back_through_a_thread,
     }
 }
 
-/* ---- What they become ----------------------------------------------------------------------------------------------
- */
+/* ---- What they become ------------------------------------------------------------------------------------ */
 
 static int read_golden(struct wd_document *d, const char *path, struct upp_err *err)
 {
@@ -409,8 +406,62 @@ TEST_WITH(dialect_envelope_limits, .no_torture = "large")
     CHECK(wd_document_read(&d, &wd_document_envelope, wb_buf_str(&text), NULL, &err) == -UPP_ELIMIT);
 }
 
-/* ---- What is lost
- * ---------------------------------------------------------------------------------------------------- */
+/* A result finds the call of its parent among so many calls. */
+TEST_WITH(dialect_envelope_finds_a_call, .no_torture = "large")
+{
+    for (int calls = WD_ENVELOPE_FAR; calls <= WD_ENVELOPE_FAR + 1; calls++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(ROOM);
+        WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
+        struct upp_err                                  err  = {0};
+        wb_buf_add(&text, UPP_STR("["));
+        for (int i = 0; i < calls; i++)
+            wb_buf_addf(
+                &text,
+                "{\"role\":\"agent\",\"intent\":\"tool.call\",\"content\":{\"type\":\"json\",\"data\":{\"id\":\"c%d\","
+                "\"name\":\"f\",\"arguments\":{}}},\"trace\":{\"id\":\"%d\"}},",
+                i, i);
+        wb_buf_add(&text, UPP_STR("{\"role\":\"tool\",\"content\":{\"type\":\"tool_result\",\"data\":1},\"trace\":{"
+                                  "\"parents\":[\"0\"]}}]"));
+        CHECK(wd_document_read(&d, &wd_document_envelope, wb_buf_str(&text), NULL, &err) == 0);
+        struct upp_str id = d.doc.entries.p[calls].e.message.parts[0].id;
+        CHECK(wb_str_eq(id, UPP_STR("c0")) == (calls == WD_ENVELOPE_FAR));
+        CHECK(wb_str_starts(id, UPP_STR("c")));
+    }
+}
+
+/* The text of a document becomes its bytes, and a type that nobody knows is told as lost. */
+TEST(dialect_envelope_media)
+{
+    static const struct upp_media media[] = {
+        {UPP_SOURCE_TEXT,
+         UPP_STR_INIT("abc"), {0}, UPP_STR_INIT("a.txt"), {0}, {0}, {0}},
+         {UPP_SOURCE_BYTES, UPP_STR_INIT("AAAA"), {0}, {0}, UPP_STR_INIT("1.5"), {0}, {0}},
+         };
+    struct upp_part                                 parts[] = {{.kind = UPP_PART_DOCUMENT, .media = &media[0]},
+                                                               {.kind = UPP_PART_AUDIO, .media = &media[1]}};
+    WB_CLEANUP(wb_arena_done) struct wb_arena       a       = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_losses_done) struct wd_losses     losses  = {.a = &a};
+    WB_CLEANUP(wm_doc_done) struct wm_doc           doc     = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf           out     = WB_BUF(ROOM);
+    WB_CLEANUP(wd_document_done) struct wd_document d       = {0};
+    struct upp_err                                  err;
+    struct wm_doc_entry                            *e = wm_doc_entry_add(&doc, &err);
+    CHECK(e);
+    e->e.message = (struct upp_message){.role = UPP_ROLE_USER, .parts = parts, .n_parts = WB_LEN(parts)};
+    CHECK(wm_doc_divide(&doc, &err) == 0);
+    CHECK(wd_doc_write(&doc, &wd_document_envelope, NULL, &out, &losses, &err) == 0);
+    CHECK(losses.list.n == 3);
+    CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("\"name\":\"a.txt\",\"uri\":\"data:text/plain;base64,YWJj\""), 0) <
+                      out.n);
+    CHECK(wd_document_read(&d, NULL, wb_buf_str(&out), NULL, &err) == 0);
+    CHECK(d.doc.entries.n == 1 && d.doc.entries.p[0].e.message.n_parts == 2);
+    const struct upp_part *p = d.doc.entries.p[0].e.message.parts;
+    CHECK_STR(p[0].media->data, UPP_STR("YWJj"));
+    CHECK_STR(p[1].media->data, UPP_STR("AAAA"));
+    CHECK_STR(p[1].media->mime, UPP_STR("application/octet-stream"));
+}
+
+/* ---- What is lost ---------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *document, *what;
@@ -443,8 +494,7 @@ TEST(dialect_envelope_tells_what_is_lost)
     }
 }
 
-/* ---- What is refused
- * --------------------------------------------------------------------------------------------------- */
+/* ---- What is refused ------------------------------------------------------------------------------------- */
 
 /* Of tests/golden/envelope: what the specification shows, and what this dialect writes, is without any problem, and
  * comes back as it was. */
@@ -492,8 +542,7 @@ TEST(dialect_envelope_rules)
     }
 }
 
-/* ---- Schema and types
- * -------------------------------------------------------------------------------------------------- */
+/* ---- Schema and types ------------------------------------------------------------------------------------ */
 
 static bool is_file(const char *path, const struct wb_buf *is)
 {

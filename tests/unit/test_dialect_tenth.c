@@ -1,4 +1,4 @@
-/* A tenth dialect, written from docs/adding-a-dialect.md alone: what that page promises comes true. */
+/* A tenth dialect that follows docs/adding-a-dialect.md: what that page promises comes true. */
 #include "dialects/convert.h"
 #include "json/read.h"
 #include "support/tenth.h"
