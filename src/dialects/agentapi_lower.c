@@ -485,18 +485,6 @@ static void put_entry(struct out *o, uint32_t i)
 
 /* ---- The whole ------------------------------------------------------------------------------------------- */
 
-static void lose_thread(struct wd_lowering *l, enum wd_aap_form form)
-{
-    const struct wm_doc *d = l->doc;
-    if (d->title.p || d->metadata.p || d->parent.p || (d->id.p && form == WD_AAP_LIST))
-        wd_lose(l, WD_THREAD, "the thread's own id, title, metadata and parent", "these are messages alone");
-    for (size_t i = 0; i < d->agents.n; i++)
-        if (d->agents.p[i].config.p || d->agents.p[i].prompt.p || d->agents.p[i].created.p) {
-            wd_lose(l, WD_THREAD, "how the agents were made", "messages name them only");
-            return;
-        }
-}
-
 static void put_list(struct wd_lowering *l)
 {
     struct out o = {.l = l};
@@ -525,7 +513,8 @@ int wd_aap_lower(struct wd_lowering *l, struct upp_err *err)
     struct upp_str   id   = l->doc->id;
     if (wb_str_eq(id, UPP_STR("thread"))) /* as one without an id is called */
         id = (struct upp_str){0};
-    lose_thread(l, form);
+    wd_unsaid(l, WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS |
+                     (form == WD_AAP_LIST ? WD_UNSAID_ID : 0));
     wd_open(l, WD_THREAD, wd_aap_slot(form));
     if (form == WD_AAP_LIST)
         put_list(l);

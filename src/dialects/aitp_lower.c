@@ -261,21 +261,10 @@ static void put_metadata(struct lowering *t)
     wj_write_close(&l->w, '}');
 }
 
-static void lose_thread(struct wd_lowering *l)
-{
-    bool usage = false;
-    for (size_t i = 0; i < l->doc->turns.n; i++)
-        usage |= l->doc->turns.p[i].has_usage;
-    if (l->doc->created.p || l->doc->updated.p)
-        wd_lose(l, WD_THREAD, "when the thread was made and changed", "messages have times, threads have none");
-    if (usage)
-        wd_lose(l, WD_THREAD, "what turns have cost", "there is no member for it");
-}
-
 int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err)
 {
     struct lowering t = {.l = l, .user = user_of(l), .thread = l->doc->id.p ? l->doc->id : UPP_STR("thread")};
-    lose_thread(l);
+    wd_unsaid(l, WD_UNSAID_MADE | WD_UNSAID_TURNS);
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", t.thread);

@@ -633,22 +633,11 @@ static void put_created(struct lowering *t)
     seconds(t, "created_at", ms);
 }
 
-static void lose_thread(struct wd_lowering *l)
-{
-    const struct wm_doc *d = l->doc;
-    if (d->title.p || d->parent.p)
-        wd_lose(l, WD_THREAD, "the thread's title and parent", "a thread has metadata alone");
-    for (size_t i = 0; i < d->agents.n; i++)
-        if (d->agents.p[i].config.p || d->agents.p[i].prompt.p || d->agents.p[i].created.p) {
-            wd_lose(l, WD_THREAD, "how the agents were made", "messages and steps name them only");
-            return;
-        }
-}
-
 static void put_thread(struct lowering *t)
 {
     struct wd_lowering *l = t->l;
-    lose_thread(l);
+    wd_unsaid(l, WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS | WD_UNSAID_LATER_IDS |
+                     WD_UNSAID_LATER_TIMES);
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');
     wd_member_or_null(l, "id", thread_id(t));

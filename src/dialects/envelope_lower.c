@@ -508,24 +508,6 @@ static void lose_entry(struct writing *o)
         wd_lose(o->l, o->i, "what a provider said beside the message", "there is no member for it");
 }
 
-static void lose_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
-{
-    if (t->id.p || t->run.p || t->started.p || t->ended.p || t->partial)
-        wd_lose(l, t->first, "the id, run and times of a turn", "envelopes know messages only");
-}
-
-static void lose_thread(struct wd_lowering *l)
-{
-    const struct wm_doc *d = l->doc;
-    if (d->id.p || d->title.p || d->metadata.p || d->parent.p)
-        wd_lose(l, WD_THREAD, "the thread's own id, title, metadata and parent", "it is a list of envelopes alone");
-    for (size_t i = 0; i < d->agents.n; i++)
-        if (d->agents.p[i].config.p || d->agents.p[i].prompt.p || d->agents.p[i].created.p) {
-            wd_lose(l, WD_THREAD, "how the agents were made", "envelopes name them only");
-            return;
-        }
-}
-
 /* ---- Entries --------------------------------------------------------------------------------------------- */
 
 /* The entry that pays for its turn: the last of the agent's, where none says what it cost. */
@@ -570,7 +552,6 @@ static int put_turns(struct writing *o)
     for (size_t i = 0; r >= 0 && i < d->turns.n && !o->l->w.failed; i++) {
         const struct wm_doc_turn *t = &d->turns.p[i];
         o->payer                    = payer_of(d, t);
-        lose_turn(o->l, t);
         for (uint32_t k = t->first; r >= 0 && k < t->first + t->n && !o->l->w.failed; k++)
             if (is_shown(&d->entries.p[k]))
                 r = put_entry(o, t, k);
@@ -594,7 +575,7 @@ int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
     int            r = find_again(&o, err);
     if (r < 0)
         return r;
-    lose_thread(l);
+    wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS);
     if (is_alone(l))
         r = put_turns(&o);
     else {

@@ -1,5 +1,6 @@
 /* dialects/upp_doc_lift.c — messages of UPP into the model. */
 #include "base/err.h"
+#include "base/iso8601.h"
 #include "dialects/upp_doc.h"
 #include "dialects/upp_weft.h"
 #include "json/value.h"
@@ -151,9 +152,12 @@ static int lift_event(struct wd_upp_in *t, yyjson_val *v)
     int r = agent_of(t, v, true, &agent);
     if (r < 0)
         return r;
-    struct wm_doc_entry *e = wd_entry_add(t->l, 0, agent, wd_text_at(v, "timestamp"), t->err);
+    struct upp_str       time = wd_text_at(v, "timestamp");
+    struct wm_doc_entry *e    = wd_entry_add(t->l, 0, agent, time, t->err);
     if (!e)
         return -t->err->code;
+    if (wb_time_parse_upp(time, &e->e.message.time_ms)) /* as UPP writes it: no spelling to keep */
+        e->e.message.time_text = (struct upp_str){0};
     e->e.kind       = WM_ENTRY_EVENT;
     e->e.message.id = wd_text_at(v, "id");
     return wd_value_text(t->l->a, said, &e->e.data, t->err);

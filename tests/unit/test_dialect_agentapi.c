@@ -297,7 +297,7 @@ static const struct {
     const char *document, *what;
 } losses_of[] = {
     {"{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"title\":\"T\",\"turns\":[]}",
-     "the thread's own id, title, metadata and parent"},
+     "the thread's title, metadata and parent"},
     {"[{\"parts\":[{\"content\":[{\"url\":\"https://x/y\",\"media_type\":\"image/png\",\"kind\":\"image-url\"}],"
      "\"part_kind\":\"user-prompt\"}],\"kind\":\"request\"}]",
      "the media type of what is at an address"},

@@ -470,8 +470,8 @@ static const struct {
      "why the model stopped, and its id of what it said"},
     {"[{\"parts\":[],\"usage\":{\"input_tokens\":1,\"cache_read_tokens\":1},\"kind\":\"response\"}]",
      "tokens of caches and of reasoning"},
-    {"[{\"parts\":[],\"run_id\":\"r\",\"kind\":\"response\"}]", "the id, run and times of a turn"},
-    {"{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"turns\":[]}", "the thread's own id, title, metadata and parent"},
+    {"[{\"parts\":[],\"run_id\":\"r\",\"kind\":\"response\"}]", "id, run, times and usage of a turn"},
+    {"{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"turns\":[]}", "the thread's id"},
     {"{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"agents\":{\"a\":{\"agent_id\":\"a\",\"agent_name\":\"a\",\"model_"
      "name\":\"m\",\"provider_name\":\"p\",\"created_at\":\"2026-01-01T00:00:00Z\",\"config_ref\":\"c\"}},\"turns\":[]"
      "}",
