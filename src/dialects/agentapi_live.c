@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/err.h"
+#include "dialects/data_url.h"
 #include "dialects/agentapi_stream.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -51,18 +52,9 @@ static void put_url(struct wd_out *o, const char *name, const struct upp_media *
         wd_str(o, name, m->data);
         return;
     }
-    wb_buf_add(&url, UPP_STR("data:"));
-    wb_buf_add(&url, m->mime.n ? m->mime
-                               : m->source == UPP_SOURCE_TEXT
-                         ? UPP_STR("text/plain")
-                         : UPP_STR("application/octet-stream"));
-    wb_buf_add(&url, UPP_STR(";base64,"));
-    if (m->source == UPP_SOURCE_TEXT)
-        wb_base64_add(&url, m->data, WB_BASE64);
-    else
-        wb_buf_add(&url, m->data);
-    if (url.failed)
-        wj_writer_fail(&o->w, wb_buf_check(&url, o->w.err));
+    int r = wd_data_url(m, wd_media_type(m), &url, o->w.err);
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
     wd_str(o, name, wb_buf_str(&url));
 }
 

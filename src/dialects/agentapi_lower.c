@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/uuid.h"
+#include "dialects/data_url.h"
 #include "dialects/agentapi.h"
 #include "dialects/pai.h"
 #include "json/value.h"
@@ -82,15 +83,9 @@ static void put_url(struct wd_lowering *l, uint32_t entry, const char *name, con
         wd_member_or_null(l, name, m->data);
         return;
     }
-    wb_buf_add(&url, UPP_STR("data:"));
-    wb_buf_add(&url, media_type(l, entry, m));
-    wb_buf_add(&url, UPP_STR(";base64,"));
-    if (m->source == UPP_SOURCE_TEXT)
-        wb_base64_add(&url, m->data, WB_BASE64);
-    else
-        wb_buf_add(&url, m->data);
-    if (url.failed)
-        wj_writer_fail(&l->w, wb_buf_check(&url, l->w.err));
+    int r = wd_data_url(m, media_type(l, entry, m), &url, l->w.err);
+    if (r < 0)
+        wj_writer_fail(&l->w, r);
     wd_member(l, name, wb_buf_str(&url));
 }
 

@@ -6,12 +6,12 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "dialects/answers.h"
 #include "dialects/assistants_doc.h"
 #include "json/read.h"
 #include "json/value.h"
 
 enum {
-    FAR    = 4096,    /* entries between a call and its result, at most */
     PIECES = 1 << 26, /* of a document */
 };
 
@@ -330,44 +330,11 @@ static void put_message(struct lowering *t, const struct piece *p)
 
 /* ---- Steps ------------------------------------------------------------------------------------------------------- */
 
-static const struct upp_part *part_of(const struct wm_doc_entry *e, uint8_t kind, struct upp_str id)
-{
-    for (size_t i = 0; i < e->e.message.n_parts; i++) {
-        const struct upp_part *p = &e->e.message.parts[i];
-        if (p->kind == kind && wb_str_eq(p->id, id))
-            return p;
-    }
-    return NULL;
-}
-
-/* The first answer to a call of entry `at`, up to where the id is called again. NULL: none. */
-static const struct upp_part *result_of(const struct wd_lowering *l, uint32_t at, struct upp_str id)
-{
-    const struct upp_part *found = NULL;
-    for (uint32_t i = at; !found && id.p && i < l->doc->entries.n && i - at < FAR; i++) {
-        if (i > at && part_of(entry_at(l, i), UPP_PART_CALL, id))
-            break;
-        found = part_of(entry_at(l, i), UPP_PART_RESULT, id);
-    }
-    return found;
-}
-
-static bool has_call(const struct wd_lowering *l, uint32_t at, const struct upp_part *result)
-{
-    for (uint32_t k = 0; k <= at && k < FAR; k++)
-        if (part_of(entry_at(l, at - k), UPP_PART_CALL, result->id))
-            return result_of(l, at - k, result->id) == result;
-    return false;
-}
-
 static void lose_results(struct wd_lowering *l)
 {
-    for (uint32_t i = 0; l->losses && !l->compare && i < l->doc->entries.n; i++) {
-        const struct upp_message *m = &entry_at(l, i)->e.message;
-        for (size_t k = 0; k < m->n_parts && is_shown(entry_at(l, i)); k++)
-            if (m->parts[k].kind == UPP_PART_RESULT && !has_call(l, i, &m->parts[k]))
-                wd_lose(l, i, "a result", "the call that it answers is not there, or was answered before");
-    }
+    for (uint32_t i = 0; i < l->doc->entries.n; i++)
+        if (is_shown(entry_at(l, i)))
+            wd_lose_answers(l, i);
 }
 
 static struct upp_str call_id(struct lowering *t, const struct piece *p, uint32_t k)
@@ -401,7 +368,7 @@ static void put_call(struct lowering *t, const struct piece *p, uint32_t k)
     wj_write_open(&l->w, '{');
     wd_member(l, "name", call->name.p ? call->name : UPP_STR(""));
     wd_member(l, "arguments", call->text.p ? call->text : UPP_STR(""));
-    wd_member_or_null(l, "output", output_of(l, result_of(l, p->entry, call->id), &json));
+    wd_member_or_null(l, "output", output_of(l, wd_answer_of(l->doc, p->entry, call->id), &json));
     wj_write_close(&l->w, '}');
     wj_write_close(&l->w, '}');
 }
@@ -413,7 +380,7 @@ static void put_named(struct lowering *t, const struct piece *p, const char *nam
     bool                any = false, json;
     for (uint32_t k = p->from; k < p->from + p->n; k++) {
         const struct upp_part *call   = &entry_at(l, p->entry)->e.message.parts[k];
-        const struct upp_part *result = call->kind == UPP_PART_CALL ? result_of(l, p->entry, call->id) : NULL;
+        const struct upp_part *result = call->kind == UPP_PART_CALL ? wd_answer_of(l->doc, p->entry, call->id) : NULL;
         (void)output_of(l, result, &json);
         if (!result || !(errors ? result->is_error : json))
             continue;
@@ -432,7 +399,7 @@ static bool is_open(const struct lowering *t, const struct piece *p)
 {
     for (uint32_t k = p->from; k < p->from + p->n; k++) {
         const struct upp_part *call = &entry_at(t->l, p->entry)->e.message.parts[k];
-        if (call->kind == UPP_PART_CALL && !result_of(t->l, p->entry, call->id))
+        if (call->kind == UPP_PART_CALL && !wd_answer_of(t->l->doc, p->entry, call->id))
             return true;
     }
     return false;

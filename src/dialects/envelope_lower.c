@@ -6,6 +6,7 @@
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "dialects/data_url.h"
 #include "dialects/envelope.h"
 #include "dialects/envelope_say.h"
 #include "dialects/pai_media.h"
@@ -135,15 +136,9 @@ static struct upp_str mime_of(const struct upp_part *p)
 static void put_bytes(struct writing *o, const struct upp_media *m)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
-    wb_buf_add(&url, UPP_STR("data:"));
-    wb_buf_add(&url, mime_of(o->part));
-    wb_buf_add(&url, UPP_STR(";base64,"));
-    if (m->source == UPP_SOURCE_TEXT)
-        wb_base64_add(&url, m->data, WB_BASE64);
-    else
-        wb_buf_add(&url, m->data);
-    if (url.failed)
-        wj_writer_fail(&o->l->w, wb_buf_check(&url, o->l->w.err));
+    int                                   r   = wd_data_url(m, mime_of(o->part), &url, o->l->w.err);
+    if (r < 0)
+        wj_writer_fail(&o->l->w, r);
     wd_member(o->l, "uri", wb_buf_str(&url));
 }
 

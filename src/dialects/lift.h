@@ -2,6 +2,7 @@
 #ifndef WD_LIFT_H
 #define WD_LIFT_H
 
+#include "dialects/data_url.h"
 #include "dialects/document.h"
 
 enum { WD_PARTS = 1 << 14 }; /* of one message */
@@ -32,10 +33,6 @@ int wd_parts_add(struct wd_parts *to, const struct upp_part *part, struct upp_er
 /* They become the message's, and the list is empty again. */
 int wd_parts_settle(struct wb_arena *a, struct wd_parts *from, struct upp_message *m,
                     struct upp_err *err) UPP_MUST_CHECK;
-
-/* A medium at an address, which may be its bytes ("data:MIME;base64,..."); its kind is that of the media type. */
-int wd_url_media(struct wb_arena *a, struct upp_str url, struct upp_str mime, struct upp_str name, struct upp_part *to,
-                 struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- Values ---------------------------------------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/base64.h"
+#include "dialects/data_url.h"
 #include "dialects/ui.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -98,11 +99,8 @@ void ui_error_message(struct ui *u, struct wd_out *o, struct upp_str json, const
 
 void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
 {
-    struct upp_str mime = media->mime.n ? media->mime
-                                        : media->source == UPP_SOURCE_TEXT
-                              ? UPP_STR("text/plain")
-                              : UPP_STR("application/octet-stream");
-    struct wb_buf *t = &u->text;
+    struct upp_str mime = wd_media_type(media);
+    struct wb_buf *t    = &u->text;
     wb_buf_clear(t);
     if (media->source != UPP_SOURCE_URL) {
         wb_buf_add(t, UPP_STR("data:"));

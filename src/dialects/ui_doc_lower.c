@@ -4,13 +4,13 @@
  */
 #include "base/base64.h"
 #include "base/err.h"
+#include "dialects/answers.h"
+#include "dialects/data_url.h"
 #include "dialects/pai.h"
 #include "dialects/ui_doc.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
-
-enum { FAR = 4096 }; /* entries between a call and its result, at most */
 
 /* The message that is written. */
 struct message {
@@ -43,45 +43,6 @@ static yyjson_val *read_scratch(struct wd_lowering *l, struct upp_str json)
 }
 
 /* ---- Calls and results ----------------------------------------------------------------------------------- */
-
-static const struct upp_part *part_of(const struct wm_doc_entry *e, uint8_t kind, struct upp_str id)
-{
-    for (size_t i = 0; i < e->e.message.n_parts; i++) {
-        const struct upp_part *p = &e->e.message.parts[i];
-        if (p->kind == kind && wb_str_eq(p->id, id))
-            return p;
-    }
-    return NULL;
-}
-
-/* The first answer to a call of entry `at`, up to where the id is called again. NULL: none. */
-static const struct upp_part *result_of(const struct wd_lowering *l, uint32_t at, struct upp_str id)
-{
-    const struct upp_part *found = NULL;
-    for (uint32_t i = at; !found && id.p && i < l->doc->entries.n && i - at < FAR; i++) {
-        if (i > at && part_of(entry_at(l, i), UPP_PART_CALL, id))
-            break;
-        found = part_of(entry_at(l, i), UPP_PART_RESULT, id);
-    }
-    return found;
-}
-
-/* Does a part of a message before show it? */
-static bool has_call(const struct wd_lowering *l, uint32_t at, const struct upp_part *result)
-{
-    for (uint32_t k = 0; k <= at && k < FAR; k++)
-        if (part_of(entry_at(l, at - k), UPP_PART_CALL, result->id))
-            return result_of(l, at - k, result->id) == result;
-    return false;
-}
-
-static void check_results(struct wd_lowering *l, uint32_t i)
-{
-    const struct upp_message *m = &entry_at(l, i)->e.message;
-    for (size_t k = 0; k < m->n_parts && l->losses && !l->compare; k++)
-        if (m->parts[k].kind == UPP_PART_RESULT && !has_call(l, i, &m->parts[k]))
-            wd_lose(l, i, "a result", "the call that it answers is not there, or was answered before");
-}
 
 /* metadata.pydantic_ai.NAME of a part; NULL: not there. Good until the next one is read. */
 static yyjson_val *own_of(struct wd_lowering *l, struct upp_str metadata, const char *name)
@@ -152,7 +113,7 @@ static void put_result_metadata(struct wd_lowering *l, uint32_t entry, const str
 
 static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const struct upp_part *p)
 {
-    const struct upp_part *result = result_of(l, entry, p->id);
+    const struct upp_part *result = wd_answer_of(l->doc, entry, p->id);
     bool                   denied = result && l->target != 5 && is_denied(l, result);
     const char            *state  = !result             ? p->cut ? "input-streaming" : "input-available"
                                     : !result->is_error ? "output-available"
@@ -223,15 +184,9 @@ static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_par
     if (m->source == UPP_SOURCE_URL)
         wd_member(l, "url", m->data);
     else {
-        wb_buf_add(&url, UPP_STR("data:"));
-        wb_buf_add(&url, mime);
-        wb_buf_add(&url, UPP_STR(";base64,"));
-        if (m->source == UPP_SOURCE_TEXT)
-            wb_base64_add(&url, m->data, WB_BASE64);
-        else
-            wb_buf_add(&url, m->data);
-        if (url.failed)
-            wj_writer_fail(&l->w, wb_buf_check(&url, l->w.err));
+        int r = wd_data_url(m, mime, &url, l->w.err);
+        if (r < 0)
+            wj_writer_fail(&l->w, r);
         wd_member(l, "url", wb_buf_str(&url));
     }
     wd_member_json(l, "providerMetadata", p->metadata);
@@ -308,7 +263,7 @@ static void put_parts(struct message *m)
         if (!is_shown(e))
             continue;
         if (e->e.kind != WM_ENTRY_EVENT)
-            check_results(l, i);
+            wd_lose_answers(l, i);
         if (e->e.kind == WM_ENTRY_EVENT && m->user)
             wd_lose(l, i, "an event", "a message of the user has none");
         else if (e->e.kind == WM_ENTRY_EVENT)
@@ -481,7 +436,7 @@ static void put_message(struct message *m)
     struct wd_lowering *l = m->l;
     if (!says_something(m)) {
         for (uint32_t i = m->first; i < m->first + m->n; i++)
-            check_results(l, i);
+            wd_lose_answers(l, i);
         return;
     }
     m->id = id_of(m);
