@@ -26,31 +26,6 @@ static int convert(struct upp_str text, const struct wd_document_ops *from, cons
     return r < 0 ? r : wd_document_write(&d, to, NULL, out, losses, err);
 }
 
-static int compact(struct upp_str text, struct wb_buf *out, struct upp_err *err)
-{
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-    yyjson_val                               *v;
-    int                                       r = wj_read(&a, text, NULL, &v, err);
-    return r < 0 ? r : wj_write(v, out, err);
-}
-
-/* covers: UPP-5, UAP-7.4, UAP-13.6a */
-TEST(dialect_upp_doc_comes_back_with_all_it_may_say)
-{
-    static const char *const paths[] = {"golden/upp/alone/blocks.json", "golden/upp/alone/weft.json",
-                                        "golden/uap/alone/all.json", "golden/uap/alone/branches.json"};
-    for (size_t i = 0; i < WB_LEN(paths); i++) {
-        size_t                                n   = 0;
-        WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), is = WB_BUF(ROOM);
-        struct upp_err                        err;
-        WB_CLEANUP(freep) char               *text = test_read(paths[i], &n);
-        test_note("%s", paths[i]);
-        CHECK(text && compact(wb_str(text, n), &was, &err) == 0);
-        CHECK(convert(wb_str(text, n), NULL, i < 2 ? &wd_document_upp : &wd_document_uap, &is, NULL, &err) == 0);
-        ALWAYS(test_expect_str(wb_buf_str(&is), wb_buf_str(&was), __FILE__, __LINE__, "written back"));
-    }
-}
-
 /* ---- Documents that nobody wrote -----------------------------------------------------------------------------------
  */
 
@@ -203,7 +178,7 @@ TEST_WITH(dialect_upp_doc_keeps_what_the_model_says,
 TEST(dialect_uap_doc_is_the_path_to_the_current_node)
 {
     size_t                                          n    = 0;
-    WB_CLEANUP(freep) char                         *text = test_read("golden/uap/alone/branches.json", &n);
+    WB_CLEANUP(freep) char                         *text = test_read("golden/uap/documents/branches.json", &n);
     WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf           ids  = WB_BUF(ROOM);
     struct upp_err                                  err;
