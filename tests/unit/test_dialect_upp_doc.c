@@ -162,6 +162,27 @@ static bool keeps(const struct wd_document_ops *ops, uint64_t seed)
            test_expect_str(wb_buf_str(&is), wb_buf_str(&was), __FILE__, __LINE__, "what was said");
 }
 
+static bool comes_through(const struct wd_document_ops *ops, uint64_t seed)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(ROOM), there = WB_BUF(ROOM), back = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
+    WB_CLEANUP(wm_doc_done) struct wm_doc     m   = {0};
+    struct upp_err                            err = {0};
+    test_note("%s through a thread, seed %u", ops->name, (unsigned)seed);
+    int r = invent(seed, &a, &m, &err);
+    if (r >= 0)
+        r = wd_doc_write(&m, ops, NULL, &text, NULL, &err);
+    if (r >= 0)
+        r = convert(wb_buf_str(&text), ops, &wd_document_thread, &there, NULL, &err);
+    if (r >= 0)
+        r = convert(wb_buf_str(&there), &wd_document_thread, ops, &back, NULL, &err);
+    if (r < 0) {
+        test_note("%s: %s", err.where, err.msg);
+        return EXPECT(!"it can be written and read");
+    }
+    return test_expect_str(wb_buf_str(&back), wb_buf_str(&text), __FILE__, __LINE__, "there and back");
+}
+
 /* covers: UPP-2, UAP-13.1 */
 TEST_WITH(dialect_upp_doc_keeps_what_the_model_says,
           .no_torture = "hundreds of documents; the golden ones are tortured")
@@ -169,6 +190,17 @@ TEST_WITH(dialect_upp_doc_keeps_what_the_model_says,
     for (size_t i = 0; i < WB_LEN(both); i++)
         for (uint64_t seed = 1; seed <= 400; seed++)
             CHECK(keeps(both[i], seed));
+}
+
+/* As a thread the model is all there, and so is a document of UPP that went through one. */
+TEST_WITH(dialect_thread_carries_what_the_model_says,
+          .no_torture = "hundreds of documents; the golden ones are tortured")
+{
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        CHECK(keeps(&wd_document_thread, seed));
+        for (size_t i = 0; i < WB_LEN(both); i++)
+            CHECK(comes_through(both[i], seed));
+    }
 }
 
 /* ---- Paths
