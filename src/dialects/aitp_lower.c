@@ -199,6 +199,8 @@ static void put_message(struct lowering *t, const struct wm_doc_turn *turn, uint
     uint32_t                   agent = speaker(e, turn);
     int64_t                    ms    = e->e.message.time_ms;
     bool                       user  = agent == WM_NO_AGENT;
+    if (e->e.kind == WM_ENTRY_EVENT && (e->agent == WM_NO_AGENT || e->agent != agent))
+        wd_lose(l, i, "whose an event is", "a message has an actor, the user or an agent");
     wd_open(l, i, "message");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", e->id);

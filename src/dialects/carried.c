@@ -5,7 +5,7 @@
  * `entry` counts from the first entry of the object that has the member.
  */
 #include "base/err.h"
-#include "dialects/thread.h"
+#include "dialects/carried.h"
 #include "json/read.h"
 #include "json/value.h"
 
@@ -25,20 +25,20 @@ static const struct wj_field rows[] = {
 WJ_SHAPE(carried, struct carried, rows);
 
 /* One of them onto its entry; what is none of ours stays in the document as any unknown member does. */
-static int hang(struct wd_lifting *l, yyjson_val *v, uint32_t first, uint32_t n, struct upp_err *err)
+static int hang(struct wd_lifting *l, yyjson_val *v, const struct wd_carry *at, struct upp_err *err)
 {
     struct carried c;
     if (!yyjson_is_obj(v) || WJ_DECODE(l->a, carried, v, NULL, &c, NULL) < 0)
         return wb_arena_check(l->a, err);
-    if (first != WD_THREAD && c.entry >= n)
+    if (at->first != WD_THREAD && c.entry >= at->n)
         return 0;
     WB_CLEANUP(wb_buf_done) struct wb_buf b  = WB_BUF(WD_DOC_BYTES);
     struct wm_residue                   **to = &l->doc->residue, *residue = wb_new(l->a, struct wm_residue);
     int                                   r = c.said ? wj_write(c.said, &b, err) : 0;
     if (r < 0 || !residue)
         return r < 0 ? r : wb_arena_check(l->a, err);
-    if (first != WD_THREAD)
-        to = &l->doc->entries.p[first + c.entry].residue;
+    if (at->first != WD_THREAD)
+        to = &l->doc->entries.p[at->first + c.entry].residue;
     while (*to)
         to = &(*to)->next;
     *residue = (struct wm_residue){.dialect = c.dialect,
@@ -49,23 +49,17 @@ static int hang(struct wd_lifting *l, yyjson_val *v, uint32_t first, uint32_t n,
     return wb_arena_check(l->a, err);
 }
 
-int wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t first, uint32_t n, struct upp_err *err)
+int wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c, struct upp_err *err)
 {
     yyjson_val *list = yyjson_obj_get(x_weft, "residue"), *one;
     size_t      i, max;
-    int         r = 0;
+    int         r = c->first == WD_THREAD ? 0 : wd_carried_parts_read(l, x_weft, c, err);
     yyjson_arr_foreach(list, i, max, one)
     {
-        r = hang(l, one, first, n, err);
-        if (r < 0)
-            return r;
+        if (r >= 0)
+            r = hang(l, one, c, err);
     }
-    return first == WD_THREAD ? r : wd_carried_parts_read(l, x_weft, first, n, err);
-}
-
-static const struct wm_residue *residue_at(const struct wd_lowering *l, uint32_t i)
-{
-    return i == WD_THREAD ? l->doc->residue : l->doc->entries.p[i].residue;
+    return r;
 }
 
 static bool is_other(const struct wd_lowering *l, const struct wm_residue *r)
@@ -73,43 +67,60 @@ static bool is_other(const struct wd_lowering *l, const struct wm_residue *r)
     return !wb_str_eq(r->dialect, wb_cstr(l->dialect));
 }
 
-static bool has_residue(const struct wd_lowering *l, uint32_t first, uint32_t n)
+static bool has_other(const struct wd_lowering *l, const struct wm_residue *r)
 {
-    for (uint32_t i = 0; !l->pure && i < (first == WD_THREAD ? 1 : n); i++)
-        for (const struct wm_residue *r = residue_at(l, first == WD_THREAD ? first : first + i); r; r = r->next)
-            if (is_other(l, r))
-                return true;
+    while (r && !is_other(l, r))
+        r = r->next;
+    return r;
+}
+
+static bool has_residue(const struct wd_lowering *l, const struct wd_carry *c)
+{
+    if (c->first == WD_THREAD)
+        return has_other(l, l->doc->residue);
+    for (uint32_t i = c->first; i < c->first + c->n; i++)
+        if (has_other(l, l->doc->entries.p[i].residue) && wd_carried_shown(&l->doc->entries.p[i]))
+            return true;
     return false;
 }
 
-bool wd_carries(struct wd_lowering *l, uint32_t first, uint32_t n)
+bool wd_carries(struct wd_lowering *l, const struct wd_carry *c)
 {
-    return has_residue(l, first, n) || wd_carries_parts(l, first, n);
+    return !l->pure && (has_residue(l, c) || wd_carries_parts(l, c));
 }
 
-static void write_residue(struct wd_lowering *l, uint32_t first, uint32_t n)
+static void put_residue(struct wd_lowering *l, uint32_t at, const struct wm_residue *r)
 {
+    for (; r; r = r->next) {
+        if (!is_other(l, r))
+            continue;
+        wj_write_open(&l->w, '{');
+        wd_member(l, "dialect", r->dialect);
+        wd_member(l, "slot", r->slot);
+        wd_member_u64(l, "entry", at);
+        wd_member_u64(l, "entries", r->entries);
+        wd_member_json(l, "said", r->json);
+        wj_write_close(&l->w, '}');
+    }
+}
+
+static void write_residue(struct wd_lowering *l, const struct wd_carry *c)
+{
+    uint32_t at = 0;
     wd_name(l, "residue");
     wj_write_open(&l->w, '[');
-    for (uint32_t i = 0; i < (first == WD_THREAD ? 1 : n); i++)
-        for (const struct wm_residue *r = residue_at(l, first == WD_THREAD ? first : first + i); r; r = r->next) {
-            if (!is_other(l, r))
-                continue;
-            wj_write_open(&l->w, '{');
-            wd_member(l, "dialect", r->dialect);
-            wd_member(l, "slot", r->slot);
-            wd_member_u64(l, "entry", i);
-            wd_member_u64(l, "entries", r->entries);
-            wd_member_json(l, "said", r->json);
-            wj_write_close(&l->w, '}');
-        }
+    if (c->first == WD_THREAD)
+        put_residue(l, 0, l->doc->residue);
+    for (uint32_t i = c->first; c->first != WD_THREAD && i < c->first + c->n; i++)
+        if (wd_carried_shown(&l->doc->entries.p[i]))
+            put_residue(l, at++, l->doc->entries.p[i].residue);
     wj_write_close(&l->w, ']');
 }
 
-void wd_carried_write(struct wd_lowering *l, uint32_t first, uint32_t n)
+void wd_carried_write(struct wd_lowering *l, const struct wd_carry *c)
 {
-    if (has_residue(l, first, n))
-        write_residue(l, first, n);
-    if (wd_carries_parts(l, first, n))
-        wd_carried_parts_write(l, first, n);
+    if (has_residue(l, c))
+        write_residue(l, c);
+    if (wd_carries_parts(l, c))
+        wd_carried_parts_write(l, c);
 }

@@ -1,299 +1,197 @@
-/* dialects/carried_parts.c — what the model has and ThreadProtocol's own members cannot say, in a thread.
+/* dialects/carried_parts.c — what the model has and ThreadProtocol's own members cannot say, written into a thread.
  *
  *     "x_weft": {"model": [{"entry": 0, "id": "msg_1", "metadata": {...}, "interrupted": true},
- *                          {"entry": 0, "part": 2, "metadata": {...}, "cut": true}]}
+ *                          {"entry": 0, "part": 2, "metadata": {...}, "cut": true},
+ *                          {"entry": 1, "new": true, "event": {...}}]}
  *
  * So a thread carries the whole model: what came from a dialect that says more of a part (metadata of any provider, a
- * file's name, where it was cut) comes back to it whole. Most parts need nothing of it.
+ * file's name, where it was cut) comes back to it whole. Most parts need nothing of it. What is `new` stands in no
+ * member of the object; `entry` and `part` count as if it did, and never go back.
  */
 #include "base/err.h"
-#include "dialects/lift.h"
-#include "dialects/thread.h"
-#include "json/read.h"
+#include "dialects/carried.h"
+#include "dialects/upp_weft.h"
 #include "json/value.h"
 
-struct beside {
-    struct wj_node node;
-    uint64_t       entry, ms;
-    struct upp_str part, id, message, text, title, time; /* part: a number; none: it is about the entry */
-    yyjson_val    *metadata;
-    bool           cut, interrupted;
-};
-static const struct wj_field rows[] = {
-    F_U64(struct beside, entry, "entry", 0),
-    F_NUM(struct beside, part, "part", 0),
-    F_STR(struct beside, id, "id", 0),
-    F_STR(struct beside, message, "message", 0),
-    F_STR(struct beside, text, "text", 0),
-    F_ANY(struct beside, metadata, "metadata", 0),
-    F_STR(struct beside, title, "title", 0),
-    F_BOOL(struct beside, cut, "cut", 0),
-    F_BOOL(struct beside, interrupted, "interrupted", 0),
-    F_STR(struct beside, time, "time", 0),
-    F_U64(struct beside, ms, "ms", 0),
-};
-WJ_SHAPE(beside, struct beside, rows);
+/* ---- What an entry needs --------------------------------------------------------------------------------------- */
 
-/* ---- What the members of a part say of its metadata -------------------------------------------------------- */
-
-enum {
-    SAID     = 1 << 0, /* a text of an answer */
-    THOUGHT  = 1 << 1,
-    CALL     = 1 << 2,
-    RESULT   = 1 << 3,
-    FILE_    = 1 << 4,
-    ASKED    = 1 << 5, /* a medium of a prompt */
-    FEEDBACK = 1 << 6, /* a text that is a retry-prompt */
-    RETRY    = 1 << 7, /* a result that is one */
+struct entry {
+    const struct wm_doc_entry *e;
+    uint32_t                   at; /* in its object */
+    bool                       is_new, time, agent, who, said, event;
 };
 
-/* In the order in which pai_lift.c writes them. */
-static const struct {
-    const char *name;
-    unsigned    kinds;
-    char        type; /* 's' a text, 't' true, 'a' anything but null */
-} members[] = {
-    {"identifier", FILE_ | ASKED, 's'},
-    {"force_download", FILE_ | ASKED, 'a'},
-    {"vendor_metadata", FILE_ | ASKED, 'a'},
-    {"id", SAID | THOUGHT | CALL | FILE_, 's'},
-    {"signature", THOUGHT, 's'},
-    {"provider_name", SAID | THOUGHT | CALL | FILE_, 's'},
-    {"provider_details", SAID | THOUGHT | CALL | FILE_, 'a'},
-    {"tool_kind", CALL | RESULT, 's'},
-    {"raw_args", CALL, 't'},
-    {"retry", FEEDBACK | RETRY, 't'},
-    {"errors", FEEDBACK, 't'},
-    {"outcome", RESULT, 's'},
-    {"status", RESULT, 's'},
-    {"metadata", RESULT, 'a'},
-};
-
-static unsigned kind_of(const struct upp_message *m, const struct upp_part *p, bool retry)
+static bool has_said(const struct wm_said *s)
 {
-    bool prompt = m->role == UPP_ROLE_USER;
-    if (p->media)
-        return prompt ? ASKED : FILE_;
-    switch (p->kind) {
-    case UPP_PART_TEXT:
-        return !prompt ? SAID : retry && m->n_parts == 1 ? FEEDBACK : 0;
-    case UPP_PART_REASONING:
-        return THOUGHT;
-    case UPP_PART_CALL:
-        return CALL;
-    default:
-        return retry ? RETRY : RESULT;
-    }
+    return s->model.p || s->provider.p || s->response.p || s->stop || s->has_usage;
 }
 
-static bool is_type(yyjson_val *v, char type)
+static struct upp_str name_of(const struct wd_lowering *l, uint32_t agent)
 {
-    return type == 's' ? yyjson_is_str(v) : type == 't' ? yyjson_is_true(v) : !yyjson_is_null(v);
+    return agent == WM_NO_AGENT ? (struct upp_str){0} : l->doc->agents.p[agent].name;
 }
 
-/* Will reading the thread make the very same metadata? */
-static bool thread_says(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p)
+static struct entry look(struct wd_lowering *l, const struct wd_carry *c, uint32_t i, uint32_t at)
 {
-    yyjson_val *v  = NULL, *own, *key;
-    size_t      at = 0;
-    if (!p->metadata.n)
-        return true;
-    wb_arena_reset(&l->scratch);
-    v = wd_scratch_read(l, p->metadata);
-    if (!yyjson_is_obj(v))
-        return true; /* no metadata at all */
-    own = yyjson_obj_get(v, "pydantic_ai");
-    if (!yyjson_is_obj(own) || unsafe_yyjson_get_len(v) != 1 || !unsafe_yyjson_get_len(own))
-        return false;
-    unsigned kind = kind_of(m, p, yyjson_is_true(yyjson_obj_get(own, "retry")));
-    key           = unsafe_yyjson_get_first(own);
-    for (size_t n = unsafe_yyjson_get_len(own); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        while (at < WB_LEN(members) && !wb_str_eq(wj_text(key), wb_cstr(members[at].name)))
-            at++;
-        if (at == WB_LEN(members) || !(members[at].kinds & kind) || !is_type(key + 1, members[at].type))
-            return false;
-        at++;
-    }
-    return true;
+    const struct wm_doc_entry *e    = &l->doc->entries.p[i];
+    struct upp_str             name = name_of(l, e->agent);
+    struct entry               x    = {.e = e, .at = at, .is_new = wd_carried_is_new(l, c, i)};
+    bool                       is   = e->e.kind == WM_ENTRY_EVENT;
+    x.time                          = !wb_str_eq(wd_pai_time_text(l, &e->e.message), c->time);
+    x.agent                         = e->agent != c->agent;
+    x.who                           = !!name.p != !!e->e.who.p || !wb_str_eq(name, e->e.who);
+    x.said                          = has_said(&e->said) && (x.is_new || c->is != WD_CARRY_RESPONSE);
+    x.event                         = is && (x.is_new || !wd_carried_event_is_said(l, e));
+    return x;
 }
 
-/* A call whose arguments are a text, null or nothing at all would come back otherwise. */
-static bool same_text(const struct upp_part *p)
+static bool has_more(const struct entry *x)
 {
-    if (p->kind != UPP_PART_CALL)
-        return true;
-    if (!p->text.n)
-        return !p->cut;
-    return p->text.p[0] != '"' && !wb_str_eq(p->text, UPP_STR("null"));
+    const struct upp_message *m = &x->e->e.message;
+    return x->e->id.p || m->id.p || m->metadata.n || m->interrupted || x->is_new || x->time || x->agent || x->who ||
+           x->said || x->event;
 }
 
-static bool is_raw(struct upp_str metadata)
+bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
 {
-    return wb_str_find(metadata, UPP_STR("\"raw_args\":true"), 0) != SIZE_MAX;
-}
-
-struct needs {
-    bool metadata, text, title, cut;
-};
-
-static struct needs needs_of(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p)
-{
-    bool text = !same_text(p) && !is_raw(p->metadata);
-    return (struct needs){.metadata = text ? p->metadata.n : !thread_says(l, m, p),
-                          .text     = text,
-                          .title    = p->media && p->media->title.p,
-                          .cut      = p->cut};
-}
-
-static bool any(struct needs n)
-{
-    return n.metadata || n.text || n.title || n.cut;
-}
-
-/* ---- Writing ------------------------------------------------------------------------------------------------- */
-
-/* Has it a time that the object, which has that of its first entry, does not say? */
-static bool has_time(const struct wd_lowering *l, uint32_t first, uint32_t i)
-{
-    const struct upp_message *m = &l->doc->entries.p[i].e.message, *begin = &l->doc->entries.p[first].e.message;
-    return m->time_ms != begin->time_ms || !wb_str_eq(m->time_text, begin->time_text);
-}
-
-/* Of the message itself. */
-static bool has_more(const struct wd_lowering *l, uint32_t first, uint32_t i)
-{
-    const struct wm_doc_entry *e = &l->doc->entries.p[i];
-    return e->id.p || e->e.message.id.p || e->e.message.metadata.n || e->e.message.interrupted || has_time(l, first, i);
-}
-
-static void put_time(struct wd_lowering *l, const struct upp_message *m)
-{
-    wd_member(l, "time", m->time_text);
-    if (!m->time_text.p && m->time_ms > 0)
-        wd_member_u64(l, "ms", (uint64_t)m->time_ms);
-}
-
-bool wd_carries_parts(struct wd_lowering *l, uint32_t first, uint32_t n)
-{
-    for (uint32_t i = first; !l->pure && first != WD_THREAD && i < first + n; i++) {
-        const struct wm_doc_entry *e = &l->doc->entries.p[i];
-        if (has_more(l, first, i))
+    uint32_t at = 0;
+    for (uint32_t i = c->first; c->first != WD_THREAD && i < c->first + c->n; i++) {
+        const struct upp_message *m = &l->doc->entries.p[i].e.message;
+        if (!wd_carried_shown(&l->doc->entries.p[i]))
+            continue;
+        struct entry x = look(l, c, i, at++);
+        if (has_more(&x))
             return true;
-        for (size_t k = 0; k < e->e.message.n_parts; k++)
-            if (any(needs_of(l, &e->e.message, &e->e.message.parts[k])))
+        for (size_t k = 0; k < m->n_parts; k++) {
+            struct wd_carried_needs n = wd_carried_needs(l, m, &m->parts[k], x.is_new);
+            if (n.whole || n.metadata || n.text || n.title || n.cut || n.kind || n.source || n.size || n.data ||
+                n.error)
                 return true;
+        }
     }
     return false;
 }
 
-static void put_part(struct wd_lowering *l, uint32_t entry, size_t part, const struct upp_part *p, struct needs needs)
+/* ---- Writing ------------------------------------------------------------------------------------------------- */
+
+static void put_bool(struct wd_lowering *l, const char *name, bool value)
+{
+    wd_name(l, name);
+    wj_write_bool(&l->w, value);
+}
+
+static void put_time(struct wd_lowering *l, const struct upp_message *m)
+{
+    if (m->time_text.p || m->time_ms < 0)
+        wd_member(l, "time", wd_pai_time_text(l, m));
+    else
+        wd_member_u64(l, "ms", (uint64_t)m->time_ms);
+}
+
+static void put_media(struct wd_lowering *l, const struct upp_media *m, struct wd_carried_needs needs)
+{
+    if (needs.source && m->source && m->source < WB_LEN(wd_carried_sources))
+        wd_member(l, "source", wb_cstr(wd_carried_sources[m->source]));
+    if (needs.source)
+        wd_member(l, "mime", m->mime);
+    if (needs.title)
+        wd_member(l, "title", m->title);
+    if (needs.data)
+        wd_member(l, "data", m->data);
+    wd_member_json(l, "duration", m->duration);
+    wd_member_json(l, "width", m->width);
+    wd_member_json(l, "height", m->height);
+}
+
+static void put_part(struct wd_lowering *l, uint32_t entry, size_t part, const struct upp_part *p,
+                     struct wd_carried_needs needs)
 {
     wj_write_open(&l->w, '{');
     wd_member_u64(l, "entry", entry);
     wd_member_u64(l, "part", part);
+    if (needs.whole)
+        put_bool(l, "new", true);
+    if (needs.kind && p->kind && p->kind < WB_LEN(wd_carried_kinds))
+        wd_member(l, "kind", wb_cstr(wd_carried_kinds[p->kind]));
+    if (needs.whole) {
+        wd_member(l, "id", p->id);
+        wd_member(l, "name", p->name);
+    }
     if (needs.text)
         wd_member(l, "text", p->text.p ? p->text : UPP_STR(""));
     if (needs.metadata)
         wd_member_json(l, "metadata", p->metadata);
-    if (needs.title)
-        wd_member(l, "title", p->media->title);
-    if (needs.cut) {
-        wd_name(l, "cut");
-        wj_write_bool(&l->w, true);
-    }
+    if (p->media)
+        put_media(l, p->media, needs);
+    if (needs.error)
+        put_bool(l, "error", p->is_error);
+    if (needs.cut)
+        put_bool(l, "cut", true);
     wj_write_close(&l->w, '}');
 }
 
-static void put_entry(struct wd_lowering *l, uint32_t entry, const struct wm_doc_entry *e, bool time)
+static void put_said(struct wd_lowering *l, const struct wm_said *s)
 {
+    wd_name(l, "said");
     wj_write_open(&l->w, '{');
-    wd_member_u64(l, "entry", entry);
-    wd_member(l, "id", e->id);
-    wd_member(l, "message", e->e.message.id);
-    if (time)
-        put_time(l, &e->e.message);
-    wd_member_json(l, "metadata", e->e.message.metadata);
-    if (e->e.message.interrupted) {
-        wd_name(l, "interrupted");
-        wj_write_bool(&l->w, true);
-    }
+    wd_member(l, "model_name", s->model);
+    wd_member(l, "provider_name", s->provider);
+    wd_member(l, "provider_response_id", s->response);
+    if (s->has_usage)
+        wd_tp_put_usage(l, "usage", &s->usage, s->reasoning);
+    if (wd_pai_finish(s->stop))
+        wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(s->stop)));
     wj_write_close(&l->w, '}');
 }
 
-void wd_carried_parts_write(struct wd_lowering *l, uint32_t first, uint32_t n)
+static void put_entry(struct wd_lowering *l, const struct entry *x)
 {
+    const struct wm_doc_entry *e = x->e;
+    const struct upp_message  *m = &e->e.message;
+    wj_write_open(&l->w, '{');
+    wd_member_u64(l, "entry", x->at);
+    if (x->is_new)
+        put_bool(l, "new", true);
+    if (x->event)
+        wd_member_json(l, "event", e->e.data);
+    else if (x->is_new && m->role && m->role < WB_LEN(wd_upp_roles))
+        wd_member(l, "role", wb_cstr(wd_upp_roles[m->role]));
+    wd_member(l, "id", e->id);
+    wd_member(l, "message", m->id);
+    if (x->agent) {
+        const struct wm_doc_agent *a = e->agent == WM_NO_AGENT ? NULL : &l->doc->agents.p[e->agent];
+        wd_member_or_null(l, "agent", a ? a->id.p ? a->id : a->name : (struct upp_str){0});
+    }
+    if (x->who)
+        wd_member_or_null(l, "who", e->e.who);
+    if (x->time)
+        put_time(l, m);
+    wd_member_json(l, "metadata", m->metadata);
+    if (x->said)
+        put_said(l, &e->said);
+    if (m->interrupted)
+        put_bool(l, "interrupted", true);
+    wj_write_close(&l->w, '}');
+}
+
+void wd_carried_parts_write(struct wd_lowering *l, const struct wd_carry *c)
+{
+    uint32_t at = 0;
     wd_name(l, "model");
     wj_write_open(&l->w, '[');
-    for (uint32_t i = 0; i < n; i++) {
-        const struct wm_doc_entry *e = &l->doc->entries.p[first + i];
-        if (has_more(l, first, first + i))
-            put_entry(l, i, e, has_time(l, first, first + i));
-        for (size_t k = 0; k < e->e.message.n_parts; k++) {
-            struct needs needs = needs_of(l, &e->e.message, &e->e.message.parts[k]);
-            if (any(needs))
-                put_part(l, i, k, &e->e.message.parts[k], needs);
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        const struct upp_message *m = &l->doc->entries.p[i].e.message;
+        if (!wd_carried_shown(&l->doc->entries.p[i]))
+            continue;
+        struct entry x = look(l, c, i, at++);
+        if (has_more(&x))
+            put_entry(l, &x);
+        for (size_t k = 0; k < m->n_parts; k++) {
+            struct wd_carried_needs n = wd_carried_needs(l, m, &m->parts[k], x.is_new);
+            if (n.whole || n.metadata || n.text || n.title || n.cut || n.kind || n.source || n.size || n.data ||
+                n.error)
+                put_part(l, x.at, k, &m->parts[k], n);
         }
     }
     wj_write_close(&l->w, ']');
-}
-
-/* ---- Reading ------------------------------------------------------------------------------------------------- */
-
-static int read_part(struct wd_lifting *l, const struct beside *b, struct upp_part *p, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(WD_DOC_BYTES);
-    if (b->text.p && p->kind == UPP_PART_CALL) {
-        p->text     = b->text;
-        p->metadata = (struct upp_str){0}; /* that it came as a text, which it did not */
-    }
-    p->cut |= b->cut;
-    if (b->title.p && p->media) {
-        struct upp_media *media = wb_new(l->a, struct upp_media);
-        if (media) {
-            *media       = *p->media;
-            media->title = b->title;
-            p->media     = media;
-        }
-    }
-    if (yyjson_is_obj(b->metadata)) {
-        int r = wj_write(b->metadata, &json, err);
-        if (r < 0)
-            return r;
-        p->metadata = wb_arena_dup(l->a, wb_buf_str(&json));
-    }
-    return wb_arena_check(l->a, err);
-}
-
-/* What is about nothing that is there stays in the document as any unknown member does. */
-int wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t first, uint32_t n, struct upp_err *err)
-{
-    yyjson_val *list = yyjson_obj_get(x_weft, "model"), *one;
-    size_t      i, max;
-    yyjson_arr_foreach(list, i, max, one)
-    {
-        struct beside b;
-        uint64_t      part = 0;
-        if (!yyjson_is_obj(one) || WJ_DECODE(l->a, beside, one, NULL, &b, NULL) < 0 || b.entry >= n)
-            continue;
-        struct wm_doc_entry *e = &l->doc->entries.p[first + b.entry];
-        if (!b.part.p) {
-            e->id                    = b.id;
-            e->e.message.id          = b.message;
-            e->e.message.interrupted = b.interrupted;
-            if (b.time.p)
-                wd_entry_time(b.time, e->e.message.time_ms, &e->e.message);
-            else if (b.ms && b.ms < (uint64_t)1 << 47) {
-                e->e.message.time_ms   = (int64_t)b.ms;
-                e->e.message.time_text = (struct upp_str){0};
-            }
-            int r = yyjson_is_obj(b.metadata) ? wd_value_text(l->a, b.metadata, &e->e.message.metadata, err) : 0;
-            if (r < 0)
-                return r;
-        } else if (wb_str_u64(b.part, &part) && part < e->e.message.n_parts) {
-            int r = read_part(l, &b, &e->e.message.parts[part], err);
-            if (r < 0)
-                return r;
-        }
-    }
-    return wb_arena_check(l->a, err);
 }

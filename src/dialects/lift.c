@@ -11,8 +11,12 @@ int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, ui
 {
     id = id.p ? id : l->agent.p ? l->agent : UPP_STR("agent");
     struct wm_doc_agent a = {.id = id, .name = name.p ? name : id};
-    *ret                  = wm_doc_agent_find(l->doc, id);
-    return *ret != WM_NO_AGENT ? 0 : wm_doc_agent_add(l->doc, &a, ret, err);
+    for (size_t i = 0; i < l->doc->agents.n; i++) /* by its id alone: another may be called so */
+        if (wb_str_eq(l->doc->agents.p[i].id, id)) {
+            *ret = (uint32_t)i;
+            return 0;
+        }
+    return wm_doc_agent_add(l->doc, &a, ret, err);
 }
 
 void wd_entry_time(struct upp_str text, int64_t otherwise, struct upp_message *m)

@@ -58,6 +58,9 @@ int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *part, struct wd_
 
 uint8_t wd_pai_stop(struct upp_str finish_reason); /* enum upp_stop; 0: unknown */
 
+/* What a medium of this kind ("image-url", "binary") and type is in the model. */
+uint8_t wd_pai_medium(struct upp_str kind, struct upp_str mime);
+
 /* ---- Out of the model ----------------------------------------------------------------------------------- */
 
 /* Pydantic AI writes every member, null where there is nothing, and times of parts; ThreadProtocol what there is. */
@@ -82,5 +85,10 @@ struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message 
 struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise);
 
 const char *wd_pai_finish(uint8_t stop); /* NULL: none */
+const char *wd_pai_url_kind(uint8_t kind);
+
+/* What the metadata of a part say to whoever writes it: Pydantic AI's own, or those of the first provider; NULL: none.
+ * In `scratch`, which is emptied before. */
+yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata);
 
 #endif

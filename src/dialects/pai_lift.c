@@ -117,7 +117,7 @@ static int beside_end(struct beside *b, struct wd_lifting *l, struct upp_str *re
 
 /* ---- Media ------------------------------------------------------------------------------------------------ */
 
-static uint8_t medium_of(struct upp_str kind, struct upp_str mime)
+uint8_t wd_pai_medium(struct upp_str kind, struct upp_str mime)
 {
     if (wb_str_starts(kind, UPP_STR("image")) || wb_str_starts(mime, UPP_STR("image/")))
         return UPP_PART_IMAGE;
@@ -161,7 +161,7 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
     *media     = (struct upp_media){.source = binary ? UPP_SOURCE_BASE64 : UPP_SOURCE_URL,
                                     .data   = binary ? standard_base64(l->a, item.data) : item.url,
                                     .mime   = item.media_type};
-    part.kind  = medium_of(item.kind, item.media_type);
+    part.kind  = wd_pai_medium(item.kind, item.media_type);
     part.media = media;
     wj_writer_init(&b.w, &b.text, err);
     beside_str(&b, "identifier", item.identifier);

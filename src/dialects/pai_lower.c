@@ -63,6 +63,11 @@ static struct beside read_beside(struct wd_lowering *l, struct upp_str metadata)
     return b;
 }
 
+yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata)
+{
+    return read_beside(l, metadata).own;
+}
+
 static struct upp_str text_of(const struct beside *b, const char *name)
 {
     yyjson_val *v = yyjson_obj_get(b->own, name);
@@ -153,7 +158,7 @@ static void end(struct wd_pai_out *o, const char *kind)
 
 /* ---- Media ------------------------------------------------------------------------------------------------ */
 
-static const char *url_kind(uint8_t kind)
+const char *wd_pai_url_kind(uint8_t kind)
 {
     return kind == UPP_PART_IMAGE   ? "image-url"
            : kind == UPP_PART_AUDIO ? "audio-url"
@@ -223,7 +228,7 @@ static void put_media(struct wd_pai_out *o, const struct upp_part *p, const stru
                 wj_write_bool(w, false);
         }
         put_object(o, b, "vendor_metadata");
-        wd_member(o->l, "kind", wb_cstr(url_kind(p->kind)));
+        wd_member(o->l, "kind", wb_cstr(wd_pai_url_kind(p->kind)));
         put_media_type(o, p);
         put_identifier(o, m, b);
     } else {
@@ -336,8 +341,9 @@ static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struc
 
 static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
 {
+    bool errors = is_true(b, "errors") && yyjson_is_ctn(wd_scratch_read(o->l, p->text));
     begin(o, "retry-prompt");
-    if (p->kind == UPP_PART_RESULT || is_true(b, "errors"))
+    if (p->kind == UPP_PART_RESULT || errors)
         wd_member_json(o->l, "content", p->text);
     else
         put_content(o, (struct upp_str){0}, p->text);
@@ -391,12 +397,13 @@ static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struc
 
 void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p)
 {
-    struct beside b = read_beside(o->l, p->metadata);
-    if (is_true(&b, "retry"))
+    struct beside b      = read_beside(o->l, p->metadata);
+    bool          result = p->kind == UPP_PART_RESULT;
+    if (result && is_true(&b, "retry") && p->id.p && p->name.p) /* without them it would be the user's words */
         put_retry(o, p, &b);
     else if (p->kind == UPP_PART_CALL)
         put_call(o, p, &b);
-    else if (p->kind == UPP_PART_RESULT)
+    else if (result)
         put_result(o, p, &b);
     else if (is_media(p) && (o->style == WD_PAI_THREAD || p->media->source != UPP_SOURCE_URL))
         put_file(o, p, &b);
@@ -411,10 +418,11 @@ void wd_pai_put_request(struct wd_pai_out *o, uint32_t entry, const struct upp_m
 {
     if (m->role == UPP_ROLE_USER) {
         struct beside b = m->n_parts == 1 ? read_beside(o->l, m->parts[0].metadata) : (struct beside){0};
-        if (!is_true(&b, "retry")) {
+        if (is_true(&b, "retry") && m->parts[0].kind == UPP_PART_TEXT)
+            put_retry(o, &m->parts[0], &b);
+        else
             put_prompt(o, entry, m);
-            return;
-        }
+        return;
     }
     for (size_t i = 0; i < m->n_parts; i++)
         wd_pai_put_part(o, entry, &m->parts[i]);

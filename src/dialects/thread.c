@@ -51,6 +51,7 @@ static const struct wj_field agent_rows[] = {
     F_STR(struct wd_tp_agent, provider_name, "provider_name", F_NULLABLE),
     F_STR(struct wd_tp_agent, created_at, "created_at", F_REQUIRED),
     F_STR(struct wd_tp_agent, config_ref, "config_ref", F_NULLABLE),
+    F_ANY(struct wd_tp_agent, x_weft, "x_weft", 0),
 };
 WJ_SHAPE_PUBLIC(wd_tp_agent, struct wd_tp_agent, agent_rows);
 

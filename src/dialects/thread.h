@@ -1,8 +1,9 @@
 /* dialects/thread.h — ThreadProtocol 2.0: the wire, for those who check, read and write it.
  *
- * One table a kind of object. `x_weft` is ours: {"partial": true} of a turn that is still running, {"run": ID} of one
- * whose run is known, the residue of other dialects, and what the model says beyond the members of a part, so that what
- * came from another dialect goes back to it whole through a thread.
+ * One table a kind of object. `x_weft` is ours: what a turn has of its own ({"partial": true} while it is running,
+ * {"run": ID} ...), the prompt of an agent, the residue of other dialects, and what the model says beyond the members
+ * of messages and parts (dialects/carried.h), so that what came from another dialect goes back to it whole through a
+ * thread.
  */
 #ifndef WD_THREAD_H
 #define WD_THREAD_H
@@ -44,6 +45,7 @@ WJ_SHAPE_EXTERN(wd_tp_turn, struct wd_tp_turn);
 struct wd_tp_agent {
     struct wj_node node;
     struct upp_str agent_id, agent_name, model_name, provider_name, created_at, config_ref;
+    yyjson_val    *x_weft;
 };
 WJ_SHAPE_EXTERN(wd_tp_agent, struct wd_tp_agent);
 
@@ -63,16 +65,8 @@ int wd_tp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_tp_lower(struct wd_lowering *l, struct upp_err *err);
 
-/* The residue of other dialects, in x_weft: read onto these entries (or the thread), and written. */
-int  wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t first, uint32_t n,
-                     struct upp_err *err) UPP_MUST_CHECK;
-bool wd_carries(struct wd_lowering *l, uint32_t first, uint32_t n);
-void wd_carried_write(struct wd_lowering *l, uint32_t first, uint32_t n); /* the members "residue" and "model" */
-
-/* What the model says of parts and ThreadProtocol cannot (carried_parts.c): the member "model". */
-int  wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, uint32_t first, uint32_t n,
-                           struct upp_err *err) UPP_MUST_CHECK;
-bool wd_carries_parts(struct wd_lowering *l, uint32_t first, uint32_t n);
-void wd_carried_parts_write(struct wd_lowering *l, uint32_t first, uint32_t n);
+/* Usage, under this name; and read. */
+void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u, uint64_t reasoning);
+void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to, uint64_t *reasoning);
 
 #endif

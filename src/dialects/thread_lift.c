@@ -4,6 +4,7 @@
  * their order, a response one message of the assistant, a system message an event.
  */
 #include "base/err.h"
+#include "dialects/carried.h"
 #include "dialects/thread.h"
 #include "json/value.h"
 
@@ -53,7 +54,7 @@ static int lift_request(struct lifting *t, const struct wd_pai_part *parts, size
 
 /* ---- Responses and system messages --------------------------------------------------------------------------- */
 
-static void lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to, uint64_t *reasoning)
+void wd_tp_lift_usage(const struct wd_tp_usage *u, bool *has, struct upp_usage *to, uint64_t *reasoning)
 {
     if (!u)
         return;
@@ -78,7 +79,7 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
                                .provider = m->provider_name,
                                .response = m->provider_response_id,
                                .stop     = m->finish_reason.p ? wd_pai_stop(m->finish_reason) : 0};
-    lift_usage(m->usage, &e->said.has_usage, &e->said.usage, &e->said.reasoning);
+    wd_tp_lift_usage(m->usage, &e->said.has_usage, &e->said.usage, &e->said.reasoning);
     return wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
 }
 
@@ -142,10 +143,48 @@ static int lift_message(struct lifting *t, const struct wd_tp_message *m, uint32
         r = lift_event(t, m, agent);
     else if (wb_str_eq(m->message_type, UPP_STR("request")))
         r = lift_request(t, m->parts.p, m->parts.n, agent, m->timestamp);
-    size_t n = t->l->doc->entries.n - first;
-    if (r >= 0 && n)
-        r = wd_anchor(t->l, m->node.from, "message", first, n, t->err);
-    return r < 0 || !n ? r : wd_carried_read(t->l, m->x_weft, (uint32_t)first, (uint32_t)n, t->err);
+    if (r < 0)
+        return r;
+    struct wd_carry c = {
+        .first = (uint32_t)first, .n = (uint32_t)(t->l->doc->entries.n - first), .agent = agent, .time = m->timestamp};
+    r = wd_carried_read(t->l, m->x_weft, &c, t->err);
+    return r < 0 || !c.n ? r : wd_anchor(t->l, m->node.from, "message", first, c.n, t->err);
+}
+
+/* What the entries of a turn say of it is not its own. */
+static void forget_times(const struct wm_doc *doc, struct wm_doc_turn *turn, bool user)
+{
+    const struct upp_message *first = &doc->entries.p[turn->first].e.message;
+    const struct upp_message *last  = &doc->entries.p[turn->first + turn->n - 1].e.message;
+    if (first->time_text.p && wb_str_eq(turn->started, first->time_text))
+        turn->started = (struct upp_str){0};
+    if (!user && last->time_text.p && wb_str_eq(turn->ended, last->time_text))
+        turn->ended = (struct upp_str){0};
+}
+
+/* x_weft of a turn: what it has of its own. */
+static void lift_own(struct lifting *t, const struct wd_tp_turn *turn, bool user, struct wm_doc_turn *to)
+{
+    static const struct wj_decode_opts lenient = {.size = sizeof lenient};
+    yyjson_val                        *usage   = yyjson_obj_get(turn->x_weft, "usage");
+    struct wd_tp_usage                 said;
+    to->id      = wd_text_at(turn->x_weft, "id");
+    to->run     = wd_text_at(turn->x_weft, "run");
+    to->partial = yyjson_is_true(yyjson_obj_get(turn->x_weft, "partial"));
+    if (user) {
+        to->ended = wd_text_at(turn->x_weft, "ended");
+        if (yyjson_is_obj(usage) && WJ_DECODE(t->l->a, wd_tp_usage, usage, &lenient, &said, NULL) >= 0)
+            wd_tp_lift_usage(&said, &to->has_usage, &to->usage, &to->reasoning);
+    } else if (!yyjson_is_true(yyjson_obj_get(turn->x_weft, "summed")))
+        wd_tp_lift_usage(turn->total_usage, &to->has_usage, &to->usage, &to->reasoning);
+}
+
+static int lift_prompts(struct lifting *t, const struct wd_tp_turn *turn)
+{
+    struct wd_carry c = {.first = (uint32_t)t->l->doc->entries.n, .agent = WM_NO_AGENT, .time = turn->submitted_at};
+    int             r = lift_request(t, turn->parts.p, turn->parts.n, WM_NO_AGENT, turn->submitted_at);
+    c.n               = (uint32_t)(t->l->doc->entries.n - c.first);
+    return r < 0 ? r : wd_carried_read(t->l, turn->x_weft, &c, t->err);
 }
 
 static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
@@ -162,15 +201,12 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
     struct wm_doc_turn *to = r < 0 ? NULL : wm_doc_turn_add(doc, t->err);
     if (!to)
         return r < 0 ? r : no_memory(t);
-    to->agent       = agent;
-    to->started     = user ? turn->submitted_at : turn->started_at;
-    to->ended       = turn->completed_at;
-    yyjson_val *run = yyjson_obj_get(turn->x_weft, "run");
-    to->run         = run && yyjson_is_str(run) ? wj_text(run) : (struct upp_str){0};
-    to->partial     = yyjson_is_true(yyjson_obj_get(turn->x_weft, "partial"));
-    lift_usage(turn->total_usage, &to->has_usage, &to->usage, &to->reasoning);
+    to->agent   = agent;
+    to->started = user ? turn->submitted_at : turn->started_at;
+    to->ended   = turn->completed_at;
+    lift_own(t, turn, user, to);
     if (user)
-        r = lift_request(t, turn->parts.p, turn->parts.n, WM_NO_AGENT, turn->submitted_at);
+        r = lift_prompts(t, turn);
     for (size_t i = 0; !user && r >= 0 && i < turn->messages.n; i++)
         r = lift_message(t, &turn->messages.p[i], agent);
     size_t n           = doc->entries.n - first;
@@ -181,8 +217,8 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
         doc->turns.n = at;
         return 0;
     }
-    r = wd_anchor(t->l, turn->node.from, "turn", first, n, t->err);
-    return r < 0 || !user ? r : wd_carried_read(t->l, turn->x_weft, (uint32_t)first, (uint32_t)n, t->err);
+    forget_times(doc, &doc->turns.p[at], user);
+    return wd_anchor(t->l, turn->node.from, "turn", first, n, t->err);
 }
 
 /* ---- The thread ------------------------------------------------------------------------------------------------ */
@@ -202,7 +238,8 @@ static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
                                                         .model    = a.model_name,
                                                         .provider = a.provider_name,
                                                         .config   = a.config_ref,
-                                                        .created  = a.created_at},
+                                                        .created  = a.created_at,
+                                                        .prompt   = wd_text_at(a.x_weft, "prompt")},
                                  &ignored, t->err);
         if (r < 0)
             return r;
@@ -234,7 +271,7 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     if (r >= 0)
         r = wd_anchor(l, root, "thread", WD_THREAD, 0, &why);
     if (r >= 0)
-        r = wd_carried_read(l, d.x_weft, WD_THREAD, 0, &why);
+        r = wd_carried_read(l, d.x_weft, &(struct wd_carry){.first = WD_THREAD}, &why);
     wb_vec_done(&t.parts.list);
     if (r < 0 && err)
         *err = why;

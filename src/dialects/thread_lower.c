@@ -1,6 +1,7 @@
 /* dialects/thread_lower.c — the model as a ThreadProtocol document. */
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "dialects/carried.h"
 #include "dialects/thread.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -28,7 +29,7 @@ static struct upp_str agent_id(const struct wd_lowering *l, uint32_t agent)
     return or_else(a->id, a->name);
 }
 
-static void put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u, uint64_t reasoning)
+void wd_tp_put_usage(struct wd_lowering *l, const char *name, const struct upp_usage *u, uint64_t reasoning)
 {
     wd_name(l, name);
     wj_write_open(&l->w, '{');
@@ -44,21 +45,49 @@ static void put_usage(struct wd_lowering *l, const char *name, const struct upp_
     wj_write_close(&l->w, '}');
 }
 
-static void put_carried(struct wd_lowering *l, uint32_t first, uint32_t n, const struct wm_doc_turn *turn)
+/* What a turn has of its own, and ThreadProtocol no member for. */
+struct own {
+    const struct wm_doc_turn *turn;
+    bool                      summed, ended, usage;
+};
+
+static bool has_own(const struct own *o)
 {
-    bool carries = wd_carries(l, first, n);
-    if (!carries && !(turn && (turn->partial || turn->run.p)))
+    return o && o->turn && (o->turn->id.p || o->turn->run.p || o->turn->partial || o->summed || o->ended || o->usage);
+}
+
+static void put_own(struct wd_lowering *l, const struct own *o)
+{
+    if (!has_own(o))
         return;
-    wd_name(l, "x_weft");
-    wj_write_open(&l->w, '{');
-    if (turn)
-        wd_member(l, "run", turn->run);
-    if (turn && turn->partial) {
+    wd_member(l, "id", o->turn->id);
+    wd_member(l, "run", o->turn->run);
+    if (o->turn->partial) {
         wd_name(l, "partial");
         wj_write_bool(&l->w, true);
     }
+    if (o->summed) {
+        wd_name(l, "summed");
+        wj_write_bool(&l->w, true);
+    }
+    if (o->ended)
+        wd_member(l, "ended", o->turn->ended);
+    if (o->usage)
+        wd_tp_put_usage(l, "usage", &o->turn->usage, o->turn->reasoning);
+}
+
+static void put_carried(struct wd_lowering *l, const struct wd_carry *c, const struct own *o)
+{
+    bool carries = wd_carries(l, c);
+    if (l->pure && wd_carries_parts(l, c))
+        wd_lose(l, c->first, "what ThreadProtocol has no member for", "x_weft alone has a place for it");
+    if (!carries && !has_own(o))
+        return;
+    wd_name(l, "x_weft");
+    wj_write_open(&l->w, '{');
+    put_own(l, o);
     if (carries)
-        wd_carried_write(l, first, n);
+        wd_carried_write(l, c);
     wj_write_close(&l->w, '}');
 }
 
@@ -71,16 +100,6 @@ static void put_value(struct wd_lowering *l, const char *name, yyjson_val *v)
         wj_write_value(&l->w, v);
     else
         wj_write_null(&l->w);
-}
-
-/* An agent by its id, however an event speaks of it. */
-static void put_mention(struct wd_lowering *l, yyjson_val *v)
-{
-    uint32_t agent = yyjson_is_str(v) ? wm_doc_agent_find(l->doc, wj_text(v)) : WM_NO_AGENT;
-    if (agent == WM_NO_AGENT)
-        wj_write_value(&l->w, v);
-    else
-        wj_write_str(&l->w, agent_id(l, agent));
 }
 
 /* An event of the log: {"type","data","source","targets"}. */
@@ -101,7 +120,7 @@ static void put_event(struct wd_lowering *l, const struct wm_doc_entry *e)
     put_value(l, "event_data", data);
     if (source) {
         wd_name(l, "source_agent");
-        put_mention(l, source);
+        wd_carried_mention(l, &l->w, source);
     }
     if (!targets)
         return;
@@ -109,57 +128,81 @@ static void put_event(struct wd_lowering *l, const struct wm_doc_entry *e)
     wj_write_open(&l->w, '[');
     yyjson_arr_foreach(targets, k, n, one)
     {
-        put_mention(l, one);
+        wd_carried_mention(l, &l->w, one);
     }
     wj_write_close(&l->w, ']');
 }
 
-static void put_parts(struct wd_lowering *l, uint32_t first, uint32_t n, struct upp_str time)
+/* Without what a message of its role cannot say: that is carried. */
+static struct upp_message said_of(struct wd_lowering *l, const struct upp_message *m)
 {
-    struct wd_pai_out o = {.l = l, .style = WD_PAI_THREAD, .time = time};
+    struct upp_message to   = *m;
+    size_t             fits = 0;
+    for (size_t i = 0; i < m->n_parts; i++)
+        fits += wd_carried_part_fits(m, &m->parts[i]);
+    struct upp_part *parts = fits < m->n_parts ? wb_new_n(&l->keep, struct upp_part, fits + 1) : NULL;
+    if (!parts)
+        return to;
+    to.parts   = parts;
+    to.n_parts = 0;
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (wd_carried_part_fits(m, &m->parts[i]))
+            parts[to.n_parts++] = m->parts[i];
+    return to;
+}
+
+static void put_parts(struct wd_lowering *l, const struct wd_carry *c)
+{
+    struct wd_pai_out o = {.l = l, .style = WD_PAI_THREAD, .time = c->time};
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');
-    for (uint32_t i = first; i < first + n; i++)
-        wd_pai_put_request(&o, i, &entry_at(l, i)->e.message);
+    for (uint32_t i = c->first; i < c->first + c->n; i++) {
+        if (!wd_carried_shown(entry_at(l, i)) || wd_carried_is_new(l, c, i))
+            continue;
+        struct upp_message m = said_of(l, &entry_at(l, i)->e.message);
+        wd_pai_put_request(&o, i, &m);
+    }
     wj_write_close(&l->w, ']');
+}
+
+static void put_said(struct wd_lowering *l, const struct wm_said *said)
+{
+    wd_member(l, "model_name", said->model);
+    wd_member(l, "provider_name", said->provider);
+    wd_member(l, "provider_response_id", said->response);
+    if (said->has_usage)
+        wd_tp_put_usage(l, "usage", &said->usage, said->reasoning);
+    if (wd_pai_finish(said->stop))
+        wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(said->stop)));
 }
 
 static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint32_t turn_agent)
 {
     const struct wm_doc_entry *e     = entry_at(l, first);
-    bool                       said  = e->e.message.role == UPP_ROLE_ASSISTANT;
     bool                       event = e->e.kind == WM_ENTRY_EVENT;
-    struct upp_str             time  = time_at(l, first);
+    bool                       said  = !event && e->e.message.role == UPP_ROLE_ASSISTANT;
+    struct wd_carry            c     = {.first = first, .n = n, .agent = turn_agent, .time = time_at(l, first)};
+    c.is                             = event ? WD_CARRY_EVENT : said ? WD_CARRY_RESPONSE : WD_CARRY_REQUEST;
+    if (!event && e->agent != WM_NO_AGENT)
+        c.agent = e->agent;
     wd_open(l, first, "message");
     wj_write_open(&l->w, '{');
     wd_member(l, "message_type", event ? UPP_STR("system") : said ? UPP_STR("response") : UPP_STR("request"));
-    wd_member(l, "timestamp", time);
+    wd_member(l, "timestamp", c.time);
     if (event)
         put_event(l, e);
     else {
-        wd_member_or_null(l, "agent_id", agent_id(l, e->agent != WM_NO_AGENT ? e->agent : turn_agent));
-        if (said) {
-            wd_member(l, "model_name", e->said.model);
-            wd_member(l, "provider_name", e->said.provider);
-            wd_member(l, "provider_response_id", e->said.response);
-            if (e->said.has_usage)
-                put_usage(l, "usage", &e->said.usage, e->said.reasoning);
-            if (wd_pai_finish(e->said.stop))
-                wd_member(l, "finish_reason", wb_cstr(wd_pai_finish(e->said.stop)));
-        }
-        put_parts(l, first, n, time);
+        wd_member_or_null(l, "agent_id", agent_id(l, c.agent));
+        if (said)
+            put_said(l, &e->said);
+        put_parts(l, &c);
     }
-    put_carried(l, first, n, NULL);
+    put_carried(l, &c, NULL);
     wj_write_close(&l->w, '}');
     wd_close(l);
 }
 
 /* ---- Turns --------------------------------------------------------------------------------------------------- */
-
-static bool is_shown(const struct wm_doc_entry *e)
-{
-    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
-}
 
 static void sum_usage(const struct wd_lowering *l, const struct wm_doc_turn *t, bool *has, struct upp_usage *sum,
                       uint64_t *reasoning)
@@ -180,11 +223,16 @@ static void sum_usage(const struct wd_lowering *l, const struct wm_doc_turn *t, 
 
 static void put_user_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
-    struct upp_str time = or_else(t->started, time_at(l, t->first));
+    struct own      own = {.turn = t, .ended = t->ended.p, .usage = t->has_usage};
+    struct wd_carry c   = {.first = t->first,
+                           .n     = t->n,
+                           .agent = WM_NO_AGENT,
+                           .time  = or_else(t->started, time_at(l, t->first)),
+                           .is    = WD_CARRY_REQUEST};
     wd_member(l, "turn_type", UPP_STR("user"));
-    wd_member(l, "submitted_at", time);
-    put_parts(l, t->first, t->n, time);
-    put_carried(l, t->first, t->n, t);
+    wd_member(l, "submitted_at", c.time);
+    put_parts(l, &c);
+    put_carried(l, &c, &own);
 }
 
 static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
@@ -200,15 +248,15 @@ static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
     wj_write_open(&l->w, '[');
     for (uint32_t i = t->first; i < t->first + t->n && !l->w.failed;) {
         uint32_t n = WB_MIN(wd_span(l, i, "message", 1), t->first + t->n - i);
-        if (is_shown(entry_at(l, i)))
+        if (wd_carried_shown(entry_at(l, i)))
             put_message(l, i, WB_MAX(n, 1), t->agent);
         i += WB_MAX(n, 1);
     }
     wj_write_close(&l->w, ']');
     sum_usage(l, t, &has, &sum, &reasoning);
     if (has)
-        put_usage(l, "total_usage", &sum, reasoning);
-    put_carried(l, t->first, 0, t);
+        wd_tp_put_usage(l, "total_usage", &sum, reasoning);
+    put_carried(l, &(struct wd_carry){.first = t->first}, &(struct own){.turn = t, .summed = has && !t->has_usage});
 }
 
 static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
@@ -239,6 +287,12 @@ static void put_agents(struct wd_lowering *l, struct upp_str created)
         wd_member(l, "provider_name", a->provider);
         wd_member(l, "created_at", or_else(a->created, created));
         wd_member(l, "config_ref", a->config);
+        if (a->prompt.p && l->doc->dialect.p && !l->pure && !l->no_system) { /* not that of whoever runs it */
+            wd_name(l, "x_weft");
+            wj_write_open(&l->w, '{');
+            wd_member(l, "prompt", a->prompt);
+            wj_write_close(&l->w, '}');
+        }
         wj_write_close(&l->w, '}');
     }
     wj_write_close(&l->w, '}');
@@ -274,7 +328,7 @@ int wd_tp_lower(struct wd_lowering *l, struct upp_err *err)
     for (size_t i = 0; i < d->turns.n && !l->w.failed; i++)
         put_turn(l, &d->turns.p[i]);
     wj_write_close(&l->w, ']');
-    put_carried(l, WD_THREAD, 0, NULL);
+    put_carried(l, &(struct wd_carry){.first = WD_THREAD}, NULL);
     wj_write_close(&l->w, '}');
     wd_close(l);
     return wb_arena_check(&l->keep, err);

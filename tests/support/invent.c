@@ -52,6 +52,12 @@ static int add_medium(struct inventing *x)
                                          : (struct upp_media){.source = UPP_SOURCE_URL,
                                                               .data   = UPP_STR("https://example.org/a.png"),
                                                                               .mime = UPP_STR("image/png")};
+    if (!pick(x, 3)) {
+        m->width = UPP_STR("2"), m->height = UPP_STR("1");
+        m->title = UPP_STR("a.png");
+    }
+    if (m->source == UPP_SOURCE_BASE64 && !pick(x, 4))
+        m->source = UPP_SOURCE_BYTES;
     return add(x, (struct upp_part){.kind = UPP_PART_IMAGE, .media = m});
 }
 
@@ -74,6 +80,8 @@ static int end_entry(struct inventing *x, uint8_t role, uint32_t agent)
         return -UPP_ENOMEM;
     memcpy(m->parts, x->parts.p, x->parts.n * sizeof *m->parts);
     x->parts.n = 0;
+    if (!pick(x, 8))
+        m->metadata = UPP_STR("{\"own\":{\"k\":1.50}}");
     return 0;
 }
 
@@ -82,8 +90,9 @@ static int add_event(struct inventing *x, uint32_t agent)
     struct wm_doc_entry *e = wm_doc_entry_add(x->d, x->err);
     if (!e)
         return -UPP_ENOMEM;
-    e->agent             = agent;
-    e->e.who             = x->d->agents.p[agent].name;
+    e->agent = agent;
+    if (agent != WM_NO_AGENT)
+        e->e.who = x->d->agents.p[agent].name;
     e->e.kind            = WM_ENTRY_EVENT;
     e->e.data            = UPP_STR("{\"type\":\"note.taken\",\"data\":{\"n\":1}}");
     e->e.message.time_ms = x->now += 1000;
@@ -139,7 +148,26 @@ static int invent_agent(struct inventing *x, uint32_t agent, bool last)
             r = add_event(x, agent);
     }
     bool open = last && !pick(x, 3);
-    return r < 0 ? r : invent_step(x, agent, open, false);
+    if (r >= 0)
+        r = invent_step(x, agent, open, false);
+    if (r < 0 || open || pick(x, 6))
+        return r;
+    struct upp_message *m        = &x->d->entries.p[x->d->entries.n - 1].e.message;
+    m->interrupted               = true;
+    m->parts[m->n_parts - 1].cut = true;
+    return 0;
+}
+
+/* What turns may have of their own. */
+static void own_turns(struct inventing *x)
+{
+    for (size_t i = 0; i < x->d->turns.n; i++) {
+        struct wm_doc_turn *t = &x->d->turns.p[i];
+        if (!pick(x, 3))
+            t->id = wb_arena_printf(x->a, "turn-%zu", i);
+        if (t->agent != WM_NO_AGENT && !pick(x, 3))
+            t->run = wb_arena_printf(x->a, "run-%zu", i);
+    }
 }
 
 int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct upp_err *err)
@@ -158,6 +186,8 @@ int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct up
         r = invent_user(&x);
         if (r >= 0 && !pick(&x, 5))
             r = invent_user(&x);
+        if (r >= 0 && !pick(&x, 5))
+            r = add_event(&x, pick(&x, 2) ? WM_NO_AGENT : pick(&x, n));
         for (uint32_t speakers = 1 + pick(&x, 2); r >= 0 && speakers; speakers--)
             r = invent_agent(&x, pick(&x, n), turns == 1 && speakers == 1);
     }
@@ -168,6 +198,8 @@ int test_invent(uint64_t seed, struct wb_arena *a, struct wm_doc *ret, struct up
     wb_vec_done(&x.parts);
     if (r >= 0)
         r = wm_doc_divide(ret, err);
+    if (r >= 0)
+        own_turns(&x);
     return r < 0 ? r : wb_arena_check(a, err);
 }
 

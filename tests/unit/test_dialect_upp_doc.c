@@ -26,31 +26,6 @@ static int convert(struct upp_str text, const struct wd_document_ops *from, cons
     return r < 0 ? r : wd_document_write(&d, to, NULL, out, losses, err);
 }
 
-static int compact(struct upp_str text, struct wb_buf *out, struct upp_err *err)
-{
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(ROOM);
-    yyjson_val                               *v;
-    int                                       r = wj_read(&a, text, NULL, &v, err);
-    return r < 0 ? r : wj_write(v, out, err);
-}
-
-/* covers: UPP-5, UAP-7.4, UAP-13.6a */
-TEST(dialect_upp_doc_comes_back_with_all_it_may_say)
-{
-    static const char *const paths[] = {"golden/upp/alone/blocks.json", "golden/upp/alone/weft.json",
-                                        "golden/uap/alone/all.json", "golden/uap/alone/branches.json"};
-    for (size_t i = 0; i < WB_LEN(paths); i++) {
-        size_t                                n   = 0;
-        WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(ROOM), is = WB_BUF(ROOM);
-        struct upp_err                        err;
-        WB_CLEANUP(freep) char               *text = test_read(paths[i], &n);
-        test_note("%s", paths[i]);
-        CHECK(text && compact(wb_str(text, n), &was, &err) == 0);
-        CHECK(convert(wb_str(text, n), NULL, i < 2 ? &wd_document_upp : &wd_document_uap, &is, NULL, &err) == 0);
-        ALWAYS(test_expect_str(wb_buf_str(&is), wb_buf_str(&was), __FILE__, __LINE__, "written back"));
-    }
-}
-
 /* ---- Documents that nobody wrote -----------------------------------------------------------------------------------
  */
 
@@ -187,6 +162,27 @@ static bool keeps(const struct wd_document_ops *ops, uint64_t seed)
            test_expect_str(wb_buf_str(&is), wb_buf_str(&was), __FILE__, __LINE__, "what was said");
 }
 
+static bool comes_through(const struct wd_document_ops *ops, uint64_t seed)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(ROOM), there = WB_BUF(ROOM), back = WB_BUF(ROOM);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
+    WB_CLEANUP(wm_doc_done) struct wm_doc     m   = {0};
+    struct upp_err                            err = {0};
+    test_note("%s through a thread, seed %u", ops->name, (unsigned)seed);
+    int r = invent(seed, &a, &m, &err);
+    if (r >= 0)
+        r = wd_doc_write(&m, ops, NULL, &text, NULL, &err);
+    if (r >= 0)
+        r = convert(wb_buf_str(&text), ops, &wd_document_thread, &there, NULL, &err);
+    if (r >= 0)
+        r = convert(wb_buf_str(&there), &wd_document_thread, ops, &back, NULL, &err);
+    if (r < 0) {
+        test_note("%s: %s", err.where, err.msg);
+        return EXPECT(!"it can be written and read");
+    }
+    return test_expect_str(wb_buf_str(&back), wb_buf_str(&text), __FILE__, __LINE__, "there and back");
+}
+
 /* covers: UPP-2, UAP-13.1 */
 TEST_WITH(dialect_upp_doc_keeps_what_the_model_says,
           .no_torture = "hundreds of documents; the golden ones are tortured")
@@ -196,6 +192,17 @@ TEST_WITH(dialect_upp_doc_keeps_what_the_model_says,
             CHECK(keeps(both[i], seed));
 }
 
+/* As a thread the model is all there, and so is a document of UPP that went through one. */
+TEST_WITH(dialect_thread_carries_what_the_model_says,
+          .no_torture = "hundreds of documents; the golden ones are tortured")
+{
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        CHECK(keeps(&wd_document_thread, seed));
+        for (size_t i = 0; i < WB_LEN(both); i++)
+            CHECK(comes_through(both[i], seed));
+    }
+}
+
 /* ---- Paths
  * ----------------------------------------------------------------------------------------------------------- */
 
@@ -203,7 +210,7 @@ TEST_WITH(dialect_upp_doc_keeps_what_the_model_says,
 TEST(dialect_uap_doc_is_the_path_to_the_current_node)
 {
     size_t                                          n    = 0;
-    WB_CLEANUP(freep) char                         *text = test_read("golden/uap/alone/branches.json", &n);
+    WB_CLEANUP(freep) char                         *text = test_read("golden/uap/documents/branches.json", &n);
     WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf           ids  = WB_BUF(ROOM);
     struct upp_err                                  err;

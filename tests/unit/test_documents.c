@@ -14,7 +14,7 @@ static bool comes_back(const struct wd_document_ops *ops, struct upp_str text, v
     return test_same_text(&is, &was, "written back");
 }
 
-/* covers: TP-12 */
+/* covers: TP-12, UPP-5, UAP-7.4, UAP-13.6a */
 TEST(documents_come_back_token_for_token)
 {
     const struct wd_document_ops *ops;
