@@ -71,3 +71,51 @@ TEST(documents_pass_on_metadata_that_is_deep)
     CHECK(test_convert(wb_buf_str(&text), &wd_document_thread, &wd_document_pydantic, &out, &err) >= 0);
     ALWAYS(wb_str_find(wb_buf_str(&out), wb_buf_str(&deep), 0) < out.n);
 }
+
+/* One agent is called what another's id is: each says its own. */
+TEST(documents_agents_are_found_by_id)
+{
+    static const struct upp_str                     text = UPP_STR_INIT(
+        "{\"id\":\"t\",\"messages\":["
+        "{\"id\":\"1\",\"type\":\"assistant\",\"content\":[],\"metadata\":{\"weft\":{\"agent\":\"x\",\"name\":\"y\"}}},"
+        "{\"id\":\"2\",\"type\":\"assistant\",\"content\":[],\"metadata\":{\"weft\":{\"agent\":\"y\"}}}]}");
+    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
+    struct upp_err                                  err  = {0};
+    CHECK(wd_document_read(&d, &wd_document_upp, text, NULL, &err) >= 0);
+    CHECK_INT(d.doc.entries.n, 2);
+    CHECK_STR(d.doc.agents.p[d.doc.entries.p[0].agent].id, UPP_STR("x"));
+    CHECK_STR(d.doc.agents.p[d.doc.entries.p[1].agent].id, UPP_STR("y"));
+}
+
+#define TURN(model)                                                                                                    \
+    "{\"version\":\"2.0.0\",\"turns\":[{\"turn_type\":\"user\",\"submitted_at\":\"2026-01-01T00:00:00Z\",\"parts\":["  \
+    "{\"part_kind\":\"user-prompt\",\"content\":\"hi\"}],\"x_weft\":{\"model\":[" model "]}}]}"
+
+/* What a thread carries of entries and parts that are not there is about nothing; what is in its place is read. */
+TEST(documents_thread_carries_only_what_has_a_place)
+{
+    static const struct {
+        const char *text;
+        size_t      entries, parts; /* parts: of the first entry */
+    } cases[] = {
+        {TURN("{\"entry\":1,\"new\":true,\"event\":{\"type\":\"t\"}}"), 2, 1},
+        {TURN("{\"entry\":0,\"new\":true,\"role\":\"user\"}"), 2, 0},
+        {TURN("{\"entry\":2,\"new\":true,\"role\":\"user\"}"), 1, 1},
+        {TURN("{\"entry\":1,\"new\":true},{\"entry\":1,\"new\":true},{\"entry\":0,\"new\":true}"), 2, 1},
+        {TURN("{\"entry\":0,\"part\":1,\"new\":true,\"kind\":\"call\",\"id\":\"c\",\"text\":\"{}\"}"), 1, 2},
+        {TURN("{\"entry\":0,\"part\":2,\"new\":true,\"kind\":\"call\"},{\"entry\":1,\"part\":0,\"new\":true}"), 1, 1},
+        {TURN("{\"entry\":0,\"part\":99999,\"new\":true},{\"entry\":-1,\"new\":true},{\"new\":true},7,null"), 1, 1},
+        {TURN("{\"entry\":0,\"part\":0,\"kind\":\"image\",\"source\":\"bytes\",\"width\":1,\"error\":true}"), 1, 1},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20);
+        struct upp_err                                  err = {0};
+        test_note("case %zu", i);
+        CHECK(wd_document_read(&d, &wd_document_thread, wb_cstr(cases[i].text), NULL, &err) >= 0);
+        CHECK_INT(d.doc.entries.n, cases[i].entries);
+        CHECK_INT(d.doc.entries.p[0].e.message.n_parts, cases[i].parts);
+        CHECK(wd_document_write(&d, &wd_document_thread, NULL, &out, NULL, &err) >= 0);
+        ALWAYS(test_expect_str(wb_buf_str(&out), wb_cstr(cases[i].text), __FILE__, __LINE__, "written back"));
+    }
+}
