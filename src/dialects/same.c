@@ -1,6 +1,8 @@
 /* dialects/same.c — is a value what a text of ours says? Without reading the text: most objects are written back as
  * they were.
  */
+#include <endian.h>
+
 #include "dialects/lowering.h"
 #include "json/value.h"
 
@@ -81,19 +83,50 @@ static bool as_it_is(struct same *s, struct upp_str v)
     return true;
 }
 
+/* How many of 16 bytes are the same in both and written as they are. */
+static size_t plain_in_16(const char *p, const char *q)
+{
+    typedef unsigned char bytes_of __attribute__((vector_size(16)));
+    typedef uint64_t      words __attribute__((vector_size(16)));
+    bytes_of              x, y;
+    memcpy(&x, p, sizeof x);
+    memcpy(&y, q, sizeof y);
+    bytes_of stop = (bytes_of)(x != y) | (bytes_of)(x < 0x20) | (bytes_of)(x == '"') | (bytes_of)(x == '\\') |
+                    (bytes_of)(x == 0xed);
+    words both = (words)stop;
+    if (WB_LIKELY(!(both[0] | both[1])))
+        return 16;
+    return both[0] ? (size_t)__builtin_ctzll(le64toh(both[0])) / 8 : 8 + (size_t)__builtin_ctzll(le64toh(both[1])) / 8;
+}
+
+/* How many at the beginning are, as long as there are 16 to look at. */
+static size_t same_run(struct same *s, const char *p, size_t n)
+{
+    size_t i = 0, one = 16;
+    for (; one == 16 && n - i >= 16 && s->end - s->p >= 16; i += one, s->p += one)
+        one = plain_in_16(p + i, s->p);
+    return i;
+}
+
 static bool same_string(struct same *s, struct upp_str v)
 {
-    if (as_it_is(s, v))
+    if (v.n < 16 && as_it_is(s, v))
         return true;
     if (!byte(s, '"'))
         return false;
     for (size_t i = 0; i < v.n;) {
+        i += same_run(s, v.p + i, v.n - i);
         size_t n = i + plain(v.p + i, v.n - i);
         if (!bytes(s, v.p + i, n - i))
             return false;
-        if (n < v.n && !(escape_of(v.p[n]) && byte(s, '\\') && byte(s, escape_of(v.p[n]))))
-            return false; /* rarer ones take reading */
         i = n + 1;
+        if (n == v.n)
+            break;
+        if (v.p[n] == '\xed' && i < v.n && (unsigned char)v.p[i] < 0xa0) { /* no surrogate */
+            if (!byte(s, v.p[n]))
+                return false;
+        } else if (!(escape_of(v.p[n]) && byte(s, '\\') && byte(s, escape_of(v.p[n]))))
+            return false; /* rarer ones take reading */
     }
     return byte(s, '"');
 }
