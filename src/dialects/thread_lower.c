@@ -51,21 +51,26 @@ struct own {
     bool                      summed, ended, usage;
 };
 
-static bool has_own(const struct own *o)
+/* A document that is pure has what belongs to the turn itself. */
+static bool has_own(const struct wd_lowering *l, const struct own *o)
 {
-    return o && o->turn && (o->turn->id.p || o->turn->run.p || o->turn->partial || o->summed || o->ended || o->usage);
+    bool carried = !l->pure && o && o->turn && (o->turn->id.p || o->summed || o->ended || o->usage);
+    return carried || (o && o->turn && (o->turn->run.p || o->turn->partial));
 }
 
 static void put_own(struct wd_lowering *l, const struct own *o)
 {
-    if (!has_own(o))
+    if (!has_own(l, o))
         return;
-    wd_member(l, "id", o->turn->id);
+    if (!l->pure)
+        wd_member(l, "id", o->turn->id);
     wd_member(l, "run", o->turn->run);
     if (o->turn->partial) {
         wd_name(l, "partial");
         wj_write_bool(&l->w, true);
     }
+    if (l->pure)
+        return;
     if (o->summed) {
         wd_name(l, "summed");
         wj_write_bool(&l->w, true);
@@ -81,7 +86,7 @@ static void put_carried(struct wd_lowering *l, const struct wd_carry *c, const s
     bool carries = wd_carries(l, c);
     if (l->pure && wd_carries_parts(l, c))
         wd_lose(l, c->first, "what ThreadProtocol has no member for", "x_weft alone has a place for it");
-    if (!carries && !has_own(o))
+    if (!carries && !has_own(l, o))
         return;
     wd_name(l, "x_weft");
     wj_write_open(&l->w, '{');

@@ -95,7 +95,7 @@ TEST(dialect_envelope_writes_what_it_reads)
 {
     size_t                                          n    = 0;
     WB_CLEANUP(freep) char                         *text = test_read("golden/envelope/made.json", &n);
-    WB_CLEANUP(wb_buf_done) struct wb_buf           was = WB_BUF(ROOM), is = WB_BUF(ROOM), problems = WB_BUF(ROOM);
+    WB_CLEANUP(wb_buf_done) struct wb_buf           was = WB_BUF(ROOM), is = WB_BUF(ROOM);
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
     struct upp_err                                  err;
     CHECK(text && compact(wb_str(text, n), &was, &err) == 0);

@@ -87,8 +87,8 @@ static bool convert(struct upp_str text, const struct wd_document_ops *from, con
 /* What was written is the whole document, even where memory ran out on the way: then nothing was. */
 static bool whole(const struct wb_buf *got, struct upp_str want)
 {
-    return test_expect_str(TEXT(*got), want, __FILE__, __LINE__, "the document") &
-           test_expect(wb_str_eq(TEXT(*got), want), true, __FILE__, __LINE__, "the whole document");
+    bool same = test_expect_str(TEXT(*got), want, __FILE__, __LINE__, "the document");
+    return test_expect(same && wb_str_eq(TEXT(*got), want), true, __FILE__, __LINE__, "the whole document");
 }
 
 /* There and back, and through a dialect that carries what is not its own. */
