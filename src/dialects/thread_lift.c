@@ -247,6 +247,24 @@ static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
     return wb_arena_check(t->l->a, t->err);
 }
 
+/* What was made up when the thread was written. */
+static void forget_unsaid(struct wm_doc *doc, yyjson_val *x_weft)
+{
+    yyjson_val *v, *list = yyjson_obj_get(x_weft, "unsaid");
+    size_t      i, n;
+    yyjson_arr_foreach(list, i, n, v)
+    {
+        if (!yyjson_is_str(v))
+            continue;
+        if (wj_named(v, UPP_STR("thread_id")))
+            doc->id = (struct upp_str){0};
+        else if (wj_named(v, UPP_STR("created_at")))
+            doc->created = (struct upp_str){0};
+        else if (wj_named(v, UPP_STR("updated_at")))
+            doc->updated = (struct upp_str){0};
+    }
+}
+
 int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err      why = {0};
@@ -260,6 +278,7 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
                                   UPP_FMT(d.version));
     if (r >= 0) {
         doc->id = d.thread_id, doc->title = d.title, doc->created = d.created_at, doc->updated = d.updated_at;
+        forget_unsaid(doc, d.x_weft);
         doc->parent    = d.parent_thread_id;
         doc->parent_at = (uint32_t)wd_number_of(d.branch_point);
         r              = wd_value_text(l->a, d.metadata, &doc->metadata, &why);

@@ -81,6 +81,23 @@ static void put_own(struct wd_lowering *l, const struct own *o)
         wd_tp_put_usage(l, "usage", &o->turn->usage, o->turn->reasoning);
 }
 
+/* Members that are made up: to whoever left residue here they were not said. */
+static void put_unsaid(struct wd_lowering *l)
+{
+    const struct wm_doc *d = l->doc;
+    if (d->id.p && d->created.p && d->updated.p)
+        return;
+    wd_name(l, "unsaid");
+    wj_write_open(&l->w, '[');
+    if (!d->id.p)
+        wj_write_str(&l->w, UPP_STR("thread_id"));
+    if (!d->created.p)
+        wj_write_str(&l->w, UPP_STR("created_at"));
+    if (!d->updated.p)
+        wj_write_str(&l->w, UPP_STR("updated_at"));
+    wj_write_close(&l->w, ']');
+}
+
 static void put_carried(struct wd_lowering *l, const struct wd_carry *c, const struct own *o)
 {
     bool carries = wd_carries(l, c);
@@ -91,6 +108,8 @@ static void put_carried(struct wd_lowering *l, const struct wd_carry *c, const s
     wd_name(l, "x_weft");
     wj_write_open(&l->w, '{');
     put_own(l, o);
+    if (c->first == WD_THREAD)
+        put_unsaid(l);
     if (carries)
         wd_carried_write(l, c);
     wj_write_close(&l->w, '}');
