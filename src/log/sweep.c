@@ -130,11 +130,11 @@ static WEFT_SUSPENDS int learn_rows(struct wl__sweeping *x, const struct wl_rows
 static WEFT_SUSPENDS int sweep_some(struct wl__sweeping *x, struct wm_run *run, uint64_t *from, bool *more)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
-    struct wl_range  range = {.node = run->node, .from = *from, .to = UINT64_MAX >> 1, .max_rows = WL_SWEEP_BATCH};
-    struct wl_change list[WL_SWEEP_BATCH + 1];
-    struct wl_rows   rows;
-    size_t           n = 0, mine = 0;
-    int              r = x->s->ops->rows(x->s, x->o, &range, &a, &rows, x->err);
+    struct wl_range   range = {.node = run->node, .from = *from, .to = UINT64_MAX >> 1, .max_rows = WL_SWEEP_BATCH};
+    struct wl_change *list  = wb_new_n(&a, struct wl_change, WL_SWEEP_BATCH + 1);
+    struct wl_rows    rows  = {0};
+    size_t            n = 0, mine = 0;
+    int               r = list ? x->s->ops->rows(x->s, x->o, &range, &a, &rows, x->err) : wb_arena_check(&a, x->err);
     for (; r >= 0 && mine < rows.n && wb_uuid_eq(rows.p[mine].run, run->id); mine++) {
         r = sweep_row(x, &a, &rows.p[mine]);
         if (r > 0)

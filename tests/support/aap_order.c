@@ -24,7 +24,7 @@ void aap_order_done(struct aap_order *c)
 static bool wrong(struct aap_order *c, const char *what)
 {
     if (!c->wrong[0])
-        (void)snprintf(c->wrong, sizeof c->wrong, "frame %u: %s", (unsigned)c->sequence, what);
+        (void)snprintf(c->wrong, sizeof c->wrong, "frame %u: %.120s", (unsigned)c->sequence, what);
     return false;
 }
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "dialects/lift.h"
 #include "dialects/convert.h"
 #include "dialects/envelope.h"
 #include "json/read.h"
@@ -533,7 +534,8 @@ TEST(dialect_envelope_rules)
     {
         WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(ROOM), is = WB_BUF(ROOM), was = WB_BUF(ROOM);
         size_t                                k, lines;
-        test_note("%s", yyjson_get_str(yyjson_obj_get(one, "what")));
+        struct upp_str                        what = wd_text_at(one, "what");
+        test_note("%.*s", UPP_FMT(what));
         yyjson_arr_foreach(yyjson_obj_get(one, "problems"), k, lines, line)
             wb_buf_addf(&was, "%.*s\n", UPP_FMT(wj_text(line)));
         CHECK(wj_write(yyjson_obj_get(one, "envelope"), &json, &err) == 0);

@@ -254,8 +254,10 @@ static void free_doc(yyjson_doc **doc)
 
 TEST_WITH(dialect_ledger_comes_back_at_random, .no_torture = "every call fails once in the documents by hand")
 {
-    struct mutant m     = {.seed = 0x9e3779b97f4a7c15};
-    uint64_t      times = test_number("WEFT_LEDGERS", 2000);
+    static struct mutant m; /* too large for a frame */
+    uint64_t             times = test_number("WEFT_LEDGERS", 2000);
+
+    m.seed = 0x9e3779b97f4a7c15;
 
     for (uint64_t i = 0; i < times; i++) {
         const char                      *from             = documents[chance(&m, WB_LEN(documents))];
