@@ -36,12 +36,13 @@ static int check_node(struct wd_problems *p, yyjson_val *v, struct upp_err *err)
 
 static int check_tree(struct wd_problems *p, yyjson_val *tree, struct upp_err *err)
 {
-    yyjson_val *v;
+    yyjson_val *v, *nodes;
     size_t      i, n;
     int         r = 0;
     wd_upp_check_text(p, tree, "rootId", "UAP-13.1");
     wd_upp_check_text(p, tree, "currentId", "UAP-13.1");
-    yyjson_arr_foreach(need(p, tree, "nodes", true), i, n, v)
+    nodes = need(p, tree, "nodes", true);
+    yyjson_arr_foreach(nodes, i, n, v)
     {
         if (r >= 0)
             r = check_node(p, v, err);

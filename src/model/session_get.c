@@ -11,7 +11,7 @@
 
 /* ---- Failures ------------------------------------------------------------------------------------- */
 
-static void fail_at(struct wm_doc *d, const yyjson_val *v, int r)
+static void fail_at(struct wm_getting *d, const yyjson_val *v, int r)
 {
     if (d->failed)
         return;
@@ -19,7 +19,7 @@ static void fail_at(struct wm_doc *d, const yyjson_val *v, int r)
     wj_pointer_err(d->err, d->root, v);
 }
 
-void wm_doc_fail(struct wm_doc *d, yyjson_val *v, enum upp_code code, const char *fmt, ...)
+void wm_getting_fail(struct wm_getting *d, yyjson_val *v, enum upp_code code, const char *fmt, ...)
 {
     va_list args;
     if (d->failed)
@@ -29,13 +29,13 @@ void wm_doc_fail(struct wm_doc *d, yyjson_val *v, enum upp_code code, const char
     va_end(args);
 }
 
-void wm_doc_refuse(struct wm_doc *d, yyjson_val *v, const char *expected)
+void wm_getting_refuse(struct wm_getting *d, yyjson_val *v, const char *expected)
 {
     char found[WJ_QUOTED];
-    wm_doc_fail(d, v, UPP_EINVALID, "expected %s, found %s", expected, wj_found(v, found, sizeof found));
+    wm_getting_fail(d, v, UPP_EINVALID, "expected %s, found %s", expected, wj_found(v, found, sizeof found));
 }
 
-bool wm_doc_out_of_memory(struct wm_doc *d)
+bool wm_doc_out_of_memory(struct wm_getting *d)
 {
     if (!d->failed)
         d->failed = wb_arena_check(d->a, d->err);
@@ -56,17 +56,18 @@ uint32_t wm_doc_u32(yyjson_val *v)
     return wj_num_u64(wj_text(v), &n) ? (uint32_t)n : 0;
 }
 
-static void check_time(struct wm_doc *d, yyjson_val *v)
+static void check_time(struct wm_getting *d, yyjson_val *v)
 {
     struct wb_time t;
     int            r = wb_time_parse(wj_text(v), &t, d->err);
     if (r < 0)
         fail_at(d, v, r);
     else if (t.naive)
-        wm_doc_fail(d, v, UPP_EINVALID, "expected a time with its zone (Z or +01:00), found '%.*s'", UPP_FMT(t.text));
+        wm_getting_fail(d, v, UPP_EINVALID, "expected a time with its zone (Z or +01:00), found '%.*s'",
+                        UPP_FMT(t.text));
 }
 
-static void check_type(struct wm_doc *d, yyjson_val *v, uint8_t type)
+static void check_type(struct wm_getting *d, yyjson_val *v, uint8_t type)
 {
     static const char *const expected[] = {
         [WM_STR] = "a string",          [WM_ID] = "a string",
@@ -77,22 +78,22 @@ static void check_type(struct wm_doc *d, yyjson_val *v, uint8_t type)
                 : type == WM_U32 ? is_u32(v)
                                  : yyjson_is_str(v);
     if (!fits)
-        wm_doc_refuse(d, v, expected[type]);
+        wm_getting_refuse(d, v, expected[type]);
     else if (type == WM_ID && wj_text(v).n == 0)
-        wm_doc_fail(d, v, UPP_EINVALID, "expected an id, found an empty string");
+        wm_getting_fail(d, v, UPP_EINVALID, "expected an id, found an empty string");
     else if (type == WM_TIME)
         check_time(d, v);
 }
 
 /* ---- Members -------------------------------------------------------------------------------------- */
 
-bool wm_doc_members(struct wm_doc *d, yyjson_val *v, const struct wm_member *table, size_t n, yyjson_val **ret)
+bool wm_getting_members(struct wm_getting *d, yyjson_val *v, const struct wm_member *table, size_t n, yyjson_val **ret)
 {
     bool null[WM_MEMBERS] = {false};
     if (d->failed)
         return false;
     if (!yyjson_is_obj(v)) {
-        wm_doc_refuse(d, v, "an object");
+        wm_getting_refuse(d, v, "an object");
         return false;
     }
     memset(ret, 0, n * sizeof ret[0]);
@@ -104,7 +105,7 @@ bool wm_doc_members(struct wm_doc *d, yyjson_val *v, const struct wm_member *tab
         if (i == n)
             continue;
         if (ret[i] || null[i])
-            wm_doc_fail(d, key, UPP_EINVALID, "the member '%.*s' comes twice", UPP_FMT(table[i].name));
+            wm_getting_fail(d, key, UPP_EINVALID, "the member '%.*s' comes twice", UPP_FMT(table[i].name));
         else if ((table[i].flags & WM_MAY_BE_NULL) && yyjson_is_null(key + 1))
             null[i] = true;
         else {
@@ -114,13 +115,13 @@ bool wm_doc_members(struct wm_doc *d, yyjson_val *v, const struct wm_member *tab
     }
     for (size_t i = 0; i < n && !d->failed; i++)
         if (!ret[i] && !(table[i].flags & WM_MAY_MISS))
-            wm_doc_fail(d, v, UPP_EINVALID, "expected the member '%.*s'", UPP_FMT(table[i].name));
+            wm_getting_fail(d, v, UPP_EINVALID, "expected the member '%.*s'", UPP_FMT(table[i].name));
     return !d->failed;
 }
 
 /* ---- Maps ----------------------------------------------------------------------------------------- */
 
-struct upp_str wm_doc_json(struct wm_doc *d, yyjson_val *v)
+struct upp_str wm_getting_json(struct wm_getting *d, yyjson_val *v)
 {
     if (!v || d->failed)
         return (struct upp_str){0};
@@ -141,7 +142,7 @@ static size_t key_of(yyjson_val *name, const struct upp_str *keys, size_t n)
     return i;
 }
 
-static struct upp_str without(struct wm_doc *d, yyjson_val *map, const struct upp_str *keys, size_t n)
+static struct upp_str without(struct wm_getting *d, yyjson_val *map, const struct upp_str *keys, size_t n)
 {
     struct wj_writer w;
     wb_buf_clear(d->scratch);
@@ -161,7 +162,8 @@ static struct upp_str without(struct wm_doc *d, yyjson_val *map, const struct up
     return wm_doc_out_of_memory(d) ? (struct upp_str){0} : text;
 }
 
-struct upp_str wm_doc_map(struct wm_doc *d, yyjson_val *map, const struct upp_str *keys, size_t n, yyjson_val **found)
+struct upp_str wm_getting_map(struct wm_getting *d, yyjson_val *map, const struct upp_str *keys, size_t n,
+                              yyjson_val **found)
 {
     bool any = false;
     memset(found, 0, n * sizeof found[0]);
@@ -173,22 +175,22 @@ struct upp_str wm_doc_map(struct wm_doc *d, yyjson_val *map, const struct upp_st
         if (i == n)
             continue;
         if (found[i])
-            wm_doc_fail(d, key, UPP_EINVALID, "the member '%.*s' comes twice", UPP_FMT(keys[i]));
+            wm_getting_fail(d, key, UPP_EINVALID, "the member '%.*s' comes twice", UPP_FMT(keys[i]));
         found[i] = key + 1;
         any      = true;
     }
-    return any && !d->failed ? without(d, map, keys, n) : wm_doc_json(d, map);
+    return any && !d->failed ? without(d, map, keys, n) : wm_getting_json(d, map);
 }
 
-uint32_t wm_doc_length(struct wm_doc *d, yyjson_val *v, size_t most)
+uint32_t wm_getting_length(struct wm_getting *d, yyjson_val *v, size_t most)
 {
     if (!v || d->failed)
         return WM_ALL_MESSAGES;
     if (!is_u32(v))
-        wm_doc_refuse(d, v, "a number of messages");
+        wm_getting_refuse(d, v, "a number of messages");
     else if (wm_doc_u32(v) > most)
-        wm_doc_fail(d, v, UPP_EINVALID, "expected at most %zu, the messages that are there, found %u", most,
-                    wm_doc_u32(v));
+        wm_getting_fail(d, v, UPP_EINVALID, "expected at most %zu, the messages that are there, found %u", most,
+                        wm_doc_u32(v));
     else
         return wm_doc_u32(v);
     return WM_ALL_MESSAGES;

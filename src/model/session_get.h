@@ -9,7 +9,7 @@
 #include "json/value.h"
 #include "model/session.h"
 
-struct wm_doc {
+struct wm_getting {
     struct wb_arena *a;
     yyjson_val      *root;
     struct wb_buf   *scratch;
@@ -31,31 +31,32 @@ enum { WM_MEMBERS = 8 }; /* of a table, at most */
 
 /* v is an object whose members have the types of the table: ret[i] is the value of the i-th, NULL where it is missing.
  * One that comes twice is refused; others are not looked at. */
-bool wm_doc_members(struct wm_doc *d, yyjson_val *v, const struct wm_member *table, size_t n, yyjson_val **ret);
+bool wm_getting_members(struct wm_getting *d, yyjson_val *v, const struct wm_member *table, size_t n, yyjson_val **ret);
 
 /* -UPP_EINVALID at v: "expected EXPECTED, found ..."; or with a sentence of the caller's. */
-void wm_doc_refuse(struct wm_doc *d, yyjson_val *v, const char *expected);
-void wm_doc_fail(struct wm_doc *d, yyjson_val *v, enum upp_code code, const char *fmt, ...) UPP_PRINTF(4, 5);
+void wm_getting_refuse(struct wm_getting *d, yyjson_val *v, const char *expected);
+void wm_getting_fail(struct wm_getting *d, yyjson_val *v, enum upp_code code, const char *fmt, ...) UPP_PRINTF(4, 5);
 
 /* What a value is that the table has checked. No value: no text. */
-static inline struct upp_str wm_doc_text(yyjson_val *v)
+static inline struct upp_str wm_getting_text(yyjson_val *v)
 {
     return v ? wj_text(v) : (struct upp_str){0};
 }
 uint32_t       wm_doc_u32(yyjson_val *v);
-struct upp_str wm_doc_json(struct wm_doc *d, yyjson_val *v); /* all of it, as text; no value: no text */
+struct upp_str wm_getting_json(struct wm_getting *d, yyjson_val *v); /* all of it, as text; no value: no text */
 
 /* A map as text, without the members that are named by `keys`, of which found[i] is the i-th or NULL. */
-struct upp_str wm_doc_map(struct wm_doc *d, yyjson_val *map, const struct upp_str *keys, size_t n, yyjson_val **found);
+struct upp_str wm_getting_map(struct wm_getting *d, yyjson_val *map, const struct upp_str *keys, size_t n,
+                              yyjson_val **found);
 
 /* A number of messages under a key of ours: at most `most`. No value: WM_ALL_MESSAGES. */
-uint32_t wm_doc_length(struct wm_doc *d, yyjson_val *v, size_t most);
+uint32_t wm_getting_length(struct wm_getting *d, yyjson_val *v, size_t most);
 
 /* No memory, or too much for the arena. */
-bool wm_doc_out_of_memory(struct wm_doc *d);
+bool wm_doc_out_of_memory(struct wm_getting *d);
 
 /* ThreadTreeJSON. Times: for threads that have none; no text: they stay without. */
-void wm_doc_tree(struct wm_doc *d, yyjson_val *v, struct upp_str created, struct upp_str updated,
-                 struct wm_tree_doc *ret);
+void wm_getting_tree(struct wm_getting *d, yyjson_val *v, struct upp_str created, struct upp_str updated,
+                     struct wm_tree_doc *ret);
 
 #endif

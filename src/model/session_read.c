@@ -5,30 +5,30 @@
 #include "model/session_get.h"
 
 struct session {
-    struct wm_doc     *d;
+    struct wm_getting *d;
     struct wm_session *s;
     struct wm_names    nodes, checkpoints;
 };
 
-static void read_session(struct wm_doc *d, yyjson_val *v, struct wm_session *s);
+static void read_session(struct wm_getting *d, yyjson_val *v, struct wm_session *s);
 
 /* Adds an id that must be new; `what` has it already otherwise. */
-static void add_id(struct wm_doc *d, struct wm_names *ids, yyjson_val *v, const char *what)
+static void add_id(struct wm_getting *d, struct wm_names *ids, yyjson_val *v, const char *what)
 {
     uint32_t at;
     int      r = d->failed ? 1 : wm_names_add(ids, wj_text(v), &at, d->err);
     if (r < 0)
         d->failed = r;
     else if (r == 0)
-        wm_doc_fail(d, v, UPP_EINVALID, "%s %u has this id too", what, at);
+        wm_getting_fail(d, v, UPP_EINVALID, "%s %u has this id too", what, at);
 }
 
 /* Room for n items, of at most `most`. */
-static void *room(struct wm_doc *d, yyjson_val *list, size_t item, size_t most, size_t *n)
+static void *room(struct wm_getting *d, yyjson_val *list, size_t item, size_t most, size_t *n)
 {
     *n = unsafe_yyjson_get_len(list);
     if (*n > most)
-        wm_doc_fail(d, list, UPP_ELIMIT, "expected at most %zu of them, found %zu", most, *n);
+        wm_getting_fail(d, list, UPP_ELIMIT, "expected at most %zu of them, found %zu", most, *n);
     void *p = *n && !d->failed ? wb_arena_zero(d->a, *n * item, _Alignof(max_align_t)) : NULL;
     if (*n && !p)
         (void)wm_doc_out_of_memory(d);
@@ -37,7 +37,7 @@ static void *room(struct wm_doc *d, yyjson_val *list, size_t item, size_t most, 
 
 /* ---- Plans ---------------------------------------------------------------------------------------- */
 
-static void check_status(struct wm_doc *d, yyjson_val *v)
+static void check_status(struct wm_getting *d, yyjson_val *v)
 {
     static const struct upp_str words[] = {
         UPP_STR_INIT("pending"), UPP_STR_INIT("in_progress"), UPP_STR_INIT("completed"), UPP_STR_INIT("failed")};
@@ -45,12 +45,12 @@ static void check_status(struct wm_doc *d, yyjson_val *v)
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (wb_str_eq(wj_text(v), words[i]))
             return;
-    wm_doc_fail(d, v, UPP_EINVALID, "expected 'pending', 'in_progress', 'completed' or 'failed', found %s",
-                wj_quote(wj_text(v), quoted, sizeof quoted));
+    wm_getting_fail(d, v, UPP_EINVALID, "expected 'pending', 'in_progress', 'completed' or 'failed', found %s",
+                    wj_quote(wj_text(v), quoted, sizeof quoted));
 }
 
 /* *after is its dependsOn. */
-static void check_step(struct wm_doc *d, yyjson_val *v, struct wm_names *ids, yyjson_val **after)
+static void check_step(struct wm_getting *d, yyjson_val *v, struct wm_names *ids, yyjson_val **after)
 {
     enum { ID, DESCRIPTION, TOOL, AFTER, STATUS, N };
     static const struct wm_member table[] = {
@@ -62,22 +62,23 @@ static void check_step(struct wm_doc *d, yyjson_val *v, struct wm_names *ids, yy
                                                                                                          WM_STR, 0},
                                                                                 };
     yyjson_val *m[N];
-    if (!wm_doc_members(d, v, table, N, m))
+    if (!wm_getting_members(d, v, table, N, m))
         return;
     check_status(d, m[STATUS]);
     add_id(d, ids, m[ID], "step");
     *after = m[AFTER];
 }
 
-static void check_after(struct wm_doc *d, yyjson_val *list, const struct wm_names *ids)
+static void check_after(struct wm_getting *d, yyjson_val *list, const struct wm_names *ids)
 {
     char        quoted[WJ_QUOTED];
     yyjson_val *item = unsafe_yyjson_get_first(list);
     for (size_t n = unsafe_yyjson_get_len(list); n && !d->failed; n--, item = unsafe_yyjson_get_next(item))
         if (!yyjson_is_str(item))
-            wm_doc_refuse(d, item, "a string: the id of a step");
+            wm_getting_refuse(d, item, "a string: the id of a step");
         else if (wm_names_find(ids, wj_text(item)) == UINT32_MAX)
-            wm_doc_fail(d, item, UPP_EINVALID, "there is no step %s", wj_quote(wj_text(item), quoted, sizeof quoted));
+            wm_getting_fail(d, item, UPP_EINVALID, "there is no step %s",
+                            wj_quote(wj_text(item), quoted, sizeof quoted));
 }
 
 /* A step while the ways from it are walked: what it depends on from here on, and which step it was come to from. */
@@ -95,7 +96,7 @@ static struct walk walk_from(yyjson_val *after, uint32_t up)
 }
 
 /* All that is reached from step `at`. Long ways need no stack. */
-static void walk(struct wm_doc *d, const struct wm_names *ids, yyjson_val **after, struct walk *all, uint32_t at)
+static void walk(struct wm_getting *d, const struct wm_names *ids, yyjson_val **after, struct walk *all, uint32_t at)
 {
     all[at] = walk_from(after[at], UINT32_MAX);
     while (at != UINT32_MAX && !d->failed) {
@@ -107,7 +108,7 @@ static void walk(struct wm_doc *d, const struct wm_names *ids, yyjson_val **afte
         }
         uint32_t on = wm_names_find(ids, wj_text(w->next));
         if (all[on].state == WALK_OPEN)
-            wm_doc_fail(d, w->next, UPP_EINVALID, "the steps depend on each other in a circle");
+            wm_getting_fail(d, w->next, UPP_EINVALID, "the steps depend on each other in a circle");
         w->next = unsafe_yyjson_get_next(w->next);
         w->left--;
         if (all[on].state == WALK_NEW) {
@@ -118,7 +119,7 @@ static void walk(struct wm_doc *d, const struct wm_names *ids, yyjson_val **afte
 }
 
 /* No step depends on itself, over whatever way. */
-static void check_order(struct wm_doc *d, const struct wm_names *ids, yyjson_val **after, size_t n)
+static void check_order(struct wm_getting *d, const struct wm_names *ids, yyjson_val **after, size_t n)
 {
     struct walk *all = n ? wb_new_n(d->a, struct walk, n) : NULL;
     if (n && !all)
@@ -128,7 +129,7 @@ static void check_order(struct wm_doc *d, const struct wm_names *ids, yyjson_val
             walk(d, ids, after, all, i);
 }
 
-static struct upp_str read_plan(struct wm_doc *d, yyjson_val *list)
+static struct upp_str read_plan(struct wm_getting *d, yyjson_val *list)
 {
     struct wm_names ids = {0};
     size_t          n;
@@ -142,12 +143,12 @@ static struct upp_str read_plan(struct wm_doc *d, yyjson_val *list)
     if (!d->failed)
         check_order(d, &ids, after, n);
     wm_names_done(&ids);
-    return wm_doc_json(d, list);
+    return wm_getting_json(d, list);
 }
 
 /* ---- Checkpoints ---------------------------------------------------------------------------------- */
 
-static void read_reasoning(struct wm_doc *d, yyjson_val *list, struct wm_checkpoint *c)
+static void read_reasoning(struct wm_getting *d, yyjson_val *list, struct wm_checkpoint *c)
 {
     if (!list)
         return;
@@ -158,10 +159,10 @@ static void read_reasoning(struct wm_doc *d, yyjson_val *list, struct wm_checkpo
         if (yyjson_is_str(item))
             c->reasoning[i] = wj_text(item);
         else
-            wm_doc_refuse(d, item, "a string");
+            wm_getting_refuse(d, item, "a string");
 }
 
-static void read_state(struct wm_doc *d, yyjson_val *v, struct wm_checkpoint *c)
+static void read_state(struct wm_getting *d, yyjson_val *v, struct wm_checkpoint *c)
 {
     enum { STEP, MESSAGES, METADATA, REASONING, PLAN, N };
     static const struct wm_member table[] = {
@@ -176,12 +177,12 @@ static void read_state(struct wm_doc *d, yyjson_val *v, struct wm_checkpoint *c)
                                                                                        WM_MAY_MISS | WM_MAY_BE_NULL},
                                                                 };
     yyjson_val *m[N];
-    if (!wm_doc_members(d, v, table, N, m))
+    if (!wm_getting_members(d, v, table, N, m))
         return;
     c->state_step     = wm_doc_u32(m[STEP]);
-    c->state_metadata = wm_doc_json(d, m[METADATA]);
+    c->state_metadata = wm_getting_json(d, m[METADATA]);
     if (unsafe_yyjson_get_len(m[MESSAGES]) > WM_SESSION_MESSAGES)
-        wm_doc_fail(d, m[MESSAGES], UPP_ELIMIT, "expected at most %d messages", WM_SESSION_MESSAGES);
+        wm_getting_fail(d, m[MESSAGES], UPP_ELIMIT, "expected at most %d messages", WM_SESSION_MESSAGES);
     if (!d->failed)
         d->failed = wm_messages_read(d->a, d->root, m[MESSAGES], &c->messages, &c->n_messages, d->err);
     if (!d->failed)
@@ -190,7 +191,7 @@ static void read_state(struct wm_doc *d, yyjson_val *v, struct wm_checkpoint *c)
         c->plan = read_plan(d, m[PLAN]);
 }
 
-static void read_subs(struct wm_doc *d, yyjson_val *map, struct wm_checkpoint *c)
+static void read_subs(struct wm_getting *d, yyjson_val *map, struct wm_checkpoint *c)
 {
     struct wm_names calls = {0};
     if (!map || d->failed)
@@ -198,7 +199,7 @@ static void read_subs(struct wm_doc *d, yyjson_val *map, struct wm_checkpoint *c
     yyjson_val *key = unsafe_yyjson_get_first(map);
     c->subs         = room(d, map, sizeof c->subs[0], WM_SESSION_NODES, &c->n_subs);
     if (c->n_subs && d->nested == WM_SESSION_NESTED)
-        wm_doc_fail(d, map, UPP_ELIMIT, "expected at most %d sessions in one another", WM_SESSION_NESTED);
+        wm_getting_fail(d, map, UPP_ELIMIT, "expected at most %d sessions in one another", WM_SESSION_NESTED);
     d->nested++;
     for (size_t i = 0; i < c->n_subs && !d->failed; i++, key = unsafe_yyjson_get_next(key + 1)) {
         struct wm_session *s = wb_new(d->a, struct wm_session);
@@ -231,26 +232,26 @@ static void read_checkpoint(struct session *s, yyjson_val *v, struct wm_checkpoi
                                                                                                           WM_MAY_MISS},
                                                                                         };
     static const struct upp_str keys[] = {UPP_STR_INIT("uap.threadLength"), UPP_STR_INIT("uap.own")};
-    struct wm_doc              *d      = s->d;
+    struct wm_getting          *d      = s->d;
     yyjson_val                 *m[N], *ours[2];
     char                        quoted[WJ_QUOTED];
-    if (!wm_doc_members(d, v, table, N, m))
+    if (!wm_getting_members(d, v, table, N, m))
         return;
     add_id(d, &s->checkpoints, m[ID], "checkpoint");
     if (!wb_str_eq(wj_text(m[SESSION]), s->s->id))
-        wm_doc_fail(d, m[SESSION], UPP_EINVALID, "the checkpoint is of another session");
+        wm_getting_fail(d, m[SESSION], UPP_EINVALID, "the checkpoint is of another session");
     c->node = wm_names_find(&s->nodes, wj_text(m[THREAD]));
     if (c->node == UINT32_MAX)
-        wm_doc_fail(d, m[THREAD], UPP_EINVALID, "there is no node %s",
-                    wj_quote(wj_text(m[THREAD]), quoted, sizeof quoted));
+        wm_getting_fail(d, m[THREAD], UPP_EINVALID, "there is no node %s",
+                        wj_quote(wj_text(m[THREAD]), quoted, sizeof quoted));
     c->id   = wj_text(m[ID]);
     c->time = wj_text(m[TIME]);
     c->step = wm_doc_u32(m[STEP]);
     if (d->failed)
         return;
-    c->metadata = wm_doc_map(d, m[METADATA], keys, WB_LEN(keys), ours);
-    c->length   = wm_doc_length(d, ours[0], s->s->tree.nodes[c->node].thread.n);
-    c->own      = wm_doc_json(d, ours[1]);
+    c->metadata = wm_getting_map(d, m[METADATA], keys, WB_LEN(keys), ours);
+    c->length   = wm_getting_length(d, ours[0], s->s->tree.nodes[c->node].thread.n);
+    c->own      = wm_getting_json(d, ours[1]);
     read_state(d, m[STATE], c);
     read_subs(d, m[SUBS], c);
 }
@@ -258,19 +259,19 @@ static void read_checkpoint(struct session *s, yyjson_val *v, struct wm_checkpoi
 /* ---- Sessions ------------------------------------------------------------------------------------- */
 
 /* 1.0.x, x a number. */
-static void check_version(struct wm_doc *d, yyjson_val *v)
+static void check_version(struct wm_getting *d, yyjson_val *v)
 {
     struct upp_str s = wj_text(v), last = wb_str_sub(s, 4, s.n);
     uint64_t       n;
     char           quoted[WJ_QUOTED];
     if (!wb_str_starts(s, UPP_STR("1.0.")) || !wb_str_u64(last, &n))
-        wm_doc_fail(d, v, UPP_EINVALID, "expected version 1.0.x, found %s", wj_quote(s, quoted, sizeof quoted));
+        wm_getting_fail(d, v, UPP_EINVALID, "expected version 1.0.x, found %s", wj_quote(s, quoted, sizeof quoted));
 }
 
 static void read_checkpoints(struct session *s, yyjson_val *list)
 {
-    struct wm_doc *d = s->d;
-    uint32_t       at;
+    struct wm_getting *d = s->d;
+    uint32_t           at;
     for (size_t i = 0; i < s->s->tree.n && !d->failed; i++) {
         int r = wm_names_add(&s->nodes, s->s->tree.nodes[i].id, &at, d->err);
         if (r < 0)
@@ -283,7 +284,7 @@ static void read_checkpoints(struct session *s, yyjson_val *list)
         read_checkpoint(s, item, &s->s->checkpoints[i]);
 }
 
-static void read_session(struct wm_doc *d, yyjson_val *v, struct wm_session *s)
+static void read_session(struct wm_getting *d, yyjson_val *v, struct wm_session *s)
 {
     enum { VERSION, ID, AGENT, CREATED, UPDATED, TREE, CHECKPOINTS, METADATA, N };
     static const struct wm_member table[] = {
@@ -298,16 +299,16 @@ static void read_session(struct wm_doc *d, yyjson_val *v, struct wm_session *s)
                                                                                              };
     struct session reading = {.d = d, .s = s};
     yyjson_val    *m[N];
-    if (!wm_doc_members(d, v, table, N, m))
+    if (!wm_getting_members(d, v, table, N, m))
         return;
     check_version(d, m[VERSION]);
     s->id       = wj_text(m[ID]);
     s->agent_id = wj_text(m[AGENT]);
     s->created  = wj_text(m[CREATED]);
     s->updated  = wj_text(m[UPDATED]);
-    s->metadata = wm_doc_json(d, m[METADATA]);
+    s->metadata = wm_getting_json(d, m[METADATA]);
     if (!d->failed)
-        wm_doc_tree(d, m[TREE], s->created, s->updated, &s->tree);
+        wm_getting_tree(d, m[TREE], s->created, s->updated, &s->tree);
     if (!d->failed)
         read_checkpoints(&reading, m[CHECKPOINTS]);
     wm_names_done(&reading.nodes);
@@ -317,7 +318,7 @@ static void read_session(struct wm_doc *d, yyjson_val *v, struct wm_session *s)
 int wm_session_read(struct wb_arena *a, struct upp_str json, struct wm_session *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF((size_t)WM_SESSION_BYTES + 64);
-    struct wm_doc                         d       = {.a = a, .scratch = &scratch, .err = err};
+    struct wm_getting                     d       = {.a = a, .scratch = &scratch, .err = err};
     struct wm_session                     s       = {0};
     int                                   r =
         wj_read(a, json, UPP_OPTS(wj_read_opts, .max_bytes = WM_SESSION_BYTES, .depth = WM_SESSION_JSON), &d.root, err);

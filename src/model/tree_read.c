@@ -7,7 +7,7 @@
 static const uint32_t NONE = UINT32_MAX;
 
 struct tree {
-    struct wm_doc      *d;
+    struct wm_getting  *d;
     struct wm_tree_doc *doc;
     yyjson_val        **values;   /* of each node */
     yyjson_val        **parents;  /* its parentId; NULL: it has none */
@@ -19,7 +19,7 @@ struct tree {
 
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
 
-static void read_thread(struct wm_doc *d, yyjson_val *v, struct upp_str created, struct upp_str updated,
+static void read_thread(struct wm_getting *d, yyjson_val *v, struct upp_str created, struct upp_str updated,
                         struct wm_tree_node *node)
 {
     enum { ID, MESSAGES, CREATED, UPDATED, N };
@@ -32,11 +32,11 @@ static void read_thread(struct wm_doc *d, yyjson_val *v, struct upp_str created,
                                                                 };
     struct wm_thread_json *t = &node->thread;
     yyjson_val            *m[N];
-    if (!wm_doc_members(d, v, table, N, m))
+    if (!wm_getting_members(d, v, table, N, m))
         return;
     size_t n = unsafe_yyjson_get_len(m[MESSAGES]);
     if (n > WM_SESSION_MESSAGES) {
-        wm_doc_fail(d, m[MESSAGES], UPP_ELIMIT, "expected at most %d messages, found %zu", WM_SESSION_MESSAGES, n);
+        wm_getting_fail(d, m[MESSAGES], UPP_ELIMIT, "expected at most %d messages, found %zu", WM_SESSION_MESSAGES, n);
         return;
     }
     t->id         = wj_text(m[ID]);
@@ -64,17 +64,17 @@ static void read_node(struct tree *t, size_t i, struct upp_str created, struct u
     struct wm_tree_node        *node   = &t->doc->nodes[i];
     yyjson_val                 *m[N];
     uint32_t                    at;
-    if (!wm_doc_members(t->d, t->values[i], table, N, m))
+    if (!wm_getting_members(t->d, t->values[i], table, N, m))
         return;
     int r = wm_names_add(&t->ids, wj_text(m[ID]), &at, t->d->err);
     if (r < 0)
         t->d->failed = r;
     else if (r == 0)
-        wm_doc_fail(t->d, m[ID], UPP_EINVALID, "node %u has this id too", at);
+        wm_getting_fail(t->d, m[ID], UPP_EINVALID, "node %u has this id too", at);
     read_thread(t->d, m[THREAD], created, updated, node);
     node->id       = wj_text(m[ID]);
-    node->name     = wm_doc_text(m[NAME]);
-    node->metadata = wm_doc_map(t->d, m[METADATA], keys, WB_LEN(keys), &t->lengths[i]);
+    node->name     = wm_getting_text(m[NAME]);
+    node->metadata = wm_getting_map(t->d, m[METADATA], keys, WB_LEN(keys), &t->lengths[i]);
     node->parent   = NONE;
     t->parents[i]  = m[PARENT];
     t->children[i] = m[CHILDREN];
@@ -88,7 +88,7 @@ static uint32_t find(struct tree *t, yyjson_val *v)
     char     quoted[WJ_QUOTED];
     uint32_t at = wm_names_find(&t->ids, wj_text(v));
     if (at == NONE)
-        wm_doc_fail(t->d, v, UPP_EINVALID, "there is no node %s", wj_quote(wj_text(v), quoted, sizeof quoted));
+        wm_getting_fail(t->d, v, UPP_EINVALID, "there is no node %s", wj_quote(wj_text(v), quoted, sizeof quoted));
     return at;
 }
 
@@ -97,9 +97,9 @@ static void link_parent(struct tree *t, uint32_t i)
     struct wm_tree_node *node = &t->doc->nodes[i];
     bool                 root = i == t->doc->root;
     if (root && t->parents[i])
-        wm_doc_fail(t->d, t->parents[i], UPP_EINVALID, "the root has a parent");
+        wm_getting_fail(t->d, t->parents[i], UPP_EINVALID, "the root has a parent");
     else if (!root && !t->parents[i])
-        wm_doc_fail(t->d, t->values[i], UPP_EINVALID, "it has no parentId, and is not the root");
+        wm_getting_fail(t->d, t->values[i], UPP_EINVALID, "it has no parentId, and is not the root");
     else if (!root)
         node->parent = find(t, t->parents[i]);
 }
@@ -110,7 +110,7 @@ static void link_children(struct tree *t, uint32_t i)
     yyjson_val          *item = unsafe_yyjson_get_first(t->children[i]);
     size_t               n    = unsafe_yyjson_get_len(t->children[i]);
     if (n > t->doc->n) {
-        wm_doc_fail(t->d, t->children[i], UPP_EINVALID, "more children than nodes");
+        wm_getting_fail(t->d, t->children[i], UPP_EINVALID, "more children than nodes");
         return;
     }
     node->children = n ? wb_new_n(t->d->a, uint32_t, n) : NULL;
@@ -118,16 +118,16 @@ static void link_children(struct tree *t, uint32_t i)
         (void)wm_doc_out_of_memory(t->d);
     for (; node->n_children < n && !t->d->failed; item = unsafe_yyjson_get_next(item)) {
         if (!yyjson_is_str(item)) {
-            wm_doc_refuse(t->d, item, "a string: the id of a node");
+            wm_getting_refuse(t->d, item, "a string: the id of a node");
             return;
         }
         uint32_t child = find(t, item);
         if (t->d->failed)
             return;
         if (t->doc->nodes[child].parent != i)
-            wm_doc_fail(t->d, item, UPP_EINVALID, "the parentId of node %u is another", child);
+            wm_getting_fail(t->d, item, UPP_EINVALID, "the parentId of node %u is another", child);
         else if (t->named[child])
-            wm_doc_fail(t->d, item, UPP_EINVALID, "this child is named twice");
+            wm_getting_fail(t->d, item, UPP_EINVALID, "this child is named twice");
         t->named[child]                    = true;
         node->children[node->n_children++] = child;
     }
@@ -137,12 +137,12 @@ static void check_branch(struct tree *t, uint32_t i)
 {
     struct wm_tree_node *node = &t->doc->nodes[i];
     if (node->parent == NONE && t->lengths[i])
-        wm_doc_fail(t->d, t->lengths[i], UPP_EINVALID, "the root branches off nothing");
+        wm_getting_fail(t->d, t->lengths[i], UPP_EINVALID, "the root branches off nothing");
     else
         node->branch =
-            wm_doc_length(t->d, t->lengths[i], node->parent == NONE ? 0 : t->doc->nodes[node->parent].thread.n);
+            wm_getting_length(t->d, t->lengths[i], node->parent == NONE ? 0 : t->doc->nodes[node->parent].thread.n);
     if (node->parent != NONE && !t->named[i])
-        wm_doc_fail(t->d, t->parents[i], UPP_EINVALID, "this parent does not name it among its children");
+        wm_getting_fail(t->d, t->parents[i], UPP_EINVALID, "this parent does not name it among its children");
 }
 
 /* Every path ends at the root, and is not too long. Each node is passed twice: on the way up to one whose depth is
@@ -164,14 +164,14 @@ static void check_paths(struct tree *t)
             path[n++] = at;
         }
         if (depth[at] == open) {
-            wm_doc_fail(t->d, t->parents[i], UPP_EINVALID, "its parents go round and never come to the root");
+            wm_getting_fail(t->d, t->parents[i], UPP_EINVALID, "its parents go round and never come to the root");
             return;
         }
         for (uint32_t deep = depth[at]; n; n--) {
             depth[path[n - 1]] = ++deep;
             if (deep > WM_SESSION_DEPTH) {
-                wm_doc_fail(t->d, t->values[path[n - 1]], UPP_ELIMIT, "expected at most %d nodes from the root to one",
-                            WM_SESSION_DEPTH);
+                wm_getting_fail(t->d, t->values[path[n - 1]], UPP_ELIMIT,
+                                "expected at most %d nodes from the root to one", WM_SESSION_DEPTH);
                 return;
             }
         }
@@ -197,7 +197,7 @@ static void read_nodes(struct tree *t, yyjson_val *list, struct upp_str created,
     size_t      n  = unsafe_yyjson_get_len(list);
     yyjson_val *at = unsafe_yyjson_get_first(list);
     if (n > WM_SESSION_NODES) {
-        wm_doc_fail(t->d, list, UPP_ELIMIT, "expected at most %d nodes, found %zu", WM_SESSION_NODES, n);
+        wm_getting_fail(t->d, list, UPP_ELIMIT, "expected at most %d nodes, found %zu", WM_SESSION_NODES, n);
         return;
     }
     t->doc->nodes = wb_new_n(t->d->a, struct wm_tree_node, n + 1);
@@ -217,8 +217,8 @@ static void read_nodes(struct tree *t, yyjson_val *list, struct upp_str created,
     }
 }
 
-void wm_doc_tree(struct wm_doc *d, yyjson_val *v, struct upp_str created, struct upp_str updated,
-                 struct wm_tree_doc *ret)
+void wm_getting_tree(struct wm_getting *d, yyjson_val *v, struct upp_str created, struct upp_str updated,
+                     struct wm_tree_doc *ret)
 {
     enum { ROOT, CURRENT, NODES, N };
     static const struct wm_member table[] = {
@@ -230,7 +230,7 @@ void wm_doc_tree(struct wm_doc *d, yyjson_val *v, struct upp_str created, struct
     struct tree t = {.d = d, .doc = ret};
     yyjson_val *m[N];
     *ret = (struct wm_tree_doc){0};
-    if (!wm_doc_members(d, v, table, N, m))
+    if (!wm_getting_members(d, v, table, N, m))
         return;
     read_nodes(&t, m[NODES], created, updated);
     if (!d->failed)
@@ -241,13 +241,13 @@ void wm_doc_tree(struct wm_doc *d, yyjson_val *v, struct upp_str created, struct
 int wm_tree_read(struct wb_arena *a, struct upp_str json, struct wm_tree_doc *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF((size_t)WM_SESSION_BYTES + 64);
-    struct wm_doc                         d       = {.a = a, .scratch = &scratch, .err = err};
+    struct wm_getting                     d       = {.a = a, .scratch = &scratch, .err = err};
     struct wm_tree_doc                    tree;
     int                                   r =
         wj_read(a, json, UPP_OPTS(wj_read_opts, .max_bytes = WM_SESSION_BYTES, .depth = WM_SESSION_JSON), &d.root, err);
     if (r < 0)
         return r;
-    wm_doc_tree(&d, d.root, (struct upp_str){0}, (struct upp_str){0}, &tree);
+    wm_getting_tree(&d, d.root, (struct upp_str){0}, (struct upp_str){0}, &tree);
     if (d.failed)
         return d.failed;
     *ret = tree;
