@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "dialects/carried.h"
 #include "dialects/upp_weft.h"
+#include "json/syntax.h"
 #include "json/value.h"
 
 struct said {
@@ -123,6 +124,7 @@ static int add_entries(struct reading *t)
             .e     = {.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL}};
         if (c->agent != WM_NO_AGENT)
             p[to - 1].e.who = doc->agents.p[c->agent].name;
+        p[to - 1].e.message.role = UPP_ROLE_USER; /* until its row says more, if that can be read */
         wd_entry_time(c->time, t->l->now_ms, &p[to - 1].e.message);
     }
     c->n += (uint32_t)t->n_entries;
@@ -138,7 +140,7 @@ static int add_parts(struct reading *t, struct upp_message *m, const uint64_t *a
         return wb_arena_check(t->l->a, t->err);
     for (size_t i = 0; i < m->n_parts + n; i++)
         if (k < n && at[k] == i)
-            parts[i] = (struct upp_part){0}, k++;
+            parts[i] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR("")}, k++;
         else
             parts[i] = m->parts[from++];
     m->parts = parts;
@@ -208,6 +210,13 @@ static int read_media(struct reading *t, const struct beside *b, uint8_t kind, s
     return 0;
 }
 
+/* A result is JSON; what is not is a text. */
+static int as_result(struct reading *t, struct upp_part *p)
+{
+    struct wj_syntax seen;
+    return wj_syntax(p->text, WD_DOC_DEPTH, &seen, NULL) == 0 ? 0 : wd_string_text(t->l->a, p->text, &p->text, t->err);
+}
+
 static int read_part(struct reading *t, const struct beside *b, struct upp_part *p)
 {
     uint8_t kind = wd_upp_word(b->kind, wd_carried_kinds, WB_LEN(wd_carried_kinds));
@@ -222,7 +231,9 @@ static int read_part(struct reading *t, const struct beside *b, struct upp_part 
     p->cut |= b->cut;
     if (p->kind == UPP_PART_RESULT && b->error && yyjson_is_bool(b->error))
         p->is_error = yyjson_is_true(b->error);
-    int r = read_media(t, b, kind, p);
+    int r = p->kind == UPP_PART_RESULT && b->text.p ? as_result(t, p) : 0;
+    if (r >= 0)
+        r = read_media(t, b, kind, p);
     return r < 0 || !yyjson_is_obj(b->metadata) ? r : wd_value_text(t->l->a, b->metadata, &p->metadata, t->err);
 }
 
