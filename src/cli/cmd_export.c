@@ -86,8 +86,8 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
     const struct exporting *x = arg;
     for (size_t i = 0; i < x->n; i++)
         if (wb_str_eq(x->names[i], agent->name)) {
-            agent->id     = x->ids[i];
-            agent->prompt = x->prompts[i];
+            agent->id         = x->ids[i];
+            agent->prompt_now = x->prompts[i];
         }
 }
 

@@ -210,7 +210,7 @@ static void give_prompts(const struct wc_config *config, struct wm_doc *doc)
         for (size_t k = 0; k < config->n_agents; k++) {
             const struct wr_agent_def *def = &config->agents[k].def;
             if (is_meant(&doc->agents.p[i], def->name) || is_meant(&doc->agents.p[i], def->id))
-                doc->agents.p[i].prompt = def->system;
+                doc->agents.p[i].prompt_now = def->system;
         }
 }
 

@@ -189,14 +189,18 @@ static bool has_own_prompt(const struct wm_doc *doc)
 static void put_system(struct lowering *t)
 {
     struct wd_lowering *l = t->l;
-    if (t->view == WM_NO_AGENT || l->no_system || !l->doc->agents.p[t->view].prompt.n || has_own_prompt(l->doc))
+    if (t->view == WM_NO_AGENT || l->no_system || has_own_prompt(l->doc))
+        return;
+    const struct wm_doc_agent *agent  = &l->doc->agents.p[t->view];
+    struct upp_str             prompt = agent->prompt_now.n ? agent->prompt_now : agent->prompt;
+    if (!prompt.n)
         return;
     struct upp_str time = l->doc->entries.n ? time_of(l, 0) : wd_pai_time_dumped(l, l->doc->created, l->now_ms);
     wj_write_open(&l->w, '{');
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');
     wj_write_open(&l->w, '{');
-    wd_member(l, "content", l->doc->agents.p[t->view].prompt);
+    wd_member(l, "content", prompt);
     wd_member_or_null(l, "timestamp", time);
     put_null(l, "dynamic_ref");
     wd_member(l, "part_kind", UPP_STR("system-prompt"));

@@ -311,7 +311,7 @@ static void put_agents(struct wd_lowering *l, struct upp_str created)
         wd_member(l, "provider_name", a->provider);
         wd_member(l, "created_at", or_else(a->created, created));
         wd_member(l, "config_ref", a->config);
-        if (a->prompt.p && l->doc->dialect.p && !l->pure && !l->no_system) { /* not that of whoever runs it */
+        if (a->prompt.p && !l->pure && !l->no_system) {
             wd_name(l, "x_weft");
             wj_write_open(&l->w, '{');
             wd_member(l, "prompt", a->prompt);

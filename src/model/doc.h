@@ -22,6 +22,7 @@ struct wm_doc_agent {
     struct upp_str id, name;
     struct upp_str model, provider, config, created; /* no text: not said */
     struct upp_str prompt;                           /* its system prompt where the document has it; no text: not */
+    struct upp_str prompt_now; /* what its configuration says today: a view begins with it, no document keeps it */
 };
 
 /* What is known of the call of a model that said a message. */
