@@ -388,11 +388,9 @@ WEFT_SUSPENDS static int scan_row(struct searching *x, const struct wl_followed 
 WEFT_SUSPENDS static int scan_log(struct searching *x, struct scan *sc, struct wl_results *ret)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena rows = WB_ARENA(SCRATCH);
-    uint64_t                                  upto, last = x->q->after ? x->q->after >> SCAN_BITS : UINT64_MAX;
+    uint64_t                                  last  = x->q->after ? x->q->after >> SCAN_BITS : UINT64_MAX;
     size_t                                    limit = x->q->max_rows ? x->q->max_rows : WL_SEARCH_ROWS, n = 1;
-    int                                       r = x->s->ops->learned(x->s, &upto, &ret->end, x->err);
-    if (r < 0)
-        return r;
+    int                                       r     = 0;
     last           = WB_MIN(last, ret->end);
     uint64_t after = last > limit ? last - limit : 0;
     ret->scanned   = true;
@@ -442,10 +440,10 @@ WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
     ret->p = wb_new_n(x->a, struct wl_found, max);
     if (!ret->p)
         return wb_arena_check(x->a, x->err);
-    r = by_words(x, max, ret);
-    if (r == -UPP_EREFUSED)
-        return by_reading(x, max, ret);
-    return r < 0 ? r : x->s->ops->learned(x->s, &ret->upto, &ret->end, x->err);
+    r = x->s->ops->learned(x->s, &ret->upto, &ret->end, x->err); /* first: what is learned meanwhile may not be found */
+    if (r >= 0)
+        r = by_words(x, max, ret);
+    return r == -UPP_EREFUSED ? by_reading(x, max, ret) : r;
 }
 
 WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const struct wl_search *q, struct wb_arena *a,
