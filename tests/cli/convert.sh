@@ -250,7 +250,7 @@ assert said.stdout == sent
 END
 verdict $? 'lines of every length come whole'
 yes "$other" | (
-    timeout 20 "$weft" convert --to thread --lines
+    timeout 120 "$weft" convert --to thread --lines
     echo "it ended with $?" >log
 ) | head -n 1 >/dev/null
 said 'when nobody reads any more it ends' '^it ended with (1|141)$'

@@ -38,7 +38,7 @@ def weft(*args, db="good.db", **more):
         f.write(CONFIG % f"{HERE}/{db}")
         if db.startswith("sealed"):
             f.write(f"encryption: {{key_file: {HERE}/key}}\n")
-    return subprocess.run([WEFT, *args], cwd=HERE, capture_output=True, text=True, timeout=60, **more)
+    return subprocess.run([WEFT, *args], cwd=HERE, capture_output=True, text=True, timeout=240, **more)
 
 
 def export(db, exits=None):

@@ -177,7 +177,7 @@ said 'is too much' '67108864'
 : >"$tap/serve"
 "$weft" serve >"$tap/serve" 2>"$tap/serve.log" &
 server=$!
-for _ in $(seq 500); do
+for _ in $(seq 6000); do
     grep -q '^listening' "$tap/serve" && break
     sleep 0.02
 done

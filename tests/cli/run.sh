@@ -187,7 +187,7 @@ field() { # field FILE NAME: a text member of the one JSON object in it
 
 # until FILE PATTERN: waits for a line like it.
 until_says() {
-    for _ in $(seq 500); do
+    for _ in $(seq 6000); do
         grep -Eq -- "$2" "$1" 2>/dev/null && return 0
         sleep 0.02
     done

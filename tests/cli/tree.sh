@@ -150,7 +150,7 @@ commands
 
 "$weft" serve >"$tap/serve" 2>"$tap/serve.log" &
 server=$!
-for _ in $(seq 500); do
+for _ in $(seq 6000); do
     grep -q '^listening' "$tap/serve" && break
     sleep 0.02
 done

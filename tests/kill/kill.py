@@ -183,7 +183,7 @@ class World(trees.Trees):
 
     def over(self):
         """How the life ended; waits for it."""
-        code = self.process.wait(timeout=20)
+        code = self.process.wait(timeout=120)
         self.process.stdout.close()
         return code
 
@@ -195,7 +195,7 @@ class World(trees.Trees):
 
     def ask(self, method, path, body=None, headers=None):
         try:
-            c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
             c.request(method, path, None if body is None else json.dumps(body), headers or {})
             r = c.getresponse()
             text = r.read()
@@ -258,7 +258,7 @@ class World(trees.Trees):
         """All events, from `last` on; waiting(pending) is called where it waits, and may say to stop."""
         events, frames = [], []
         try:
-            c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
             c.request("GET", f"/v1/runs/{run}/events", None, {"Last-Event-ID": last} if last else {})
             r = c.getresponse()
             if r.status != 200:

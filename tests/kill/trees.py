@@ -192,7 +192,7 @@ class Trees:
 
     def found(self, thread, text):
         """The search finds it in the thread; waits until it knows the log."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while True:
             page = self.told(*self.ask("GET", f"/v1/search?q={text.replace(' ', '%20')}&thread={thread}"), "a search")
             if page["data"]:
@@ -219,7 +219,7 @@ class Trees:
 
     def dies_or_is_swept(self):
         """True: the process died while it swept."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while time.monotonic() < until and self.process.poll() is None and self.left():
             time.sleep(0.02)
         time.sleep(0.2)
@@ -227,7 +227,7 @@ class Trees:
 
     def swept(self):
         """Nothing that was deleted is left to sweep; waits for it."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while time.monotonic() < until:
             if not self.left():
                 return
@@ -241,7 +241,7 @@ def weft(args, folder, *words, point="", key=None):
     env = {**os.environ, "WEFT_CRASHPOINT": point}
     if key:
         env["WEFT_ENCRYPTION_KEY"] = key
-    return subprocess.run([args.weft, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run([args.weft, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=240)
 
 
 def must(wrong, r, what):

@@ -54,7 +54,7 @@ def check(holds, title, why=""):
 
 
 def run(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     return done.stdout, done.stderr, done.returncode
 
 

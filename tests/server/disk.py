@@ -57,7 +57,7 @@ class Server:
             return f.read()
 
     def ask(self, method, path, body=None):
-        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         c.request(method, path, None if body is None else json.dumps(body))
         r = c.getresponse()
         text = r.read()
@@ -76,7 +76,7 @@ class Server:
         return self.ask("POST", f"/v1/threads/{thread}/runs",
                         {"assistant_id": agent, "additional_messages": [{"role": "user", "content": text}]})
 
-    def wait(self, thread, run, seconds=20):
+    def wait(self, thread, run, seconds=120):
         end = time.monotonic() + seconds
         while True:
             status = self.good("GET", f"/v1/threads/{thread}/runs/{run}")["status"]
@@ -165,7 +165,7 @@ def test_failed_sync():
         status, answer = s.ask("POST", f"/v1/threads/{t}/messages", {"role": "user", "content": "two"})
         assert status == 500 and answer["error"]["code"] == "store_error", answer  # never acknowledged
         os.unlink(bad)  # a sync would succeed again; it is not believed
-        assert s.process.wait(timeout=20) == 1
+        assert s.process.wait(timeout=120) == 1
         assert "sync.db: a sync failed: nothing is written any more until the store is opened again" in s.said(), s.said()
     with Server(f"{HERE}/sync.db", **preload) as s:
         texts = [m["content"][0]["text"]["value"] for m in s.good("GET", f"/v1/threads/{t}/messages")["data"]]
