@@ -387,15 +387,15 @@ WEFT_SUSPENDS static int scan_row(struct searching *x, const struct wl_followed 
 
 WEFT_SUSPENDS static int scan_log(struct searching *x, struct scan *sc, struct wl_results *ret)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena rows = WB_ARENA(SCRATCH);
+    WB_CLEANUP(wb_arena_done) struct wb_arena rows  = WB_ARENA(SCRATCH);
     uint64_t                                  last  = x->q->after ? x->q->after >> SCAN_BITS : UINT64_MAX;
     size_t                                    limit = x->q->max_rows ? x->q->max_rows : WL_SEARCH_ROWS, n = 1;
-    int                                       r     = 0;
-    last           = WB_MIN(last, ret->end);
-    uint64_t after = last > limit ? last - limit : 0;
-    ret->scanned   = true;
-    ret->upto      = ret->end;
-    ret->cut       = after > 0;
+    int                                       r = 0;
+    last                                        = WB_MIN(last, ret->end);
+    uint64_t after                              = last > limit ? last - limit : 0;
+    ret->scanned                                = true;
+    ret->upto                                   = ret->end;
+    ret->cut                                    = after > 0;
     while (r >= 0 && n && after < last) {
         struct wl_followed *p;
         wb_arena_reset(&rows);
