@@ -84,7 +84,8 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
     static const struct wd_convert_opts none = {.size = sizeof none};
     if (!opts)
         opts = &none;
-    *d    = (struct wd_document){.ops = ops, .a = WB_ARENA(WD_DOC_MEMORY), .seed = opts->seed, .ids = opts->seed};
+    *d = (struct wd_document){
+        .ops = ops, .a = WB_ARENA(WD_DOC_MEMORY), .bytes = text.n, .seed = opts->seed, .ids = opts->seed};
     int r = read_json(&d->a, text, &d->root, err);
     if (r >= 0)
         r = whose(&d->ops, d->root, err);
@@ -175,6 +176,7 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
 {
     if (losses && to != d->ops && !(to->carries && !(opts && opts->pure)))
         wd_lost_tell(&d->lifting, losses);
+    (void)wb_buf_reserve(out, WB_MIN(d->bytes, (out->max - out->n) / 2)); /* about as long; failures stick */
     return write_doc(&d->doc, to, opts, wb_cstr(d->ops->name), out, losses, err);
 }
 

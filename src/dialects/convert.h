@@ -25,6 +25,7 @@ struct wd_document {
     const struct wd_document_ops *ops;
     struct wb_arena               a;
     yyjson_val                   *root;
+    size_t                        bytes; /* of its text */
     struct wm_doc                 doc;
     struct wd_problems            problems; /* that lifting met; validating is a step of its own */
     struct wd_lifting             lifting;

@@ -108,7 +108,12 @@ struct wd_opened {
     uint32_t    entry;
     const char *slot;
     bool        comma; /* one was due before it */
+
+    struct wd_anchor *anchor; /* what it is compared with, where it is */
+    struct wj_match  *around; /* and what the object around it is */
 };
+
+enum { WD_WITHIN = 8 }; /* objects of a dialect within each other */
 
 struct wd_lowering {
     const struct wm_doc *doc;
@@ -123,7 +128,8 @@ struct wd_lowering {
 
     /* dialects/lowering.c's own. */
     const char        *dialect;
-    struct wd_lifting *compare; /* the residue of this document is being made */
+    struct wd_lifting *compare;          /* the residue of this document is being made */
+    struct wj_match   *matches[WD_WITHIN]; /* for each that is open, made when it is needed */
     WB_VEC(struct wd_opened) open;
 };
 
@@ -153,12 +159,41 @@ enum {
 void wd_unsaid(struct wd_lowering *l, unsigned what);
 
 /* Members, and values, of the object that is open; no text: left out. */
-void wd_member(struct wd_lowering *l, const char *name, struct upp_str text);
-void wd_member_or_null(struct wd_lowering *l, const char *name, struct upp_str text);
-void wd_member_json(struct wd_lowering *l, const char *name, struct upp_str json); /* JSON text as it is */
-void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n);
-void wd_name(struct wd_lowering *l, const char *name);          /* one that needs no escapes */
-void wd_json_value(struct wd_lowering *l, struct upp_str json); /* an item, or the value behind a name */
+static inline void wd_name(struct wd_lowering *l, const char *name) /* one that needs no escapes */
+{
+    wj_write_plain_name(&l->w, name, strlen(name));
+}
+
+static inline void wd_json_value(struct wd_lowering *l, struct upp_str json) /* an item, or the value behind a name */
+{
+    wj_write_raw(&l->w, json.p, json.n);
+}
+
+static inline void wd_member_or_null(struct wd_lowering *l, const char *name, struct upp_str text)
+{
+    wd_name(l, name);
+    wj_write_str(&l->w, text);
+}
+
+static inline void wd_member(struct wd_lowering *l, const char *name, struct upp_str text)
+{
+    if (text.p)
+        wd_member_or_null(l, name, text);
+}
+
+static inline void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n)
+{
+    wd_name(l, name);
+    wj_write_u64(&l->w, n);
+}
+
+static inline void wd_member_json(struct wd_lowering *l, const char *name, struct upp_str json) /* text as it is */
+{
+    if (json.n) {
+        wd_name(l, name);
+        wd_json_value(l, json);
+    }
+}
 
 /* A text of the model as a value, in `scratch`, which is not emptied before. NULL: it is no JSON; or there is no
  * memory, and the writer has failed: what cannot be read for that reason is never taken for what it is not. */

@@ -10,10 +10,9 @@
 
 #include "base/err.h"
 #include "dialects/residue.h"
+#include "json/match.h"
 #include "json/read.h"
 #include "json/value.h"
-
-enum { OPEN = 8 }; /* objects of dialects within each other */
 
 void wd_lowering_done(struct wd_lowering *l)
 {
@@ -22,11 +21,30 @@ void wd_lowering_done(struct wd_lowering *l)
     wb_arena_done(&l->keep);
 }
 
+/* What is written from here on is compared with what was read. */
+static void begin_match(struct wd_lowering *l, struct wd_opened *o)
+{
+    struct wj_match **m = &l->matches[l->open.n];
+    o->around           = l->w.match;
+    l->w.match          = NULL;
+    o->anchor           = wd_anchor_find(l->compare, o->entry, o->slot);
+    if (!o->anchor)
+        return;
+    if (!*m)
+        *m = wb_new(&l->keep, struct wj_match);
+    if (*m)
+        wj_match_begin(*m, &l->w, o->anchor->wire, l->compare->root, l->compare->elsewhere);
+    else
+        wj_writer_fail(&l->w, wb_arena_check(&l->keep, l->w.err));
+}
+
 void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot)
 {
     struct wd_opened o = {.from = l->w.out->n, .entry = entry, .slot = slot, .comma = l->w.comma};
-    if (!wb_vec_push(&l->open, o, (size_t)OPEN))
-        wj_writer_fail(&l->w, upp_fail(l->w.err, l->open.n < OPEN ? UPP_ENOMEM : UPP_EBUG, "no room for an object"));
+    if (l->compare && l->open.n < WD_WITHIN)
+        begin_match(l, &o);
+    if (!wb_vec_push(&l->open, o, (size_t)WD_WITHIN))
+        wj_writer_fail(&l->w, upp_fail(l->w.err, l->open.n < WD_WITHIN ? UPP_ENOMEM : UPP_EBUG, "no room for an object"));
 }
 
 /* ---- Residue --------------------------------------------------------------------------------------------- */
@@ -70,22 +88,23 @@ static yyjson_val *written(struct wd_lowering *l, const struct wd_opened *o)
     return r < 0 ? NULL : v;
 }
 
-/* The object that was read has said this; what was written of it is not needed any more. */
+/* The object that was read has said this; what was written of it is not needed any more. Most are the same, and nothing
+ * was. */
 static void compare(struct wd_lowering *l, const struct wd_opened *o)
 {
-    struct wd_anchor *anchor = wd_anchor_find(l->compare, o->entry, o->slot);
-    struct upp_str    text   = wb_str_sub(wb_buf_str(l->w.out), o->from + o->comma, SIZE_MAX);
-    bool              same   = anchor && wd_anchor_is(l->compare, anchor, text); /* most are: it saves reading it */
-    yyjson_val       *fresh  = anchor && !same ? written(l, o) : NULL;
+    struct wj_writer *w     = &l->w;
+    bool              same  = wj_match_end(w);
+    yyjson_val       *fresh = o->anchor && !same ? written(l, o) : NULL;
     if (fresh)
-        wd_anchor_compare(l->compare, anchor, fresh, &l->w);
-    if (l->w.failed || l->w.out->failed)
+        wd_anchor_compare(l->compare, o->anchor, fresh, w);
+    if (w->failed || w->out->failed)
         return;
-    bool of_member = o->from && l->w.out->p[o->from - 1] == ':';
-    l->w.out->n    = o->from;
-    l->w.comma     = o->comma;
-    if (of_member)
-        wj_write_u64(&l->w, 0);
+    bool of_member = o->around ? o->around->named : o->from && w->out->p[o->from - 1] == ':';
+    w->out->n      = o->from;
+    w->comma       = o->comma;
+    w->match       = o->around;
+    if (of_member && !(o->around && o->anchor && wj_match_skip(w, o->anchor->wire)))
+        wj_write_u64(w, 0);
 }
 
 static void put_back(struct wd_lowering *l, const struct wd_opened *o, const struct wm_residue *residue)
@@ -145,56 +164,7 @@ void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str wha
         l->failed = -UPP_ENOMEM;
 }
 
-/* ---- Members --------------------------------------------------------------------------------------------- */
-
-void wd_name(struct wd_lowering *l, const char *name)
-{
-    struct wj_writer *w = &l->w;
-    size_t            n = strlen(name);
-    if (!wj_room(w, n + 4))
-        return;
-    char *to = w->out->p + w->out->n;
-    if (w->comma)
-        *to++ = ',';
-    *to++ = '"';
-    wj_copy(to, name, n);
-    to += n;
-    *to++     = '"';
-    *to++     = ':';
-    w->out->n = (size_t)(to - w->out->p);
-    w->comma  = false;
-}
-
-void wd_member(struct wd_lowering *l, const char *name, struct upp_str text)
-{
-    if (text.p)
-        wd_member_or_null(l, name, text);
-}
-
-void wd_member_or_null(struct wd_lowering *l, const char *name, struct upp_str text)
-{
-    wd_name(l, name);
-    wj_write_str(&l->w, text);
-}
-
-void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n)
-{
-    wd_name(l, name);
-    wj_write_u64(&l->w, n);
-}
-
-void wd_member_json(struct wd_lowering *l, const char *name, struct upp_str json)
-{
-    if (!json.n)
-        return;
-    wd_name(l, name);
-    wd_json_value(l, json);
-}
-
-void wd_json_value(struct wd_lowering *l, struct upp_str json)
-{
-    wj_write_raw(&l->w, json.p, json.n);
-}
+/* ---- Values ---------------------------------------------------------------------------------------------- */
 
 yyjson_val *wd_scratch_read(struct wd_lowering *l, struct upp_str json)
 {

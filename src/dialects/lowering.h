@@ -9,9 +9,6 @@ void wd_lowering_done(struct wd_lowering *l);
 /* NULL: the dialect's lift has not said what that object was read from. */
 struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const char *slot);
 
-/* Was the anchor's object written just like this? False also where it takes reading to tell. */
-bool wd_anchor_is(const struct wd_lifting *l, const struct wd_anchor *anchor, struct upp_str text);
-
 /* Makes the residue of the anchor's object, of which its dialect writes `fresh`. Failures are the writer's. */
 void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_val *fresh, struct wj_writer *w);
 

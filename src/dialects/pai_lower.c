@@ -169,13 +169,15 @@ const char *wd_pai_url_kind(uint8_t kind)
 /* Base64 in the alphabet of URLs, as Pydantic AI dumps bytes. */
 static void put_data(struct wd_pai_out *o, struct upp_str data)
 {
-    wd_name(o->l, "data");
-    size_t from = o->l->w.out->n;
-    wj_write_str(&o->l->w, data);
-    for (size_t i = from; o->style == WD_PAI_PYDANTIC && !o->l->w.out->failed && i < o->l->w.out->n; i++) {
-        char *c = &o->l->w.out->p[i];
-        *c      = *c == '+' ? '-' : *c == '/' ? '_' : *c;
+    if (o->style == WD_PAI_PYDANTIC && data.p) {
+        char *p = wb_arena_alloc(&o->l->scratch, data.n + 1, 1);
+        for (size_t i = 0; p && i < data.n; i++)
+            p[i] = data.p[i] == '+' ? '-' : data.p[i] == '/' ? '_' : data.p[i];
+        if (!p)
+            wj_writer_fail(&o->l->w, wb_arena_check(&o->l->scratch, o->l->w.err));
+        data.p = p ? p : data.p;
     }
+    wd_member_or_null(o->l, "data", data);
 }
 
 /* Pydantic AI names every medium. */

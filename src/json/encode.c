@@ -76,7 +76,9 @@ static inline bool filled(const struct writing *w, const struct wj_field *f, uns
 /* The name of a row, quotes and colon included, and the comma before it. It stands inside ,"name": (WJ_NAME_). */
 static inline void put_name(struct wj_encoder *e, const struct wj_field *f)
 {
-    if (WB_LIKELY(wj_room(&e->w, f->name.n + 4))) {
+    if (WB_UNLIKELY(e->w.match))
+        wj_write_plain_name(&e->w, f->name.p, f->name.n);
+    else if (WB_LIKELY(wj_room(&e->w, f->name.n + 4))) {
         struct wb_buf *b    = e->w.out;
         size_t         skip = !e->w.comma;
         wj_copy(b->p + b->n, f->name.p - 2 + skip, f->name.n + 4 - skip);

@@ -9,6 +9,7 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "base/utf8.h"
+#include "json/plain.h"
 
 struct scan {
     const char      *at, *end;
@@ -146,17 +147,29 @@ static int escape(struct scan *s)
     return 0;
 }
 
+/* At the first byte of a string that is not ASCII: up to the next that is not text. */
+static int beyond_ascii(struct scan *s)
+{
+    const char *run = s->at;
+    size_t      bad;
+    while (s->at < s->end && (unsigned char)*s->at >= 0x80) /* 0xed is a byte like others here */
+        s->at += 1 + wj_plain(s->at + 1, (size_t)(s->end - s->at - 1), true);
+    if (!wb_utf8_valid(wb_str(run, (size_t)(s->at - run)), &bad))
+        return refuse(s, run + bad, "expected UTF-8 in a string, found the byte 0x%02x", (unsigned char)run[bad]);
+    return 0;
+}
+
 /* At the opening quote. */
 static int string(struct scan *s)
 {
     const char *open = s->at++;
     for (;;) {
-        const char *run = s->at;
-        while (s->at < s->end && *s->at != '"' && *s->at != '\\' && (unsigned char)*s->at >= 0x20)
-            s->at++;
-        size_t bad;
-        if (!wb_utf8_valid(wb_str(run, (size_t)(s->at - run)), &bad))
-            return refuse(s, run + bad, "expected UTF-8 in a string, found the byte 0x%02x", (unsigned char)run[bad]);
+        s->at += wj_plain(s->at, (size_t)(s->end - s->at), false);
+        if (s->at < s->end && (unsigned char)*s->at >= 0x80) {
+            int r = beyond_ascii(s);
+            if (r < 0)
+                return r;
+        }
         if (s->at == s->end)
             return refuse(s, open, "expected a closing quote for this string, found the end of the text");
         if (*s->at == '"') {

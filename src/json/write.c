@@ -1,10 +1,10 @@
 /* json/write.c — values to compact JSON. */
 #include "json/write.h"
 
-#include <endian.h>
-
 #include "base/utf8.h"
+#include "json/match.h"
 #include "json/number.h"
+#include "json/plain.h"
 #include "json/pointer.h"
 #include "json/value.h"
 
@@ -29,6 +29,8 @@ int wj_writer_check(struct wj_writer *w)
 
 void wj_write_raw(struct wj_writer *w, const char *p, size_t n)
 {
+    if (WB_UNLIKELY(w->match) && wj_match_raw(w, p, n))
+        return;
     if (wj_room(w, n + 1)) {
         char *to = w->out->p + w->out->n;
         if (w->comma)
@@ -40,44 +42,6 @@ void wj_write_raw(struct wj_writer *w, const char *p, size_t n)
 }
 
 /* ---- Strings ------------------------------------------------------------------------------------ */
-
-#define EACH(byte) (0x0101010101010101u * (byte))
-
-static inline uint64_t load8(const char *p)
-{
-    uint64_t x;
-    memcpy(&x, p, sizeof x);
-    return le64toh(x); /* so that the first byte is the lowest */
-}
-
-/* A bit 0x80 for each byte that cannot simply be copied; the lowest such bit is exact. ASCII only: every byte from
- * 0x80 on stops. */
-static inline uint64_t stops_ascii(uint64_t x)
-{
-    return (x | (x - EACH(0x20)) | ((x ^ EACH('"')) - EACH(1)) | ((x ^ EACH('\\')) - EACH(1))) & EACH(0x80);
-}
-
-/* The same for text known to be WTF-8: of the bytes from 0x80 on only 0xed stops, which may begin a surrogate. */
-static inline uint64_t stops_wtf8(uint64_t x)
-{
-    uint64_t control = (x - EACH(0x20)) & ~x;
-    uint64_t quote = x ^ EACH('"'), slash = x ^ EACH('\\'), lead = x ^ EACH(0xed);
-    return (control | ((quote - EACH(1)) & ~quote) | ((slash - EACH(1)) & ~slash) | ((lead - EACH(1)) & ~lead)) &
-           EACH(0x80);
-}
-
-/* Does one of the 16 bytes at p stop? gcc and clang make two dozen machine instructions of it, with SSE2 or NEON. */
-static inline bool stop_in_16(const char *p, bool wtf8)
-{
-    typedef unsigned char bytes __attribute__((vector_size(16)));
-    typedef uint64_t      words __attribute__((vector_size(16)));
-    bytes                 x;
-    memcpy(&x, p, sizeof x);
-    bytes stop = (bytes)(x < 0x20) | (bytes)(x == '"') | (bytes)(x == '\\');
-    stop |= wtf8 ? (bytes)(x == 0xed) : (x & 0x80);
-    words both = (words)stop;
-    return both[0] | both[1];
-}
 
 /* One byte that stopped the copying, at s[0] of n. How many bytes of s it took; *to moves by at most 6. */
 static size_t escape(const unsigned char *s, size_t n, char **to)
@@ -122,7 +86,7 @@ static inline const char *copy_run(const char *s, const char *end, bool wtf8, ch
             memcpy(&head, s, 4);
             memcpy(&tail, end - 4, 4);
             uint64_t x = head | (uint64_t)tail << 32;
-            if (!(wtf8 ? stops_wtf8(x) : stops_ascii(x))) {
+            if (!(wtf8 ? wj_stops_wtf8(x) : wj_stops_ascii(x))) {
                 memcpy(p, &head, 4);
                 memcpy(p + (end - s) - 4, &tail, 4);
                 *to = p + (end - s);
@@ -138,11 +102,11 @@ static inline const char *copy_run(const char *s, const char *end, bool wtf8, ch
         *to = p;
         return s;
     }
-    for (; end - s >= 16 && !stop_in_16(s, wtf8); s += 16, p += 16)
+    for (; end - s >= 16 && !wj_stop_in_16(s, wtf8); s += 16, p += 16)
         memcpy(p, s, 16);
     for (; end - s >= 8; s += 8, p += 8) {
         memcpy(p, s, 8);
-        stop = wtf8 ? stops_wtf8(load8(s)) : stops_ascii(load8(s));
+        stop = wtf8 ? wj_stops_wtf8(wj_load8(s)) : wj_stops_ascii(wj_load8(s));
         if (stop)
             goto stopped;
     }
@@ -150,7 +114,7 @@ static inline const char *copy_run(const char *s, const char *end, bool wtf8, ch
         p -= 8 - (end - s);
         s = end - 8;
         memcpy(p, s, 8);
-        stop = wtf8 ? stops_wtf8(load8(s)) : stops_ascii(load8(s));
+        stop = wtf8 ? wj_stops_wtf8(wj_load8(s)) : wj_stops_ascii(wj_load8(s));
         if (stop)
             goto stopped;
         s += 8;
@@ -220,16 +184,36 @@ void wj_write_str(struct wj_writer *w, struct upp_str s)
 {
     if (!s.p)
         wj_write_null(w);
-    else
+    else if (!WB_UNLIKELY(w->match) || !wj_match_str(w, s))
         (void)add_string(w, s);
 }
 
 void wj_write_name(struct wj_writer *w, struct upp_str name)
 {
-    if (add_string(w, name.p ? name : UPP_STR(""))) {
+    if (!name.p)
+        name = UPP_STR("");
+    if (WB_UNLIKELY(w->match) && wj_match_name(w, name))
+        return;
+    if (add_string(w, name)) {
         wb_buf_addc(w->out, ':');
         w->comma = false;
     }
+}
+
+void wj_write_plain_name(struct wj_writer *w, const char *name, size_t n)
+{
+    if ((WB_UNLIKELY(w->match) && wj_match_name(w, wb_str(name, n))) || !wj_room(w, n + 4))
+        return;
+    char *to = w->out->p + w->out->n;
+    if (w->comma)
+        *to++ = ',';
+    *to++ = '"';
+    wj_copy(to, name, n);
+    to += n;
+    *to++     = '"';
+    *to++     = ':';
+    w->out->n = (size_t)(to - w->out->p);
+    w->comma  = false;
 }
 
 /* ---- Numbers and words ----------------------------------------------------------------------------- */
@@ -295,7 +279,7 @@ static void write_scalar(struct wj_writer *w, yyjson_val *v)
 {
     switch (unsafe_yyjson_get_type(v)) {
     case YYJSON_TYPE_STR:
-        (void)add_string(w, wj_text(v));
+        wj_write_str(w, wj_text(v));
         break;
     case YYJSON_TYPE_RAW:
         wj_write_raw(w, v->uni.str, unsafe_yyjson_get_len(v));

@@ -22,6 +22,8 @@ struct wj_writer {
     int             failed; /* besides the buffer's own failures */
     struct upp_err *err;    /* where the first failure goes; may be NULL */
     yyjson_val     *bad;    /* the value inside wj_write_value that failed */
+
+    struct wj_match *match; /* what is written is compared with it, and not written (json/match.h); NULL: written */
 };
 
 WB_EXPORT_BEGIN
@@ -33,6 +35,7 @@ int wj_writer_check(struct wj_writer *w) UPP_MUST_CHECK;
 
 void wj_write_str(struct wj_writer *w, struct upp_str s); /* no text is written as null */
 void wj_write_name(struct wj_writer *w, struct upp_str name);
+void wj_write_plain_name(struct wj_writer *w, const char *name, size_t n); /* one that needs no escapes */
 void wj_write_i64(struct wj_writer *w, int64_t v);
 void wj_write_u64(struct wj_writer *w, uint64_t v);
 void wj_write_f64(struct wj_writer *w, double v);              /* fails unless finite */
@@ -49,6 +52,10 @@ int wj_write(yyjson_val *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CH
 /* For the encoder: bytes that are known to be right, and the way to fail. */
 void wj_write_raw(struct wj_writer *w, const char *p, size_t n);
 void wj_writer_fail(struct wj_writer *w, int r);
+
+/* For the writer: json/match.h. */
+bool wj_match_open(struct wj_writer *w, char bracket);
+bool wj_match_close(struct wj_writer *w, char bracket);
 
 WB_EXPORT_END
 
@@ -81,6 +88,8 @@ static inline void wj_copy(char *to, const char *from, size_t n)
 
 static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[' */
 {
+    if (WB_UNLIKELY(w->match) && wj_match_open(w, bracket))
+        return;
     if (w->comma)
         wb_buf_addc(w->out, ',');
     wb_buf_addc(w->out, bracket);
@@ -89,6 +98,8 @@ static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[
 
 static inline void wj_write_close(struct wj_writer *w, char bracket) /* '}' or ']' */
 {
+    if (WB_UNLIKELY(w->match) && wj_match_close(w, bracket))
+        return;
     wb_buf_addc(w->out, bracket);
     w->comma = true;
 }

@@ -1,0 +1,189 @@
+/* A writer that compares: nothing is written as long as it is the same, and all of it as soon as it is not. */
+#include "json/match.h"
+
+#include <string.h>
+
+#include "json/read.h"
+#include "json/value.h"
+#include "support/test.h"
+
+static yyjson_val *value_of(struct wb_arena *a, const char *text)
+{
+    yyjson_val *v = NULL;
+    EXPECT(wj_read(a, wb_cstr(text), NULL, &v, NULL) == 0);
+    return v;
+}
+
+/* Writes `said` against `was`: is it the same? Then there is no text; else there is that of `said`. */
+static void holds(const char *was, const char *said)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1 << 16), plain = WB_BUF(1 << 16);
+    struct wj_match                           m;
+    struct wj_writer                          w;
+    yyjson_val                               *x = value_of(&a, was), *y = value_of(&a, said);
+    if (!x || !y)
+        return;
+    EXPECT(wj_write(y, &plain, NULL) == 0);
+    bool same = true;
+    for (int raw = 0; raw < 2; raw++) {
+        out.n = 0;
+        wj_writer_init(&w, &out, NULL);
+        wj_match_begin(&m, &w, x, x, NULL);
+        if (raw)
+            wj_write_raw(&w, plain.p, plain.n);
+        else
+            wj_write_value(&w, y);
+        bool matched = wj_match_end(&w);
+        test_note("%s / %s: %d, %.*s", was, said, matched, UPP_FMT(wb_buf_str(&out)));
+        EXPECT(wj_writer_check(&w) == 0 && !w.match);
+        EXPECT(matched ? out.n == 0 : wb_str_eq(wb_buf_str(&out), wb_buf_str(&plain)));
+        EXPECT(!raw || matched == same);
+        same = matched;
+    }
+    EXPECT(same == (strcmp(was, said) == 0));
+}
+
+TEST(json_match_tells_every_difference)
+{
+    static const char *const texts[] = {
+        "null",
+        "true",
+        "false",
+        "0",
+        "1.50",
+        "\"\"",
+        "\"a\"",
+        "[]",
+        "{}",
+        "[[],{}]",
+        "[1,2,[3,{\"a\":[4]}],5]",
+        "[1,2,[3,{\"a\":[4]}]]",
+        "[1,2,[3,{\"a\":[4,5]}],5]",
+        "[1,2,[3,{\"b\":[4]}],5]",
+        "{\"a\":1,\"b\":{\"c\":\"x\"},\"d\":[true,null]}",
+        "{\"a\":1,\"b\":{\"c\":\"y\"},\"d\":[true,null]}",
+        "{\"a\":1,\"b\":{\"c\":\"x\"},\"d\":[true]}",
+        "{\"a\":1,\"d\":[true,null],\"b\":{\"c\":\"x\"}}",
+        "{\"a\":1,\"a\":1}",
+        "{\"a\":1}",
+        "{\"long\":\"a text that is \\\"longer\\\" than sixteen bytes, na\xc3\xafve, \\n and \xed\x95\x9c\"}",
+        "{\"long\":\"a text that is \\\"longer\\\" than sixteen bytes, na\xc3\xafve, \\n and \xed\x95\x9d\"}",
+        "{\"a\":{\"a\":{\"a\":{\"a\":{}}}}}",
+        "{\"a\":{\"a\":{\"a\":{\"a\":[]}}}}",
+    };
+    for (size_t i = 0; i < WB_LEN(texts); i++)
+        for (size_t k = 0; k < WB_LEN(texts); k++)
+            holds(texts[i], texts[k]);
+}
+
+TEST(json_match_gives_what_was_the_same)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1 << 16);
+    struct wj_match                           m;
+    struct wj_writer                          w;
+    yyjson_val                               *v = value_of(&a, "{\"a\":[1,{\"b\":2}],\"c\":{\"d\":\"e\"}}");
+    CHECK(v);
+    wj_writer_init(&w, &out, NULL);
+    wj_write_open(&w, '[');
+    wj_write_u64(&w, 7);
+    size_t from = out.n;
+    wj_match_begin(&m, &w, v, v, NULL);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("a"));
+    wj_write_raw(&w, "[1,{\"b\":2}]", 11);
+    wj_write_plain_name(&w, "c", 1);
+    wj_write_open(&w, '{');
+    CHECK(w.match && out.n == from);
+    wj_write_plain_name(&w, "f", 1); /* it is d */
+    CHECK(!w.match);
+    wj_write_str(&w, UPP_STR("e"));
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+    CHECK(!wj_match_end(&w));
+    wj_write_close(&w, ']');
+    CHECK_INT(wj_writer_check(&w), 0);
+    CHECK_STR(wb_buf_str(&out), UPP_STR("[7,{\"a\":[1,{\"b\":2}],\"c\":{\"f\":\"e\"}}]"));
+
+    out.n = 0; /* one that is not written to its end, and a second one behind it */
+    wj_writer_init(&w, &out, NULL);
+    wj_match_begin(&m, &w, v, v, NULL);
+    wj_write_open(&w, '{');
+    CHECK(!wj_match_end(&w) && wb_str_eq(wb_buf_str(&out), UPP_STR("{")));
+    out.n = 0;
+    wj_writer_init(&w, &out, NULL);
+    wj_match_begin(&m, &w, v, v, NULL);
+    wj_write_value(&w, v);
+    wj_write_null(&w);
+    CHECK(!wj_match_end(&w));
+    CHECK_STR(wb_buf_str(&out), UPP_STR("{\"a\":[1,{\"b\":2}],\"c\":{\"d\":\"e\"}},null"));
+}
+
+/* What stands elsewhere: a list is without it, a member is stepped over. */
+TEST(json_match_leaves_out_what_stands_elsewhere)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     out     = WB_BUF(1 << 16);
+    uint8_t                                   bits[8] = {0};
+    struct wj_match                           m;
+    struct wj_writer                          w;
+    yyjson_val *v = value_of(&a, "{\"l\":[{\"x\":1},5,{\"x\":2}],\"m\":{\"y\":3},\"n\":4}");
+    CHECK(v);
+    yyjson_val *l = yyjson_obj_get(v, "l"), *inner = yyjson_obj_get(v, "m");
+    yyjson_val *away[] = {yyjson_arr_get(l, 0), yyjson_arr_get(l, 2), inner};
+    for (size_t i = 0; i < WB_LEN(away); i++)
+        bits[(away[i] - v) / 8] |= (uint8_t)(1u << (away[i] - v) % 8);
+    for (int differs = 0; differs < 2; differs++) {
+        out.n = 0;
+        wj_writer_init(&w, &out, NULL);
+        wj_match_begin(&m, &w, v, v, bits);
+        wj_write_open(&w, '{');
+        wj_write_name(&w, UPP_STR("l"));
+        wj_write_open(&w, '[');
+        wj_write_u64(&w, 5);
+        wj_write_close(&w, ']');
+        wj_write_name(&w, UPP_STR("m"));
+        CHECK(w.match && !wj_match_skip(&w, l) && wj_match_skip(&w, inner) && !wj_match_skip(&w, inner));
+        wj_write_name(&w, UPP_STR("n"));
+        wj_write_u64(&w, differs ? 9 : 4);
+        wj_write_close(&w, '}');
+        CHECK(wj_match_end(&w) == !differs);
+        CHECK_STR(wb_buf_str(&out), differs ? UPP_STR("{\"l\":[5],\"m\":0,\"n\":9}") : UPP_STR(""));
+    }
+    out.n = 0; /* a member that stands elsewhere, and is said here */
+    wj_writer_init(&w, &out, NULL);
+    wj_match_begin(&m, &w, v, v, bits);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("l"));
+    wj_write_raw(&w, "[5]", 3);
+    wj_write_name(&w, UPP_STR("m"));
+    wj_write_raw(&w, "{\"y\":3}", 7);
+    wj_write_close(&w, '}');
+    CHECK(!wj_match_end(&w));
+    CHECK_STR(wb_buf_str(&out), UPP_STR("{\"l\":[5],\"m\":{\"y\":3}}"));
+}
+
+/* What is nested deeper than it can hold differs, and is written. */
+TEST(json_match_has_a_depth)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(4 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1 << 16);
+    char                                      text[2 * (WJ_MATCH_DEPTH + 1) + 1];
+    struct wj_match                           m;
+    struct wj_writer                          w;
+    for (size_t depth = WJ_MATCH_DEPTH; depth <= WJ_MATCH_DEPTH + 1; depth++) {
+        yyjson_val *v = NULL;
+        memset(text, '[', depth);
+        memset(text + depth, ']', depth);
+        out.n = 0;
+        CHECK_INT(wj_read(&a, wb_str(text, 2 * depth), UPP_OPTS(wj_read_opts, .depth = WJ_MATCH_DEPTH + 1), &v, NULL),
+                  0);
+        wj_writer_init(&w, &out, NULL);
+        wj_match_begin(&m, &w, v, v, NULL);
+        wj_write_value(&w, v);
+        bool same = wj_match_end(&w);
+        CHECK(same == (depth == WJ_MATCH_DEPTH));
+        CHECK_STR(wb_buf_str(&out), wb_str(text, same ? 0 : 2 * depth));
+    }
+}
