@@ -210,10 +210,14 @@ static int read_media(struct reading *t, const struct beside *b, uint8_t kind, s
     return 0;
 }
 
-/* A result is JSON; what is not is a text. */
+/* A result is JSON; what is not is a text. Empty is what says nothing. */
 static int as_result(struct reading *t, struct upp_part *p)
 {
     struct wj_syntax seen;
+    if (!p->text.n) {
+        p->text = (struct upp_str){0};
+        return 0;
+    }
     return wj_syntax(p->text, WD_DOC_DEPTH, &seen, NULL) == 0 ? 0 : wd_string_text(t->l->a, p->text, &p->text, t->err);
 }
 
@@ -222,7 +226,7 @@ static int read_part(struct reading *t, const struct beside *b, struct upp_part 
     uint8_t kind = wd_upp_word(b->kind, wd_carried_kinds, WB_LEN(wd_carried_kinds));
     if (b->is_new) {
         *p = (struct upp_part){.kind = kind ? kind : UPP_PART_TEXT, .id = b->id, .name = b->name, .text = b->text};
-        if (p->kind == UPP_PART_RESULT && !p->text.n)
+        if (p->kind == UPP_PART_RESULT && !p->text.p)
             p->text = UPP_STR("null");
     } else if (b->text.p) {
         p->text     = b->text;

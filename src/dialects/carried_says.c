@@ -144,7 +144,7 @@ static bool text_differs(struct wd_lowering *l, const struct upp_message *m, con
     case UPP_PART_CALL:
         if (yyjson_is_true(yyjson_obj_get(own, "raw_args")))
             return false;
-        return p->text.n ? !wb_str_eq(p->text, UPP_STR("{}")) && !is_same_value(l, p->text) : p->cut;
+        return p->text.n ? !wb_str_eq(p->text, UPP_STR("{}")) && !is_same_value(l, p->text) : true;
     case UPP_PART_TEXT: /* feedback */
         return m->role == UPP_ROLE_USER && m->n_parts == 1 && yyjson_is_true(yyjson_obj_get(own, "retry")) &&
                yyjson_is_true(yyjson_obj_get(own, "errors")) && !is_same_value(l, p->text);

@@ -232,6 +232,8 @@ static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
         if (!yyjson_is_obj(d->agents.p[i].value) ||
             WJ_DECODE(t->l->a, wd_tp_agent, d->agents.p[i].value, &lenient, &a, NULL) < 0)
             memset(&a, 0, sizeof a); /* as far as it is one: its key is enough */
+        if (!t->l->doc->created.p && wb_str_eq(a.created_at, d->created_at))
+            a.created_at = (struct upp_str){0}; /* made up, as the thread's is */
         int r = wm_doc_agent_add(t->l->doc,
                                  &(struct wm_doc_agent){.id       = d->agents.p[i].name,
                                                         .name     = a.agent_name.p ? a.agent_name : d->agents.p[i].name,

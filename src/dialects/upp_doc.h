@@ -38,8 +38,15 @@ struct wd_upp_in {
     struct wd_parts     parts; /* of a message of which there was more */
     uint32_t            last;  /* the entry of the last message, while nothing came after it */
     unsigned            more;  /* objects that it became after its first */
+    uint8_t             piece; /* the type of the last of them, where more can follow it; 0: it cannot */
     bool                open;  /* there is one */
 };
+
+/* Which type of message has such a part; 0: any. */
+static inline uint8_t wd_upp_part_role(const struct upp_part *p)
+{
+    return p->kind == UPP_PART_CALL ? UPP_ROLE_ASSISTANT : p->kind == UPP_PART_RESULT ? UPP_ROLE_TOOL : 0;
+}
 
 /* What the document says of itself in its metadata: before the messages. */
 int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata) UPP_MUST_CHECK;

@@ -251,12 +251,28 @@ int wd_upp_lift_end(struct wd_upp_in *t)
     return r;
 }
 
-/* More of the message before. */
+/* Would these parts of a message be written as one object of that type? */
+static bool is_piece(const struct upp_message *m, uint8_t type, uint8_t own)
+{
+    for (size_t i = 0; i < m->n_parts; i++)
+        if ((wd_upp_part_role(&m->parts[i]) ? wd_upp_part_role(&m->parts[i]) : own) != type)
+            return false;
+    return m->n_parts;
+}
+
+/* Is it more of the message before, as it would be written? What only says so is a message of its own. */
+static bool goes_on(const struct wd_upp_in *t, yyjson_val *weft, const struct upp_message *m)
+{
+    return t->open && t->piece && yyjson_is_true(yyjson_obj_get(weft, "more")) && m->role != t->piece &&
+           is_piece(m, m->role, t->l->doc->entries.p[t->last].e.message.role);
+}
+
 static int lift_more(struct wd_upp_in *t, const struct upp_message *m)
 {
     struct upp_message *to = &t->l->doc->entries.p[t->last].e.message;
     int                 r  = t->more++ ? 0 : add_parts(t, to);
     to->interrupted |= m->interrupted;
+    t->piece = m->role;
     return r < 0 ? r : add_parts(t, m);
 }
 
@@ -265,8 +281,10 @@ static int lift_new(struct wd_upp_in *t, yyjson_val *weft, struct upp_message *m
     struct upp_str id   = wd_text_at(weft, "id");
     uint8_t        role = wd_upp_role_of(wd_text_at(weft, "role"));
     uint32_t       agent;
+    uint8_t        type = m->role;
     if (role)
         m->role = role;
+    t->piece  = is_piece(m, type, m->role) ? type : 0;
     bool user = m->role == UPP_ROLE_USER;
     int  r    = agent_of(t, weft, user, &agent);
     if (r >= 0)
@@ -303,8 +321,7 @@ int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
     struct upp_message m;
     struct upp_err     why = {0};
     yyjson_val        *map = yyjson_obj_get(v, "metadata"), *weft = object_at(map, "weft");
-    bool               more = t->open && yyjson_is_true(yyjson_obj_get(weft, "more"));
-    int                r    = wm_message_read_untimed(t->l->a, v, t->l->now_ms, &m, &why);
+    int                r = wm_message_read_untimed(t->l->a, v, t->l->now_ms, &m, &why);
     if (r == -UPP_EINVALID)
         return wd_upp_lift_end(t); /* none that anybody understands */
     if (r < 0) {
@@ -315,6 +332,7 @@ int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
         r = foreign(t, map, wd_upp_message_names, &m.metadata);
     if (r >= 0)
         r = parts_beside(t, weft, &m);
+    bool more = r >= 0 && goes_on(t, weft, &m);
     if (r >= 0 && !more)
         r = wd_upp_lift_end(t);
     if (r >= 0)

@@ -388,12 +388,6 @@ static void put_piece(struct piece *p)
     wd_close(l);
 }
 
-/* Which type of message has such a part; 0: any. */
-static uint8_t role_of(const struct upp_part *p)
-{
-    return p->kind == UPP_PART_CALL ? UPP_ROLE_ASSISTANT : p->kind == UPP_PART_RESULT ? UPP_ROLE_TOOL : 0;
-}
-
 static void note_calls(struct wd_upp_out *t, const struct upp_message *m)
 {
     for (size_t i = 0; i < m->n_parts && !t->l->w.failed; i++)
@@ -427,7 +421,7 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
         size_t  end  = from;
         uint8_t role = 0;
         for (; end < m->n_parts; end++) {
-            uint8_t needs = role_of(&all[end]) ? role_of(&all[end]) : own;
+            uint8_t needs = wd_upp_part_role(&all[end]) ? wd_upp_part_role(&all[end]) : own;
             if (role && needs != role)
                 break;
             role = needs;

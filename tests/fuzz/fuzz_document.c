@@ -30,13 +30,6 @@ static bool put(struct wd_document *d, const struct wd_document_ops *to, struct 
     return r >= 0;
 }
 
-/* Their odd documents (members of wrong types, times that nobody said) are not whole after a thread yet, nor is what
- * they become always one that Pydantic AI loads. Good ones are: tests/unit/test_documents.c, test_pairs.c. */
-static bool is_new(const struct wd_document_ops *ops)
-{
-    return ops != &wd_document_thread && ops != &wd_document_pydantic && ops != &wd_document_ui;
-}
-
 /* What `other` carries comes back. */
 static void come_back(struct upp_str text, const struct wd_document_ops *other, const struct wd_document_ops *ops,
                       struct upp_str was)
@@ -46,7 +39,7 @@ static void come_back(struct upp_str text, const struct wd_document_ops *other, 
     struct upp_err                                  err = {0};
     int                                             r   = wd_document_read(&d, other, text, NULL, &err);
     REQUIRE(r >= 0 || r == -UPP_ELIMIT); /* residue is deeper than what it is about */
-    if (r >= 0 && put(&d, ops, &out) && other->carries && !is_new(ops))
+    if (r >= 0 && put(&d, ops, &out) && other->carries)
         REQUIRE(wb_str_eq(wb_buf_str(&out), was));
 }
 
@@ -88,8 +81,7 @@ static void as(const struct wd_document_ops *ops, struct upp_str in)
             REQUIRE(wb_str_eq(wb_buf_str(&out), wb_buf_str(&was)));
         else {
             bool loads = validate(other, wb_buf_str(&out));
-            REQUIRE(loads || !good || other != &wd_document_pydantic ||
-                    is_new(ops)); /* Pydantic AI refuses a whole list */
+            REQUIRE(loads || !good || other != &wd_document_pydantic); /* Pydantic AI refuses a whole list */
             come_back(wb_buf_str(&out), other, ops, wb_buf_str(&was));
         }
     }
