@@ -77,9 +77,9 @@ UPP_PRINTF(3, 4) static int wrong(struct reader *r, size_t at, const char *fmt, 
     return upp_fail(r->err, UPP_EINVALID, "not a time: %s at offset %zu", what, at);
 }
 
-static bool next_is(const struct reader *r, const char *any)
+static bool next_is(const struct reader *r, char c)
 {
-    return r->at < r->text.n && r->text.p[r->at] && strchr(any, r->text.p[r->at]);
+    return r->at < r->text.n && r->text.p[r->at] == c;
 }
 
 static bool next_is_digit(const struct reader *r)
@@ -89,7 +89,7 @@ static bool next_is_digit(const struct reader *r)
 
 static int skip(struct reader *r, char c)
 {
-    if (!next_is(r, (char[]){c, 0}))
+    if (!next_is(r, c))
         return wrong(r, r->at, "expected '%c'", c);
     r->at++;
     return 0;
@@ -157,10 +157,10 @@ static int read_clock(struct reader *r, struct wb_time *t)
         e = skip(r, ':');
     if (e == 0)
         e = number(r, "minute", 2, 0, 59, &minute);
-    if (e == 0 && next_is(r, ":")) {
+    if (e == 0 && next_is(r, ':')) {
         r->at++;
         e = number(r, "second", 2, 0, 59, &second);
-        if (e == 0 && next_is(r, "."))
+        if (e == 0 && next_is(r, '.'))
             e = read_fraction(r, t);
     }
     if (e == 0)
@@ -171,12 +171,12 @@ static int read_clock(struct reader *r, struct wb_time *t)
 static int read_offset(struct reader *r, struct wb_time *t)
 {
     unsigned hour = 0, minute = 0;
-    bool     west = next_is(r, "-");
-    if (next_is(r, "Zz")) {
+    bool     west = next_is(r, '-');
+    if (next_is(r, 'Z') || next_is(r, 'z')) {
         r->at++;
         return 0;
     }
-    if (!west && !next_is(r, "+")) {
+    if (!west && !next_is(r, '+')) {
         t->naive = true;
         return 0;
     }
@@ -207,11 +207,14 @@ static inline unsigned fixed(const char *p, unsigned n, unsigned *bad)
     return v;
 }
 
-/* "2026-01-02T03:04:05" at p, of which there are that many bytes? */
-static bool fixed_time(const char *p, int64_t *seconds)
+/* Does it begin as nearly every time does? */
+enum { PLAIN = sizeof "2026-01-02T03:04:05" - 1 };
+
+static bool plain(struct upp_str text, int64_t *seconds)
 {
-    unsigned bad = 0;
-    if (p[4] != '-' || p[7] != '-' || p[10] != 'T' || p[13] != ':' || p[16] != ':')
+    const char *p   = text.p;
+    unsigned    bad = 0;
+    if (text.n < PLAIN || p[4] != '-' || p[7] != '-' || p[10] != 'T' || p[13] != ':' || p[16] != ':')
         return false;
     unsigned year = fixed(p, 4, &bad), month = fixed(p + 5, 2, &bad), day = fixed(p + 8, 2, &bad);
     unsigned hour = fixed(p + 11, 2, &bad), minute = fixed(p + 14, 2, &bad), second = fixed(p + 17, 2, &bad);
@@ -224,16 +227,33 @@ static bool fixed_time(const char *p, int64_t *seconds)
 
 bool wb_time_parse_upp(struct upp_str text, int64_t *ms)
 {
-    const char *p   = text.p;
-    unsigned    bad = 0;
-    int64_t     seconds;
-    if (text.n != sizeof "2026-01-02T03:04:05.678Z" - 1 || p[19] != '.' || p[23] != 'Z' || !fixed_time(p, &seconds))
+    unsigned bad = 0;
+    int64_t  seconds;
+    if (text.n != PLAIN + sizeof ".678Z" - 1 || text.p[PLAIN] != '.' || text.p[PLAIN + 4] != 'Z')
         return false;
-    unsigned milli = fixed(p + 20, 3, &bad);
-    if (bad > 9)
+    unsigned milli = fixed(text.p + PLAIN + 1, 3, &bad);
+    if (bad > 9 || !plain(text, &seconds))
         return false;
     *ms = seconds * 1000 + milli;
     return true;
+}
+
+/* The date, and the clock behind it where there is one. */
+static int read_local(struct reader *r, struct wb_time *t)
+{
+    if (plain(r->text, &t->seconds)) {
+        r->at = PLAIN;
+        return next_is(r, '.') ? read_fraction(r, t) : 0;
+    }
+    int e = read_date(r, t);
+    if (e < 0 || r->at == r->text.n) {
+        t->naive = t->date_only = true;
+        return e;
+    }
+    if (!next_is(r, 'T') && !next_is(r, 't') && !next_is(r, ' '))
+        return wrong(r, r->at, "expected 'T' or a blank after the date");
+    r->at++;
+    return read_clock(r, t);
 }
 
 int wb_time_parse(struct upp_str text, struct wb_time *ret, struct upp_err *err)
@@ -241,27 +261,13 @@ int wb_time_parse(struct upp_str text, struct wb_time *ret, struct upp_err *err)
     struct reader  r = {.text = text, .err = err};
     struct wb_time t = {.text = text};
 
-    if (text.n == sizeof "2026-01-02T03:04:05Z" - 1 && text.p[19] == 'Z' && fixed_time(text.p, &t.seconds)) {
-        *ret = t; /* the form of most of them */
-        return 0;
-    }
-    int e = read_date(&r, &t);
+    int e = read_local(&r, &t);
+    if (e == 0 && !t.date_only)
+        e = read_offset(&r, &t);
     if (e < 0)
         return e;
-    if (r.at == text.n) {
-        t.naive = t.date_only = true;
-    } else {
-        if (!next_is(&r, "Tt "))
-            return wrong(&r, r.at, "expected 'T' or a blank after the date");
-        r.at++;
-        e = read_clock(&r, &t);
-        if (e == 0)
-            e = read_offset(&r, &t);
-        if (e < 0)
-            return e;
-        if (r.at != text.n)
-            return wrong(&r, r.at, t.naive ? "expected 'Z', '+' or '-'" : "expected the end");
-    }
+    if (r.at != text.n)
+        return wrong(&r, r.at, t.naive ? "expected 'Z', '+' or '-'" : "expected the end");
     *ret = t;
     return 0;
 }

@@ -12,68 +12,80 @@
 
 enum { PAIRS = 16, KEY_MAX = 64, VALUE_MAX = 512 }; /* of metadata */
 
+enum { ROWS = 20 }; /* of a table, at most */
+
 struct member {
-    const char *name;
-    char        type; /* 's' text, 'n' whole number, 'o' object, 'l' list, 'b' true or false, 'a' anything */
-    bool        must; /* it is there, and not null */
+    struct upp_str name;
+    char           type; /* 's' text, 'n' whole number, 'o' object, 'l' list, 'b' true or false, 'a' anything */
+    bool           must; /* it is there, and not null */
 };
 
-static const struct member thread[]  = {{"id", 's', true},
-                                        {"created_at", 'n', true},
-                                        {"metadata", 'o', false},
-                                        {"tool_resources", 'o', false},
-                                        {NULL, 0, false}};
-static const struct member message[] = {{"id", 's', true},
-                                        {"created_at", 'n', true},
-                                        {"role", 's', true},
-                                        {"content", 'a', true},
-                                        {"thread_id", 's', false},
-                                        {"status", 's', false},
-                                        {"incomplete_details", 'o', false},
-                                        {"completed_at", 'n', false},
-                                        {"incomplete_at", 'n', false},
-                                        {"assistant_id", 's', false},
-                                        {"run_id", 's', false},
-                                        {"attachments", 'l', false},
-                                        {"metadata", 'o', false},
-                                        {NULL, 0, false}};
-static const struct member run[]     = {{"id", 's', true},
-                                        {"created_at", 'n', true},
-                                        {"assistant_id", 's', true},
-                                        {"status", 's', true},
-                                        {"thread_id", 's', false},
-                                        {"started_at", 'n', false},
-                                        {"expires_at", 'n', false},
-                                        {"cancelled_at", 'n', false},
-                                        {"failed_at", 'n', false},
-                                        {"completed_at", 'n', false},
-                                        {"last_error", 'o', false},
-                                        {"incomplete_details", 'o', false},
-                                        {"required_action", 'o', false},
-                                        {"model", 's', false},
-                                        {"instructions", 's', false},
-                                        {"tools", 'l', false},
-                                        {"metadata", 'o', false},
-                                        {"usage", 'o', false},
-                                        {"truncation_strategy", 'o', false},
-                                        {"parallel_tool_calls", 'b', false},
-                                        {NULL, 0, false}};
-static const struct member step[]    = {{"id", 's', true},
-                                        {"created_at", 'n', true},
-                                        {"step_details", 'o', true},
-                                        {"type", 's', false},
-                                        {"status", 's', false},
-                                        {"run_id", 's', false},
-                                        {"assistant_id", 's', false},
-                                        {"thread_id", 's', false},
-                                        {"cancelled_at", 'n', false},
-                                        {"completed_at", 'n', false},
-                                        {"expired_at", 'n', false},
-                                        {"failed_at", 'n', false},
-                                        {"last_error", 'o', false},
-                                        {"metadata", 'o', false},
-                                        {"usage", 'o', false},
-                                        {NULL, 0, false}};
+#define NAME(text) UPP_STR_INIT(text)
+static const struct member thread[] = {
+    {NAME("id"), 's', true},
+    {NAME("created_at"), 'n', true},
+    {NAME("metadata"), 'o', false},
+    {NAME("tool_resources"), 'o', false},
+    {{0}, 0, false},
+};
+static const struct member message[] = {
+    {NAME("id"), 's', true},
+    {NAME("created_at"), 'n', true},
+    {NAME("role"), 's', true},
+    {NAME("content"), 'a', true},
+    {NAME("thread_id"), 's', false},
+    {NAME("status"), 's', false},
+    {NAME("incomplete_details"), 'o', false},
+    {NAME("completed_at"), 'n', false},
+    {NAME("incomplete_at"), 'n', false},
+    {NAME("assistant_id"), 's', false},
+    {NAME("run_id"), 's', false},
+    {NAME("attachments"), 'l', false},
+    {NAME("metadata"), 'o', false},
+    {{0}, 0, false},
+};
+static const struct member run[] = {
+    {NAME("id"), 's', true},
+    {NAME("created_at"), 'n', true},
+    {NAME("assistant_id"), 's', true},
+    {NAME("status"), 's', true},
+    {NAME("thread_id"), 's', false},
+    {NAME("started_at"), 'n', false},
+    {NAME("expires_at"), 'n', false},
+    {NAME("cancelled_at"), 'n', false},
+    {NAME("failed_at"), 'n', false},
+    {NAME("completed_at"), 'n', false},
+    {NAME("last_error"), 'o', false},
+    {NAME("incomplete_details"), 'o', false},
+    {NAME("required_action"), 'o', false},
+    {NAME("model"), 's', false},
+    {NAME("instructions"), 's', false},
+    {NAME("tools"), 'l', false},
+    {NAME("metadata"), 'o', false},
+    {NAME("usage"), 'o', false},
+    {NAME("truncation_strategy"), 'o', false},
+    {NAME("parallel_tool_calls"), 'b', false},
+    {{0}, 0, false},
+};
+static const struct member step[] = {
+    {NAME("id"), 's', true},
+    {NAME("created_at"), 'n', true},
+    {NAME("step_details"), 'o', true},
+    {NAME("type"), 's', false},
+    {NAME("status"), 's', false},
+    {NAME("run_id"), 's', false},
+    {NAME("assistant_id"), 's', false},
+    {NAME("thread_id"), 's', false},
+    {NAME("cancelled_at"), 'n', false},
+    {NAME("completed_at"), 'n', false},
+    {NAME("expired_at"), 'n', false},
+    {NAME("failed_at"), 'n', false},
+    {NAME("last_error"), 'o', false},
+    {NAME("metadata"), 'o', false},
+    {NAME("usage"), 'o', false},
+    {{0}, 0, false},
+};
+_Static_assert(WB_LEN(run) == ROWS + 1, "the longest table has as many rows as there is room for");
 
 static const char *const message_status[] = {"in_progress", "incomplete", "completed", NULL};
 static const char *const run_status[]     = {"queued", "in_progress", "requires_action", "cancelling", "cancelled",
@@ -122,13 +134,15 @@ static const char *type_name(char type)
 
 static void check_members(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows)
 {
-    for (; rows->name; rows++) {
-        yyjson_val *v    = yyjson_obj_get(of, rows->name);
+    yyjson_val *found[ROWS];
+    size_t      n = WJ_MEMBERS(of, rows, found);
+    for (size_t i = 0; i < n; i++) {
+        yyjson_val *v    = found[i];
         bool        none = !v || yyjson_is_null(v);
-        if (none && rows->must)
-            wd_problem(p, WD_ERROR, rule, v ? v : of, "member '%s' is missing", rows->name);
-        else if (!none && !has_type(v, rows->type))
-            wd_problem(p, WD_ERROR, rule, v, "'%s' must be %s", rows->name, type_name(rows->type));
+        if (none && rows[i].must)
+            wd_problem(p, WD_ERROR, rule, v ? v : of, "member '%s' is missing", rows[i].name.p);
+        else if (!none && !has_type(v, rows[i].type))
+            wd_problem(p, WD_ERROR, rule, v, "'%s' must be %s", rows[i].name.p, type_name(rows[i].type));
     }
 }
 

@@ -44,11 +44,13 @@ static struct upp_str make_id(void *arg, struct wb_arena *a, const char *prefix)
     return wb_arena_printf(a, "%s%016" PRIx64 "%016" PRIx64, prefix, hi, lo);
 }
 
-static int read_json(struct wb_arena *a, struct upp_str text, yyjson_val **ret, struct upp_err *err)
+/* *utf8: see wj_read_opts; it may be NULL. */
+static int read_json(struct wb_arena *a, struct upp_str text, yyjson_val **ret, bool *utf8, struct upp_err *err)
 {
-    return wj_read(a, text,
-                   UPP_OPTS(wj_read_opts, .flags = WJ_SKIP_BOM, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), ret,
-                   err);
+    return wj_read(
+        a, text,
+        UPP_OPTS(wj_read_opts, .flags = WJ_SKIP_BOM, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH, .utf8 = utf8),
+        ret, err);
 }
 
 static int whose(const struct wd_document_ops **ops, yyjson_val *root, struct upp_err *err)
@@ -86,7 +88,7 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
         opts = &none;
     *d = (struct wd_document){
         .ops = ops, .a = WB_ARENA(WD_DOC_MEMORY), .bytes = text.n, .seed = opts->seed, .ids = opts->seed};
-    int r = read_json(&d->a, text, &d->root, err);
+    int r = read_json(&d->a, text, &d->root, NULL, err);
     if (r >= 0)
         r = whose(&d->ops, d->root, err);
     if (r < 0)
@@ -184,7 +186,7 @@ int wd_document_whose(struct upp_str text, const struct wd_document_ops **ret, s
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
     yyjson_val                               *root;
-    int                                       r = read_json(&a, text, &root, err);
+    int                                       r = read_json(&a, text, &root, NULL, err);
     *ret                                        = r < 0 ? NULL : wd_document_detect(root);
     return r < 0 ? r : 0;
 }
@@ -193,12 +195,13 @@ int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text,
                          struct wd_problems *problems, const struct wd_document_ops **ret, struct upp_err *err)
 {
     yyjson_val *root;
-    int         r = read_json(a, text, &root, err);
+    bool        utf8 = false;
+    int         r    = read_json(a, text, &root, &utf8, err);
     if (r >= 0)
         r = whose(&ops, root, err);
     if (r < 0)
         return r;
-    *problems = (struct wd_problems){.a = a, .root = root};
+    *problems = (struct wd_problems){.a = a, .root = root, .utf8 = utf8};
     *ret      = ops;
     r         = ops->validate(problems, root, err);
     if (r >= 0)

@@ -36,6 +36,7 @@ struct wd_problem {
 struct wd_problems {
     struct wb_arena *a; /* of the texts */
     yyjson_val      *root;
+    bool             utf8; /* no text in it has half of a surrogate pair */
     WB_VEC(struct wd_problem) list;
     size_t errors, warnings; /* of all, also of those that are not in the list */
     int    failed;

@@ -22,37 +22,38 @@ const struct wd_envelope_words        wd_envelope_intents  = {"Intent", intents}
 const struct wd_envelope_words        wd_envelope_contents = {NULL, contents};
 
 enum { MUST = WD_ENV_REQUIRED, FILLED = WD_ENV_FILLED };
+#define NAME(text) UPP_STR_INIT(text)
 
 static const struct wd_envelope_field agent_fields[] = {
-    {"id", WD_ENV_TEXT, MUST | FILLED, NULL, NULL, NULL, NULL},
-    {"name", WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
-    {"model", WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
-    {"version", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
-    {0},
+    {NAME("id"), WD_ENV_TEXT, MUST | FILLED, NULL, NULL, NULL, NULL},
+    {NAME("name"), WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {NAME("model"), WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {NAME("version"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
 };
 static const struct wd_envelope_field resource_fields[] = {
-    {"type", WD_ENV_WORD, MUST, NULL, &resource_words, NULL, NULL},
-    {"id", WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
-    {"hint", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
-    {0},
+    {NAME("type"), WD_ENV_WORD, MUST, NULL, &resource_words, NULL, NULL},
+    {NAME("id"), WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {NAME("hint"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
 };
 static const struct wd_envelope_field artifact_fields[] = {
-    {"kind", WD_ENV_WORD, MUST | WD_ENV_OPEN, NULL, &artifact_words, NULL, NULL},
-    {"name", WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
-    {"uri", WD_ENV_TEXT, WD_ENV_NULLABLE, NULL, NULL, NULL, NULL},
-    {"inline", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
-    {0},
+    {NAME("kind"), WD_ENV_WORD, MUST | WD_ENV_OPEN, NULL, &artifact_words, NULL, NULL},
+    {NAME("name"), WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {NAME("uri"), WD_ENV_TEXT, WD_ENV_NULLABLE, NULL, NULL, NULL, NULL},
+    {NAME("inline"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
 };
 static const struct wd_envelope_field action_fields[] = {
-    {"intent", WD_ENV_WORD, MUST, NULL, &wd_envelope_intents, NULL, NULL},
-    {"task", WD_ENV_TEXT, MUST | FILLED, NULL, NULL, NULL, NULL},
-    {"args", WD_ENV_MAP, 0, NULL, NULL, NULL, NULL},
-    {0},
+    {NAME("intent"), WD_ENV_WORD, MUST, NULL, &wd_envelope_intents, NULL, NULL},
+    {NAME("task"), WD_ENV_TEXT, MUST | FILLED, NULL, NULL, NULL, NULL},
+    {NAME("args"), WD_ENV_MAP, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
 };
 static const struct wd_envelope_field cost_fields[] = {
-    {"input_tokens", WD_ENV_COUNT, 0, NULL, NULL, NULL, NULL},
-    {"output_tokens", WD_ENV_COUNT, 0, NULL, NULL, NULL, NULL},
-    {0},
+    {NAME("input_tokens"), WD_ENV_COUNT, 0, NULL, NULL, NULL, NULL},
+    {NAME("output_tokens"), WD_ENV_COUNT, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
 };
 static const struct wd_envelope_shape agent_shape    = {"AgentRef", agent_fields};
 static const struct wd_envelope_shape resource_shape = {"ResourceRef", resource_fields};
@@ -61,34 +62,34 @@ static const struct wd_envelope_shape action_shape   = {NULL, action_fields};
 static const struct wd_envelope_shape cost_shape     = {NULL, cost_fields};
 
 static const struct wd_envelope_field input_fields[] = {
-    {"context", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
-    {"resources", WD_ENV_OBJECTS, 0, NULL, NULL, &resource_shape, NULL},
-    {"parameters", WD_ENV_MAP, 0, NULL, NULL, NULL, NULL},
-    {0},
+    {NAME("context"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {NAME("resources"), WD_ENV_OBJECTS, 0, NULL, NULL, &resource_shape, NULL},
+    {NAME("parameters"), WD_ENV_MAP, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
 };
 static const struct wd_envelope_field content_fields[] = {
-    {"type", WD_ENV_WORD, MUST, NULL, &wd_envelope_contents, NULL, NULL},
-    {"text", WD_ENV_TEXT, 0, NULL, NULL, NULL, "what is said; a summary where the type is not text"},
-    {"data", WD_ENV_ANY, 0, NULL, NULL, NULL, NULL},
-    {0},
+    {NAME("type"), WD_ENV_WORD, MUST, NULL, &wd_envelope_contents, NULL, NULL},
+    {NAME("text"), WD_ENV_TEXT, 0, NULL, NULL, NULL, "what is said; a summary where the type is not text"},
+    {NAME("data"), WD_ENV_ANY, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
 };
 static const struct wd_envelope_field output_fields[] = {
-    {"artifacts", WD_ENV_OBJECTS, 0, NULL, NULL, &artifact_shape, NULL},
-    {"next_actions", WD_ENV_OBJECTS, 0, NULL, NULL, &action_shape, "steps that are proposed"},
-    {0},
+    {NAME("artifacts"), WD_ENV_OBJECTS, 0, NULL, NULL, &artifact_shape, NULL},
+    {NAME("next_actions"), WD_ENV_OBJECTS, 0, NULL, NULL, &action_shape, "steps that are proposed"},
+    {.name = {0}},
 };
 static const struct wd_envelope_field confidence_fields[] = {
-    {"score", WD_ENV_RATIO, MUST, NULL, NULL, NULL, NULL},
-    {"rationale", WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
-    {"risks", WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
-    {0},
+    {NAME("score"), WD_ENV_RATIO, MUST, NULL, NULL, NULL, NULL},
+    {NAME("rationale"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {NAME("risks"), WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
 };
 static const struct wd_envelope_field trace_fields[] = {
-    {"parents", WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
-    {"id", WD_ENV_TEXT, FILLED, NULL, NULL, NULL, NULL},
-    {"tags", WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
-    {"cost", WD_ENV_OBJECT, 0, NULL, NULL, &cost_shape, NULL},
-    {0},
+    {NAME("parents"), WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
+    {NAME("id"), WD_ENV_TEXT, FILLED, NULL, NULL, NULL, NULL},
+    {NAME("tags"), WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
+    {NAME("cost"), WD_ENV_OBJECT, 0, NULL, NULL, &cost_shape, NULL},
+    {.name = {0}},
 };
 static const struct wd_envelope_shape input_shape      = {NULL, input_fields};
 static const struct wd_envelope_shape content_shape    = {NULL, content_fields};
@@ -97,25 +98,26 @@ static const struct wd_envelope_shape confidence_shape = {NULL, confidence_field
 static const struct wd_envelope_shape trace_shape      = {NULL, trace_fields};
 
 static const struct wd_envelope_field envelope_fields[] = {
-    {"protocol", WD_ENV_WORD, MUST, "ENV-1.1", &protocol_words, NULL, NULL},
-    {"role", WD_ENV_WORD, MUST, "ENV-1.2", &role_words, NULL, NULL},
-    {"agent", WD_ENV_OBJECT, 0, "ENV-1.2", NULL, &agent_shape, NULL},
-    {"timestamp", WD_ENV_TIME, MUST, "ENV-1.3", NULL, NULL, "RFC 3339, with an offset"},
-    {"intent", WD_ENV_WORD, MUST, "ENV-1.4", &wd_envelope_intents, NULL, "what the message advances"},
-    {"task", WD_ENV_TEXT, MUST | FILLED, "ENV-1.4", NULL, NULL, "its purpose, in a sentence"},
-    {"inputs", WD_ENV_OBJECT, 0, "ENV-1.5", NULL, &input_shape, NULL},
-    {"content", WD_ENV_OBJECT, MUST, "ENV-1.6", NULL, &content_shape, NULL},
-    {"outputs", WD_ENV_OBJECT, 0, "ENV-1.7", NULL, &output_shape, NULL},
-    {"confidence", WD_ENV_OBJECT, 0, "ENV-1.8", NULL, &confidence_shape, NULL},
-    {"trace", WD_ENV_OBJECT, 0, "ENV-1.9", NULL, &trace_shape, "where it comes from, and what it cost"},
-    {0},
+    {NAME("protocol"), WD_ENV_WORD, MUST, "ENV-1.1", &protocol_words, NULL, NULL},
+    {NAME("role"), WD_ENV_WORD, MUST, "ENV-1.2", &role_words, NULL, NULL},
+    {NAME("agent"), WD_ENV_OBJECT, 0, "ENV-1.2", NULL, &agent_shape, NULL},
+    {NAME("timestamp"), WD_ENV_TIME, MUST, "ENV-1.3", NULL, NULL, "RFC 3339, with an offset"},
+    {NAME("intent"), WD_ENV_WORD, MUST, "ENV-1.4", &wd_envelope_intents, NULL, "what the message advances"},
+    {NAME("task"), WD_ENV_TEXT, MUST | FILLED, "ENV-1.4", NULL, NULL, "its purpose, in a sentence"},
+    {NAME("inputs"), WD_ENV_OBJECT, 0, "ENV-1.5", NULL, &input_shape, NULL},
+    {NAME("content"), WD_ENV_OBJECT, MUST, "ENV-1.6", NULL, &content_shape, NULL},
+    {NAME("outputs"), WD_ENV_OBJECT, 0, "ENV-1.7", NULL, &output_shape, NULL},
+    {NAME("confidence"), WD_ENV_OBJECT, 0, "ENV-1.8", NULL, &confidence_shape, NULL},
+    {NAME("trace"), WD_ENV_OBJECT, 0, "ENV-1.9", NULL, &trace_shape, "where it comes from, and what it cost"},
+    {.name = {0}},
 };
+_Static_assert(WB_LEN(envelope_fields) <= WD_ENV_FIELDS + 1, "the longest has room");
 const struct wd_envelope_shape wd_envelope_table = {"Envelope", envelope_fields};
 
 bool wd_envelope_is_word(const struct wd_envelope_words *words, struct upp_str text)
 {
     for (const char *const *w = words->list; *w; w++)
-        if (wb_str_eq(wb_cstr(*w), text))
+        if (text.n && **w == text.p[0] && wb_str_eq(wb_cstr(*w), text))
             return true;
     return false;
 }

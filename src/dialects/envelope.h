@@ -64,8 +64,10 @@ struct wd_envelope_words {
     const char *const *list; /* NULL at its end */
 };
 
+enum { WD_ENV_FIELDS = 16 }; /* of one shape, at most */
+
 struct wd_envelope_field {
-    const char                     *name;
+    struct upp_str                  name;
     uint8_t                         type, flags;
     const char                     *rule; /* NULL: that of the object around */
     const struct wd_envelope_words *words;

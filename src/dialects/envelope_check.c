@@ -17,13 +17,13 @@ static void check_object(struct wd_problems *p, const struct wd_envelope_shape *
 
 static void check_word(struct wd_problems *p, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
 {
-    struct wj_list list = {0};
-    char           quoted[WJ_QUOTED];
     if (wd_envelope_is_word(f->words, wj_text(v)))
         return;
+    struct wj_list list = {0};
+    char           quoted[WJ_QUOTED];
     for (const char *const *w = f->words->list; *w; w++)
         wj_list_add(&list, ", ", "'", wb_cstr(*w));
-    wd_problem(p, f->flags & WD_ENV_OPEN ? WD_WARNING : WD_ERROR, rule, v, "'%s' is %s, and not %s%s", f->name,
+    wd_problem(p, f->flags & WD_ENV_OPEN ? WD_WARNING : WD_ERROR, rule, v, "'%s' is %s, and not %s%s", f->name.p,
                wj_quote(wj_text(v), quoted, sizeof quoted), f->words->list[1] ? "one of " : "", list.p);
 }
 
@@ -31,14 +31,14 @@ static void check_text(struct wd_problems *p, const struct wd_envelope_field *f,
 {
     if (!yyjson_is_str(v)) {
         if (!(yyjson_is_null(v) && f->flags & WD_ENV_NULLABLE))
-            wd_problem(p, WD_ERROR, rule, v, "'%s' must be a text%s", f->name,
+            wd_problem(p, WD_ERROR, rule, v, "'%s' must be a text%s", f->name.p,
                        f->flags & WD_ENV_NULLABLE ? " or null" : "");
     } else if (f->type == WD_ENV_WORD)
         check_word(p, f, v, rule);
     else if (f->type == WD_ENV_TIME && !wd_envelope_is_time(wj_text(v)))
-        wd_problem(p, WD_ERROR, rule, v, "'%s' must be a time of RFC 3339, with Z or an offset", f->name);
+        wd_problem(p, WD_ERROR, rule, v, "'%s' must be a time of RFC 3339, with Z or an offset", f->name.p);
     else if (f->flags & WD_ENV_FILLED && !wj_text(v).n)
-        wd_problem(p, WD_ERROR, rule, v, "'%s' must not be empty", f->name);
+        wd_problem(p, WD_ERROR, rule, v, "'%s' must not be empty", f->name.p);
 }
 
 static void check_number(struct wd_problems *p, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
@@ -48,7 +48,7 @@ static void check_number(struct wd_problems *p, const struct wd_envelope_field *
     if (good)
         good = count ? wj_num_whole(wj_text(v)) : wj_num_cmp(wj_text(v), UPP_STR("1")) <= 0;
     if (!good)
-        wd_problem(p, WD_ERROR, rule, v, "'%s' must be a %s", f->name,
+        wd_problem(p, WD_ERROR, rule, v, "'%s' must be a %s", f->name.p,
                    count ? "whole number, 0 or more" : "number between 0 and 1");
 }
 
@@ -57,7 +57,7 @@ static void check_list(struct wd_problems *p, const struct wd_envelope_field *f,
     yyjson_val *item;
     size_t      i, n;
     if (!yyjson_is_arr(v)) {
-        wd_problem(p, WD_ERROR, rule, v, "'%s' must be a list", f->name);
+        wd_problem(p, WD_ERROR, rule, v, "'%s' must be a list", f->name.p);
         return;
     }
     yyjson_arr_foreach(v, i, n, item)
@@ -65,7 +65,7 @@ static void check_list(struct wd_problems *p, const struct wd_envelope_field *f,
         if (f->type == WD_ENV_OBJECTS && yyjson_is_obj(item))
             check_object(p, f->of, item, rule);
         else if (f->type == WD_ENV_OBJECTS || !yyjson_is_str(item))
-            wd_problem(p, WD_ERROR, rule, item, "'%s' is a list of %s", f->name,
+            wd_problem(p, WD_ERROR, rule, item, "'%s' is a list of %s", f->name.p,
                        f->type == WD_ENV_OBJECTS ? "objects" : "texts");
     }
 }
@@ -89,7 +89,7 @@ static void check_member(struct wd_problems *p, const struct wd_envelope_field *
     case WD_ENV_MAP:
     case WD_ENV_OBJECT:
         if (!yyjson_is_obj(v))
-            wd_problem(p, WD_ERROR, rule, v, "'%s' must be an object", f->name);
+            wd_problem(p, WD_ERROR, rule, v, "'%s' must be an object", f->name.p);
         else if (f->type == WD_ENV_OBJECT)
             check_object(p, f->of, v, rule);
         break;
@@ -100,13 +100,15 @@ static void check_member(struct wd_problems *p, const struct wd_envelope_field *
 
 static void check_object(struct wd_problems *p, const struct wd_envelope_shape *s, yyjson_val *v, const char *rule)
 {
-    for (const struct wd_envelope_field *f = s->fields; f->name; f++) {
-        yyjson_val *member = yyjson_obj_get(v, f->name);
-        const char *of     = f->rule ? f->rule : rule;
-        if (member)
-            check_member(p, f, member, of);
+    yyjson_val *found[WD_ENV_FIELDS];
+    size_t      n = WJ_MEMBERS(v, s->fields, found);
+    for (size_t i = 0; i < n; i++) {
+        const struct wd_envelope_field *f  = &s->fields[i];
+        const char                     *of = f->rule ? f->rule : rule;
+        if (found[i])
+            check_member(p, f, found[i], of);
         else if (f->flags & WD_ENV_REQUIRED)
-            wd_problem(p, WD_ERROR, of, v, "member '%s' is missing", f->name);
+            wd_problem(p, WD_ERROR, of, v, "member '%s' is missing", f->name.p);
     }
 }
 
@@ -153,7 +155,10 @@ static int check_names(struct wd_problems *p, yyjson_val *object, struct upp_err
 static int check_all_names(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     size_t values = unsafe_yyjson_is_ctn(root) ? root->uni.ofs / sizeof *root : 1;
-    int    r      = 0;
+    int    r      = wj_keys_unique(root, values, err);
+    if (r != -UPP_EINVALID)
+        return r; /* as nearly all: no name twice */
+    r = 0;
     for (yyjson_val *v = root; r >= 0 && v < root + values; v++)
         if (yyjson_is_obj(v))
             r = check_names(p, v, err);

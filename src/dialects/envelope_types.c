@@ -101,7 +101,7 @@ static void schema_list(struct wj_writer *w, const struct wd_envelope_field *f)
 
 static void schema_field(struct wj_writer *w, const struct wd_envelope_field *f)
 {
-    wj_write_name(w, wb_cstr(f->name));
+    wj_write_name(w, f->name);
     wj_write_open(w, '{');
     if (f->about)
         member(w, "description", f->about);
@@ -138,7 +138,7 @@ static void schema_object(struct wj_writer *w, const struct wd_envelope_shape *s
     const struct wd_envelope_field *f;
     bool                            any = false;
     member(w, "type", "object");
-    for (f = s->fields; f->name; f++) {
+    for (f = s->fields; f->name.p; f++) {
         if (!(f->flags & WD_ENV_REQUIRED))
             continue;
         if (!any) {
@@ -146,13 +146,13 @@ static void schema_object(struct wj_writer *w, const struct wd_envelope_shape *s
             wj_write_open(w, '[');
         }
         any = true;
-        wj_write_str(w, wb_cstr(f->name));
+        wj_write_str(w, f->name);
     }
     if (any)
         wj_write_close(w, ']');
     wj_write_name(w, UPP_STR("properties"));
     wj_write_open(w, '{');
-    for (f = s->fields; f->name; f++)
+    for (f = s->fields; f->name.p; f++)
         schema_field(w, f);
     wj_write_close(w, '}');
 }
@@ -166,7 +166,7 @@ struct named {
 
 static void gather(const struct wd_envelope_shape *s, struct named *to)
 {
-    for (const struct wd_envelope_field *f = s->fields; f->name; f++) {
+    for (const struct wd_envelope_field *f = s->fields; f->name.p; f++) {
         bool shape = f->of && f->of->name, words = f->words && f->words->name;
         for (size_t i = 0; i < to->n_shapes; i++)
             shape &= to->shapes[i] != f->of;
@@ -284,11 +284,11 @@ static void type_of(struct wb_buf *out, const struct wd_envelope_field *f, unsig
 static void type_object(struct wb_buf *out, const struct wd_envelope_shape *s, unsigned depth)
 {
     wb_buf_add(out, UPP_STR("{\n"));
-    for (const struct wd_envelope_field *f = s->fields; f->name; f++) {
+    for (const struct wd_envelope_field *f = s->fields; f->name.p; f++) {
         int blanks = (int)(2 * depth + 2);
         if (f->about)
             wb_buf_addf(out, "%*s/** %s */\n", blanks, "", f->about);
-        wb_buf_addf(out, "%*s%s%s: ", blanks, "", f->name, f->flags & WD_ENV_REQUIRED ? "" : "?");
+        wb_buf_addf(out, "%*s%s%s: ", blanks, "", f->name.p, f->flags & WD_ENV_REQUIRED ? "" : "?");
         type_of(out, f, depth + 1);
         wb_buf_add(out, UPP_STR(";\n"));
     }

@@ -17,14 +17,16 @@ struct check {
     struct wd_problems *p;
     const char         *rule; /* of the object that is looked at */
     unsigned            where;
+    struct upp_str      time; /* the last that was one: many are the same */
 };
 
 /* A member: `is` tells of what is wrong with its value. */
 struct row {
-    const char *name;
-    unsigned    flags;
+    struct upp_str name;
+    unsigned       flags;
     void (*is)(struct check *c, yyjson_val *v, const struct row *row);
-    const char *const *words;
+    const char *const  *words;
+    const struct shape *of; /* what its items are */
 };
 enum {
     NEEDED  = 1 << 0,
@@ -34,19 +36,19 @@ enum {
 
 #define ANY(name_, flags_)                                                                                             \
     {                                                                                                                  \
-        .name = (name_), .flags = (flags_)                                                                             \
+        .name = UPP_STR_INIT(name_), .flags = (flags_)                                                                 \
     }
 #define OF(name_, flags_, is_)                                                                                         \
     {                                                                                                                  \
-        .name = (name_), .flags = (flags_), .is = (is_)                                                                \
+        .name = UPP_STR_INIT(name_), .flags = (flags_), .is = (is_)                                                    \
     }
 #define ONE(name_, flags_, is_, words_)                                                                                \
     {                                                                                                                  \
-        .name = (name_), .flags = (flags_), .is = (is_), .words = (words_)                                             \
+        .name = UPP_STR_INIT(name_), .flags = (flags_), .is = (is_), .words = (words_)                                 \
     }
 
 struct shape {
-    const char       *name;
+    struct upp_str    name;
     unsigned          where, later; /* which messages may have it, as of 2.33 and since then */
     const struct row *rows;         /* NULL: not looked at */
     size_t            n;
@@ -54,67 +56,75 @@ struct shape {
 };
 #define SHAPE(name_, where_, rows_)                                                                                    \
     {                                                                                                                  \
-        .name = (name_), .where = (where_), .rows = (rows_), .n = WB_LEN(rows_)                                        \
+        .name = UPP_STR_INIT(name_), .where = (where_), .rows = (rows_), .n = WB_LEN(rows_)                            \
     }
 
 static void wrong(struct check *c, yyjson_val *v, const struct row *row, const char *what)
 {
     char found[WJ_QUOTED];
-    wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' is %s, not %s", row->name, what, wj_found(v, found, sizeof found));
+    wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' is %s, not %s", row->name.p, what, wj_found(v, found, sizeof found));
 }
 
 /* ---- Objects ------------------------------------------------------------------------------------------------- */
 
 /* The member that counts: the last of that name. */
-static yyjson_val *last_of(yyjson_val *object, const char *name)
+static inline yyjson_val *last_of(yyjson_val *object, struct upp_str name)
 {
     size_t      i, n;
     yyjson_val *key, *v, *found = NULL;
     yyjson_obj_foreach(object, i, n, key, v)
     {
-        if (wb_str_eq(wj_text(key), wb_cstr(name)))
+        if (wj_named(key, name))
             found = v;
     }
     return found;
 }
 
-static bool is_text(yyjson_val *v, const char *text)
+static inline bool is_text(yyjson_val *v, struct upp_str text)
 {
-    return v && yyjson_is_str(v) && wb_str_eq(wj_text(v), wb_cstr(text));
+    return v && yyjson_is_str(v) && wj_named(v, text);
 }
 
-static const struct row *row_of(const struct shape *s, yyjson_val *key)
+/* The row of that name, or s->n. Members come in the order of the rows, as Pydantic AI writes them: so it is looked for
+ * from row `from` on first. */
+static size_t row_of(const struct shape *s, yyjson_val *key, size_t from)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (wb_str_eq(wj_text(key), wb_cstr(s->rows[i].name)))
-            return &s->rows[i];
-    return NULL;
+    while (from < s->n && !wj_named(key, s->rows[from].name))
+        from++;
+    if (from < s->n)
+        return from;
+    for (from = 0; from < s->n && !wj_named(key, s->rows[from].name);)
+        from++;
+    return from;
 }
 
 static void check_object(struct check *c, yyjson_val *object, const struct shape *s)
 {
     yyjson_val *found[ROWS] = {0}, *key, *v;
-    size_t      i, n;
+    size_t      i, n, next = 0;
     yyjson_obj_foreach(object, i, n, key, v)
     {
-        const struct row *row = row_of(s, key);
-        if (!row && !s->open)
-            wd_problem(c->p, WD_WARNING, "PAI-1.0", v, "Pydantic AI 2.33 does not know this member and drops it");
-        if (!row)
+        size_t at = row_of(s, key, next);
+        if (at == s->n) {
+            if (!s->open)
+                wd_problem(c->p, WD_WARNING, "PAI-1.0", v, "Pydantic AI 2.33 does not know this member and drops it");
             continue;
-        if (found[row - s->rows])
-            wd_problem(c->p, WD_WARNING, "PAI-1.0", v, "'%s' is named twice: the last one counts", row->name);
-        found[row - s->rows] = v;
+        }
+        if (found[at])
+            wd_problem(c->p, WD_WARNING, "PAI-1.0", v, "'%s' is named twice: the last one counts", s->rows[at].name.p);
+        found[at] = v;
+        next      = at + 1;
     }
     for (i = 0; i < s->n; i++) {
         const struct row *row = &s->rows[i];
-        if (!found[i] && row->flags & NEEDED)
-            wd_problem(c->p, WD_ERROR, c->rule, object, "member '%s' is missing", row->name);
-        else if (!found[i] && row->flags & MADE_UP)
+        if (found[i]) {
+            if (row->is && !(row->flags & OR_NULL && yyjson_is_null(found[i])))
+                row->is(c, found[i], row);
+        } else if (row->flags & NEEDED)
+            wd_problem(c->p, WD_ERROR, c->rule, object, "member '%s' is missing", row->name.p);
+        else if (row->flags & MADE_UP)
             wd_problem(c->p, WD_WARNING, c->rule, object,
-                       "member '%s' is missing: Pydantic AI makes up another one each time it loads this", row->name);
-        else if (found[i] && row->is && !(row->flags & OR_NULL && yyjson_is_null(found[i])))
-            row->is(c, found[i], row);
+                       "member '%s' is missing: Pydantic AI makes up another one each time it loads this", row->name.p);
     }
 }
 
@@ -147,10 +157,15 @@ static void decimal(struct check *c, yyjson_val *v, const struct row *row)
 static void moment(struct check *c, yyjson_val *v, const struct row *row)
 {
     char quoted[WJ_QUOTED];
-    if (wd_pydantic_time(v))
+    if (c->time.p && yyjson_is_str(v) && wj_named(v, c->time))
         return;
+    if (wd_pydantic_time(v)) {
+        if (yyjson_is_str(v))
+            c->time = wj_text(v);
+        return;
+    }
     if (yyjson_is_str(v))
-        wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' is no time: %s", row->name,
+        wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' is no time: %s", row->name.p,
                    wj_quote(wj_text(v), quoted, sizeof quoted));
     else
         wrong(c, v, row, "a time");
@@ -158,14 +173,14 @@ static void moment(struct check *c, yyjson_val *v, const struct row *row)
 
 static void word(struct check *c, yyjson_val *v, const struct row *row)
 {
-    struct wj_list list = {0};
-    for (const char *const *w = row->words; *w; w++) {
-        if (is_text(v, *w))
+    for (const char *const *w = row->words; *w; w++)
+        if (is_text(v, wb_cstr(*w)))
             return;
+    struct wj_list list = {0};
+    char           found[WJ_QUOTED];
+    for (const char *const *w = row->words; *w; w++)
         wj_list_add(&list, ", ", "'", wb_cstr(*w));
-    }
-    char found[WJ_QUOTED];
-    wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' is one of %s, not %s", row->name, list.p,
+    wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' is one of %s, not %s", row->name.p, list.p,
                yyjson_is_str(v) ? wj_quote(wj_text(v), found, sizeof found) : wj_found(v, found, sizeof found));
 }
 
@@ -184,7 +199,7 @@ static void texts(struct check *c, yyjson_val *v, const struct row *row)
 
 static void download(struct check *c, yyjson_val *v, const struct row *row)
 {
-    if (!wd_pydantic_bool(v) && !is_text(v, "allow-local"))
+    if (!wd_pydantic_bool(v) && !is_text(v, UPP_STR("allow-local")))
         wrong(c, v, row, "true, false or 'allow-local'");
 }
 
@@ -235,7 +250,7 @@ static const struct shape items[] = {
     SHAPE("text-content", REQUEST, text_rows),
     SHAPE("cache-point", REQUEST, cache_rows),
     SHAPE("uploaded-file", REQUEST, upload_rows),
-    {.name = "structured-content", .later = REQUEST},
+    {.name = UPP_STR_INIT("structured-content"), .later = REQUEST},
 };
 
 static const struct shape *shape_of(const struct shape *list, size_t n, yyjson_val *name)
@@ -264,7 +279,7 @@ static void newer(struct check *c, yyjson_val *at, const char *what)
 
 static void check_item(struct check *c, yyjson_val *item)
 {
-    yyjson_val         *kind = last_of(item, "kind");
+    yyjson_val         *kind = last_of(item, UPP_STR("kind"));
     const struct shape *s    = shape_of(items, WB_LEN(items), kind);
     if (yyjson_is_str(item))
         return;
@@ -349,7 +364,7 @@ static const char *const outcomes[] = {"success", "failed", "denied", "interrupt
 
 static void outcome(struct check *c, yyjson_val *v, const struct row *row)
 {
-    if (is_text(v, "retried"))
+    if (is_text(v, UPP_STR("retried")))
         newer(c, v, "this outcome");
     else
         word(c, v, row);
@@ -365,7 +380,7 @@ static void tool_kind(struct check *c, yyjson_val *v, const struct row *row)
 {
     if (!yyjson_is_str(v))
         wrong(c, v, row, "a text or null");
-    else if (!is_text(v, "tool-search") && !is_text(v, "capability-load"))
+    else if (!is_text(v, UPP_STR("tool-search")) && !is_text(v, UPP_STR("capability-load")))
         newer(c, v, "this kind of tool");
 }
 
@@ -373,8 +388,8 @@ static void speaker(struct check *c, yyjson_val *v, const struct row *row)
 {
     char        found[WJ_QUOTED];
     const char *who = c->where == REQUEST ? "user" : "assistant";
-    if (!is_text(v, who))
-        wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' of a %s is '%s', not %s", row->name,
+    if (!is_text(v, wb_cstr(who)))
+        wd_problem(c->p, WD_ERROR, c->rule, v, "'%s' of a %s is '%s', not %s", row->name.p,
                    c->where == REQUEST ? "request" : "response", who, wj_found(v, found, sizeof found));
 }
 
@@ -463,12 +478,12 @@ static const struct shape parts[] = {
     SHAPE("builtin-tool-call", RESPONSE, call_rows),
     SHAPE("builtin-tool-return", RESPONSE, builtin_return_rows),
     SHAPE("file", RESPONSE, file_rows),
-    {"compaction", RESPONSE, REQUEST, compaction_rows, WB_LEN(compaction_rows), false},
-    {.name = "retry-feedback", .later = REQUEST},
-    {.name = "capability-load-delta", .later = REQUEST},
-    {.name = "model-settings-delta", .later = REQUEST},
-    {.name = "instruction-delta", .later = REQUEST},
-    {.name = "instruction-baseline", .later = REQUEST},
+    {UPP_STR_INIT("compaction"), RESPONSE, REQUEST, compaction_rows, WB_LEN(compaction_rows), false},
+     {.name = UPP_STR_INIT("retry-feedback"), .later = REQUEST},
+      {.name = UPP_STR_INIT("capability-load-delta"), .later = REQUEST},
+       {.name = UPP_STR_INIT("model-settings-delta"), .later = REQUEST},
+        {.name = UPP_STR_INIT("instruction-delta"), .later = REQUEST},
+         {.name = UPP_STR_INIT("instruction-baseline"), .later = REQUEST},
 };
 
 /* ---- Tools of Pydantic AI itself: their kind fixes what they are called with and what they give ---------------------
@@ -482,16 +497,14 @@ static void queries(struct check *c, yyjson_val *v, const struct row *row)
 
 static void tool_names(struct check *c, yyjson_val *v, const struct row *row)
 {
-    static const struct row   rows[] = {OF("name", NEEDED, text)};
-    static const struct shape tool   = {.rows = rows, .n = 1, .open = true};
-    size_t                    i, n;
-    yyjson_val               *item;
+    size_t      i, n;
+    yyjson_val *item;
     if (!yyjson_is_arr(v))
         wrong(c, v, row, "a list of tools");
     yyjson_arr_foreach(v, i, n, item)
     {
         if (yyjson_is_obj(item))
-            check_object(c, item, &tool);
+            check_object(c, item, row->of);
         else
             wrong(c, item, row, "a list of tools");
     }
@@ -499,11 +512,16 @@ static void tool_names(struct check *c, yyjson_val *v, const struct row *row)
 
 static void content_of_kind(struct check *c, yyjson_val *part, bool search)
 {
-    static const struct row   found[]  = {OF("discovered_tools", NEEDED, tool_names), OF("message", 0, text)};
+    static const struct row   tool[]  = {OF("name", NEEDED, text)};
+    static const struct shape tools   = {.rows = tool, .n = 1, .open = true};
+    static const struct row   found[] = {
+          {.name = UPP_STR_INIT("discovered_tools"), .flags = NEEDED, .is = tool_names, .of = &tools},
+           OF("message", 0, text),
+    };
     static const struct row   loaded[] = {OF("instructions", 0, text)};
     static const struct row   content  = ANY("content", 0);
     static const struct shape a = {.rows = found, .n = 2}, b = {.rows = loaded, .n = 1};
-    yyjson_val               *v = last_of(part, "content");
+    yyjson_val               *v = last_of(part, UPP_STR("content"));
     if (v && !yyjson_is_obj(v))
         wrong(c, v, &content, "an object where 'tool_kind' is said");
     else if (v)
@@ -513,29 +531,31 @@ static void content_of_kind(struct check *c, yyjson_val *part, bool search)
 static void check_kind_of_tool(struct check *c, yyjson_val *part, const char *kind)
 {
     static const struct row searched = OF("queries", NEEDED, texts), loaded = OF("id", NEEDED, text);
-    bool                    builtin = strncmp(kind, "builtin-", 8) == 0;
-    yyjson_val             *said = last_of(part, "tool_kind"), *name = last_of(part, "tool_name");
-    bool                    search = is_text(said, "tool-search");
-    if (!search && (builtin || !is_text(said, "capability-load")))
+    yyjson_val             *said = last_of(part, UPP_STR("tool_kind"));
+    if (!said)
+        return;
+    bool builtin = strncmp(kind, "builtin-", 8) == 0, search = is_text(said, UPP_STR("tool-search"));
+    if (!search && (builtin || !is_text(said, UPP_STR("capability-load"))))
         return;
     bool        gives = strstr(kind, "return") != NULL;
-    yyjson_val *ended = last_of(part, "outcome");
-    if (gives && ended && !is_text(ended, "success")) {
+    yyjson_val *ended = last_of(part, UPP_STR("outcome"));
+    if (gives && ended && !is_text(ended, UPP_STR("success"))) {
         wd_problem(c->p, WD_WARNING, "PAI-1.7", said, "Pydantic AI 2.33 wants what a success gives here too");
         return;
     }
+    yyjson_val *name = last_of(part, UPP_STR("tool_name"));
     const char *must = !search ? "load_capability" : builtin ? "tool_search" : "search_tools";
-    if (name && yyjson_is_str(name) && !is_text(name, must))
+    if (name && yyjson_is_str(name) && !is_text(name, wb_cstr(must)))
         wd_problem(c->p, WD_ERROR, c->rule, name, "a tool of this 'tool_kind' is '%s'", must);
     if (gives)
         content_of_kind(c, part, search);
     else
-        queries(c, last_of(part, "args"), search ? &searched : &loaded);
+        queries(c, last_of(part, UPP_STR("args")), search ? &searched : &loaded);
 }
 
 static void check_part(struct check *c, yyjson_val *part)
 {
-    yyjson_val         *kind = last_of(part, "part_kind");
+    yyjson_val         *kind = last_of(part, UPP_STR("part_kind"));
     const struct shape *s    = shape_of(parts, WB_LEN(parts), kind);
     if (!yyjson_is_obj(part))
         wd_problem(c->p, WD_ERROR, c->rule, part, "a part is an object");
@@ -543,13 +563,13 @@ static void check_part(struct check *c, yyjson_val *part)
         unknown(c, part, "part_kind", kind);
     else if (!((s->where | s->later) & c->where))
         wd_problem(c->p, WD_ERROR, c->rule, kind, "a %s has no part of kind '%s'",
-                   c->where == REQUEST ? "request" : "response", s->name);
+                   c->where == REQUEST ? "request" : "response", s->name.p);
     else {
         if (s->later & c->where)
             newer(c, kind, "this kind of part here");
         if (s->rows)
             check_object(c, part, s);
-        check_kind_of_tool(c, part, s->name);
+        check_kind_of_tool(c, part, s->name.p);
     }
 }
 
@@ -639,8 +659,8 @@ static void check_message(struct check *c, yyjson_val *m)
 {
     static const struct shape request  = SHAPE("request", REQUEST, request_rows),
                               response = SHAPE("response", RESPONSE, response_rows);
-    yyjson_val *kind                   = last_of(m, "kind");
-    bool        asks = is_text(kind, "request"), answers = is_text(kind, "response");
+    yyjson_val *kind                   = last_of(m, UPP_STR("kind"));
+    bool        asks = is_text(kind, UPP_STR("request")), answers = is_text(kind, UPP_STR("response"));
     c->rule  = asks ? "PAI-1.1" : answers ? "PAI-1.2" : "PAI-1.0";
     c->where = asks ? REQUEST : RESPONSE;
     if (!yyjson_is_obj(m))
@@ -655,8 +675,10 @@ static void check_message(struct check *c, yyjson_val *m)
 static void check_texts(struct check *c, yyjson_val *root)
 {
     size_t values = unsafe_yyjson_is_ctn(root) ? root->uni.ofs / sizeof *root : 1;
+    if (c->p->utf8)
+        return;
     for (size_t i = 0; i < values; i++)
-        if (yyjson_is_str(&root[i]) && !wb_utf8_valid(wj_text(&root[i]), NULL))
+        if (yyjson_is_str(&root[i]) && wb_wtf8_lone(wj_text(&root[i])))
             wd_problem(c->p, WD_ERROR, "PAI-1.0", &root[i], "a text with half of a surrogate pair");
 }
 

@@ -46,8 +46,10 @@ bool wd_pydantic_int(yyjson_val *v)
     if (!yyjson_is_raw(v))
         return yyjson_is_bool(v);
     struct upp_str s = wj_text(v);
-    bool           f = memchr(s.p, '.', s.n) || memchr(s.p, 'e', s.n) || memchr(s.p, 'E', s.n);
-    return f ? wj_num_i64(s, &unused) : true; /* a float must fit, an integer may be of any size */
+    for (size_t i = 0; i < s.n; i++)
+        if (s.p[i] == '.' || s.p[i] == 'e' || s.p[i] == 'E')
+            return wj_num_i64(s, &unused); /* a float must fit, an integer may be of any size */
+    return true;
 }
 
 bool wd_pydantic_decimal(yyjson_val *v)

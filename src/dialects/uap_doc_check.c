@@ -50,16 +50,14 @@ static int check_tree(struct wd_problems *p, yyjson_val *tree, struct upp_err *e
     return r;
 }
 
+_Static_assert((int)WD_DOC_BYTES <= (int)WM_SESSION_BYTES && (int)WD_DOC_DEPTH <= (int)WM_SESSION_JSON,
+               "a document that was read is within the limits of sessions");
+
 /* Everything else: what refers to what, checkpoints, sessions within. */
 static int check_whole(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF((size_t)WM_SESSION_BYTES + 64);
-    struct wm_session                     s;
-    struct upp_err                        why = {0};
-    int                                   r   = wj_write(root, &text, err);
-    if (r < 0)
-        return r;
-    r = wm_session_read(p->a, wb_buf_str(&text), &s, &why);
+    struct upp_err why = {0};
+    int            r   = wm_session_check(p->a, root, &why);
     if (r == -UPP_EINVALID || r == -UPP_ELIMIT) {
         wd_problem_said(p, WD_ERROR, "UAP-13.7", why.where, why.msg);
         return 0;

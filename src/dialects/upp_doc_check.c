@@ -70,12 +70,19 @@ static int check_calls(struct checking *c, yyjson_val *v, const struct upp_messa
     return r;
 }
 
+/* Does it say that it goes on with the message before it? */
+static bool is_more(yyjson_val *v)
+{
+    yyjson_val *weft = yyjson_obj_get(yyjson_obj_get(v, "metadata"), "weft");
+    return yyjson_is_true(yyjson_obj_get(weft, "more"));
+}
+
 static int check_message(struct checking *c, struct wb_arena *a, yyjson_val *v)
 {
     struct upp_message m;
     struct upp_err     why = {0};
     uint32_t           at;
-    int                r = wm_message_read(a, v, &m, &why);
+    int                r = wm_message_check(a, v, &m, &why);
     if (r == -UPP_EINVALID) {
         refuse(c, v, &why);
         return 0;
@@ -85,10 +92,8 @@ static int check_message(struct checking *c, struct wb_arena *a, yyjson_val *v)
             *c->err = why;
         return r;
     }
-    yyjson_val *weft = yyjson_obj_get(yyjson_obj_get(v, "metadata"), "weft");
-    bool        more = yyjson_is_true(yyjson_obj_get(weft, "more"));
-    r                = wm_names_add(&c->ids, m.id, &at, c->err);
-    if (r == 0 && !more)
+    r = wm_names_add(&c->ids, m.id, &at, c->err);
+    if (r == 0 && !is_more(v))
         wd_problem(c->p, WD_WARNING, "UPP-5", yyjson_obj_get(v, "id"), "another message has this id too");
     return r < 0 ? r : check_calls(c, v, &m);
 }

@@ -37,15 +37,29 @@ void wj_keys_sort(yyjson_val *obj, yyjson_val **to, yyjson_val **spare)
         memcpy(to, from, n * sizeof *to);
 }
 
-/* The second of two equal names, or NULL. Small objects are compared pair by pair, without memory. */
+/* One of 64 bits, by its length and two of its bytes. Behind an empty name stands a NUL. */
+static uint64_t bit_of(const yyjson_val *key)
+{
+    struct upp_str       s = wj_text(key);
+    const unsigned char *p = (const unsigned char *)s.p;
+    return (uint64_t)1 << ((s.n + p[0] + 4u * p[s.n / 2]) % 64);
+}
+
+/* The second of two equal names, or NULL. Small objects are compared without memory: a name with those before it, where
+ * one of them has its bit. */
 static yyjson_val *twice_in_small(yyjson_val *obj)
 {
     size_t      n   = unsafe_yyjson_get_len(obj);
     yyjson_val *key = unsafe_yyjson_get_first(obj), *first = key;
-    for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1))
-        for (yyjson_val *k = first; k != key; k = unsafe_yyjson_get_next(k + 1))
-            if (wb_str_eq(wj_text(k), wj_text(key)))
-                return key;
+    uint64_t    bits = 0;
+    for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1)) {
+        uint64_t bit = bit_of(key);
+        if (bits & bit)
+            for (yyjson_val *k = first; k != key; k = unsafe_yyjson_get_next(k + 1))
+                if (wj_named(k, wj_text(key)))
+                    return key;
+        bits |= bit;
+    }
     return NULL;
 }
 

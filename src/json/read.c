@@ -122,6 +122,7 @@ struct job {
     struct upp_str   text;
     unsigned         depth;
     char            *copy; /* of the text, for yyjson to work in */
+    bool             lone; /* it has lone surrogates */
 };
 
 /* Reads the first n bytes of the copy. *refused: yyjson took them for no JSON; whoever asks knows what to say. */
@@ -163,6 +164,7 @@ static int read_any(struct job *j, yyjson_val **root, size_t *values, struct upp
     r = wj_syntax(j->text, j->depth, &seen, err);
     if (r < 0)
         return r;
+    j->lone  = true; /* of what is JSON yyjson refuses nothing else */
     size_t n = wj_surrogates_in(j->text, j->copy);
     r        = read_once(j, n, YYJSON_READ_ALLOW_INVALID_UNICODE, root, values, &refused, err);
     return refused ? upp_fail(err, UPP_EBUG, "yyjson refused a text that is JSON") : r;
@@ -210,6 +212,8 @@ int wj_read(struct wb_arena *a, struct upp_str text, const struct wj_read_opts *
         if (r < 0)
             return r;
     }
+    if (o->utf8)
+        *o->utf8 = !j.lone;
     *ret = root;
     return 0;
 }

@@ -10,7 +10,8 @@
  *  4. Nothing is nested deeper than the limit.
  *  5. A container and everything in it lie in a row in memory, in document order (json/pointer.h lives on this).
  *
- * Cost: time linear in the text, and no allocation where the chunk of the arena has room; memory at most 13 bytes for each byte of text plus 8 KiB while reading
+ * Cost: time linear in the text, and no allocation where the chunk of the arena has room; memory at most 13 bytes for
+ * each byte of text plus 8 KiB while reading
  * ("[0,0,0,..." is the worst: yyjson spends 16 bytes on a value that took two, and grows by half), and what the
  * values need, plus the text, afterwards.
  */
@@ -35,6 +36,7 @@ struct wj_read_opts {
     uint32_t flags;
     size_t   max_bytes; /* 0: WJ_MAX_BYTES */
     unsigned depth;     /* levels of nesting; 0: WJ_MAX_DEPTH; never more than WJ_DEPTH_MAX */
+    bool    *utf8;      /* set: all its texts are UTF-8, there is no lone surrogate in them; NULL: nobody asks */
 };
 
 WB_EXPORT_BEGIN

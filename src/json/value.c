@@ -5,6 +5,36 @@
 
 #include "base/utf8.h"
 
+static const struct upp_str *name_at(const struct upp_str *names, size_t size, size_t i)
+{
+    return (const struct upp_str *)(const void *)((const char *)names + i * size);
+}
+
+size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyjson_val **found)
+{
+    size_t      rows = 0, next = 0, i, n; /* next: behind the row that was found last */
+    yyjson_val *key, *v;
+    for (; name_at(names, size, rows)->p; rows++)
+        found[rows] = NULL;
+    yyjson_obj_foreach(obj, i, n, key, v)
+    {
+        size_t at = next, end = rows;
+        while (at < end && !wj_named(key, *name_at(names, size, at)))
+            at++;
+        if (at == end) {
+            end = next;
+            for (at = 0; at < end && !wj_named(key, *name_at(names, size, at));)
+                at++;
+        }
+        if (at == end) /* no row has this name */
+            continue;
+        if (!found[at])
+            found[at] = v;
+        next = at + 1;
+    }
+    return rows;
+}
+
 const char *wj_found(yyjson_val *v, char *buf, size_t size)
 {
     switch (yyjson_get_type(v)) {

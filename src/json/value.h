@@ -53,6 +53,12 @@ static inline bool wj_named(const yyjson_val *name, struct upp_str s)
 
 WB_EXPORT_BEGIN
 
+/* The first member of each name of a table, in one walk over the members: found[i] is that of row i, NULL where obj has
+ * none; how many rows there are. The rows are `size` bytes each; `names` is the name of the first, and the last has
+ * none. Members that come in the order of the rows cost one comparison each. */
+size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyjson_val **found);
+#define WJ_MEMBERS(obj, rows, found) wj_members((obj), &(rows)->name, sizeof *(rows), (found))
+
 /* "a string", "the number 1.5", "null" ...: what v is, for messages; in buf where it needs one. */
 const char *wj_found(yyjson_val *v, char *buf, size_t size);
 

@@ -95,6 +95,11 @@ WB_EXPORT_BEGIN
  * parsed and checked whole. */
 int wm_session_read(struct wb_arena *a, struct upp_str json, struct wm_session *ret,
                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* Would wm_session_read take this value? It comes from wj_read, with the same limits, and the messages of its own tree
+ * (not those in checkpoints) have been read and are good. Pointers in err begin at root. */
+int wm_session_check(struct wb_arena *a, yyjson_val *root, struct upp_err *err) UPP_MUST_CHECK;
+
 int wm_tree_read(struct wb_arena *a, struct upp_str json, struct wm_tree_doc *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Errors by wj_writer_check. */

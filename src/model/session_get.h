@@ -16,6 +16,7 @@ struct wm_getting {
     struct upp_err  *err;
     int              failed;
     unsigned         nested; /* sessions around this one */
+    bool             read;   /* the messages of the outermost tree were, by who asks: they are only counted */
 };
 
 enum wm_type { WM_STR, WM_ID /* not empty */, WM_TIME /* with a zone */, WM_U32, WM_OBJ, WM_ARR };

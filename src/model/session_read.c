@@ -315,18 +315,29 @@ static void read_session(struct wm_getting *d, yyjson_val *v, struct wm_session 
     wm_names_done(&reading.checkpoints);
 }
 
-int wm_session_read(struct wb_arena *a, struct upp_str json, struct wm_session *ret, struct upp_err *err)
+static int read_value(struct wb_arena *a, yyjson_val *root, bool messages_read, struct wm_session *ret,
+                      struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF((size_t)WM_SESSION_BYTES + 64);
-    struct wm_getting                     d       = {.a = a, .scratch = &scratch, .err = err};
-    struct wm_session                     s       = {0};
-    int                                   r =
-        wj_read(a, json, UPP_OPTS(wj_read_opts, .max_bytes = WM_SESSION_BYTES, .depth = WM_SESSION_JSON), &d.root, err);
-    if (r < 0)
-        return r;
-    read_session(&d, d.root, &s);
+    struct wm_getting d = {.a = a, .root = root, .scratch = &scratch, .err = err, .read = messages_read};
+    struct wm_session s = {0};
+    read_session(&d, root, &s);
     if (d.failed)
         return d.failed;
     *ret = s;
     return 0;
+}
+
+int wm_session_read(struct wb_arena *a, struct upp_str json, struct wm_session *ret, struct upp_err *err)
+{
+    yyjson_val *root;
+    int         r =
+        wj_read(a, json, UPP_OPTS(wj_read_opts, .max_bytes = WM_SESSION_BYTES, .depth = WM_SESSION_JSON), &root, err);
+    return r < 0 ? r : read_value(a, root, false, ret, err);
+}
+
+int wm_session_check(struct wb_arena *a, yyjson_val *root, struct upp_err *err)
+{
+    struct wm_session s;
+    return read_value(a, root, true, &s, err);
 }

@@ -43,7 +43,9 @@ static void read_thread(struct wm_getting *d, yyjson_val *v, struct upp_str crea
     t->created    = m[CREATED] ? wj_text(m[CREATED]) : created;
     t->updated    = m[UPDATED] ? wj_text(m[UPDATED]) : updated;
     node->untimed = !m[CREATED] && !m[UPDATED];
-    d->failed     = wm_messages_read(d->a, d->root, m[MESSAGES], &t->messages, &t->n, d->err);
+    t->n          = n;
+    if (!d->read || d->nested)
+        d->failed = wm_messages_read(d->a, d->root, m[MESSAGES], &t->messages, &t->n, d->err);
 }
 
 static void read_node(struct tree *t, size_t i, struct upp_str created, struct upp_str updated)

@@ -38,6 +38,10 @@ void wm_message_write(struct wj_writer *w, const struct upp_message *m);
  * spelled as UPP spells it is kept as text too. */
 int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same for who wants to know whether it is a message, and what its parts are: what is JSON inside it (arguments,
+ * results, metadata) has no text in ret. */
+int wm_message_check(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The same where a time may be missing, as the reference's proxy leaves it out: then it is `ms`. */
 int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struct upp_message *ret,
                             struct upp_err *err) UPP_MUST_CHECK;

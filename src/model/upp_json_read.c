@@ -15,6 +15,7 @@ struct get {
     struct wb_buf   *scratch;
     struct upp_err  *err;
     const int64_t   *untimed; /* the time of messages that have none; NULL: there may be none such */
+    bool             checks;  /* only whether it is a message: nobody reads the JSON inside it */
     int              failed;
 };
 
@@ -100,6 +101,8 @@ static struct upp_str get_num(struct get *g, yyjson_val *object, struct upp_str 
 
 static struct upp_str as_text(struct get *g, yyjson_val *v)
 {
+    if (g->checks)
+        return (struct upp_str){0};
     wb_buf_clear(g->scratch);
     int r = wj_write(v, g->scratch, g->err);
     if (r < 0)
@@ -439,7 +442,7 @@ static void get_metadata(struct get *g, yyjson_val *v, struct upp_message *m, si
     get_arguments(g, member(weft, wm_weft_arguments), m);
     get_cut(member(weft, wm_weft_cut), m);
     m->interrupted = interrupted && yyjson_is_true(interrupted);
-    m->metadata    = foreign_metadata(g, map);
+    m->metadata    = g->checks ? (struct upp_str){0} : foreign_metadata(g, map);
 }
 
 /* ---- Messages and threads --------------------------------------------------------------------------- */
@@ -447,7 +450,7 @@ static void get_metadata(struct get *g, yyjson_val *v, struct upp_message *m, si
 static void get_parts(struct get *g, yyjson_val *v, struct upp_message *m, size_t *n_content)
 {
     yyjson_val *block = NULL, *item = NULL;
-    bool        tool = m->role == UPP_ROLE_TOOL;
+    bool        tool    = m->role == UPP_ROLE_TOOL;
     yyjson_val *content = member(v, UPP_STR("content"));
     if (!tool && !content)
         refuse_missing(g, v, UPP_STR("content"));
@@ -478,8 +481,8 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
     static const struct word types[] = {{UPP_STR_INIT("user"), UPP_ROLE_USER},
                                          {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
                                           {UPP_STR_INIT("tool_result"), UPP_ROLE_TOOL}};
-    size_t n_content;
-    bool   usual = true;
+    size_t                   n_content;
+    bool                     usual = true;
     if (!need_object(g, v))
         return;
     m->id   = need_str(g, v, UPP_STR("id"));
@@ -504,12 +507,12 @@ static int finish(struct get *g)
     return g->failed ? g->failed : r;
 }
 
-static int read_message(struct wb_arena *a, yyjson_val *v, const int64_t *untimed, struct upp_message *ret,
+static int read_message(struct wb_arena *a, yyjson_val *v, const int64_t *untimed, bool checks, struct upp_message *ret,
                         struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
-    struct get                            g = {.a = a, .root = v, .scratch = &scratch, .err = err, .untimed = untimed};
-    struct upp_message                    m = {0};
+    struct get         g = {.a = a, .root = v, .scratch = &scratch, .err = err, .untimed = untimed, .checks = checks};
+    struct upp_message m = {0};
     get_message(&g, v, &m);
     int r = finish(&g);
     if (r == 0)
@@ -519,12 +522,17 @@ static int read_message(struct wb_arena *a, yyjson_val *v, const int64_t *untime
 
 int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err)
 {
-    return read_message(a, v, NULL, ret, err);
+    return read_message(a, v, NULL, false, ret, err);
+}
+
+int wm_message_check(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err)
+{
+    return read_message(a, v, NULL, true, ret, err);
 }
 
 int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struct upp_message *ret, struct upp_err *err)
 {
-    return read_message(a, v, &ms, ret, err);
+    return read_message(a, v, &ms, false, ret, err);
 }
 
 static struct upp_message *read_list(struct get *g, yyjson_val *first, size_t n)
@@ -560,15 +568,15 @@ int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret
     yyjson_val                           *item    = NULL;
     if (!need_object(&g, v))
         return g.failed;
-    t.id = need_str(&g, v, UPP_STR("id"));
+    t.id             = need_str(&g, v, UPP_STR("id"));
     yyjson_val *list = member(v, UPP_STR("messages"));
     if (!list)
         refuse_missing(&g, v, UPP_STR("messages"));
     t.n        = get_items(&g, list, &item);
     t.messages = read_list(&g, item, t.n);
-    t.created = need_time(&g, v, UPP_STR("createdAt"), NULL, NULL);
-    t.updated = need_time(&g, v, UPP_STR("updatedAt"), NULL, NULL);
-    int r     = finish(&g);
+    t.created  = need_time(&g, v, UPP_STR("createdAt"), NULL, NULL);
+    t.updated  = need_time(&g, v, UPP_STR("updatedAt"), NULL, NULL);
+    int r      = finish(&g);
     if (r == 0)
         *ret = t;
     return r;

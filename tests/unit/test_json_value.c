@@ -83,3 +83,44 @@ TEST(json_value_in_words)
         CHECK_STR(wb_cstr(wj_found(v, buf, sizeof buf)), wb_cstr(cases[i].words));
     }
 }
+
+TEST(json_value_members_of_a_table)
+{
+    static const struct {
+        int            before;
+        struct upp_str name;
+    } rows[] = {{0, UPP_STR_INIT("a")}, {0, UPP_STR_INIT("bb")}, {0, UPP_STR_INIT("")}, {0, {0}}};
+    static const struct {
+        const char *text, *found; /* a digit a row, or '-' */
+    } cases[] = {
+        {"{}", "---"},
+        {"[1]", "---"},
+        {"{\"a\":1,\"bb\":2,\"\":3}", "123"},
+        {"{\"\":3,\"bb\":2,\"a\":1}", "123"},
+        {"{\"x\":9,\"bb\":2,\"ab\":9,\"b\":[9]}", "-2-"},
+        {"{\"\":3,\"a\":1,\"\":4,\"a\":5,\"x\":6}", "1-3"}, /* the first counts */
+    };
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        yyjson_val *v, *found[WB_LEN(rows) - 1];
+        CHECK_INT(wj_read(&a, wb_cstr(cases[i].text), NULL, &v, NULL), 0);
+        CHECK_INT(WJ_MEMBERS(v, rows, found), 3);
+        for (size_t k = 0; k < 3; k++)
+            CHECK_INT(found[k] ? wj_text(found[k]).p[0] : '-', cases[i].found[k]);
+    }
+}
+
+TEST(json_value_reading_tells_of_lone_surrogates)
+{
+    static const struct {
+        const char *text;
+        bool        utf8;
+    } cases[] = {{"\"a\"", true}, {"[\"\\ud83d\\ude00\"]", true}, {"[\"\\ud83d\"]", false}, {"{\"\\ude00\":1}", false}};
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        yyjson_val *v;
+        bool        utf8 = !cases[i].utf8;
+        CHECK_INT(wj_read(&a, wb_cstr(cases[i].text), UPP_OPTS(wj_read_opts, .utf8 = &utf8), &v, NULL), 0);
+        CHECK(utf8 == cases[i].utf8);
+    }
+}
