@@ -6,12 +6,15 @@
  *
  * Invariants (under the lock)
  *  1. A QUEUED job is in its queue; a RUNNING or GIVEN_UP one belongs to a thread; a SENT one is on its way home.
- *  2. Who is in the stack of idle ones waits for its own condition; who is taken off it is signalled.
+ *  2. Who is in the stack of idle ones waits for its own semaphore; who is taken off it is posted to, once. (Not a
+ *     condition: who wakes from one takes the lock as if others waited for it, a system call more for each job.)
  *  3. While a job waits that may begin, no thread is idle and none is left to be started.
  *  4. The pool is freed by close, or, when close gave up waiting, by the last thread.
  */
 #include "fiber/worker.h"
 
+#include <errno.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -25,9 +28,9 @@ enum { MAX_THREADS = 16, MAX_JOBS = 1024, CLOSE_MS = 10000 };
 struct worker {
     struct weft_workers *pool;
     pthread_t            thread;
-    pthread_cond_t       work;      /* there is some, or the pool is closing */
+    sem_t                work;      /* there is some, or the pool is closing */
     struct worker       *next_idle; /* below it in the stack of idle ones */
-    bool                 idle, ended;
+    bool                 ended;
 };
 
 struct queue {
@@ -59,6 +62,19 @@ static void unlock(struct weft_workers *w)
 {
     if (pthread_mutex_unlock(&w->lock))
         abort();
+}
+
+static void post(struct worker *me)
+{
+    if (sem_post(&me->work) < 0) /* only one that is no semaphore, or was posted 2^31 times */
+        abort();
+}
+
+static void await_work(struct worker *me)
+{
+    while (sem_wait(&me->work) < 0)
+        if (errno != EINTR)
+            abort();
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------------ */
@@ -168,7 +184,7 @@ int weft__work_alone(struct weft_loop *l, weft_fn *fn, void *arg, void (*drop)(v
 static void free_pool(struct weft_workers *w)
 {
     for (size_t i = 0; i < w->n_threads; i++)
-        (void)pthread_cond_destroy(&w->workers[i].work);
+        (void)sem_destroy(&w->workers[i].work);
     (void)pthread_cond_destroy(&w->ended);
     (void)pthread_mutex_destroy(&w->lock);
     wb_free(w);
@@ -208,7 +224,7 @@ static void wake_for_long(struct weft_workers *w)
         return;
     struct worker *idle = take_idle(w);
     if (idle)
-        (void)pthread_cond_signal(&idle->work);
+        post(idle);
     else if (w->n_threads < w->max_threads && !w->closing)
         (void)start_thread(w); /* or the next one that is done */
 }
@@ -249,9 +265,9 @@ static void *thread(void *arg)
         else {
             me->next_idle = w->idle;
             w->idle       = me;
-            me->idle      = true;
-            while (me->idle)
-                (void)pthread_cond_wait(&me->work, &w->lock);
+            unlock(w);
+            await_work(me);
+            lock(w);
         }
     }
     me->ended = true;
@@ -269,14 +285,13 @@ static int start_thread(struct weft_workers *w)
 {
     struct worker *me = &w->workers[w->n_threads];
     *me               = (struct worker){.pool = w};
-    int r             = -pthread_cond_init(&me->work, NULL);
-    if (r < 0)
-        return r;
-    r = weft__thread_start(&me->thread, thread, me);
+    if (sem_init(&me->work, 0, 0) < 0)
+        return -errno;
+    int r = weft__thread_start(&me->thread, thread, me);
     if (r == 0)
         w->n_threads++;
     else
-        (void)pthread_cond_destroy(&me->work);
+        (void)sem_destroy(&me->work);
     return r;
 }
 
@@ -284,10 +299,8 @@ static int start_thread(struct weft_workers *w)
 static struct worker *take_idle(struct weft_workers *w)
 {
     struct worker *me = w->idle;
-    if (me) {
-        w->idle  = me->next_idle;
-        me->idle = false;
-    }
+    if (me)
+        w->idle = me->next_idle;
     return me;
 }
 
@@ -333,7 +346,7 @@ void weft_workers_close(struct weft_workers *w)
     lock(w);
     w->closing = true;
     for (struct worker *idle; (idle = take_idle(w));)
-        (void)pthread_cond_signal(&idle->work);
+        post(idle);
     while (w->n_ended < w->n_threads && pthread_cond_timedwait(&w->ended, &w->lock, &until) == 0)
         ;
     w->left = w->n_ended < w->n_threads;
@@ -389,7 +402,7 @@ int weft__workers_submit(struct weft_loop *l, struct weft__job *j, struct upp_er
     }
     unlock(w);
     if (to) /* after the lock, which is the first thing that it takes; the pool outlives its loops */
-        (void)pthread_cond_signal(&to->work);
+        post(to);
     return r;
 }
 
