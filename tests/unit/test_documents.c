@@ -1,4 +1,6 @@
 /* Every document of tests/golden/DIALECT/ (or DIALECT/documents/): written back it is what it was, token for token. */
+#include "dialects/answers.h"
+#include "dialects/lift.h"
 #include "support/documents.h"
 #include "support/test.h"
 
@@ -118,4 +120,82 @@ TEST(documents_thread_carries_only_what_has_a_place)
         CHECK(wd_document_write(&d, &wd_document_thread, NULL, &out, NULL, &err) >= 0);
         ALWAYS(test_expect_str(wb_buf_str(&out), wb_cstr(cases[i].text), __FILE__, __LINE__, "written back"));
     }
+}
+
+/* ---- Limits ------------------------------------------------------------------------------------------------------ */
+
+/* A message has so many parts, whoever brings them; the rows behind are about nothing, and come back. */
+TEST_WITH(documents_thread_carries_a_limited_number_of_parts, .no_torture = "16,000 parts a run")
+{
+    enum { MORE = 5, READ = WD_PARTS - 1 }; /* one part is the turn's own */
+    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(4 << 20), out = WB_BUF(4 << 20);
+    struct upp_err                                  err = {0};
+    wb_buf_add(
+        &text,
+        UPP_STR(
+                "{\"version\":\"2.0.0\",\"turns\":[{\"turn_type\":\"user\",\"submitted_at\":\"2026-01-01T00:00:00Z\","
+                "\"parts\":[{\"part_kind\":\"user-prompt\",\"content\":\"hi\"}],\"x_weft\":{\"model\":["));
+    for (int i = 1; i <= READ + MORE; i++)
+        wb_buf_addf(&text, "%s{\"entry\":0,\"part\":%d,\"new\":true,\"kind\":\"call\",\"id\":\"c\",\"text\":\"{}\"}",
+                    i > 1 ? "," : "", i);
+    wb_buf_add(&text, UPP_STR("]}}]}"));
+    CHECK(!text.failed);
+    CHECK(wd_document_read(&d, &wd_document_thread, wb_buf_str(&text), NULL, &err) >= 0);
+    CHECK_INT(d.doc.entries.p[0].e.message.n_parts, WD_PARTS);
+    CHECK(wd_document_write(&d, &wd_document_thread, NULL, &out, NULL, &err) >= 0);
+    CHECK_STR(wb_buf_str(&out), wb_buf_str(&text));
+}
+
+/* A call, `far` messages, and its result. */
+static void add_far(struct wb_buf *b, unsigned far)
+{
+    wb_buf_add(b, UPP_STR("{\"id\":\"t\",\"messages\":[{\"id\":\"call\",\"type\":\"assistant\",\"content\":[],"
+                          "\"toolCalls\":[{\"toolCallId\":\"c\",\"toolName\":\"look\",\"arguments\":{}}]}"));
+    for (unsigned i = 0; i < far; i++)
+        wb_buf_addf(b, ",{\"id\":\"u%u\",\"type\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}", i);
+    wb_buf_add(b, UPP_STR(",{\"id\":\"result\",\"type\":\"tool_result\",\"results\":[{\"toolCallId\":\"c\","
+                          "\"result\":\"seen-it\"}]}]}"));
+}
+
+/* What writes a call and its result as one looks so far for it, and no further: it says what it leaves out. */
+TEST_WITH(documents_results_are_looked_for_so_far, .no_torture = "4,000 messages a run")
+{
+    static const struct {
+        unsigned far;
+        bool     found;
+    } cases[] = {{0, true}, {WD_FAR - 2, true}, {WD_FAR - 1, false}};
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena       a      = WB_ARENA(64 << 20);
+        WB_CLEANUP(wd_losses_done) struct wd_losses     losses = {.a = &a};
+        WB_CLEANUP(wd_document_done) struct wd_document d      = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(4 << 20), out = WB_BUF(4 << 20);
+        struct upp_err                                  err  = {0};
+        size_t                                          told = 0;
+        test_note("case %zu", i);
+        add_far(&text, cases[i].far);
+        CHECK(!text.failed);
+        CHECK(wd_document_read(&d, &wd_document_upp, wb_buf_str(&text), NULL, &err) >= 0);
+        CHECK(wd_document_write(&d, &wd_document_ui, NULL, &out, &losses, &err) >= 0);
+        for (size_t k = 0; k < losses.list.n; k++)
+            told += wb_str_eq(losses.list.p[k].what, UPP_STR("a result"));
+        CHECK_INT(wb_str_find(wb_buf_str(&out), UPP_STR("seen-it"), 0) < out.n, cases[i].found);
+        CHECK_INT(told, !cases[i].found);
+    }
+}
+
+/* Nothing of these lists is looked at when they are full. */
+TEST_WITH(documents_lists_have_limits, .no_torture = "65,000 agents a run")
+{
+    struct wm_doc  d   = {0};
+    struct upp_err err = {0};
+    d.entries.n = d.turns.n = WM_DOC_ENTRIES;
+    CHECK(!wm_doc_entry_add(&d, &err) && err.code == UPP_ELIMIT);
+    CHECK(!wm_doc_turn_add(&d, &err) && err.code == UPP_ELIMIT);
+    CHECK(d.entries.n == WM_DOC_ENTRIES && d.turns.n == WM_DOC_ENTRIES);
+    for (uint32_t i = 0, at; i < WM_DOC_AGENTS; i++)
+        CHECK(wm_doc_agent_add(&d, &(struct wm_doc_agent){0}, &at, &err) >= 0);
+    CHECK_INT(wm_doc_agent_add(&d, &(struct wm_doc_agent){0}, &(uint32_t){0}, &err), -UPP_ELIMIT);
+    d.entries.n = d.turns.n = 0;
+    wm_doc_done(&d);
 }
