@@ -95,7 +95,7 @@ static void stored(struct wj_writer *w, const char *key, yyjson_val *obj, const 
         wj_write_raw(w, otherwise, strlen(otherwise));
 }
 
-static int parse_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err)
+int asst_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err)
 {
     *ret = NULL;
     if (!json.n)
@@ -241,9 +241,9 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
                    size_t n, struct upp_err *err)
 {
     yyjson_val *options, *error;
-    int         r = parse_stored(a, run->options, &options, err);
+    int         r = asst_stored(a, run->options, &options, err);
     if (r >= 0)
-        r = parse_stored(a, run->error, &error, err);
+        r = asst_stored(a, run->error, &error, err);
     if (r < 0)
         return r;
     wj_write_open(w, '{');

@@ -71,6 +71,9 @@ void asst_step_write(struct wj_writer *w, const struct asst_step *s);
 /* A call as an item of a list; `output`: the member is there, as it is in steps and not in required_action. */
 void asst_call_members(struct wj_writer *w, const struct asst_call *c, bool output);
 
+/* A JSON object of a record; NULL: it has none. */
+int asst_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
+
 void asst_usage(struct wj_writer *w, const struct upp_usage *u); /* NULL: null */
 
 #endif

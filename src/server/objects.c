@@ -7,7 +7,6 @@
 #include "base/defs.h"
 #include "dialects/assistants.h"
 #include "json/pointer.h"
-#include "json/read.h"
 #include "json/value.h"
 #include "server/error.h"
 
@@ -51,19 +50,6 @@ static void id_member(struct wj_writer *w, const char *key, const char *prefix, 
     sv_write_id(w, prefix, id);
 }
 
-static int parse_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err)
-{
-    *ret = NULL;
-    if (!json.n)
-        return 0;
-    int r = wj_read(a, json, NULL, ret, err);
-    if (r < 0)
-        return upp_wrap(err, r, "stored JSON");
-    if (!yyjson_is_obj(*ret))
-        *ret = NULL;
-    return 0;
-}
-
 /* ---- Threads and messages ---------------------------------------------------------------------------------------- */
 
 void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
@@ -96,7 +82,7 @@ int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thr
     const struct upp_message *m    = &line->entry.message;
     bool                      said = m->role == UPP_ROLE_ASSISTANT;
     yyjson_val               *metadata;
-    int                       r = parse_stored(a, m->metadata, &metadata, err);
+    int                       r = asst_stored(a, m->metadata, &metadata, err);
     if (r < 0)
         return r;
     const struct asst_message shown = {
