@@ -2,6 +2,7 @@
 #include "support/dialect.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/hooks.h"
 #include "support/test.h"
@@ -130,4 +131,108 @@ bool dialect_pure(const struct wd_stream_ops *ops, const char *script, const str
             return false;
     }
     return true;
+}
+
+/* ---- By a dialect's own rules ------------------------------------------------------------------------------------ */
+
+static struct wd_stream_opts opts_of(const struct dialect_rules *x, uint64_t n)
+{
+    return x->opts ? x->opts(n) : (struct wd_stream_opts){.size = sizeof(struct wd_stream_opts)};
+}
+
+static bool encodes_in_order(const struct dialect_rules *x, struct dialect *d, uint64_t n)
+{
+    const struct wd_stream_opts opts = opts_of(x, n);
+    return EXPECT(dialect_encode(d, x->ops, &opts) == 0) && x->in_order(&d->frames, &opts, true);
+}
+
+/* The n-th that is asked. */
+static bool plays_in_order(const struct dialect_rules *x, const char *script, uint64_t n)
+{
+    WB_CLEANUP(dialect_done) struct dialect d;
+    dialect_init(&d);
+    test_note("%s", script);
+    return EXPECT(dialect_play(&d, script) == 0) && encodes_in_order(x, &d, n);
+}
+
+enum { WAYS = 6 }; /* to ask, at least: so many times each script is played */
+
+bool dialect_scripts_in_order(const struct dialect_rules *x)
+{
+    bool ok = true;
+    for (size_t i = 0; i < events_n_scripts; i++)
+        for (uint64_t n = 0; ok && n < WAYS; n++)
+            ok = plays_in_order(x, events_scripts[i].text, n);
+    return ok;
+}
+
+static bool cut_in_order(const struct dialect_rules *x, const char *text, size_t n, uint64_t nth)
+{
+    static const char *const ends[] = {"run cancelled", "run failed broken", "run expired", "run completed"};
+    bool                     ok     = true;
+    for (size_t k = 0; ok && k < WB_LEN(ends); k++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1 << 16);
+        wb_buf_addf(&b, "%.*s\n%s", (int)n, text, ends[k]);
+        wb_buf_addc(&b, 0);
+        ok = EXPECT(wb_buf_check(&b, NULL) == 0) && plays_in_order(x, b.p, nth + k);
+    }
+    return ok;
+}
+
+bool dialect_ends_in_order(const struct dialect_rules *x)
+{
+    bool ok = true;
+    for (size_t i = 0; i < events_n_scripts; i++) {
+        const char *text = events_scripts[i].text;
+        for (const char *at = text; ok && (at = strchr(at, '\n')); at++)
+            ok = cut_in_order(x, text, (size_t)(at - text), i);
+    }
+    return ok;
+}
+
+bool dialect_invented_in_order(const struct dialect_rules *x)
+{
+    uint64_t seeds = test_number("WEFT_SEEDS", 2000);
+    bool     ok    = true;
+    for (uint64_t seed = 1; ok && seed <= seeds; seed++) {
+        WB_CLEANUP(dialect_done) struct dialect d;
+        dialect_init(&d);
+        test_note("seed %" PRIu64, seed);
+        ok = EXPECT(dialect_invent(&d, seed) == 0);
+        for (uint64_t n = 0; ok && n < WAYS / 2; n++)
+            ok = encodes_in_order(x, &d, seed + n);
+    }
+    return ok;
+}
+
+bool dialect_scripts_pure(const struct dialect_rules *x)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < events_n_scripts; i++) {
+        const struct wd_stream_opts opts = opts_of(x, i);
+        ok                               = dialect_pure(x->ops, events_scripts[i].text, &opts);
+    }
+    return ok;
+}
+
+bool dialect_names_bugs(const struct dialect_rules *x)
+{
+    const char *const bad[] = {
+        "run running\nopen\nopen",
+        "run running\nopen\npart text\nclose 0\n+ 0 late",
+        "run running\nopen\npart text\nclose 0\nclose 0",
+        "run running\npart text",
+        "run completed\nstep",
+        x->also_bad,
+    };
+    bool ok = true;
+    for (size_t i = 0; ok && i < WB_LEN(bad) && bad[i]; i++) {
+        WB_CLEANUP(dialect_done) struct dialect d;
+        const struct wd_stream_opts             opts = opts_of(x, i);
+        dialect_init(&d);
+        test_note("%s", bad[i]);
+        ok = EXPECT(dialect_play(&d, bad[i]) == 0) && EXPECT(dialect_encode(&d, x->ops, &opts) == -UPP_EBUG) &&
+             EXPECT(strstr(d.err.msg, "event ") != NULL) && x->in_order(&d.frames, &opts, false);
+    }
+    return ok;
 }

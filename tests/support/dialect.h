@@ -31,6 +31,27 @@ bool dialect_golden(const struct wd_stream_ops *ops, const char *script, const s
 bool dialect_pure(const struct wd_stream_ops *ops, const char *script,
                   const struct wd_stream_opts *opts) UPP_MUST_CHECK;
 
+/* What a dialect's own checker says of frames; false with a note when it says no. */
+typedef bool dialect_in_order(const struct wd_frames *f, const struct wd_stream_opts *opts, bool ended);
+
+/* An encoder, how it is asked the n-th time, and who judges it. */
+struct dialect_rules {
+    const struct wd_stream_ops *ops;
+    struct wd_stream_opts (*opts)(uint64_t n); /* NULL: always as nobody asks */
+    dialect_in_order *in_order;
+    const char       *also_bad; /* a script that makes no sense to this one alone; NULL: none */
+};
+
+/* Every script; every script cut at any event, where the run then ends, each way; invented runs; and that it is pure,
+ * of every script. */
+bool dialect_scripts_in_order(const struct dialect_rules *x) UPP_MUST_CHECK;
+bool dialect_ends_in_order(const struct dialect_rules *x) UPP_MUST_CHECK;
+bool dialect_invented_in_order(const struct dialect_rules *x) UPP_MUST_CHECK;
+bool dialect_scripts_pure(const struct dialect_rules *x) UPP_MUST_CHECK;
+
+/* What breaks the contract of events is a bug that is named, and never a frame. */
+bool dialect_names_bugs(const struct dialect_rules *x) UPP_MUST_CHECK;
+
 /* The names in events_scripts. */
 #define EVENTS_SCRIPTS(X)                                                                                              \
     X(text)                                                                                                            \

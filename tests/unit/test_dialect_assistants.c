@@ -9,8 +9,9 @@
 #include "support/test.h"
 
 /* Feeds the frames of an encoding to the checker; false with a note when it says no. */
-static bool in_order(const struct wd_frames *f, bool ended)
+static bool in_order(const struct wd_frames *f, const struct wd_stream_opts *opts, bool ended)
 {
+    (void)opts;
     struct assistants_order c;
     assistants_order_init(&c);
     bool ok = true;
@@ -49,80 +50,33 @@ static void golden(const char *name)
     }
 EVENTS_SCRIPTS(GOLDEN)
 
+static const struct dialect_rules rules = {&wd_stream_assistants, NULL, in_order,
+                                           "run running\nopen\npart text\nstart c t {}"};
+
 TEST_WITH(dialect_assistants_scripts_are_in_order, .no_torture = "the golden tests torture the same scripts")
 {
-    for (size_t i = 0; i < events_n_scripts; i++) {
-        WB_CLEANUP(dialect_done) struct dialect d;
-        dialect_init(&d);
-        test_note("%s", events_scripts[i].name);
-        CHECK(dialect_play(&d, events_scripts[i].text) == 0);
-        CHECK(dialect_encode(&d, &wd_stream_assistants, NULL) == 0);
-        CHECK(in_order(&d.frames, true));
-    }
+    CHECK(dialect_scripts_in_order(&rules));
 }
 
-/* A run that is cut at any event and ends there: cancelled, failed, expired, completed. */
 TEST_WITH(dialect_assistants_ends_in_order_anywhere, .no_torture = "a thousand runs; the golden ones are tortured")
 {
-    static const char *const ends[] = {"run cancelled", "run failed broken", "run expired", "run completed"};
-    for (size_t i = 0; i < events_n_scripts; i++) {
-        const char *text = events_scripts[i].text;
-        for (const char *at = text; (at = strchr(at, '\n')); at++)
-            for (size_t k = 0; k < WB_LEN(ends); k++) {
-                WB_CLEANUP(dialect_done) struct dialect d;
-                WB_CLEANUP(wb_buf_done) struct wb_buf   b = WB_BUF(1 << 16);
-                wb_buf_addf(&b, "%.*s\n%s", (int)(at - text), text, ends[k]);
-                wb_buf_addc(&b, 0);
-                dialect_init(&d);
-                CHECK(wb_buf_check(&b, NULL) == 0);
-                test_note("%s", b.p);
-                CHECK(dialect_play(&d, b.p) == 0);
-                CHECK(dialect_encode(&d, &wd_stream_assistants, NULL) == 0);
-                CHECK(in_order(&d.frames, true));
-            }
-    }
+    CHECK(dialect_ends_in_order(&rules));
 }
 
 TEST_WITH(dialect_assistants_invented_runs_are_in_order,
           .no_torture = "thousands of runs; the golden ones are tortured")
 {
-    uint64_t seeds = test_number("WEFT_SEEDS", 2000);
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        WB_CLEANUP(dialect_done) struct dialect d;
-        dialect_init(&d);
-        test_note("seed %llu", (unsigned long long)seed);
-        CHECK(dialect_invent(&d, seed) == 0);
-        CHECK(dialect_encode(&d, &wd_stream_assistants, NULL) == 0);
-        CHECK(in_order(&d.frames, true));
-    }
+    CHECK(dialect_invented_in_order(&rules));
 }
 
 TEST_WITH(dialect_assistants_is_pure, .no_torture = "hundreds of encoders; the golden ones are tortured")
 {
-    for (size_t i = 0; i < events_n_scripts; i++)
-        CHECK(dialect_pure(&wd_stream_assistants, events_scripts[i].text, NULL));
+    CHECK(dialect_scripts_pure(&rules));
 }
 
-/* What breaks the contract of events is a bug that is named, and never a frame. */
 TEST(dialect_assistants_names_events_that_make_no_sense)
 {
-    static const char *const bad[] = {
-        "run running\nopen\nopen",
-        "run running\nopen\npart text\nclose 0\n+ 0 late",
-        "run running\nopen\npart text\nclose 0\nclose 0",
-        "run running\npart text",
-        "run running\nopen\npart text\nstart c t {}",
-        "run completed\nstep",
-    };
-    for (size_t i = 0; i < WB_LEN(bad); i++) {
-        WB_CLEANUP(dialect_done) struct dialect d;
-        dialect_init(&d);
-        test_note("%s", bad[i]);
-        CHECK(dialect_play(&d, bad[i]) == 0);
-        CHECK_INT(dialect_encode(&d, &wd_stream_assistants, NULL), -UPP_EBUG);
-        CHECK(strstr(d.err.msg, "event ") != NULL);
-        CHECK(in_order(&d.frames, false));
-    }
+    CHECK(dialect_names_bugs(&rules));
 }
 
 static bool says(const struct dialect *d, const char *text)
@@ -147,7 +101,7 @@ TEST(dialect_assistants_approvals_are_named_in_the_metadata)
                            "close 1\nmessage tools\nrun waiting ?c1 c2\nrun waiting c2\nrun running\n"
                            "start c1 remove {}\nend c1 done null\nend c2 done \"here\"\nrun completed") == 0);
     CHECK(dialect_encode(&d, &wd_stream_assistants, NULL) == 0);
-    CHECK(in_order(&d.frames, true));
+    CHECK(in_order(&d.frames, NULL, true));
     CHECK(says(&d, "\"weft_pending\":[\"c1\",\"c2\"]"));
     CHECK_INT(frames_named(&d, "thread.run.requires_action"), 1);
     CHECK_INT(frames_named(&d, "done"), 2);
@@ -164,7 +118,7 @@ TEST(dialect_assistants_tells_of_an_open_step_again_after_a_pause)
                            "run waiting d1\nchild 1 end d1 done 1\nrun running\nrun waiting d2\nchild 1 end d2 done 2\n"
                            "run running\nend c1 done 3\nrun completed") == 0);
     CHECK(dialect_encode(&d, &wd_stream_assistants, NULL) == 0);
-    CHECK(in_order(&d.frames, true));
+    CHECK(in_order(&d.frames, NULL, true));
     CHECK_INT(frames_named(&d, "thread.run.step.created"), 1);
     CHECK_INT(frames_named(&d, "thread.run.step.in_progress"), 2);
 }

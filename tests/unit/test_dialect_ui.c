@@ -8,8 +8,9 @@
 #include "support/ui_order.h"
 
 /* Feeds the frames of an encoding to the checker; false with a note when it says no. */
-static bool in_order(const struct wd_frames *f, unsigned target, bool ended)
+static bool in_order(const struct wd_frames *f, const struct wd_stream_opts *opts, bool ended)
 {
+    unsigned        target = opts && opts->target ? opts->target : 6;
     struct ui_order c;
     ui_order_init(&c, target);
     bool ok = true;
@@ -44,63 +45,32 @@ TEST(dialect_ui_golden_children)
     CHECK(dialect_golden(&wd_stream_ui, "child", UPP_OPTS(wd_stream_opts, .children = true), "ui/children.6"));
 }
 
-TEST_WITH(dialect_ui_scripts_are_in_order, .no_torture = "the golden tests torture the same scripts")
+static struct wd_stream_opts asked(uint64_t n)
 {
-    for (size_t i = 0; i < events_n_scripts; i++)
-        for (unsigned target = 5; target <= 7; target++) {
-            WB_CLEANUP(dialect_done) struct dialect d;
-            dialect_init(&d);
-            test_note("%s", events_scripts[i].name);
-            CHECK(dialect_play(&d, events_scripts[i].text) == 0);
-            CHECK(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .target = target, .children = true)) == 0);
-            CHECK(in_order(&d.frames, target, true));
-        }
+    return (struct wd_stream_opts){
+        .size = sizeof(struct wd_stream_opts), .target = 5 + (unsigned)n % 3, .children = n / 3 & 1};
 }
 
-/* A run that is cut at any event and ends there: cancelled, failed, expired, waiting. */
+static const struct dialect_rules rules = {&wd_stream_ui, asked, in_order, NULL};
+
+TEST_WITH(dialect_ui_scripts_are_in_order, .no_torture = "the golden tests torture the same scripts")
+{
+    CHECK(dialect_scripts_in_order(&rules));
+}
+
 TEST_WITH(dialect_ui_ends_in_order_anywhere, .no_torture = "a thousand runs; the golden ones are tortured")
 {
-    static const char *const ends[] = {"run cancelled", "run failed broken", "run expired", "run completed"};
-    for (size_t i = 0; i < events_n_scripts; i++) {
-        const char *text = events_scripts[i].text;
-        for (const char *at = text; (at = strchr(at, '\n')); at++)
-            for (size_t k = 0; k < WB_LEN(ends); k++) {
-                WB_CLEANUP(dialect_done) struct dialect d;
-                WB_CLEANUP(wb_buf_done) struct wb_buf   b = WB_BUF(1 << 16);
-                wb_buf_addf(&b, "%.*s\n%s", (int)(at - text), text, ends[k]);
-                wb_buf_addc(&b, 0);
-                dialect_init(&d);
-                CHECK(wb_buf_check(&b, NULL) == 0);
-                test_note("%s", b.p);
-                CHECK(dialect_play(&d, b.p) == 0);
-                unsigned target = 5 + (unsigned)(i + k) % 3;
-                CHECK(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .target = target)) == 0);
-                CHECK(in_order(&d.frames, target, true));
-            }
-    }
+    CHECK(dialect_ends_in_order(&rules));
 }
 
 TEST_WITH(dialect_ui_invented_runs_are_in_order, .no_torture = "thousands of runs; the golden ones are tortured")
 {
-    uint64_t seeds = test_number("WEFT_SEEDS", 2000);
-    for (uint64_t seed = 1; seed <= seeds; seed++) {
-        WB_CLEANUP(dialect_done) struct dialect d;
-        dialect_init(&d);
-        test_note("seed %llu", (unsigned long long)seed);
-        CHECK(dialect_invent(&d, seed) == 0);
-        for (unsigned target = 5; target <= 7; target++) {
-            CHECK(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .target = target, .children = seed & 1)) ==
-                  0);
-            CHECK(in_order(&d.frames, target, true));
-        }
-    }
+    CHECK(dialect_invented_in_order(&rules));
 }
 
 TEST_WITH(dialect_ui_is_pure, .no_torture = "hundreds of encoders; the golden ones are tortured")
 {
-    for (size_t i = 0; i < events_n_scripts; i++)
-        CHECK(dialect_pure(&wd_stream_ui, events_scripts[i].text,
-                           UPP_OPTS(wd_stream_opts, .target = 5 + (unsigned)i % 3)));
+    CHECK(dialect_scripts_pure(&rules));
 }
 
 TEST(dialect_ui_refuses_other_targets)
@@ -111,25 +81,9 @@ TEST(dialect_ui_refuses_other_targets)
     CHECK_INT(dialect_encode(&d, &wd_stream_ui, UPP_OPTS(wd_stream_opts, .target = 8)), -UPP_EINVALID);
 }
 
-/* What breaks the contract of events is a bug that is named, and never a frame. */
 TEST(dialect_ui_names_events_that_make_no_sense)
 {
-    static const char *const bad[] = {
-        "run running\nopen\nopen",
-        "run running\nopen\npart text\nclose 0\n+ 0 late",
-        "run running\nopen\npart text\nclose 0\nclose 0",
-        "run running\npart text",
-        "run completed\nstep",
-    };
-    for (size_t i = 0; i < WB_LEN(bad); i++) {
-        WB_CLEANUP(dialect_done) struct dialect d;
-        dialect_init(&d);
-        test_note("%s", bad[i]);
-        CHECK(dialect_play(&d, bad[i]) == 0);
-        CHECK_INT(dialect_encode(&d, &wd_stream_ui, NULL), -UPP_EBUG);
-        CHECK(strstr(d.err.msg, "event ") != NULL);
-        CHECK(in_order(&d.frames, 6, false));
-    }
+    CHECK(dialect_names_bugs(&rules));
 }
 
 TEST(dialect_ui_values_the_client_refuses_become_strings)
@@ -156,7 +110,7 @@ TEST(dialect_ui_values_the_client_refuses_become_strings)
         CHECK(dialect_play(&d, script) == 0);
         CHECK(dialect_encode(&d, &wd_stream_ui, NULL) == 0);
         CHECK(wb_str_find(wb_buf_str(&d.frames.text), wb_cstr(cases[i].want), 0) != SIZE_MAX);
-        CHECK(in_order(&d.frames, 6, true));
+        CHECK(in_order(&d.frames, NULL, true));
     }
 }
 
