@@ -246,15 +246,24 @@ void wj_write_plain_name_slowly(struct wj_writer *w, const char *name, size_t n)
 
 /* ---- Numbers and words ----------------------------------------------------------------------------- */
 
-static inline void write_digits(struct wj_writer *w, uint64_t v, bool negative)
+static const char pairs_of_digits[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                      "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                      "8081828384858687888990919293949596979899";
+
+/* The first is the lowest byte. */
+static inline uint32_t two_digits(unsigned v)
 {
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-                                "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-                                "8081828384858687888990919293949596979899";
-    char              text[24], *at = text + sizeof text;
+    uint16_t two;
+    memcpy(&two, pairs_of_digits + 2 * v, sizeof two);
+    return le16toh(two);
+}
+
+__attribute__((noinline)) static void write_digits(struct wj_writer *w, uint64_t v, bool negative)
+{
+    char text[24], *at = text + sizeof text;
     for (; v >= 100; v /= 100)
-        memcpy(at -= 2, pairs + v % 100 * 2, 2);
-    memcpy(at -= 2, pairs + v * 2, 2);
+        memcpy(at -= 2, pairs_of_digits + v % 100 * 2, 2);
+    memcpy(at -= 2, pairs_of_digits + v * 2, 2);
     if (v < 10)
         at++;
     if (negative)
@@ -264,12 +273,26 @@ static inline void write_digits(struct wj_writer *w, uint64_t v, bool negative)
 
 void wj_write_i64(struct wj_writer *w, int64_t v)
 {
-    write_digits(w, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0);
+    if (v < 0)
+        write_digits(w, 0 - (uint64_t)v, true);
+    else
+        wj_write_u64(w, (uint64_t)v);
 }
 
 void wj_write_u64(struct wj_writer *w, uint64_t v)
 {
-    write_digits(w, v, false);
+    if (v >= 10000 || WB_UNLIKELY(w->match) || !wj_has_room(w, 5)) {
+        write_digits(w, v, false);
+        return;
+    }
+    /* Most numbers are counts of few digits: all four are made, and those before the first are left out. */
+    unsigned n = 1 + (v >= 10) + (v >= 100) + (v >= 1000), most = (unsigned)v / 100;
+    uint32_t four = two_digits(most) | two_digits((unsigned)v - 100 * most) << 16;
+    char    *to   = wj_comma(w, w->out->p + w->out->n);
+    four          = htole32(four >> (8 * (4 - n)));
+    memcpy(to, &four, sizeof four);
+    w->out->n = (size_t)(to - w->out->p) + n;
+    w->comma  = true;
 }
 
 void wj_write_f64(struct wj_writer *w, double v)

@@ -1,6 +1,7 @@
 #include "json/write.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,6 +290,49 @@ TEST(json_write_never_writes_what_is_not_text)
         wj_write_close(&w, ']');
         CHECK_INT(wj_writer_check(&w), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(bad[i].msg));
+    }
+}
+
+static void check_number(uint64_t v)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 10);
+    struct wj_writer                      w;
+    char                                  want[128];
+    int64_t                               less = -(int64_t)(v >> 1);
+    (void)snprintf(want, sizeof want, "[%" PRIu64 ",%" PRIu64 ",%" PRIi64 ",%" PRIi64 "]", v, v, (int64_t)v, less);
+    wj_writer_init(&w, &b, NULL);
+    wj_write_open(&w, '[');
+    wj_write_u64(&w, v);
+    wj_write_u64(&w, v);
+    wj_write_i64(&w, (int64_t)v);
+    wj_write_i64(&w, less);
+    wj_write_close(&w, ']');
+    CHECK_INT(wj_writer_check(&w), 0);
+    CHECK_STR(wb_buf_str(&b), wb_cstr(want));
+}
+
+/* As printf writes them: all of few digits, and around each power of ten and of two. */
+TEST_WITH(json_write_puts_whole_numbers, .no_torture = "nothing but many numbers")
+{
+    uint64_t ten = 1;
+    for (uint64_t v = 0; v < 10100; v++)
+        check_number(v);
+    for (int i = 0; i < 64; i++, ten *= 10) /* it wraps around, to other numbers */
+        for (uint64_t d = 0; d < 3; d++) {
+            check_number(ten + d - 1);
+            check_number(((uint64_t)1 << i) + d - 1);
+        }
+}
+
+TEST(json_write_puts_a_number_only_where_there_is_room)
+{
+    for (size_t max = 1; max <= 6; max++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(max);
+        struct wj_writer                      w;
+        wj_writer_init(&w, &b, NULL);
+        wj_write_u64(&w, 123);
+        CHECK_INT(wj_writer_check(&w), max >= 4 ? 0 : -UPP_ELIMIT);
+        CHECK_INT(b.n, max >= 4 ? 3 : 0);
     }
 }
 
