@@ -238,12 +238,6 @@ void wj_write_name(struct wj_writer *w, struct upp_str name)
         put_string(w, name, true);
 }
 
-void wj_write_plain_name_slowly(struct wj_writer *w, const char *name, size_t n)
-{
-    if (!(w->match && wj_match_name(w, wb_str(name, n))) && wj_room(w, n + 4))
-        wj_put_plain_name(w, name, n);
-}
-
 /* ---- Numbers and words ----------------------------------------------------------------------------- */
 
 static const char pairs_of_digits[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -279,18 +273,27 @@ void wj_write_i64(struct wj_writer *w, int64_t v)
         wj_write_u64(w, (uint64_t)v);
 }
 
+__attribute__((noinline)) static void write_few(struct wj_writer *w, uint32_t text, unsigned n)
+{
+    wj_write_raw(w, (const char *)&text, n);
+}
+
 void wj_write_u64(struct wj_writer *w, uint64_t v)
 {
-    if (v >= 10000 || WB_UNLIKELY(w->match) || !wj_has_room(w, 5)) {
+    if (v >= 10000) {
         write_digits(w, v, false);
         return;
     }
     /* Most numbers are counts of few digits: all four are made, and those before the first are left out. */
     unsigned n = 1 + (v >= 10) + (v >= 100) + (v >= 1000), most = (unsigned)v / 100;
-    uint32_t four = two_digits(most) | two_digits((unsigned)v - 100 * most) << 16;
-    char    *to   = wj_comma(w, w->out->p + w->out->n);
-    four          = htole32(four >> (8 * (4 - n)));
-    memcpy(to, &four, sizeof four);
+    uint32_t text = two_digits(most) | two_digits((unsigned)v - 100 * most) << 16;
+    text          = htole32(text >> (8 * (4 - n)));
+    if (WB_UNLIKELY(w->match) || !wj_has_room(w, 1 + sizeof text)) {
+        write_few(w, text, n);
+        return;
+    }
+    char *to = wj_comma(w, w->out->p + w->out->n);
+    memcpy(to, &text, sizeof text);
     w->out->n = (size_t)(to - w->out->p) + n;
     w->comma  = true;
 }

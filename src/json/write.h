@@ -52,10 +52,8 @@ int wj_write(yyjson_val *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CH
 void wj_write_raw(struct wj_writer *w, const char *p, size_t n);
 void wj_writer_fail(struct wj_writer *w, int r);
 
-/* For wj_write_plain_name, where it is compared or the buffer is full. */
-void wj_write_plain_name_slowly(struct wj_writer *w, const char *name, size_t n);
-
 /* For the writer: json/match.h. */
+bool wj_match_name(struct wj_writer *w, struct upp_str name);
 bool wj_match_open(struct wj_writer *w, char bracket);
 bool wj_match_close(struct wj_writer *w, char bracket);
 
@@ -98,9 +96,11 @@ static inline void wj_copy(char *to, const char *from, size_t n)
             to[i] = from[i];
 }
 
-/* There is room for it. */
-static inline void wj_put_plain_name(struct wj_writer *w, const char *name, size_t n)
+/* A name that needs no escapes; best one whose length the compiler knows. */
+static inline void wj_write_plain_name(struct wj_writer *w, const char *name, size_t n)
 {
+    if ((WB_UNLIKELY(w->match) && wj_match_name(w, (struct upp_str){name, n})) || !wj_room(w, n + 4))
+        return;
     char *to = wj_comma(w, w->out->p + w->out->n);
     *to++    = '"';
     wj_copy(to, name, n);
@@ -108,15 +108,6 @@ static inline void wj_put_plain_name(struct wj_writer *w, const char *name, size
     to[n + 1] = ':';
     w->out->n = (size_t)(to + n + 2 - w->out->p);
     w->comma  = false;
-}
-
-/* A name that needs no escapes; best one whose length the compiler knows. */
-static inline void wj_write_plain_name(struct wj_writer *w, const char *name, size_t n)
-{
-    if (WB_UNLIKELY(w->match) || !wj_has_room(w, n + 4))
-        wj_write_plain_name_slowly(w, name, n);
-    else
-        wj_put_plain_name(w, name, n);
 }
 
 static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[' */
