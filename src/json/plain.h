@@ -98,20 +98,21 @@ static inline unsigned wj_block_chars(wj_block x, unsigned beyond)
 }
 
 /* How many at the beginning of n bytes are neither quote, backslash nor control character; of the bytes from 0x80 on,
- * 0xed is none of them where `wtf8`, and else all are not. */
+ * 0xed is none of them where the text is known to be WTF-8 (`wtf8`), and else none that is not seen to be UTF-8: few
+ * characters at the very end, and those above U+FFFFF, take another look. */
 static inline size_t wj_plain(const char *p, size_t n, bool wtf8)
 {
-    size_t i = 0;
-    while (i < n) {
-        bool     few  = n - i < 16;
+    for (size_t i = 0; i < n;) {
+        bool     few  = n - i < sizeof(wj_block);
         wj_block x    = few ? wj_block_of_few(p + i, n - i) : wj_block_of(p + i);
-        wj_block not  = wj_block_escaped(x) | (wtf8 ? (wj_block)(x == 0xed) : x);
-        unsigned stop = wj_block_bits(not );
-        if (stop) { /* perhaps only by the zeros behind the last byte */
-            size_t at = i + (size_t)__builtin_ctz(stop);
-            return at < n ? at : n;
-        }
-        i += 16;
+        unsigned stop = wj_block_bits(wj_block_escaped(x) | (wtf8 ? (wj_block)(x == 0xed) : x));
+        unsigned more = stop && !wtf8 ? wj_block_bits(x) : 0;
+        if (more)
+            stop &= ~wj_block_chars(x, more);
+        size_t took = stop ? (size_t)__builtin_ctz(stop) : sizeof x;
+        i += took;
+        if (stop && (took == 0 || !(more >> took & 1))) /* else the next block may have the character whole */
+            return i < n ? i : n;                       /* what stops behind the last byte are zeros */
     }
     return n;
 }
