@@ -36,8 +36,7 @@ bool wj_match_end(struct wj_writer *w);
 bool wj_match_skip(struct wj_writer *w, const yyjson_val *value);
 
 /* For the writer, which has a match: is this what has to come? False: it has none any more, and writes. (Those of
- * brackets stand in json/write.h.) */
-bool wj_match_name(struct wj_writer *w, struct upp_str name);
+ * brackets and names stand in json/write.h.) */
 bool wj_match_str(struct wj_writer *w, struct upp_str s);
 bool wj_match_raw(struct wj_writer *w, const char *p, size_t n);
 
