@@ -346,7 +346,7 @@ static bool says(yyjson_val *hash, yyjson_val *fresh)
 static bool stays(yyjson_val *node, yyjson_val *fresh)
 {
     char c = letter(node);
-    return fresh || c == 'l' || (c == 'k' && says(yyjson_arr_get(node, 2), NULL));
+    return fresh || (c == 'l' && yyjson_arr_get(node, 1)) || (c == 'k' && says(yyjson_arr_get(node, 2), NULL));
 }
 
 static void put_kept(struct applying *a, yyjson_val *node, yyjson_val *fresh)
@@ -400,7 +400,8 @@ static void put_list(struct applying *a, yyjson_val *list, yyjson_val *fresh)
     node = nodes;
     for (size_t i = 0; i < n; i++, node = unsafe_yyjson_get_next(node)) {
         if (letter(node) == 'l') {
-            put(a, node, NULL);
+            if (stays(node, NULL))
+                put(a, node, NULL);
             continue;
         }
         if (!rest)

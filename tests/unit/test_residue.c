@@ -124,6 +124,33 @@ TEST(residue_gives_way_to_edits)
     }
 }
 
+/* What others carried for us need not be ours: a node that says nothing puts nothing back. */
+TEST(residue_that_is_none_is_left_out)
+{
+    static const struct {
+        const char *residue, *now, *again;
+    } strange[] = {
+        {"{\"a\":0,\"z\":[\"l\"]}", "{\"a\":1}", "{\"a\":1}"},
+        {"{\"a\":[\"l\"]}", "{\"a\":1}", "{\"a\":1}"},
+        {"{\"a\":[\"k\"],\"z\":[\"k\"]}", "{\"a\":1}", "{\"a\":1}"},
+        {"{\"a\":[\"a\",[\"l\"],0,[\"l\"]]}", "{\"a\":[1]}", "{\"a\":[1]}"},
+        {"{\"a\":[\"o\"],\"b\":[\"d\"],\"c\":[\"a\"],\"d\":[\"x\",1],\"e\":true}",
+         "{\"a\":1,\"b\":{},\"c\":[1],\"d\":2,\"e\":3}", "{\"a\":1,\"b\":{},\"c\":[1],\"d\":2,\"e\":3}"},
+    };
+    for (size_t i = 0; i < WB_LEN(strange); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(ROOM);
+        WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(ROOM);
+        struct upp_err                            err;
+        struct wj_writer                          w;
+        size_t                                    dropped = 0;
+        yyjson_val *residue = json(&a, wb_cstr(strange[i].residue)), *now = json(&a, wb_cstr(strange[i].now));
+        CHECK(residue && now);
+        wj_writer_init(&w, &out, &err);
+        CHECK_INT(wd_residue_apply(residue, now, &w, &dropped, &err), 0);
+        CHECK_STR(wb_buf_str(&out), wb_cstr(strange[i].again));
+    }
+}
+
 /* ---- Any two values -------------------------------------------------------------------------------------- */
 
 static uint32_t roll(uint32_t *seed, uint32_t n)
