@@ -16,6 +16,9 @@
 
 void wd_lowering_done(struct wd_lowering *l)
 {
+    for (size_t i = 0; i < WB_LEN(l->matches); i++)
+        if (l->matches[i])
+            wj_match_done(l->matches[i]);
     wb_vec_done(&l->open);
     wb_arena_done(&l->scratch);
     wb_arena_done(&l->keep);
@@ -44,7 +47,8 @@ void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot)
     if (l->compare && l->open.n < WD_WITHIN)
         begin_match(l, &o);
     if (!wb_vec_push(&l->open, o, (size_t)WD_WITHIN))
-        wj_writer_fail(&l->w, upp_fail(l->w.err, l->open.n < WD_WITHIN ? UPP_ENOMEM : UPP_EBUG, "no room for an object"));
+        wj_writer_fail(&l->w,
+                       upp_fail(l->w.err, l->open.n < WD_WITHIN ? UPP_ENOMEM : UPP_EBUG, "no room for an object"));
 }
 
 /* ---- Residue --------------------------------------------------------------------------------------------- */
@@ -93,13 +97,12 @@ static yyjson_val *written(struct wd_lowering *l, const struct wd_opened *o)
 static void compare(struct wd_lowering *l, const struct wd_opened *o)
 {
     struct wj_writer *w     = &l->w;
-    bool              same  = wj_match_end(w);
-    yyjson_val       *fresh = o->anchor && !same ? written(l, o) : NULL;
-    if (fresh)
+    yyjson_val       *fresh = wj_match_end(w);
+    if (fresh && fresh != o->anchor->wire)
         wd_anchor_compare(l->compare, o->anchor, fresh, w);
     if (w->failed || w->out->failed)
         return;
-    bool of_member = o->around ? o->around->named : o->from && w->out->p[o->from - 1] == ':';
+    bool of_member = o->around ? wj_match_named(o->around) : o->from && w->out->p[o->from - 1] == ':';
     w->out->n      = o->from;
     w->comma       = o->comma;
     w->match       = o->around;

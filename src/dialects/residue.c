@@ -33,7 +33,7 @@ static bool same_tokens(yyjson_val *a, yyjson_val *b)
         if (type != unsafe_yyjson_get_type(b) || unsafe_yyjson_get_len(a) != unsafe_yyjson_get_len(b) ||
             (type == YYJSON_TYPE_BOOL && unsafe_yyjson_get_subtype(a) != unsafe_yyjson_get_subtype(b)))
             return false;
-        if (has_text(a) && memcmp(a->uni.str, b->uni.str, unsafe_yyjson_get_len(a)) != 0)
+        if (has_text(a) && a->uni.str != b->uni.str && memcmp(a->uni.str, b->uni.str, unsafe_yyjson_get_len(a)) != 0)
             return false;
     }
     return true;
@@ -130,53 +130,99 @@ static bool comes_again(yyjson_val *key, size_t behind)
     return false;
 }
 
-/* The members of fresh that `was` has not, with the hash of what they say. */
-static bool absent(struct making *m, yyjson_val *was, yyjson_val *fresh)
+/* Where one looks for members that mostly come in the order of another object's. */
+struct reading {
+    yyjson_val *obj, *key, *end;
+};
+
+static struct reading reading_of(yyjson_val *obj)
 {
-    bool        any = false;
-    yyjson_val *key = unsafe_yyjson_get_first(fresh);
-    for (size_t n = unsafe_yyjson_get_len(fresh); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        if (member(was, wj_text(key)))
-            continue;
-        if (!any)
-            wj_write_open(&m->w, '{');
-        any = true;
-        wj_write_name(&m->w, wj_text(key));
-        wj_write_u64(&m->w, hash_of(key + 1));
+    return (struct reading){obj, unsafe_yyjson_get_first(obj), unsafe_yyjson_get_next(obj)};
+}
+
+/* A member of that name (any one where it is said twice); NULL: none. */
+static yyjson_val *look_up(struct reading *r, struct upp_str name)
+{
+    if (r->key == r->end || !wj_named(r->key, name)) {
+        yyjson_val *found = member(r->obj, name);
+        if (!found)
+            return NULL;
+        r->key = found - 1;
     }
-    if (any)
-        wj_write_close(&m->w, '}');
-    return any;
+    yyjson_val *value = r->key + 1;
+    r->key            = unsafe_yyjson_get_next(value);
+    return value;
+}
+
+static bool is_first(yyjson_val *obj, yyjson_val *key)
+{
+    yyjson_val *other = unsafe_yyjson_get_first(obj);
+    while (!wj_named(other, wj_text(key)))
+        other = unsafe_yyjson_get_next(other + 1);
+    return other == key;
+}
+
+/* Does an object say a member twice? Names of other lengths, beginnings or ends are others; only the rest is looked at.
+ */
+static bool says_twice(yyjson_val *obj)
+{
+    yyjson_val *key  = unsafe_yyjson_get_first(obj);
+    uint64_t    seen = 0;
+    for (size_t n = unsafe_yyjson_get_len(obj); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        struct upp_str s   = wj_text(key);
+        uint64_t       bit = s.n ? 1ull << ((s.n * 21 + (uint8_t)s.p[0] + (uint8_t)s.p[s.n - 1] * 5u) & 63) : 1;
+        if ((seen & bit) && !is_first(obj, key))
+            return true;
+        seen |= bit;
+    }
+    return false;
+}
+
+/* The members of fresh that `was` has not, a bit for each: there are no more than MEMBERS. */
+static uint64_t lacking(yyjson_val *was, yyjson_val *fresh)
+{
+    struct reading in   = reading_of(was);
+    uint64_t       bits = 0;
+    yyjson_val    *key  = unsafe_yyjson_get_first(fresh);
+    for (size_t i = 0; i < unsafe_yyjson_get_len(fresh); i++, key = unsafe_yyjson_get_next(key + 1))
+        bits |= (uint64_t)!look_up(&in, wj_text(key)) << i;
+    return bits;
+}
+
+/* They, with the hash of what they say. */
+static void absent(struct making *m, yyjson_val *fresh, uint64_t bits)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(fresh);
+    wj_write_open(&m->w, '{');
+    for (; bits; bits >>= 1, key = unsafe_yyjson_get_next(key + 1))
+        if (bits & 1) {
+            wj_write_name(&m->w, wj_text(key));
+            wj_write_u64(&m->w, hash_of(key + 1));
+        }
+    wj_write_close(&m->w, '}');
 }
 
 /* True: something differs, and was written. */
 static bool object_difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
 {
-    struct mark begin   = mark_of(m);
-    size_t      n       = unsafe_yyjson_get_len(was);
-    bool        differs = false;
-    yyjson_val *key = unsafe_yyjson_get_first(was), *next = unsafe_yyjson_get_first(fresh);
-    size_t      rest  = unsafe_yyjson_get_len(fresh);
-    bool        lacks = false;
-    for (size_t i = 0; !lacks && i < rest; i++) {
-        lacks = !member(was, wj_text(next));
-        next  = unsafe_yyjson_get_next(next + 1);
-    }
-    next = unsafe_yyjson_get_first(fresh);
+    struct mark    begin = mark_of(m);
+    struct reading in    = reading_of(fresh);
+    size_t         n     = unsafe_yyjson_get_len(was);
+    uint64_t       lacks = lacking(was, fresh);
+    bool           twice = says_twice(was), differs = lacks;
+    yyjson_val    *key = unsafe_yyjson_get_first(was), *next = in.key;
     if (lacks) {
         wj_write_open(&m->w, '[');
         wj_write_str(&m->w, UPP_STR("o"));
     }
     wj_write_open(&m->w, '{');
     for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1)) {
-        yyjson_val *value = member(fresh, wj_text(key));
-        bool        again = comes_again(key, n - 1 - i);
+        bool        again = twice && comes_again(key, n - 1 - i);
+        yyjson_val *value = look_up(&in, wj_text(key));
         wj_write_name(&m->w, wj_text(key));
-        differs |= again || !rest || !wj_named(next, wj_text(key)); /* the order of the dialect is not kept */
-        if (rest && value == next + 1) {
+        differs |= again || value != next + 1; /* the order of the dialect is not kept */
+        if (value && value == next + 1)
             next = unsafe_yyjson_get_next(next + 1);
-            rest--;
-        }
         if (again || (!value && !is_elsewhere(m, key + 1)))
             left(m, key + 1);
         else if (!value)
@@ -185,7 +231,7 @@ static bool object_difference(struct making *m, yyjson_val *was, yyjson_val *fre
     }
     wj_write_close(&m->w, '}');
     if (lacks) {
-        differs |= absent(m, was, fresh);
+        absent(m, fresh, lacks);
         wj_write_close(&m->w, ']');
     }
     if (!differs)
@@ -272,14 +318,7 @@ static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh
 /* Can it be told member by member? Not where there are very many, or where the dialect itself says one twice. */
 static bool by_members(yyjson_val *was, yyjson_val *fresh)
 {
-    size_t      n   = unsafe_yyjson_get_len(fresh);
-    yyjson_val *key = unsafe_yyjson_get_first(fresh);
-    if (n > MEMBERS || unsafe_yyjson_get_len(was) > MEMBERS)
-        return false;
-    for (; n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (comes_again(key, n - 1))
-            return false;
-    return true;
+    return unsafe_yyjson_get_len(fresh) <= MEMBERS && unsafe_yyjson_get_len(was) <= MEMBERS && !says_twice(fresh);
 }
 
 /* Writes the node of one value. True: there is something to remember; false: the 0 that was written says it all. */

@@ -18,12 +18,10 @@ static void put_str(struct wj_writer *w, struct upp_str name, struct upp_str s)
     }
 }
 
-/* Names and words that are always the same, in one piece: what follows is a value. */
-#define PUT(w, json)                                                                                                   \
-    do {                                                                                                               \
-        wj_write_raw((w), (json), sizeof(json) - 1);                                                                   \
-        (w)->comma = false;                                                                                            \
-    } while (0)
+static void put_name(struct wj_writer *w, struct upp_str name) /* one of ours */
+{
+    wj_write_plain_name(w, name.p, name.n);
+}
 
 static void put_num(struct wj_writer *w, struct upp_str name, struct upp_str s)
 {
@@ -135,7 +133,10 @@ static void put_call(struct wj_writer *w, const struct upp_part *p)
 void wm_part_write(struct wj_writer *w, const struct upp_part *p)
 {
     if (p->kind == UPP_PART_TEXT) {
-        PUT(w, "{\"type\":\"text\",\"text\":");
+        wj_write_open(w, '{');
+        put_name(w, UPP_STR("type"));
+        wj_write_raw(w, "\"text\"", 6);
+        put_name(w, UPP_STR("text"));
         wj_write_str(w, p->text.p ? p->text : UPP_STR(""));
         wj_write_close(w, '}');
         return;
@@ -306,9 +307,9 @@ void wm_message_write(struct wj_writer *w, const struct upp_message *m)
         unsigned       kinds;
     } roles[] = {
         [UPP_ROLE_USER] = {
-            UPP_STR_INIT("\"type\":\"user\""), {0}, 0},
-            [UPP_ROLE_ASSISTANT] = {UPP_STR_INIT("\"type\":\"assistant\""), UPP_STR_INIT("toolCalls"), UPP_PARTS_CALLS},
-                                    [UPP_ROLE_TOOL] = {UPP_STR_INIT("\"type\":\"tool_result\""),
+            UPP_STR_INIT("\"user\""), {0}, 0},
+            [UPP_ROLE_ASSISTANT] = {UPP_STR_INIT("\"assistant\""), UPP_STR_INIT("toolCalls"), UPP_PARTS_CALLS},
+                                    [UPP_ROLE_TOOL] = {UPP_STR_INIT("\"tool_result\""),
                                                                     UPP_STR_INIT("results"), UPP_PARTS_RESULTS},
                                     };
     if (m->role == 0 || m->role >= WB_LEN(roles)) {
@@ -317,15 +318,17 @@ void wm_message_write(struct wj_writer *w, const struct upp_message *m)
     }
     unsigned kinds = roles[m->role].kinds;
     if (upp_part_next(m, NULL, (UPP_PARTS_CALLS | UPP_PARTS_RESULTS) & ~kinds))
-        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID,
-                                   "UPP has no calls or results of this kind in a message of %.*s",
-                                   UPP_FMT(roles[m->role].type)));
-    PUT(w, "{\"id\":");
+        wj_writer_fail(w,
+                       upp_fail(w->err, UPP_EINVALID, "UPP has no calls or results of this kind in a message of %.*s",
+                                UPP_FMT(roles[m->role].type)));
+    wj_write_open(w, '{');
+    put_name(w, UPP_STR("id"));
     wj_write_str(w, m->id.p ? m->id : UPP_STR(""));
+    put_name(w, UPP_STR("type"));
     wj_write_raw(w, roles[m->role].type.p, roles[m->role].type.n);
     put_parts(w, UPP_STR("content"), m, UPP_PARTS_CONTENT);
     put_metadata(w, m);
-    PUT(w, "\"timestamp\":");
+    put_name(w, UPP_STR("timestamp"));
     if (m->time_text.p)
         wj_write_str(w, m->time_text);
     else
