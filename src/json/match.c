@@ -487,12 +487,17 @@ bool wj_match_str(struct wj_writer *w, struct upp_str s)
     return v && says(v, s) ? step(m, v + 1) : say_str(w, s);
 }
 
-bool wj_match_raw(struct wj_writer *w, const char *p, size_t n)
+bool wj_match_same(struct wj_writer *w, struct upp_str json)
 {
     struct wj_match *m = w->match;
     yyjson_val      *v = next_value(m);
-    struct same      s = {.m = m, .p = p, .end = p + n};
-    return v && same_value(&s, v) && s.p == s.end ? step(m, unsafe_yyjson_get_next(v)) : say_raw(w, p, n);
+    struct same      s = {.m = m, .p = json.p, .end = json.p + json.n};
+    return v && same_value(&s, v) && s.p == s.end && step(m, unsafe_yyjson_get_next(v));
+}
+
+bool wj_match_raw(struct wj_writer *w, const char *p, size_t n)
+{
+    return wj_match_same(w, wb_str(p, n)) || say_raw(w, p, n);
 }
 
 bool wj_match_skip(struct wj_writer *w, const yyjson_val *value)

@@ -50,6 +50,9 @@ void wj_match_done(struct wj_match *m);
 /* The value that has to come stands elsewhere, and is this one: steps over it. */
 bool wj_match_skip(struct wj_writer *w, const yyjson_val *value);
 
+/* Is the text what has to come? Then it is taken, as if it had been written. False: nothing has changed. */
+bool wj_match_same(struct wj_writer *w, struct upp_str json);
+
 /* For the writer, which has a match: takes what it writes. False: w failed. (Those of brackets stand in json/write.h.)
  */
 bool wj_match_name(struct wj_writer *w, struct upp_str name);

@@ -34,6 +34,21 @@ WB_EXPORT_BEGIN
 /* -UPP_EINVALID, by wj_writer_check: a part that UPP has no form for in such a message, or JSON inside that is none. */
 void wm_message_write(struct wj_writer *w, const struct upp_message *m);
 
+/* The same in two, for who writes the member "metadata" himself: between them. end: false where the text of a result is
+ * no JSON, or too deep, and was written as a string; all else that a message cannot be fails as before. */
+void wm_message_begin(struct wj_writer *w, const struct upp_message *m);
+bool wm_message_end(struct wj_writer *w, const struct upp_message *m);
+
+/* Which members of metadata.weft it needs (0: none), and those members. */
+enum {
+    WM_WEFT_ORDER       = 1 << 0,
+    WM_WEFT_ARGUMENTS   = 1 << 1,
+    WM_WEFT_INTERRUPTED = 1 << 2,
+    WM_WEFT_CUT         = 1 << 3,
+};
+unsigned wm_weft_needs(const struct upp_message *m);
+void     wm_weft_write(struct wj_writer *w, const struct upp_message *m, unsigned needs);
+
 /* v comes from wj_read. Pointers in err begin at v. The texts of ret lie in `a` and in v's arena. A time that is not
  * spelled as UPP spells it is kept as text too. */
 int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err) UPP_MUST_CHECK;
