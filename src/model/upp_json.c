@@ -51,7 +51,7 @@ static bool is_object(struct upp_str s)
 static bool is_as_read(struct wj_writer *w, struct upp_str json)
 {
     const struct wj_match *m = w->match;
-    return m && m->named && unsafe_yyjson_get_next(m->at) - m->at <= WJ_MAX_DEPTH && wj_match_raw(w, json.p, json.n);
+    return m && m->named && unsafe_yyjson_get_next(m->at) - m->at <= WJ_MAX_DEPTH && wj_match_same(w, json);
 }
 
 /* JSON of ours that goes out as it is: what was not looked at would break all around it. False: it is none. */
