@@ -11,6 +11,7 @@
 #define WD_DOCUMENT_H
 
 #include "json/decode.h"
+#include "json/scan.h"
 #include "json/write.h"
 #include "model/doc.h"
 
@@ -110,6 +111,9 @@ struct wd_opened {
     const char *slot;
     bool        comma; /* one was due before it */
 
+    const struct wm_residue *residue; /* that is put back at its end */
+    size_t                   inner;   /* where the places of objects in it begin, in `within` */
+
     struct wd_anchor *anchor; /* what it is compared with, where it is */
     struct wj_match  *around; /* and what the object around it is */
 };
@@ -129,9 +133,11 @@ struct wd_lowering {
 
     /* dialects/lowering.c's own. */
     const char        *dialect;
-    struct wd_lifting *compare;          /* the residue of this document is being made */
+    struct wd_lifting *compare;            /* the residue of this document is being made */
     struct wj_match   *matches[WD_WITHIN]; /* for each that is open, made when it is needed */
     WB_VEC(struct wd_opened) open;
+    WB_VEC(struct wj_extent) within; /* places of objects in those that have residue */
+    struct wb_buf spare;
 };
 
 /* One of the dialect's objects (or its list at the top) begins and ends: what is written between is its JSON. `entry`:

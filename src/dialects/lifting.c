@@ -120,15 +120,16 @@ static void lost(void *arg, yyjson_val *value)
 
 void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_val *fresh, struct wj_writer *w)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WD_DOC_BYTES);
-    size_t                                i   = place_of(l, anchor->wire);
-    struct wd_elsewhere                   at  = {.root = l->root, .bits = l->elsewhere};
+    size_t              from = w->out->n; /* behind what is there, for as long as it takes */
+    size_t              i    = place_of(l, anchor->wire);
+    struct wd_elsewhere at   = {.root = l->root, .bits = l->elsewhere};
     l->elsewhere[i / 8] &= (uint8_t) ~(1u << i % 8); /* it is here */
-    int r = wd_residue_make(anchor->wire, fresh, &at, &out, lost, l, w->err);
+    int r = wd_residue_make(anchor->wire, fresh, &at, w->out, lost, l, w->err);
     l->elsewhere[i / 8] |= (uint8_t)(1u << i % 8);
     if (r > 0) {
-        anchor->json = wb_arena_dup(l->a, wb_buf_str(&out));
+        anchor->json = wb_arena_dup(l->a, wb_str_sub(wb_buf_str(w->out), from, SIZE_MAX));
         r            = wb_arena_check(l->a, w->err);
+        w->out->n    = from;
     }
     if (r < 0)
         wj_writer_fail(w, r);

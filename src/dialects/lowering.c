@@ -14,11 +14,32 @@
 #include "json/read.h"
 #include "json/value.h"
 
+enum { PLACES = 1 << 24 };
+
 void wd_lowering_done(struct wd_lowering *l)
 {
+    for (size_t i = 0; i < WB_LEN(l->matches); i++)
+        if (l->matches[i])
+            wj_match_done(l->matches[i]);
     wb_vec_done(&l->open);
+    wb_vec_done(&l->within);
+    wb_buf_done(&l->spare);
     wb_arena_done(&l->scratch);
     wb_arena_done(&l->keep);
+}
+
+/* ---- Objects --------------------------------------------------------------------------------------------- */
+
+static const struct wm_residue *residue_of(const struct wd_lowering *l, uint32_t entry, const char *slot)
+{
+    const struct wm_residue *r = NULL;
+    if (entry == WD_THREAD)
+        r = l->doc->residue;
+    else if (entry < l->doc->entries.n)
+        r = l->doc->entries.p[entry].residue;
+    while (r && !(wb_str_eq(r->dialect, wb_cstr(l->dialect)) && wb_str_eq(r->slot, wb_cstr(slot))))
+        r = r->next;
+    return r;
 }
 
 /* What is written from here on is compared with what was read. */
@@ -41,24 +62,14 @@ static void begin_match(struct wd_lowering *l, struct wd_opened *o)
 void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot)
 {
     struct wd_opened o = {.from = l->w.out->n, .entry = entry, .slot = slot, .comma = l->w.comma};
-    if (l->compare && l->open.n < WD_WITHIN)
+    if (!l->compare) {
+        o.residue = residue_of(l, entry, slot);
+        o.inner   = l->within.n;
+    } else if (l->open.n < WD_WITHIN)
         begin_match(l, &o);
     if (!wb_vec_push(&l->open, o, (size_t)WD_WITHIN))
-        wj_writer_fail(&l->w, upp_fail(l->w.err, l->open.n < WD_WITHIN ? UPP_ENOMEM : UPP_EBUG, "no room for an object"));
-}
-
-/* ---- Residue --------------------------------------------------------------------------------------------- */
-
-static const struct wm_residue *residue_of(const struct wd_lowering *l, uint32_t entry, const char *slot)
-{
-    const struct wm_residue *r = NULL;
-    if (entry == WD_THREAD)
-        r = l->doc->residue;
-    else if (entry < l->doc->entries.n)
-        r = l->doc->entries.p[entry].residue;
-    while (r && !(wb_str_eq(r->dialect, wb_cstr(l->dialect)) && wb_str_eq(r->slot, wb_cstr(slot))))
-        r = r->next;
-    return r;
+        wj_writer_fail(&l->w,
+                       upp_fail(l->w.err, l->open.n < WD_WITHIN ? UPP_ENOMEM : UPP_EBUG, "no room for an object"));
 }
 
 uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32_t otherwise)
@@ -75,31 +86,17 @@ uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32
     return r && r->entries ? WB_MIN(r->entries, most) : otherwise;
 }
 
-/* What was written since `o` began, as a value; NULL: failed. Without a comma before it. */
-static yyjson_val *written(struct wd_lowering *l, const struct wd_opened *o)
-{
-    struct upp_str text = wb_str_sub(wb_buf_str(l->w.out), o->from + o->comma, SIZE_MAX);
-    yyjson_val    *v;
-    wb_arena_reset(&l->scratch);
-    int r = wj_read(&l->scratch, text, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), &v,
-                    l->w.err);
-    if (r < 0)
-        wj_writer_fail(&l->w, r);
-    return r < 0 ? NULL : v;
-}
-
 /* The object that was read has said this; what was written of it is not needed any more. Most are the same, and nothing
  * was. */
 static void compare(struct wd_lowering *l, const struct wd_opened *o)
 {
     struct wj_writer *w     = &l->w;
-    bool              same  = wj_match_end(w);
-    yyjson_val       *fresh = o->anchor && !same ? written(l, o) : NULL;
-    if (fresh)
+    yyjson_val       *fresh = wj_match_end(w);
+    if (fresh && fresh != o->anchor->wire)
         wd_anchor_compare(l->compare, o->anchor, fresh, w);
     if (w->failed || w->out->failed)
         return;
-    bool of_member = o->around ? o->around->named : o->from && w->out->p[o->from - 1] == ':';
+    bool of_member = o->around ? wj_match_named(o->around) : o->from && w->out->p[o->from - 1] == ':';
     w->out->n      = o->from;
     w->comma       = o->comma;
     w->match       = o->around;
@@ -107,40 +104,40 @@ static void compare(struct wd_lowering *l, const struct wd_opened *o)
         wj_write_u64(w, 0);
 }
 
-static void put_back(struct wd_lowering *l, const struct wd_opened *o, const struct wm_residue *residue)
+static void put_back(struct wd_lowering *l, const struct wd_opened *o)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                          w;
-    size_t                                    dropped = 0;
-    yyjson_val                               *json, *fresh = written(l, o);
-    if (!fresh)
-        return;
-    wj_writer_init(&w, &out, l->w.err);
-    int r = wj_read(&a, residue->json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = 2 * WD_DOC_DEPTH),
-                    &json, l->w.err);
-    if (r >= 0)
-        r = wd_residue_apply(json, fresh, &w, &dropped, l->w.err);
-    if (r < 0) {
+    struct wj_extents     within  = {l->w.out->p, l->within.p + o->inner, l->within.n - o->inner};
+    struct wd_residue_put p       = {o->residue->json, &within, &l->scratch, &l->spare};
+    size_t                dropped = 0;
+    wb_arena_reset(&l->scratch);
+    int r = wd_residue_put(&p, l->w.out, o->from + o->comma, &dropped, l->w.err);
+    if (r < 0)
         wj_writer_fail(&l->w, r);
-        return;
-    }
-    l->w.out->n = o->from + o->comma;
-    wb_buf_add(l->w.out, wb_buf_str(&out));
-    if (dropped)
+    else if (dropped)
         wd_lose(l, o->entry, "what it said beside what has changed since", "it was about what was there before");
+}
+
+/* An object that has residue is told where those in it are, as far as there is memory for it: it need not look. */
+static void note_place(struct wd_lowering *l, const struct wd_opened *o)
+{
+    struct wj_extent at = {o->from + o->comma, l->w.out->n};
+    l->within.n         = o->inner;
+    if (l->open.n && l->open.p[l->open.n - 1].residue)
+        (void)wb_vec_push(&l->within, at, (size_t)PLACES);
 }
 
 void wd_close(struct wd_lowering *l)
 {
     if (l->w.failed || l->w.out->failed || !l->open.n)
         return;
-    struct wd_opened         o       = l->open.p[--l->open.n];
-    const struct wm_residue *residue = l->compare ? NULL : residue_of(l, o.entry, o.slot);
-    if (l->compare)
+    struct wd_opened o = l->open.p[--l->open.n];
+    if (l->compare) {
         compare(l, &o);
-    else if (residue && residue->json.n)
-        put_back(l, &o, residue);
+        return;
+    }
+    if (o.residue && o.residue->json.n)
+        put_back(l, &o);
+    note_place(l, &o);
 }
 
 /* ---- Losses ---------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* dialects/residue.c — making residue by comparing, and putting it back.
+/* dialects/residue.c — making residue by comparing.
  *
  * Recurses once a level of what differs; values are at most WD_DOC_DEPTH deep.
  */
@@ -33,14 +33,14 @@ static bool same_tokens(yyjson_val *a, yyjson_val *b)
         if (type != unsafe_yyjson_get_type(b) || unsafe_yyjson_get_len(a) != unsafe_yyjson_get_len(b) ||
             (type == YYJSON_TYPE_BOOL && unsafe_yyjson_get_subtype(a) != unsafe_yyjson_get_subtype(b)))
             return false;
-        if (has_text(a) && memcmp(a->uni.str, b->uni.str, unsafe_yyjson_get_len(a)) != 0)
+        if (has_text(a) && a->uni.str != b->uni.str && memcmp(a->uni.str, b->uni.str, unsafe_yyjson_get_len(a)) != 0)
             return false;
     }
     return true;
 }
 
 /* Of its tokens; never 0, and small enough to be any reader's number. */
-static uint64_t hash_of(yyjson_val *v)
+uint64_t wd_residue_hash(yyjson_val *v)
 {
     uint64_t h = 0xcbf29ce484222325;
     for (size_t n = is_container(v) ? v->uni.ofs / sizeof *v : 1; n; n--, v++) {
@@ -54,7 +54,7 @@ static uint64_t hash_of(yyjson_val *v)
 }
 
 /* The last member of that name: the one that counts. NULL: none. */
-static yyjson_val *member(yyjson_val *obj, struct upp_str name)
+yyjson_val *wd_residue_member(yyjson_val *obj, struct upp_str name)
 {
     yyjson_val *found = NULL, *key = unsafe_yyjson_get_first(obj);
     for (size_t n = unsafe_yyjson_get_len(obj); n; n--, key = unsafe_yyjson_get_next(key + 1))
@@ -93,7 +93,7 @@ static void kept(struct making *m, yyjson_val *was, yyjson_val *fresh)
     wj_write_open(&m->w, '[');
     wj_write_str(&m->w, UPP_STR("k"));
     wj_write_value(&m->w, was);
-    wj_write_u64(&m->w, fresh ? hash_of(fresh) : 0);
+    wj_write_u64(&m->w, fresh ? wd_residue_hash(fresh) : 0);
     wj_write_close(&m->w, ']');
     if (m->lost && !unsafe_yyjson_is_null(was))
         m->lost(m->arg, was);
@@ -119,7 +119,7 @@ static void back_to(struct making *m, struct mark at)
 static bool difference(struct making *m, yyjson_val *was, yyjson_val *fresh);
 
 /* A member of that name comes later: then this one does not count. */
-static bool comes_again(yyjson_val *key, size_t behind)
+bool wd_residue_comes_again(yyjson_val *key, size_t behind)
 {
     yyjson_val *next = key;
     while (behind--) {
@@ -130,53 +130,99 @@ static bool comes_again(yyjson_val *key, size_t behind)
     return false;
 }
 
-/* The members of fresh that `was` has not, with the hash of what they say. */
-static bool absent(struct making *m, yyjson_val *was, yyjson_val *fresh)
+/* Where one looks for members that mostly come in the order of another object's. */
+struct reading {
+    yyjson_val *obj, *key, *end;
+};
+
+static struct reading reading_of(yyjson_val *obj)
 {
-    bool        any = false;
-    yyjson_val *key = unsafe_yyjson_get_first(fresh);
-    for (size_t n = unsafe_yyjson_get_len(fresh); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        if (member(was, wj_text(key)))
-            continue;
-        if (!any)
-            wj_write_open(&m->w, '{');
-        any = true;
-        wj_write_name(&m->w, wj_text(key));
-        wj_write_u64(&m->w, hash_of(key + 1));
+    return (struct reading){obj, unsafe_yyjson_get_first(obj), unsafe_yyjson_get_next(obj)};
+}
+
+/* A member of that name (any one where it is said twice); NULL: none. */
+static yyjson_val *look_up(struct reading *r, struct upp_str name)
+{
+    if (r->key == r->end || !wj_named(r->key, name)) {
+        yyjson_val *found = wd_residue_member(r->obj, name);
+        if (!found)
+            return NULL;
+        r->key = found - 1;
     }
-    if (any)
-        wj_write_close(&m->w, '}');
-    return any;
+    yyjson_val *value = r->key + 1;
+    r->key            = unsafe_yyjson_get_next(value);
+    return value;
+}
+
+static bool is_first(yyjson_val *obj, yyjson_val *key)
+{
+    yyjson_val *other = unsafe_yyjson_get_first(obj);
+    while (!wj_named(other, wj_text(key)))
+        other = unsafe_yyjson_get_next(other + 1);
+    return other == key;
+}
+
+/* Does an object say a member twice? Names of other lengths, beginnings or ends are others; only the rest is looked at.
+ */
+static bool says_twice(yyjson_val *obj)
+{
+    yyjson_val *key  = unsafe_yyjson_get_first(obj);
+    uint64_t    seen = 0;
+    for (size_t n = unsafe_yyjson_get_len(obj); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        struct upp_str s   = wj_text(key);
+        uint64_t       bit = s.n ? 1ull << ((s.n * 21 + (uint8_t)s.p[0] + (uint8_t)s.p[s.n - 1] * 5u) & 63) : 1;
+        if ((seen & bit) && !is_first(obj, key))
+            return true;
+        seen |= bit;
+    }
+    return false;
+}
+
+/* The members of fresh that `was` has not, a bit for each: there are no more than MEMBERS. */
+static uint64_t lacking(yyjson_val *was, yyjson_val *fresh)
+{
+    struct reading in   = reading_of(was);
+    uint64_t       bits = 0;
+    yyjson_val    *key  = unsafe_yyjson_get_first(fresh);
+    for (size_t i = 0; i < unsafe_yyjson_get_len(fresh); i++, key = unsafe_yyjson_get_next(key + 1))
+        bits |= (uint64_t)!look_up(&in, wj_text(key)) << i;
+    return bits;
+}
+
+/* They, with the hash of what they say. */
+static void absent(struct making *m, yyjson_val *fresh, uint64_t bits)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(fresh);
+    wj_write_open(&m->w, '{');
+    for (; bits; bits >>= 1, key = unsafe_yyjson_get_next(key + 1))
+        if (bits & 1) {
+            wj_write_name(&m->w, wj_text(key));
+            wj_write_u64(&m->w, wd_residue_hash(key + 1));
+        }
+    wj_write_close(&m->w, '}');
 }
 
 /* True: something differs, and was written. */
 static bool object_difference(struct making *m, yyjson_val *was, yyjson_val *fresh)
 {
-    struct mark begin   = mark_of(m);
-    size_t      n       = unsafe_yyjson_get_len(was);
-    bool        differs = false;
-    yyjson_val *key = unsafe_yyjson_get_first(was), *next = unsafe_yyjson_get_first(fresh);
-    size_t      rest  = unsafe_yyjson_get_len(fresh);
-    bool        lacks = false;
-    for (size_t i = 0; !lacks && i < rest; i++) {
-        lacks = !member(was, wj_text(next));
-        next  = unsafe_yyjson_get_next(next + 1);
-    }
-    next = unsafe_yyjson_get_first(fresh);
+    struct mark    begin = mark_of(m);
+    struct reading in    = reading_of(fresh);
+    size_t         n     = unsafe_yyjson_get_len(was);
+    uint64_t       lacks = lacking(was, fresh);
+    bool           twice = says_twice(was), differs = lacks;
+    yyjson_val    *key = unsafe_yyjson_get_first(was), *next = in.key;
     if (lacks) {
         wj_write_open(&m->w, '[');
         wj_write_str(&m->w, UPP_STR("o"));
     }
     wj_write_open(&m->w, '{');
     for (size_t i = 0; i < n; i++, key = unsafe_yyjson_get_next(key + 1)) {
-        yyjson_val *value = member(fresh, wj_text(key));
-        bool        again = comes_again(key, n - 1 - i);
+        bool        again = twice && wd_residue_comes_again(key, n - 1 - i);
+        yyjson_val *value = look_up(&in, wj_text(key));
         wj_write_name(&m->w, wj_text(key));
-        differs |= again || !rest || !wj_named(next, wj_text(key)); /* the order of the dialect is not kept */
-        if (rest && value == next + 1) {
+        differs |= again || value != next + 1; /* the order of the dialect is not kept */
+        if (value && value == next + 1)
             next = unsafe_yyjson_get_next(next + 1);
-            rest--;
-        }
         if (again || (!value && !is_elsewhere(m, key + 1)))
             left(m, key + 1);
         else if (!value)
@@ -185,7 +231,7 @@ static bool object_difference(struct making *m, yyjson_val *was, yyjson_val *fre
     }
     wj_write_close(&m->w, '}');
     if (lacks) {
-        differs |= absent(m, was, fresh);
+        absent(m, fresh, lacks);
         wj_write_close(&m->w, ']');
     }
     if (!differs)
@@ -202,7 +248,7 @@ static bool same_kind(yyjson_val *a, yyjson_val *b)
     if (unsafe_yyjson_get_type(a) != unsafe_yyjson_get_type(b))
         return false;
     for (size_t i = 0; unsafe_yyjson_is_obj(a) && i < WB_LEN(tags); i++) {
-        yyjson_val *x = member(a, tags[i]), *y = member(b, tags[i]);
+        yyjson_val *x = wd_residue_member(a, tags[i]), *y = wd_residue_member(b, tags[i]);
         if (x && y && !same_tokens(x, y))
             return false;
     }
@@ -223,7 +269,7 @@ static void not_there(struct making *m, yyjson_val *fresh)
 {
     wj_write_open(&m->w, '[');
     wj_write_str(&m->w, UPP_STR("d"));
-    wj_write_u64(&m->w, hash_of(fresh));
+    wj_write_u64(&m->w, wd_residue_hash(fresh));
     wj_write_close(&m->w, ']');
 }
 
@@ -272,14 +318,7 @@ static bool list_difference(struct making *m, yyjson_val *was, yyjson_val *fresh
 /* Can it be told member by member? Not where there are very many, or where the dialect itself says one twice. */
 static bool by_members(yyjson_val *was, yyjson_val *fresh)
 {
-    size_t      n   = unsafe_yyjson_get_len(fresh);
-    yyjson_val *key = unsafe_yyjson_get_first(fresh);
-    if (n > MEMBERS || unsafe_yyjson_get_len(was) > MEMBERS)
-        return false;
-    for (; n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (comes_again(key, n - 1))
-            return false;
-    return true;
+    return unsafe_yyjson_get_len(fresh) <= MEMBERS && unsafe_yyjson_get_len(was) <= MEMBERS && !says_twice(fresh);
 }
 
 /* Writes the node of one value. True: there is something to remember; false: the 0 that was written says it all. */
@@ -315,137 +354,4 @@ int wd_residue_make(yyjson_val *was, yyjson_val *fresh, const struct wd_elsewher
     if (!differs)
         out->n = n;
     return differs;
-}
-
-/* ---- Putting back ---------------------------------------------------------------------------------------- */
-
-struct applying {
-    struct wj_writer *w;
-    size_t            dropped;
-    bool              broken;
-};
-
-static void put(struct applying *a, yyjson_val *node, yyjson_val *fresh);
-
-/* "l", "k", "o", "a", "d": what a node that is a list is; 0: none of them. */
-static char letter(yyjson_val *node)
-{
-    if (!yyjson_is_arr(node) || !unsafe_yyjson_get_len(node))
-        return 0;
-    yyjson_val *first = unsafe_yyjson_get_first(node);
-    return yyjson_is_str(first) && unsafe_yyjson_get_len(first) == 1 ? first->uni.str[0] : 0;
-}
-
-static bool says(yyjson_val *hash, yyjson_val *fresh)
-{
-    uint64_t n = 0;
-    return hash && unsafe_yyjson_is_raw(hash) && wb_str_u64(wj_text(hash), &n) && n == (fresh ? hash_of(fresh) : 0);
-}
-
-/* Is anything written for the node where the dialect says this? (NULL: nothing.) */
-static bool stays(yyjson_val *node, yyjson_val *fresh)
-{
-    char c = letter(node);
-    return fresh || c == 'l' || (c == 'k' && says(yyjson_arr_get(node, 2), NULL));
-}
-
-static void put_kept(struct applying *a, yyjson_val *node, yyjson_val *fresh)
-{
-    if (says(yyjson_arr_get(node, 2), fresh))
-        wj_write_value(a->w, yyjson_arr_get(node, 1));
-    else {
-        wj_write_value(a->w, fresh);
-        a->dropped++;
-    }
-}
-
-static void put_object(struct applying *a, yyjson_val *nodes, yyjson_val *absent_, yyjson_val *fresh)
-{
-    yyjson_val *key = unsafe_yyjson_get_first(nodes);
-    wj_write_open(a->w, '{');
-    for (size_t n = unsafe_yyjson_get_len(nodes); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        yyjson_val *value = member(fresh, wj_text(key));
-        if (value && letter(key + 1) == 'l' && comes_again(key, n - 1))
-            value = NULL; /* one that did not count */
-        if (!stays(key + 1, value)) {
-            a->dropped += !unsafe_yyjson_is_raw(key + 1);
-            continue;
-        }
-        wj_write_name(a->w, wj_text(key));
-        put(a, key + 1, value);
-    }
-    key = unsafe_yyjson_get_first(fresh); /* what it had not, and has now */
-    for (size_t n = unsafe_yyjson_get_len(fresh); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        if (member(nodes, wj_text(key)))
-            continue;
-        yyjson_val *hash = absent_ ? member(absent_, wj_text(key)) : NULL;
-        if (hash && says(hash, key + 1))
-            continue;
-        wj_write_name(a->w, wj_text(key));
-        wj_write_value(a->w, key + 1);
-    }
-    wj_write_close(a->w, '}');
-}
-
-static void put_list(struct applying *a, yyjson_val *list, yyjson_val *fresh)
-{
-    size_t      n = unsafe_yyjson_get_len(list) - 1, rest = unsafe_yyjson_get_len(fresh), stand = 0;
-    yyjson_val *nodes = unsafe_yyjson_get_next(unsafe_yyjson_get_first(list)), *node = nodes;
-    yyjson_val *next = unsafe_yyjson_get_first(fresh);
-    for (size_t i = 0; i < n; i++, node = unsafe_yyjson_get_next(node))
-        stand += letter(node) != 'l';
-    bool same = stand == rest; /* else nobody knows which item is which */
-    a->dropped += !same;
-    wj_write_open(a->w, '[');
-    node = nodes;
-    for (size_t i = 0; i < n; i++, node = unsafe_yyjson_get_next(node)) {
-        if (letter(node) == 'l') {
-            put(a, node, NULL);
-            continue;
-        }
-        if (!rest)
-            continue;
-        if (!same || (letter(node) == 'd' && !says(yyjson_arr_get(node, 1), next)))
-            wj_write_value(a->w, next);
-        else if (letter(node) != 'd')
-            put(a, node, next);
-        next = unsafe_yyjson_get_next(next);
-        rest--;
-    }
-    for (; rest; rest--, next = unsafe_yyjson_get_next(next))
-        wj_write_value(a->w, next);
-    wj_write_close(a->w, ']');
-}
-
-static void put(struct applying *a, yyjson_val *node, yyjson_val *fresh)
-{
-    char        c     = letter(node);
-    yyjson_val *value = c ? yyjson_arr_get(node, 1) : NULL;
-    if (c == 'l' && value && !fresh)
-        wj_write_value(a->w, value);
-    else if (c == 'l' && value) { /* the model had nothing to say here, and has now */
-        a->dropped += !unsafe_yyjson_is_null(value);
-        wj_write_value(a->w, fresh);
-    } else if (c == 'k' && value)
-        put_kept(a, node, fresh);
-    else if (yyjson_is_obj(node) && yyjson_is_obj(fresh))
-        put_object(a, node, NULL, fresh);
-    else if (c == 'o' && yyjson_is_obj(value) && yyjson_is_obj(yyjson_arr_get(node, 2)) && yyjson_is_obj(fresh))
-        put_object(a, value, yyjson_arr_get(node, 2), fresh);
-    else if (c == 'a' && yyjson_is_arr(fresh))
-        put_list(a, node, fresh);
-    else {
-        a->dropped += !unsafe_yyjson_is_raw(node);
-        wj_write_value(a->w, fresh);
-    }
-}
-
-int wd_residue_apply(yyjson_val *residue, yyjson_val *fresh, struct wj_writer *w, size_t *dropped, struct upp_err *err)
-{
-    struct applying a = {.w = w};
-    if (letter(residue) == 'l') /* of a whole object nothing was taken: not one of ours */
-        return upp_fail(err, UPP_EINVALID, "residue that is not about its object");
-    put(&a, residue, fresh);
-    *dropped += a.dropped;
-    return wj_writer_check(w);
 }

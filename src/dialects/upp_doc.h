@@ -36,6 +36,7 @@ struct wd_upp_in {
     struct upp_str      agent; /* whose the messages are that do not say it; no text: the caller's */
     struct wd_upp_calls calls;
     struct wd_parts     parts; /* of a message of which there was more */
+    struct wb_buf       scratch;
     uint32_t            last;  /* the entry of the last message, while nothing came after it */
     unsigned            more;  /* objects that it became after its first */
     uint8_t             piece; /* the type of the last of them, where more can follow it; 0: it cannot */
@@ -79,10 +80,23 @@ void wd_upp_put_about(struct wd_upp_out *t, bool always);
 /* A time as UPP spells it where that says it all, as it was written where it does not, else the moment. */
 struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t ms);
 
-/* Metadata (a JSON object, or no text) with what is ours, an object too, in its "weft"; what others have there stays,
- * but for the names of ours. No text: there is nothing. */
-struct upp_str wd_upp_metadata(struct wd_lowering *l, struct upp_str metadata, struct upp_str ours,
-                               const char *const *names);
+/* The member "metadata" with what is ours in its "weft", behind what others have; what others have in theirs stays, but
+ * for the names of ours. All of it is there only where something is in it. */
+struct wd_upp_weft {
+    struct wd_lowering   *l;
+    const struct upp_str *names;  /* of ours */
+    struct upp_str        others; /* a JSON object; no text: none */
+    unsigned              depth;  /* of that */
+    bool                  weft;   /* it may have a "weft" */
+    bool                  open;   /* members of ours come */
+};
+
+/* What others have, if it is an object of at most that depth. It will be read in `scratch`, which is emptied. */
+void wd_upp_weft_others(struct wd_upp_weft *o, struct upp_str json, unsigned depth);
+
+unsigned wd_upp_weft_depth(const struct wd_upp_weft *o);        /* of what will be written of them */
+void     wd_upp_weft_open(struct wd_upp_weft *o);               /* before the first of ours */
+void     wd_upp_weft_close(struct wd_upp_weft *o, bool always); /* always: also where there is nothing */
 
 /* When the document began and was last added to: as it says, or as its messages do. */
 struct upp_str wd_upp_created(struct wd_lowering *l);

@@ -46,51 +46,46 @@ static void failed(struct wd_lowering *l, int r)
         wj_writer_fail(&l->w, r);
 }
 
-/* ---- Members of an object that is there only if something is in it ------------------------------------------- */
+/* ---- Members of metadata.weft, and of objects in it ------------------------------------------------------------- */
 
-struct weft {
-    struct wd_lowering *l;
-    struct wj_writer    w;
-    size_t              n; /* members */
-};
-
-static void say(struct weft *o, const char *name)
+static void say(struct wd_upp_weft *o, const char *name)
 {
-    o->n++;
-    wj_write_name(&o->w, wb_cstr(name));
+    if (!o->open)
+        wd_upp_weft_open(o);
+    wd_name(o->l, name);
 }
 
-static void say_text(struct weft *o, const char *name, struct upp_str text)
+static void say_text(struct wd_upp_weft *o, const char *name, struct upp_str text)
 {
     if (!text.p)
         return;
     say(o, name);
-    wj_write_str(&o->w, text);
+    wj_write_str(&o->l->w, text);
 }
 
 /* JSON of the model as it is; what is none is left out. */
-static bool say_json(struct weft *o, const char *name, struct upp_str json)
+static bool say_json(struct wd_upp_weft *o, const char *name, struct upp_str json)
 {
     yyjson_val *v = json.n ? wd_scratch_read(o->l, json) : NULL;
     if (!v)
         return !json.n;
     say(o, name);
-    wj_write_value(&o->w, v);
+    wj_write_value(&o->l->w, v);
     return true;
 }
 
-static void say_usage(struct weft *o, const struct upp_usage *u, uint64_t reasoning)
+static void say_usage(struct wd_upp_weft *o, const struct upp_usage *u, uint64_t reasoning)
 {
     static const char *const names[] = {"inputTokens",     "outputTokens",     "totalTokens",
                                         "cacheReadTokens", "cacheWriteTokens", "reasoningTokens"};
     const uint64_t counts[] = {u->input, u->output, u->input + u->output, u->cache_read, u->cache_write, reasoning};
     say(o, "usage");
-    wj_write_open(&o->w, '{');
+    wj_write_open(&o->l->w, '{');
     for (size_t i = 0; i < WB_LEN(names) - !reasoning; i++) {
-        wj_write_name(&o->w, wb_cstr(names[i]));
-        wj_write_u64(&o->w, counts[i]);
+        wd_name(o->l, names[i]);
+        wj_write_u64(&o->l->w, counts[i]);
     }
-    wj_write_close(&o->w, '}');
+    wj_write_close(&o->l->w, '}');
 }
 
 static struct upp_str agent_id(const struct wd_lowering *l, uint32_t agent)
@@ -100,14 +95,14 @@ static struct upp_str agent_id(const struct wd_lowering *l, uint32_t agent)
 }
 
 /* Whose it is, where it is not the one whom a reader would take. */
-static void say_agent(struct wd_upp_out *t, struct weft *o, uint32_t agent, bool user, bool always)
+static void say_agent(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t agent, bool user, bool always)
 {
     bool nobody = agent == WM_NO_AGENT;
     if (nobody && user && !always)
         return;
     if (nobody) {
         say(o, "agent");
-        wj_write_null(&o->w);
+        wj_write_null(&o->l->w);
         return;
     }
     struct upp_str id = agent_id(t->l, agent), name = t->l->doc->agents.p[agent].name;
@@ -149,7 +144,7 @@ static struct upp_str unless(struct upp_str time, const struct upp_message *m)
     return same ? (struct upp_str){0} : time;
 }
 
-static void say_turn(struct wd_upp_out *t, struct weft *o, uint32_t i)
+static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
     const struct wm_doc_turn  *turn = turn_at(t, i), *before = turn && t->turn ? turn - 1 : NULL;
     const struct wm_doc_entry *e = entry_at(t->l, i);
@@ -164,10 +159,9 @@ static void say_turn(struct wd_upp_out *t, struct weft *o, uint32_t i)
     struct upp_str ended   = unless(turn->ended, &entry_at(t->l, turn->first + turn->n - 1)->e.message);
     if (!turn->id.p && !turn->run.p && !started.p && !ended.p && !turn->has_usage && !turn->partial && !same && !own)
         return;
-    struct weft in = {.l = o->l, .w = o->w};
+    struct wd_upp_weft in = {.l = o->l, .open = true};
     say(o, "turn");
-    in.w = o->w;
-    wj_write_open(&in.w, '{');
+    wj_write_open(&in.l->w, '{');
     say_text(&in, "id", turn->id);
     say_text(&in, "run", turn->run);
     say_text(&in, "started", started);
@@ -176,47 +170,50 @@ static void say_turn(struct wd_upp_out *t, struct weft *o, uint32_t i)
         say_usage(&in, &turn->usage, turn->reasoning);
     if (turn->partial) {
         say(&in, "partial");
-        wj_write_bool(&in.w, true);
+        wj_write_bool(&in.l->w, true);
     }
     if (own)
         say_agent(t, &in, turn->agent, false, true);
-    wj_write_close(&in.w, '}');
-    o->w = in.w;
+    wj_write_close(&in.l->w, '}');
 }
 
 /* ---- Events ---------------------------------------------------------------------------------------------- */
 
-static void say_event(struct wd_upp_out *t, struct weft *o, uint32_t i)
+static void say_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
     const struct wm_doc_entry *e  = entry_at(t->l, i);
-    struct weft                in = {.l = o->l, .w = o->w};
+    struct wd_upp_weft         in = {.l = o->l, .open = true};
     wb_arena_reset(&t->l->scratch);
-    wj_write_open(&in.w, '{');
+    wj_write_open(&in.l->w, '{');
     say_text(&in, "id", e->e.message.id.p ? e->e.message.id : e->id);
     say_agent(t, &in, e->agent, true, false);
     say_text(&in, "timestamp", wd_upp_time(t->l, e->e.message.time_text, e->e.message.time_ms));
     if (!say_json(&in, "said", e->e.data))
         wd_lose(t->l, i, "what an event said", "it is no JSON");
-    wj_write_close(&in.w, '}');
-    o->w = in.w;
+    wj_write_close(&in.l->w, '}');
+}
+
+static bool is_said_event(const struct wd_lowering *l, uint32_t i)
+{
+    return is_event(entry_at(l, i)) && wd_upp_is_shown(entry_at(l, i));
 }
 
 /* Those from `first` on, of n entries. */
-static void say_events(struct wd_upp_out *t, struct weft *o, uint32_t first, uint32_t n)
+static void say_events(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t first, uint32_t n)
 {
     bool any = false;
     for (uint32_t i = first; i < first + n; i++) {
-        if (!is_event(entry_at(t->l, i)) || !wd_upp_is_shown(entry_at(t->l, i)))
+        if (!is_said_event(t->l, i))
             continue;
         if (!any) {
             say(o, "events");
-            wj_write_open(&o->w, '[');
+            wj_write_open(&o->l->w, '[');
         }
         any = true;
         say_event(t, o, i);
     }
     if (any)
-        wj_write_close(&o->w, ']');
+        wj_write_close(&o->l->w, ']');
 }
 
 /* ---- Parts ----------------------------------------------------------------------------------------------- */
@@ -230,72 +227,84 @@ static bool has_form(const struct upp_part *p)
     return p->kind == UPP_PART_DOCUMENT || source == UPP_SOURCE_BASE64 || source == UPP_SOURCE_BYTES;
 }
 
-static struct upp_str as_string(struct wd_lowering *l, struct upp_str text)
+/* Does its block have its metadata? */
+static bool has_metadata(const struct upp_part *p)
 {
-    struct upp_str ret = UPP_STR("\"\"");
-    failed(l, wd_string_text(&l->keep, text, &ret, l->w.err));
-    return ret;
+    return p->kind == UPP_PART_BINARY && (!p->media || has_form(p));
 }
 
-/* A part as UPP can say it. What it cannot is said beside (say_part). */
-static struct upp_part written(struct wd_upp_out *t, uint32_t entry, const struct upp_part *p)
+static bool is_media(const struct upp_part *p)
 {
-    struct wd_lowering *l = t->l;
-    struct upp_part     q = *p;
-    struct wj_syntax    seen;
-    if (q.kind >= UPP_PART_IMAGE && q.kind <= UPP_PART_BINARY) {
-        if (!q.media) {
-            q.kind = UPP_PART_TEXT;
-            return q;
-        }
-        if (!has_form(&q))
-            q.kind = UPP_PART_DOCUMENT;
-        if (q.kind == UPP_PART_DOCUMENT && q.media->source == UPP_SOURCE_BYTES) {
-            struct upp_media *m = wb_new(&l->keep, struct upp_media);
-            if (m) {
-                *m        = *q.media;
-                m->source = UPP_SOURCE_BASE64;
-                q.media   = m;
-            }
-        }
-        if (q.metadata.p && wj_syntax(q.metadata, WJ_MAX_DEPTH, &seen, NULL) < 0)
-            q.metadata = (struct upp_str){0};
+    return p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY;
+}
+
+/* One of media as UPP can say it. What it cannot is said beside (say_part). */
+static void as_written(struct wd_lowering *l, struct upp_part *p)
+{
+    struct wj_syntax seen;
+    if (!p->media) {
+        p->kind = UPP_PART_TEXT;
+        return;
     }
-    if (q.kind == UPP_PART_RESULT && q.text.p && wj_syntax(q.text, WJ_MAX_DEPTH, &seen, NULL) < 0) {
-        wd_lose(l, entry, "that a result is a value", "it is too deep, or no JSON, and is a text");
-        q.text = as_string(l, q.text);
+    if (!has_form(p))
+        p->kind = UPP_PART_DOCUMENT;
+    if (p->kind == UPP_PART_DOCUMENT && p->media->source == UPP_SOURCE_BYTES) {
+        struct upp_media *m = wb_new(&l->keep, struct upp_media);
+        if (m) {
+            *m        = *p->media;
+            m->source = UPP_SOURCE_BASE64;
+            p->media  = m;
+        }
     }
-    return q;
+    if (p->metadata.p && wj_syntax(p->metadata, WJ_MAX_DEPTH, &seen, NULL) < 0)
+        p->metadata = (struct upp_str){0};
+}
+
+/* The parts of a message as UPP can say them: mostly as they are. */
+static struct upp_part *written_parts(struct wd_lowering *l, const struct upp_message *m)
+{
+    size_t k = 0;
+    while (k < m->n_parts && !is_media(&m->parts[k]))
+        k++;
+    if (k == m->n_parts)
+        return m->parts;
+    struct upp_part *parts = wb_new_n(&l->keep, struct upp_part, m->n_parts);
+    if (parts)
+        memcpy(parts, m->parts, m->n_parts * sizeof *parts);
+    for (; parts && k < m->n_parts; k++)
+        if (is_media(&parts[k]))
+            as_written(l, &parts[k]);
+    failed(l, wb_arena_check(&l->keep, l->w.err));
+    return parts;
 }
 
 /* What is said beside a part; nothing where UPP says it all. */
-static void say_part(struct wd_upp_out *t, struct weft *o, size_t at, const struct upp_part *p, bool *any, bool deep)
+static void say_part(struct wd_upp_out *t, struct wd_upp_weft *o, size_t at, const struct upp_part *p, bool *any,
+                     bool deep)
 {
-    bool           media = p->media && p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY;
-    bool           kind = media && !has_form(p), binary = p->kind == UPP_PART_BINARY && !kind;
+    bool           media = p->media && is_media(p);
+    bool           kind = media && !has_form(p), metadata = deep && p->metadata.n && !has_metadata(p);
     struct upp_str none = {0}, title = media && p->kind != UPP_PART_DOCUMENT && !kind ? p->media->title : none;
-    bool name      = p->kind == UPP_PART_RESULT && p->name.p && !wb_str_eq(p->name, wd_upp_call_tool(&t->calls, p->id));
-    struct weft in = {.l = o->l};
-    if (!kind && !title.p && !name && (binary || !p->metadata.n || !deep))
+    bool name = p->kind == UPP_PART_RESULT && p->name.p && !wb_str_eq(p->name, wd_upp_call_tool(&t->calls, p->id));
+    struct wd_upp_weft in = {.l = o->l, .open = true};
+    if (!kind && !title.p && !name && !metadata)
         return;
     if (!*any) {
         say(o, "parts");
-        wj_write_open(&o->w, '{');
+        wj_write_open(&o->l->w, '{');
     }
     *any = true;
-    wj_write_name(&o->w, wb_arena_printf(&t->l->keep, "%zu", at));
-    in.w = o->w;
-    wj_write_open(&in.w, '{');
+    wj_write_name(&o->l->w, wb_arena_printf(&t->l->keep, "%zu", at));
+    wj_write_open(&in.l->w, '{');
     if (kind)
         say_text(&in, "kind", wb_cstr(wd_upp_kinds[p->kind]));
     if (name)
         say_text(&in, "name", p->name);
     say_text(&in, "title", title);
     wb_arena_reset(&t->l->scratch);
-    if (!binary && deep)
+    if (metadata)
         (void)say_json(&in, "metadata", p->metadata);
-    wj_write_close(&in.w, '}');
-    o->w = in.w;
+    wj_write_close(&in.l->w, '}');
 }
 
 /* ---- One message ----------------------------------------------------------------------------------------- */
@@ -310,7 +319,7 @@ struct piece {
     const struct upp_part *parts; /* as the model has them */
 };
 
-static void say_model(struct weft *o, const struct wm_said *s)
+static void say_model(struct wd_upp_weft *o, const struct wm_said *s)
 {
     say_text(o, "model", s->model);
     say_text(o, "provider", s->provider);
@@ -321,14 +330,14 @@ static void say_model(struct weft *o, const struct wm_said *s)
         say_usage(o, &s->usage, s->reasoning);
 }
 
-static void say_message(struct piece *p, struct weft *o, bool deep)
+static void say_message(struct piece *p, struct wd_upp_weft *o, bool deep)
 {
     struct wd_upp_out         *t   = p->t;
     const struct wm_doc_entry *e   = entry_at(t->l, p->entry);
     bool                       any = false;
     if (p->more) {
         say(o, "more");
-        wj_write_bool(&o->w, true);
+        wj_write_bool(&o->l->w, true);
     } else {
         say_agent(t, o, e->agent, e->e.message.role == UPP_ROLE_USER, false);
         say_turn(t, o, p->entry);
@@ -341,50 +350,63 @@ static void say_message(struct piece *p, struct weft *o, bool deep)
     for (size_t i = 0; i < p->m.n_parts; i++)
         say_part(t, o, i, &p->parts[i], &any, deep);
     if (any)
-        wj_write_close(&o->w, '}');
+        wj_write_close(&o->l->w, '}');
     if (p->last && deep)
         say_events(t, o, p->entry + 1, p->n - 1);
 }
 
-/* What is ours of a message, with all that is deep in it or without. */
-static struct upp_str metadata_of(struct piece *p, struct upp_str foreign, bool deep)
+enum { DEEPEST = WJ_MAX_DEPTH - 1 }; /* of metadata in a message */
+
+/* Is JSON of the model too deep for what stands in metadata.weft, in a list, in an object? What is none is left out. */
+static bool is_deep(struct upp_str json)
 {
-    struct wd_lowering                   *l = p->t->l;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct weft                           o = {.l = l};
-    wj_writer_init(&o.w, &b, l->w.err);
-    wj_write_open(&o.w, '{');
-    say_message(p, &o, deep);
-    wj_write_close(&o.w, '}');
-    failed(l, wj_writer_check(&o.w));
-    if (l->w.failed || (!o.n && wb_str_find(foreign, UPP_STR("\"weft\""), 0) == SIZE_MAX))
-        return foreign;
-    return wd_upp_metadata(l, foreign, wb_buf_str(&b), wd_upp_message_names);
+    enum { AROUND = 4 };
+    struct wj_syntax seen;
+    return json.n && wj_syntax(json, WD_DOC_DEPTH, &seen, NULL) == 0 && seen.depth > DEEPEST - AROUND;
 }
 
-static bool is_map(struct upp_str json, unsigned depth)
+/* Is something in its metadata deeper than a message can be? */
+static bool is_too_deep(const struct piece *p, const struct wd_upp_weft *o)
 {
-    struct wj_syntax seen;
-    return wj_syntax(json, depth, &seen, NULL) == 0 && wb_str_trim(json).p[0] == '{';
+    bool deep = wd_upp_weft_depth(o) > DEEPEST;
+    for (size_t i = 0; !deep && i < p->m.n_parts; i++)
+        deep = !has_metadata(&p->parts[i]) && is_deep(p->parts[i].metadata);
+    for (uint32_t i = p->entry + 1; !deep && p->last && i < p->entry + p->n; i++)
+        deep = is_said_event(p->t->l, i) && is_deep(entry_at(p->t->l, i)->e.data);
+    return deep;
+}
+
+static void put_metadata(struct piece *p)
+{
+    struct wd_lowering *l     = p->t->l;
+    unsigned            needs = wm_weft_needs(&p->m);
+    struct wd_upp_weft  o     = {.l = l, .names = wd_upp_message_names};
+    if (!p->more)
+        wd_upp_weft_others(&o, p->m.metadata, WD_DOC_DEPTH);
+    bool deep = !is_too_deep(p, &o);
+    if (!deep) {
+        o = (struct wd_upp_weft){.l = l, .names = wd_upp_message_names};
+        wd_lose(l, p->entry, "its metadata, and events after it", "they are nested too deep for a message");
+    }
+    say_message(p, &o, deep);
+    if (needs && !o.open)
+        wd_upp_weft_open(&o);
+    wm_weft_write(&l->w, &p->m, needs);
+    wd_upp_weft_close(&o, false);
 }
 
 static void put_piece(struct piece *p)
 {
     struct wd_lowering *l    = p->t->l;
-    struct upp_str      none = {0}, had = p->more ? none : p->m.metadata;
-    if (had.p && !is_map(had, WD_DOC_DEPTH))
-        had = none;
-    p->m.metadata = metadata_of(p, had, true);
-    if (p->m.metadata.p && !is_map(p->m.metadata, WJ_MAX_DEPTH - 1)) {
-        p->m.metadata = metadata_of(p, none, false);
-        wd_lose(l, p->entry, "its metadata, and events after it", "they are nested too deep for a message");
-    }
-    const char *slot = p->more ? wb_arena_printf(&l->keep, "more-%u", p->more).p : "message";
+    const char         *slot = p->more ? wb_arena_printf(&l->keep, "more-%u", p->more).p : "message";
     failed(l, wb_arena_check(&l->keep, l->w.err));
     if (l->w.failed)
         return;
     wd_open(l, p->entry, slot);
-    wm_message_write(&l->w, &p->m);
+    wm_message_begin(&l->w, &p->m);
+    put_metadata(p);
+    if (!wm_message_end(&l->w, &p->m))
+        wd_lose(l, p->entry, "that a result is a value", "it is too deep, or no JSON, and is a text");
     wd_close(l);
 }
 
@@ -395,20 +417,11 @@ static void note_calls(struct wd_upp_out *t, const struct upp_message *m)
             failed(t->l, wd_upp_call_note(&t->calls, &m->parts[i], t->l->w.err));
 }
 
-static struct upp_part *written_parts(struct wd_upp_out *t, uint32_t i, const struct upp_message *m)
-{
-    struct upp_part *parts = m->n_parts ? wb_new_n(&t->l->keep, struct upp_part, m->n_parts) : NULL;
-    for (size_t k = 0; parts && k < m->n_parts; k++)
-        parts[k] = written(t, i, &m->parts[k]);
-    failed(t->l, wb_arena_check(&t->l->keep, t->l->w.err));
-    return parts;
-}
-
 static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
 {
     struct wd_lowering       *l    = t->l;
     const struct upp_message *m    = &entry_at(l, i)->e.message;
-    struct upp_part          *all  = written_parts(t, i, m);
+    struct upp_part          *all  = written_parts(l, m);
     uint8_t                   own  = m->role && m->role < WB_LEN(wd_upp_roles) ? m->role : UPP_ROLE_USER;
     struct piece              p    = {.t = t, .entry = i, .n = n, .m = *m};
     size_t                    from = 0;
@@ -474,17 +487,17 @@ static bool has_agents(const struct wd_upp_out *t)
     return false;
 }
 
-static void say_agents(struct wd_upp_out *t, struct weft *o)
+static void say_agents(struct wd_upp_out *t, struct wd_upp_weft *o)
 {
     const struct wm_doc *d = t->l->doc;
     if (!has_agents(t))
         return;
     say(o, "agents");
-    wj_write_open(&o->w, '[');
+    wj_write_open(&o->l->w, '[');
     for (size_t i = 0; i < d->agents.n; i++) {
         const struct wm_doc_agent *a  = &d->agents.p[i];
-        struct weft                in = {.l = o->l, .w = o->w};
-        wj_write_open(&in.w, '{');
+        struct wd_upp_weft         in = {.l = o->l, .open = true};
+        wj_write_open(&in.l->w, '{');
         say_text(&in, "id", agent_id(t->l, (uint32_t)i));
         say_text(&in, "name", a->name);
         say_text(&in, "model", a->model);
@@ -492,45 +505,32 @@ static void say_agents(struct wd_upp_out *t, struct weft *o)
         say_text(&in, "config", a->config);
         say_text(&in, "created", made(t, a));
         say_text(&in, "prompt", a->prompt);
-        wj_write_close(&in.w, '}');
-        o->w = in.w;
+        wj_write_close(&in.l->w, '}');
     }
-    wj_write_close(&o->w, ']');
+    wj_write_close(&o->l->w, ']');
 }
 
-static void say_parent(struct wd_upp_out *t, struct weft *o)
+static void say_parent(struct wd_upp_out *t, struct wd_upp_weft *o)
 {
     if (!t->l->doc->parent.p)
         return;
     say(o, "parent");
-    wj_write_open(&o->w, '{');
-    wj_write_name(&o->w, UPP_STR("id"));
-    wj_write_str(&o->w, t->l->doc->parent);
-    wj_write_name(&o->w, UPP_STR("at"));
-    wj_write_u64(&o->w, t->l->doc->parent_at);
-    wj_write_close(&o->w, '}');
+    wj_write_open(&o->l->w, '{');
+    wd_name(o->l, "id");
+    wj_write_str(&o->l->w, t->l->doc->parent);
+    wd_name(o->l, "at");
+    wj_write_u64(&o->l->w, t->l->doc->parent_at);
+    wj_write_close(&o->l->w, '}');
 }
 
 void wd_upp_put_about(struct wd_upp_out *t, bool always)
 {
-    struct wd_lowering                   *l    = t->l;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(WD_DOC_BYTES);
-    struct weft                           o    = {.l = l};
-    struct upp_str                        text = l->doc->metadata;
-    wj_writer_init(&o.w, &b, l->w.err);
-    wj_write_open(&o.w, '{');
+    struct wd_lowering *l = t->l;
+    struct wd_upp_weft  o = {.l = l, .names = wd_upp_about_names};
+    wd_upp_weft_others(&o, l->doc->metadata, WD_DOC_DEPTH - 1);
     say_text(&o, "title", l->doc->title);
     say_parent(t, &o);
     say_agents(t, &o);
     say_events(t, &o, 0, wd_upp_first(l));
-    wj_write_close(&o.w, '}');
-    failed(l, wj_writer_check(&o.w));
-    if (l->w.failed)
-        return;
-    if (text.p && !is_map(text, WD_DOC_DEPTH - 1))
-        text = (struct upp_str){0};
-    if (o.n || wb_str_find(text, UPP_STR("\"weft\""), 0) != SIZE_MAX)
-        text = wd_upp_metadata(l, text, wb_buf_str(&b), wd_upp_about_names);
-    if (text.n || always)
-        wd_member_json(l, "metadata", text.n ? text : UPP_STR("{}"));
+    wd_upp_weft_close(&o, always);
 }

@@ -1,7 +1,7 @@
 /* dialects/upp_doc_values.c — times and metadata as messages of UPP have them. */
-#include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/upp_doc.h"
+#include "dialects/upp_weft.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_weft.h"
@@ -49,87 +49,140 @@ struct upp_str wd_upp_updated(struct wd_lowering *l)
 
 /* ---- Metadata -------------------------------------------------------------------------------------------- */
 
-static void fail(struct wd_lowering *l, int r)
+void wd_upp_weft_others(struct wd_upp_weft *o, struct upp_str json, unsigned depth)
 {
-    if (r < 0)
-        wj_writer_fail(&l->w, r);
+    struct wj_syntax seen;
+    wb_arena_reset(&o->l->scratch);
+    if (!json.p || wj_syntax(json, depth, &seen, NULL) < 0 || wb_str_trim(json).p[0] != '{')
+        return;
+    o->others = json;
+    o->depth  = seen.depth;
+    o->weft   = wb_str_find(json, UPP_STR("\"weft\""), 0) != SIZE_MAX;
 }
 
-static bool is_in(struct upp_str name, const char *const *names)
+/* What others have in a map: its members but for our object, and those of that which have no name of ours. */
+struct others {
+    yyjson_val *map, *weft; /* NULL: none */
+    size_t      n, within;  /* how many there are of each */
+    unsigned    depth;
+};
+
+/* Recurses: values are at most WD_DOC_DEPTH deep. */
+static unsigned depth_of(yyjson_val *v)
 {
-    for (; *names; names++)
-        if (wb_str_eq(name, wb_cstr(*names)))
-            return true;
-    return wm_weft_is_ours(name);
+    unsigned deepest = 0;
+    if (!unsafe_yyjson_is_ctn(v))
+        return 0;
+    bool object = unsafe_yyjson_is_obj(v);
+    for (yyjson_val *x = v + 1, *end = unsafe_yyjson_get_next(v); x < end; x = unsafe_yyjson_get_next(x)) {
+        x += object;
+        unsigned depth = depth_of(x);
+        deepest        = WB_MAX(deepest, depth);
+    }
+    return deepest + 1;
 }
 
-/* The members of an object, without some. */
-static size_t put_without(struct wj_writer *w, yyjson_val *obj, const char *const *names)
+static void look_at(struct others *x, size_t *n, yyjson_val *value, unsigned around)
+{
+    unsigned depth = around + depth_of(value);
+    x->depth       = WB_MAX(x->depth, depth);
+    (*n)++;
+}
+
+static struct others look(const struct wd_upp_weft *o)
+{
+    yyjson_val   *key, *value;
+    size_t        i, max;
+    struct others x = {.map = o->others.n ? wd_scratch_read(o->l, o->others) : NULL};
+    if (!x.map)
+        return x;
+    yyjson_obj_foreach(x.map, i, max, key, value)
+    {
+        if (!wm_weft_is_weft(key))
+            look_at(&x, &x.n, value, 1);
+        else if (!x.weft)
+            x.weft = value;
+    }
+    if (x.weft)
+        yyjson_obj_foreach(x.weft, i, max, key, value)
+        {
+            if (!wd_upp_is_ours(key, o->names))
+                look_at(&x, &x.within, value, 2);
+        }
+    return x;
+}
+
+/* Only where our object is in the map can less be written of it than there is. */
+unsigned wd_upp_weft_depth(const struct wd_upp_weft *o)
+{
+    return o->weft && o->depth >= WJ_MAX_DEPTH ? look(o).depth : o->depth;
+}
+
+static void put_members(struct wd_upp_weft *o, const struct others *x)
 {
     yyjson_val *key, *value;
-    size_t      i, max, n = 0;
-    yyjson_obj_foreach(obj, i, max, key, value)
-    {
-        if (is_in(wj_text(key), names))
-            continue;
-        wj_write_name(w, wj_text(key));
-        wj_write_value(w, value);
-        n++;
-    }
-    return n;
-}
-
-/* What others have in a map, and ours as its "weft" behind it; what others have in theirs stays, but for names of ours.
- */
-static size_t put_merged(struct wj_writer *w, yyjson_val *map, yyjson_val *ours, const char *const *names)
-{
-    static const char *const none[] = {NULL};
-    yyjson_val              *key, *value, *weft = NULL;
-    size_t                   i, max, n          = 0;
-    if (yyjson_is_obj(map))
-        yyjson_obj_foreach(map, i, max, key, value)
+    size_t      i, max;
+    wd_name(o->l, "metadata");
+    wj_write_open(&o->l->w, '{');
+    if (x->map)
+        yyjson_obj_foreach(x->map, i, max, key, value)
         {
-            if (wm_weft_is_weft(key)) {
-                weft = weft ? weft : value;
+            if (wm_weft_is_weft(key))
                 continue;
-            }
-            wj_write_name(w, wj_text(key));
-            wj_write_value(w, value);
-            n++;
+            wj_write_name(&o->l->w, wj_text(key));
+            wj_write_value(&o->l->w, value);
         }
-    size_t at    = w->out->n;
-    bool   comma = w->comma;
-    wj_write_name(w, UPP_STR("weft"));
-    wj_write_open(w, '{');
-    size_t in = (weft ? put_without(w, weft, names) : 0) + put_without(w, ours, none);
-    wj_write_close(w, '}');
-    if (!in && !w->out->failed) {
-        w->out->n = at;
-        w->comma  = comma;
-    }
-    return n + in;
 }
 
-struct upp_str wd_upp_metadata(struct wd_lowering *l, struct upp_str metadata, struct upp_str ours,
-                               const char *const *names)
+static void put_within(struct wd_upp_weft *o, const struct others *x)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
-    WB_CLEANUP(wb_buf_done) struct wb_buf     b   = WB_BUF(WD_DOC_BYTES);
-    yyjson_val                               *map = NULL, *mine = NULL;
-    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH};
-    struct upp_str            none = {0};
-    struct wj_writer          w;
-    int                       r = metadata.n ? wj_read(&a, metadata, &opts, &map, l->w.err) : 0;
-    if (r >= 0)
-        r = wj_read(&a, ours, &opts, &mine, l->w.err);
-    if (r < 0) {
-        fail(l, r);
-        return none;
+    yyjson_val *key, *value;
+    size_t      i, max;
+    o->open = true;
+    wd_name(o->l, "weft");
+    wj_write_open(&o->l->w, '{');
+    if (x->weft)
+        yyjson_obj_foreach(x->weft, i, max, key, value)
+        {
+            if (wd_upp_is_ours(key, o->names))
+                continue;
+            wj_write_name(&o->l->w, wj_text(key));
+            wj_write_value(&o->l->w, value);
+        }
+}
+
+void wd_upp_weft_open(struct wd_upp_weft *o)
+{
+    struct others x = look(o);
+    put_members(o, &x);
+    put_within(o, &x);
+}
+
+/* Nothing of ours was said. */
+static void put_others(struct wd_upp_weft *o, bool always)
+{
+    struct others x = {0};
+    if (o->others.n && !o->weft) {
+        wd_member_json(o->l, "metadata", o->others);
+        return;
     }
-    wj_writer_init(&w, &b, l->w.err);
-    wj_write_open(&w, '{');
-    size_t n = put_merged(&w, map, mine, names);
-    wj_write_close(&w, '}');
-    fail(l, wj_writer_check(&w));
-    return n ? wb_arena_dup(&l->keep, wb_buf_str(&b)) : none;
+    if (o->weft)
+        x = look(o);
+    if (!x.n && !x.within && !always)
+        return;
+    put_members(o, &x);
+    if (x.within)
+        put_within(o, &x);
+    else
+        wj_write_close(&o->l->w, '}');
+}
+
+void wd_upp_weft_close(struct wd_upp_weft *o, bool always)
+{
+    if (!o->open)
+        put_others(o, always);
+    if (o->open) {
+        wj_write_close(&o->l->w, '}');
+        wj_write_close(&o->l->w, '}');
+    }
 }

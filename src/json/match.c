@@ -3,7 +3,9 @@
 
 #include <endian.h>
 
+#include "base/err.h"
 #include "json/plain.h"
+#include "json/read.h"
 #include "json/value.h"
 
 static bool is_elsewhere(const struct wj_match *m, const yyjson_val *v)
@@ -158,54 +160,244 @@ static bool same_value(struct same *s, yyjson_val *v)
     }
 }
 
-/* ---- What differs ----------------------------------------------------------------------------------------------- */
+/* ---- What is written instead ------------------------------------------------------------------------------------ */
 
-/* A value as it was the same. Recurses: values are at most as deep as the reader lets them be. */
-static void say(struct wj_writer *w, const struct wj_match *m, yyjson_val *v)
+enum { VALUES = 1 << 27, NAMES = 64 }; /* as many members are looked at for one of a name */
+
+static void push(struct wj_writer *w, yyjson_val v)
 {
-    if (!unsafe_yyjson_is_ctn(v)) {
-        wj_write_value(w, v);
-        return;
-    }
-    bool object = unsafe_yyjson_is_obj(v);
-    wj_write_open(w, object ? '{' : '[');
-    for (yyjson_val *x = v + 1, *end = unsafe_yyjson_get_next(v); x < end; x = unsafe_yyjson_get_next(x)) {
-        if (object)
-            wj_write_name(w, wj_text(x++));
-        if (!is_elsewhere(m, x))
-            say(w, m, x);
-        else if (object)
-            wj_write_u64(w, 0);
-    }
-    wj_write_close(w, object ? '}' : ']');
+    struct wj_match *m = w->match;
+    if (!w->out->failed && !wb_vec_push(&m->said, v, (size_t)VALUES))
+        wj_writer_fail(
+            w, upp_fail(w->err, m->said.n < VALUES ? UPP_ENOMEM : UPP_ELIMIT, "no room for %zu values", m->said.n + 1));
 }
 
-/* What stands in an open container before `stop`: a value that is not complete, or its end. */
-static void say_before(struct wj_writer *w, const struct wj_match *m, yyjson_val *container, yyjson_val *stop)
+static void push_text(struct wj_writer *w, yyjson_type type, struct upp_str s)
 {
-    bool object = unsafe_yyjson_is_obj(container);
-    wj_write_open(w, object ? '{' : '[');
-    for (yyjson_val *x = container + 1; x < stop; x = unsafe_yyjson_get_next(x)) {
+    struct upp_str text = wb_arena_dup(&w->match->texts, s);
+    if (text.p)
+        push(w, (yyjson_val){.tag = (uint64_t)s.n << YYJSON_TAG_BIT | type, .uni.str = text.p});
+    else
+        wj_writer_fail(w, wb_arena_check(&w->match->texts, w->err));
+}
+
+/* A container begins; what stands in it is counted as it comes, and its extent known when it ends. */
+static uint32_t push_container(struct wj_writer *w, bool object)
+{
+    uint32_t at = (uint32_t)w->match->said.n;
+    push(w, (yyjson_val){.tag = object ? YYJSON_TYPE_OBJ : YYJSON_TYPE_ARR});
+    return at;
+}
+
+static void count(struct wj_writer *w, size_t at)
+{
+    if (!w->out->failed)
+        w->match->said.p[at].tag += 1 << YYJSON_TAG_BIT;
+}
+
+static void settle(struct wj_writer *w, size_t at)
+{
+    struct wj_match *m = w->match;
+    if (!w->out->failed)
+        m->said.p[at].uni.ofs = (m->said.n - at) * sizeof *m->said.p;
+}
+
+static void take(struct wj_writer *w, yyjson_val *v);
+
+/* What stands in a container before `stop`: a value that is not complete, or the end. The one made of it is at `at`. */
+static void take_before(struct wj_writer *w, yyjson_val *container, yyjson_val *stop, size_t at)
+{
+    static const yyjson_val zero   = {.tag = 1 << YYJSON_TAG_BIT | YYJSON_TYPE_RAW, .uni.str = "0"};
+    bool                    object = unsafe_yyjson_is_obj(container);
+    for (yyjson_val *x = container + 1; x < stop && !w->out->failed; x = unsafe_yyjson_get_next(x)) {
+        bool away = is_elsewhere(w->match, x + object);
+        if (object || !away)
+            count(w, at);
         if (object)
-            wj_write_name(w, wj_text(x++));
+            push(w, *x++);
         if (x == stop)
             break;
-        if (!is_elsewhere(m, x))
-            say(w, m, x);
+        if (!away)
+            take(w, x);
         else if (object)
-            wj_write_u64(w, 0);
+            push(w, zero);
     }
 }
 
-static bool differs(struct wj_writer *w)
+/* A value as it was the same. Recurses: values are at most as deep as the reader lets them be. */
+static void take(struct wj_writer *w, yyjson_val *v)
 {
-    const struct wj_match *m = w->match;
-    w->match                 = NULL;
+    if (!unsafe_yyjson_is_ctn(v)) {
+        push(w, *v);
+        return;
+    }
+    size_t at = push_container(w, unsafe_yyjson_is_obj(v));
+    take_before(w, v, unsafe_yyjson_get_next(v), at);
+    settle(w, at);
+}
+
+/* From here on values are made of what is written. Those of what was the same come first. */
+static void differ(struct wj_writer *w)
+{
+    struct wj_match *m = w->match;
+    if (m->differs)
+        return;
+    m->differs = true;
     if (!m->depth && m->at != m->value) /* a second value where one is compared */
-        say(w, m, m->value);
-    for (unsigned i = 0; i < m->depth; i++)
-        say_before(w, m, m->open[i], i + 1 < m->depth ? m->open[i + 1] : m->at);
-    return false;
+        take(w, m->value);
+    for (unsigned i = 0; i < m->depth; i++) {
+        bool last  = i + 1 == m->depth;
+        m->made[i] = push_container(w, unsafe_yyjson_is_obj(m->open[i]));
+        take_before(w, m->open[i], last ? m->at : m->open[i + 1], m->made[i]);
+        if (!last && unsafe_yyjson_is_arr(m->open[i]))
+            count(w, m->made[i]);
+    }
+    m->due = m->named;
+    if (m->named) {
+        m->like = is_elsewhere(m, m->at) ? NULL : m->at;
+        m->at   = unsafe_yyjson_get_next(m->at);
+    }
+    m->named = m->object = false;
+}
+
+/* A value comes. Returns the one that stood in its place; NULL: nobody knows of one. */
+static yyjson_val *place(struct wj_writer *w)
+{
+    struct wj_match *m    = w->match;
+    yyjson_val      *like = NULL, *list = m->depth ? m->open[m->depth - 1] : NULL;
+    if (m->due) {
+        m->due = false;
+        return m->like;
+    }
+    if (m->depth)
+        count(w, m->made[m->depth - 1]);
+    if (!list)
+        return NULL;
+    yyjson_val *end = unsafe_yyjson_get_next(list);
+    while (m->at < end && is_elsewhere(m, m->at))
+        m->at = unsafe_yyjson_get_next(m->at);
+    if (m->at < end) {
+        like  = m->at;
+        m->at = unsafe_yyjson_get_next(like);
+    }
+    return like;
+}
+
+__attribute__((noinline)) static bool say_open(struct wj_writer *w, char bracket)
+{
+    differ(w);
+    struct wj_match *m      = w->match;
+    bool             object = bracket == '{';
+    yyjson_val      *like   = place(w);
+    if (m->depth == WJ_MATCH_DEPTH) {
+        wj_writer_fail(w, upp_fail(w->err, UPP_ELIMIT, "values nested deeper than %d", WJ_MATCH_DEPTH));
+        return false;
+    }
+    if (like && !(object ? unsafe_yyjson_is_obj(like) : unsafe_yyjson_is_arr(like)))
+        like = NULL;
+    if (like)
+        m->at = like + 1;
+    m->open[m->depth]   = like;
+    m->made[m->depth++] = push_container(w, object);
+    return true;
+}
+
+__attribute__((noinline)) static bool say_close(struct wj_writer *w)
+{
+    differ(w);
+    struct wj_match *m = w->match;
+    if (!m->depth) {
+        wj_writer_fail(w, upp_fail(w->err, UPP_EBUG, "the end of what was not begun"));
+        return false;
+    }
+    m->depth--;
+    settle(w, m->made[m->depth]);
+    if (m->open[m->depth])
+        m->at = unsafe_yyjson_get_next(m->open[m->depth]);
+    return true;
+}
+
+/* The member of that name in what is open; most come in their order. NULL: none. */
+static yyjson_val *member_like(const struct wj_match *m, struct upp_str name)
+{
+    yyjson_val *object = m->depth ? m->open[m->depth - 1] : NULL;
+    if (!object)
+        return NULL;
+    if (m->at < unsafe_yyjson_get_next(object) && wj_named(m->at, name))
+        return m->at;
+    yyjson_val *key = object + 1;
+    for (size_t n = WB_MIN(unsafe_yyjson_get_len(object), (size_t)NAMES); n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (wj_named(key, name))
+            return key;
+    return NULL;
+}
+
+__attribute__((noinline)) static bool say_name(struct wj_writer *w, struct upp_str name)
+{
+    differ(w);
+    struct wj_match *m   = w->match;
+    yyjson_val      *key = member_like(m, name);
+    if (m->depth)
+        count(w, m->made[m->depth - 1]);
+    m->due  = true;
+    m->like = key && !is_elsewhere(m, key + 1) ? key + 1 : NULL;
+    if (!key) {
+        push_text(w, YYJSON_TYPE_STR, name);
+        return true;
+    }
+    m->at = unsafe_yyjson_get_next(key + 1);
+    push(w, *key);
+    return true;
+}
+
+static bool says(yyjson_val *v, struct upp_str s)
+{
+    return unsafe_yyjson_is_str(v) && unsafe_yyjson_get_len(v) == s.n &&
+           (v->uni.str == s.p || memcmp(v->uni.str, s.p, s.n) == 0);
+}
+
+__attribute__((noinline)) static bool say_str(struct wj_writer *w, struct upp_str s)
+{
+    differ(w);
+    yyjson_val *like = place(w);
+    if (like && says(like, s))
+        push(w, *like);
+    else
+        push_text(w, YYJSON_TYPE_STR, s);
+    return true;
+}
+
+static bool is_digits(const char *p, size_t n)
+{
+    size_t i = 0;
+    while (i < n && p[i] >= '0' && p[i] <= '9')
+        i++;
+    return n && i == n;
+}
+
+__attribute__((noinline)) static bool say_raw(struct wj_writer *w, const char *p, size_t n)
+{
+    differ(w);
+    struct wj_match *m    = w->match;
+    yyjson_val      *like = place(w), *v = NULL;
+    struct same      s = {.m = m, .p = p, .end = p + n};
+    if (like && same_value(&s, like) && s.p == s.end) {
+        take(w, like);
+        return true;
+    }
+    if (is_digits(p, n)) {
+        push_text(w, YYJSON_TYPE_RAW, wb_str(p, n));
+        return true;
+    }
+    const struct wj_read_opts opts = {
+        .size = sizeof opts, .max_bytes = WJ_MATCH_BYTES, .depth = WJ_MATCH_DEPTH + 1 - m->depth};
+    int r = wj_read(&m->texts, wb_str(p, n), &opts, &v, w->err);
+    if (r < 0)
+        wj_writer_fail(w, r);
+    else
+        for (yyjson_val *end = unsafe_yyjson_get_next(v); v < end; v++) /* nothing of it stands elsewhere */
+            push(w, *v);
+    return r >= 0;
 }
 
 /* ---- What has to come ------------------------------------------------------------------------------------------- */
@@ -217,20 +409,23 @@ void wj_match_begin(struct wj_match *m, struct wj_writer *w, yyjson_val *value, 
     m->root      = root;
     m->elsewhere = elsewhere;
     m->at        = value;
+    m->end       = unsafe_yyjson_get_next(value);
     m->depth     = 0;
+    m->object    = false;
     m->named     = false;
-    w->match     = m;
+    m->due       = false;
+    m->said.n    = 0;
+    m->texts.max = WJ_MATCH_BYTES;
+    if (m->differs)
+        wb_arena_reset(&m->texts);
+    m->differs = false;
+    w->match   = m;
 }
 
-/* The end of what is open; of nothing: of the value itself. */
-static yyjson_val *end_of(const struct wj_match *m)
+void wj_match_done(struct wj_match *m)
 {
-    return unsafe_yyjson_get_next(m->depth ? m->open[m->depth - 1] : m->value);
-}
-
-static bool in_object(const struct wj_match *m)
-{
-    return m->depth && unsafe_yyjson_is_obj(m->open[m->depth - 1]);
+    wb_vec_done(&m->said);
+    wb_arena_done(&m->texts);
 }
 
 /* The value that has to come; NULL: none. */
@@ -238,12 +433,11 @@ static yyjson_val *next_value(struct wj_match *m)
 {
     if (m->named)
         return is_elsewhere(m, m->at) ? NULL : m->at;
-    if (in_object(m))
+    if (m->object || m->differs)
         return NULL;
-    yyjson_val *end = end_of(m);
-    while (m->depth && m->at < end && is_elsewhere(m, m->at))
+    while (m->depth && m->at < m->end && is_elsewhere(m, m->at))
         m->at = unsafe_yyjson_get_next(m->at);
-    return m->at < end ? m->at : NULL;
+    return m->at < m->end ? m->at : NULL;
 }
 
 static bool step(struct wj_match *m, yyjson_val *to)
@@ -258,25 +452,29 @@ bool wj_match_open(struct wj_writer *w, char bracket)
     struct wj_match *m = w->match;
     yyjson_val      *v = next_value(m);
     if (!v || m->depth == WJ_MATCH_DEPTH || !(bracket == '{' ? unsafe_yyjson_is_obj(v) : unsafe_yyjson_is_arr(v)))
-        return differs(w);
+        return say_open(w, bracket);
     m->open[m->depth++] = v;
+    m->end              = unsafe_yyjson_get_next(v);
+    m->object           = bracket == '{';
     return step(m, v + 1);
 }
 
 bool wj_match_close(struct wj_writer *w, char bracket)
 {
     struct wj_match *m = w->match;
-    if (!m->depth || m->named || in_object(m) != (bracket == '}') || next_value(m) || m->at != end_of(m))
-        return differs(w);
-    m->depth--;
+    if (m->differs || !m->depth || m->named || m->object != (bracket == '}') || next_value(m) || m->at != m->end)
+        return say_close(w);
+    yyjson_val *around = --m->depth ? m->open[m->depth - 1] : NULL;
+    m->end             = unsafe_yyjson_get_next(around ? around : m->value);
+    m->object          = around && unsafe_yyjson_is_obj(around);
     return true;
 }
 
 bool wj_match_name(struct wj_writer *w, struct upp_str name)
 {
     struct wj_match *m = w->match;
-    if (m->named || !in_object(m) || m->at == end_of(m) || !wj_named(m->at, name))
-        return differs(w);
+    if (!m->object || m->named || m->at == m->end || !wj_named(m->at, name))
+        return say_name(w, name);
     m->at++;
     m->named = true;
     return true;
@@ -285,21 +483,21 @@ bool wj_match_name(struct wj_writer *w, struct upp_str name)
 bool wj_match_str(struct wj_writer *w, struct upp_str s)
 {
     struct wj_match *m = w->match;
+    yyjson_val      *v = m->named ? m->at : next_value(m); /* what stands elsewhere is no text */
+    return v && says(v, s) ? step(m, v + 1) : say_str(w, s);
+}
+
+bool wj_match_same(struct wj_writer *w, struct upp_str json)
+{
+    struct wj_match *m = w->match;
     yyjson_val      *v = next_value(m);
-    if (!v || !unsafe_yyjson_is_str(v) || unsafe_yyjson_get_len(v) != s.n ||
-        (v->uni.str != s.p && memcmp(v->uni.str, s.p, s.n) != 0))
-        return differs(w);
-    return step(m, v + 1);
+    struct same      s = {.m = m, .p = json.p, .end = json.p + json.n};
+    return v && same_value(&s, v) && s.p == s.end && step(m, unsafe_yyjson_get_next(v));
 }
 
 bool wj_match_raw(struct wj_writer *w, const char *p, size_t n)
 {
-    struct wj_match *m = w->match;
-    yyjson_val      *v = next_value(m);
-    struct same      s = {.m = m, .p = p, .end = p + n};
-    if (!v || !same_value(&s, v) || s.p != s.end)
-        return differs(w);
-    return step(m, unsafe_yyjson_get_next(v));
+    return wj_match_same(w, wb_str(p, n)) || say_raw(w, p, n);
 }
 
 bool wj_match_skip(struct wj_writer *w, const yyjson_val *value)
@@ -310,13 +508,15 @@ bool wj_match_skip(struct wj_writer *w, const yyjson_val *value)
     return step(m, unsafe_yyjson_get_next(m->at));
 }
 
-bool wj_match_end(struct wj_writer *w)
+yyjson_val *wj_match_end(struct wj_writer *w)
 {
     struct wj_match *m = w->match;
     if (!m)
-        return false;
-    if (m->depth || m->at == m->value)
-        return differs(w);
-    w->match = NULL;
-    return true;
+        return NULL;
+    bool whole = !m->depth && (m->differs ? m->said.n && unsafe_yyjson_get_next(m->said.p) == m->said.p + m->said.n
+                                          : m->at != m->value);
+    w->match   = NULL;
+    if (!whole)
+        wj_writer_fail(w, upp_fail(w->err, UPP_EBUG, "expected one value to be written"));
+    return w->out->failed ? NULL : m->differs ? m->said.p : m->value;
 }

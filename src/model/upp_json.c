@@ -4,61 +4,87 @@
 #include <stdio.h>
 
 #include "base/iso8601.h"
+#include "json/match.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_weft.h"
 
 /* ---- Members -------------------------------------------------------------------------------------- */
 
+static void put_name(struct wj_writer *w, struct upp_str name) /* one of ours: it needs no escapes */
+{
+    wj_write_plain_name(w, name.p, name.n);
+}
+
 static void put_str(struct wj_writer *w, struct upp_str name, struct upp_str s)
 {
     if (s.p) {
-        wj_write_name(w, name);
+        put_name(w, name);
         wj_write_str(w, s);
     }
 }
 
-/* Names and words that are always the same, in one piece: what follows is a value. */
-#define PUT(w, json)                                                                                                   \
-    do {                                                                                                               \
-        wj_write_raw((w), (json), sizeof(json) - 1);                                                                   \
-        (w)->comma = false;                                                                                            \
-    } while (0)
-
 static void put_num(struct wj_writer *w, struct upp_str name, struct upp_str s)
 {
     if (s.p) {
-        wj_write_name(w, name);
+        put_name(w, name);
         wj_write_num(w, s);
     }
 }
 
 static void put_u64(struct wj_writer *w, struct upp_str name, uint64_t v)
 {
-    wj_write_name(w, name);
+    put_name(w, name);
     wj_write_u64(w, v);
 }
 
-static bool is_object(struct upp_str s, struct upp_err *err)
+/* ---- JSON inside ---------------------------------------------------------------------------------- */
+
+static bool is_object(struct upp_str s)
 {
     struct wj_syntax seen;
-    return wj_syntax(s.p ? s : UPP_STR(""), WJ_MAX_DEPTH, &seen, err) == 0 && wb_str_trim(s).p[0] == '{';
+    struct upp_str   bare = wb_str_trim(s);
+    return bare.n && bare.p[0] == '{' && wj_syntax(s, WJ_MAX_DEPTH, &seen, NULL) == 0;
 }
 
-/* JSON of ours that goes out as it is: what was not looked at would break all around it. */
-static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str s, bool object)
+/* Is it what was read at this place? Then it is JSON, and with so few values in it not too deep. */
+static bool is_as_read(struct wj_writer *w, struct upp_str json)
+{
+    const struct wj_match *m = w->match;
+    return m && m->named && unsafe_yyjson_get_next(m->at) - m->at <= WJ_MAX_DEPTH && wj_match_same(w, json);
+}
+
+/* JSON of ours that goes out as it is: what was not looked at would break all around it. False: it is none. */
+static bool put_value(struct wj_writer *w, struct upp_str json)
+{
+    struct wj_syntax seen;
+    if (is_as_read(w, json))
+        return true;
+    if (wj_syntax(json, WJ_MAX_DEPTH, &seen, NULL) < 0)
+        return false;
+    wj_write_raw(w, json.p, json.n);
+    return true;
+}
+
+static void refuse_json(struct wj_writer *w, struct upp_str name, struct upp_str json)
 {
     struct wj_syntax seen;
     struct upp_err   err = {0};
-    if (!s.p)
-        return;
-    int r = wj_syntax(s, WJ_MAX_DEPTH, &seen, &err);
+    int              r   = wj_syntax(json, WJ_MAX_DEPTH, &seen, &err);
     if (r < 0)
         wj_writer_fail(w, upp_fail(w->err, (enum upp_code) - r, "%.*s: %s", UPP_FMT(name), err.msg));
-    else if (object && wb_str_trim(s).p[0] != '{')
-        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "%.*s: expected an object", UPP_FMT(name)));
-    wj_write_name(w, name);
-    wj_write_raw(w, s.p, s.n);
+}
+
+static void put_metadata_text(struct wj_writer *w, struct upp_str json)
+{
+    struct upp_str name = UPP_STR("metadata");
+    if (!json.p)
+        return;
+    put_name(w, name);
+    if (!put_value(w, json))
+        refuse_json(w, name, json);
+    else if (wb_str_trim(json).p[0] != '{')
+        wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "metadata: expected an object"));
 }
 
 /* ---- Parts ---------------------------------------------------------------------------------------- */
@@ -90,7 +116,7 @@ static void put_source(struct wj_writer *w, const struct upp_part *p)
         refuse_source(w, p);
         return;
     }
-    wj_write_name(w, UPP_STR("source"));
+    put_name(w, UPP_STR("source"));
     wj_write_open(w, '{');
     put_str(w, UPP_STR("type"), names[m->source]);
     put_str(w, m->source == UPP_SOURCE_URL ? UPP_STR("url") : UPP_STR("data"), m->data.p ? m->data : UPP_STR(""));
@@ -120,35 +146,44 @@ static void put_media(struct wj_writer *w, const struct upp_part *p)
         put_num(w, UPP_STR("height"), m->height);
     }
     if (p->kind == UPP_PART_BINARY)
-        put_json(w, UPP_STR("metadata"), p->metadata, true);
+        put_metadata_text(w, p->metadata);
 }
 
 static void put_call(struct wj_writer *w, const struct upp_part *p)
 {
     put_str(w, UPP_STR("toolCallId"), p->id.p ? p->id : UPP_STR(""));
     put_str(w, UPP_STR("toolName"), p->name.p ? p->name : UPP_STR(""));
-    wj_write_name(w, UPP_STR("arguments"));
-    struct upp_str text = is_object(p->text, NULL) ? wb_str_trim(p->text) : UPP_STR("{}");
-    wj_write_raw(w, text.p, text.n);
+    put_name(w, UPP_STR("arguments"));
+    struct upp_str text = wb_str_trim(p->text);
+    if (!text.n || text.p[0] != '{' || !put_value(w, text))
+        wj_write_raw(w, "{}", 2);
 }
 
-void wm_part_write(struct wj_writer *w, const struct upp_part *p)
+/* False: it is no JSON, and said as a string. */
+static bool put_result(struct wj_writer *w, const struct upp_part *p)
 {
-    if (p->kind == UPP_PART_TEXT) {
-        PUT(w, "{\"type\":\"text\",\"text\":");
-        wj_write_str(w, p->text.p ? p->text : UPP_STR(""));
-        wj_write_close(w, '}');
-        return;
+    bool ok = true;
+    put_str(w, UPP_STR("toolCallId"), p->id.p ? p->id : UPP_STR(""));
+    if (p->text.p) {
+        put_name(w, UPP_STR("result"));
+        ok = put_value(w, p->text);
+        if (!ok)
+            wj_write_str(w, p->text);
     }
+    put_name(w, UPP_STR("isError"));
+    wj_write_bool(w, p->is_error);
+    return ok;
+}
+
+static bool put_part(struct wj_writer *w, const struct upp_part *p)
+{
+    bool ok = true;
     wj_write_open(w, '{');
     if (p->kind == UPP_PART_CALL)
         put_call(w, p);
-    else if (p->kind == UPP_PART_RESULT) {
-        put_str(w, UPP_STR("toolCallId"), p->id.p ? p->id : UPP_STR(""));
-        put_json(w, UPP_STR("result"), p->text, false);
-        wj_write_name(w, UPP_STR("isError"));
-        wj_write_bool(w, p->is_error);
-    } else if (p->kind == 0 || p->kind > UPP_PART_RESULT)
+    else if (p->kind == UPP_PART_RESULT)
+        ok = put_result(w, p);
+    else if (p->kind == 0 || p->kind > UPP_PART_RESULT)
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "a part of the unknown kind %u", p->kind));
     else {
         put_str(w, UPP_STR("type"), types[p->kind]);
@@ -158,41 +193,48 @@ void wm_part_write(struct wj_writer *w, const struct upp_part *p)
             put_media(w, p);
     }
     wj_write_close(w, '}');
+    return ok;
 }
 
-static void put_parts(struct wj_writer *w, struct upp_str name, const struct upp_message *m, unsigned kinds)
+void wm_part_write(struct wj_writer *w, const struct upp_part *p)
 {
-    wj_write_name(w, name);
+    if (!put_part(w, p))
+        refuse_json(w, UPP_STR("result"), p->text);
+}
+
+static bool put_parts(struct wj_writer *w, struct upp_str name, const struct upp_message *m, unsigned kinds)
+{
+    bool ok = true;
+    put_name(w, name);
     wj_write_open(w, '[');
     for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, kinds)) && !w->out->failed;)
-        wm_part_write(w, p);
+        ok &= put_part(w, p);
     wj_write_close(w, ']');
+    return ok;
 }
 
 /* ---- metadata.weft -------------------------------------------------------------------------------- */
 
-/* What of it a message needs. */
-struct extra {
-    bool order, arguments, cut;
-};
-
 static bool is_lost(const struct upp_part *p)
 {
-    return p->kind == UPP_PART_CALL && p->text.n && !is_object(p->text, NULL);
+    return p->kind == UPP_PART_CALL && p->text.n && !is_object(p->text);
 }
 
-static struct extra extra_of(const struct upp_message *m)
+unsigned wm_weft_needs(const struct upp_message *m)
 {
-    struct extra x      = {0};
-    bool         called = false;
+    unsigned needs  = m->interrupted ? WM_WEFT_INTERRUPTED : 0;
+    bool     called = false;
     for (size_t i = 0; i < m->n_parts; i++) {
         bool content = m->parts[i].kind < UPP_PART_CALL;
-        x.order |= content && called;
+        if (content && called)
+            needs |= WM_WEFT_ORDER;
+        if (m->parts[i].cut)
+            needs |= WM_WEFT_CUT;
+        if (is_lost(&m->parts[i]))
+            needs |= WM_WEFT_ARGUMENTS;
         called |= !content;
-        x.cut |= m->parts[i].cut;
-        x.arguments |= is_lost(&m->parts[i]);
     }
-    return x;
+    return needs;
 }
 
 static void put_index(struct wj_writer *w, size_t i, struct upp_str text)
@@ -202,30 +244,30 @@ static void put_index(struct wj_writer *w, size_t i, struct upp_str text)
     put_str(w, wb_str(name, (size_t)n), text);
 }
 
-static void put_extra(struct wj_writer *w, const struct upp_message *m, struct extra x)
+void wm_weft_write(struct wj_writer *w, const struct upp_message *m, unsigned needs)
 {
-    if (x.order) {
-        wj_write_name(w, wm_weft_order);
+    if (needs & WM_WEFT_ORDER) {
+        put_name(w, wm_weft_order);
         wj_write_open(w, '[');
         for (size_t i = 0; i < m->n_parts; i++)
             wj_write_str(w, wm_weft_word(m->parts[i].kind));
         wj_write_close(w, ']');
     }
-    if (x.arguments) {
+    if (needs & WM_WEFT_ARGUMENTS) {
         size_t call = 0;
-        wj_write_name(w, wm_weft_arguments);
+        put_name(w, wm_weft_arguments);
         wj_write_open(w, '{');
         for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS)); call++)
             if (is_lost(p))
                 put_index(w, call, p->text);
         wj_write_close(w, '}');
     }
-    if (m->interrupted) {
-        wj_write_name(w, wm_weft_interrupted);
+    if (needs & WM_WEFT_INTERRUPTED) {
+        put_name(w, wm_weft_interrupted);
         wj_write_bool(w, true);
     }
-    if (x.cut) {
-        wj_write_name(w, wm_weft_cut);
+    if (needs & WM_WEFT_CUT) {
+        put_name(w, wm_weft_cut);
         wj_write_open(w, '[');
         for (size_t i = 0; i < m->n_parts; i++)
             if (m->parts[i].cut)
@@ -235,42 +277,42 @@ static void put_extra(struct wj_writer *w, const struct upp_message *m, struct e
 }
 
 /* The object "weft" with what others have in it, and ours. */
-static void put_weft(struct wj_writer *w, yyjson_val *others, const struct upp_message *m, struct extra x)
+static void put_weft(struct wj_writer *w, yyjson_val *others, const struct upp_message *m, unsigned needs)
 {
-    wj_write_name(w, UPP_STR("weft"));
+    put_name(w, UPP_STR("weft"));
     wj_write_open(w, '{');
     if (others)
         wm_weft_put_others(w, others);
-    put_extra(w, m, x);
+    wm_weft_write(w, m, needs);
     wj_write_close(w, '}');
 }
 
 /* The message's own map, with our members put into its first "weft". */
-static void put_merged(struct wj_writer *w, yyjson_val *map, const struct upp_message *m, struct extra x)
+static void put_merged(struct wj_writer *w, yyjson_val *map, const struct upp_message *m, unsigned needs)
 {
     bool merged = false;
     wj_write_open(w, '{');
     yyjson_val *key = map ? unsafe_yyjson_get_first(map) : NULL;
     for (size_t n = map ? unsafe_yyjson_get_len(map) : 0; n; n--, key = unsafe_yyjson_get_next(key + 1))
         if (!merged && wm_weft_is_weft(key)) {
-            put_weft(w, key + 1, m, x);
+            put_weft(w, key + 1, m, needs);
             merged = true;
         } else {
             wj_write_name(w, wj_text(key));
             wj_write_value(w, key + 1);
         }
     if (!merged)
-        put_weft(w, NULL, m, x);
+        put_weft(w, NULL, m, needs);
     wj_write_close(w, '}');
 }
 
 static void put_metadata(struct wj_writer *w, const struct upp_message *m)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
-    yyjson_val                               *map = NULL;
-    struct extra                              x   = extra_of(m);
-    if (!x.order && !x.arguments && !x.cut && !m->interrupted) {
-        put_json(w, UPP_STR("metadata"), m->metadata, true);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
+    yyjson_val                               *map   = NULL;
+    unsigned                                  needs = wm_weft_needs(m);
+    if (!needs) {
+        put_metadata_text(w, m->metadata);
         return;
     }
     if (m->metadata.p) {
@@ -282,8 +324,8 @@ static void put_metadata(struct wj_writer *w, const struct upp_message *m)
             return;
         }
     }
-    wj_write_name(w, UPP_STR("metadata"));
-    put_merged(w, map, m, x);
+    put_name(w, UPP_STR("metadata"));
+    put_merged(w, map, m, needs);
 }
 
 /* ---- Messages and threads --------------------------------------------------------------------------- */
@@ -299,47 +341,77 @@ void wm_time_write(struct wj_writer *w, int64_t ms)
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "%lld ms is in no year from 1 to 9999", (long long)ms));
 }
 
-void wm_message_write(struct wj_writer *w, const struct upp_message *m)
+/* A type of message, and its list of calls or results. */
+struct type {
+    struct upp_str name, list;
+    unsigned       kinds;
+};
+
+/* NULL: there is none of this role. */
+static const struct type *type_of(const struct upp_message *m)
 {
-    static const struct {
-        struct upp_str type, list;
-        unsigned       kinds;
-    } roles[] = {
+    static const struct type types_of[] = {
         [UPP_ROLE_USER] = {
-            UPP_STR_INIT("\"type\":\"user\""), {0}, 0},
-            [UPP_ROLE_ASSISTANT] = {UPP_STR_INIT("\"type\":\"assistant\""), UPP_STR_INIT("toolCalls"), UPP_PARTS_CALLS},
-                                    [UPP_ROLE_TOOL] = {UPP_STR_INIT("\"type\":\"tool_result\""),
+            UPP_STR_INIT("user"), {0}, 0},
+            [UPP_ROLE_ASSISTANT] = {UPP_STR_INIT("assistant"), UPP_STR_INIT("toolCalls"), UPP_PARTS_CALLS},
+                                    [UPP_ROLE_TOOL] = {UPP_STR_INIT("tool_result"),
                                                                     UPP_STR_INIT("results"), UPP_PARTS_RESULTS},
                                     };
-    if (m->role == 0 || m->role >= WB_LEN(roles)) {
+    return m->role && m->role < WB_LEN(types_of) ? &types_of[m->role] : NULL;
+}
+
+void wm_message_begin(struct wj_writer *w, const struct upp_message *m)
+{
+    const struct type *type = type_of(m);
+    if (!type) {
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "a message of the unknown role %u", m->role));
         return;
     }
-    unsigned kinds = roles[m->role].kinds;
-    if (upp_part_next(m, NULL, (UPP_PARTS_CALLS | UPP_PARTS_RESULTS) & ~kinds))
+    if (upp_part_next(m, NULL, (UPP_PARTS_CALLS | UPP_PARTS_RESULTS) & ~type->kinds))
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID,
-                                   "UPP has no calls or results of this kind in a message of %.*s",
-                                   UPP_FMT(roles[m->role].type)));
-    PUT(w, "{\"id\":");
-    wj_write_str(w, m->id.p ? m->id : UPP_STR(""));
-    wj_write_raw(w, roles[m->role].type.p, roles[m->role].type.n);
-    put_parts(w, UPP_STR("content"), m, UPP_PARTS_CONTENT);
-    put_metadata(w, m);
-    PUT(w, "\"timestamp\":");
+                                   "UPP has no calls or results of this kind in a message of \"type\":\"%.*s\"",
+                                   UPP_FMT(type->name)));
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("id"), m->id.p ? m->id : UPP_STR(""));
+    put_str(w, UPP_STR("type"), type->name);
+    (void)put_parts(w, UPP_STR("content"), m, UPP_PARTS_CONTENT);
+}
+
+bool wm_message_end(struct wj_writer *w, const struct upp_message *m)
+{
+    const struct type *type = type_of(m);
+    bool               ok   = true;
+    if (!type)
+        return ok;
+    put_name(w, UPP_STR("timestamp"));
     if (m->time_text.p)
         wj_write_str(w, m->time_text);
     else
         wm_time_write(w, m->time_ms);
-    if (m->role == UPP_ROLE_TOOL || (kinds && upp_part_next(m, NULL, kinds)))
-        put_parts(w, roles[m->role].list, m, kinds);
+    if (m->role == UPP_ROLE_TOOL || (type->kinds && upp_part_next(m, NULL, type->kinds)))
+        ok = put_parts(w, type->list, m, type->kinds);
     wj_write_close(w, '}');
+    return ok;
+}
+
+void wm_message_write(struct wj_writer *w, const struct upp_message *m)
+{
+    wm_message_begin(w, m);
+    if (w->out->failed)
+        return;
+    put_metadata(w, m);
+    if (wm_message_end(w, m))
+        return;
+    for (const struct upp_part *p = NULL; !w->out->failed && (p = upp_part_next(m, p, UPP_PARTS_RESULTS));)
+        if (p->text.p)
+            refuse_json(w, UPP_STR("result"), p->text);
 }
 
 void wm_thread_write(struct wj_writer *w, const struct wm_thread_json *t)
 {
     wj_write_open(w, '{');
     put_str(w, UPP_STR("id"), t->id);
-    wj_write_name(w, UPP_STR("messages"));
+    put_name(w, UPP_STR("messages"));
     wj_write_open(w, '[');
     for (size_t i = 0; i < t->n && !w->out->failed; i++)
         wm_message_write(w, &t->messages[i]);

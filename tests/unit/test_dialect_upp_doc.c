@@ -297,6 +297,113 @@ TEST(dialect_upp_doc_tells_what_is_lost)
     CHECK(found == 1);
 }
 
+/* ---- What is deep, and what is wide ---------------------------------------------------------------------------------
+ */
+
+static void add_deep(struct wb_buf *b, unsigned depth)
+{
+    for (unsigned i = 0; i < depth; i++)
+        wb_buf_add(b, UPP_STR("{\"a\":"));
+    wb_buf_addc(b, '1');
+    for (unsigned i = 0; i < depth; i++)
+        wb_buf_addc(b, '}');
+}
+
+static void add_wide(struct wb_buf *b, unsigned n)
+{
+    wb_buf_add(b, UPP_STR("{\"list\":["));
+    for (unsigned i = 0; i < n; i++)
+        wb_buf_addf(b, "%s%u", i ? "," : "", i);
+    wb_buf_add(b, UPP_STR("]}"));
+}
+
+#define AT(message) message ",\"timestamp\":\"2026-01-01T00:00:00.000Z\"}"
+
+/* Messages with JSON inside: it stands for the '#'. */
+static const char *const with_json[] = {
+    "{\"id\":\"m\",\"type\":\"tool_result\",\"content\":[],\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"results\":[{"
+    "\"toolCallId\":\"c\",\"result\":#,\"isError\":false}]}",
+    "{\"id\":\"m\",\"type\":\"assistant\",\"content\":[],\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"toolCalls\":[{"
+    "\"toolCallId\":\"c\",\"toolName\":\"f\",\"arguments\":#}]}",
+    AT("{\"id\":\"m\",\"type\":\"user\",\"content\":[],\"metadata\":#"),
+    AT("{\"id\":\"m\",\"type\":\"user\",\"content\":[],\"metadata\":{\"a\":1,\"weft\":{\"agent\":#,\"b\":2}}"),
+    AT("{\"id\":\"m\",\"type\":\"user\",\"content\":[],\"metadata\":{\"weft\":{\"b\":#,\"agent\":\"x\"}}"),
+    AT("{\"id\":\"m\",\"type\":\"user\",\"content\":[{\"type\":\"binary\",\"data\":\"AAAA\",\"mimeType\":\"a/b\","
+       "\"metadata\":#}]"),
+    AT("{\"id\":\"m\",\"type\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"x\"}],\"metadata\":{\"weft\":{"
+       "\"parts\":{\"0\":{\"metadata\":#}},\"events\":[{\"said\":#}]}}"),
+};
+
+static bool comes_back_with(const char *message, struct upp_str json)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), is = WB_BUF(ROOM);
+    struct upp_err                        err = {0};
+    wb_buf_add(&text, UPP_STR("{\"id\":\"t\",\"messages\":["));
+    for (const char *c = message; *c; c++)
+        wb_buf_add(&text, *c == '#' ? json : wb_str(c, 1));
+    wb_buf_add(&text, UPP_STR("],\"createdAt\":\"2026-01-01T00:00:00Z\",\"updatedAt\":\"2026-01-01T00:00:00Z\"}"));
+    return EXPECT(convert(wb_buf_str(&text), &wd_document_upp, &wd_document_upp, &is, NULL, &err) == 0) &&
+           test_expect_str(wb_buf_str(&is), wb_buf_str(&text), __FILE__, __LINE__, "written back");
+}
+
+/* Around the depth that a message can have, and with more values than may be taken for shallow without a look. */
+TEST_WITH(dialect_upp_doc_comes_back_deep_and_wide, .no_torture = "hundreds of documents; the golden ones are tortured")
+{
+    for (size_t i = 0; i < WB_LEN(with_json); i++)
+        for (unsigned n = 118; n < 134; n++) {
+            WB_CLEANUP(wb_buf_done) struct wb_buf deep = WB_BUF(ROOM), wide = WB_BUF(ROOM);
+            add_deep(&deep, n);
+            add_wide(&wide, n);
+            test_note("%s, %u", with_json[i], n);
+            CHECK(comes_back_with(with_json[i], wb_buf_str(&deep)));
+            CHECK(comes_back_with(with_json[i], wb_buf_str(&wide)));
+        }
+}
+
+/* One message of the model, with this metadata, as UPP's; how many losses there were. */
+static size_t lost_with(struct upp_str metadata, struct wb_buf *out)
+{
+    WB_CLEANUP(wm_doc_done) struct wm_doc       d      = {.id = UPP_STR("t")};
+    WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
+    struct upp_err                              err;
+    struct wm_doc_entry                        *e = wm_doc_entry_add(&d, &err);
+    if (!e)
+        return SIZE_MAX;
+    e->e.message = (struct upp_message){.role = UPP_ROLE_USER, .id = UPP_STR("m"), .metadata = metadata};
+    if (wm_doc_divide(&d, &err) < 0 || wd_doc_write(&d, &wd_document_upp, NULL, out, &losses, &err) < 0)
+        return SIZE_MAX;
+    return losses.list.n;
+}
+
+TEST(dialect_upp_doc_metadata_has_a_depth)
+{
+    static const struct {
+        const char *before, *behind;
+        unsigned    depth;
+        size_t      lost;
+        const char *is; /* what of it has to be there */
+    } rows[] = {{"", "", 127, 0, "\"metadata\":{\"a\":"},
+                {"", "", 128, 1, "\"content\":[],\"timestamp\""},
+                {"{\"weft\":{\"b\":", "}}", 125, 0, "\"metadata\":{\"weft\":{\"b\":"},
+                {"{\"weft\":{\"b\":", "}}", 126, 1, "\"content\":[],\"timestamp\""},
+                {"{\"weft\":{\"agent\":", "}}", 140, 0, "\"content\":[],\"timestamp\""},
+                {"{\"weft\":{\"agent\":", "},\"p\":1}", 140, 0, "\"metadata\":{\"p\":1},"},
+                {"{\"weft\":{\"agent\":", ",\"q\":2},\"p\":1}", 140, 0, "\"metadata\":{\"p\":1,\"weft\":{\"q\":2}},"},
+                {"[", "]", 1, 0, "\"content\":[],\"timestamp\""},
+                {"{\"p\":", "", 1, 0, "\"content\":[],\"timestamp\""}};
+    for (size_t i = 0; i < WB_LEN(rows); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(ROOM), out = WB_BUF(ROOM);
+        wb_buf_add(&json, wb_cstr(rows[i].before));
+        add_deep(&json, rows[i].depth);
+        wb_buf_add(&json, wb_cstr(rows[i].behind));
+        test_note("%s, %u", rows[i].before, rows[i].depth);
+        CHECK(!json.failed);
+        CHECK(lost_with(wb_buf_str(&json), &out) == rows[i].lost);
+        CHECK(wb_str_find(wb_buf_str(&out), wb_cstr(rows[i].is), 0) != SIZE_MAX);
+    }
+}
+
 /* ---- What is refused
  * -------------------------------------------------------------------------------------------------- */
 
