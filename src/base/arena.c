@@ -137,17 +137,46 @@ struct upp_str wb_arena_dup(struct wb_arena *a, struct upp_str s)
 
 struct upp_str wb_arena_printf(struct wb_arena *a, const char *fmt, ...)
 {
+    size_t  room = a->p ? WB_MIN((size_t)(a->end - a->p), (size_t)INT32_MAX) : 0;
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(NULL, 0, fmt, args);
+    int n = vsnprintf(a->p, room, fmt, args); /* as most texts do it fits, and is where it would be put */
     va_end(args);
     char *p = n < 0 ? fail(a, -UPP_ENOMEM) : wb_arena_alloc(a, (size_t)n + 1, 1);
     if (!p)
         return (struct upp_str){0};
+    if ((size_t)n < room)
+        return (struct upp_str){p, (size_t)n};
     va_start(args, fmt);
     (void)vsnprintf(p, (size_t)n + 1, fmt, args);
     va_end(args);
     return (struct upp_str){p, (size_t)n};
+}
+
+struct upp_str wb_arena_join(struct wb_arena *a, const struct upp_str *texts, size_t n)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < n; i++)
+        all = texts[i].n < SIZE_MAX / 2 - all ? all + texts[i].n : SIZE_MAX / 2;
+    char *p = wb_arena_alloc(a, all + 1, 1), *to = p;
+    if (!p)
+        return (struct upp_str){0};
+    for (size_t i = 0; i < n; i++) {
+        if (texts[i].n)
+            memcpy(to, texts[i].p, texts[i].n);
+        to += texts[i].n;
+    }
+    *to = 0;
+    return (struct upp_str){p, all};
+}
+
+struct upp_str wb_arena_numbered(struct wb_arena *a, struct upp_str text, uint64_t number)
+{
+    char digits[20], *end = digits + sizeof digits, *first = end;
+    do
+        *--first = (char)('0' + number % 10);
+    while (number /= 10);
+    return wb_arena_join(a, (struct upp_str[]){text, wb_str(first, (size_t)(end - first))}, 2);
 }
 
 void wb_arena_why(const struct wb_arena *a, struct upp_err *err)

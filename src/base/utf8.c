@@ -175,9 +175,25 @@ size_t wb_utf8_cut(struct upp_str s, size_t max)
     return max - (at - 1) < need ? at - 1 : max;
 }
 
+/* UTF-16 units of the characters that begin in 8 bytes: one for each, and one more for those of four bytes. */
+static size_t units_in_8(const char *p)
+{
+    static const uint64_t each = 0x0101010101010101;
+    uint64_t              x;
+    memcpy(&x, p, sizeof x);
+    uint64_t high = x >> 7 & each, follow = high & ~(x >> 6), four = high & x >> 6 & x >> 5 & x >> 4;
+    return (size_t)((((follow ^ each) + four) * each) >> 56);
+}
+
 size_t wb_utf16_cut(struct upp_str s, size_t max)
 {
     size_t at = 0, units = 0;
+    if (s.n <= max / 2)
+        return s.n; /* no byte is more than two units */
+    for (; s.n - at >= 8 && max - units >= 16; at += 8)
+        units += units_in_8(s.p + at);
+    while (at && at < s.n && follows((unsigned char)s.p[at]))
+        at++;
     while (at < s.n) {
         units += (unsigned char)s.p[at] >= 0xf0 ? 2 : 1;
         if (units > max)

@@ -1,10 +1,12 @@
 /* fuzz/fuzz_json_read.c — reading, writing, and reading again.
  *
- * The two parsers must agree on every text; what was written must read as the same tokens, and be written so again.
+ * The two parsers must agree on every text; what was written must read as the same tokens, and be written so again;
+ * and whoever looks at a text alone must know whether it will be.
  */
 #include "base/buf.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/tokens.h"
+#include "json/compact.h"
 #include "json/compare.h"
 #include "json/read.h"
 #include "json/write.h"
@@ -24,9 +26,12 @@ FUZZ(json_read)
         REQUIRE(err.msg[0] && err.where[0] && err.code == -r);
         REQUIRE_SHOWN(err.msg);
         REQUIRE_SHOWN(err.where);
+        REQUIRE(!wj_is_compact(in, NULL));
         return;
     }
     REQUIRE(wj_write(v, &b, &err) == 0);
+    REQUIRE(wj_is_compact(in, NULL) == (wb_str_eq(wb_buf_str(&b), in) && !seen.lone));
+    REQUIRE(wj_is_compact(wb_buf_str(&b), NULL) == !seen.lone);
     REQUIRE(wj_read(&a, wb_buf_str(&b), NULL, &w, &err) == 0);
     REQUIRE(same_tokens(v, w));
     REQUIRE(wj_equal(v, w, &err) == 1);

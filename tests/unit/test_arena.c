@@ -52,6 +52,37 @@ TEST(arena_copies_text_with_nul_after_it)
     CHECK_STR(wb_arena_printf(&a, "%d-%s", 7, "x"), UPP_STR("7-x"));
 }
 
+TEST(arena_joins_texts_and_numbers)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a       = WB_ARENA(1u << 20);
+    const struct upp_str                      texts[] = {wb_str("a\0b", 3), {0}, UPP_STR(""), UPP_STR("c")};
+    struct upp_str                            s       = wb_arena_join(&a, texts, 4);
+    CHECK_STR(s, wb_str("a\0bc", 4));
+    CHECK(s.p[4] == 0);
+    CHECK_STR(wb_arena_join(&a, NULL, 0), UPP_STR(""));
+    CHECK_STR(wb_arena_numbered(&a, UPP_STR("entry-"), 0), UPP_STR("entry-0"));
+    CHECK_STR(wb_arena_numbered(&a, UPP_STR(""), 10), UPP_STR("10"));
+    CHECK_STR(wb_arena_numbered(&a, UPP_STR("n"), UINT64_MAX), UPP_STR("n18446744073709551615"));
+    const struct upp_str large[] = {{"x", SIZE_MAX}, {"x", SIZE_MAX}};
+    CHECK(!wb_arena_join(&a, large, 2).p);
+    CHECK_INT(wb_arena_check(&a, NULL), -UPP_ELIMIT);
+}
+
+/* Whether the chunk has room for it or not. */
+TEST(arena_prints_texts_of_any_length)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    struct upp_str                            all[300];
+    char                                      text[300];
+    memset(text, 'x', sizeof text);
+    for (size_t i = 0; i < WB_LEN(all); i++)
+        all[i] = wb_arena_printf(&a, "%.*s", (int)i, text);
+    for (size_t i = 0; i < WB_LEN(all); i++) {
+        CHECK_STR(all[i], wb_str(text, i));
+        CHECK(all[i].p[i] == 0);
+    }
+}
+
 TEST(arena_serves_large_requests_and_resets)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u << 20);

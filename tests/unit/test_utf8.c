@@ -131,6 +131,41 @@ TEST(utf8_cuts_between_characters)
     CHECK_INT(wb_utf16_cut(UPP_STR("a\xf0"), 2), 1);
 }
 
+/* As one who counts a character at a time. */
+static size_t cut_slowly(struct upp_str s, size_t max)
+{
+    size_t at = 0, units = 0;
+    while (at < s.n) {
+        size_t n = (unsigned char)s.p[at] < 0x80   ? 1
+                   : (unsigned char)s.p[at] < 0xe0 ? 2
+                   : (unsigned char)s.p[at] < 0xf0 ? 3
+                                                   : 4;
+        units += n == 4 ? 2 : 1;
+        if (units > max)
+            break;
+        at += n;
+    }
+    return at;
+}
+
+TEST(utf16_cuts_long_texts_at_every_length)
+{
+    static const char *const words[] = {"plain ", "\xc3\xa4", "\xe2\x82\xac", PAIR, "x", HIGH};
+    char                     text[200];
+    for (size_t k = 0; k < WB_LEN(words); k++) {
+        size_t n = 0;
+        for (size_t i = k; n < 120; i = i * 5 + k + 1) {
+            size_t more = strlen(words[i % WB_LEN(words)]);
+            memcpy(text + n, words[i % WB_LEN(words)], more);
+            n += more;
+        }
+        for (size_t max = 0; max <= 130; max++) {
+            test_note("%zu, %zu units", k, max);
+            CHECK_INT(wb_utf16_cut(wb_str(text, n), max), cut_slowly(wb_str(text, n), max));
+        }
+    }
+}
+
 TEST(utf8_pieces_of_a_stream_join)
 {
     /* Every way to cut a text of units in three: what is joined is the text. */

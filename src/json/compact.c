@@ -1,0 +1,192 @@
+/* json/compact.c — is a text what the writer would write? One walk over its bytes, without values and without memory.
+ */
+#include "json/compact.h"
+
+#include "base/defs.h"
+#include "base/utf8.h"
+#include "json/number.h"
+#include "json/plain.h"
+
+enum { LEVELS = 256 }; /* what is deeper is not looked at */
+
+struct walk {
+    const char *p, *end;
+    unsigned    depth, limit;
+    uint64_t    objects[LEVELS / 64]; /* a bit for each level: it is one */
+};
+
+static bool byte(struct walk *k, char c)
+{
+    if (k->p == k->end || *k->p != c)
+        return false;
+    k->p++;
+    return true;
+}
+
+/* ---- Strings ---------------------------------------------------------------------------------------------------- */
+
+/* What the writer has behind a backslash: p is there, and n bytes are left. How many of them; 0: something else. */
+static size_t escape_length(const char *p, size_t n)
+{
+    static const char brief[] = "\"\\btnfr", hex[] = "0123456789abcdef";
+    if (n && *p != 'u')
+        return *p && strchr(brief, *p) ? 1 : 0;
+    if (n < 5 || memcmp(p, "u00", 3) != 0 || (p[3] != '0' && p[3] != '1') || !p[4] || !strchr(hex, p[4]))
+        return 0;
+    return p[3] == '1' || !strchr("89acd", p[4]) ? 5 : 0; /* those have a letter */
+}
+
+/* Behind its first quote. That its bytes are UTF-8 is seen elsewhere, for all of the text. */
+static bool string(struct walk *k)
+{
+    for (;;) {
+        k->p += wj_plain(k->p, (size_t)(k->end - k->p), true);
+        if (k->p == k->end)
+            return false;
+        char c = *k->p++;
+        if (c == '"')
+            return true;
+        if (c == '\\') {
+            size_t n = escape_length(k->p, (size_t)(k->end - k->p));
+            if (!n)
+                return false;
+            k->p += n;
+        } else if (c != '\xed') /* which begins an ordinary character too */
+            return false;
+    }
+}
+
+/* ---- Values ----------------------------------------------------------------------------------------------------- */
+
+static bool number(struct walk *k)
+{
+    const char *first = k->p;
+    while (k->p < k->end && ((*k->p >= '0' && *k->p <= '9') || *k->p == '-' || *k->p == '+' || *k->p == '.' ||
+                             *k->p == 'e' || *k->p == 'E'))
+        k->p++;
+    return wj_num_valid(wb_str(first, (size_t)(k->p - first)));
+}
+
+static bool word(struct walk *k, const char *word, size_t n)
+{
+    if ((size_t)(k->end - k->p) < n || memcmp(k->p, word, n) != 0)
+        return false;
+    k->p += n;
+    return true;
+}
+
+static bool scalar(struct walk *k)
+{
+    if (byte(k, '"'))
+        return string(k);
+    return k->p < k->end && (*k->p == 't'   ? word(k, "true", 4)
+                             : *k->p == 'f' ? word(k, "false", 5)
+                             : *k->p == 'n' ? word(k, "null", 4)
+                                            : number(k));
+}
+
+static bool in_object(const struct walk *k)
+{
+    unsigned at = k->depth - 1;
+    return k->depth && k->objects[at / 64] >> at % 64 & 1;
+}
+
+static bool name(struct walk *k)
+{
+    return byte(k, '"') && string(k) && byte(k, ':');
+}
+
+/* Into a list or an object, up to its first value; *empty: it has none, and was left again. */
+static bool enter(struct walk *k, bool object, bool *empty)
+{
+    unsigned at = k->depth;
+    k->p++;
+    if (k->depth == k->limit)
+        return false;
+    *empty = byte(k, object ? '}' : ']');
+    if (*empty)
+        return true;
+    k->objects[at / 64] = (k->objects[at / 64] & ~((uint64_t)1 << at % 64)) | (uint64_t)object << at % 64;
+    k->depth++;
+    return !object || name(k);
+}
+
+/* Behind a value: to the next one, or out of what ends here. *more: there is one. */
+static bool leave(struct walk *k, bool *more)
+{
+    *more = false;
+    while (k->depth) {
+        if (byte(k, ',')) {
+            *more = true;
+            return !in_object(k) || name(k);
+        }
+        if (!byte(k, in_object(k) ? '}' : ']'))
+            return false;
+        k->depth--;
+    }
+    return true;
+}
+
+bool wj_is_compact(struct upp_str text, const struct wj_read_opts *opts)
+{
+    static const struct wj_read_opts none = {.size = sizeof none};
+    const struct wj_read_opts       *o    = opts ? opts : &none;
+    struct walk k    = {.p = text.p, .end = text.p + text.n, .limit = o->depth ? o->depth : WJ_MAX_DEPTH};
+    bool        more = text.n && text.n <= (o->max_bytes ? o->max_bytes : WJ_MAX_BYTES);
+    if (!more)
+        return false;
+    k.limit = WB_MIN(k.limit, (unsigned)LEVELS);
+    while (more && k.p < k.end) {
+        bool object = *k.p == '{', empty = true;
+        if (object || *k.p == '[' ? !enter(&k, object, &empty) : !scalar(&k))
+            return false;
+        if (empty && !leave(&k, &more))
+            return false;
+    }
+    return !more && k.p == k.end && wb_utf8_valid(text, NULL);
+}
+
+/* ---- What stands in it ------------------------------------------------------------------------------------------ */
+
+struct wj_inside wj_inside(struct upp_str compact)
+{
+    bool object = compact.n && compact.p[0] == '{';
+    if (!object && !(compact.n && compact.p[0] == '['))
+        return (struct wj_inside){0};
+    return (struct wj_inside){.at = compact.p + 1, .end = compact.p + compact.n - 1, .object = object};
+}
+
+/* From behind its first quote to behind its last. */
+static const char *past_string(const char *p, const char *end)
+{
+    while (p < end && *p != '"') {
+        p += wj_plain(p, (size_t)(end - p), true);
+        if (p < end && *p != '"')
+            p += *p == '\\' ? 2 : 1;
+    }
+    return p < end ? p + 1 : end;
+}
+
+/* To the comma behind a value, or to the end of what it stands in. */
+static const char *past_value(const char *p, const char *end)
+{
+    size_t depth = 0;
+    for (; p < end && (depth || *p != ','); p++) {
+        if (*p == '"')
+            p = past_string(p + 1, end) - 1;
+        depth += *p == '{' || *p == '[';
+        depth -= *p == '}' || *p == ']';
+    }
+    return p;
+}
+
+bool wj_inside_next(struct wj_inside *in, struct upp_str *ret)
+{
+    if (in->at >= in->end)
+        return false;
+    const char *first = in->at, *past = in->object ? past_string(first + 1, in->end) : first;
+    const char *end = past_value(past, in->end);
+    *ret            = in->object ? wb_str(first + 1, (size_t)(past - first - 2)) : wb_str(first, (size_t)(end - first));
+    in->at          = WB_MIN(end + 1, in->end);
+    return true;
+}
