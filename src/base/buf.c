@@ -21,7 +21,8 @@ bool wb_buf_reserve(struct wb_buf *b, size_t n)
         b->failed = -UPP_ELIMIT;
         return false;
     }
-    size_t cap = b->cap < 64 ? 64 : b->cap + b->cap / 2;
+    /* By half; small ones faster: most are short-lived, and would grow again and again. */
+    size_t cap = b->cap < 64 ? 64 : b->cap < 1024 ? b->cap * 4 : b->cap + b->cap / 2;
     if (cap < b->n + n)
         cap = b->n + n;
     if (cap > b->max)

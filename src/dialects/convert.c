@@ -178,7 +178,8 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
 {
     if (losses && to != d->ops && !(to->carries && !(opts && opts->pure)))
         wd_lost_tell(&d->lifting, losses);
-    (void)wb_buf_reserve(out, WB_MIN(d->bytes, (out->max - out->n) / 2)); /* about as long; failures stick */
+    /* In most dialects it is no longer than that, and is never copied; failures stick. */
+    (void)wb_buf_reserve(out, WB_MIN(2 * d->bytes, (out->max - out->n) / 2));
     return write_doc(&d->doc, to, opts, wb_cstr(d->ops->name), out, losses, err);
 }
 

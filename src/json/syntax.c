@@ -147,15 +147,14 @@ static int escape(struct scan *s)
     return 0;
 }
 
-/* At the first byte of a string that is not ASCII: up to the next that is not text. */
+/* At a byte of a string that is not ASCII. */
 static int beyond_ascii(struct scan *s)
 {
-    const char *run = s->at;
-    size_t      bad;
-    while (s->at < s->end && (unsigned char)*s->at >= 0x80) /* 0xed is a byte like others here */
-        s->at += 1 + wj_plain(s->at + 1, (size_t)(s->end - s->at - 1), true);
-    if (!wb_utf8_valid(wb_str(run, (size_t)(s->at - run)), &bad))
-        return refuse(s, run + bad, "expected UTF-8 in a string, found the byte 0x%02x", (unsigned char)run[bad]);
+    uint32_t c;
+    size_t   n = wb_utf8_decode(wb_str(s->at, (size_t)(s->end - s->at)), 0, &c);
+    if (n == 0)
+        return refuse(s, s->at, "expected UTF-8 in a string, found the byte 0x%02x", (unsigned char)*s->at);
+    s->at += n;
     return 0;
 }
 
@@ -169,6 +168,7 @@ static int string(struct scan *s)
             int r = beyond_ascii(s);
             if (r < 0)
                 return r;
+            continue;
         }
         if (s->at == s->end)
             return refuse(s, open, "expected a closing quote for this string, found the end of the text");

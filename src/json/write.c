@@ -32,9 +32,7 @@ void wj_write_raw(struct wj_writer *w, const char *p, size_t n)
     if (WB_UNLIKELY(w->match) && wj_match_raw(w, p, n))
         return;
     if (wj_room(w, n + 1)) {
-        char *to = w->out->p + w->out->n;
-        if (w->comma)
-            *to++ = ',';
+        char *to = wj_comma(w, w->out->p + w->out->n);
         wj_copy(to, p, n);
         w->out->n = (size_t)(to + n - w->out->p);
         w->comma  = true;
@@ -43,188 +41,225 @@ void wj_write_raw(struct wj_writer *w, const char *p, size_t n)
 
 /* ---- Strings ------------------------------------------------------------------------------------ */
 
-/* One byte that stopped the copying, at s[0] of n. How many bytes of s it took; *to moves by at most 6. */
-static size_t escape(const unsigned char *s, size_t n, char **to)
+/* A string needs room for its bytes, and for: a comma, two quotes and a colon, an escape of 6 bytes, and what the last
+ * block has beyond its end. */
+enum { SLACK = 26 };
+
+static inline char *put_unit(char *to, unsigned unit)
 {
-    static const char hex[]   = "0123456789abcdef";
+    static const char hex[] = "0123456789abcdef";
+    *to++                   = '\\';
+    *to++                   = 'u';
+    for (int shift = 12; shift >= 0; shift -= 4)
+        *to++ = hex[unit >> shift & 15];
+    return to;
+}
+
+static inline char *put_escape(char *to, unsigned char c)
+{
     static const char brief[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu"; /* what stands after the backslash; u: \u00XX */
-    char             *p       = *to;
-    size_t            used    = 1;
-    if (s[0] == '"' || s[0] == '\\') {
-        *p++ = '\\';
-        *p++ = (char)s[0];
-    } else if (s[0] < 0x20) {
-        *p++ = '\\';
-        *p++ = brief[s[0]];
-        if (brief[s[0]] == 'u') {
-            *p++ = '0';
-            *p++ = '0';
-            *p++ = hex[s[0] >> 4];
-            *p++ = hex[s[0] & 15];
-        }
-    } else if (s[0] == 0xed && n >= 3 && s[1] >= 0xa0) {
-        unsigned unit = 0xd000 | (s[1] & 0x3fu) << 6 | (s[2] & 0x3fu);
-        *p++          = '\\';
-        *p++          = 'u';
-        for (int shift = 12; shift >= 0; shift -= 4)
-            *p++ = hex[unit >> shift & 15];
-        used = 3;
-    } else
-        *p++ = (char)s[0]; /* 0xed of an ordinary character */
-    *to = p;
-    return used;
+    to[0]                     = '\\';
+    to[1]                     = c < 0x20 ? brief[c] : (char)c;
+    return c < 0x20 && brief[c] == 'u' ? put_unit(to, c) : to + 2;
 }
 
-/* Copies bytes up to the end or to the first that must not be copied. `to` has room for all of them. */
-static inline const char *copy_run(const char *s, const char *end, bool wtf8, char **to)
+/* Where a string was read up to, and written; no `to`: the writer has failed. */
+struct place {
+    const char *s;
+    char       *to;
+};
+
+static struct place not_text(struct wj_writer *w, const char *s)
 {
-    char    *p = *to;
-    uint64_t stop;
-    if (end - s < 8) {
-        if (end - s >= 4) { /* two halves that overlap */
-            uint32_t head, tail;
-            memcpy(&head, s, 4);
-            memcpy(&tail, end - 4, 4);
-            uint64_t x = head | (uint64_t)tail << 32;
-            if (!(wtf8 ? wj_stops_wtf8(x) : wj_stops_ascii(x))) {
-                memcpy(p, &head, 4);
-                memcpy(p + (end - s) - 4, &tail, 4);
-                *to = p + (end - s);
-                return end;
-            }
-        }
-        for (; s < end; s++) {
-            unsigned char c = (unsigned char)*s;
-            if (c < 0x20 || c == '"' || c == '\\' || (c >= 0x80 && (!wtf8 || c == 0xed)))
-                break;
-            *p++ = *s;
-        }
-        *to = p;
-        return s;
-    }
-    for (; end - s >= 16 && !wj_stop_in_16(s, wtf8); s += 16, p += 16)
-        memcpy(p, s, 16);
-    for (; end - s >= 8; s += 8, p += 8) {
-        memcpy(p, s, 8);
-        stop = wtf8 ? wj_stops_wtf8(wj_load8(s)) : wj_stops_ascii(wj_load8(s));
-        if (stop)
-            goto stopped;
-    }
-    if (s < end) { /* the last 8 bytes once more: those that are done did not stop */
-        p -= 8 - (end - s);
-        s = end - 8;
-        memcpy(p, s, 8);
-        stop = wtf8 ? wj_stops_wtf8(wj_load8(s)) : wj_stops_ascii(wj_load8(s));
-        if (stop)
-            goto stopped;
-        s += 8;
-        p += 8;
-    }
-    *to = p;
-    return s;
-stopped:
-    *to = p + __builtin_ctzll(stop) / 8;
-    return s + __builtin_ctzll(stop) / 8;
+    wj_writer_fail(
+        w, upp_fail(w->err, UPP_EINVALID, "expected UTF-8 in a string, found the byte 0x%02x", (unsigned char)*s));
+    return (struct place){s, NULL};
 }
 
-/* A string needs its bytes, two quotes, five bytes more for each escape, a comma before it and a colon after it. */
-enum { SLACK = 16 };
-
-/* The rest of a string, from a byte that stopped, and the closing quote. The buffer has room for what is left of it
- * and SLACK bytes. False when it failed. */
-__attribute__((noinline)) static bool copy_rest(struct wj_writer *w, const char *s, const char *end)
+/* The character at s that no block has whole: half of a pair, one of the very last, or none. */
+__attribute__((noinline)) static struct place put_char(struct wj_writer *w, const char *s, const char *end, char *to)
 {
-    struct wb_buf *b    = w->out;
-    char          *to   = b->p + b->n;
-    bool           wtf8 = false; /* what is left of s is known to be */
+    uint32_t       c, next;
+    struct upp_str rest = wb_str(s, (size_t)(end - s));
+    size_t         n    = wb_wtf8_decode(rest, 0, &c);
+    if (!n)
+        return not_text(w, s);
+    if (c < 0xd800 || c >= 0xe000) {
+        wj_copy(to, s, n);
+        return (struct place){s + n, to + n};
+    }
+    if (c < 0xdc00 && wb_wtf8_decode(rest, n, &next) && next >= 0xdc00 && next < 0xe000)
+        return not_text(w, s + n); /* a pair is one character, and has a form of its own */
+    return (struct place){s + n, put_unit(to, c)};
+}
+
+/* The buffer has room for `more` bytes from `to` on? Where they are then. */
+static inline char *more_room(struct wb_buf *b, char *to, size_t more)
+{
+    size_t n = (size_t)(to - b->p);
+    if (WB_LIKELY(b->cap - n >= more))
+        return to;
+    b->n = n;
+    return wb_buf_reserve(b, more) ? b->p + n : NULL;
+}
+
+static inline void end_string(struct wj_writer *w, char *to, bool name)
+{
+    to[0]     = '"';
+    to[1]     = ':';
+    w->out->n = (size_t)(to - w->out->p) + 1 + name;
+    w->comma  = !name;
+}
+
+/* A string of any length. Block by block: each is copied whole, and what is done goes up to where it stops. */
+__attribute__((noinline)) static void put_blocks(struct wj_writer *w, const char *s, size_t n, bool name)
+{
+    if (n > SIZE_MAX / 2 || !wj_room(w, n + SLACK))
+        return;
+    const char *end = s + n;
+    char       *to  = wj_comma(w, w->out->p + w->out->n);
+    *to++           = '"';
     while (s < end) {
-        if ((unsigned char)*s >= 0x80 && !wtf8) {
-            size_t bad;
-            if (!wb_wtf8_valid(wb_str(s, (size_t)(end - s)), &bad)) {
-                wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "expected UTF-8 in a string, found the byte 0x%02x",
-                                           (unsigned char)s[bad]));
-                return false;
-            }
-            wtf8 = true;
-        } else {
-            b->n = (size_t)(to - b->p);
-            if (!wj_room(w, (size_t)(end - s) + SLACK))
-                return false;
-            to = b->p + b->n;
-            s += escape((const unsigned char *)s, (size_t)(end - s), &to);
+        wj_block x;
+        unsigned stop = 0, beyond;
+        for (n = (size_t)(end - s); n >= sizeof x; n -= sizeof x, s += sizeof x, to += sizeof x) {
+            x = wj_block_of(s);
+            memcpy(to, &x, sizeof x);
+            stop = wj_block_bits(x | wj_block_escaped(x));
+            if (stop)
+                break;
         }
-        s = copy_run(s, end, wtf8, &to);
+        if (!stop) {
+            x = wj_block_of_few(s, n);
+            memcpy(to, &x, sizeof x);
+            stop = wj_block_bits(x | wj_block_escaped(x)) & ((1u << n) - 1);
+        } else
+            n = sizeof x;
+        if (stop && (beyond = wj_block_bits(x)))
+            stop &= ~wj_block_chars(x, beyond);
+        if (stop)
+            n = (size_t)__builtin_ctz(stop);
+        s += n;
+        to += n;
+        if (!stop)
+            continue;
+        if ((unsigned char)*s < 0x80)
+            to = put_escape(to, (unsigned char)*s++);
+        else if (n == 0) {
+            struct place p = put_char(w, s, end, to);
+            s              = p.s;
+            to             = p.to;
+        } else
+            continue; /* the next block begins with this character, and perhaps has it whole */
+        if (!to || !(to = more_room(w->out, to, (size_t)(end - s) + SLACK)))
+            return;
     }
-    *to++ = '"';
-    b->n  = (size_t)(to - b->p);
+    end_string(w, to, name);
+}
+
+enum { FEW = 2 * sizeof(wj_block) };
+
+/* Copies at most FEW bytes, in two pieces that overlap. True: all of them may stand as they are. */
+static inline bool put_few(char *to, const char *s, size_t n)
+{
+    wj_block x;
+    if (n >= sizeof x) {
+        wj_block y = wj_block_of(s + n - sizeof y);
+        x          = wj_block_of(s);
+        memcpy(to, &x, sizeof x);
+        memcpy(to + n - sizeof y, &y, sizeof y);
+        return !wj_block_bits(x | y | wj_block_escaped(x) | wj_block_escaped(y));
+    }
+    if (n >= 8) {
+        x = wj_block_of_two(wj_load8(s), wj_load8(s + n - 8));
+        memcpy(to, s, 8);
+        memcpy(to + n - 8, s + n - 8, 8);
+        return !wj_block_bits(x | wj_block_escaped(x));
+    }
+    if (n >= 4) {
+        x = wj_block_of_two(wj_load4(s) | (uint64_t)wj_load4(s + n - 4) << 32, 0);
+        memcpy(to, s, 4);
+        memcpy(to + n - 4, s + n - 4, 4);
+        return !(wj_block_bits(x | wj_block_escaped(x)) & 0xff);
+    }
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c < 0x20 || c == '"' || c == '\\' || c >= 0x80)
+            return false;
+        to[i] = s[i];
+    }
     return true;
 }
 
-static inline bool add_string(struct wj_writer *w, struct upp_str s)
+/* Most strings are short, and there is room: nothing is called then. */
+static inline void put_string(struct wj_writer *w, struct upp_str s, bool name)
 {
-    if (s.n > SIZE_MAX / 2 || !wj_room(w, s.n + SLACK))
-        return false;
-    struct wb_buf *b  = w->out;
-    char          *to = b->p + b->n;
-    if (w->comma)
-        *to++ = ',';
-    w->comma         = true;
-    *to++            = '"';
-    const char *stop = copy_run(s.p, s.p + s.n, false, &to);
-    if (WB_LIKELY(stop == s.p + s.n)) {
-        *to++ = '"';
-        b->n  = (size_t)(to - b->p);
-        return true;
+    if (s.n <= FEW && wj_has_room(w, s.n + SLACK)) {
+        char *to = wj_comma(w, w->out->p + w->out->n);
+        *to++    = '"';
+        if (WB_LIKELY(put_few(to, s.p, s.n))) {
+            end_string(w, to + s.n, name);
+            return;
+        }
     }
-    b->n = (size_t)(to - b->p);
-    return copy_rest(w, stop, s.p + s.n);
+    put_blocks(w, s.p, s.n, name);
+}
+
+/* No text, or one that is compared. */
+__attribute__((noinline)) static void write_str_otherwise(struct wj_writer *w, struct upp_str s)
+{
+    if (!s.p)
+        wj_write_null(w);
+    else if (!wj_match_str(w, s))
+        put_string(w, s, false);
 }
 
 void wj_write_str(struct wj_writer *w, struct upp_str s)
 {
-    if (!s.p)
-        wj_write_null(w);
-    else if (!WB_UNLIKELY(w->match) || !wj_match_str(w, s))
-        (void)add_string(w, s);
+    if (WB_UNLIKELY(w->match) || WB_UNLIKELY(!s.p))
+        write_str_otherwise(w, s);
+    else
+        put_string(w, s, false);
+}
+
+__attribute__((noinline)) static void write_name_otherwise(struct wj_writer *w, struct upp_str name)
+{
+    if (!name.p)
+        name = UPP_STR("");
+    if (!w->match || !wj_match_name(w, name))
+        put_string(w, name, true);
 }
 
 void wj_write_name(struct wj_writer *w, struct upp_str name)
 {
-    if (!name.p)
-        name = UPP_STR("");
-    if (WB_UNLIKELY(w->match) && wj_match_name(w, name))
-        return;
-    if (add_string(w, name)) {
-        wb_buf_addc(w->out, ':');
-        w->comma = false;
-    }
-}
-
-void wj_write_plain_name(struct wj_writer *w, const char *name, size_t n)
-{
-    if ((WB_UNLIKELY(w->match) && wj_match_name(w, wb_str(name, n))) || !wj_room(w, n + 4))
-        return;
-    char *to = w->out->p + w->out->n;
-    if (w->comma)
-        *to++ = ',';
-    *to++ = '"';
-    wj_copy(to, name, n);
-    to += n;
-    *to++     = '"';
-    *to++     = ':';
-    w->out->n = (size_t)(to - w->out->p);
-    w->comma  = false;
+    if (WB_UNLIKELY(w->match) || WB_UNLIKELY(!name.p))
+        write_name_otherwise(w, name);
+    else
+        put_string(w, name, true);
 }
 
 /* ---- Numbers and words ----------------------------------------------------------------------------- */
 
-static void write_digits(struct wj_writer *w, uint64_t v, bool negative)
+static const char pairs_of_digits[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                      "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                      "8081828384858687888990919293949596979899";
+
+/* The first is the lowest byte. */
+static inline uint32_t two_digits(unsigned v)
+{
+    uint16_t two;
+    memcpy(&two, pairs_of_digits + 2 * v, sizeof two);
+    return le16toh(two);
+}
+
+__attribute__((noinline)) static void write_digits(struct wj_writer *w, uint64_t v, bool negative)
 {
     char text[24], *at = text + sizeof text;
-    do {
-        *--at = (char)('0' + v % 10);
-        v /= 10;
-    } while (v);
+    for (; v >= 100; v /= 100)
+        memcpy(at -= 2, pairs_of_digits + v % 100 * 2, 2);
+    memcpy(at -= 2, pairs_of_digits + v * 2, 2);
+    if (v < 10)
+        at++;
     if (negative)
         *--at = '-';
     wj_write_raw(w, at, (size_t)(text + sizeof text - at));
@@ -232,12 +267,35 @@ static void write_digits(struct wj_writer *w, uint64_t v, bool negative)
 
 void wj_write_i64(struct wj_writer *w, int64_t v)
 {
-    write_digits(w, v < 0 ? 0 - (uint64_t)v : (uint64_t)v, v < 0);
+    if (v < 0)
+        write_digits(w, 0 - (uint64_t)v, true);
+    else
+        wj_write_u64(w, (uint64_t)v);
+}
+
+__attribute__((noinline)) static void write_few(struct wj_writer *w, uint32_t text, unsigned n)
+{
+    wj_write_raw(w, (const char *)&text, n);
 }
 
 void wj_write_u64(struct wj_writer *w, uint64_t v)
 {
-    write_digits(w, v, false);
+    if (v >= 10000) {
+        write_digits(w, v, false);
+        return;
+    }
+    /* Most numbers are counts of few digits: all four are made, and those before the first are left out. */
+    unsigned n = 1 + (v >= 10) + (v >= 100) + (v >= 1000), most = (unsigned)v / 100;
+    uint32_t text = two_digits(most) | two_digits((unsigned)v - 100 * most) << 16;
+    text          = htole32(text >> (8 * (4 - n)));
+    if (WB_UNLIKELY(w->match) || !wj_has_room(w, 1 + sizeof text)) {
+        write_few(w, text, n);
+        return;
+    }
+    char *to = wj_comma(w, w->out->p + w->out->n);
+    memcpy(to, &text, sizeof text);
+    w->out->n = (size_t)(to - w->out->p) + n;
+    w->comma  = true;
 }
 
 void wj_write_f64(struct wj_writer *w, double v)

@@ -35,7 +35,6 @@ int wj_writer_check(struct wj_writer *w) UPP_MUST_CHECK;
 
 void wj_write_str(struct wj_writer *w, struct upp_str s); /* no text is written as null */
 void wj_write_name(struct wj_writer *w, struct upp_str name);
-void wj_write_plain_name(struct wj_writer *w, const char *name, size_t n); /* one that needs no escapes */
 void wj_write_i64(struct wj_writer *w, int64_t v);
 void wj_write_u64(struct wj_writer *w, uint64_t v);
 void wj_write_f64(struct wj_writer *w, double v);              /* fails unless finite */
@@ -54,27 +53,38 @@ void wj_write_raw(struct wj_writer *w, const char *p, size_t n);
 void wj_writer_fail(struct wj_writer *w, int r);
 
 /* For the writer: json/match.h. */
+bool wj_match_name(struct wj_writer *w, struct upp_str name);
 bool wj_match_open(struct wj_writer *w, char bracket);
 bool wj_match_close(struct wj_writer *w, char bracket);
 
 WB_EXPORT_END
 
+/* Room for n bytes more, as it is? */
+static inline bool wj_has_room(const struct wj_writer *w, size_t n)
+{
+    return WB_LIKELY(w->out->cap - w->out->n >= n && !w->out->failed);
+}
+
 /* Room for n bytes more? */
 static inline bool wj_room(struct wj_writer *w, size_t n)
 {
-    struct wb_buf *b = w->out;
-    return WB_LIKELY(b->cap - b->n >= n && !b->failed) || wb_buf_reserve(b, n);
+    return wj_has_room(w, n) || wb_buf_reserve(w->out, n);
+}
+
+/* The comma before a name or a value, where one is due. There is room for it where none is. */
+static inline char *wj_comma(const struct wj_writer *w, char *to)
+{
+    *to = ',';
+    return to + w->comma;
 }
 
 /* Copies n bytes that are likely to be few: a call of memcpy costs more than they do. */
 static inline void wj_copy(char *to, const char *from, size_t n)
 {
-    if (n >= 8) {
+    if (__builtin_constant_p(n) || n > 64)
+        memcpy(to, from, n);
+    else if (n >= 8) {
         size_t i = 0;
-        if (n > 64) {
-            memcpy(to, from, n);
-            return;
-        }
         for (; i + 8 < n; i += 8)
             memcpy(to + i, from + i, 8);
         memcpy(to + n - 8, from + n - 8, 8);
@@ -86,14 +96,28 @@ static inline void wj_copy(char *to, const char *from, size_t n)
             to[i] = from[i];
 }
 
+/* A name that needs no escapes; best one whose length the compiler knows. */
+static inline void wj_write_plain_name(struct wj_writer *w, const char *name, size_t n)
+{
+    if ((WB_UNLIKELY(w->match) && wj_match_name(w, (struct upp_str){name, n})) || !wj_room(w, n + 4))
+        return;
+    char *to = wj_comma(w, w->out->p + w->out->n);
+    *to++    = '"';
+    wj_copy(to, name, n);
+    to[n]     = '"';
+    to[n + 1] = ':';
+    w->out->n = (size_t)(to + n + 2 - w->out->p);
+    w->comma  = false;
+}
+
 static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[' */
 {
-    if (WB_UNLIKELY(w->match) && wj_match_open(w, bracket))
+    if ((WB_UNLIKELY(w->match) && wj_match_open(w, bracket)) || !wj_room(w, 2))
         return;
-    if (w->comma)
-        wb_buf_addc(w->out, ',');
-    wb_buf_addc(w->out, bracket);
-    w->comma = false;
+    char *to  = wj_comma(w, w->out->p + w->out->n);
+    *to       = bracket;
+    w->out->n = (size_t)(to + 1 - w->out->p);
+    w->comma  = false;
 }
 
 static inline void wj_write_close(struct wj_writer *w, char bracket) /* '}' or ']' */

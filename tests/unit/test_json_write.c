@@ -1,6 +1,7 @@
 #include "json/write.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,176 @@ TEST_WITH(json_write_sees_every_byte_at_every_place, .no_torture = "nothing but 
             }
 }
 
+/* ---- Beside a writer that takes one byte at a time ----------------------------------------------------------------
+ */
+
+/* Length and code of the character of WTF-8 at p. 0: it is none. */
+static size_t one_char(const unsigned char *p, size_t n, uint32_t *code)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t                len     = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (len == 0 || len > n || p[0] >= 0xf8)
+        return 0;
+    *code = len == 1 ? p[0] : p[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if (p[i] >> 6 != 2)
+            return 0;
+        *code = *code << 6 | (p[i] & 0x3fu);
+    }
+    return *code >= least[len] && *code <= 0x10ffff ? len : 0;
+}
+
+/* The string as JSON. Returns the byte at which it is none, or -1. */
+static int plainly(struct upp_str s, struct wb_buf *out)
+{
+    bool     high = false;
+    uint32_t c    = 0;
+    wb_buf_addc(out, '"');
+    for (size_t i = 0, n; i < s.n; i += n) {
+        n        = one_char((const unsigned char *)s.p + i, s.n - i, &c);
+        bool low = n && c >= 0xdc00 && c < 0xe000;
+        if (n == 0 || (high && low))
+            return (unsigned char)s.p[i];
+        high              = c >= 0xd800 && c < 0xdc00;
+        const char *brief = c && c < 0x80 ? strchr("\bb\tt\nn\ff\rr\"\"\\\\", (int)c) : NULL;
+        if (brief && (c < 0x20 || c == '"' || c == '\\'))
+            wb_buf_addf(out, "\\%c", brief[1]);
+        else if (c < 0x20 || high || low)
+            wb_buf_addf(out, "\\u%04x", c);
+        else
+            wb_buf_add(out, wb_str(s.p + i, n));
+    }
+    wb_buf_addc(out, '"');
+    return -1;
+}
+
+/* The text, as a name and as a value, at the end of its memory; the buffers are used again. */
+static void check_plainly(struct upp_str text, struct wb_buf *b, struct wb_buf *want)
+{
+    struct upp_err   err = {0};
+    struct wj_writer w;
+    char            *s = malloc(text.n + !text.n);
+    if (!s)
+        abort();
+    memcpy(s, text.p, text.n);
+    wb_buf_clear(b);
+    wb_buf_clear(want);
+    wj_writer_init(&w, b, &err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, wb_str(s, text.n));
+    wj_write_str(&w, wb_str(s, text.n));
+    wj_write_close(&w, '}');
+    free(s);
+
+    wb_buf_addc(want, '{');
+    int bad = plainly(text, want);
+    wb_buf_addc(want, ':');
+    if (bad < 0) {
+        (void)plainly(text, want);
+        wb_buf_addc(want, '}');
+        CHECK_INT(wj_writer_check(&w), 0);
+        CHECK_STR(wb_buf_str(b), wb_buf_str(want));
+    } else {
+        char msg[64];
+        (void)snprintf(msg, sizeof msg, "expected UTF-8 in a string, found the byte 0x%02x", (unsigned)bad);
+        CHECK_INT(wj_writer_check(&w), -UPP_EINVALID);
+        CHECK_STR(wb_cstr(err.msg), wb_cstr(msg));
+    }
+}
+
+/* `before` times the filler, `in`, `after` times the filler. */
+static void check_between(struct upp_str filler, size_t before, struct upp_str in, size_t after, struct wb_buf *b,
+                          struct wb_buf *want)
+{
+    char   text[512];
+    size_t n = 0;
+    for (size_t i = 0; i <= before + after; i++) {
+        struct upp_str piece = i == before ? in : filler;
+        memcpy(text + n, piece.p, piece.n);
+        n += piece.n;
+    }
+    test_note("0x%02x of %zu after %zu x 0x%02x, before %zu", (unsigned char)in.p[0], in.n, before,
+              (unsigned char)filler.p[0], after);
+    check_plainly(wb_str(text, n), b, want);
+}
+
+static const size_t afters[] = {0, 1, 2, 3, 4, 8, 15, 16, 33};
+
+TEST_WITH(json_write_takes_each_byte_as_one_at_a_time_does, .no_torture = "nothing but many strings")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 12), want = WB_BUF(1u << 12);
+    for (int c = 0; c < 256; c++)
+        for (size_t before = 0; before <= 40; before++)
+            for (size_t k = 0; k < WB_LEN(afters); k++)
+                check_between(UPP_STR("a"), before, wb_str((const char[]){(char)c}, 1), afters[k], &b, &want);
+}
+
+TEST_WITH(json_write_takes_each_sequence_as_one_at_a_time_does, .no_torture = "nothing but many strings")
+{
+    static const char *const filler[] = {"a", "\"", "\xc3\xa9", "\xe3\x81\x82", "\xf0\x9f\x98\x80"};
+    static const char *const in[]     = {
+            "\xc3\xa9",
+            "\xdf\xbf",
+            "\xc2\x80",
+            "\xe0\xa0\x80",
+            "\xe0\xb8\x81",
+            "\xed\x9f\xbf",
+            "\xee\x80\x80",
+            "\xef\xbf\xbf",
+            "\xf0\x90\x80\x80",
+            "\xf3\xbf\xbf\xbf",
+            "\xf4\x80\x80\x80",
+            "\xf4\x8f\xbf\xbf",
+            "\xed\xa0\x80",
+            "\xed\xbf\xbf",
+            "\xed\xbf\xbf\xed\xa0\x80",
+            "\xed\xa0\x80\x01",
+            "\xed\xa0\x80\xed\xa0\x80", /* from here on none is text */
+            "\xc0\x80",
+            "\xc1\xbf",
+            "\xc3",
+            "\xc3\xc3\xa9",
+            "\xc3\xa9\x80",
+            "\xe0\x9f\xbf",
+            "\xe2\x82",
+            "\xe2",
+            "\xe2\x82\xac\x80",
+            "\xe2\x82\xc3\xa9",
+            "\xf0\x8f\xbf\xbf",
+            "\xf0\x9f\x98",
+            "\xf0\x9f",
+            "\xf0",
+            "\xf0\x9f\x98\x80\x80",
+            "\xf4\x90\x80\x80",
+            "\xf5\x80\x80\x80",
+            "\xf8\x88\x80\x80",
+            "\xff",
+            "\x80",
+            "\xed\xa0",
+            "\xed\xa0\xbd\xed\xb8\x80",
+            "\xed\xa0\xbd\xed\xb8",
+    };
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 12), want = WB_BUF(1u << 12);
+    for (size_t f = 0; f < WB_LEN(filler); f++)
+        for (size_t i = 0; i < WB_LEN(in); i++)
+            for (size_t before = 0; before <= 40; before++)
+                for (size_t k = 0; k < WB_LEN(afters); k++)
+                    check_between(wb_cstr(filler[f]), before, wb_cstr(in[i]), afters[k], &b, &want);
+}
+
+/* What a block takes for whole characters: all there is of two bytes, and of more than those at the bounds. */
+TEST_WITH(json_write_knows_all_that_is_text, .no_torture = "nothing but many strings")
+{
+    static const unsigned char            third[] = {0x00, 0x7f, 0x80, 0x8f, 0x90, 0xa0, 0xbf, 0xc0, 0xed, 0xff};
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 12), want = WB_BUF(1u << 12);
+    for (int one = 0x80; one < 256; one++)
+        for (int two = 0; two < 256; two++)
+            for (size_t k = 0; k < WB_LEN(third); k++) {
+                char in[] = {(char)one, (char)two, (char)third[k], '\x80'};
+                check_between(UPP_STR("a"), 5, wb_str(in, 2 + k % 3), 11, &b, &want);
+            }
+}
+
 TEST(json_write_never_writes_what_is_not_text)
 {
     static const struct {
@@ -119,6 +290,49 @@ TEST(json_write_never_writes_what_is_not_text)
         wj_write_close(&w, ']');
         CHECK_INT(wj_writer_check(&w), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(bad[i].msg));
+    }
+}
+
+static void check_number(uint64_t v)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 10);
+    struct wj_writer                      w;
+    char                                  want[128];
+    int64_t                               less = -(int64_t)(v >> 1);
+    (void)snprintf(want, sizeof want, "[%" PRIu64 ",%" PRIu64 ",%" PRIi64 ",%" PRIi64 "]", v, v, (int64_t)v, less);
+    wj_writer_init(&w, &b, NULL);
+    wj_write_open(&w, '[');
+    wj_write_u64(&w, v);
+    wj_write_u64(&w, v);
+    wj_write_i64(&w, (int64_t)v);
+    wj_write_i64(&w, less);
+    wj_write_close(&w, ']');
+    CHECK_INT(wj_writer_check(&w), 0);
+    CHECK_STR(wb_buf_str(&b), wb_cstr(want));
+}
+
+/* As printf writes them: all of few digits, and around each power of ten and of two. */
+TEST_WITH(json_write_puts_whole_numbers, .no_torture = "nothing but many numbers")
+{
+    uint64_t ten = 1;
+    for (uint64_t v = 0; v < 10100; v++)
+        check_number(v);
+    for (int i = 0; i < 64; i++, ten *= 10) /* it wraps around, to other numbers */
+        for (uint64_t d = 0; d < 3; d++) {
+            check_number(ten + d - 1);
+            check_number(((uint64_t)1 << i) + d - 1);
+        }
+}
+
+TEST(json_write_puts_a_number_only_where_there_is_room)
+{
+    for (size_t max = 1; max <= 6; max++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(max);
+        struct wj_writer                      w;
+        wj_writer_init(&w, &b, NULL);
+        wj_write_u64(&w, 123);
+        CHECK_INT(wj_writer_check(&w), max >= 4 ? 0 : -UPP_ELIMIT);
+        CHECK_INT(b.n, max >= 4 ? 3 : 0);
     }
 }
 
