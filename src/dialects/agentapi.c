@@ -2,7 +2,6 @@
 #include "dialects/agentapi.h"
 
 #include "base/err.h"
-#include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
 
@@ -117,8 +116,11 @@ int wd_aap_is_plain(struct upp_str text, bool *ret, struct upp_err *err)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(WD_DOC_BYTES);
     yyjson_val                               *v;
-    int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES), &v, NULL);
-    *ret  = false;
+    const struct wj_read_opts                *opts = UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES);
+    *ret                                           = text.n && text.p[0] == '{' && wj_is_compact(text, opts);
+    if (*ret)
+        return 0;
+    int r = wj_read(&a, text, opts, &v, NULL);
     if (r == -UPP_ENOMEM)
         return upp_fail(err, UPP_ENOMEM, "no memory for the arguments of a call");
     if (r < 0 || !yyjson_is_obj(v))

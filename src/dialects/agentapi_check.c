@@ -168,6 +168,8 @@ static bool is_json(struct wd_problems *p, struct upp_str s)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
     yyjson_val                               *v;
+    if (wd_is_compact(s))
+        return true;
     int r = wj_read(&a, s, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH), &v, NULL);
     if (r == -UPP_ENOMEM)
         p->failed = r;

@@ -9,7 +9,6 @@
 #include "dialects/agentapi.h"
 #include "dialects/lift.h"
 #include "dialects/pai.h"
-#include "json/read.h"
 #include "json/value.h"
 
 struct lifting {
@@ -116,11 +115,16 @@ static int arguments_of(const struct lifting *t, yyjson_val *v, struct upp_part 
 /* What a tool gave is JSON inside of a text; what is none is the text itself. */
 static int output_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
 {
-    yyjson_val *read;
+    const struct wj_read_opts *opts = UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES);
+    yyjson_val                *read;
     *ret = UPP_STR("null");
     if (!v || !yyjson_is_str(v))
         return wd_value_text(t->l->a, v, ret, t->err);
-    int r = wj_read(t->l->a, wj_text(v), UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES), &read, NULL);
+    if (wj_is_compact(wj_text(v), opts)) {
+        *ret = wj_text(v);
+        return 0;
+    }
+    int r = wj_read(t->l->a, wj_text(v), opts, &read, NULL);
     if (r == -UPP_ENOMEM)
         return no_memory(t);
     return r < 0 ? wd_string_text(t->l->a, wj_text(v), ret, t->err) : wd_value_text(t->l->a, read, ret, t->err);
@@ -253,7 +257,7 @@ static int open_entry(struct lifting *t, const struct wd_aap_message *m, uint8_t
 static int add_parts(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind)
 {
     size_t         at   = t->parts.list.n;
-    struct upp_str slot = wb_arena_printf(t->l->a, "p%zu", at);
+    struct upp_str slot = wb_arena_numbered(t->l->a, UPP_STR("p"), at);
     int            r    = wb_arena_check(t->l->a, t->err);
     if (r >= 0)
         r = wd_anchor(t->l, m->node.from, slot.p, t->entry, 1, t->err);
@@ -261,7 +265,7 @@ static int add_parts(struct lifting *t, const struct wd_aap_message *m, enum wd_
         r = wd_parts_add(&t->parts, &t->got.list.p[i], t->err);
         if (r < 0 || !i || kind == WD_AAP_MESSAGE)
             continue;
-        slot = wb_arena_printf(t->l->a, "c%zu", at + i);
+        slot = wb_arena_numbered(t->l->a, UPP_STR("c"), at + i);
         r    = wb_arena_check(t->l->a, t->err);
         if (r >= 0)
             r = wd_anchor(t->l, m->node.from, slot.p, t->entry, 1, t->err);

@@ -41,9 +41,9 @@ static bool is_shown(const struct wm_doc_entry *e)
     return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
 }
 
-static const char *slot_of(struct wd_lowering *l, char what, size_t i)
+static const char *slot_of(struct wd_lowering *l, struct upp_str what, size_t i)
 {
-    struct upp_str s = wb_arena_printf(&l->keep, "%c%zu", what, i);
+    struct upp_str s = wb_arena_numbered(&l->keep, what, i);
     return s.p ? s.p : "";
 }
 
@@ -369,8 +369,8 @@ static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
     struct upp_str own = entry_at(l, entry)->id;
     if (!part && own.p)
         return own;
-    (void)wb_uuid_text(wb_uuid_v8(own.p ? hash_of(own) : entry, part), text);
-    return wb_arena_printf(&l->keep, "msg_%s", text);
+    struct upp_str made[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v8(own.p ? hash_of(own) : entry, part), text)};
+    return wb_arena_join(&l->keep, made, WB_LEN(made));
 }
 
 static void put_event(struct wd_lowering *l, const struct message *m)
@@ -392,7 +392,7 @@ static void put_message(struct out *o, struct message *m)
 {
     struct wd_lowering *l = o->l;
     m->id                 = id_of(l, m->entry, m->first);
-    wd_open(l, m->entry, slot_of(l, 'p', m->first));
+    wd_open(l, m->entry, slot_of(l, UPP_STR("p"), m->first));
     put_base(l, "message", status_of(l, m));
     wd_member(l, "id", m->id);
     wd_member(l, "type", wb_cstr(type_of(m->kind)));
@@ -423,7 +423,7 @@ static enum wd_aap_kind kind_of(const struct upp_part *p)
 /* Was this part read from the same message as the one before it? */
 static bool continues(struct wd_lowering *l, uint32_t entry, size_t part)
 {
-    return wd_span(l, entry, slot_of(l, 'c', part), 2) == 1;
+    return wd_span(l, entry, slot_of(l, UPP_STR("c"), part), 2) == 1;
 }
 
 /* How many parts from the first on are one message. */

@@ -67,7 +67,7 @@ static struct upp_str user_of(struct wd_lowering *l)
     struct upp_str said = wd_text_at(yyjson_obj_get(metadata_of(l), "weft"), "user");
     struct upp_str id   = said.n ? wb_arena_dup(&l->keep, said) : UPP_STR(WD_AITP_USER);
     for (unsigned i = 2; is_agent(l->doc, id, l->doc->agents.n); i++)
-        id = wb_arena_printf(&l->keep, WD_AITP_USER "-%u", i);
+        id = wb_arena_numbered(&l->keep, UPP_STR(WD_AITP_USER "-"), i);
     return id;
 }
 

@@ -45,14 +45,14 @@ bool wd_aitp_needs_whole(const struct upp_message *m, uint8_t natural)
 static bool is_json(struct upp_str s)
 {
     struct wj_syntax seen;
-    return s.n && wj_syntax(s, DEPTH, &seen, NULL) == 0;
+    return wj_is_compact(s, UPP_OPTS(wj_read_opts, .depth = DEPTH)) || (s.n && wj_syntax(s, DEPTH, &seen, NULL) == 0);
 }
 
 /* Blanks between tokens do not survive in UPP's JSON. */
 static bool has_blanks(struct upp_str json)
 {
-    bool inside = false;
-    for (size_t i = 0; i < json.n; i++) {
+    bool inside = false, none = wd_is_compact(json);
+    for (size_t i = 0; !none && i < json.n; i++) {
         char c = json.p[i];
         if (inside && c == '\\')
             i++;
@@ -130,16 +130,15 @@ static void put_abouts(struct wd_lowering *l, const struct upp_part *const *from
 {
     bool open = false;
     for (size_t i = 0; i < as->n_parts && !l->w.failed; i++) {
-        char index[24];
         if (!needs_about(from[i], &as->parts[i]))
             continue;
         if (!open) {
             wd_name(l, "parts");
             wj_write_open(&l->w, '{');
         }
-        open = true;
-        (void)snprintf(index, sizeof index, "%zu", i);
-        wd_name(l, index);
+        open                 = true;
+        struct upp_str index = wb_arena_numbered(&l->scratch, UPP_STR(""), i);
+        wj_write_name(&l->w, index);
         put_about(l, from[i], &as->parts[i]);
     }
     if (open)

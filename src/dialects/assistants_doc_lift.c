@@ -291,7 +291,7 @@ static int result_of(struct lifting *t, struct naming *errors, struct naming *js
     if (json) {
         yyjson_val    *v;
         struct upp_err why;
-        int            r = wj_read(t->l->a, output, NULL, &v, &why);
+        int            r = wj_is_compact(output, NULL) ? 0 : wj_read(t->l->a, output, NULL, &v, &why);
         if (r == -UPP_ENOMEM)
             return upp_fail(t->err, UPP_ENOMEM, "out of memory");
         json   = r >= 0;

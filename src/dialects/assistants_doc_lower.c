@@ -3,9 +3,12 @@
  * What an entry says is cut into pieces: texts and images that stand together are a message, calls that stand together
  * are a step, with the results beside the calls. A step names the message behind which it stands.
  */
+#include <endian.h>
+
 #include "base/base64.h"
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "base/uuid.h"
 #include "dialects/answers.h"
 #include "dialects/assistants_doc.h"
 #include "json/read.h"
@@ -66,6 +69,18 @@ static bool usage_of(const struct lowering *t, const struct wm_doc_turn *turn, s
     return has;
 }
 
+/* An id that follows from a place: two numbers in 32 hex digits. */
+static struct upp_str made_id(struct wd_lowering *l, struct upp_str prefix, uint64_t high, uint64_t low)
+{
+    struct wb_uuid bits;
+    char           text[WB_UUID_HEX + 1];
+    high = htobe64(high);
+    low  = htobe64(low);
+    memcpy(bits.b, &high, sizeof high);
+    memcpy(bits.b + sizeof high, &low, sizeof low);
+    return wb_arena_join(&l->keep, (struct upp_str[]){prefix, wb_uuid_hex(bits, text)}, 2);
+}
+
 /* The run of a turn; no text: nothing is known that only a run could say. */
 static struct upp_str run_of(const struct lowering *t, const struct wm_doc_turn *turn)
 {
@@ -76,7 +91,7 @@ static struct upp_str run_of(const struct lowering *t, const struct wm_doc_turn 
         return turn->run;
     if (!usage_of(t, turn, &usage) && !said_model(t, turn).p)
         return (struct upp_str){0};
-    return wb_arena_printf(&t->l->keep, "run_%032x", turn->first + 1);
+    return made_id(t->l, UPP_STR("run_"), 0, turn->first + 1);
 }
 
 /* ---- Pieces ------------------------------------------------------------------------------------------------------ */
@@ -86,11 +101,6 @@ static bool is_content(const struct upp_part *p)
     return p->kind == UPP_PART_TEXT || (p->kind == UPP_PART_IMAGE && p->media && p->media->source != UPP_SOURCE_TEXT);
 }
 
-static const char *id_prefix(bool calls)
-{
-    return calls ? "step_" : "msg_";
-}
-
 static void add_piece(struct lowering *t, struct piece p, struct upp_str *last)
 {
     struct wd_lowering        *l = t->l;
@@ -98,7 +108,7 @@ static void add_piece(struct lowering *t, struct piece p, struct upp_str *last)
     if (e->id.p && !p.more && !p.calls)
         p.id = e->id;
     else
-        p.id = wb_arena_printf(&l->keep, "%s%016x%016x", id_prefix(p.calls), p.entry + 1, p.from);
+        p.id = made_id(l, p.calls ? UPP_STR("step_") : UPP_STR("msg_"), p.entry + 1, p.from);
     if (p.calls)
         p.after = *last;
     else
@@ -340,7 +350,7 @@ static void lose_results(struct wd_lowering *l)
 static struct upp_str call_id(struct lowering *t, const struct piece *p, uint32_t k)
 {
     const struct upp_part *call = &entry_at(t->l, p->entry)->e.message.parts[k];
-    return call->id.p ? call->id : wb_arena_printf(&t->l->keep, "call_%016x%016x", p->entry + 1, k);
+    return call->id.p ? call->id : made_id(t->l, UPP_STR("call_"), p->entry + 1, k);
 }
 
 /* A string's text, or the JSON of another value: *json. Good until the next one is read. */
@@ -349,8 +359,12 @@ static struct upp_str output_of(struct wd_lowering *l, const struct upp_part *re
     *json = false;
     if (!result)
         return (struct upp_str){0};
-    wb_arena_reset(&l->scratch);
     struct upp_str text = result->text.n ? result->text : UPP_STR("null");
+    if (wd_is_compact(text) && (text.p[0] != '"' || !memchr(text.p, '\\', text.n))) {
+        *json = text.p[0] != '"';
+        return *json ? text : wb_str_sub(text, 1, text.n - 2);
+    }
+    wb_arena_reset(&l->scratch);
     yyjson_val *v = wd_scratch_read(l, text);
     *json         = v && !yyjson_is_str(v);
     return v && yyjson_is_str(v) ? wj_text(v) : text;
@@ -377,12 +391,15 @@ static void put_call(struct lowering *t, const struct piece *p, uint32_t k)
 static void put_named(struct lowering *t, const struct piece *p, const char *name, bool errors)
 {
     struct wd_lowering *l   = t->l;
-    bool                any = false, json;
+    bool                any = false, said;
     for (uint32_t k = p->from; k < p->from + p->n; k++) {
         const struct upp_part *call   = &entry_at(l, p->entry)->e.message.parts[k];
         const struct upp_part *result = call->kind == UPP_PART_CALL ? wd_answer_of(l->doc, p->entry, call->id) : NULL;
-        (void)output_of(l, result, &json);
-        if (!result || !(errors ? result->is_error : json))
+        if (errors)
+            said = result && result->is_error;
+        else
+            (void)output_of(l, result, &said);
+        if (!said)
             continue;
         if (!any) {
             wd_name(l, name);

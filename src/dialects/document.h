@@ -10,6 +10,7 @@
 #ifndef WD_DOCUMENT_H
 #define WD_DOCUMENT_H
 
+#include "json/compact.h"
 #include "json/decode.h"
 #include "json/scan.h"
 #include "json/write.h"
@@ -207,6 +208,13 @@ static inline void wd_member_json(struct wd_lowering *l, const char *name, struc
 /* A text of the model as a value, in `scratch`, which is not emptied before. NULL: it is no JSON; or there is no
  * memory, and the writer has failed: what cannot be read for that reason is never taken for what it is not. */
 yyjson_val *wd_scratch_read(struct wd_lowering *l, struct upp_str json);
+
+/* Is a text of the model JSON that wd_scratch_read would read, and the writer write again as it is? Then it need not be
+ * read to be written. */
+static inline bool wd_is_compact(struct upp_str json)
+{
+    return wj_is_compact(json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH));
+}
 
 /* ---- Dialects ------------------------------------------------------------------------------------------ */
 

@@ -131,6 +131,11 @@ bool wd_envelope_is_time(struct upp_str text)
     return wb_time_parse(text, &t, NULL) >= 0 && !t.naive && !t.date_only;
 }
 
+struct upp_str wd_envelope_slot(struct wb_arena *a, unsigned k)
+{
+    return k ? wb_arena_numbered(a, UPP_STR("envelope-"), k) : UPP_STR("envelope");
+}
+
 /* ---- Reading --------------------------------------------------------------------------------------------- */
 
 static const struct wj_field rows[] = {

@@ -33,6 +33,9 @@ struct wd_envelope {
 };
 WJ_SHAPE_EXTERN(wd_envelope, struct wd_envelope);
 
+/* The slot of the envelope of a message's part k. No text: no memory. */
+struct upp_str wd_envelope_slot(struct wb_arena *a, unsigned k);
+
 int wd_envelope_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_envelope_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err);

@@ -291,8 +291,7 @@ static int part_of(struct lifting *t, const struct wd_envelope *e, struct upp_pa
 
 static int anchor(struct lifting *t, yyjson_val *v)
 {
-    struct upp_str slot = t->n ? wb_arena_printf(t->l->a, "envelope-%u", t->n) : UPP_STR("envelope");
-    t->n++;
+    struct upp_str slot = wd_envelope_slot(t->l->a, t->n++);
     return slot.p ? wd_anchor(t->l, v, slot.p, t->l->doc->entries.n - 1, 1, t->err) : wb_arena_check(t->l->a, t->err);
 }
 
@@ -345,7 +344,10 @@ static void put_event(const struct lifting *t, const struct wd_envelope *e, stru
     yyjson_val    *source = yyjson_obj_get(e->weft, "source"), *targets = yyjson_obj_get(e->weft, "targets");
     wj_write_open(w, '{');
     wj_write_name(w, UPP_STR("type"));
-    wj_write_str(w, type.p ? type : wb_arena_printf(t->l->a, "envelope.%.*s", UPP_FMT(e->intent)));
+    if (!type.p)
+        wj_write_str(w, wb_arena_join(t->l->a, (struct upp_str[]){UPP_STR("envelope."), e->intent}, 2));
+    else
+        wj_write_str(w, type);
     if (type.p) {
         yyjson_val *data = yyjson_obj_get(e->content, "data");
         wj_write_name(w, UPP_STR("data"));

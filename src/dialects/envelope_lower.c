@@ -86,14 +86,18 @@ static void put_agent(struct writing *o)
 
 static void put_call(struct writing *o)
 {
-    struct wd_lowering *l    = o->l;
-    bool                none = !o->part->text.n && !o->part->cut;
-    yyjson_val         *args = wd_scratch_read(l, none ? UPP_STR("{}") : o->part->text);
+    struct wd_lowering *l     = o->l;
+    bool                none  = !o->part->text.n && !o->part->cut;
+    struct upp_str      text  = none ? UPP_STR("{}") : o->part->text;
+    bool                as_is = text.n && text.p[0] == '{' && wd_is_compact(text);
+    yyjson_val         *args  = as_is ? NULL : wd_scratch_read(l, text);
     wj_write_open(&l->w, '{');
     wd_member(l, "id", o->part->id.p ? o->part->id : UPP_STR(""));
     wd_member(l, "name", o->part->name.p ? o->part->name : UPP_STR(""));
     wd_name(l, "arguments");
-    if (yyjson_is_obj(args))
+    if (as_is)
+        wd_json_value(l, text);
+    else if (yyjson_is_obj(args))
         wj_write_value(&l->w, args);
     else
         wj_write_str(&l->w, o->part->text.p ? o->part->text : UPP_STR(""));
@@ -106,12 +110,14 @@ static void put_content(struct writing *o, const struct wd_envelope_says *s)
     bool                call = o->part && o->part->kind == UPP_PART_CALL, event = is_event(o->e);
     wd_name(l, "content");
     wj_write_open(&l->w, '{');
-    wd_member(l, "type", wb_cstr(s->type));
+    wd_member(l, "type", s->type);
     wd_member(l, "text", s->text);
-    if (call || s->data || s->string.p || event)
+    if (call || s->data || s->string.p || s->json.p || event)
         wd_name(l, "data");
     if (call)
         put_call(o);
+    else if (s->json.p)
+        wd_json_value(l, s->json);
     else if (s->string.p)
         wj_write_str(&l->w, s->string);
     else if (s->data)
@@ -357,7 +363,7 @@ static int find_again(struct writing *o, struct upp_err *err)
 static struct upp_str unlike(const struct writing *o, struct upp_str made)
 {
     while (made.p && *place_of(o, made))
-        made = wb_arena_printf(&o->l->keep, "%.*s+", UPP_FMT(made));
+        made = wb_arena_join(&o->l->keep, (struct upp_str[]){made, UPP_STR("+")}, 2);
     return made;
 }
 
@@ -365,12 +371,15 @@ static struct upp_str unlike(const struct writing *o, struct upp_str made)
 static struct upp_str id_of(const struct writing *o, uint32_t i)
 {
     struct upp_str id = o->l->doc->entries.p[i].id;
-    return id.n && !o->again[i] ? id : unlike(o, wb_arena_printf(&o->l->keep, "entry-%u", (unsigned)i));
+    return id.n && !o->again[i] ? id : unlike(o, wb_arena_numbered(&o->l->keep, UPP_STR("entry-"), i));
 }
 
 static struct upp_str id_of_part(const struct writing *o)
 {
-    return o->k ? unlike(o, wb_arena_printf(&o->l->keep, "%.*s.%u", UPP_FMT(o->first), o->k)) : o->first;
+    if (!o->k)
+        return o->first;
+    struct upp_str head = wb_arena_join(&o->l->keep, (struct upp_str[]){o->first, UPP_STR(".")}, 2);
+    return unlike(o, wb_arena_numbered(&o->l->keep, head, o->k));
 }
 
 /* ---- Envelopes ------------------------------------------------------------------------------------------- */
@@ -389,9 +398,9 @@ static struct upp_str wire_role(const struct writing *o)
 static void begin(struct writing *o, struct upp_str intent, struct upp_str task)
 {
     struct wd_lowering *l    = o->l;
-    struct upp_str      slot = o->k ? wb_arena_printf(&l->keep, "envelope-%u", o->k) : UPP_STR("envelope");
-    o->weft = false;
-    o->id   = id_of_part(o);
+    struct upp_str      slot = wd_envelope_slot(&l->keep, o->k);
+    o->weft                  = false;
+    o->id                    = id_of_part(o);
     wd_open(l, o->i, slot.p ? slot.p : "envelope");
     wj_write_open(&l->w, '{');
     wd_member(l, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
@@ -428,7 +437,7 @@ static int put_part(struct writing *o, const struct upp_part *p)
     wb_arena_reset(&o->l->scratch);
     o->part = p;
     wd_envelope_say_part(o->l, p, o->e->e.message.role == UPP_ROLE_USER, &s);
-    begin(o, wb_cstr(s.intent), s.task);
+    begin(o, s.intent, s.task);
     put_content(o, &s);
     if (p && p->media)
         put_artifact(o);
@@ -467,7 +476,7 @@ static void put_event(struct writing *o)
         put_trace(o);
     } else {
         wd_envelope_say_event(o->l, event, &s);
-        begin(o, wb_cstr(s.intent), s.task);
+        begin(o, s.intent, s.task);
         put_content(o, &s);
         put_trace(o);
         put_weft_event(o, event);

@@ -5,10 +5,10 @@
 #include "dialects/document.h"
 
 struct wd_envelope_says {
-    const char    *intent, *type;
-    struct upp_str task, text;
-    yyjson_val    *data; /* NULL: none, or a text: */
-    struct upp_str string;
+    struct upp_str intent, type, task, text;
+    yyjson_val    *data;   /* NULL: none, or a text: */
+    struct upp_str string; /* that is a string, */
+    struct upp_str json;   /* or JSON that is compact */
 };
 
 /* p NULL: a message without parts. What is made lies in l->scratch, which is not emptied before. The data of a call are

@@ -69,8 +69,11 @@ int wd_parts_settle(struct wb_arena *a, struct wd_parts *from, struct upp_messag
 
 int wd_value_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
+    enum { USUAL = 1000 }; /* bytes: most values are shorter, and need one allocation */
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    int                                   r = v ? wj_write(v, &b, err) : 0;
+    int                                   r = v && wb_buf_reserve(&b, USUAL) ? wj_write(v, &b, err) : 0;
+    if (r >= 0)
+        r = wb_buf_check(&b, err);
     if (r < 0 || !v)
         return r;
     *ret = wb_arena_dup(a, wb_buf_str(&b));

@@ -100,6 +100,10 @@ static const struct {
     {"[" THOUGHT("t") "," SAID("s") "," CALL("a") "," CALL("b") "," OUTPUT("a", "\"1\"") "," OUTPUT("b", "\"{\"") "]",
      "2 agent\nagent 2    t\nagent 1    s\nagent 8 a f  {}\nagent 8 b f  {}\n"
      "3 agent\nagent 9 a   1\nagent 9 b   \"{\"\n"},
+    /* Outputs are JSON, however they are spelled; and texts where they are none. */
+    {"[" OUTPUT("a", "\"{\\\"k\\\":[1]}\"") "," OUTPUT("b", "\"{ \\\"\\\\u006b\\\": [1]}\"") "," OUTPUT("c",
+                                                                                                        "\"[1\"") "]",
+     "3 agent\nagent 9 a   {\"k\":[1]}\nagent 9 b   {\"k\":[1]}\nagent 9 c   \"[1\"\n"},
     /* A new one begins where the order does. */
     {"[" SAID("s") "," SAID("s") "," CALL("a") "," THOUGHT("t") "]",
      "2 agent\nagent 1    s\n2 agent\nagent 1    s\nagent 8 a f  {}\n2 agent\nagent 2    t\n"},
@@ -123,6 +127,33 @@ static const struct {
                                  "\"output\":{\"a\":1}}}]") "]",
      "3 agent\nagent 9! a   {\"a\":1}\n"},
 };
+
+/* Arguments as a writer of JSON would have written them, and others. */
+TEST(dialect_agentapi_knows_plain_arguments)
+{
+    static const struct {
+        const char *text;
+        bool        plain;
+    } cases[] = {
+        {"{}", true},
+        {"{\"k\":[1,\"\xc3\xa4\\n\"]}", true},
+        {"{\"k\":\"\\ud83d\"}", true},
+        {"{ }", false},
+        {"{\"k\": 1}", false},
+        {"{\"k\":\"\\u0041\"}", false},
+        {"[1]", false},
+        {"\"k\"", false},
+        {"{\"k\":1", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        bool           plain;
+        struct upp_err err;
+        test_note("%s", cases[i].text);
+        CHECK(wd_aap_is_plain(wb_cstr(cases[i].text), &plain, &err) == 0);
+        CHECK(plain == cases[i].plain);
+    }
+}
 
 /* covers: AAP-1, AAP-4 */
 TEST(dialect_agentapi_answers_are_entries)

@@ -153,6 +153,38 @@ TEST_WITH(dialect_assistants_doc_keeps_who_said_what, .no_torture = "thousands o
 
 /* ---- How lists are read ------------------------------------------------------------------------------------------ */
 
+/* JSON that the writer would write so is put as it is, and any other is read. */
+TEST(dialect_assistants_doc_outputs_are_texts_or_json)
+{
+    static const struct {
+        const char *result, *output; /* as JSON has it */
+        bool        json;
+    } cases[] = {
+        {"\"plain\"", "plain", false},        {" \"plain\"", "plain", false},         {"\"a\\nb\"", "a\\nb", false},
+        {"{\"k\":1}", "{\\\"k\\\":1}", true}, {"{\"k\": 1}", "{\\\"k\\\": 1}", true}, {"1.50", "1.50", true},
+        {"no JSON", "no JSON", false},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1 << 20), want = WB_BUF(1 << 10);
+        WB_CLEANUP(wm_doc_done) struct wm_doc     d = {0};
+        struct upp_part call = {.kind = UPP_PART_CALL, .id = UPP_STR("c"), .name = UPP_STR("f"), .text = UPP_STR("{}")};
+        struct upp_part result = {.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = wb_cstr(cases[i].result)};
+        struct upp_err  err;
+        uint32_t        agent;
+        test_note("%s", cases[i].result);
+        CHECK(wm_doc_agent_add(&d, &(struct wm_doc_agent){.id = UPP_STR("a"), .name = UPP_STR("a")}, &agent, &err) ==
+                                                          0);
+        CHECK(add(&d, &a, UPP_ROLE_ASSISTANT, agent, &call, 1, 0) && add(&d, &a, UPP_ROLE_TOOL, agent, &result, 1, 0));
+        CHECK(wm_doc_divide(&d, &err) >= 0);
+        CHECK(wd_doc_write(&d, &wd_document_assistants, NULL, &out, NULL, &err) == 0);
+        wb_buf_addf(&want, "\"output\":\"%s\"}", cases[i].output);
+        CHECK(wb_str_find(wb_buf_str(&out), wb_buf_str(&want), 0) != SIZE_MAX);
+        CHECK((wb_str_find(wb_buf_str(&out), UPP_STR("\"json\":[\"c\"]"), 0) != SIZE_MAX) == cases[i].json);
+        CHECK(wb_str_find(wb_buf_str(&out), UPP_STR("\"step_00000000000000010000000000000000\""), 0) != SIZE_MAX);
+    }
+}
+
 static void reads(const char *json, const char *want)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d  = {0};

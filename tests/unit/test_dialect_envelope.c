@@ -382,6 +382,89 @@ TEST(dialect_envelope_cuts_a_task)
     CHECK(v && wb_utf16_count(wj_text(v)) == 159 && wb_utf8_valid(wj_text(v), NULL));
 }
 
+/* What a call and its result say, as envelopes. */
+static int written(const char *arguments, const char *result, struct wb_buf *out, struct upp_err *err)
+{
+    WB_CLEANUP(wm_doc_done) struct wm_doc doc     = {0};
+    struct upp_part                       parts[] = {
+                              {.kind = UPP_PART_CALL, .id = T("c"), .name = T("f"), .text = wb_cstr(arguments)},
+                              {.kind = UPP_PART_RESULT, .id = T("c"), .name = T("f"), .text = wb_cstr(result)},
+    };
+    uint32_t agent;
+    int      r = wm_doc_agent_add(&doc, &(struct wm_doc_agent){.id = T("a"), .name = T("a")}, &agent, err);
+    for (size_t i = 0; r >= 0 && i < WB_LEN(parts); i++) {
+        struct wm_doc_entry *e = wm_doc_entry_add(&doc, err);
+        if (!e)
+            return -err->code;
+        e->agent             = agent;
+        e->e.message.role    = i ? UPP_ROLE_TOOL : UPP_ROLE_ASSISTANT;
+        e->e.message.parts   = &parts[i];
+        e->e.message.n_parts = 1;
+    }
+    if (r >= 0)
+        r = wm_doc_divide(&doc, err);
+    return r < 0 ? r : wd_doc_write(&doc, &wd_document_envelope, NULL, out, NULL, err);
+}
+
+/* JSON that the writer would write so is put as it is, and any other is read: both say the same. */
+TEST(dialect_envelope_says_json_however_it_is_spelled)
+{
+    static const struct {
+        const char *compact, *otherwise, *text; /* text: its summary, as JSON has it */
+    } cases[] = {
+        {"{}", "{ }", "object"},
+        {"{\"a\":1,\"b\":{\"c\":[2]},\"d\":\"}\"}", "{\"a\": 1, \"b\": {\"c\": [2]}, \"\\u0064\": \"}\"}",
+         "object: a, b, d"},
+        {"{\"a \\\" b\":1}", " {\"a \\\" b\":1}", "object: a \\\" b"},
+        {"[]", "[ ]", "list of 0"},
+        {"[1,[2,3],\"4,5\"]", "[1,[2,3],\"4,5\" ]", "list of 3"},
+        {"\"plain\"", " \"plain\"", "plain"},
+        {"\"a\\n\\\"b\\\"\"", " \"a\\n\\\"b\\\"\"", "a\\n\\\"b\\\""},
+        {"null", " null", "null"},
+        {"-1.50", "-1.50 ", "-1.50"},
+        {"{\"\xc3\xa4\":\"\xed\x95\x9c\"}", "{\"\\u00e4\":\"\\ud55c\"}", "object: \xc3\xa4"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf is = WB_BUF(ROOM), was = WB_BUF(ROOM), text = WB_BUF(ROOM);
+        struct upp_err                        err;
+        test_note("%s", cases[i].compact);
+        wb_buf_addf(&text, "\"text\":\"%s\",\"data\":%s", cases[i].text, cases[i].compact);
+        bool object = cases[i].compact[0] == '{';
+        CHECK(written(object ? cases[i].compact : "{}", cases[i].compact, &is, &err) == 0);
+        CHECK(written(object ? cases[i].otherwise : "{}", cases[i].otherwise, &was, &err) == 0);
+        CHECK_STR(wb_buf_str(&is), wb_buf_str(&was));
+        CHECK(wb_str_find(wb_buf_str(&is), wb_buf_str(&text), 0) != SIZE_MAX);
+    }
+}
+
+/* A summary of names has an end, however many and long they are. */
+TEST(dialect_envelope_names_as_many_as_fit)
+{
+    for (int blank = 0; blank < 2; blank++)
+        for (int long_ones = 0; long_ones < 2; long_ones++) {
+            WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
+            WB_CLEANUP(wb_buf_done) struct wb_buf     json = WB_BUF(ROOM), out = WB_BUF(ROOM);
+            struct upp_err                            err;
+            yyjson_val                               *v;
+            wb_buf_add(&json, blank ? UPP_STR("{ ") : UPP_STR("{"));
+            for (int i = 0; i < 400; i++) {
+                wb_buf_addf(&json, "%s\"%d", i ? "," : "", i);
+                for (int k = 0; long_ones && k < 200; k++)
+                    wb_buf_add(&json, UPP_STR("\xe2\x82\xac"));
+                wb_buf_add(&json, UPP_STR("\":0"));
+            }
+            wb_buf_addc(&json, '}');
+            wb_buf_addc(&json, 0);
+            CHECK(wb_buf_check(&json, &err) == 0);
+            CHECK(written("{}", json.p, &out, &err) == 0);
+            CHECK(wj_read(&a, wb_buf_str(&out), NULL, &v, &err) == 0);
+            v = yyjson_obj_get(yyjson_obj_get(yyjson_arr_get_last(v), "content"), "text");
+            CHECK(v && wb_utf16_count(wj_text(v)) == WD_ENVELOPE_TASK);
+            CHECK(
+                wb_str_starts(wj_text(v), long_ones ? UPP_STR("object: 0\xe2\x82\xac") : UPP_STR("object: 0, 1, 2, ")));
+        }
+}
+
 TEST(dialect_envelope_refuses_what_is_none)
 {
     static const char *const none[] = {"7", "{}", "{\"role\":\"agent\"}", "{\"role\":\"x\",\"content\":{}}"};
