@@ -129,7 +129,7 @@ static int lift_session(struct path *t, yyjson_val *root)
 int wd_uap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err why = {0};
-    struct path    t   = {.in = {.l = l, .err = &why}};
+    struct path    t   = {.in = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES)}};
     int            r   = first_node(yyjson_obj_get(root, "threadTree"))
                              ? lift_session(&t, root)
                              : upp_fail(&why, UPP_EINVALID, "expected a session of UAP: a 'threadTree' with 'nodes'");

@@ -77,7 +77,7 @@ static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
 static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err   why = {0};
-    struct wd_upp_in t   = {.l = l, .err = &why};
+    struct wd_upp_in t   = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES)};
     int              r   = yyjson_is_arr(yyjson_obj_get(root, "messages"))
                                ? lift_thread(&t, root)
                                : upp_fail(&why, UPP_EINVALID, "expected a thread of UPP: an object with 'messages'");

@@ -36,6 +36,7 @@ struct wd_upp_in {
     struct upp_str      agent; /* whose the messages are that do not say it; no text: the caller's */
     struct wd_upp_calls calls;
     struct wd_parts     parts; /* of a message of which there was more */
+    struct wb_buf       scratch;
     uint32_t            last;  /* the entry of the last message, while nothing came after it */
     unsigned            more;  /* objects that it became after its first */
     uint8_t             piece; /* the type of the last of them, where more can follow it; 0: it cannot */
@@ -82,12 +83,12 @@ struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t m
 /* The member "metadata" with what is ours in its "weft", behind what others have; what others have in theirs stays, but
  * for the names of ours. All of it is there only where something is in it. */
 struct wd_upp_weft {
-    struct wd_lowering *l;
-    const char *const  *names;  /* of ours */
-    struct upp_str      others; /* a JSON object; no text: none */
-    unsigned            depth;  /* of that */
-    bool                weft;   /* it may have a "weft" */
-    bool                open;   /* members of ours come */
+    struct wd_lowering   *l;
+    const struct upp_str *names;  /* of ours */
+    struct upp_str        others; /* a JSON object; no text: none */
+    unsigned              depth;  /* of that */
+    bool                  weft;   /* it may have a "weft" */
+    bool                  open;   /* members of ours come */
 };
 
 /* What others have, if it is an object of at most that depth. It will be read in `scratch`, which is emptied. */

@@ -11,6 +11,7 @@ void wd_upp_in_done(struct wd_upp_in *t)
 {
     wd_upp_calls_done(&t->calls);
     wb_vec_done(&t->parts.list);
+    wb_buf_done(&t->scratch);
 }
 
 static yyjson_val *object_at(yyjson_val *obj, const char *name)
@@ -21,21 +22,13 @@ static yyjson_val *object_at(yyjson_val *obj, const char *name)
 
 /* ---- Metadata without what is ours ------------------------------------------------------------------------- */
 
-static bool is_taken(struct upp_str name, const char *const *ours)
-{
-    for (; *ours; ours++)
-        if (wb_str_eq(name, wb_cstr(*ours)))
-            return true;
-    return wm_weft_is_ours(name);
-}
-
-static size_t put_others(struct wj_writer *w, yyjson_val *weft, const char *const *ours)
+static size_t put_others(struct wj_writer *w, yyjson_val *weft, const struct upp_str *ours)
 {
     yyjson_val *key, *value;
     size_t      i, max, n = 0;
     yyjson_obj_foreach(weft, i, max, key, value)
     {
-        if (is_taken(wj_text(key), ours))
+        if (wd_upp_is_ours(key, ours))
             continue;
         if (!n++) {
             wj_write_name(w, UPP_STR("weft"));
@@ -50,13 +43,13 @@ static size_t put_others(struct wj_writer *w, yyjson_val *weft, const char *cons
 }
 
 /* No text: nothing else was in it. */
-static int foreign(struct wd_upp_in *t, yyjson_val *map, const char *const *ours, struct upp_str *ret)
+static int foreign(struct wd_upp_in *t, yyjson_val *map, const struct upp_str *ours, struct upp_str *ret)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    struct wj_writer                      w;
-    yyjson_val                           *key, *value;
-    size_t                                i, max, n = 0;
-    wj_writer_init(&w, &b, t->err);
+    struct wj_writer w;
+    yyjson_val      *key, *value;
+    size_t           i, max, n = 0;
+    wb_buf_clear(&t->scratch);
+    wj_writer_init(&w, &t->scratch, t->err);
     wj_write_open(&w, '{');
     yyjson_obj_foreach(map, i, max, key, value)
     {
@@ -70,45 +63,69 @@ static int foreign(struct wd_upp_in *t, yyjson_val *map, const char *const *ours
     }
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
-    *ret  = (struct upp_str){0};
     if (r < 0 || !n)
         return r;
-    *ret = wb_arena_dup(t->l->a, wb_buf_str(&b));
+    *ret = wb_arena_dup(t->l->a, wb_buf_str(&t->scratch));
     return wb_arena_check(t->l->a, t->err);
+}
+
+/* A message's, of which `ours` was found in it. Mostly there is nothing else, and that is soon seen. */
+static int metadata_of(struct wd_upp_in *t, yyjson_val *map, yyjson_val *weft, yyjson_val *const *ours,
+                       struct upp_str *ret)
+{
+    size_t n = 0;
+    if (!weft)
+        return wd_value_text(t->l->a, map, ret, t->err);
+    for (size_t i = 0; i < WD_WEFT_NAMES; i++)
+        n += ours[i] != NULL;
+    bool alone = unsafe_yyjson_get_len(map) == 1 && unsafe_yyjson_get_len(weft) == n;
+    return alone ? 0 : foreign(t, map, wd_upp_message_names, ret);
 }
 
 /* ---- Who ------------------------------------------------------------------------------------------------- */
 
-/* Whose something is. The user's where nobody says otherwise, or the document's agent's. */
-static int agent_of(struct wd_upp_in *t, yyjson_val *weft, bool user, uint32_t *ret)
+static struct upp_str text_of(yyjson_val *v)
 {
-    yyjson_val    *said = yyjson_obj_get(weft, "agent");
-    struct upp_str id   = wd_text_at(weft, "agent");
-    *ret                = WM_NO_AGENT;
+    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+/* Whose something is, and what he is called. The user's where nobody says otherwise, or the document's agent's. */
+static int agent_of(struct wd_upp_in *t, yyjson_val *said, yyjson_val *name, bool user, uint32_t *ret)
+{
+    struct upp_str id = text_of(said);
+    *ret              = WM_NO_AGENT;
     if ((said && yyjson_is_null(said)) || (user && !id.p))
         return 0;
-    return wd_agent_of(t->l, id.p ? id : t->agent, wd_text_at(weft, "name"), ret, t->err);
+    return wd_agent_of(t->l, id.p ? id : t->agent, text_of(name), ret, t->err);
 }
 
 static void usage_of(yyjson_val *v, bool *has, struct upp_usage *usage, uint64_t *reasoning)
 {
-    *has = yyjson_is_obj(v);
+    /* clang-format off */
+    static const struct upp_str names[] = {
+        UPP_STR_INIT("inputTokens"),      UPP_STR_INIT("outputTokens"),    UPP_STR_INIT("totalTokens"),
+        UPP_STR_INIT("cacheReadTokens"),  UPP_STR_INIT("cacheWriteTokens"), UPP_STR_INIT("reasoningTokens"), {0},
+    };
+    /* clang-format on */
+    yyjson_val *found[WB_LEN(names)];
+    uint64_t    counts[WB_LEN(names)] = {0};
+    *has                              = yyjson_is_obj(v);
     if (!*has)
         return;
-    *usage     = (struct upp_usage){.input       = wd_number_at(v, "inputTokens"),
-                                    .output      = wd_number_at(v, "outputTokens"),
-                                    .cache_read  = wd_number_at(v, "cacheReadTokens"),
-                                    .cache_write = wd_number_at(v, "cacheWriteTokens")};
-    *reasoning = wd_number_at(v, "reasoningTokens");
+    for (size_t i = 0, n = wj_members(v, names, sizeof *names, found); i < n; i++)
+        if (found[i] && yyjson_is_raw(found[i]))
+            counts[i] = wd_number_of(wj_text(found[i]));
+    *usage =
+        (struct upp_usage){.input = counts[0], .output = counts[1], .cache_read = counts[3], .cache_write = counts[4]};
+    *reasoning = counts[5];
 }
 
 /* ---- Turns ----------------------------------------------------------------------------------------------- */
 
-/* A turn begins where the message says so, and where another one speaks. */
-static int turn_begin(struct wd_upp_in *t, yyjson_val *weft, bool user, uint32_t agent)
+/* A turn begins where the message says so (an object, or NULL), and where another one speaks. */
+static int turn_begin(struct wd_upp_in *t, yyjson_val *said, bool user, uint32_t agent)
 {
     struct wm_doc      *doc  = t->l->doc;
-    yyjson_val         *said = object_at(weft, "turn");
     struct wm_doc_turn *turn = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
     bool                same = turn && (user ? turn->agent == WM_NO_AGENT
                                              : turn->agent != WM_NO_AGENT && (agent == WM_NO_AGENT || agent == turn->agent));
@@ -119,9 +136,10 @@ static int turn_begin(struct wd_upp_in *t, yyjson_val *weft, bool user, uint32_t
     }
     if (same && !said)
         return 0;
-    bool     first = !turn;
-    uint32_t owner = agent;
-    int      r     = yyjson_obj_get(said, "agent") ? agent_of(t, said, user, &owner) : 0;
+    bool        first = !turn;
+    uint32_t    owner = agent;
+    yyjson_val *whose = yyjson_obj_get(said, "agent");
+    int         r     = whose ? agent_of(t, whose, yyjson_obj_get(said, "name"), user, &owner) : 0;
     if (r < 0)
         return r;
     turn = wm_doc_turn_add(doc, t->err);
@@ -149,7 +167,7 @@ static int lift_event(struct wd_upp_in *t, yyjson_val *v)
     uint32_t    agent;
     if (!said)
         return 0;
-    int r = agent_of(t, v, true, &agent);
+    int r = agent_of(t, yyjson_obj_get(v, "agent"), yyjson_obj_get(v, "name"), true, &agent);
     if (r < 0)
         return r;
     struct upp_str       time = wd_text_at(v, "timestamp");
@@ -199,9 +217,9 @@ static int part_beside(struct wd_upp_in *t, yyjson_val *v, struct upp_part *p)
 }
 
 /* What a part says beside, and the tool of a result. */
-static int parts_beside(struct wd_upp_in *t, yyjson_val *weft, struct upp_message *m)
+static int parts_beside(struct wd_upp_in *t, yyjson_val *map, struct upp_message *m)
 {
-    yyjson_val *map = object_at(weft, "parts"), *key, *value;
+    yyjson_val *key, *value;
     size_t      i, n;
     int         r = 0;
     for (size_t k = 0; r >= 0 && k < m->n_parts; k++) {
@@ -210,7 +228,7 @@ static int parts_beside(struct wd_upp_in *t, yyjson_val *weft, struct upp_messag
         else if (m->parts[k].kind == UPP_PART_RESULT)
             m->parts[k].name = wd_upp_call_tool(&t->calls, m->parts[k].id);
     }
-    if (!map)
+    if (!yyjson_is_obj(map))
         return r;
     yyjson_obj_foreach(map, i, n, key, value)
     {
@@ -223,13 +241,13 @@ static int parts_beside(struct wd_upp_in *t, yyjson_val *weft, struct upp_messag
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
-static struct wm_said said_of(yyjson_val *weft)
+static struct wm_said said_of(yyjson_val *const *weft)
 {
-    struct wm_said s = {.model    = wd_text_at(weft, "model"),
-                        .provider = wd_text_at(weft, "provider"),
-                        .response = wd_text_at(weft, "response"),
-                        .stop     = wd_upp_stop_of(wd_text_at(weft, "stop"))};
-    usage_of(yyjson_obj_get(weft, "usage"), &s.has_usage, &s.usage, &s.reasoning);
+    struct wm_said s = {.model    = text_of(weft[WD_WEFT_MODEL]),
+                        .provider = text_of(weft[WD_WEFT_PROVIDER]),
+                        .response = text_of(weft[WD_WEFT_RESPONSE]),
+                        .stop     = wd_upp_stop_of(text_of(weft[WD_WEFT_STOP]))};
+    usage_of(weft[WD_WEFT_USAGE], &s.has_usage, &s.usage, &s.reasoning);
     return s;
 }
 
@@ -261,9 +279,9 @@ static bool is_piece(const struct upp_message *m, uint8_t type, uint8_t own)
 }
 
 /* Is it more of the message before, as it would be written? What only says so is a message of its own. */
-static bool goes_on(const struct wd_upp_in *t, yyjson_val *weft, const struct upp_message *m)
+static bool goes_on(const struct wd_upp_in *t, yyjson_val *const *weft, const struct upp_message *m)
 {
-    return t->open && t->piece && yyjson_is_true(yyjson_obj_get(weft, "more")) && m->role != t->piece &&
+    return t->open && t->piece && yyjson_is_true(weft[WD_WEFT_MORE]) && m->role != t->piece &&
            is_piece(m, m->role, t->l->doc->entries.p[t->last].e.message.role);
 }
 
@@ -276,19 +294,20 @@ static int lift_more(struct wd_upp_in *t, const struct upp_message *m)
     return r < 0 ? r : add_parts(t, m);
 }
 
-static int lift_new(struct wd_upp_in *t, yyjson_val *weft, struct upp_message *m)
+static int lift_new(struct wd_upp_in *t, yyjson_val *const *weft, struct upp_message *m)
 {
-    struct upp_str id   = wd_text_at(weft, "id");
-    uint8_t        role = wd_upp_role_of(wd_text_at(weft, "role"));
+    struct upp_str id   = text_of(weft[WD_WEFT_ID]);
+    uint8_t        role = wd_upp_role_of(text_of(weft[WD_WEFT_ROLE]));
     uint32_t       agent;
     uint8_t        type = m->role;
     if (role)
         m->role = role;
     t->piece  = is_piece(m, type, m->role) ? type : 0;
     bool user = m->role == UPP_ROLE_USER;
-    int  r    = agent_of(t, weft, user, &agent);
+    int  r    = agent_of(t, weft[WD_WEFT_AGENT], weft[WD_WEFT_NAME], user, &agent);
     if (r >= 0)
-        r = turn_begin(t, weft, user && agent == WM_NO_AGENT, agent);
+        r = turn_begin(t, yyjson_is_obj(weft[WD_WEFT_TURN]) ? weft[WD_WEFT_TURN] : NULL, user && agent == WM_NO_AGENT,
+                       agent);
     if (r < 0)
         return r;
     struct wm_doc_entry *e = wd_entry_add(t->l, m->role, agent, (struct upp_str){0}, t->err);
@@ -319,25 +338,26 @@ static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
 int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
 {
     struct upp_message m;
-    struct upp_err     why = {0};
-    yyjson_val        *map = yyjson_obj_get(v, "metadata"), *weft = object_at(map, "weft");
-    int                r = wm_message_read_untimed(t->l->a, v, t->l->now_ms, &m, &why);
+    struct upp_err     why;
+    yyjson_val        *map, *weft, *ours[WD_WEFT_NAMES];
+    int                r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &map, &why);
     if (r == -UPP_EINVALID)
         return wd_upp_lift_end(t); /* none that anybody understands */
     if (r < 0) {
         *t->err = why;
         return r;
     }
-    if (weft)
-        r = foreign(t, map, wd_upp_message_names, &m.metadata);
+    weft = map ? wm_weft_find(map) : NULL;
+    (void)wj_members(weft, wd_upp_message_names, sizeof *wd_upp_message_names, ours);
+    r = metadata_of(t, map, weft, ours, &m.metadata);
     if (r >= 0)
-        r = parts_beside(t, weft, &m);
-    bool more = r >= 0 && goes_on(t, weft, &m);
+        r = parts_beside(t, ours[WD_WEFT_PARTS], &m);
+    bool more = r >= 0 && goes_on(t, ours, &m);
     if (r >= 0 && !more)
         r = wd_upp_lift_end(t);
     if (r >= 0)
-        r = more ? lift_more(t, &m) : lift_new(t, weft, &m);
-    return r < 0 ? r : settle(t, v, yyjson_obj_get(weft, "events"));
+        r = more ? lift_more(t, &m) : lift_new(t, ours, &m);
+    return r < 0 ? r : settle(t, v, ours[WD_WEFT_EVENTS]);
 }
 
 /* ---- The document ---------------------------------------------------------------------------------------- */

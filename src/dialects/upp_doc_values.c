@@ -1,6 +1,7 @@
 /* dialects/upp_doc_values.c — times and metadata as messages of UPP have them. */
 #include "base/iso8601.h"
 #include "dialects/upp_doc.h"
+#include "dialects/upp_weft.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_weft.h"
@@ -59,14 +60,6 @@ void wd_upp_weft_others(struct wd_upp_weft *o, struct upp_str json, unsigned dep
     o->weft   = wb_str_find(json, UPP_STR("\"weft\""), 0) != SIZE_MAX;
 }
 
-static bool is_in(struct upp_str name, const char *const *names)
-{
-    for (; *names; names++)
-        if (wb_str_eq(name, wb_cstr(*names)))
-            return true;
-    return wm_weft_is_ours(name);
-}
-
 /* What others have in a map: its members but for our object, and those of that which have no name of ours. */
 struct others {
     yyjson_val *map, *weft; /* NULL: none */
@@ -113,7 +106,7 @@ static struct others look(const struct wd_upp_weft *o)
     if (x.weft)
         yyjson_obj_foreach(x.weft, i, max, key, value)
         {
-            if (!is_in(wj_text(key), o->names))
+            if (!wd_upp_is_ours(key, o->names))
                 look_at(&x, &x.within, value, 2);
         }
     return x;
@@ -151,7 +144,7 @@ static void put_within(struct wd_upp_weft *o, const struct others *x)
     if (x->weft)
         yyjson_obj_foreach(x->weft, i, max, key, value)
         {
-            if (is_in(wj_text(key), o->names))
+            if (wd_upp_is_ours(key, o->names))
                 continue;
             wj_write_name(&o->l->w, wj_text(key));
             wj_write_value(&o->l->w, value);

@@ -6,10 +6,65 @@
 #include <upp/model.h>
 
 #include "base/str.h"
+#include "json/value.h"
 
-static const char *const wd_upp_message_names[] = {"agent", "name", "turn", "model", "provider", "response", "stop",
-                                                   "usage", "id",   "more", "role",  "parts",    "events",   NULL};
-static const char *const wd_upp_about_names[]   = {"title", "parent", "agents", "events", NULL};
+/* Of messages, in the order in which they are written, and behind them those of model/upp_weft.h. */
+enum {
+    WD_WEFT_AGENT,
+    WD_WEFT_NAME,
+    WD_WEFT_TURN,
+    WD_WEFT_MODEL,
+    WD_WEFT_PROVIDER,
+    WD_WEFT_RESPONSE,
+    WD_WEFT_STOP,
+    WD_WEFT_USAGE,
+    WD_WEFT_ID,
+    WD_WEFT_MORE,
+    WD_WEFT_ROLE,
+    WD_WEFT_PARTS,
+    WD_WEFT_EVENTS,
+    WD_WEFT_ORDER,
+    WD_WEFT_ARGUMENTS,
+    WD_WEFT_INTERRUPTED,
+    WD_WEFT_CUT,
+    WD_WEFT_NAMES,
+};
+/* clang-format off */
+static const struct upp_str wd_upp_message_names[] = {
+    [WD_WEFT_AGENT]       = UPP_STR_INIT("agent"),
+    [WD_WEFT_NAME]        = UPP_STR_INIT("name"),
+    [WD_WEFT_TURN]        = UPP_STR_INIT("turn"),
+    [WD_WEFT_MODEL]       = UPP_STR_INIT("model"),
+    [WD_WEFT_PROVIDER]    = UPP_STR_INIT("provider"),
+    [WD_WEFT_RESPONSE]    = UPP_STR_INIT("response"),
+    [WD_WEFT_STOP]        = UPP_STR_INIT("stop"),
+    [WD_WEFT_USAGE]       = UPP_STR_INIT("usage"),
+    [WD_WEFT_ID]          = UPP_STR_INIT("id"),
+    [WD_WEFT_MORE]        = UPP_STR_INIT("more"),
+    [WD_WEFT_ROLE]        = UPP_STR_INIT("role"),
+    [WD_WEFT_PARTS]       = UPP_STR_INIT("parts"),
+    [WD_WEFT_EVENTS]      = UPP_STR_INIT("events"),
+    [WD_WEFT_ORDER]       = UPP_STR_INIT("order"),
+    [WD_WEFT_ARGUMENTS]   = UPP_STR_INIT("arguments"),
+    [WD_WEFT_INTERRUPTED] = UPP_STR_INIT("interrupted"),
+    [WD_WEFT_CUT]         = UPP_STR_INIT("cut"),
+    [WD_WEFT_NAMES]       = {0},
+};
+
+/* Of documents. */
+static const struct upp_str wd_upp_about_names[] = {
+    UPP_STR_INIT("title"), UPP_STR_INIT("parent"),    UPP_STR_INIT("agents"),      UPP_STR_INIT("events"),
+    UPP_STR_INIT("order"), UPP_STR_INIT("arguments"), UPP_STR_INIT("interrupted"), UPP_STR_INIT("cut"),    {0},
+};
+/* clang-format on */
+
+static inline bool wd_upp_is_ours(const yyjson_val *name, const struct upp_str *names)
+{
+    for (; names->p; names++)
+        if (wj_named(name, *names))
+            return true;
+    return false;
+}
 
 static const char *const wd_upp_stops[] = {[UPP_STOP_END]    = "end_turn",
                                            [UPP_STOP_LENGTH] = "max_tokens",

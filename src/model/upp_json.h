@@ -29,6 +29,8 @@ struct wm_thread_json {
     size_t              n;
 };
 
+enum { WM_MESSAGE_SCRATCH = 128 << 20 }; /* the most that JSON inside a message can be */
+
 WB_EXPORT_BEGIN
 
 /* -UPP_EINVALID, by wj_writer_check: a part that UPP has no form for in such a message, or JSON inside that is none. */
@@ -60,6 +62,12 @@ int wm_message_check(struct wb_arena *a, yyjson_val *v, struct upp_message *ret,
 /* The same where a time may be missing, as the reference's proxy leaves it out: then it is `ms`. */
 int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struct upp_message *ret,
                             struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same for who reads many, and takes their metadata himself: *metadata is that member, or NULL, and ret has nothing
+ * of it but what metadata.weft says of the message's parts. The buffer is used for each, and has room for
+ * WM_MESSAGE_SCRATCH bytes. */
+int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, int64_t ms, struct upp_message *ret,
+                    yyjson_val **metadata, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The messages of `list`, an array inside root. Pointers in err begin at root. *ret is NULL where there are none. */
 int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, struct upp_message **ret, size_t *n,

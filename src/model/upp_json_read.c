@@ -16,6 +16,8 @@ struct get {
     struct upp_err  *err;
     const int64_t   *untimed; /* the time of messages that have none; NULL: there may be none such */
     bool             checks;  /* only whether it is a message: nobody reads the JSON inside it */
+    bool             leaves;  /* metadata is left where it is: */
+    yyjson_val      *metadata;
     int              failed;
 };
 
@@ -78,10 +80,9 @@ static struct upp_str get_str(struct get *g, yyjson_val *object, struct upp_str 
     return (struct upp_str){0};
 }
 
-/* One that must be there. */
-static struct upp_str need_str(struct get *g, yyjson_val *object, struct upp_str name)
+/* One that must be there: v, the member of that name, or NULL. */
+static inline struct upp_str need_text(struct get *g, yyjson_val *object, struct upp_str name, yyjson_val *v)
 {
-    yyjson_val *v = member(object, name);
     if (v && yyjson_is_str(v))
         return wj_text(v);
     if (v)
@@ -89,6 +90,11 @@ static struct upp_str need_str(struct get *g, yyjson_val *object, struct upp_str
     else
         refuse_missing(g, object, name);
     return (struct upp_str){0};
+}
+
+static inline struct upp_str need_str(struct get *g, yyjson_val *object, struct upp_str name)
+{
+    return need_text(g, object, name, member(object, name));
 }
 
 static struct upp_str get_num(struct get *g, yyjson_val *object, struct upp_str name)
@@ -127,19 +133,20 @@ static size_t get_items(struct get *g, yyjson_val *v, yyjson_val **first)
     return unsafe_yyjson_get_len(v);
 }
 
-/* Time as text, which is kept; *ms may be NULL. */
-static struct upp_str need_time(struct get *g, yyjson_val *object, struct upp_str name, int64_t *ms, bool *usual)
+/* Time as text, which is kept: v, the member of that name, or NULL. *ms may be NULL. */
+static struct upp_str need_time(struct get *g, yyjson_val *object, struct upp_str name, yyjson_val *v, int64_t *ms,
+                                bool *usual)
 {
     char           upp[WB_TIME_TEXT];
     struct wb_time t;
-    struct upp_str text = need_str(g, object, name);
+    struct upp_str text = need_text(g, object, name, v);
     if (g->failed)
         return text;
     if (ms && wb_time_parse_upp(text, ms))
         return text; /* as nearly all are */
     int r = wb_time_parse(text, &t, g->err);
     if (r < 0) {
-        fail_at(g, member(object, name), r);
+        fail_at(g, v, r);
         return text;
     }
     if (ms) {
@@ -223,18 +230,18 @@ struct word {
     uint8_t        value;
 };
 
-/* The value of a word, or 0 and an error that names it. */
-static uint8_t need_word(struct get *g, yyjson_val *object, const struct word *words, size_t n, const char *what)
+/* The value of a word (v, the member "type", or NULL), or 0 and an error that names it. */
+static uint8_t need_word(struct get *g, yyjson_val *object, yyjson_val *v, const struct word *words, size_t n,
+                         const char *what)
 {
     char           found[WJ_QUOTED];
-    struct upp_str text = need_str(g, object, UPP_STR("type"));
+    struct upp_str text = need_text(g, object, UPP_STR("type"), v);
     if (g->failed)
         return 0;
     for (size_t i = 0; i < n; i++)
-        if (wb_str_eq(words[i].text, text))
+        if (wj_named(v, words[i].text))
             return words[i].value;
-    fail_at(g, member(object, UPP_STR("type")),
-                      upp_fail(g->err, UPP_EINVALID, "unknown %s type %s", what, wj_quote(text, found, sizeof found)));
+    fail_at(g, v, upp_fail(g->err, UPP_EINVALID, "unknown %s type %s", what, wj_quote(text, found, sizeof found)));
     return 0;
 }
 
@@ -253,8 +260,9 @@ static void get_source(struct get *g, yyjson_val *block, uint8_t kind, struct up
     }
     if (!need_object(g, v))
         return;
-    m->source = kind == UPP_PART_IMAGE ? need_word(g, v, image, WB_LEN(image), "image source")
-                                       : need_word(g, v, document, WB_LEN(document), "document source");
+    yyjson_val *type = member(v, UPP_STR("type"));
+    m->source        = kind == UPP_PART_IMAGE ? need_word(g, v, type, image, WB_LEN(image), "image source")
+                                              : need_word(g, v, type, document, WB_LEN(document), "document source");
     if (g->failed)
         return;
     if (m->source == UPP_SOURCE_URL)
@@ -300,7 +308,7 @@ static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
                                                                                                                                            };
     if (!need_object(g, v))
         return;
-    p->kind = need_word(g, v, types, WB_LEN(types), "content block");
+    p->kind = need_word(g, v, member(v, UPP_STR("type")), types, WB_LEN(types), "content block");
     if (g->failed)
         return;
     if (p->kind <= UPP_PART_REASONING)
@@ -417,46 +425,58 @@ static struct upp_str foreign_metadata(struct get *g, yyjson_val *map)
     return r < 0 || kept == 0 ? (struct upp_str){0} : wb_arena_dup(g->a, wb_buf_str(g->scratch));
 }
 
-static yyjson_val *find_weft(yyjson_val *map)
+static void get_weft(struct get *g, yyjson_val *weft, struct upp_message *m, size_t n_content)
 {
-    yyjson_val *key = unsafe_yyjson_get_first(map);
-    for (size_t n = unsafe_yyjson_get_len(map); n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (wm_weft_is_weft(key))
-            return key + 1;
-    return NULL;
+    static const struct upp_str names[] = {
+        UPP_STR_INIT("order"), UPP_STR_INIT("arguments"), UPP_STR_INIT("interrupted"), UPP_STR_INIT("cut"), {0}};
+    yyjson_val *found[WB_LEN(names)];
+    (void)wj_members(weft, names, sizeof *names, found);
+    if (found[0])
+        reorder(g, found[0], m, n_content); /* else they stay as UPP has them */
+    get_arguments(g, found[1], m);
+    m->interrupted = found[2] && yyjson_is_true(found[2]);
+    get_cut(found[3], m);
 }
 
-static void get_metadata(struct get *g, yyjson_val *v, struct upp_message *m, size_t n_content)
+static void get_metadata(struct get *g, yyjson_val *map, struct upp_message *m, size_t n_content)
 {
-    yyjson_val *map = member(v, UPP_STR("metadata"));
     if (!map || !need_object(g, map))
         return;
-    yyjson_val *weft = find_weft(map);
-    if (!weft) {
-        m->metadata = as_text(g, map);
-        return;
-    }
-    yyjson_val *order = member(weft, wm_weft_order), *interrupted = member(weft, wm_weft_interrupted);
-    if (order)
-        reorder(g, order, m, n_content); /* else they stay as UPP has them */
-    get_arguments(g, member(weft, wm_weft_arguments), m);
-    get_cut(member(weft, wm_weft_cut), m);
-    m->interrupted = interrupted && yyjson_is_true(interrupted);
-    m->metadata    = g->checks ? (struct upp_str){0} : foreign_metadata(g, map);
+    yyjson_val *weft = wm_weft_find(map);
+    g->metadata      = map;
+    if (weft)
+        get_weft(g, weft, m, n_content);
+    if (!g->leaves && !g->checks)
+        m->metadata = weft ? foreign_metadata(g, map) : as_text(g, map);
 }
 
 /* ---- Messages and threads --------------------------------------------------------------------------- */
 
-static void get_parts(struct get *g, yyjson_val *v, struct upp_message *m, size_t *n_content)
+/* The members of a message, in the order in which they are written. */
+enum { ID, TYPE, CONTENT, METADATA, TIMESTAMP, CALLS, RESULTS, MEMBERS };
+/* clang-format off */
+static const struct upp_str members[] = {
+    [ID]        = UPP_STR_INIT("id"),
+    [TYPE]      = UPP_STR_INIT("type"),
+    [CONTENT]   = UPP_STR_INIT("content"),
+    [METADATA]  = UPP_STR_INIT("metadata"),
+    [TIMESTAMP] = UPP_STR_INIT("timestamp"),
+    [CALLS]     = UPP_STR_INIT("toolCalls"),
+    [RESULTS]   = UPP_STR_INIT("results"),
+    [MEMBERS]   = {0},
+};
+/* clang-format on */
+
+static void get_parts(struct get *g, yyjson_val *v, yyjson_val *const *found, struct upp_message *m, size_t *n_content)
 {
     yyjson_val *block = NULL, *item = NULL;
     bool        tool    = m->role == UPP_ROLE_TOOL;
-    yyjson_val *content = member(v, UPP_STR("content"));
+    yyjson_val *content = found[CONTENT];
     if (!tool && !content)
         refuse_missing(g, v, UPP_STR("content"));
     size_t n = get_items(g, content, &block), more = 0;
     if (m->role != UPP_ROLE_USER)
-        more = get_items(g, member(v, tool ? UPP_STR("results") : UPP_STR("toolCalls")), &item);
+        more = get_items(g, found[tool ? RESULTS : CALLS], &item);
     *n_content = n;
     if (n > WM_PARTS || more > WM_PARTS - n)
         fail_at(g, v, upp_fail(g->err, UPP_ELIMIT, "expected at most %d parts, found %zu", WM_PARTS, n + more));
@@ -481,24 +501,26 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
     static const struct word types[] = {{UPP_STR_INIT("user"), UPP_ROLE_USER},
                                          {UPP_STR_INIT("assistant"), UPP_ROLE_ASSISTANT},
                                           {UPP_STR_INIT("tool_result"), UPP_ROLE_TOOL}};
+    yyjson_val              *found[MEMBERS];
     size_t                   n_content;
     bool                     usual = true;
     if (!need_object(g, v))
         return;
-    m->id   = need_str(g, v, UPP_STR("id"));
-    m->role = need_word(g, v, types, WB_LEN(types), "message");
+    (void)wj_members(v, members, sizeof *members, found);
+    m->id   = need_text(g, v, members[ID], found[ID]);
+    m->role = need_word(g, v, found[TYPE], types, WB_LEN(types), "message");
     if (g->failed)
         return;
-    get_parts(g, v, m, &n_content);
-    if (g->untimed && !member(v, UPP_STR("timestamp")))
+    get_parts(g, v, found, m, &n_content);
+    if (g->untimed && !found[TIMESTAMP])
         m->time_ms = *g->untimed;
     else {
-        struct upp_str time = need_time(g, v, UPP_STR("timestamp"), &m->time_ms, &usual);
+        struct upp_str time = need_time(g, v, members[TIMESTAMP], found[TIMESTAMP], &m->time_ms, &usual);
         if (!usual)
             m->time_text = time;
     }
     if (!g->failed)
-        get_metadata(g, v, m, n_content);
+        get_metadata(g, found[METADATA], m, n_content);
 }
 
 static int finish(struct get *g)
@@ -507,14 +529,11 @@ static int finish(struct get *g)
     return g->failed ? g->failed : r;
 }
 
-static int read_message(struct wb_arena *a, yyjson_val *v, const int64_t *untimed, bool checks, struct upp_message *ret,
-                        struct upp_err *err)
+static int read_message(struct get *g, struct upp_message *ret)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
-    struct get         g = {.a = a, .root = v, .scratch = &scratch, .err = err, .untimed = untimed, .checks = checks};
     struct upp_message m = {0};
-    get_message(&g, v, &m);
-    int r = finish(&g);
+    get_message(g, g->root, &m);
+    int r = finish(g);
     if (r == 0)
         *ret = m;
     return r;
@@ -522,17 +541,30 @@ static int read_message(struct wb_arena *a, yyjson_val *v, const int64_t *untime
 
 int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err)
 {
-    return read_message(a, v, NULL, false, ret, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
+    return read_message(&(struct get){.a = a, .root = v, .scratch = &scratch, .err = err}, ret);
 }
 
 int wm_message_check(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err)
 {
-    return read_message(a, v, NULL, true, ret, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
+    return read_message(&(struct get){.a = a, .root = v, .scratch = &scratch, .err = err, .checks = true}, ret);
 }
 
 int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struct upp_message *ret, struct upp_err *err)
 {
-    return read_message(a, v, &ms, false, ret, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
+    return read_message(&(struct get){.a = a, .root = v, .scratch = &scratch, .err = err, .untimed = &ms}, ret);
+}
+
+int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, int64_t ms, struct upp_message *ret,
+                    yyjson_val **metadata, struct upp_err *err)
+{
+    struct get g = {.a = a, .root = v, .scratch = scratch, .err = err, .untimed = &ms, .leaves = true};
+    int        r = read_message(&g, ret);
+    if (r == 0)
+        *metadata = g.metadata;
+    return r;
 }
 
 static struct upp_message *read_list(struct get *g, yyjson_val *first, size_t n)
@@ -546,7 +578,7 @@ static struct upp_message *read_list(struct get *g, yyjson_val *first, size_t n)
 int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, struct upp_message **ret, size_t *n,
                      struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
     struct get                            g       = {.a = a, .root = root, .scratch = &scratch, .err = err};
     if (!yyjson_is_arr(list))
         refuse(&g, list, "an array");
@@ -562,7 +594,7 @@ int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, str
 
 int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * WJ_MAX_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
     struct get                            g       = {.a = a, .root = v, .scratch = &scratch, .err = err};
     struct wm_thread_json                 t       = {0};
     yyjson_val                           *item    = NULL;
@@ -574,8 +606,8 @@ int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret
         refuse_missing(&g, v, UPP_STR("messages"));
     t.n        = get_items(&g, list, &item);
     t.messages = read_list(&g, item, t.n);
-    t.created  = need_time(&g, v, UPP_STR("createdAt"), NULL, NULL);
-    t.updated  = need_time(&g, v, UPP_STR("updatedAt"), NULL, NULL);
+    t.created  = need_time(&g, v, UPP_STR("createdAt"), member(v, UPP_STR("createdAt")), NULL, NULL);
+    t.updated  = need_time(&g, v, UPP_STR("updatedAt"), member(v, UPP_STR("updatedAt")), NULL, NULL);
     int r      = finish(&g);
     if (r == 0)
         *ret = t;

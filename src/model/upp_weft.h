@@ -30,6 +30,16 @@ static inline bool wm_weft_is_weft(yyjson_val *name)
     return wj_named(name, UPP_STR("weft")) && yyjson_is_obj(name + 1);
 }
 
+/* Ours in a metadata map; NULL: there is none. */
+static inline yyjson_val *wm_weft_find(yyjson_val *map)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(map);
+    for (size_t n = unsafe_yyjson_get_len(map); n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (wm_weft_is_weft(key))
+            return key + 1;
+    return NULL;
+}
+
 /* The members of the object that are not ours. */
 static inline void wm_weft_put_others(struct wj_writer *w, yyjson_val *weft)
 {
