@@ -178,18 +178,20 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
 
 int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
-    struct upp_err why = {0};
-    struct lifting t   = {.l = l, .err = &why};
-    size_t         i, n;
-    yyjson_val    *v;
-    int            r = yyjson_is_arr(root) ? 0 : upp_fail(&why, UPP_EINVALID, "expected a list of messages");
+    struct upp_err              why     = {0};
+    struct lifting              t       = {.l = l, .err = &why};
+    struct wj_plans             plans   = {0};
+    const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_leave, .plans = &plans};
+    size_t                      i, n;
+    yyjson_val                 *v;
+    int r = yyjson_is_arr(root) ? 0 : upp_fail(&why, UPP_EINVALID, "expected a list of messages");
     if (r >= 0)
         yyjson_arr_foreach(root, i, n, v)
         {
             struct wd_pai_message m;
             if (!yyjson_is_obj(v))
                 continue;
-            r = WJ_DECODE(l->a, wd_pai_message, v, UPP_OPTS(wj_decode_opts, .problem = wd_leave), &m, &why);
+            r = WJ_DECODE(l->a, wd_pai_message, v, &lenient, &m, &why);
             if (r >= 0 && m.parts.p)
                 r = lift_message(&t, &m);
             if (r < 0)

@@ -243,13 +243,16 @@ static int check_agents(struct wd_problems *p, const struct wd_tp_thread *d, str
 
 int wd_tp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
+    struct wj_plans     plans = {0};
     struct wd_tp_thread d;
     if (!yyjson_is_obj(root)) {
         wd_problem(p, WD_ERROR, "TP-1", root, "a thread is an object");
         return 0;
     }
-    int r = WJ_DECODE(p->a, wd_tp_thread, root,
-                      UPP_OPTS(wj_decode_opts, .problem = wrong, .ctx = p, .max_problems = WD_MAX_PROBLEMS), &d, err);
+    int r = WJ_DECODE(
+        p->a, wd_tp_thread, root,
+        UPP_OPTS(wj_decode_opts, .problem = wrong, .ctx = p, .max_problems = WD_MAX_PROBLEMS, .plans = &plans), &d,
+        err);
     if (r < 0)
         return r;
     int version = wd_tp_version(d.version);

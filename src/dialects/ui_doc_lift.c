@@ -325,14 +325,16 @@ static int lift_message(struct lifting *t, const struct wd_ui_message *m)
 
 static int lift_list(struct lifting *t, yyjson_val *root)
 {
-    size_t      i, n;
-    yyjson_val *v;
+    struct wj_plans             plans   = {0};
+    const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_leave, .plans = &plans};
+    size_t                      i, n;
+    yyjson_val                 *v;
     yyjson_arr_foreach(root, i, n, v)
     {
         struct wd_ui_message m;
         if (!yyjson_is_obj(v))
             continue;
-        int r = WJ_DECODE(t->l->a, wd_ui_message, v, UPP_OPTS(wj_decode_opts, .problem = wd_leave), &m, t->err);
+        int r = WJ_DECODE(t->l->a, wd_ui_message, v, &lenient, &m, t->err);
         if (r >= 0 && m.parts.p)
             r = lift_message(t, &m);
         if (r < 0)

@@ -68,6 +68,57 @@ static unsigned find_row(const struct wj_shape *s, const yyjson_val *name)
     return i;
 }
 
+/* ---- Plans ---------------------------------------------------------------------------------------- */
+
+/* Where the search for a name begins: of the names in one table hardly two begin at the same place. */
+static inline unsigned place_of(const char *name, size_t n)
+{
+    return n ? (8 * (unsigned)n + (unsigned char)name[0] + 4 * (unsigned char)name[n - 1]) % 128 : 0;
+}
+
+/* At most half of the places are taken, so every search ends. */
+static void make_plan(struct wj_plan *plan, const struct wj_shape *s)
+{
+    *plan = (struct wj_plan){.shape = s};
+    for (unsigned i = 0; i < s->n; i++) {
+        const struct wj_field *f = &s->fields[i];
+        if (i && (f[-1].flags & F_OR)) /* of the same name as the one before */
+            continue;
+        unsigned at = place_of(f->name.p, f->name.n);
+        while (plan->rows[at])
+            at = (at + 1) % 128;
+        plan->rows[at] = (uint8_t)(i + 1);
+        plan->required |= (uint64_t)((f->flags & (F_REQUIRED | F_ALIAS)) == F_REQUIRED) << i;
+        plan->alone |= (uint64_t)(wj_group_first(s, i) + 1 == wj_group_end(s, i)) << i;
+    }
+}
+
+/* NULL: there is no room for it. */
+static const struct wj_plan *plan_of(struct wj_plans *plans, const struct wj_shape *s)
+{
+    unsigned i = 0;
+    while (i < plans->n && plans->list[i].shape != s)
+        i++;
+    if (i == WB_LEN(plans->list))
+        return NULL;
+    if (i == plans->n)
+        make_plan(&plans->list[plans->n++], s);
+    return &plans->list[i];
+}
+
+/* The first row of that name; NULL: none. */
+static inline const struct wj_field *planned_row(const struct wj_plan *plan, const struct wj_field *fields,
+                                                 const yyjson_val *name, unsigned *row)
+{
+    unsigned at = place_of(name->uni.str, (size_t)(name->tag >> YYJSON_TAG_BIT));
+    for (; plan->rows[at]; at = (at + 1) % 128) {
+        const struct wj_field *f = &fields[ *row = plan->rows[at] - 1u];
+        if (WB_LIKELY(wj_named(name, f->name)))
+            return f;
+    }
+    return NULL;
+}
+
 /* ---- Objects -------------------------------------------------------------------------------------- */
 
 /* One object while it is read. */
@@ -115,12 +166,25 @@ static bool replace(struct reading *r, size_t i, unsigned row)
     if (row > old)
         return false;
     uint8_t *rows = r->node->rows;
-    size_t   k    = i - 1;
-    while (rows[k] == WJ_EXTRA || (rows[k] & WJ_ROW) != had)
-        k--;
-    rows[k] = WJ_EXTRA;
+    if (rows) {
+        size_t k = i - 1;
+        while (rows[k] == WJ_EXTRA || (rows[k] & WJ_ROW) != had)
+            k--;
+        rows[k] = WJ_EXTRA;
+    }
     clear_slots(r, first, end);
     return true;
+}
+
+/* The value of a member was refused, with this result. The same, or WJ_EXTRA where decoding goes on. */
+__attribute__((noinline, cold)) static int refuse_row(struct reading *r, unsigned row, int x)
+{
+    if (x != -UPP_EINVALID || !r->d->opts->problem)
+        return x;
+    unsigned end = wj_group_end(r->s, row);
+    clear_slots(r, row, end);
+    r->refused |= wj_bits(wj_group_first(r->s, row), end);
+    return WJ_EXTRA;
 }
 
 /* Reads the value of a member into the row, or one of its alternatives. What goes into rows[i], or < 0. */
@@ -142,14 +206,8 @@ static inline int read_value(struct reading *r, const struct wj_field *f, unsign
         one++;
     int x = WB_LIKELY(one->kind->takes & type) ? one->kind->get(r->d, one, v, (char *)r->node + one->off)
                                                : wrong_type(r->d, f, v);
-    if (WB_UNLIKELY(x < 0)) {
-        if (x != -UPP_EINVALID || !r->d->opts->problem)
-            return x;
-        unsigned end = wj_group_end(r->s, row);
-        clear_slots(r, row, end);
-        r->refused |= wj_bits(wj_group_first(r->s, row), end);
-        return WJ_EXTRA;
-    }
+    if (WB_UNLIKELY(x < 0))
+        return refuse_row(r, row, x);
     row += (unsigned)(one - f);
     r->node->seen |= (uint64_t)1 << row;
     return x == WJ_SPELLED ? (int)(row | WJ_ROW_SPELLED) : (int)row;
@@ -172,10 +230,11 @@ static int read_other(struct reading *r, size_t i, yyjson_val *name, unsigned *n
     return read_value(r, &s->fields[row], row, name + 1);
 }
 
-static int missing(struct reading *r, yyjson_val *v)
+/* Of these rows: those that are required, and whose member is not there. */
+static int missing(struct reading *r, yyjson_val *v, uint64_t rows)
 {
     const struct wj_shape *s    = r->s;
-    uint64_t               todo = ~r->node->seen & wj_bits(0, s->n);
+    uint64_t               todo = ~r->node->seen & rows;
     for (; todo; todo &= todo - 1) {
         unsigned i = (unsigned)__builtin_ctzll(todo);
         if (WB_LIKELY(!(s->fields[i].flags & F_REQUIRED)) || wj_group_first(s, i) != i)
@@ -189,14 +248,10 @@ static int missing(struct reading *r, yyjson_val *v)
     return 0;
 }
 
-int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
+/* An object that may be written back: what becomes of each member is written down. */
+static int decode_kept(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
 {
     struct reading r = {.d = d, .s = s, .node = node, .members = unsafe_yyjson_get_len(v)};
-    if (d->depth == d->limit)
-        return wj_too_deep(d, v);
-    d->depth++;
-    node->shape = s;
-    node->from  = v;
 
     yyjson_val *name = unsafe_yyjson_get_first(v);
     unsigned    next = 0, n = s->n; /* the first row after the last that was found: where to look first */
@@ -225,7 +280,66 @@ int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val 
         name = unsafe_yyjson_get_next(name + 1);
     }
     d->depth--;
-    return missing(&r, v);
+    return missing(&r, v, wj_bits(0, n));
+}
+
+/* A member that comes again, or is of a row that has others beside it. */
+__attribute__((noinline)) static int read_again(struct reading *r, unsigned row, yyjson_val *v)
+{
+    uint64_t group = wj_bits(wj_group_first(r->s, row), wj_group_end(r->s, row));
+    if ((r->node->seen & group) && !replace(r, 0, row))
+        return 0;
+    return read_value(r, &r->s->fields[row], row, v);
+}
+
+/* A member of a row of its own that has not come before, into its slot. */
+static inline int read_first(struct reading *r, const struct wj_field *f, uint64_t bit, yyjson_val *v)
+{
+    r->node->seen |= bit;
+    if (unsafe_yyjson_is_null(v) && (f->flags & F_NULLABLE)) {
+        r->node->null |= bit;
+        return 0;
+    }
+    int x = wj_get(r->d, f, v, (char *)r->node);
+    return WB_LIKELY(x >= 0) ? x : refuse_row(r, (unsigned)__builtin_ctzll(bit), x);
+}
+
+/* An object of which nobody needs to know what became of each member. Most are of a row of their own, and come once. */
+static int decode_planned(struct wj_decoder *d, const struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
+{
+    const struct wj_field *fields = plan->shape->fields;
+    struct reading         r      = {.d = d, .s = plan->shape, .node = node};
+    uint64_t               left   = plan->alone; /* of which none has come */
+    yyjson_val            *name = v + 1, *end = unsafe_yyjson_get_next(v);
+    while (name < end) {
+        unsigned               row;
+        const struct wj_field *f   = planned_row(plan, fields, name, &row);
+        uint64_t               bit = f ? left & (uint64_t)1 << row : 0;
+        left ^= bit;
+        if (bit && f->kind == &wj_kind_str && unsafe_yyjson_is_str(name + 1)) { /* most are: it saves two calls */
+            *(struct upp_str *)(void *)((char *)node + f->off) = wj_text(name + 1);
+            node->seen |= bit;
+            name += 2;
+            continue;
+        }
+        int x = bit ? read_first(&r, f, bit, name + 1) : f ? read_again(&r, row, name + 1) : 0;
+        if (WB_UNLIKELY(x < 0))
+            return x;
+        name = unsafe_yyjson_get_next(name + 1);
+    }
+    d->depth--;
+    return WB_UNLIKELY(plan->required & ~node->seen) ? missing(&r, v, plan->required) : 0;
+}
+
+int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
+{
+    const struct wj_plan *plan = d->opts->plans ? plan_of(d->opts->plans, s) : NULL;
+    if (d->depth == d->limit)
+        return wj_too_deep(d, v);
+    d->depth++;
+    node->shape = s;
+    node->from  = v;
+    return plan ? decode_planned(d, plan, v, node) : decode_kept(d, s, v, node);
 }
 
 int wj_decode(struct wb_arena *a, const struct wj_shape *s, yyjson_val *v, const struct wj_decode_opts *opts,

@@ -14,6 +14,20 @@
 
 enum { WJ_MAX_PROBLEMS = 100 };
 
+/* A shape as it is looked into where many objects of it are read: made at the first of them. */
+struct wj_plan {
+    const struct wj_shape *shape;
+    uint64_t               required;  /* rows whose member has to be there: the first of each group */
+    uint64_t               alone;     /* rows without alternatives and aliases */
+    uint8_t                rows[128]; /* 1 + the first row of a name, at a place the name says or behind it; 0: none */
+};
+
+/* Plans of the shapes that were met, as many as there is room for; all zero at first. */
+struct wj_plans {
+    unsigned       n;
+    struct wj_plan list[8];
+};
+
 struct wj_decode_opts {
     uint32_t size;
     unsigned depth; /* of nested arrays and objects; 0, and at most: WJ_SHAPE_DEPTH */
@@ -23,6 +37,10 @@ struct wj_decode_opts {
     void (*problem)(void *ctx, const char *pointer, const char *sentence);
     void    *ctx;
     unsigned max_problems;
+
+    /* For many objects that are only read, in one call or one call after the other. Nobody may write them back by their
+     * shapes: what became of each member is not kept (wj_node.rows). NULL: for what is written back, or small. */
+    struct wj_plans *plans;
 };
 
 WB_EXPORT_BEGIN

@@ -20,16 +20,18 @@ static inline struct upp_str wj_text(const yyjson_val *v)
 static inline bool wj_same(const char *a, const char *b, size_t n)
 {
     if (n >= 8) {
-        uint64_t x, y;
-        for (size_t i = 0; i + 8 < n; i += 8) {
-            memcpy(&x, a + i, 8);
-            memcpy(&y, b + i, 8);
+        uint64_t x, y, z, w;
+        for (; n > 16; n -= 8, a += 8, b += 8) {
+            memcpy(&x, a, 8);
+            memcpy(&y, b, 8);
             if (x != y)
                 return false;
         }
-        memcpy(&x, a + n - 8, 8);
-        memcpy(&y, b + n - 8, 8);
-        return x == y;
+        memcpy(&x, a, 8);
+        memcpy(&y, b, 8);
+        memcpy(&z, a + n - 8, 8);
+        memcpy(&w, b + n - 8, 8);
+        return x == y && z == w;
     }
     if (n >= 4) {
         uint32_t x, y, z, w;

@@ -19,10 +19,20 @@ static int decode(struct wb_arena *a, const char *text, const struct wj_decode_o
     return r < 0 ? r : WJ_DECODE(a, chat, v, opts, ret, err);
 }
 
-TEST(decode_fills_every_kind_of_slot)
+/* The ways to read an object: to be written back; by a plan; where there is no room for one more plan. */
+enum way { KEPT, PLANNED, NO_ROOM, WAYS };
+
+static struct wj_plans *plans_of(enum way way, struct wj_plans *plans)
+{
+    *plans = (struct wj_plans){.n = way == NO_ROOM ? WB_LEN(plans->list) : 0};
+    return way == KEPT ? NULL : plans;
+}
+
+static void fill_every_kind_of_slot(enum way way)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
     struct upp_err                            err = {0};
+    struct wj_plans                           plans;
     struct chat                               c;
     CHECK(
         decode(
@@ -35,7 +45,7 @@ TEST(decode_fills_every_kind_of_slot)
             "\"usage\":{\"input_tokens\":-5,\"output_tokens\":null,\"cost\":0.25,\"exact\":1e999}},"
             "{\"id\":\"3\",\"role\":\"tool\",\"vendor_id\":\"v\",\"replies\":[{\"id\":\"4\",\"role\":\"assistant\"}]}],"
             "\"tags\":[],\"state\":null}",
-            NULL, &c, &err) == 0);
+            UPP_OPTS(wj_decode_opts, .plans = plans_of(way, &plans)), &c, &err) == 0);
     CHECK_STR(c.id, UPP_STR("c\0"));
     CHECK(!c.title.p && WJ_WAS_NULL(&c, title) && !WJ_WAS_NULL(&c, tags));
     CHECK(c.version == 2 && WJ_IS_SET(&c, version));
@@ -62,6 +72,12 @@ TEST(decode_fills_every_kind_of_slot)
 
     CHECK_STR(m[2].vendor_id, UPP_STR("v"));
     CHECK(m[2].replies.n == 1 && m[2].replies.p[0].role == ROLE_ASSISTANT);
+}
+
+TEST(decode_fills_every_kind_of_slot)
+{
+    for (enum way way = KEPT; way < WAYS; way++)
+        fill_every_kind_of_slot(way);
 }
 
 TEST(decode_says_what_it_expected_where)
@@ -104,14 +120,18 @@ TEST(decode_says_what_it_expected_where)
         {MSG(",\"replies\":[{\"id\":\"2\",\"role\":\"user\"},{\"id\":\"3\",\"role\":7}]"), "/messages/0/replies/1/role",
          "expected a string, found the number 7"},
     };
-    for (size_t i = 0; i < WB_LEN(cases); i++) {
+    for (size_t i = 0; i < WAYS * WB_LEN(cases); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);
         struct upp_err                            err = {0};
+        enum way                                  way = (enum way)(i / WB_LEN(cases));
+        struct wj_plans                           plans;
         struct chat                               c;
-        test_note("case %zu", i);
-        CHECK_INT(decode(&a, cases[i].text, NULL, &c, &err), -UPP_EINVALID);
-        CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].msg));
-        CHECK_STR(wb_cstr(err.where), wb_cstr(cases[i].where));
+        const size_t                              k = i % WB_LEN(cases);
+        test_note("case %zu, way %d", k, (int)way);
+        CHECK_INT(decode(&a, cases[k].text, UPP_OPTS(wj_decode_opts, .plans = plans_of(way, &plans)), &c, &err),
+                  -UPP_EINVALID);
+        CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[k].msg));
+        CHECK_STR(wb_cstr(err.where), wb_cstr(cases[k].where));
     }
 }
 
@@ -133,11 +153,15 @@ TEST(decode_last_duplicate_and_first_name_win)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
         WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20);
         yyjson_val                               *v;
+        struct wj_plans                           plans;
         struct usage                              u;
         test_note("case %zu", i);
         CHECK(wj_read(&a, wb_cstr(cases[i].usage), NULL, &v, NULL) == 0);
-        CHECK(WJ_DECODE(&a, usage, v, NULL, &u, NULL) == 0);
-        CHECK_INT(u.input, cases[i].input);
+        for (enum way way = WAYS; way-- > KEPT;) {
+            CHECK(WJ_DECODE(&a, usage, v, UPP_OPTS(wj_decode_opts, .plans = plans_of(way, &plans)), &u, NULL) == 0);
+            CHECK_INT(u.input, cases[i].input);
+            CHECK(WJ_IS_SET(&u, input));
+        }
         CHECK(WJ_ENCODE(usage, &u, &b, NULL) == 0);
         CHECK_STR(wb_buf_str(&b), wb_cstr(cases[i].usage));
     }
@@ -146,14 +170,19 @@ TEST(decode_last_duplicate_and_first_name_win)
 /* A duplicate of another kind leaves nothing of the first behind. */
 TEST(decode_duplicate_of_another_type_clears_the_slot)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
-    struct chat                               c;
-    CHECK(decode(&a,
-                 "{\"id\":\"c\",\"messages\":[{\"id\":\"1\",\"role\":\"user\",\"content\":\"a\",\"content\":[]},"
-                 "{\"id\":\"1\",\"role\":\"user\",\"content\":[],\"content\":null}]}",
-                 NULL, &c, NULL) == 0);
-    CHECK(!c.messages.p[0].text.p && c.messages.p[0].parts.p);
-    CHECK(!c.messages.p[1].text.p && !c.messages.p[1].parts.p && WJ_WAS_NULL(&c.messages.p[1], text));
+    for (enum way way = KEPT; way < WAYS; way++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+        struct wj_plans                           plans;
+        struct chat                               c;
+        CHECK(decode(&a,
+                     "{\"id\":\"c\",\"title\":\"t\",\"title\":null,\"messages\":["
+                     "{\"id\":\"1\",\"role\":\"user\",\"content\":\"a\",\"content\":[]},"
+                     "{\"id\":\"1\",\"role\":\"user\",\"content\":[],\"content\":null}]}",
+                     UPP_OPTS(wj_decode_opts, .plans = plans_of(way, &plans)), &c, NULL) == 0);
+        CHECK(!c.title.p && WJ_WAS_NULL(&c, title));
+        CHECK(!c.messages.p[0].text.p && c.messages.p[0].parts.p);
+        CHECK(!c.messages.p[1].text.p && !c.messages.p[1].parts.p && WJ_WAS_NULL(&c.messages.p[1], text));
+    }
 }
 
 /* ---- All problems of a document ------------------------------------------------------------------- */
@@ -188,11 +217,16 @@ TEST(decode_collects_problems_and_keeps_the_document)
     WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20), out = WB_BUF(1u << 20);
     struct upp_err                            err  = {0};
     struct wj_decode_opts                     opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b};
+    struct wj_plans                           plans;
     struct chat                               c;
-    CHECK_INT(decode(&a, text, &opts, &c, &err), 14);
-    CHECK(wb_buf_check(&b, NULL) == 0);
-    CHECK_STR(wb_buf_str(&b), wb_cstr(problems));
-    CHECK(err.code == 0 && c.version == 2);
+    for (enum way way = WAYS; way-- > KEPT;) {
+        wb_buf_clear(&b);
+        opts.plans = plans_of(way, &plans);
+        CHECK_INT(decode(&a, text, &opts, &c, &err), 14);
+        CHECK(wb_buf_check(&b, NULL) == 0);
+        CHECK_STR(wb_buf_str(&b), wb_cstr(problems));
+        CHECK(err.code == 0 && c.version == 2);
+    }
     CHECK(WJ_ENCODE(chat, &c, &out, &err) == 0);
     CHECK_STR(wb_buf_str(&out), wb_cstr(text));
 
@@ -221,11 +255,16 @@ TEST(decode_tells_each_problem_once)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
         WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(1u << 20), out = WB_BUF(1u << 20);
         struct wj_decode_opts                     opts = {.size = sizeof opts, .problem = note_problem, .ctx = &b};
+        struct wj_plans                           plans;
         struct chat                               c;
         test_note("case %zu", i);
-        CHECK(decode(&a, cases[i].text, &opts, &c, NULL) > 0);
-        CHECK(wb_buf_check(&b, NULL) == 0);
-        CHECK_STR(wb_buf_str(&b), wb_cstr(cases[i].problems));
+        for (enum way way = WAYS; way-- > KEPT;) {
+            wb_buf_clear(&b);
+            opts.plans = plans_of(way, &plans);
+            CHECK(decode(&a, cases[i].text, &opts, &c, NULL) > 0);
+            CHECK(wb_buf_check(&b, NULL) == 0);
+            CHECK_STR(wb_buf_str(&b), wb_cstr(cases[i].problems));
+        }
         CHECK(WJ_ENCODE(chat, &c, &out, NULL) == 0);
         CHECK_STR(wb_buf_str(&out), wb_cstr(cases[i].text));
     }
