@@ -1,6 +1,7 @@
 /* dialects/carried_says.c — what the members of a thread say of the model, and what therefore has to be carried. */
 #include "base/err.h"
 #include "dialects/carried.h"
+#include "json/compact.h"
 #include "json/read.h"
 #include "json/value.h"
 
@@ -127,6 +128,9 @@ bool wd_carried_part_fits(const struct upp_message *m, const struct upp_part *p)
 /* Is it written as a value that is read as the very same text? */
 static bool is_same_value(struct wd_lowering *l, struct upp_str text)
 {
+    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH};
+    if (text.n && (text.p[0] == '{' || text.p[0] == '[') && wj_is_compact(text, &opts))
+        return true;
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     yyjson_val                           *v = wd_scratch_read(l, text);
     if (!v || yyjson_is_str(v) || yyjson_is_null(v))
@@ -142,11 +146,11 @@ static bool text_differs(struct wd_lowering *l, const struct upp_message *m, con
 {
     switch (p->kind) {
     case UPP_PART_CALL:
-        if (yyjson_is_true(yyjson_obj_get(own, "raw_args")))
+        if (own && yyjson_is_true(yyjson_obj_get(own, "raw_args")))
             return false;
         return p->text.n ? !wb_str_eq(p->text, UPP_STR("{}")) && !is_same_value(l, p->text) : true;
     case UPP_PART_TEXT: /* feedback */
-        return m->role == UPP_ROLE_USER && m->n_parts == 1 && yyjson_is_true(yyjson_obj_get(own, "retry")) &&
+        return own && m->role == UPP_ROLE_USER && m->n_parts == 1 && yyjson_is_true(yyjson_obj_get(own, "retry")) &&
                yyjson_is_true(yyjson_obj_get(own, "errors")) && !is_same_value(l, p->text);
     default:
         return p->kind == UPP_PART_RESULT && !p->text.n;
@@ -155,10 +159,10 @@ static bool text_differs(struct wd_lowering *l, const struct upp_message *m, con
 
 static bool error_differs(const struct upp_part *p, yyjson_val *own)
 {
+    if (!own || p->kind != UPP_PART_RESULT)
+        return false;
     yyjson_val *outcome = yyjson_obj_get(own, "outcome"), *status = yyjson_obj_get(own, "status");
     bool        error = p->is_error;
-    if (p->kind != UPP_PART_RESULT)
-        return false;
     if (yyjson_is_true(yyjson_obj_get(own, "retry")) && p->id.p && p->name.p)
         error = true;
     else if (yyjson_is_str(outcome))

@@ -1,8 +1,6 @@
 /* dialects/convert.c — from any dialect's document to any other's. */
 #include "dialects/convert.h"
 
-#include <inttypes.h>
-
 #include "base/err.h"
 #include "dialects/lowering.h"
 #include "json/read.h"
@@ -39,9 +37,12 @@ static uint64_t next_number(uint64_t *state)
 
 static struct upp_str make_id(void *arg, struct wb_arena *a, const char *prefix)
 {
-    struct wd_document *d  = arg;
-    uint64_t            hi = next_number(&d->ids), lo = next_number(&d->ids);
-    return wb_arena_printf(a, "%s%016" PRIx64 "%016" PRIx64, prefix, hi, lo);
+    struct wd_document *d         = arg;
+    uint64_t            halves[2] = {next_number(&d->ids), next_number(&d->ids)};
+    char                hex[32];
+    for (size_t i = 0; i < sizeof hex; i++)
+        hex[i] = "0123456789abcdef"[halves[i / 16] >> (60 - i % 16 * 4) & 15];
+    return wb_arena_join(a, (struct upp_str[]){wb_cstr(prefix), wb_str(hex, sizeof hex)}, 2);
 }
 
 /* *utf8: see wj_read_opts; it may be NULL. */
@@ -118,14 +119,12 @@ int wd_document_read(struct wd_document *d, const struct wd_document_ops *ops, s
 static void tell_residue(const struct wm_residue *list, uint32_t entry, struct upp_str to, struct upp_str told,
                          struct wd_losses *losses)
 {
-    char where[32], what[128];
     for (const struct wm_residue *x = list; x; x = x->next) {
         if (!x->json.n || wb_str_eq(x->dialect, to) || wb_str_eq(x->dialect, told))
             continue;
-        int n = entry == WD_THREAD ? 0 : snprintf(where, sizeof where, "entries/%u", entry);
-        int m = snprintf(what, sizeof what, "what %.*s says of its %.*s", UPP_FMT(wb_str_sub(x->dialect, 0, 32)),
-                         UPP_FMT(wb_str_sub(x->slot, 0, 32)));
-        wd_loss_add(losses, wb_str(where, (size_t)n), wb_str(what, (size_t)m),
+        const struct upp_str what[] = {UPP_STR("what "), wb_str_sub(x->dialect, 0, 32),
+                                               UPP_STR(" says of its "), wb_str_sub(x->slot, 0, 32)};
+        wd_loss_add(losses, wd_loss_place(losses, entry), wb_arena_join(losses->a, what, WB_LEN(what)),
                     UPP_STR("only its own dialect has a place for it"));
     }
 }

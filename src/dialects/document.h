@@ -75,6 +75,7 @@ struct wd_anchor {
     uint32_t       entry;   /* the first entry it became, or WD_THREAD */
     uint32_t       entries; /* how many */
     uint32_t       natural; /* how many its dialect would have taken for one object */
+    uint32_t       next;    /* place in the list, plus 1, of another of the same entry; 0: none */
     struct upp_str json;    /* the residue; no text: none */
 };
 
@@ -84,7 +85,8 @@ struct wd_lifting {
     struct wm_doc      *doc;
     struct wd_problems *problems;
     WB_VEC(struct wd_anchor) anchors;
-    uint32_t *index;           /* places of anchors in their list, by entry and slot; NULL: not made yet */
+    uint32_t *first;           /* place of the first of each entry, plus 1, and of all others; NULL: not made yet */
+    uint32_t *index;           /* the same for all of them, by entry and slot; NULL: not made yet */
     size_t    index_n;         /* a power of 2 */
     uint8_t  *elsewhere;       /* a bit for each value of the document: it has an anchor */
     WB_VEC(yyjson_val *) lost; /* of the document, and not in the model */

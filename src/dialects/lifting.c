@@ -5,7 +5,7 @@
 #include "json/pointer.h"
 #include "json/value.h"
 
-enum { ANCHORS = 1 << 25, LOST = 1 << 20 };
+enum { ANCHORS = 1 << 25, LOST = 1 << 20, NEAR = 4 };
 
 void wd_lifting_done(struct wd_lifting *l)
 {
@@ -66,6 +66,25 @@ int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t e
     return 0;
 }
 
+static bool is_at(const struct wd_anchor *a, uint32_t entry, const char *slot)
+{
+    return a->entry == entry && (a->slot == slot || strcmp(a->slot, slot) == 0);
+}
+
+/* Most entries have few. */
+static bool make_first(struct wd_lifting *l)
+{
+    size_t n = l->doc->entries.n;
+    l->first = wb_new_n(l->a, uint32_t, n + 1);
+    for (size_t i = l->anchors.n; l->first && i--;) {
+        struct wd_anchor *a  = &l->anchors.p[i];
+        size_t            at = WB_MIN((size_t)a->entry, n);
+        a->next              = l->first[at];
+        l->first[at]         = (uint32_t)i + 1;
+    }
+    return l->first;
+}
+
 /* Where the search for it begins. */
 static size_t index_of(const struct wd_lifting *l, uint32_t entry, const char *slot)
 {
@@ -73,11 +92,6 @@ static size_t index_of(const struct wd_lifting *l, uint32_t entry, const char *s
     for (; *slot; slot++)
         h = (h ^ (uint8_t)*slot) * 0x100000001b3;
     return (size_t)(h ^ h >> 32) & (l->index_n - 1);
-}
-
-static bool is_at(const struct wd_anchor *a, uint32_t entry, const char *slot)
-{
-    return a->entry == entry && strcmp(a->slot, slot) == 0;
 }
 
 /* All of them at once: they are made before the first one is asked for. At most half of it is filled. */
@@ -97,7 +111,8 @@ static bool make_index(struct wd_lifting *l)
     return true;
 }
 
-struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const char *slot)
+/* One of an entry that has very many. */
+static struct wd_anchor *find_in_index(struct wd_lifting *l, uint32_t entry, const char *slot)
 {
     if (!l->index && !make_index(l)) {
         l->failed = -UPP_ENOMEM;
@@ -107,6 +122,19 @@ struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const cha
         if (is_at(&l->anchors.p[l->index[k] - 1], entry, slot))
             return &l->anchors.p[l->index[k] - 1];
     return NULL;
+}
+
+struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const char *slot)
+{
+    if (!l->first && !make_first(l)) {
+        l->failed = -UPP_ENOMEM;
+        return NULL;
+    }
+    uint32_t at = l->first[WB_MIN((size_t)entry, l->doc->entries.n)];
+    for (unsigned tries = 0; at && tries < NEAR; tries++, at = l->anchors.p[at - 1].next)
+        if (is_at(&l->anchors.p[at - 1], entry, slot))
+            return &l->anchors.p[at - 1];
+    return at ? find_in_index(l, entry, slot) : NULL;
 }
 
 /* ---- What is left over ------------------------------------------------------------------------------------ */

@@ -5,9 +5,6 @@
  */
 #include "dialects/lowering.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/err.h"
 #include "dialects/residue.h"
 #include "json/match.h"
@@ -142,23 +139,31 @@ void wd_close(struct wd_lowering *l)
 
 /* ---- Losses ---------------------------------------------------------------------------------------------- */
 
-void wd_lose(struct wd_lowering *l, uint32_t entry, const char *what, const char *why)
+/* The texts are the arena's. */
+static void add_loss(struct wd_losses *l, struct wd_loss loss)
 {
-    if (!l->losses || l->compare)
-        return;
-    char place[32] = "";
-    if (entry != WD_THREAD)
-        (void)snprintf(place, sizeof place, "entries/%" PRIu32, entry);
-    wd_loss_add(l->losses, wb_cstr(place), wb_cstr(what), wb_cstr(why));
-}
-
-void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str what, struct upp_str why)
-{
-    struct wd_loss loss = {wb_arena_dup(l->a, pointer), wb_arena_dup(l->a, what), wb_arena_dup(l->a, why)};
     if (l->list.n >= WD_MAX_LOSSES)
         l->more++;
     else if (!wb_vec_push(&l->list, loss, (size_t)WD_MAX_LOSSES))
         l->failed = -UPP_ENOMEM;
+}
+
+struct upp_str wd_loss_place(struct wd_losses *l, uint32_t entry)
+{
+    return entry == WD_THREAD ? UPP_STR("") : wb_arena_numbered(l->a, UPP_STR("entries/"), entry);
+}
+
+void wd_lose(struct wd_lowering *l, uint32_t entry, const char *what, const char *why)
+{
+    struct wd_losses *to = l->losses;
+    if (to && !l->compare)
+        add_loss(to, (struct wd_loss){wd_loss_place(to, entry), wb_arena_dup(to->a, wb_cstr(what)),
+                                      wb_arena_dup(to->a, wb_cstr(why))});
+}
+
+void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str what, struct upp_str why)
+{
+    add_loss(l, (struct wd_loss){wb_arena_dup(l->a, pointer), wb_arena_dup(l->a, what), wb_arena_dup(l->a, why)});
 }
 
 /* ---- Values ---------------------------------------------------------------------------------------------- */

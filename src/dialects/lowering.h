@@ -18,7 +18,9 @@ int wd_residue_hang(struct wd_lifting *l, const char *dialect, struct upp_err *e
 /* What was read and neither the model nor the other dialect has. */
 void wd_lost_tell(struct wd_lifting *l, struct wd_losses *losses);
 
-void wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str what, struct upp_str why);
-void wd_lifting_done(struct wd_lifting *l);
+/* "entries/7"; of what is no entry's: an empty text. */
+struct upp_str wd_loss_place(struct wd_losses *l, uint32_t entry);
+void           wd_loss_add(struct wd_losses *l, struct upp_str pointer, struct upp_str what, struct upp_str why);
+void           wd_lifting_done(struct wd_lifting *l);
 
 #endif

@@ -53,8 +53,8 @@ bool wj_match_skip(struct wj_writer *w, const yyjson_val *value);
 /* Is the text what has to come? Then it is taken, as if it had been written. False: nothing has changed. */
 bool wj_match_same(struct wj_writer *w, struct upp_str json);
 
-/* For the writer, which has a match: takes what it writes. False: w failed. (Those of brackets and
- * names stand in json/write.h.) */
+/* For the writer, which has a match: takes what it writes. False: w failed. (Those of brackets and names
+ * stand in json/write.h.) */
 bool wj_match_str(struct wj_writer *w, struct upp_str s);
 bool wj_match_raw(struct wj_writer *w, const char *p, size_t n); /* a whole value */
 

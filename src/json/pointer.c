@@ -1,8 +1,6 @@
 /* json/pointer.c — JSON pointers for error messages. */
 #include "json/pointer.h"
 
-#include <stdio.h>
-
 static const char dots[] = "...";
 
 void wj_pointer_init(struct wj_pointer *t, char *p, size_t size)
@@ -64,9 +62,12 @@ void wj_pointer_name(struct wj_pointer *t, struct upp_str name)
 
 void wj_pointer_index(struct wj_pointer *t, size_t i)
 {
-    char text[24];
-    int  n = snprintf(text, sizeof text, "/%zu", i);
-    add(t, text, (size_t)n);
+    char text[24], *end = text + sizeof text, *first = end;
+    do
+        *--first = (char)('0' + i % 10);
+    while (i /= 10);
+    *--first = '/';
+    add(t, first, (size_t)(end - first));
 }
 
 void wj_pointer_find(struct wj_pointer *t, yyjson_val *root, const yyjson_val *what)

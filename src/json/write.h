@@ -81,7 +81,7 @@ static inline char *wj_comma(const struct wj_writer *w, char *to)
 /* Copies n bytes that are likely to be few: a call of memcpy costs more than they do. */
 static inline void wj_copy(char *to, const char *from, size_t n)
 {
-    if (n > 64 || (n && __builtin_constant_p(n))) /* none: perhaps nowhere */
+    if (n && (__builtin_constant_p(n) || n > 64))
         memcpy(to, from, n);
     else if (n >= 8) {
         size_t i = 0;
