@@ -338,7 +338,7 @@ static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
 int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
 {
     struct upp_message m;
-    struct upp_err     why;
+    struct upp_err     why; /* set by what fails: clearing one for each message would be seen */
     yyjson_val        *map, *weft, *ours[WD_WEFT_NAMES] = {0};
     int                r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &map, &why);
     if (r == -UPP_EINVALID)
