@@ -304,6 +304,13 @@ static char *put(char *out, unsigned digits, unsigned v)
     return out + digits;
 }
 
+static inline char *put_two(char *out, unsigned v)
+{
+    out[0] = (char)('0' + v / 10);
+    out[1] = (char)('0' + v % 10);
+    return out + 2;
+}
+
 /* "YYYY-MM-DDTHH:MM:SS"; NULL when the year does not fit. */
 static char *put_local(char *out, int64_t seconds)
 {
@@ -312,17 +319,17 @@ static char *put_local(char *out, int64_t seconds)
     struct date d    = date_of(days);
     if (d.year < 1 || d.year > 9999)
         return NULL;
-    out    = put(out, 4, (unsigned)d.year);
+    out    = put_two(put_two(out, (unsigned)d.year / 100), (unsigned)d.year % 100);
     *out++ = '-';
-    out    = put(out, 2, d.month);
+    out    = put_two(out, d.month);
     *out++ = '-';
-    out    = put(out, 2, d.day);
+    out    = put_two(out, d.day);
     *out++ = 'T';
-    out    = put(out, 2, left / 3600);
+    out    = put_two(out, left / 3600);
     *out++ = ':';
-    out    = put(out, 2, left / 60 % 60);
+    out    = put_two(out, left / 60 % 60);
     *out++ = ':';
-    return put(out, 2, left % 60);
+    return put_two(out, left % 60);
 }
 
 struct upp_str wb_time_upp(const struct wb_time *t, char out[WB_TIME_TEXT])
@@ -335,6 +342,17 @@ struct upp_str wb_time_upp(const struct wb_time *t, char out[WB_TIME_TEXT])
     *end++ = 'Z';
     *end   = 0;
     return wb_str(out, (size_t)(end - out));
+}
+
+struct upp_str wb_time_upp_of(struct upp_str text, char out[WB_TIME_TEXT])
+{
+    static const char zero[] = ".000Z";
+    int64_t           unused;
+    if (text.n != PLAIN + 1 || text.p[PLAIN] != 'Z' || !plain(text, &unused))
+        return (struct upp_str){0};
+    memcpy(out, text.p, PLAIN);
+    memcpy(out + PLAIN, zero, sizeof zero);
+    return wb_str(out, PLAIN + sizeof zero - 1);
 }
 
 struct upp_str wb_time_pydantic(const struct wb_time *t, char out[WB_TIME_TEXT])

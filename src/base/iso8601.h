@@ -50,6 +50,10 @@ int64_t        wb_time_ms(const struct wb_time *t);
 struct upp_str wb_time_upp(const struct wb_time *t, char out[WB_TIME_TEXT]);
 struct upp_str wb_time_pydantic(const struct wb_time *t, char out[WB_TIME_TEXT]);
 
+/* The first of them for a text of whole seconds, "2026-01-02T03:04:05Z", as it is nearly always spelled by others, for
+ * less than parsing it costs; no text: it is another. */
+struct upp_str wb_time_upp_of(struct upp_str text, char out[WB_TIME_TEXT]);
+
 WB_EXPORT_END
 
 #endif

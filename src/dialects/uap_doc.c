@@ -26,7 +26,7 @@ struct node {
 
 static struct upp_str node_id(struct wd_lowering *l, uint32_t first)
 {
-    return wb_arena_printf(&l->keep, "node-%u", (unsigned)first);
+    return wb_arena_numbered(&l->keep, UPP_STR("node-"), first);
 }
 
 /* Where the next one begins: where one began when the document was read. */
@@ -43,7 +43,7 @@ static void put_thread(struct wd_upp_out *t, const struct node *node)
     struct wd_lowering *l = t->l;
     wd_name(l, "thread");
     wj_write_open(&l->w, '{');
-    wd_member(l, "id", wb_arena_printf(&l->keep, "thread-%u", (unsigned)node->first));
+    wd_member(l, "id", wb_arena_numbered(&l->keep, UPP_STR("thread-"), node->first));
     wd_name(l, "messages");
     wj_write_open(&l->w, '[');
     for (uint32_t i = node->first; i < node->end && !l->w.failed && !l->w.out->failed;)

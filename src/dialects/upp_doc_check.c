@@ -80,7 +80,7 @@ static bool is_more(yyjson_val *v)
 static int check_message(struct checking *c, struct wb_arena *a, yyjson_val *v)
 {
     struct upp_message m;
-    struct upp_err     why = {0};
+    struct upp_err     why; /* set by what fails: clearing one for each message would be seen */
     uint32_t           at;
     int                r = wm_message_check(a, v, &m, &why);
     if (r == -UPP_EINVALID) {

@@ -325,7 +325,7 @@ static int lift_new(struct wd_upp_in *t, yyjson_val *const *weft, struct upp_mes
 /* The object, and the events that came after it. */
 static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
 {
-    const char *slot = t->more ? wb_arena_printf(t->l->a, "more-%u", t->more).p : "message";
+    const char *slot = t->more ? wb_arena_numbered(t->l->a, UPP_STR("more-"), t->more).p : "message";
     int         r    = wb_arena_check(t->l->a, t->err);
     if (r >= 0 && yyjson_is_arr(events)) {
         r = wd_upp_lift_end(t);
@@ -338,8 +338,8 @@ static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
 int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
 {
     struct upp_message m;
-    struct upp_err     why;
-    yyjson_val        *map, *weft, *ours[WD_WEFT_NAMES];
+    struct upp_err     why; /* set by what fails: clearing one for each message would be seen */
+    yyjson_val        *map, *weft, *ours[WD_WEFT_NAMES] = {0};
     int                r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &map, &why);
     if (r == -UPP_EINVALID)
         return wd_upp_lift_end(t); /* none that anybody understands */
@@ -348,7 +348,8 @@ int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
         return r;
     }
     weft = map ? wm_weft_find(map) : NULL;
-    (void)wj_members(weft, wd_upp_message_names, sizeof *wd_upp_message_names, ours);
+    if (weft)
+        (void)wj_members(weft, wd_upp_message_names, sizeof *wd_upp_message_names, ours);
     r = metadata_of(t, map, weft, ours, &m.metadata);
     if (r >= 0)
         r = parts_beside(t, ours[WD_WEFT_PARTS], &m);

@@ -294,7 +294,7 @@ static void say_part(struct wd_upp_out *t, struct wd_upp_weft *o, size_t at, con
         wj_write_open(&o->l->w, '{');
     }
     *any = true;
-    wj_write_name(&o->l->w, wb_arena_printf(&t->l->keep, "%zu", at));
+    wj_write_name(&o->l->w, wb_arena_numbered(&t->l->keep, UPP_STR(""), at));
     wj_write_open(&in.l->w, '{');
     if (kind)
         say_text(&in, "kind", wb_cstr(wd_upp_kinds[p->kind]));
@@ -398,7 +398,7 @@ static void put_metadata(struct piece *p)
 static void put_piece(struct piece *p)
 {
     struct wd_lowering *l    = p->t->l;
-    const char         *slot = p->more ? wb_arena_printf(&l->keep, "more-%u", p->more).p : "message";
+    const char         *slot = p->more ? wb_arena_numbered(&l->keep, UPP_STR("more-"), p->more).p : "message";
     failed(l, wb_arena_check(&l->keep, l->w.err));
     if (l->w.failed)
         return;
@@ -428,7 +428,7 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
     if (l->w.failed)
         return;
     if (!p.m.id.p)
-        p.m.id = entry_at(l, i)->id.p ? entry_at(l, i)->id : wb_arena_printf(&l->keep, "message-%u", (unsigned)i);
+        p.m.id = entry_at(l, i)->id.p ? entry_at(l, i)->id : wb_arena_numbered(&l->keep, UPP_STR("message-"), i);
     p.m.time_text = wd_upp_time(l, m->time_text, m->time_ms);
     do {
         size_t  end  = from;

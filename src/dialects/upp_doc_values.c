@@ -15,14 +15,17 @@ struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t m
     struct wb_time t, m;
     if (text.p && wb_time_parse_upp(text, &unused))
         return text;
+    struct upp_str s = text.p ? wb_time_upp_of(text, upp) : text;
+    if (s.p)
+        return wb_arena_dup(&l->keep, s);
     if (text.p && wb_time_parse(text, &t, NULL) >= 0) {
         m = wb_time_from_ms(wb_time_ms(&t));
         if (t.naive || wb_time_cmp(&t, &m) != 0)
             return text;
         ms = wb_time_ms(&t);
     }
-    t                = wb_time_from_ms(ms);
-    struct upp_str s = wb_time_upp(&t, upp);
+    t = wb_time_from_ms(ms);
+    s = wb_time_upp(&t, upp);
     return s.p ? wb_arena_dup(&l->keep, s) : UPP_STR("1970-01-01T00:00:00.000Z");
 }
 

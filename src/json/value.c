@@ -5,32 +5,41 @@
 
 #include "base/utf8.h"
 
-static const struct upp_str *name_at(const struct upp_str *names, size_t size, size_t i)
+/* Rows of a table, from one on: the first is `row`, and its name stands there. */
+struct rows {
+    const char *name;
+    size_t      row;
+};
+
+/* Goes on to the row of that name; false: up to `end` there is none. */
+static inline bool find_row(struct rows *at, size_t end, size_t size, const yyjson_val *key)
 {
-    return (const struct upp_str *)(const void *)((const char *)names + i * size);
+    for (; at->row < end; at->row++, at->name += size)
+        if (wj_named(key, *(const struct upp_str *)(const void *)at->name))
+            return true;
+    return false;
 }
 
 size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyjson_val **found)
 {
-    size_t      rows = 0, next = 0, i, n; /* next: behind the row that was found last */
-    yyjson_val *key, *v;
-    for (; name_at(names, size, rows)->p; rows++)
-        found[rows] = NULL;
+    const struct rows all = {(const char *)names, 0};
+    struct rows       next; /* behind the row that was found last */
+    size_t            rows = 0, i, n;
+    yyjson_val       *key, *v;
+    for (const char *at = all.name; ((const struct upp_str *)(const void *)at)->p; at += size)
+        found[rows++] = NULL;
+    next = all;
     yyjson_obj_foreach(obj, i, n, key, v)
     {
-        size_t at = next, end = rows;
-        while (at < end && !wj_named(key, *name_at(names, size, at)))
-            at++;
-        if (at == end) {
-            end = next;
-            for (at = 0; at < end && !wj_named(key, *name_at(names, size, at));)
-                at++;
+        struct rows at = next;
+        if (!find_row(&at, rows, size, key)) {
+            at = all;
+            if (!find_row(&at, next.row, size, key))
+                continue; /* no row has this name */
         }
-        if (at == end) /* no row has this name */
-            continue;
-        if (!found[at])
-            found[at] = v;
-        next = at + 1;
+        if (!found[at.row])
+            found[at.row] = v;
+        next = (struct rows){at.name + size, at.row + 1};
     }
     return rows;
 }

@@ -40,11 +40,16 @@ static void put_u64(struct wj_writer *w, struct upp_str name, uint64_t v)
 
 /* ---- JSON inside ---------------------------------------------------------------------------------- */
 
-static bool is_object(struct upp_str s)
+static bool is_json(struct upp_str s)
 {
     struct wj_syntax seen;
-    struct upp_str   bare = wb_str_trim(s);
-    return bare.n && bare.p[0] == '{' && wj_syntax(s, WJ_MAX_DEPTH, &seen, NULL) == 0;
+    return wj_syntax(s, WJ_MAX_DEPTH, &seen, NULL) == 0;
+}
+
+static bool is_object(struct upp_str s)
+{
+    struct upp_str bare = wb_str_trim(s);
+    return bare.n && bare.p[0] == '{' && is_json(s);
 }
 
 /* Is it what was read at this place? Then it is JSON, and with so few values in it not too deep. */
@@ -57,10 +62,9 @@ static bool is_as_read(struct wj_writer *w, struct upp_str json)
 /* JSON of ours that goes out as it is: what was not looked at would break all around it. False: it is none. */
 static bool put_value(struct wj_writer *w, struct upp_str json)
 {
-    struct wj_syntax seen;
     if (is_as_read(w, json))
         return true;
-    if (wj_syntax(json, WJ_MAX_DEPTH, &seen, NULL) < 0)
+    if (!is_json(json))
         return false;
     wj_write_raw(w, json.p, json.n);
     return true;

@@ -427,15 +427,22 @@ static struct upp_str foreign_metadata(struct get *g, yyjson_val *map)
 
 static void get_weft(struct get *g, yyjson_val *weft, struct upp_message *m, size_t n_content)
 {
-    static const struct upp_str names[] = {
-        UPP_STR_INIT("order"), UPP_STR_INIT("arguments"), UPP_STR_INIT("interrupted"), UPP_STR_INIT("cut"), {0}};
-    yyjson_val *found[WB_LEN(names)];
-    (void)wj_members(weft, names, sizeof *names, found);
-    if (found[0])
-        reorder(g, found[0], m, n_content); /* else they stay as UPP has them */
-    get_arguments(g, found[1], m);
-    m->interrupted = found[2] && yyjson_is_true(found[2]);
-    get_cut(found[3], m);
+    yyjson_val *order = NULL, *arguments = NULL, *interrupted = NULL, *cut = NULL;
+    yyjson_val *key = unsafe_yyjson_get_first(weft);
+    for (size_t n = unsafe_yyjson_get_len(weft); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        yyjson_val **is = wj_named(key, wm_weft_order)         ? &order
+                          : wj_named(key, wm_weft_arguments)   ? &arguments
+                          : wj_named(key, wm_weft_interrupted) ? &interrupted
+                          : wj_named(key, wm_weft_cut)         ? &cut
+                                                               : NULL;
+        if (is && !*is)
+            *is = key + 1;
+    }
+    if (order)
+        reorder(g, order, m, n_content); /* else they stay as UPP has them */
+    get_arguments(g, arguments, m);
+    m->interrupted = interrupted && yyjson_is_true(interrupted);
+    get_cut(cut, m);
 }
 
 static void get_metadata(struct get *g, yyjson_val *map, struct upp_message *m, size_t n_content)

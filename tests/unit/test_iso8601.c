@@ -293,3 +293,25 @@ TEST(iso8601_reads_its_own_spelling_fast)
     CHECK(!wb_time_parse_upp(UPP_STR("2026-02-03T04:05:06.007Z "), &ms) &&
                              !wb_time_parse_upp((struct upp_str){0}, &ms));
 }
+
+/* A text of whole seconds becomes UPP's as it does by parsing it, whatever one byte of it is. */
+TEST(iso8601_spells_whole_seconds_fast)
+{
+    static const char good[] = "2024-02-29T23:59:59Z";
+    char              text[sizeof good], slow[WB_TIME_TEXT], fast[WB_TIME_TEXT];
+    for (size_t i = 0; i + 1 < sizeof good; i++)
+        for (const char *c = "0123456789TtZz-:. +"; *c; c++) {
+            struct wb_time t;
+            memcpy(text, good, sizeof good);
+            text[i]            = *c;
+            struct upp_str was = wb_cstr(text), is = wb_time_upp_of(was, fast);
+            bool           one = wb_time_parse(was, &t, NULL) == 0;
+            test_note("%s", text);
+            if (is.p)
+                CHECK(one && wb_str_eq(is, wb_time_upp(&t, slow)));
+            else
+                CHECK(!one || i == 10 || i == 19); /* "t", a blank, "z" */
+        }
+    CHECK(!wb_time_upp_of(UPP_STR("2024-02-29T23:59:59.000Z"), fast).p);
+    CHECK(!wb_time_upp_of(UPP_STR(""), fast).p);
+}
