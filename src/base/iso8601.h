@@ -50,6 +50,9 @@ int64_t        wb_time_ms(const struct wb_time *t);
 struct upp_str wb_time_upp(const struct wb_time *t, char out[WB_TIME_TEXT]);
 struct upp_str wb_time_pydantic(const struct wb_time *t, char out[WB_TIME_TEXT]);
 
+/* Is it UTC, and spelled exactly as wb_time_pydantic spells it? */
+bool wb_time_is_pydantic(struct upp_str text);
+
 WB_EXPORT_END
 
 #endif

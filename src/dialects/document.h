@@ -10,6 +10,7 @@
 #ifndef WD_DOCUMENT_H
 #define WD_DOCUMENT_H
 
+#include "json/compact.h"
 #include "json/decode.h"
 #include "json/write.h"
 #include "model/doc.h"
@@ -90,6 +91,8 @@ struct wd_lifting {
 
     struct upp_str agent;  /* on whose behalf: the agent where the dialect names none; no text: "agent" */
     int64_t        now_ms; /* for times that nobody has said */
+    struct upp_str said;    /* the last time that was, and its moment: often the next is the same */
+    int64_t        said_ms;
     /* A new id ("call_" and 32 hex digits where the prefix says so), the same ones in the same order. */
     struct upp_str (*id)(void *arg, struct wb_arena *a, const char *prefix);
     void *arg;
@@ -199,6 +202,13 @@ static inline void wd_member_json(struct wd_lowering *l, const char *name, struc
 /* A text of the model as a value, in `scratch`, which is not emptied before. NULL: it is no JSON; or there is no
  * memory, and the writer has failed: what cannot be read for that reason is never taken for what it is not. */
 yyjson_val *wd_scratch_read(struct wd_lowering *l, struct upp_str json);
+
+/* Is a text of the model JSON that wd_scratch_read would read, and the writer write again as it is? Then it need not be
+ * read to be written. */
+static inline bool wd_is_compact(struct upp_str json)
+{
+    return wj_is_compact(json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH));
+}
 
 /* ---- Dialects ------------------------------------------------------------------------------------------ */
 
