@@ -292,7 +292,9 @@ int wb_time_cmp(const struct wb_time *a, const struct wb_time *b)
         return a->seconds < b->seconds ? -1 : 1;
     if (a->nanos != b->nanos)
         return a->nanos < b->nanos ? -1 : 1;
-    return wb_str_cmp(a->finer, b->finer); /* fractions without zeros at the end sort as text */
+    return !a->finer.n && !b->finer.n
+               ? 0
+               : wb_str_cmp(a->finer, b->finer); /* fractions without zeros at the end sort as text */
 }
 
 struct wb_time wb_time_from_ms(int64_t ms)

@@ -91,7 +91,7 @@ struct wd_lifting {
 
     struct upp_str agent;  /* on whose behalf: the agent where the dialect names none; no text: "agent" */
     int64_t        now_ms; /* for times that nobody has said */
-    struct upp_str said;    /* the last time that was, and its moment: often the next is the same */
+    struct upp_str said;   /* the last time that was, and its moment: often the next is the same */
     int64_t        said_ms;
     /* A new id ("call_" and 32 hex digits where the prefix says so), the same ones in the same order. */
     struct upp_str (*id)(void *arg, struct wb_arena *a, const char *prefix);
@@ -132,7 +132,7 @@ struct wd_lowering {
 
     /* dialects/lowering.c's own. */
     const char        *dialect;
-    struct wd_lifting *compare;          /* the residue of this document is being made */
+    struct wd_lifting *compare;            /* the residue of this document is being made */
     struct wj_match   *matches[WD_WITHIN]; /* for each that is open, made when it is needed */
     WB_VEC(struct wd_opened) open;
 };

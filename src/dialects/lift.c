@@ -19,6 +19,14 @@ int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, ui
     return wm_doc_agent_add(l->doc, &a, ret, err);
 }
 
+void wd_expect(struct wd_lifting *l, size_t turns, size_t entries, size_t objects)
+{
+    /* Where there is no room at once there may be later, or it is told then. */
+    (void)wb_vec_reserve(&l->doc->turns, WB_MIN(turns, (size_t)WM_DOC_ENTRIES));
+    (void)wb_vec_reserve(&l->doc->entries, WB_MIN(entries, (size_t)WM_DOC_ENTRIES));
+    (void)wb_vec_reserve(&l->anchors, WB_MIN(objects, (size_t)WM_DOC_ENTRIES));
+}
+
 void wd_entry_time(struct upp_str text, int64_t otherwise, struct upp_message *m)
 {
     struct wb_time t;
