@@ -238,6 +238,18 @@ bool wb_time_parse_upp(struct upp_str text, int64_t *ms)
     return true;
 }
 
+bool wb_time_is_pydantic(struct upp_str text)
+{
+    unsigned bad = 0;
+    int64_t  seconds;
+    if (text.n == PLAIN + sizeof ".678901Z" - 1) {
+        if (text.p[PLAIN] != '.' || !fixed(text.p + PLAIN + 1, 6, &bad) || bad > 9)
+            return false;
+    } else if (text.n != PLAIN + sizeof "Z" - 1)
+        return false;
+    return text.p[text.n - 1] == 'Z' && plain(text, &seconds);
+}
+
 /* The date, and the clock behind it where there is one. */
 static int read_local(struct reader *r, struct wb_time *t)
 {
@@ -280,7 +292,9 @@ int wb_time_cmp(const struct wb_time *a, const struct wb_time *b)
         return a->seconds < b->seconds ? -1 : 1;
     if (a->nanos != b->nanos)
         return a->nanos < b->nanos ? -1 : 1;
-    return wb_str_cmp(a->finer, b->finer); /* fractions without zeros at the end sort as text */
+    return !a->finer.n && !b->finer.n
+               ? 0
+               : wb_str_cmp(a->finer, b->finer); /* fractions without zeros at the end sort as text */
 }
 
 struct wb_time wb_time_from_ms(int64_t ms)

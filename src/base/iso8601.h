@@ -54,6 +54,9 @@ struct upp_str wb_time_pydantic(const struct wb_time *t, char out[WB_TIME_TEXT])
  * less than parsing it costs; no text: it is another. */
 struct upp_str wb_time_upp_of(struct upp_str text, char out[WB_TIME_TEXT]);
 
+/* Is it UTC, and spelled exactly as wb_time_pydantic spells it? */
+bool wb_time_is_pydantic(struct upp_str text);
+
 WB_EXPORT_END
 
 #endif

@@ -7,11 +7,13 @@
 #include "base/hooks.h"
 
 /* The array is reached through memcpy: it is a T * of the caller's, not a void *. */
-bool wb_vec_grow(void **p, size_t n, size_t *cap, size_t item, size_t max)
+bool wb_vec_widen(void **p, size_t *cap, size_t item, size_t want)
 {
     void  *old;
-    size_t bytes, want = WB_MIN(*cap < 8 ? 8 : *cap + *cap / 2, max);
-    if (n >= max || __builtin_mul_overflow(want, item, &bytes))
+    size_t bytes;
+    if (want <= *cap)
+        return true;
+    if (__builtin_mul_overflow(want, item, &bytes))
         return false;
     memcpy(&old, p, sizeof old);
     void *grown = wb_realloc(old, bytes);
@@ -20,6 +22,11 @@ bool wb_vec_grow(void **p, size_t n, size_t *cap, size_t item, size_t max)
     memcpy(p, &grown, sizeof grown);
     *cap = want;
     return true;
+}
+
+bool wb_vec_grow(void **p, size_t n, size_t *cap, size_t item, size_t max)
+{
+    return n < max && wb_vec_widen(p, cap, item, WB_MIN(*cap < 8 ? 8 : *cap + *cap / 2, max));
 }
 
 void wb_vec_free(void **p, size_t *n, size_t *cap)

@@ -132,7 +132,9 @@ static bool is_same_value(struct wd_lowering *l, struct upp_str text)
     if (text.n && (text.p[0] == '{' || text.p[0] == '[') && wj_is_compact(text, &opts))
         return true;
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    yyjson_val                           *v = wd_scratch_read(l, text);
+    if (wd_is_compact(text))
+        return text.p[0] != '"' && text.p[0] != 'n';
+    yyjson_val *v = wd_scratch_read(l, text);
     if (!v || yyjson_is_str(v) || yyjson_is_null(v))
         return false;
     int r = wj_write(v, &b, l->w.err);

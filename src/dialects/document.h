@@ -94,6 +94,8 @@ struct wd_lifting {
 
     struct upp_str agent;  /* on whose behalf: the agent where the dialect names none; no text: "agent" */
     int64_t        now_ms; /* for times that nobody has said */
+    struct upp_str said;   /* the last time that was, and its moment: often the next is the same */
+    int64_t        said_ms;
     /* A new id ("call_" and 32 hex digits where the prefix says so), the same ones in the same order. */
     struct upp_str (*id)(void *arg, struct wb_arena *a, const char *prefix);
     void *arg;

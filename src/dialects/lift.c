@@ -19,6 +19,14 @@ int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, ui
     return wm_doc_agent_add(l->doc, &a, ret, err);
 }
 
+void wd_expect(struct wd_lifting *l, size_t turns, size_t entries, size_t objects)
+{
+    /* Where there is no room at once there may be later, or it is told then. */
+    (void)wb_vec_reserve(&l->doc->turns, WB_MIN(turns, (size_t)WM_DOC_ENTRIES));
+    (void)wb_vec_reserve(&l->doc->entries, WB_MIN(entries, (size_t)WM_DOC_ENTRIES));
+    (void)wb_vec_reserve(&l->anchors, WB_MIN(objects, (size_t)WM_DOC_ENTRIES));
+}
+
 void wd_entry_time(struct upp_str text, int64_t otherwise, struct upp_message *m)
 {
     struct wb_time t;
@@ -31,6 +39,19 @@ void wd_entry_time(struct upp_str text, int64_t otherwise, struct upp_message *m
         m->time_ms = wb_time_ms(&t);
 }
 
+/* Many entries are of one moment, in the same words. */
+static void set_time(struct wd_lifting *l, struct upp_str time, struct upp_message *m)
+{
+    if (time.p && l->said.p && wb_str_eq(time, l->said)) {
+        m->time_text = time;
+        m->time_ms   = l->said_ms;
+        return;
+    }
+    wd_entry_time(time, l->now_ms, m);
+    l->said    = time;
+    l->said_ms = m->time_ms;
+}
+
 struct wm_doc_entry *wd_entry_add(struct wd_lifting *l, uint8_t role, uint32_t agent, struct upp_str time,
                                   struct upp_err *err)
 {
@@ -41,7 +62,7 @@ struct wm_doc_entry *wd_entry_add(struct wd_lifting *l, uint8_t role, uint32_t a
     e->e.message.role = role;
     if (agent != WM_NO_AGENT)
         e->e.who = l->doc->agents.p[agent].name;
-    wd_entry_time(time, l->now_ms, &e->e.message);
+    set_time(l, time, &e->e.message);
     if (l->doc->turns.n)
         l->doc->turns.p[l->doc->turns.n - 1].n++;
     return e;
@@ -67,13 +88,28 @@ int wd_parts_settle(struct wb_arena *a, struct wd_parts *from, struct upp_messag
 
 /* ---- Values ---------------------------------------------------------------------------------------------- */
 
+/* Into what is left of the arena's chunk, as most values fit: without a buffer that is made for each of them. */
+static bool write_in_place(struct wb_arena *a, yyjson_val *v, struct upp_str *ret)
+{
+    enum { ENOUGH = 256 }; /* to begin with */
+    size_t room = a->p ? (size_t)(a->end - a->p) : 0;
+    if (room < ENOUGH)
+        return false;
+    struct wb_buf b = {.p = a->p, .cap = room - 1, .max = room - 1}; /* a NUL comes behind it */
+    if (wj_write(v, &b, NULL) < 0)
+        return false;
+    *ret      = wb_str(a->p, b.n);
+    a->p[b.n] = 0;
+    a->p += b.n + 1;
+    return true;
+}
+
 int wd_value_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
-    enum { USUAL = 1000 }; /* bytes: most values are shorter, and need one allocation */
+    if (v && write_in_place(a, v, ret))
+        return 0;
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    int                                   r = v && wb_buf_reserve(&b, USUAL) ? wj_write(v, &b, err) : 0;
-    if (r >= 0)
-        r = wb_buf_check(&b, err);
+    int                                   r = v ? wj_write(v, &b, err) : 0;
     if (r < 0 || !v)
         return r;
     *ret = wb_arena_dup(a, wb_buf_str(&b));

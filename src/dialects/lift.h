@@ -14,6 +14,9 @@ enum { WD_PARTS = 1 << 14 }; /* of one message */
 int wd_agent_of(struct wd_lifting *l, struct upp_str id, struct upp_str name, uint32_t *ret,
                 struct upp_err *err) UPP_MUST_CHECK;
 
+/* So many turns and entries, and objects that have an anchor, are about to be added. */
+void wd_expect(struct wd_lifting *l, size_t turns, size_t entries, size_t objects);
+
 /* One more entry, of the turn that was added last if there are turns. `time` as the document has it; no text: now.
  * NULL: err says why. */
 struct wm_doc_entry *wd_entry_add(struct wd_lifting *l, uint8_t role, uint32_t agent, struct upp_str time,

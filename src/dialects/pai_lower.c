@@ -31,6 +31,8 @@ struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, in
 {
     char           text[WB_TIME_TEXT];
     struct wb_time t;
+    if (wb_time_is_pydantic(said))
+        return said;
     if (!said.p || wb_time_parse(said, &t, NULL) < 0)
         t = wb_time_from_ms(otherwise);
     struct upp_str dumped = wb_time_pydantic(&t, text);
@@ -319,6 +321,8 @@ static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
     wd_name(o->l, "args");
     if (!raw && !p->text.n)
         wj_write_raw(&o->l->w, "{}", 2);
+    else if (!raw && (o->style == WD_PAI_THREAD || p->text.p[0] == '{') && wd_is_compact(p->text))
+        wj_write_raw(&o->l->w, p->text.p, p->text.n);
     else if (!raw && (v = wd_scratch_read(o->l, p->text)) && (o->style == WD_PAI_THREAD || yyjson_is_obj(v)))
         wj_write_value(&o->l->w, v);
     else

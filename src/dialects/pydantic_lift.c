@@ -185,7 +185,8 @@ int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err
     size_t                      i, n;
     yyjson_val                 *v;
     int r = yyjson_is_arr(root) ? 0 : upp_fail(&why, UPP_EINVALID, "expected a list of messages");
-    if (r >= 0)
+    if (r >= 0) {
+        wd_expect(l, 0, yyjson_arr_size(root), yyjson_arr_size(root) + 1);
         yyjson_arr_foreach(root, i, n, v)
         {
             struct wd_pai_message m;
@@ -197,6 +198,7 @@ int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err
             if (r < 0)
                 break;
         }
+    }
     if (r >= 0)
         r = wd_anchor(l, root, "list", WD_THREAD, 0, &why);
     wb_vec_done(&t.parts.list);

@@ -35,19 +35,28 @@ static void need(struct wd_problems *p, bool there, const char *rule, const stru
 
 static bool one_of(struct upp_str word, const char *const *words)
 {
-    for (; *words; words++)
-        if (wb_str_eq(word, wb_cstr(*words)))
+    for (; word.n && *words; words++)
+        if (**words == *word.p && wb_str_eq(word, wb_cstr(*words)))
             return true;
     return false;
 }
 
-static void word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
-                 struct upp_str said, const char *const *words)
+static void wrong_word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
+                       struct upp_str said)
 {
     char quoted[WJ_QUOTED];
-    if (said.p && !one_of(said, words))
-        wd_problem(p, WD_ERROR, rule, yyjson_obj_get(in->from, member), "'%s' cannot be %s", member,
-                   wj_quote(said, quoted, sizeof quoted));
+    wd_problem(p, WD_ERROR, rule, yyjson_obj_get(in->from, member), "'%s' cannot be %s", member,
+               wj_quote(said, quoted, sizeof quoted));
+}
+
+/* Is it one of the words? What is said and is none of them is told. */
+static bool word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
+                 struct upp_str said, const char *const *words)
+{
+    bool known = said.p && one_of(said, words);
+    if (said.p && !known)
+        wrong_word(p, rule, in, member, said);
+    return known;
 }
 
 /* ---- Parts ------------------------------------------------------------------------------------------------- */
@@ -137,7 +146,7 @@ static void check_part(struct wd_problems *p, const struct wd_pai_part *part)
         break;
     case WD_PAI_TOOL_RETURN:
         need(p, part->status.p, "TP-6", in, "status");
-        word(p, "TP-6", in, "status", part->status, statuses);
+        (void)word(p, "TP-6", in, "status", part->status, statuses);
         break;
     case WD_PAI_RETRY_PROMPT:
         if (part->content && !yyjson_is_str(part->content) && !yyjson_is_arr(part->content))
@@ -159,18 +168,18 @@ static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
     const struct wj_node    *in        = &m->node;
     if (!in->from) /* it is no object: that was told */
         return;
-    word(p, "TP-4", in, "message_type", m->message_type, kinds);
+    bool known = word(p, "TP-4", in, "message_type", m->message_type, kinds);
     need(p, m->timestamp.p, "TP-5", in, "timestamp");
     if (wb_str_eq(m->message_type, UPP_STR("system"))) {
         need(p, m->event_type.p, "TP-8", in, "event_type");
         need(p, m->event_data, "TP-8", in, "event_data");
         return;
     }
-    if (!one_of(m->message_type, kinds))
+    if (!known)
         return;
     need(p, m->parts.p, "TP-5", in, "parts");
     need(p, m->agent_id.p, "TP-5", in, "agent_id");
-    word(p, "TP-14", in, "finish_reason", m->finish_reason, reasons);
+    (void)word(p, "TP-14", in, "finish_reason", m->finish_reason, reasons);
     for (size_t i = 0; i < m->parts.n; i++)
         check_part(p, &m->parts.p[i]);
 }
@@ -179,7 +188,7 @@ static void check_turn(struct wd_problems *p, const struct wd_tp_turn *t)
 {
     static const char *const kinds[] = {"user", "agent", NULL};
     const struct wj_node    *in      = &t->node;
-    word(p, "TP-3", in, "turn_type", t->turn_type, kinds);
+    (void)word(p, "TP-3", in, "turn_type", t->turn_type, kinds);
     if (wb_str_eq(t->turn_type, UPP_STR("user"))) {
         need(p, t->submitted_at.p, "TP-3", in, "submitted_at");
         need(p, t->parts.p, "TP-3", in, "parts");

@@ -221,6 +221,17 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
     return wd_anchor(t->l, turn->node.from, "turn", first, n, t->err);
 }
 
+/* A prompt or a message is mostly one entry. */
+static void expect(struct lifting *t, const struct wd_tp_thread *d)
+{
+    size_t entries = 0, messages = 0;
+    for (size_t i = 0; i < d->turns.n; i++) {
+        messages += d->turns.p[i].messages.n;
+        entries += d->turns.p[i].parts.n;
+    }
+    wd_expect(t->l, d->turns.n, entries + messages, d->turns.n + messages + 1);
+}
+
 /* ---- The thread ------------------------------------------------------------------------------------------------ */
 
 static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
@@ -287,8 +298,10 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
         doc->parent_at = (uint32_t)wd_number_of(d.branch_point);
         r              = wd_value_text(l->a, d.metadata, &doc->metadata, &why);
     }
-    if (r >= 0)
+    if (r >= 0) {
+        expect(&t, &d);
         r = lift_agents(&t, &d);
+    }
     for (size_t i = 0; r >= 0 && i < d.turns.n; i++)
         r = lift_turn(&t, &d.turns.p[i]);
     if (r >= 0)

@@ -36,6 +36,11 @@ static bool same(struct upp_str a, struct upp_str b)
     return !a.p == !b.p && wb_str_eq(a, b);
 }
 
+static struct upp_str joined(struct wd_lowering *l, struct upp_str a, struct upp_str b)
+{
+    return wb_arena_join(&l->keep, (struct upp_str[]){a, b}, 2);
+}
+
 static yyjson_val *read_scratch(struct wd_lowering *l, struct upp_str json)
 {
     wb_arena_reset(&l->scratch);
@@ -64,6 +69,10 @@ static void put_input(struct wd_lowering *l, uint32_t entry, const struct upp_pa
     if (p->cut && !p->text.n)
         return;
     wd_name(l, "input");
+    if (p->text.n && (!raw || p->text.p[0] == '{') && wd_is_compact(p->text)) {
+        wj_write_raw(&l->w, p->text.p, p->text.n);
+        return;
+    }
     yyjson_val *v    = p->text.n ? read_scratch(l, p->text) : NULL;
     size_t      from = l->w.out->n;
     if (v && (!raw || yyjson_is_obj(v))) {
@@ -120,7 +129,7 @@ static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const str
                                     : denied            ? "output-denied"
                                                         : "output-error";
     wj_write_open(&l->w, '{');
-    wd_member(l, "type", wb_arena_printf(&l->keep, "tool-%.*s", UPP_FMT(p->name)));
+    wd_member(l, "type", joined(l, UPP_STR("tool-"), p->name));
     wd_member(l, "toolCallId", p->id.p ? p->id : wb_arena_printf(&l->keep, "call-%u-%zu", (unsigned)entry, at));
     wd_member(l, "state", wb_cstr(state));
     put_input(l, entry, p);
@@ -233,7 +242,7 @@ static struct upp_str event_id(const struct message *m, uint32_t i)
     const struct wm_doc_entry *e = entry_at(m->l, i);
     if (e->e.message.id.p)
         return e->e.message.id;
-    return e->id.p && !wb_str_eq(e->id, m->id) ? e->id : wb_arena_printf(&m->l->keep, "event-%u", (unsigned)i);
+    return e->id.p && !wb_str_eq(e->id, m->id) ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("event-"), i);
 }
 
 static void put_event(struct message *m, uint32_t i)
@@ -243,7 +252,7 @@ static void put_event(struct message *m, uint32_t i)
     yyjson_val         *type = yyjson_obj_get(v, "type"), *data = yyjson_obj_get(v, "data");
     struct upp_str      name = type && yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
     wj_write_open(&l->w, '{');
-    wd_member(l, "type", wb_arena_printf(&l->keep, "data-%.*s", UPP_FMT(name)));
+    wd_member(l, "type", joined(l, UPP_STR("data-"), name));
     wd_member(l, "id", event_id(m, i));
     wd_name(l, "data");
     if (data)
@@ -417,7 +426,7 @@ static struct upp_str id_of(const struct message *m)
     const struct wm_doc_entry *e = entry_at(m->l, m->first);
     if (m->turn->id.p && m->first == m->turn->first)
         return m->turn->id;
-    return e->id.p ? e->id : wb_arena_printf(&m->l->keep, "message-%u", (unsigned)m->first);
+    return e->id.p ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("message-"), m->first);
 }
 
 /* Results alone are shown where they were asked for. */

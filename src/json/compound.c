@@ -148,7 +148,9 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     for (size_t i = 0; i < arr.n; i++, at += item->size, x = unsafe_yyjson_get_next(x)) {
         if (unsafe_yyjson_is_null(x) && (f->flags & F_NULL_ITEMS))
             continue;
-        int r = wj_get(d, item->alts, x, at);
+        bool object = item->alts->kind == &wj_kind_inl && unsafe_yyjson_is_obj(x); /* most are: it saves two calls */
+        int  r      = object ? wj_decode_object(d, item->alts->arg, x, (struct wj_node *)(void *)(at + item->alts->off))
+                             : wj_get(d, item->alts, x, at);
         if (r < 0) {
             bad = f->flags & F_BAD_ITEMS ? bad : r;
             if (r != -UPP_EINVALID || !d->opts->problem)

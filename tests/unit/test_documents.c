@@ -1,6 +1,7 @@
 /* Every document of tests/golden/DIALECT/ (or DIALECT/documents/): written back it is what it was, token for token. */
 #include "dialects/answers.h"
 #include "dialects/lift.h"
+#include "json/read.h"
 #include "support/documents.h"
 #include "support/test.h"
 
@@ -72,6 +73,66 @@ TEST(documents_pass_on_metadata_that_is_deep)
     CHECK(!deep.failed && !text.failed);
     CHECK(test_convert(wb_buf_str(&text), &wd_document_thread, &wd_document_pydantic, &out, &err) >= 0);
     ALWAYS(wb_str_find(wb_buf_str(&out), wb_buf_str(&deep), 0) < out.n);
+}
+
+/* Arguments that are JSON are a value, spelled as the writer spells it; what is none, or no object where one has to be,
+ * is a text. */
+TEST(documents_say_arguments_however_they_are_spelled)
+{
+    static const struct {
+        const char *said, *thread, *pydantic, *ui;
+    } cases[] = {
+        {"{\"a\":[1.0,\"\\n\"]}", "{\"a\":[1.0,\"\\n\"]}", "{\"a\":[1.0,\"\\n\"]}", "{\"a\":[1.0,\"\\n\"]}"},
+        {"{ \"a\" : \"\\u0041\" }", "{\"a\":\"A\"}", "{\"a\":\"A\"}", "{\"a\":\"A\"}"},
+        {"[1]", "[1]", "\"[1]\"", "[1]"},
+        {"{\"a\":", "\"{\\\"a\\\":\"", "\"{\\\"a\\\":\"", "\"{\\\"a\\\":\""},
+        {"null", "null", "\"null\"", "null"},
+        {"", "{}", "{}", "{}"},
+    };
+    const struct wd_document_ops *const to[]    = {&wd_document_thread, &wd_document_pydantic, &wd_document_ui};
+    static const char *const            names[] = {"args", "args", "input"};
+    for (size_t i = 0; i < WB_LEN(cases) * WB_LEN(to); i++) {
+        const size_t                          k      = i % WB_LEN(to);
+        const char *const                     want[] = {cases[i / 3].thread, cases[i / 3].pydantic, cases[i / 3].ui};
+        WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 16), member = WB_BUF(1 << 16);
+        WB_CLEANUP(wm_doc_done) struct wm_doc d    = {0};
+        struct upp_part                       call = {.kind = UPP_PART_CALL,
+                                                      .id = UPP_STR("c"), .name = UPP_STR("f"), .text = wb_cstr(cases[i / 3].said)};
+        struct upp_err                        err;
+        uint32_t                              agent;
+        struct wm_doc_entry                  *e;
+        CHECK(wm_doc_agent_add(&d, &(struct wm_doc_agent){.id = UPP_STR("a")}, &agent, &err) >= 0);
+        CHECK((e = wm_doc_entry_add(&d, &err)));
+        e->agent     = agent;
+        e->e.message = (struct upp_message){.role = UPP_ROLE_ASSISTANT, .parts = &call, .n_parts = 1};
+        CHECK(wm_doc_divide(&d, &err) >= 0);
+        CHECK(wd_doc_write(&d, to[k], NULL, &out, NULL, &err) >= 0);
+        wb_buf_addf(&member, "\"%s\":%s", names[k], want[k]);
+        CHECK(!member.failed);
+        test_note("%s in %s: %.*s", cases[i / 3].said, to[k]->name, UPP_FMT(wb_buf_str(&out)));
+        ALWAYS(wb_str_find(wb_buf_str(&out), wb_buf_str(&member), 0) < out.n);
+    }
+}
+
+/* Into what is left of a chunk, or through a buffer where that is not enough. */
+TEST(documents_values_are_texts_of_any_length)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(1 << 16);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16 << 20), read = WB_ARENA(16 << 20);
+    struct upp_err                            err;
+    for (size_t n = 0; n < 9000; n = n * 3 / 2 + 7) {
+        yyjson_val    *v;
+        struct upp_str ret = {0};
+        wb_buf_clear(&text);
+        wb_buf_add(&text, UPP_STR("[\""));
+        for (size_t i = 0; i < n; i++)
+            wb_buf_addc(&text, 'x');
+        wb_buf_add(&text, UPP_STR("\"]"));
+        CHECK(!text.failed && wj_read(&read, wb_buf_str(&text), NULL, &v, &err) >= 0);
+        CHECK(wd_value_text(&a, v, &ret, &err) >= 0);
+        CHECK_STR(ret, wb_buf_str(&text));
+        CHECK(!ret.p[ret.n]);
+    }
 }
 
 /* One agent is called what another's id is: each says its own. */

@@ -271,6 +271,25 @@ TEST_WITH(iso8601_agrees_with_the_c_library, .no_torture = "it calls no hook")
 }
 
 /* The fast one takes a text exactly when the other does and would write the same. */
+TEST(iso8601_knows_what_pydantic_spells)
+{
+    static const char *const texts[] = {"2026-02-03T04:05:06Z", "2024-02-29T23:59:59.000001Z", "0001-01-01T00:00:00Z",
+                                        "9999-12-31T23:59:59.999999Z"};
+    char                     out[WB_TIME_TEXT], text[WB_TIME_TEXT];
+    for (size_t i = 0; i < WB_LEN(texts); i++)
+        for (size_t at = 0; texts[i][at]; at++)
+            for (const char *c = "0123456789-T:.Zz /\x80"; *c; c++) { /* one byte of it is another */
+                struct wb_time t;
+                (void)snprintf(text, sizeof text, "%s", texts[i]);
+                text[at]  = *c;
+                bool want = wb_time_parse(wb_cstr(text), &t, NULL) == 0 && !t.naive && !t.date_only &&
+                            wb_str_eq(wb_time_pydantic(&t, out), wb_cstr(text));
+                test_note("%s", text);
+                CHECK_INT(wb_time_is_pydantic(wb_cstr(text)), want);
+            }
+    CHECK(!wb_time_is_pydantic((struct upp_str){0}) && !wb_time_is_pydantic(UPP_STR("2026-02-03T04:05:06+00:00")));
+}
+
 TEST(iso8601_reads_its_own_spelling_fast)
 {
     static const char *const texts[] = {"2026-02-03T04:05:06.007Z", "0001-01-01T00:00:00.000Z",

@@ -16,6 +16,20 @@ TEST(vec_grows_to_its_maximum)
     CHECK(!v.p && v.n == 0 && v.cap == 0);
 }
 
+TEST(vec_reserve_holds_what_is_there)
+{
+    WB_VEC(int) v = {0};
+    bool ok       = wb_vec_push(&v, 7, 100) && wb_vec_reserve(&v, 50) && v.cap == 50 && v.n == 1 && v.p[0] == 7;
+    int *p        = v.p;
+    ok            = ok && wb_vec_reserve(&v, 20) && v.cap == 50; /* never less */
+    for (int i = 1; i < 50; i++)
+        ok = ok && wb_vec_push(&v, i, 100);
+    bool same    = v.p == p;
+    bool refused = !wb_vec_reserve(&v, SIZE_MAX / 2) && v.cap == 50;
+    wb_vec_done(&v);
+    CHECK(ok && same && refused);
+}
+
 struct item {
     int            n;
     struct wb_link link;
