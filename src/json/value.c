@@ -5,31 +5,36 @@
 
 #include "base/utf8.h"
 
-static const struct upp_str *name_at(const struct upp_str *names, size_t size, size_t i)
+static const struct upp_str *row_at(const struct upp_str *names, size_t size, size_t i)
 {
     return (const struct upp_str *)(const void *)((const char *)names + i * size);
 }
 
+/* The row of a member's name that is not the next one; `rows`: there is none. */
+static size_t find_row(const yyjson_val *key, const struct upp_str *names, size_t size, size_t next, size_t rows)
+{
+    for (size_t i = next + 1; i < rows; i++)
+        if (wj_named(key, *row_at(names, size, i)))
+            return i;
+    for (size_t i = 0; i < next; i++)
+        if (wj_named(key, *row_at(names, size, i)))
+            return i;
+    return rows;
+}
+
 size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyjson_val **found)
 {
-    size_t      rows = 0, next = 0, i, n; /* next: behind the row that was found last */
-    yyjson_val *key, *v;
-    for (; name_at(names, size, rows)->p; rows++)
+    size_t      rows = 0, next = 0; /* next: behind the row that was found last */
+    yyjson_val *key = yyjson_is_obj(obj) ? unsafe_yyjson_get_first(obj) : NULL;
+    for (; row_at(names, size, rows)->p; rows++)
         found[rows] = NULL;
-    yyjson_obj_foreach(obj, i, n, key, v)
-    {
-        size_t at = next, end = rows;
-        while (at < end && !wj_named(key, *name_at(names, size, at)))
-            at++;
-        if (at == end) {
-            end = next;
-            for (at = 0; at < end && !wj_named(key, *name_at(names, size, at));)
-                at++;
-        }
-        if (at == end) /* no row has this name */
+    for (size_t n = yyjson_obj_size(obj); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        size_t at =
+            next < rows && wj_named(key, *row_at(names, size, next)) ? next : find_row(key, names, size, next, rows);
+        if (at == rows)
             continue;
         if (!found[at])
-            found[at] = v;
+            found[at] = key + 1;
         next = at + 1;
     }
     return rows;
