@@ -36,23 +36,26 @@ WJ_SHAPE_PUBLIC(wd_aap_message, struct wd_aap_message, message_rows);
 
 /* ---- Statuses -------------------------------------------------------------------------------------------- */
 
-static const char *const status_words[WD_AAP_STATUSES] = {
-    [WD_AAP_UNKNOWN] = "unknown",         [WD_AAP_CREATED] = "created",     [WD_AAP_QUEUED] = "queued",
-    [WD_AAP_IN_PROGRESS] = "in_progress", [WD_AAP_COMPLETED] = "completed", [WD_AAP_INCOMPLETE] = "incomplete",
-    [WD_AAP_CANCELED] = "canceled",       [WD_AAP_FAILED] = "failed",       [WD_AAP_REJECTED] = "rejected",
+#define WORD(text) UPP_STR_INIT(text)
+static const struct upp_str status_words[WD_AAP_STATUSES] = {
+    [WD_AAP_UNKNOWN] = WORD("unknown"),     [WD_AAP_CREATED] = WORD("created"),
+    [WD_AAP_QUEUED] = WORD("queued"),       [WD_AAP_IN_PROGRESS] = WORD("in_progress"),
+    [WD_AAP_COMPLETED] = WORD("completed"), [WD_AAP_INCOMPLETE] = WORD("incomplete"),
+    [WD_AAP_CANCELED] = WORD("canceled"),   [WD_AAP_FAILED] = WORD("failed"),
+    [WD_AAP_REJECTED] = WORD("rejected"),
 };
 
 enum wd_aap_status wd_aap_status(struct upp_str word)
 {
     for (int i = 0; word.p && i < WD_AAP_STATUSES; i++)
-        if (wb_str_eq(word, wb_cstr(status_words[i])))
+        if (wb_str_eq(word, status_words[i]))
             return (enum wd_aap_status)i;
     return WD_AAP_UNKNOWN;
 }
 
 const char *wd_aap_status_word(enum wd_aap_status s)
 {
-    return status_words[s];
+    return status_words[s].p;
 }
 
 #define BIT(s) (1u << WD_AAP_##s)
@@ -71,34 +74,34 @@ bool wd_aap_may_follow(enum wd_aap_status from, enum wd_aap_status to)
 /* ---- Types ----------------------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *type;
-    uint8_t     kind;
+    struct upp_str type;
+    uint8_t        kind;
 } types[] = {
-    {"message", WD_AAP_MESSAGE},
-    {"assistant", WD_AAP_MESSAGE}, /* as examples of the specification have it */
-    {"reasoning", WD_AAP_REASONING},
-    {"function_call", WD_AAP_CALL},
-    {"function_call_output", WD_AAP_OUTPUT},
-    {"plugin_call", WD_AAP_CALL},
-    {"plugin_call_output", WD_AAP_OUTPUT},
-    {"component_call", WD_AAP_CALL},
-    {"component_call_output", WD_AAP_OUTPUT},
-    {"mcp_call", WD_AAP_CALL},
-    {"mcp_call_output", WD_AAP_OUTPUT},
-    {"mcp_list_tools", WD_AAP_OTHER},
-    {"mcp_approval_request", WD_AAP_OTHER},
-    {"mcp_approval_response", WD_AAP_OTHER},
-    {"heartbeat", WD_AAP_OTHER},
-    {"error", WD_AAP_OTHER},
-    {"a2ui_response", WD_AAP_OTHER},
-    {"a2ui_action", WD_AAP_OTHER},
-    {WD_AAP_EVENT, WD_AAP_IS_EVENT},
+    {WORD("message"), WD_AAP_MESSAGE},
+    {WORD("assistant"), WD_AAP_MESSAGE}, /* as examples of the specification have it */
+    {WORD("reasoning"), WD_AAP_REASONING},
+    {WORD("function_call"), WD_AAP_CALL},
+    {WORD("function_call_output"), WD_AAP_OUTPUT},
+    {WORD("plugin_call"), WD_AAP_CALL},
+    {WORD("plugin_call_output"), WD_AAP_OUTPUT},
+    {WORD("component_call"), WD_AAP_CALL},
+    {WORD("component_call_output"), WD_AAP_OUTPUT},
+    {WORD("mcp_call"), WD_AAP_CALL},
+    {WORD("mcp_call_output"), WD_AAP_OUTPUT},
+    {WORD("mcp_list_tools"), WD_AAP_OTHER},
+    {WORD("mcp_approval_request"), WD_AAP_OTHER},
+    {WORD("mcp_approval_response"), WD_AAP_OTHER},
+    {WORD("heartbeat"), WD_AAP_OTHER},
+    {WORD("error"), WD_AAP_OTHER},
+    {WORD("a2ui_response"), WD_AAP_OTHER},
+    {WORD("a2ui_action"), WD_AAP_OTHER},
+    {WORD(WD_AAP_EVENT), WD_AAP_IS_EVENT},
 };
 
 enum wd_aap_kind wd_aap_kind(struct upp_str type)
 {
     for (size_t i = 0; type.p && i < WB_LEN(types); i++)
-        if (wb_str_eq(type, wb_cstr(types[i].type)))
+        if (wb_str_eq(type, types[i].type))
             return types[i].kind;
     return type.p ? WD_AAP_OTHER : WD_AAP_MESSAGE;
 }
@@ -106,7 +109,7 @@ enum wd_aap_kind wd_aap_kind(struct upp_str type)
 bool wd_aap_knows(struct upp_str type)
 {
     size_t i = 0;
-    while (i < WB_LEN(types) && !wb_str_eq(type, wb_cstr(types[i].type)))
+    while (i < WB_LEN(types) && !wb_str_eq(type, types[i].type))
         i++;
     return i < WB_LEN(types);
 }

@@ -10,71 +10,90 @@
 
 enum { MUST = 1 << 0 };
 
+enum { ROWS = 16 }; /* of a table, at most */
+
 struct member {
-    const char *name;
-    char        type; /* 's' text, 'b' true or false, 'i' whole number, 'q' that or a text, 'n' number, 'o' object, 'a'
-                         list, 't' text or list of texts */
+    struct upp_str name;
+    char           type; /* 's' text, 'b' true or false, 'i' whole number, 'q' that or a text, 'n' number, 'o' object,
+                            'a' list, 't' text or list of texts */
     uint8_t flags;
 };
 
+#define NAME(text) UPP_STR_INIT(text)
 /* clang-format off */
-static const struct member base[] = {
-    {"sequence_number", 'q', 0}, {"object", 's', 0}, {"status", 's', 0}, {"error", 'o', 0}, {NULL, 0, 0}};
+/* What all of them begin with. */
+enum { OBJECT = 1, STATUS, ERROR, BASE };
+#define BASE_ROWS                                                                                                      \
+    {NAME("sequence_number"), 'q', 0}, {NAME("object"), 's', 0}, {NAME("status"), 's', 0}, {NAME("error"), 'o', 0}
+
+enum { CONTENT_TYPE = BASE };
 static const struct member content[] = {
-    {"type", 's', MUST}, {"index", 'i', 0}, {"delta", 'b', 0}, {"msg_id", 's', 0}, {NULL, 0, 0}};
+    BASE_ROWS, {NAME("type"), 's', MUST}, {NAME("index"), 'i', 0}, {NAME("delta"), 'b', 0}, {NAME("msg_id"), 's', 0},
+    {{0}, 0, 0}};
+enum { MESSAGE_ID = BASE, MESSAGE_TYPE, MESSAGE_ROLE, MESSAGE_CONTENT };
 static const struct member message[] = {
-    {"id", 's', 0}, {"type", 's', 0}, {"role", 's', 0}, {"content", 'a', 0}, {"code", 's', 0}, {"message", 's', 0},
-    {"usage", 'o', 0}, {"metadata", 'o', 0}, {NULL, 0, 0}};
+    BASE_ROWS, {NAME("id"), 's', 0}, {NAME("type"), 's', 0}, {NAME("role"), 's', 0}, {NAME("content"), 'a', 0},
+    {NAME("code"), 's', 0}, {NAME("message"), 's', 0}, {NAME("usage"), 'o', 0}, {NAME("metadata"), 'o', 0},
+    {{0}, 0, 0}};
 static const struct member response[] = {
-    {"id", 's', 0}, {"created_at", 'i', 0}, {"completed_at", 'i', 0}, {"output", 'a', 0}, {"usage", 'o', 0},
-    {"session_id", 's', 0}, {NULL, 0, 0}};
+    BASE_ROWS, {NAME("id"), 's', 0}, {NAME("created_at"), 'i', 0}, {NAME("completed_at"), 'i', 0},
+    {NAME("output"), 'a', 0}, {NAME("usage"), 'o', 0}, {NAME("session_id"), 's', 0}, {{0}, 0, 0}};
 static const struct member request[] = {
-    {"input", 'a', MUST}, {"stream", 'b', 0}, {"id", 's', 0}, {"model", 's', 0}, {"top_p", 'n', 0},
-    {"temperature", 'n', 0}, {"frequency_penalty", 'n', 0}, {"presence_penalty", 'n', 0}, {"max_tokens", 'i', 0},
-    {"stop", 't', 0}, {"n", 'i', 0}, {"seed", 'i', 0}, {"tools", 'a', 0}, {"session_id", 's', 0},
-    {"response_id", 's', 0}, {"user_id", 's', 0}, {NULL, 0, 0}};
-static const struct member session[] = {{"id", 's', MUST}, {"user_id", 's', 0}, {"messages", 'a', MUST}, {NULL, 0, 0}};
+    {NAME("input"), 'a', MUST}, {NAME("stream"), 'b', 0}, {NAME("id"), 's', 0}, {NAME("model"), 's', 0},
+    {NAME("top_p"), 'n', 0}, {NAME("temperature"), 'n', 0}, {NAME("frequency_penalty"), 'n', 0},
+    {NAME("presence_penalty"), 'n', 0}, {NAME("max_tokens"), 'i', 0}, {NAME("stop"), 't', 0}, {NAME("n"), 'i', 0},
+    {NAME("seed"), 'i', 0}, {NAME("tools"), 'a', 0}, {NAME("session_id"), 's', 0}, {NAME("response_id"), 's', 0},
+    {NAME("user_id"), 's', 0}, {{0}, 0, 0}};
+static const struct member session[] = {
+    {NAME("id"), 's', MUST}, {NAME("user_id"), 's', 0}, {NAME("messages"), 'a', MUST}, {{0}, 0, 0}};
 static const struct member function[] = {
-    {"name", 's', MUST}, {"description", 's', 0}, {"parameters", 'o', MUST}, {NULL, 0, 0}};
-static const struct member error[] = {{"code", 's', MUST}, {"message", 's', MUST}, {NULL, 0, 0}};
+    {NAME("name"), 's', MUST}, {NAME("description"), 's', 0}, {NAME("parameters"), 'o', MUST}, {{0}, 0, 0}};
+static const struct member error[] = {{NAME("code"), 's', MUST}, {NAME("message"), 's', MUST}, {{0}, 0, 0}};
 
-static const struct member text[]    = {{"text", 's', 0}, {NULL, 0, 0}};
-static const struct member data[]    = {{"data", 'o', 0}, {NULL, 0, 0}};
-static const struct member image[]   = {{"image_url", 's', 0}, {NULL, 0, 0}};
-static const struct member audio[]   = {{"data", 's', 0}, {"format", 's', 0}, {NULL, 0, 0}};
-static const struct member video[]   = {{"video_url", 's', 0}, {NULL, 0, 0}};
-static const struct member refusal[] = {{"refusal", 's', 0}, {NULL, 0, 0}};
+static const struct member text[]    = {{NAME("text"), 's', 0}, {{0}, 0, 0}};
+static const struct member data[]    = {{NAME("data"), 'o', 0}, {{0}, 0, 0}};
+static const struct member image[]   = {{NAME("image_url"), 's', 0}, {{0}, 0, 0}};
+static const struct member audio[]   = {{NAME("data"), 's', 0}, {NAME("format"), 's', 0}, {{0}, 0, 0}};
+static const struct member video[]   = {{NAME("video_url"), 's', 0}, {{0}, 0, 0}};
+static const struct member refusal[] = {{NAME("refusal"), 's', 0}, {{0}, 0, 0}};
 static const struct member file[]    = {
-    {"file_url", 's', 0}, {"file_id", 's', 0}, {"filename", 's', 0}, {"file_data", 's', 0}, {NULL, 0, 0}};
+    {NAME("file_url"), 's', 0}, {NAME("file_id"), 's', 0}, {NAME("filename"), 's', 0}, {NAME("file_data"), 's', 0},
+    {{0}, 0, 0}};
 
-static const struct member call[]   = {{"call_id", 's', 0}, {"name", 's', 0}, {"arguments", 's', 0}, {NULL, 0, 0}};
-static const struct member output[] = {{"call_id", 's', MUST}, {"name", 's', 0}, {"output", 's', MUST}, {NULL, 0, 0}};
+static const struct member call[]   = {
+    {NAME("call_id"), 's', 0}, {NAME("name"), 's', 0}, {NAME("arguments"), 's', 0}, {{0}, 0, 0}};
+static const struct member output[] = {
+    {NAME("call_id"), 's', MUST}, {NAME("name"), 's', 0}, {NAME("output"), 's', MUST}, {{0}, 0, 0}};
 static const struct member ask[]    = {
-    {"id", 's', MUST}, {"name", 's', MUST}, {"arguments", 's', 0}, {"server_label", 's', 0}, {NULL, 0, 0}};
+    {NAME("id"), 's', MUST}, {NAME("name"), 's', MUST}, {NAME("arguments"), 's', 0}, {NAME("server_label"), 's', 0},
+    {{0}, 0, 0}};
 static const struct member answer[] = {
-    {"approval_request_id", 's', MUST}, {"approve", 'b', MUST}, {"id", 's', 0}, {"reason", 's', 0}, {NULL, 0, 0}};
+    {NAME("approval_request_id"), 's', MUST}, {NAME("approve"), 'b', MUST}, {NAME("id"), 's', 0},
+    {NAME("reason"), 's', 0}, {{0}, 0, 0}};
 static const struct member tools[]  = {
-    {"id", 's', 0}, {"server_label", 's', 0}, {"tools", 'a', MUST}, {"error", 's', 0}, {NULL, 0, 0}};
+    {NAME("id"), 's', 0}, {NAME("server_label"), 's', 0}, {NAME("tools"), 'a', MUST}, {NAME("error"), 's', 0},
+    {{0}, 0, 0}};
 
 static const struct {
-    const char          *type;
+    struct upp_str       type;
     const struct member *members;
 } contents[] = {
-    {"text", text}, {"data", data}, {"image", image}, {"audio", audio}, {"video", video}, {"file", file},
-    {"refusal", refusal},
+    {NAME("text"), text}, {NAME("data"), data}, {NAME("image"), image}, {NAME("audio"), audio}, {NAME("video"), video},
+    {NAME("file"), file}, {NAME("refusal"), refusal},
 };
 
 /* What the data of these messages have. */
 static const struct {
-    const char          *type;
+    struct upp_str       type;
     const struct member *members;
 } payloads[] = {
-    {"function_call", call}, {"plugin_call", call}, {"component_call", call}, {"mcp_call", call},
-    {"function_call_output", output}, {"plugin_call_output", output}, {"component_call_output", output},
-    {"mcp_call_output", output}, {"mcp_approval_request", ask}, {"mcp_approval_response", answer},
-    {"mcp_list_tools", tools},
+    {NAME("function_call"), call}, {NAME("plugin_call"), call}, {NAME("component_call"), call},
+    {NAME("mcp_call"), call}, {NAME("function_call_output"), output}, {NAME("plugin_call_output"), output},
+    {NAME("component_call_output"), output}, {NAME("mcp_call_output"), output}, {NAME("mcp_approval_request"), ask},
+    {NAME("mcp_approval_response"), answer}, {NAME("mcp_list_tools"), tools},
 };
 /* clang-format on */
+_Static_assert(WB_LEN(request) == ROWS + 1, "the longest table has as many rows as there is room for");
 
 /* ---- Members --------------------------------------------------------------------------------------------- */
 
@@ -133,32 +152,44 @@ static const char *type_name(char type)
                          : "a text or a list of texts";
 }
 
-static void check_members(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows)
+/* Rows from `from` up to `end`, of members that were looked for. */
+static void check_found(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows, size_t from,
+                        size_t end, yyjson_val *const *found)
 {
-    for (; rows->name; rows++) {
-        yyjson_val *v    = yyjson_obj_get(of, rows->name);
-        bool        none = !v || yyjson_is_null(v);
-        if (none && rows->flags & MUST)
-            wd_problem(p, WD_ERROR, rule, v ? v : of, "member '%s' is missing", rows->name);
-        else if (!none && !has_type(v, rows->type))
-            wd_problem(p, WD_ERROR, rule, v, "'%s' must be %s", rows->name, type_name(rows->type));
+    for (size_t i = from; i < end; i++) {
+        const struct member *row  = &rows[i];
+        yyjson_val          *v    = found[i];
+        bool                 none = !v || yyjson_is_null(v);
+        if (none && row->flags & MUST)
+            wd_problem(p, WD_ERROR, rule, v ? v : of, "member '%s' is missing", row->name.p);
+        else if (!none && !has_type(v, row->type))
+            wd_problem(p, WD_ERROR, rule, v, "'%s' must be %s", row->name.p, type_name(row->type));
     }
 }
 
-/* The members that all of them begin with. */
-static void check_base(struct wd_problems *p, const char *rule, yyjson_val *of, const char *object)
+static void check_members(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows)
 {
-    yyjson_val *is = yyjson_obj_get(of, "object"), *status = yyjson_obj_get(of, "status");
-    yyjson_val *why = yyjson_obj_get(of, "error");
+    yyjson_val *found[ROWS];
+    size_t      n = WJ_MEMBERS(of, rows, found);
+    check_found(p, rule, of, rows, 0, n, found);
+}
+
+/* One that begins with BASE_ROWS: those first, and what they say. */
+static void check_object(struct wd_problems *p, const char *rule, yyjson_val *of, struct upp_str object,
+                         const struct member *rows, yyjson_val **found)
+{
+    size_t      n  = WJ_MEMBERS(of, rows, found);
+    yyjson_val *is = found[OBJECT], *status = found[STATUS], *why = found[ERROR];
     char        quoted[WJ_QUOTED];
-    check_members(p, rule, of, base);
-    if (is_text(is) && !wj_named(is, wb_cstr(object)))
-        wd_problem(p, WD_ERROR, rule, is, "'object' is \"%s\" here", object);
+    check_found(p, rule, of, rows, 0, BASE, found);
+    if (is_text(is) && !wj_named(is, object))
+        wd_problem(p, WD_ERROR, rule, is, "'object' is \"%s\" here", object.p);
     if (is_text(status) && wd_aap_status(wj_text(status)) == WD_AAP_UNKNOWN)
         wd_problem(p, WD_WARNING, "AAP-3", status, "%s is taken as unknown",
                    wj_quote(wj_text(status), quoted, sizeof quoted));
     if (yyjson_is_obj(why))
         check_members(p, "AAP-8", why, error);
+    check_found(p, rule, of, rows, BASE, n, found);
 }
 
 /* ---- Contents -------------------------------------------------------------------------------------------- */
@@ -176,14 +207,15 @@ static bool is_json(struct wd_problems *p, struct upp_str s)
     return r >= 0;
 }
 
-static void check_payload(struct wd_problems *p, yyjson_val *part, struct upp_str type)
+static void check_payload(struct wd_problems *p, yyjson_val *part, yyjson_val *is, struct upp_str type)
 {
-    yyjson_val *v = yyjson_obj_get(part, "data"), *said, *is = yyjson_obj_get(part, "type");
+    yyjson_val *v, *said;
     size_t      i = 0;
-    while (i < WB_LEN(payloads) && !wb_str_eq(type, wb_cstr(payloads[i].type)))
+    while (i < WB_LEN(payloads) && !wb_str_eq(type, payloads[i].type))
         i++;
     if (i == WB_LEN(payloads))
         return;
+    v = yyjson_obj_get(part, "data");
     if (!is_text(is) || !wj_named(is, UPP_STR("data")) || !yyjson_is_obj(v)) {
         wd_problem(p, WD_WARNING, "AAP-4", part, "messages of this type have contents of type \"data\" with an object");
         return;
@@ -196,25 +228,25 @@ static void check_payload(struct wd_problems *p, yyjson_val *part, struct upp_st
 
 static void check_content(struct wd_problems *p, yyjson_val *part, struct upp_str type)
 {
-    yyjson_val *kind = yyjson_obj_get(part, "type");
+    yyjson_val *found[ROWS], *kind;
     char        quoted[WJ_QUOTED];
     size_t      i = 0;
     if (!yyjson_is_obj(part)) {
         wd_problem(p, WD_ERROR, "AAP-5", part, "a content is an object");
         return;
     }
-    check_base(p, "AAP-5", part, "content");
-    check_members(p, "AAP-5", part, content);
+    check_object(p, "AAP-5", part, UPP_STR("content"), content, found);
+    kind = found[CONTENT_TYPE];
     if (!is_text(kind))
         return; /* told already */
-    while (i < WB_LEN(contents) && !wj_named(kind, wb_cstr(contents[i].type)))
+    while (i < WB_LEN(contents) && !wj_named(kind, contents[i].type))
         i++;
     if (i < WB_LEN(contents))
         check_members(p, "AAP-5", part, contents[i].members);
     else
         wd_problem(p, WD_ERROR, "AAP-5", kind, "there are no contents of type %s",
                    wj_quote(wj_text(kind), quoted, sizeof quoted));
-    check_payload(p, part, type);
+    check_payload(p, part, kind, type);
 }
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
@@ -234,18 +266,17 @@ static void check_role(struct wd_problems *p, yyjson_val *role)
 
 static void check_message(struct wd_problems *p, yyjson_val *m)
 {
-    yyjson_val    *type = yyjson_obj_get(m, "type"), *id = yyjson_obj_get(m, "id"), *part;
-    yyjson_val    *list = yyjson_obj_get(m, "content");
-    struct upp_str word = is_text(type) ? wj_text(type) : (struct upp_str){0};
-    char           quoted[WJ_QUOTED];
-    size_t         i, n;
+    yyjson_val *found[ROWS], *part;
+    char        quoted[WJ_QUOTED];
+    size_t      i, n;
     if (!yyjson_is_obj(m)) {
         wd_problem(p, WD_ERROR, "AAP-6", m, "a message is an object");
         return;
     }
-    check_base(p, "AAP-6", m, "message");
-    check_members(p, "AAP-6", m, message);
-    check_role(p, yyjson_obj_get(m, "role"));
+    check_object(p, "AAP-6", m, UPP_STR("message"), message, found);
+    yyjson_val    *type = found[MESSAGE_TYPE], *id = found[MESSAGE_ID];
+    struct upp_str word = is_text(type) ? wj_text(type) : (struct upp_str){0};
+    check_role(p, found[MESSAGE_ROLE]);
     if (word.p && !wd_aap_knows(word))
         wd_problem(p, WD_WARNING, "AAP-2", type, "messages of type %s are kept, and not understood",
                    wj_quote(word, quoted, sizeof quoted));
@@ -253,7 +284,7 @@ static void check_message(struct wd_problems *p, yyjson_val *m)
         wd_problem(p, WD_WARNING, "AAP-2", type, "\"assistant\" is a role: the type is \"message\"");
     if (is_text(id) && !wb_str_starts(wj_text(id), UPP_STR("msg_")))
         wd_problem(p, WD_WARNING, "AAP-6", id, "ids of messages begin with \"msg_\"");
-    yyjson_arr_foreach(list, i, n, part) check_content(p, part, word);
+    yyjson_arr_foreach(found[MESSAGE_CONTENT], i, n, part) check_content(p, part, word);
 }
 
 /* ---- What is around them --------------------------------------------------------------------------------- */
@@ -302,8 +333,8 @@ int wd_aap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err
     else if (form == WD_AAP_SESSION)
         check_members(p, "AAP-6", root, session);
     else if (form == WD_AAP_RESPONSE) {
-        check_base(p, "AAP-8", root, "response");
-        check_members(p, "AAP-8", root, response);
+        yyjson_val *found[ROWS];
+        check_object(p, "AAP-8", root, UPP_STR("response"), response, found);
     }
     yyjson_arr_foreach(list, i, n, m) check_message(p, m);
     return p->failed;

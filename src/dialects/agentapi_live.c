@@ -37,11 +37,11 @@ static uint64_t hash_of(struct wb_uuid u)
 
 /* ---- Contents -------------------------------------------------------------------------------------------- */
 
-static void content_head(struct wd_out *o, const struct wd_aap_live *m, const char *type, bool delta)
+static void content_head(struct wd_out *o, const struct wd_aap_live *m, const char *type)
 {
     wd_str(o, "type", wb_cstr(type));
     wd_u64(o, "index", 0);
-    wd_bool(o, "delta", delta);
+    wd_bool(o, "delta", false);
     wd_str(o, "msg_id", m->id);
 }
 
@@ -63,19 +63,19 @@ static void put_media(struct wd_out *o, const struct wd_aap_live *m, const struc
     bool url = p->media->source == UPP_SOURCE_URL;
     switch (p->kind) {
     case UPP_PART_IMAGE:
-        content_head(o, m, "image", false);
+        content_head(o, m, "image");
         put_url(o, "image_url", p->media);
         return;
     case UPP_PART_VIDEO:
-        content_head(o, m, "video", false);
+        content_head(o, m, "video");
         put_url(o, "video_url", p->media);
         return;
     case UPP_PART_AUDIO:
-        content_head(o, m, "audio", false);
+        content_head(o, m, "audio");
         put_url(o, "data", p->media);
         return;
     default:
-        content_head(o, m, "file", false);
+        content_head(o, m, "file");
         put_url(o, url ? "file_url" : "file_data", p->media);
         if (p->media->title.p)
             wd_str(o, "filename", p->media->title);
@@ -85,7 +85,7 @@ static void put_media(struct wd_out *o, const struct wd_aap_live *m, const struc
 /* {"call_id","name","arguments"}, or with "output". */
 static void put_tool(struct wd_out *o, const struct wd_aap_live *m, struct upp_str text)
 {
-    content_head(o, m, "data", false);
+    content_head(o, m, "data");
     wd_object(o, "data");
     wd_str(o, "call_id", m->call);
     wd_str(o, "name", m->name);
@@ -101,11 +101,11 @@ static void put_content(struct wd_out *o, const struct wd_aap_live *m, const str
     else if (m->kind == WD_AAP_CALL || m->kind == WD_AAP_OUTPUT)
         put_tool(o, m, wb_buf_str(&m->said));
     else if (m->kind == WD_AAP_IS_EVENT || m->kind == WD_AAP_OTHER) {
-        content_head(o, m, "data", false);
+        content_head(o, m, "data");
         wj_write_name(&o->w, UPP_STR("data"));
         wj_write_raw(&o->w, m->said.p, m->said.n);
     } else {
-        content_head(o, m, "text", false);
+        content_head(o, m, "text");
         wd_str(o, "text", wb_buf_str(&m->said));
     }
 }
@@ -178,13 +178,22 @@ static bool is_clients(const struct wd_aap_stream *s, struct upp_str name)
     return false;
 }
 
+static struct upp_str piece_of(struct wd_aap_live *m)
+{
+    const struct upp_str texts[] = {
+        UPP_STR(",\"object\":\"content\",\"status\":\"in_progress\",\"error\":null,\"type\":\"text\",\"index\":0,"
+                "\"delta\":true,\"msg_id\":\""),
+                m->id, UPP_STR("\",\"text\":")};
+    return wb_arena_join(&m->texts, texts, WB_LEN(texts));
+}
+
 void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind,
                       size_t k, struct upp_str call, struct upp_str name, bool client)
 {
     char                text[WB_UUID_TEXT + 1];
     struct wd_aap_live *m = &s->live;
     wd_aap_to_started(s, ev, o);
-    (void)wb_uuid_text(wb_uuid_v8(hash_of(s->run), ++s->messages), text);
+    struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v8(hash_of(s->run), ++s->messages), text)};
     wb_arena_reset(&m->texts);
     wb_buf_clear(&m->said);
     m->open   = true;
@@ -195,7 +204,8 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     m->status = WD_AAP_UNKNOWN;
     m->part   = k;
     m->told   = 0;
-    m->id     = wb_arena_printf(&m->texts, "msg_%s", text);
+    m->id     = wb_arena_join(&m->texts, id, WB_LEN(id));
+    m->piece  = piece_of(m);
     m->call   = wb_arena_dup(&m->texts, call.p ? call : UPP_STR(""));
     m->name   = wb_arena_dup(&m->texts, name.p ? name : UPP_STR(""));
     m->agent  = wb_arena_dup(&m->texts, ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
@@ -249,9 +259,11 @@ void wd_aap_live_add(struct wd_aap_stream *s, struct wd_out *o, struct upp_str t
         wd_aap_content_frame(s, o, WD_AAP_IN_PROGRESS, NULL);
         return;
     }
-    base(s, o, "content", WD_AAP_IN_PROGRESS, false);
-    content_head(o, m, "text", true);
-    wd_str(o, "text", text);
+    wd_frame_open(o, UPP_STR("{\"sequence_number\":"));
+    wj_write_u64(&o->w, s->sequence++);
+    wd_add(o, m->piece);
+    o->w.comma = false;
+    wj_write_str(&o->w, text.p ? text : UPP_STR(""));
     wd_frame_close(o, UPP_STR("}"));
 }
 

@@ -20,8 +20,9 @@ struct wd_aap_live {
     enum wd_aap_status status;
     size_t             part, told; /* told: bytes of the arguments in the last snapshot */
     struct upp_str     id, call, name, agent;
+    struct upp_str     piece; /* what stands in each frame of a text between its number and the text */
     const char        *type;
-    struct wb_arena    texts; /* of the four above */
+    struct wb_arena    texts; /* of the five above */
     struct wb_buf      said;
 };
 

@@ -6,13 +6,25 @@
 
 /* ---- The table ------------------------------------------------------------------------------------------- */
 
-static const char *const protocols[] = {WD_ENVELOPE_PROTOCOL, NULL};
-static const char *const roles[]     = {"agent", "user", "system", "tool", NULL};
-static const char *const intents[]   = {"plan",      "decompose", "execute",  "route",     "retrieve", "analyze",
-                                        "summarize", "reflect",   "finalize", "tool.call", NULL};
-static const char *const contents[]  = {"text", "code", "json", "tool_result", "error", NULL};
-static const char *const resources[] = {"url", "file", "db", "tool", NULL};
-static const char *const artifacts[] = {"plan", "code", "query", "patch", "report", "dataset", NULL};
+#define NAME(text) UPP_STR_INIT(text)
+static const struct upp_str protocols[] = {NAME(WD_ENVELOPE_PROTOCOL), {0}};
+static const struct upp_str roles[]     = {NAME("agent"), NAME("user"), NAME("system"), NAME("tool"), {0}};
+static const struct upp_str intents[]   = {NAME("plan"),
+                                           NAME("decompose"),
+                                           NAME("execute"),
+                                           NAME("route"),
+                                           NAME("retrieve"),
+                                           NAME("analyze"),
+                                           NAME("summarize"),
+                                           NAME("reflect"),
+                                           NAME("finalize"),
+                                           NAME("tool.call"),
+                                           {0}};
+static const struct upp_str contents[]  = {NAME("text"),        NAME("code"),  NAME("json"),
+                                           NAME("tool_result"), NAME("error"), {0}};
+static const struct upp_str resources[] = {NAME("url"), NAME("file"), NAME("db"), NAME("tool"), {0}};
+static const struct upp_str artifacts[] = {NAME("plan"),    NAME("code"), NAME("query"), NAME("patch"), NAME("report"),
+                                           NAME("dataset"), {0}};
 
 static const struct wd_envelope_words protocol_words       = {NULL, protocols};
 static const struct wd_envelope_words role_words           = {NULL, roles};
@@ -22,7 +34,6 @@ const struct wd_envelope_words        wd_envelope_intents  = {"Intent", intents}
 const struct wd_envelope_words        wd_envelope_contents = {NULL, contents};
 
 enum { MUST = WD_ENV_REQUIRED, FILLED = WD_ENV_FILLED };
-#define NAME(text) UPP_STR_INIT(text)
 
 static const struct wd_envelope_field agent_fields[] = {
     {NAME("id"), WD_ENV_TEXT, MUST | FILLED, NULL, NULL, NULL, NULL},
@@ -105,10 +116,11 @@ static const struct wd_envelope_field envelope_fields[] = {
     {NAME("intent"), WD_ENV_WORD, MUST, "ENV-1.4", &wd_envelope_intents, NULL, "what the message advances"},
     {NAME("task"), WD_ENV_TEXT, MUST | FILLED, "ENV-1.4", NULL, NULL, "its purpose, in a sentence"},
     {NAME("inputs"), WD_ENV_OBJECT, 0, "ENV-1.5", NULL, &input_shape, NULL},
-    {NAME("content"), WD_ENV_OBJECT, MUST, "ENV-1.6", NULL, &content_shape, NULL},
+    [WD_ENV_ROW_CONTENT] = {NAME("content"), WD_ENV_OBJECT, MUST, "ENV-1.6", NULL, &content_shape, NULL},
     {NAME("outputs"), WD_ENV_OBJECT, 0, "ENV-1.7", NULL, &output_shape, NULL},
     {NAME("confidence"), WD_ENV_OBJECT, 0, "ENV-1.8", NULL, &confidence_shape, NULL},
-    {NAME("trace"), WD_ENV_OBJECT, 0, "ENV-1.9", NULL, &trace_shape, "where it comes from, and what it cost"},
+    [WD_ENV_ROW_TRACE] = {NAME("trace"), WD_ENV_OBJECT, 0, "ENV-1.9", NULL, &trace_shape,
+                          "where it comes from, and what it cost"},
     {.name = {0}},
 };
 _Static_assert(WB_LEN(envelope_fields) <= WD_ENV_FIELDS + 1, "the longest has room");
@@ -116,10 +128,10 @@ const struct wd_envelope_shape wd_envelope_table = {"Envelope", envelope_fields}
 
 bool wd_envelope_is_word(const struct wd_envelope_words *words, struct upp_str text)
 {
-    for (const char *const *w = words->list; *w; w++)
-        if (text.n && **w == text.p[0] && wb_str_eq(wb_cstr(*w), text))
-            return true;
-    return false;
+    const struct upp_str *w = words->list;
+    while (w->p && !(w->n == text.n && wj_same(w->p, text.p, text.n)))
+        w++;
+    return w->p;
 }
 
 /* What RFC 3339 wants beyond what is a time to others: "T", seconds, an offset. */

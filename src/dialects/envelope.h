@@ -63,11 +63,12 @@ enum {
 };
 
 struct wd_envelope_words {
-    const char        *name; /* of the type; NULL: it stands where it is used */
-    const char *const *list; /* NULL at its end */
+    const char           *name; /* of the type; NULL: it stands where it is used */
+    const struct upp_str *list; /* no text at its end */
 };
 
-enum { WD_ENV_FIELDS = 16 }; /* of one shape, at most */
+enum { WD_ENV_FIELDS = 16 };                            /* of one shape, at most */
+enum { WD_ENV_ROW_CONTENT = 7, WD_ENV_ROW_TRACE = 10 }; /* of an envelope */
 
 struct wd_envelope_field {
     struct upp_str                  name;

@@ -11,9 +11,32 @@
 #include "json/number.h"
 #include "json/value.h"
 
+/* An envelope of a list, and its id; no text: it has none. */
+struct named {
+    yyjson_val    *of, *at;
+    struct upp_str id;
+};
+
+struct checking {
+    struct wd_problems *p;
+    bool                twice; /* an object has a member of one name twice */
+    int                 failed;
+    struct upp_err     *err;
+};
+
 /* ---- Members --------------------------------------------------------------------------------------------- */
 
-static void check_object(struct wd_problems *p, const struct wd_envelope_shape *s, yyjson_val *v, const char *rule);
+static void check_inside(struct checking *c, const struct wd_envelope_shape *s, yyjson_val *v, const char *rule);
+
+/* A value that no table describes: does an object in it name a member twice? */
+static void check_free(struct checking *c, yyjson_val *v)
+{
+    int r = unsafe_yyjson_is_ctn(v) ? wj_keys_unique(v, v->uni.ofs / sizeof *v, c->err) : 0;
+    if (r == -UPP_EINVALID)
+        c->twice = true;
+    else if (r < 0)
+        c->failed = r;
+}
 
 static void check_word(struct wd_problems *p, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
 {
@@ -21,10 +44,10 @@ static void check_word(struct wd_problems *p, const struct wd_envelope_field *f,
         return;
     struct wj_list list = {0};
     char           quoted[WJ_QUOTED];
-    for (const char *const *w = f->words->list; *w; w++)
-        wj_list_add(&list, ", ", "'", wb_cstr(*w));
+    for (const struct upp_str *w = f->words->list; w->p; w++)
+        wj_list_add(&list, ", ", "'", *w);
     wd_problem(p, f->flags & WD_ENV_OPEN ? WD_WARNING : WD_ERROR, rule, v, "'%s' is %s, and not %s%s", f->name.p,
-               wj_quote(wj_text(v), quoted, sizeof quoted), f->words->list[1] ? "one of " : "", list.p);
+               wj_quote(wj_text(v), quoted, sizeof quoted), f->words->list[1].p ? "one of " : "", list.p);
 }
 
 static void check_text(struct wd_problems *p, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
@@ -43,7 +66,10 @@ static void check_text(struct wd_problems *p, const struct wd_envelope_field *f,
 
 static void check_number(struct wd_problems *p, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
 {
-    bool number = yyjson_is_raw(v), count = f->type == WD_ENV_COUNT;
+    bool     number = yyjson_is_raw(v), count = f->type == WD_ENV_COUNT;
+    uint64_t digits;
+    if (count && number && wb_str_u64(wj_text(v), &digits))
+        return; /* as nearly all */
     bool good = number && wj_num_cmp(wj_text(v), UPP_STR("0")) >= 0;
     if (good)
         good = count ? wj_num_whole(wj_text(v)) : wj_num_cmp(wj_text(v), UPP_STR("1")) <= 0;
@@ -52,64 +78,104 @@ static void check_number(struct wd_problems *p, const struct wd_envelope_field *
                    count ? "whole number, 0 or more" : "number between 0 and 1");
 }
 
-static void check_list(struct wd_problems *p, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
+static void check_list(struct checking *c, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
 {
     yyjson_val *item;
     size_t      i, n;
     if (!yyjson_is_arr(v)) {
-        wd_problem(p, WD_ERROR, rule, v, "'%s' must be a list", f->name.p);
+        wd_problem(c->p, WD_ERROR, rule, v, "'%s' must be a list", f->name.p);
+        check_free(c, v);
         return;
     }
     yyjson_arr_foreach(v, i, n, item)
     {
         if (f->type == WD_ENV_OBJECTS && yyjson_is_obj(item))
-            check_object(p, f->of, item, rule);
-        else if (f->type == WD_ENV_OBJECTS || !yyjson_is_str(item))
-            wd_problem(p, WD_ERROR, rule, item, "'%s' is a list of %s", f->name.p,
+            check_inside(c, f->of, item, rule);
+        else if (f->type == WD_ENV_OBJECTS || !yyjson_is_str(item)) {
+            wd_problem(c->p, WD_ERROR, rule, item, "'%s' is a list of %s", f->name.p,
                        f->type == WD_ENV_OBJECTS ? "objects" : "texts");
+            check_free(c, item);
+        }
     }
 }
 
-static void check_member(struct wd_problems *p, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
+static void check_member(struct checking *c, const struct wd_envelope_field *f, yyjson_val *v, const char *rule)
 {
+    bool object = yyjson_is_obj(v);
     switch (f->type) {
-    case WD_ENV_TEXT:
-    case WD_ENV_TIME:
-    case WD_ENV_WORD:
-        check_text(p, f, v, rule);
-        break;
-    case WD_ENV_RATIO:
-    case WD_ENV_COUNT:
-        check_number(p, f, v, rule);
+    case WD_ENV_OBJECT:
+        if (object) {
+            check_inside(c, f->of, v, rule);
+            return;
+        }
         break;
     case WD_ENV_OBJECTS:
     case WD_ENV_TEXTS:
-        check_list(p, f, v, rule);
+        check_list(c, f, v, rule);
+        return;
+    case WD_ENV_TEXT:
+    case WD_ENV_TIME:
+    case WD_ENV_WORD:
+        check_text(c->p, f, v, rule);
         break;
-    case WD_ENV_MAP:
-    case WD_ENV_OBJECT:
-        if (!yyjson_is_obj(v))
-            wd_problem(p, WD_ERROR, rule, v, "'%s' must be an object", f->name.p);
-        else if (f->type == WD_ENV_OBJECT)
-            check_object(p, f->of, v, rule);
+    case WD_ENV_RATIO:
+    case WD_ENV_COUNT:
+        check_number(c->p, f, v, rule);
         break;
     default: /* anything */
         break;
     }
+    if (!object && (f->type == WD_ENV_MAP || f->type == WD_ENV_OBJECT))
+        wd_problem(c->p, WD_ERROR, rule, v, "'%s' must be an object", f->name.p);
+    check_free(c, v);
 }
 
-static void check_object(struct wd_problems *p, const struct wd_envelope_shape *s, yyjson_val *v, const char *rule)
+static bool is_filled(yyjson_val *v)
+{
+    return yyjson_is_str(v) && unsafe_yyjson_get_len(v);
+}
+
+/* Beside those that the table knows: their names, and what they say. */
+static void check_others(struct checking *c, yyjson_val *v, yyjson_val *const *found, size_t rows)
+{
+    yyjson_val *key, *value;
+    size_t      i, n;
+    if (wj_keys_unique(v, 1, NULL) < 0) /* of it alone: told, or failed, with all that is in it */
+        check_free(c, v);
+    yyjson_obj_foreach(v, i, n, key, value)
+    {
+        size_t k = 0;
+        while (k < rows && found[k] != value)
+            k++;
+        if (k == rows)
+            check_free(c, value);
+    }
+}
+
+/* found: its members, by row. */
+static void check_object(struct checking *c, const struct wd_envelope_shape *s, yyjson_val *v, const char *rule,
+                         yyjson_val **found)
+{
+    size_t n = WJ_MEMBERS(v, s->fields, found), known = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct wd_envelope_field *f = &s->fields[i];
+        known += found[i] != NULL;
+        if (found[i] && f->type == WD_ENV_TEXT && is_filled(found[i]))
+            continue; /* as most are */
+        const char *of = f->rule ? f->rule : rule;
+        if (found[i])
+            check_member(c, f, found[i], of);
+        else if (f->flags & WD_ENV_REQUIRED)
+            wd_problem(c->p, WD_ERROR, of, v, "member '%s' is missing", f->name.p);
+    }
+    if (known != unsafe_yyjson_get_len(v)) /* others, or one of them twice */
+        check_others(c, v, found, n);
+}
+
+static void check_inside(struct checking *c, const struct wd_envelope_shape *s, yyjson_val *v, const char *rule)
 {
     yyjson_val *found[WD_ENV_FIELDS];
-    size_t      n = WJ_MEMBERS(v, s->fields, found);
-    for (size_t i = 0; i < n; i++) {
-        const struct wd_envelope_field *f  = &s->fields[i];
-        const char                     *of = f->rule ? f->rule : rule;
-        if (found[i])
-            check_member(p, f, found[i], of);
-        else if (f->flags & WD_ENV_REQUIRED)
-            wd_problem(p, WD_ERROR, of, v, "member '%s' is missing", f->name.p);
-    }
+    check_object(c, s, v, rule, found);
 }
 
 /* ---- Beyond the table ------------------------------------------------------------------------------------ */
@@ -120,19 +186,25 @@ static void check_content(struct wd_problems *p, yyjson_val *content)
     struct upp_str type = wd_text_at(content, "type");
     bool           data = wb_str_eq(type, UPP_STR("json")) || wb_str_eq(type, UPP_STR("tool_result"));
     const char    *name = data ? "data" : "text";
-    if (yyjson_is_obj(content) && type.p && wd_envelope_is_word(&wd_envelope_contents, type) &&
-        !yyjson_obj_get(content, name))
+    if (type.p && !yyjson_obj_get(content, name) && wd_envelope_is_word(&wd_envelope_contents, type))
         wd_problem(p, WD_WARNING, "ENV-1.6", content, "a content of this type has '%s'", name);
 }
 
-static void check_envelope(struct wd_problems *p, yyjson_val *v)
+static struct named check_envelope(struct checking *c, yyjson_val *v)
 {
+    struct named ret = {.of = v};
+    yyjson_val  *found[WD_ENV_FIELDS];
     if (!yyjson_is_obj(v)) {
-        wd_problem(p, WD_ERROR, "ENV-1.1", v, "an envelope must be an object");
-        return;
+        wd_problem(c->p, WD_ERROR, "ENV-1.1", v, "an envelope must be an object");
+        check_free(c, v);
+        return ret;
     }
-    check_object(p, &wd_envelope_table, v, "ENV-1.1");
-    check_content(p, yyjson_obj_get(v, "content"));
+    check_object(c, &wd_envelope_table, v, "ENV-1.1", found);
+    check_content(c->p, found[WD_ENV_ROW_CONTENT]);
+    ret.at = yyjson_obj_get(found[WD_ENV_ROW_TRACE], "id");
+    if (ret.at && yyjson_is_str(ret.at))
+        ret.id = wj_text(ret.at);
+    return ret;
 }
 
 /* The members of one object that have a name for the second time. */
@@ -152,13 +224,11 @@ static int check_names(struct wd_problems *p, yyjson_val *object, struct upp_err
     return 0;
 }
 
+/* In all of it, in its order. */
 static int check_all_names(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     size_t values = unsafe_yyjson_is_ctn(root) ? root->uni.ofs / sizeof *root : 1;
-    int    r      = wj_keys_unique(root, values, err);
-    if (r != -UPP_EINVALID)
-        return r; /* as nearly all: no name twice */
-    r = 0;
+    int    r      = 0;
     for (yyjson_val *v = root; r >= 0 && v < root + values; v++)
         if (yyjson_is_obj(v))
             r = check_names(p, v, err);
@@ -176,11 +246,6 @@ static bool same(yyjson_val *a, yyjson_val *b, struct upp_err *err, int *r)
     return *r >= 0 && wb_str_eq(wb_buf_str(&x), wb_buf_str(&y));
 }
 
-static struct upp_str id_of(yyjson_val *envelope)
-{
-    return wd_text_at(yyjson_obj_get(envelope, "trace"), "id");
-}
-
 static uint64_t hash_of(struct upp_str s)
 {
     uint64_t h = 0xcbf29ce484222325;
@@ -190,44 +255,52 @@ static uint64_t hash_of(struct upp_str s)
 }
 
 /* An envelope may come again as it was; its id may not be another's. */
-static int check_ids(struct wd_problems *p, yyjson_val *list, struct upp_err *err)
+static int check_ids(struct wd_problems *p, const struct named *list, size_t n, struct upp_err *err)
 {
-    size_t      size = 16, i, n;
-    int         r    = 0;
-    yyjson_val *v;
-    while (size < 2 * yyjson_arr_size(list))
+    size_t size = 16;
+    int    r    = 0;
+    while (size < 2 * n)
         size *= 2;
-    yyjson_val **index = wb_calloc(size, sizeof *index);
+    const struct named **index = wb_calloc(size, sizeof *index);
     if (!index)
-        return upp_fail(err, UPP_ENOMEM, "no memory for the ids of %zu envelopes", yyjson_arr_size(list));
-    yyjson_arr_foreach(list, i, n, v)
-    {
-        struct upp_str id = id_of(v);
-        size_t         k  = (size_t)hash_of(id) & (size - 1);
-        while (id.n && index[k] && !wb_str_eq(id_of(index[k]), id))
+        return upp_fail(err, UPP_ENOMEM, "no memory for the ids of %zu envelopes", n);
+    for (const struct named *v = list; r >= 0 && v < list + n; v++) {
+        size_t k = (size_t)hash_of(v->id) & (size - 1);
+        if (!v->id.n)
+            continue;
+        while (index[k] && !wb_str_eq(index[k]->id, v->id))
             k = (k + 1) & (size - 1);
-        if (id.n && index[k] && !same(index[k], v, err, &r) && r >= 0)
-            wd_problem(p, WD_ERROR, "ENV-1.11", yyjson_obj_get(yyjson_obj_get(v, "trace"), "id"),
-                       "another envelope has this id");
-        else if (id.n)
+        if (index[k] && !same(index[k]->of, v->of, err, &r) && r >= 0)
+            wd_problem(p, WD_ERROR, "ENV-1.11", v->at, "another envelope has this id");
+        else
             index[k] = v;
-        if (r < 0)
-            break;
     }
     wb_free(index);
     return r;
 }
 
+static int check_list_of(struct checking *c, yyjson_val *root)
+{
+    struct named *list = wb_calloc(yyjson_arr_size(root) + 1, sizeof *list);
+    yyjson_val   *v;
+    size_t        i, n;
+    if (!list)
+        return upp_fail(c->err, UPP_ENOMEM, "no memory for %zu envelopes", yyjson_arr_size(root));
+    yyjson_arr_foreach(root, i, n, v) list[i] = check_envelope(c, v);
+    int r                                     = check_ids(c->p, list, yyjson_arr_size(root), c->err);
+    wb_free(list);
+    return r;
+}
+
 int wd_envelope_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
-    yyjson_val *v;
-    size_t      i, n;
-    int         r = 0;
-    if (!yyjson_is_arr(root))
-        check_envelope(p, root);
-    else {
-        yyjson_arr_foreach(root, i, n, v) check_envelope(p, v);
-        r = check_ids(p, root, err);
-    }
-    return r < 0 ? r : check_all_names(p, root, err);
+    struct checking c = {.p = p, .err = err};
+    int             r = 0;
+    if (yyjson_is_arr(root))
+        r = check_list_of(&c, root);
+    else
+        (void)check_envelope(&c, root);
+    if (r >= 0)
+        r = c.failed;
+    return r < 0 || !c.twice ? r : check_all_names(p, root, err);
 }

@@ -79,25 +79,23 @@ static int about_text(const struct lifting *t, struct upp_str type, yyjson_val *
 }
 
 /* Which of the two members of the content says it: json is its data, and so is code where that is a text. */
-static bool is_data(yyjson_val *content, struct upp_str type)
+static bool is_data(yyjson_val *data, struct upp_str type, struct upp_str text)
 {
-    yyjson_val *data = yyjson_obj_get(content, "data");
-    bool        text = yyjson_is_str(yyjson_obj_get(content, "text"));
     if (!data)
         return false;
-    return !text || is_word(type, "json") || is_word(type, "tool_result") ||
+    return !text.p || is_word(type, "json") || is_word(type, "tool_result") ||
            (is_word(type, "code") && yyjson_is_str(data));
 }
 
 static int text_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    struct upp_str type    = wd_text_at(e->content, "type");
+    struct upp_str type = wd_text_at(e->content, "type"), text = wd_text_at(e->content, "text");
     yyjson_val    *data    = yyjson_obj_get(e->content, "data");
-    bool           from    = is_data(e->content, type);
+    bool           from    = is_data(data, type, text);
     int            r       = 0;
     bool           thought = is_word(wd_text_at(e->weft, "kind"), "reasoning") && !is_word(e->role, "user");
     to->kind               = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
-    to->text               = wd_text_at(e->content, "text");
+    to->text               = text;
     if (from)
         r = plain_text(t, data, &to->text);
     if (!to->text.p)
@@ -109,10 +107,11 @@ static int text_of(const struct lifting *t, const struct wd_envelope *e, struct 
 
 static bool is_call(const struct wd_envelope *e)
 {
+    if (!is_word(e->intent, "tool.call") || is_word(e->role, "user") ||
+        !is_word(wd_text_at(e->content, "type"), "json"))
+        return false;
     yyjson_val *data = yyjson_obj_get(e->content, "data"), *args = yyjson_obj_get(data, "arguments");
-    return is_word(e->intent, "tool.call") && !is_word(e->role, "user") &&
-           is_word(wd_text_at(e->content, "type"), "json") && wd_text_at(data, "id").p && wd_text_at(data, "name").p &&
-           (yyjson_is_obj(args) || yyjson_is_str(args));
+    return wd_text_at(data, "id").p && wd_text_at(data, "name").p && (yyjson_is_obj(args) || yyjson_is_str(args));
 }
 
 static bool is_result(const struct wd_envelope *e)
@@ -148,7 +147,7 @@ static int result_of(const struct lifting *t, const struct wd_envelope *e, struc
 {
     struct upp_str type = wd_text_at(e->content, "type"), text = wd_text_at(e->content, "text");
     yyjson_val    *data = yyjson_obj_get(e->content, "data");
-    bool           from = data && (wd_text_at(e->weft, "call").p || is_data(e->content, type));
+    bool           from = data && (wd_text_at(e->weft, "call").p || is_data(data, type, text));
     *to                 = (struct upp_part){.kind     = UPP_PART_RESULT,
                                             .id       = answered(t, e),
                                             .name     = wd_text_at(e->weft, "name"),
@@ -167,9 +166,11 @@ static int result_of(const struct lifting *t, const struct wd_envelope *e, struc
 /* 1: it is one. */
 static int medium_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
+    if (!is_word(wd_text_at(e->weft, "kind"), "medium"))
+        return 0;
     yyjson_val    *artifact = yyjson_arr_get_first(yyjson_obj_get(e->outputs, "artifacts"));
     struct upp_str uri = wd_text_at(artifact, "uri"), mime = wd_text_at(e->weft, "mime");
-    if (!is_word(wd_text_at(e->weft, "kind"), "medium") || !uri.p || !mime.p)
+    if (!uri.p || !mime.p)
         return 0;
     int r = wd_url_media(t->l->a, uri, mime, wd_text_at(e->weft, "title"), to, t->err);
     return r < 0 ? r : 1;

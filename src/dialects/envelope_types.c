@@ -36,8 +36,8 @@ static void schema_words(struct wj_writer *w, const struct wd_envelope_words *wo
     member(w, "type", "string");
     wj_write_name(w, wb_cstr(name));
     wj_write_open(w, '[');
-    for (const char *const *word = words->list; *word; word++)
-        wj_write_str(w, wb_cstr(*word));
+    for (const struct upp_str *word = words->list; word->p; word++)
+        wj_write_str(w, *word);
     wj_write_close(w, ']');
 }
 
@@ -47,8 +47,8 @@ static void schema_word(struct wj_writer *w, const struct wd_envelope_field *f)
         schema_words(w, f->words, "examples");
     else if (f->words->name)
         refer(w, f->words->name);
-    else if (!f->words->list[1])
-        member(w, "const", f->words->list[0]);
+    else if (!f->words->list[1].p)
+        member(w, "const", f->words->list[0].p);
     else
         schema_words(w, f->words, "enum");
 }
@@ -254,8 +254,8 @@ static void type_object(struct wb_buf *out, const struct wd_envelope_shape *s, u
 
 static void type_words(struct wb_buf *out, const struct wd_envelope_words *words)
 {
-    for (const char *const *w = words->list; *w; w++)
-        wb_buf_addf(out, "%s\"%s\"", w == words->list ? "" : " | ", *w);
+    for (const struct upp_str *w = words->list; w->p; w++)
+        wb_buf_addf(out, "%s\"%s\"", w == words->list ? "" : " | ", w->p);
 }
 
 static void type_of(struct wb_buf *out, const struct wd_envelope_field *f, unsigned depth)

@@ -5,41 +5,37 @@
 
 #include "base/utf8.h"
 
-/* Rows of a table, from one on: the first is `row`, and its name stands there. */
-struct rows {
-    const char *name;
-    size_t      row;
-};
-
-/* Goes on to the row of that name; false: up to `end` there is none. */
-static inline bool find_row(struct rows *at, size_t end, size_t size, const yyjson_val *key)
+static const struct upp_str *row_at(const struct upp_str *names, size_t size, size_t i)
 {
-    for (; at->row < end; at->row++, at->name += size)
-        if (wj_named(key, *(const struct upp_str *)(const void *)at->name))
-            return true;
-    return false;
+    return (const struct upp_str *)(const void *)((const char *)names + i * size);
+}
+
+/* The row of a member's name that is not the next one; `rows`: there is none. */
+static size_t find_row(const yyjson_val *key, const struct upp_str *names, size_t size, size_t next, size_t rows)
+{
+    for (size_t i = next + 1; i < rows; i++)
+        if (wj_named(key, *row_at(names, size, i)))
+            return i;
+    for (size_t i = 0; i < next; i++)
+        if (wj_named(key, *row_at(names, size, i)))
+            return i;
+    return rows;
 }
 
 size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyjson_val **found)
 {
-    const struct rows all = {(const char *)names, 0};
-    struct rows       next; /* behind the row that was found last */
-    size_t            rows = 0, i, n;
-    yyjson_val       *key, *v;
-    for (const char *at = all.name; ((const struct upp_str *)(const void *)at)->p; at += size)
-        found[rows++] = NULL;
-    next = all;
-    yyjson_obj_foreach(obj, i, n, key, v)
-    {
-        struct rows at = next;
-        if (!find_row(&at, rows, size, key)) {
-            at = all;
-            if (!find_row(&at, next.row, size, key))
-                continue; /* no row has this name */
-        }
-        if (!found[at.row])
-            found[at.row] = v;
-        next = (struct rows){at.name + size, at.row + 1};
+    size_t      rows = 0, next = 0; /* next: behind the row that was found last */
+    yyjson_val *key = yyjson_is_obj(obj) ? unsafe_yyjson_get_first(obj) : NULL;
+    for (; row_at(names, size, rows)->p; rows++)
+        found[rows] = NULL;
+    for (size_t n = yyjson_obj_size(obj); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        size_t at =
+            next < rows && wj_named(key, *row_at(names, size, next)) ? next : find_row(key, names, size, next, rows);
+        if (at == rows)
+            continue;
+        if (!found[at])
+            found[at] = key + 1;
+        next = at + 1;
     }
     return rows;
 }

@@ -629,6 +629,40 @@ TEST(dialect_envelope_rules)
 
 /* ---- Schema and types ------------------------------------------------------------------------------------ */
 
+/* A name for the second time, wherever it is: in what the table knows, beside it, in what may be anything, and in what
+ * should be something else. */
+TEST(dialect_envelope_finds_every_name_that_comes_twice)
+{
+    static const struct {
+        const char *member, *problems;
+    } cases[] = {
+        {"\"weft\":{\"a\":1}", ""},
+        {"\"task\":\"again\"", "error /0/task ENV-1.10\n"},
+        {"\"x\":1,\"y\":2,\"x\":3", "error /0/x ENV-1.10\n"},
+        {"\"weft\":{\"a\":{\"b\":1,\"b\":2}}", "error /0/weft/a/b ENV-1.10\n"},
+        {"\"inputs\":{\"parameters\":{\"b\":1,\"b\":2}}", "error /0/inputs/parameters/b ENV-1.10\n"},
+        {"\"inputs\":{\"context\":\"a\",\"context\":\"b\"}", "error /0/inputs/context ENV-1.10\n"},
+        {"\"inputs\":{\"resources\":[[{\"b\":1,\"b\":2}]]}",
+         "error /0/inputs/resources/0 ENV-1.5\nerror /0/inputs/resources/0/0/b ENV-1.10\n"},
+        {"\"inputs\":[{\"b\":1,\"b\":2}]", "error /0/inputs ENV-1.5\nerror /0/inputs/0/b ENV-1.10\n"},
+        {"\"trace\":{\"id\":{\"b\":1,\"b\":2},\"tags\":{\"b\":1,\"b\":2}}",
+         "error /0/trace/id ENV-1.9\nerror /0/trace/tags ENV-1.9\nerror /0/trace/id/b ENV-1.10\n"
+         "error /0/trace/tags/b ENV-1.10\n"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM), out = WB_BUF(ROOM);
+        struct upp_err                        err;
+        wb_buf_addf(&text,
+                    "[{\"protocol\":\"multiagent-1.0\",\"role\":\"user\",\"timestamp\":\"2026-01-01T00:00:00Z\","
+                    "\"intent\":\"execute\",\"task\":\"t\",\"content\":{\"type\":\"text\",\"text\":\"t\"},%s}]",
+                    cases[i].member);
+        test_note("%s", cases[i].member);
+        CHECK(wb_buf_check(&text, &err) == 0);
+        CHECK(problems_of(wb_buf_str(&text), &out, &err) == 0);
+        CHECK_STR(wb_buf_str(&out), wb_cstr(cases[i].problems));
+    }
+}
+
 static bool is_file(const char *path, const struct wb_buf *is)
 {
     size_t                  n    = 0;
