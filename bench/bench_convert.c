@@ -35,7 +35,7 @@ static void add_text(struct wb_buf *b, int i)
         wb_buf_addf(b, "%s ", words[(size_t)k % WB_LEN(words)]);
 }
 
-/* A question, a call, its result, an answer. */
+/* A question, a call, its result, an answer; with the members that ThreadProtocol's own example has. */
 static void add_turns(struct wb_buf *b, int i)
 {
     wb_buf_addf(b,
@@ -61,7 +61,7 @@ static void add_turns(struct wb_buf *b, int i)
         b, UPP_STR("\"}}]},{\"message_type\":\"response\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"agent_id\":\"a\","
                           "\"parts\":[{\"part_kind\":\"text\",\"content\":\""));
     add_text(b, i + 3);
-    wb_buf_add(b, UPP_STR("\"}]}]}"));
+    wb_buf_add(b, UPP_STR("\"}]}],\"total_usage\":{\"input_tokens\":120,\"output_tokens\":45,\"total_tokens\":165}}"));
 }
 
 static void make(struct wb_buf *b, size_t bytes)
