@@ -70,15 +70,21 @@ yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata)
     return read_beside(l, metadata).own;
 }
 
+/* Most parts have nothing beside them, and are asked for many things. */
+static inline yyjson_val *beside_at(const struct beside *b, const char *name)
+{
+    return b->own ? yyjson_obj_get(b->own, name) : NULL;
+}
+
 static struct upp_str text_of(const struct beside *b, const char *name)
 {
-    yyjson_val *v = yyjson_obj_get(b->own, name);
+    yyjson_val *v = beside_at(b, name);
     return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
 }
 
 static bool is_true(const struct beside *b, const char *name)
 {
-    return yyjson_is_true(yyjson_obj_get(b->own, name));
+    return yyjson_is_true(beside_at(b, name));
 }
 
 /* Pydantic AI says null where ThreadProtocol says nothing. */
@@ -103,13 +109,13 @@ static void put_value(struct wd_pai_out *o, const char *name, yyjson_val *v)
 
 static void put_beside(struct wd_pai_out *o, const struct beside *b, const char *name)
 {
-    put_value(o, name, yyjson_obj_get(b->own, name));
+    put_value(o, name, beside_at(b, name));
 }
 
 /* Pydantic AI refuses all but an object. */
 static void put_object(struct wd_pai_out *o, const struct beside *b, const char *name)
 {
-    yyjson_val *v = yyjson_obj_get(b->own, name);
+    yyjson_val *v = beside_at(b, name);
     put_value(o, name, o->style == WD_PAI_THREAD || yyjson_is_obj(v) ? v : NULL);
 }
 
@@ -221,7 +227,7 @@ static void put_media(struct wd_pai_out *o, const struct upp_part *p, const stru
     wj_write_open(w, '{');
     if (m->source == UPP_SOURCE_URL) {
         wd_member(o->l, "url", m->data);
-        yyjson_val *download = yyjson_obj_get(b->own, "force_download");
+        yyjson_val *download = beside_at(b, "force_download");
         if (o->style == WD_PAI_PYDANTIC && !is_download(download))
             download = NULL;
         if (download || o->style == WD_PAI_PYDANTIC) {
