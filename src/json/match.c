@@ -236,12 +236,13 @@ static void take(struct wj_writer *w, yyjson_val *v)
     settle(w, at);
 }
 
-/* From here on values are made of what is written. Those of what was the same come first. */
-static void differ(struct wj_writer *w)
+/* From here on values are made of what is written. Those of what was the same come first. False: w has failed, and
+ * nobody knows how far what is written got: nothing is looked at any more. */
+static bool differ(struct wj_writer *w)
 {
     struct wj_match *m = w->match;
-    if (m->differs)
-        return;
+    if (m->differs || w->out->failed)
+        return !w->out->failed;
     m->differs = true;
     if (!m->depth && m->at != m->value) /* a second value where one is compared */
         take(w, m->value);
@@ -258,6 +259,7 @@ static void differ(struct wj_writer *w)
         m->at   = unsafe_yyjson_get_next(m->at);
     }
     m->named = m->object = false;
+    return !w->out->failed;
 }
 
 /* A value comes. Returns the one that stood in its place; NULL: nobody knows of one. */
@@ -285,7 +287,8 @@ static yyjson_val *place(struct wj_writer *w)
 
 __attribute__((noinline)) static bool say_open(struct wj_writer *w, char bracket)
 {
-    differ(w);
+    if (!differ(w))
+        return false;
     struct wj_match *m      = w->match;
     bool             object = bracket == '{';
     yyjson_val      *like   = place(w);
@@ -304,7 +307,8 @@ __attribute__((noinline)) static bool say_open(struct wj_writer *w, char bracket
 
 __attribute__((noinline)) static bool say_close(struct wj_writer *w)
 {
-    differ(w);
+    if (!differ(w))
+        return false;
     struct wj_match *m = w->match;
     if (!m->depth) {
         wj_writer_fail(w, upp_fail(w->err, UPP_EBUG, "the end of what was not begun"));
@@ -334,7 +338,8 @@ static yyjson_val *member_like(const struct wj_match *m, struct upp_str name)
 
 __attribute__((noinline)) static bool say_name(struct wj_writer *w, struct upp_str name)
 {
-    differ(w);
+    if (!differ(w))
+        return false;
     struct wj_match *m   = w->match;
     yyjson_val      *key = member_like(m, name);
     if (m->depth)
@@ -358,7 +363,8 @@ static bool says(yyjson_val *v, struct upp_str s)
 
 __attribute__((noinline)) static bool say_str(struct wj_writer *w, struct upp_str s)
 {
-    differ(w);
+    if (!differ(w))
+        return false;
     yyjson_val *like = place(w);
     if (like && says(like, s))
         push(w, *like);
@@ -377,7 +383,8 @@ static bool is_digits(const char *p, size_t n)
 
 __attribute__((noinline)) static bool say_raw(struct wj_writer *w, const char *p, size_t n)
 {
-    differ(w);
+    if (!differ(w))
+        return false;
     struct wj_match *m    = w->match;
     yyjson_val      *like = place(w), *v = NULL;
     struct same      s = {.m = m, .p = p, .end = p + n};

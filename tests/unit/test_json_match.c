@@ -241,3 +241,25 @@ TEST(json_match_has_a_depth)
         CHECK_INT(wj_writer_check(&w), fits ? 0 : -UPP_ELIMIT);
     }
 }
+
+/* Who writes does not look whether it failed, and leaves out what it could not make: all of it is taken for nothing. */
+TEST(json_match_looks_at_nothing_after_a_failure)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1 << 16);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     out = WB_BUF(1 << 16);
+    WB_CLEANUP(wj_match_done) struct wj_match m   = {0};
+    struct wj_writer                          w;
+    yyjson_val                               *v = value_of(&a, "[[1,2,3,4,5],{\"usage\":1}]");
+    CHECK(v);
+    wj_writer_init(&w, &out, NULL);
+    wj_match_begin(&m, &w, v, v, NULL);
+    wj_write_open(&w, '[');
+    wj_writer_fail(&w, -UPP_ENOMEM);
+    wj_write_name(&w, UPP_STR("usage")); /* the list holds no members */
+    wj_write_close(&w, '}');
+    wj_write_str(&w, UPP_STR("x"));
+    wj_write_raw(&w, "{}", 2);
+    wj_write_open(&w, '{');
+    CHECK(!wj_match_end(&w));
+    CHECK_INT(wj_writer_check(&w), -UPP_ENOMEM);
+}
