@@ -75,6 +75,7 @@ struct wd_anchor {
     uint32_t       entry;   /* the first entry it became, or WD_THREAD */
     uint32_t       entries; /* how many */
     uint32_t       natural; /* how many its dialect would have taken for one object */
+    bool           settled; /* it is known to say what its dialect would write */
     uint32_t       next;    /* place in the list, plus 1, of another of the same entry; 0: none */
     struct upp_str json;    /* the residue; no text: none */
 };
@@ -106,6 +107,13 @@ struct wd_lifting {
  * compared. */
 int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t entry, size_t n,
               struct upp_err *err) UPP_MUST_CHECK;
+
+/* The object of the last anchor says, in members and their order, what the dialect will write for what it became: it
+ * need not be written to be compared. A lift that can tell may say so of plain objects; it is all about time. */
+static inline void wd_settle(struct wd_lifting *l, bool settled)
+{
+    l->anchors.p[l->anchors.n - 1].settled = settled;
+}
 
 /* ---- Writing ------------------------------------------------------------------------------------------- */
 
@@ -149,6 +157,10 @@ struct wd_lowering {
  * the first it is about, or WD_THREAD. Objects within each other are opened within each other. */
 void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot);
 void wd_close(struct wd_lowering *l);
+
+/* Is there nothing to do for the object? So it is when a document is compared and the object settled: then it is as if
+ * it had been opened, written and closed. */
+bool wd_settled(struct wd_lowering *l, uint32_t entry, const char *slot);
 
 /* How many entries the object of this slot at this entry stood for when it was read, as far as they are still there;
  * `otherwise` where nobody knows. */

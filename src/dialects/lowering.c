@@ -83,6 +83,24 @@ uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32
     return r && r->entries ? WB_MIN(r->entries, most) : otherwise;
 }
 
+/* What is compared with the object around goes on behind this one. */
+static void step_over(struct wd_lowering *l, const struct wd_anchor *anchor, bool of_member)
+{
+    if (of_member && !(l->w.match && anchor && wj_match_skip(&l->w, anchor->wire)))
+        wj_write_u64(&l->w, 0);
+}
+
+bool wd_settled(struct wd_lowering *l, uint32_t entry, const char *slot)
+{
+    if (!l->compare || l->w.failed || l->w.out->failed)
+        return false;
+    struct wd_anchor *a = wd_anchor_find(l->compare, entry, slot);
+    if (!a || !a->settled)
+        return false;
+    step_over(l, a, l->w.match ? wj_match_named(l->w.match) : l->w.out->n && l->w.out->p[l->w.out->n - 1] == ':');
+    return true;
+}
+
 /* The object that was read has said this; what was written of it is not needed any more. Most are the same, and nothing
  * was. */
 static void compare(struct wd_lowering *l, const struct wd_opened *o)
@@ -97,8 +115,7 @@ static void compare(struct wd_lowering *l, const struct wd_opened *o)
     w->out->n      = o->from;
     w->comma       = o->comma;
     w->match       = o->around;
-    if (of_member && !(o->around && o->anchor && wj_match_skip(w, o->anchor->wire)))
-        wj_write_u64(w, 0);
+    step_over(l, o->anchor, of_member);
 }
 
 static void put_back(struct wd_lowering *l, const struct wd_opened *o)

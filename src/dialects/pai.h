@@ -31,6 +31,25 @@ struct wd_pai_part {
 };
 WJ_SHAPE_EXTERN(wd_pai_part, struct wd_pai_part);
 
+/* Its rows, in the order in which Pydantic AI writes those that a kind has. */
+enum wd_pai_row {
+    WD_PAI_TOOL_NAME,
+    WD_PAI_ARGS,
+    WD_PAI_CONTENT,
+    WD_PAI_TOOL_CALL_ID,
+    WD_PAI_TOOL_KIND,
+    WD_PAI_STATUS,
+    WD_PAI_METADATA,
+    WD_PAI_TIMESTAMP,
+    WD_PAI_OUTCOME,
+    WD_PAI_ID,
+    WD_PAI_THINKING_ID,
+    WD_PAI_SIGNATURE,
+    WD_PAI_PROVIDER_NAME,
+    WD_PAI_PROVIDER_DETAILS,
+    WD_PAI_PART_KIND,
+};
+
 /* A medium of a user's prompt, or the content of a file. */
 struct wd_pai_item {
     struct wj_node node;

@@ -8,21 +8,21 @@
 #include <upp/model.h>
 
 static const struct wj_field part_rows[] = {
-    F_ANY(struct wd_pai_part, content, "content", 0),
-    F_STR(struct wd_pai_part, tool_name, "tool_name", F_NULLABLE),
-    F_ANY(struct wd_pai_part, args, "args", 0),
-    F_STR(struct wd_pai_part, tool_call_id, "tool_call_id", F_NULLABLE),
-    F_STR(struct wd_pai_part, tool_kind, "tool_kind", F_NULLABLE),
-    F_STR(struct wd_pai_part, status, "status", F_NULLABLE),
-    F_ANY(struct wd_pai_part, metadata, "metadata", F_NULLABLE),
-    F_STR(struct wd_pai_part, timestamp, "timestamp", F_NULLABLE),
-    F_STR(struct wd_pai_part, outcome, "outcome", F_NULLABLE),
-    F_STR(struct wd_pai_part, id, "id", F_NULLABLE),
-    F_STR(struct wd_pai_part, thinking_id, "thinking_id", F_NULLABLE),
-    F_STR(struct wd_pai_part, signature, "signature", F_NULLABLE),
-    F_STR(struct wd_pai_part, provider_name, "provider_name", F_NULLABLE),
-    F_ANY(struct wd_pai_part, provider_details, "provider_details", F_NULLABLE),
-    F_STR(struct wd_pai_part, part_kind, "part_kind", F_REQUIRED),
+    [WD_PAI_TOOL_NAME]        = F_STR(struct wd_pai_part, tool_name, "tool_name", F_NULLABLE),
+    [WD_PAI_ARGS]             = F_ANY(struct wd_pai_part, args, "args", 0),
+    [WD_PAI_CONTENT]          = F_ANY(struct wd_pai_part, content, "content", 0),
+    [WD_PAI_TOOL_CALL_ID]     = F_STR(struct wd_pai_part, tool_call_id, "tool_call_id", F_NULLABLE),
+    [WD_PAI_TOOL_KIND]        = F_STR(struct wd_pai_part, tool_kind, "tool_kind", F_NULLABLE),
+    [WD_PAI_STATUS]           = F_STR(struct wd_pai_part, status, "status", F_NULLABLE),
+    [WD_PAI_METADATA]         = F_ANY(struct wd_pai_part, metadata, "metadata", F_NULLABLE),
+    [WD_PAI_TIMESTAMP]        = F_STR(struct wd_pai_part, timestamp, "timestamp", F_NULLABLE),
+    [WD_PAI_OUTCOME]          = F_STR(struct wd_pai_part, outcome, "outcome", F_NULLABLE),
+    [WD_PAI_ID]               = F_STR(struct wd_pai_part, id, "id", F_NULLABLE),
+    [WD_PAI_THINKING_ID]      = F_STR(struct wd_pai_part, thinking_id, "thinking_id", F_NULLABLE),
+    [WD_PAI_SIGNATURE]        = F_STR(struct wd_pai_part, signature, "signature", F_NULLABLE),
+    [WD_PAI_PROVIDER_NAME]    = F_STR(struct wd_pai_part, provider_name, "provider_name", F_NULLABLE),
+    [WD_PAI_PROVIDER_DETAILS] = F_ANY(struct wd_pai_part, provider_details, "provider_details", F_NULLABLE),
+    [WD_PAI_PART_KIND]        = F_STR(struct wd_pai_part, part_kind, "part_kind", F_REQUIRED),
 };
 WJ_SHAPE_PUBLIC(wd_pai_part, struct wd_pai_part, part_rows);
 

@@ -58,6 +58,41 @@ struct wd_tp_thread {
 };
 WJ_SHAPE_EXTERN(wd_tp_thread, struct wd_tp_thread);
 
+/* Rows of their tables, in the order in which they are written. */
+enum { WD_TP_INPUT, WD_TP_OUTPUT, WD_TP_THINKING, WD_TP_TOTAL, WD_TP_CACHE_READ, WD_TP_CACHE_WRITE };
+enum {
+    WD_TP_MESSAGE_TYPE,
+    WD_TP_TIMESTAMP,
+    WD_TP_AGENT_ID,
+    WD_TP_MODEL_NAME,
+    WD_TP_PROVIDER_NAME,
+    WD_TP_RESPONSE_ID,
+    WD_TP_USAGE,
+    WD_TP_FINISH_REASON,
+    WD_TP_PARTS,
+    WD_TP_EVENT_TYPE,
+    WD_TP_EVENT_DATA,
+    WD_TP_SOURCE_AGENT,
+    WD_TP_TARGET_AGENTS,
+    WD_TP_X_WEFT,
+};
+enum {
+    WD_TP_TURN_TYPE,
+    WD_TP_SUBMITTED_AT,
+    WD_TP_TURN_AGENT,
+    WD_TP_STARTED_AT,
+    WD_TP_COMPLETED_AT,
+    WD_TP_PROMPTS,
+    WD_TP_MESSAGES,
+    WD_TP_TOTAL_USAGE,
+    WD_TP_TURN_X_WEFT,
+};
+
+/* Does the message, or the turn of a user, say just what we would write for the one entry that it became? No: it may
+ * yet. */
+bool wd_tp_is_plain_message(const struct wd_tp_message *m, const struct wm_doc *doc);
+bool wd_tp_is_plain_prompt(const struct wd_tp_turn *turn);
+
 /* Why a version cannot be read; 0: it can. 1: it can, with a warning: older, or newer within this major. */
 int wd_tp_version(struct upp_str version);
 

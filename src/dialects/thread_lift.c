@@ -148,7 +148,11 @@ static int lift_message(struct lifting *t, const struct wd_tp_message *m, uint32
     struct wd_carry c = {
         .first = (uint32_t)first, .n = (uint32_t)(t->l->doc->entries.n - first), .agent = agent, .time = m->timestamp};
     r = wd_carried_read(t->l, m->x_weft, &c, t->err);
-    return r < 0 || !c.n ? r : wd_anchor(t->l, m->node.from, "message", first, c.n, t->err);
+    if (r >= 0 && c.n)
+        r = wd_anchor(t->l, m->node.from, "message", first, c.n, t->err);
+    if (r >= 0 && c.n == 1)
+        wd_settle(t->l, wd_tp_is_plain_message(m, t->l->doc));
+    return r;
 }
 
 /* What the entries of a turn say of it is not its own. */
@@ -218,7 +222,10 @@ static int lift_turn(struct lifting *t, const struct wd_tp_turn *turn)
         return 0;
     }
     forget_times(doc, &doc->turns.p[at], user);
-    return wd_anchor(t->l, turn->node.from, "turn", first, n, t->err);
+    r = wd_anchor(t->l, turn->node.from, "turn", first, n, t->err);
+    if (r >= 0 && user && n == 1)
+        wd_settle(t->l, wd_tp_is_plain_prompt(turn));
+    return r;
 }
 
 /* A prompt or a message is mostly one entry. */

@@ -202,6 +202,8 @@ static void put_said(struct wd_lowering *l, const struct wm_said *said)
 
 static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint32_t turn_agent)
 {
+    if (wd_settled(l, first, "message"))
+        return;
     const struct wm_doc_entry *e     = entry_at(l, first);
     bool                       event = e->e.kind == WM_ENTRY_EVENT;
     bool                       said  = !event && e->e.message.role == UPP_ROLE_ASSISTANT;
@@ -285,6 +287,8 @@ static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 
 static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
 {
+    if (wd_settled(l, t->first, "turn"))
+        return;
     wd_open(l, t->first, "turn");
     wj_write_open(&l->w, '{');
     if (t->agent == WM_NO_AGENT)

@@ -310,12 +310,16 @@ static int decode_planned(struct wj_decoder *d, const struct wj_plan *plan, yyjs
     const struct wj_field *fields = plan->shape->fields;
     struct reading         r      = {.d = d, .s = plan->shape, .node = node};
     uint64_t               left   = plan->alone; /* of which none has come */
+    uint64_t               order = 0, rising = 1, known = plan->shape->n < WJ_ROWS;
     yyjson_val            *name = v + 1, *end = unsafe_yyjson_get_next(v);
     while (name < end) {
-        unsigned               row;
+        unsigned               row = 0;
         const struct wj_field *f   = planned_row(plan, fields, name, &row);
         uint64_t               bit = f ? left & (uint64_t)1 << row : 0;
         left ^= bit;
+        order = wj_order_step(order, row);
+        rising &= bit > node->seen;
+        known &= bit != 0;
         if (bit && f->kind == &wj_kind_str && unsafe_yyjson_is_str(name + 1)) { /* most are: it saves two calls */
             *(struct upp_str *)(void *)((char *)node + f->off) = wj_text(name + 1);
             node->seen |= bit;
@@ -325,9 +329,12 @@ static int decode_planned(struct wj_decoder *d, const struct wj_plan *plan, yyjs
         int x = bit ? read_first(&r, f, bit, name + 1) : f ? read_again(&r, row, name + 1) : 0;
         if (WB_UNLIKELY(x < 0))
             return x;
+        known &= x == 0; /* it was taken as it is */
         name = unsafe_yyjson_get_next(name + 1);
     }
     d->depth--;
+    if (known)
+        node->order = (unsafe_yyjson_get_len(v) <= WJ_ORDER_ROWS ? order : 0) | rising << 63;
     return WB_UNLIKELY(plan->required & ~node->seen) ? missing(&r, v, plan->required) : 0;
 }
 

@@ -39,7 +39,8 @@ struct wj_decode_opts {
     unsigned max_problems;
 
     /* For many objects that are only read, in one call or one call after the other. Nobody may write them back by their
-     * shapes: what became of each member is not kept (wj_node.rows). NULL: for what is written back, or small. */
+     * shapes: what became of each member is not kept, but for their order (wj_node.order). NULL: for what is written
+     * back, or small. */
     struct wj_plans *plans;
 };
 

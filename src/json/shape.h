@@ -114,8 +114,42 @@ struct wj_node {
     const struct wj_shape *shape;      /* of the rows below; NULL: made by the program, all zero */
     uint64_t               seen, null; /* bit i: row i was read or set / was null */
     yyjson_val            *from;       /* the object it was read from; NULL: made by the program */
-    uint8_t               *rows; /* what became of each member of `from`; NULL: rows in the table's order, no more */
+    union {
+        uint8_t *rows;  /* what became of each member of `from`; NULL: rows in the table's order, no more */
+        uint64_t order; /* of one that was read by a plan */
+    };
 };
+
+/* In wj_node.order: the rows of an object's members as they stand there, where each is of a row of its own, there once
+ * and taken as it is, and they are at most ten; and WJ_RISING where they stand in the table's order. 0: neither. */
+#define WJ_ORDER(...) wj_order((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}) / sizeof(uint8_t))
+#define WJ_RISING     ((uint64_t)1 << 63)
+enum { WJ_ORDER_ROWS = 10 };
+
+static inline uint64_t wj_order_step(uint64_t order, unsigned row)
+{
+    return order << 6 | (row + 1);
+}
+
+/* Known when it is compiled, where the rows are. */
+static inline uint64_t wj_order(const uint8_t *rows, size_t n)
+{
+    uint64_t order = 0;
+    for (size_t i = 0; i < n; i++)
+        order = wj_order_step(order, rows[i]);
+    return order;
+}
+
+static inline bool wj_came_as(const struct wj_node *node, uint64_t order)
+{
+    return (node->order & ~WJ_RISING) == order && !node->null;
+}
+
+/* In the table's order: all of these rows, and none but them and those; no null. */
+static inline bool wj_came_rising(const struct wj_node *node, uint64_t all, uint64_t perhaps)
+{
+    return (node->order & WJ_RISING) && (node->seen & all) == all && !(node->seen & ~(all | perhaps)) && !node->null;
+}
 
 /* In wj_node.rows: the number of a row, perhaps with this bit, or that the table did not consume the member. */
 enum { WJ_ROW = WJ_ROWS - 1, WJ_ROW_SPELLED = 0x40, WJ_EXTRA = 0xff };
