@@ -141,6 +141,15 @@ uint64_t wd_number_of(struct upp_str number)
     return number.p && wb_str_u64(number, &n) ? n : 0;
 }
 
+bool wd_is_plain_number(struct upp_str number)
+{
+    enum { DIGITS = 19 }; /* as many are a number of 64 bits, whatever they are */
+    size_t i = 0;
+    while (i < number.n && number.p[i] >= '0' && number.p[i] <= '9')
+        i++;
+    return i == number.n && i && i <= DIGITS;
+}
+
 uint64_t wd_number_at(yyjson_val *obj, const char *name)
 {
     yyjson_val *v = yyjson_obj_get(obj, name);

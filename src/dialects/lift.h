@@ -46,6 +46,7 @@ int wd_string_text(struct wb_arena *a, struct upp_str s, struct upp_str *ret, st
 struct upp_str wd_text_at(yyjson_val *obj, const char *name);   /* a string; no text: there is none */
 uint64_t       wd_number_at(yyjson_val *obj, const char *name); /* a whole number; else 0 */
 uint64_t       wd_number_of(struct upp_str number);
+bool           wd_is_plain_number(struct upp_str number); /* wd_number_of it is written as it is */
 
 /* For decoding: members that are not what they should be are left where they are. They come back, and validating tells
  * of them. */

@@ -173,14 +173,17 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
     }
     if (m->run_id.p)
         t->run = m->run_id;
-    return wd_anchor(t->l, m->node.from, "message", first, n, t->err);
+    r = wd_anchor(t->l, m->node.from, "message", first, n, t->err);
+    if (r >= 0 && n == 1)
+        wd_settle(t->l, wd_pai_is_plain_message(m, t->l->doc));
+    return r;
 }
 
 int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err              why     = {0};
     struct lifting              t       = {.l = l, .err = &why};
-    struct wj_plans             plans   = {0};
+    struct wj_plans             plans   = {.ordered = true};
     const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_leave, .plans = &plans};
     size_t                      i, n;
     yyjson_val                 *v;

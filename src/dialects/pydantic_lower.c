@@ -156,6 +156,8 @@ static void put_message(struct lowering *t, uint32_t i, uint32_t n, struct upp_s
             wd_lose(l, i, "a system event", "there are none in these messages");
         return;
     }
+    if (wd_settled(l, i, "message"))
+        return;
     wd_open(l, i, "message");
     wj_write_open(&l->w, '{');
     if (is_request(e))

@@ -6,10 +6,6 @@
 
 #include "json/value.h"
 
-enum { DIGITS = 19 }; /* as many are a number of 64 bits, whatever they are */
-
-#define BIT(row) ((uint64_t)1 << (row))
-
 /* ---- Parts ------------------------------------------------------------------------------------------------- */
 
 static bool is_plain_call(const struct wd_pai_part *p)
@@ -40,25 +36,17 @@ static bool is_plain_part(const struct wd_pai_part *p, bool request)
 
 /* ---- Usage ------------------------------------------------------------------------------------------------- */
 
-static bool is_plain_number(struct upp_str s)
-{
-    size_t i = 0;
-    while (i < s.n && s.p[i] >= '0' && s.p[i] <= '9')
-        i++;
-    return i == s.n && s.n <= DIGITS;
-}
-
 /* A number that is not written when it is 0. */
 static bool is_plain_count(struct upp_str s)
 {
-    return !s.p || (is_plain_number(s) && s.p[0] != '0');
+    return !s.p || (wd_is_plain_number(s) && s.p[0] != '0');
 }
 
 static bool is_plain_usage(const struct wd_tp_usage *u, const struct upp_usage *is)
 {
-    return wj_came_rising(&u->node, BIT(WD_TP_INPUT) | BIT(WD_TP_OUTPUT) | BIT(WD_TP_TOTAL),
-                          BIT(WD_TP_THINKING) | BIT(WD_TP_CACHE_READ) | BIT(WD_TP_CACHE_WRITE)) &&
-           is_plain_number(u->input) && is_plain_number(u->output) && is_plain_number(u->total) &&
+    return wj_came_rising(&u->node, WJ_BIT(WD_TP_INPUT) | WJ_BIT(WD_TP_OUTPUT) | WJ_BIT(WD_TP_TOTAL),
+                          WJ_BIT(WD_TP_THINKING) | WJ_BIT(WD_TP_CACHE_READ) | WJ_BIT(WD_TP_CACHE_WRITE)) &&
+           wd_is_plain_number(u->input) && wd_is_plain_number(u->output) && wd_is_plain_number(u->total) &&
            is_plain_count(u->thinking) && is_plain_count(u->cache_read) && is_plain_count(u->cache_write) &&
            wd_number_of(u->total) == is->input + is->output;
 }
@@ -68,9 +56,10 @@ static bool is_plain_usage(const struct wd_tp_usage *u, const struct upp_usage *
 static bool is_plain_response(const struct wd_tp_message *m, const struct wm_said *said)
 {
     return wj_came_rising(&m->node,
-                          BIT(WD_TP_MESSAGE_TYPE) | BIT(WD_TP_TIMESTAMP) | BIT(WD_TP_AGENT_ID) | BIT(WD_TP_PARTS),
-                          BIT(WD_TP_MODEL_NAME) | BIT(WD_TP_PROVIDER_NAME) | BIT(WD_TP_RESPONSE_ID) | BIT(WD_TP_USAGE) |
-                              BIT(WD_TP_FINISH_REASON)) &&
+                          WJ_BIT(WD_TP_MESSAGE_TYPE) | WJ_BIT(WD_TP_TIMESTAMP) | WJ_BIT(WD_TP_AGENT_ID) |
+                              WJ_BIT(WD_TP_PARTS),
+                          WJ_BIT(WD_TP_MODEL_NAME) | WJ_BIT(WD_TP_PROVIDER_NAME) | WJ_BIT(WD_TP_RESPONSE_ID) |
+                              WJ_BIT(WD_TP_USAGE) | WJ_BIT(WD_TP_FINISH_REASON)) &&
            (!m->finish_reason.p || said->stop) && (!m->usage || is_plain_usage(m->usage, &said->usage));
 }
 

@@ -89,7 +89,7 @@ static void make_plan(struct wj_plan *plan, const struct wj_shape *s)
             at = (at + 1) % 128;
         plan->rows[at] = (uint8_t)(i + 1);
         plan->required |= (uint64_t)((f->flags & (F_REQUIRED | F_ALIAS)) == F_REQUIRED) << i;
-        plan->alone |= (uint64_t)(wj_group_first(s, i) + 1 == wj_group_end(s, i)) << i;
+        plan->alone |= (uint64_t) !(f->flags & (F_OR | F_ALIAS)) << i;
     }
 }
 
@@ -283,10 +283,12 @@ static int decode_kept(struct wj_decoder *d, const struct wj_shape *s, yyjson_va
     return missing(&r, v, wj_bits(0, n));
 }
 
-/* A member that comes again, or is of a row that has others beside it. */
-__attribute__((noinline)) static int read_again(struct reading *r, unsigned row, yyjson_val *v)
+/* A member that comes again, by another name, or in one of several forms: whatever is behind it of its group comes
+ * again too. */
+__attribute__((noinline)) static int read_again(struct reading *r, unsigned row, uint64_t *left, yyjson_val *v)
 {
     uint64_t group = wj_bits(wj_group_first(r->s, row), wj_group_end(r->s, row));
+    *left &= ~group;
     if ((r->node->seen & group) && !replace(r, 0, row))
         return 0;
     return read_value(r, &r->s->fields[row], row, v);
@@ -305,37 +307,50 @@ static inline int read_first(struct reading *r, const struct wj_field *f, uint64
 }
 
 /* An object of which nobody needs to know what became of each member. Most are of a row of their own, and come once. */
-static int decode_planned(struct wj_decoder *d, const struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
+static inline __attribute__((always_inline)) int decode_planned(struct wj_decoder *d, const struct wj_plan *plan,
+                                                                yyjson_val *v, struct wj_node *node, bool ordered)
 {
     const struct wj_field *fields = plan->shape->fields;
     struct reading         r      = {.d = d, .s = plan->shape, .node = node};
     uint64_t               left   = plan->alone; /* of which none has come */
-    uint64_t               order = 0, rising = 1, known = plan->shape->n < WJ_ROWS;
+    uint64_t               order = 0, falls = 0;
+    bool                   known = plan->shape->n < WJ_ROWS;
     yyjson_val            *name = v + 1, *end = unsafe_yyjson_get_next(v);
     while (name < end) {
         unsigned               row = 0;
         const struct wj_field *f   = planned_row(plan, fields, name, &row);
         uint64_t               bit = f ? left & (uint64_t)1 << row : 0;
         left ^= bit;
-        order = wj_order_step(order, row);
-        rising &= bit > node->seen;
-        known &= bit != 0;
+        if (ordered) {
+            order = wj_order_step(order, row);
+            falls |= node->seen & -bit; /* those behind it in the table that came before it */
+        }
         if (bit && f->kind == &wj_kind_str && unsafe_yyjson_is_str(name + 1)) { /* most are: it saves two calls */
             *(struct upp_str *)(void *)((char *)node + f->off) = wj_text(name + 1);
             node->seen |= bit;
             name += 2;
             continue;
         }
-        int x = bit ? read_first(&r, f, bit, name + 1) : f ? read_again(&r, row, name + 1) : 0;
+        int x = bit ? read_first(&r, f, bit, name + 1) : f ? read_again(&r, row, &left, name + 1) : 0;
         if (WB_UNLIKELY(x < 0))
             return x;
-        known &= x == 0; /* it was taken as it is */
+        known &= bit && x == 0; /* it was taken as it is */
         name = unsafe_yyjson_get_next(name + 1);
     }
     d->depth--;
-    if (known)
-        node->order = (unsafe_yyjson_get_len(v) <= WJ_ORDER_ROWS ? order : 0) | rising << 63;
+    if (ordered && known)
+        node->order = (unsafe_yyjson_get_len(v) <= WJ_ORDER_ROWS ? order : 0) | (falls ? 0 : WJ_RISING);
     return WB_UNLIKELY(plan->required & ~node->seen) ? missing(&r, v, plan->required) : 0;
+}
+
+static int decode_ordered(struct wj_decoder *d, const struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
+{
+    return decode_planned(d, plan, v, node, true);
+}
+
+static int decode_unordered(struct wj_decoder *d, const struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
+{
+    return decode_planned(d, plan, v, node, false);
 }
 
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
@@ -346,7 +361,9 @@ int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val 
     d->depth++;
     node->shape = s;
     node->from  = v;
-    return plan ? decode_planned(d, plan, v, node) : decode_kept(d, s, v, node);
+    if (!plan)
+        return decode_kept(d, s, v, node);
+    return d->opts->plans->ordered ? decode_ordered(d, plan, v, node) : decode_unordered(d, plan, v, node);
 }
 
 int wj_decode(struct wb_arena *a, const struct wj_shape *s, yyjson_val *v, const struct wj_decode_opts *opts,

@@ -18,12 +18,13 @@ enum { WJ_MAX_PROBLEMS = 100 };
 struct wj_plan {
     const struct wj_shape *shape;
     uint64_t               required;  /* rows whose member has to be there: the first of each group */
-    uint64_t               alone;     /* rows without alternatives and aliases */
+    uint64_t               alone;     /* rows without alternatives that are no alias */
     uint8_t                rows[128]; /* 1 + the first row of a name, at a place the name says or behind it; 0: none */
 };
 
 /* Plans of the shapes that were met, as many as there is room for; all zero at first. */
 struct wj_plans {
+    bool           ordered; /* whoever reads wants to know in what order members come (wj_node.order) */
     unsigned       n;
     struct wj_plan list[8];
 };
@@ -39,8 +40,7 @@ struct wj_decode_opts {
     unsigned max_problems;
 
     /* For many objects that are only read, in one call or one call after the other. Nobody may write them back by their
-     * shapes: what became of each member is not kept, but for their order (wj_node.order). NULL: for what is written
-     * back, or small. */
+     * shapes: what became of each member is not kept (wj_node.rows). NULL: for what is written back, or small. */
     struct wj_plans *plans;
 };
 

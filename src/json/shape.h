@@ -116,7 +116,7 @@ struct wj_node {
     yyjson_val            *from;       /* the object it was read from; NULL: made by the program */
     union {
         uint8_t *rows;  /* what became of each member of `from`; NULL: rows in the table's order, no more */
-        uint64_t order; /* of one that was read by a plan */
+        uint64_t order; /* of one that was read by a plan (wj_plans.ordered) */
     };
 };
 
@@ -124,6 +124,7 @@ struct wj_node {
  * and taken as it is, and they are at most ten; and WJ_RISING where they stand in the table's order. 0: neither. */
 #define WJ_ORDER(...) wj_order((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}) / sizeof(uint8_t))
 #define WJ_RISING     ((uint64_t)1 << 63)
+#define WJ_BIT(row_)  ((uint64_t)1 << (row_)) /* in seen and null */
 enum { WJ_ORDER_ROWS = 10 };
 
 static inline uint64_t wj_order_step(uint64_t order, unsigned row)

@@ -16,6 +16,14 @@ int test_compact(struct upp_str text, struct wb_buf *out, struct upp_err *err);
 int test_convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
                  struct wb_buf *out, struct upp_err *err);
 
+/* A document of which so many objects are settled (wd_settle) comes back token for token; and so it does with each of
+ * these edits, one at a time, the first place of `was` becoming `is`; then less of it is settled. */
+struct test_edit {
+    const char *was, *is;
+};
+bool test_settled(const struct wd_document_ops *ops, struct upp_str plain, size_t settled,
+                  const struct test_edit *edits, size_t n);
+
 /* Expects the same text. What was written without an error is right, also where something failed on the way. */
 bool test_same_text(const struct wb_buf *is, const struct wb_buf *was, const char *what);
 

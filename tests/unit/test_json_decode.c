@@ -19,12 +19,13 @@ static int decode(struct wb_arena *a, const char *text, const struct wj_decode_o
     return r < 0 ? r : WJ_DECODE(a, chat, v, opts, ret, err);
 }
 
-/* The ways to read an object: to be written back; by a plan; where there is no room for one more plan. */
-enum way { KEPT, PLANNED, NO_ROOM, WAYS };
+/* The ways to read an object: to be written back; by a plan; by one that keeps the order; where there is no room for
+ * one more plan. */
+enum way { KEPT, PLANNED, ORDERED, NO_ROOM, WAYS };
 
 static struct wj_plans *plans_of(enum way way, struct wj_plans *plans)
 {
-    *plans = (struct wj_plans){.n = way == NO_ROOM ? WB_LEN(plans->list) : 0};
+    *plans = (struct wj_plans){.ordered = way == ORDERED, .n = way == NO_ROOM ? WB_LEN(plans->list) : 0};
     return way == KEPT ? NULL : plans;
 }
 
@@ -190,6 +191,66 @@ TEST(decode_duplicate_of_another_type_clears_the_slot)
 static void note_problem(void *ctx, const char *pointer, const char *sentence)
 {
     wb_buf_addf(ctx, "%s: %s\n", pointer, sentence);
+}
+
+struct letters {
+    struct wj_node node;
+    struct upp_str a, b, c, d, e, f, g, h, i, j, k;
+};
+static const struct wj_field letter_rows[] = {
+    F_STR(struct letters, a, "a", F_NULLABLE), F_STR(struct letters, a, "A", F_NULLABLE | F_ALIAS),
+    F_STR(struct letters, b, "b", 0),          F_STR(struct letters, c, "c", 0),
+    F_STR(struct letters, d, "d", 0),          F_STR(struct letters, e, "e", 0),
+    F_STR(struct letters, f, "f", 0),          F_STR(struct letters, g, "g", 0),
+    F_STR(struct letters, h, "h", 0),          F_STR(struct letters, i, "i", 0),
+    F_STR(struct letters, j, "j", 0),          F_STR(struct letters, k, "k", 0),
+};
+WJ_SHAPE(letters, struct letters, letter_rows);
+
+static void leave(void *ctx, const char *pointer, const char *sentence)
+{
+    (void)ctx, (void)pointer, (void)sentence;
+}
+
+TEST(decode_tells_in_what_order_members_came)
+{
+    static const struct {
+        const char *text;
+        size_t      n; /* rows of which the order is known, and they */
+        uint8_t     rows[WJ_ORDER_ROWS];
+        bool        rising;
+    } cases[] = {
+        {"{}", 0, {0}, true},
+        {"{'a':'','c':''}", 2, {0, 3}, true},
+        {"{'c':'','a':''}", 2, {3, 0}, false},
+        {"{'a':null,'b':''}", 2, {0, 2}, true},
+        {"{'A':'','b':''}", 0, {0}, false},        /* by another name */
+        {"{'A':'','a':'','b':''}", 0, {0}, false}, /* and then by its own */
+        {"{'a':'','b':'','b':''}", 0, {0}, false}, /* twice */
+        {"{'a':'','z':''}", 0, {0}, false},        /* unknown */
+        {"{'a':'','b':1}", 0, {0}, false},         /* no text: not taken */
+        {"{'a':'','b':'','c':'','d':'','e':'','f':'','g':'','h':'','i':'','k':''}",
+         10,
+         {0, 2, 3, 4, 5, 6, 7, 8, 9, 11},
+         true},
+        {"{'a':'','b':'','c':'','d':'','e':'','f':'','g':'','h':'','i':'','j':'','k':''}", 0, {0}, true},
+        {"{'a':'','b':'','c':'','d':'','e':'','f':'','g':'','h':'','i':'','k':'','j':''}", 0, {0}, false},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
+        struct wj_plans                           plans = {.ordered = true};
+        struct letters                            l;
+        yyjson_val                               *v;
+        char                                      text[256];
+        (void)snprintf(text, sizeof text, "%s", cases[i].text);
+        for (char *c = text; *c; c++)
+            *c = *c == '\'' ? '"' : *c;
+        test_note("%s", text);
+        CHECK(wj_read(&a, wb_cstr(text), NULL, &v, NULL) >= 0);
+        CHECK(WJ_DECODE(&a, letters, v, UPP_OPTS(wj_decode_opts, .problem = leave, .plans = &plans), &l, NULL) >= 0);
+        CHECK_INT(!!(l.node.order & WJ_RISING), cases[i].rising);
+        CHECK((l.node.order & ~WJ_RISING) == wj_order(cases[i].rows, cases[i].n));
+    }
 }
 
 TEST(decode_collects_problems_and_keeps_the_document)
