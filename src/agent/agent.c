@@ -11,10 +11,10 @@ struct upp_str wa_agent_id(const struct weft_agent *a)
         const struct weft_agent *in;
         struct weft_agent       *out;
     } u = {.in = a};
-    if (!a->spelled) {
-        struct wb_uuid id = a->id.raw;
+    if (a->id_is != WA_ID_TEXT) {
+        struct wb_uuid id = a->id_is == WA_ID_GIVEN ? a->id.given : wb_uuid_from(a->home->ids, a->id.number);
         (void)wb_uuid_text(id, u.out->id.text);
-        u.out->spelled = true;
+        u.out->id_is = WA_ID_TEXT;
     }
     return wb_str(a->id.text, WB_UUID_TEXT);
 }
@@ -28,9 +28,12 @@ struct upp_str wa_agent_name(const struct weft_agent *a)
 
 static int take_id(struct weft_agent *a, const char *given, struct upp_err *err)
 {
-    if (!given)
-        return wb_uuid_new(&a->id.raw, err);
-    return wb_uuid_parse(wb_cstr(given), &a->id.raw)
+    if (!given) {
+        a->id.number = ++a->home->made;
+        return 0;
+    }
+    a->id_is = WA_ID_GIVEN;
+    return wb_uuid_parse(wb_cstr(given), &a->id.given)
                ? 0
                : upp_fail(err, UPP_EINVALID, "the id of an agent is a UUID, not '%s'", given);
 }
@@ -110,7 +113,7 @@ static int make(struct wa_home *h, const struct weft_agent_opts *given, const st
     struct weft_agent            *a = wb_alloc(sizeof *a);
     if (!a)
         return upp_fail(err, UPP_ENOMEM, "no memory for an agent");
-    *a    = (struct weft_agent){0};
+    *a    = (struct weft_agent){.home = h};
     int r = take_opts(a, o, from, err);
     if (r >= 0)
         r = take_id(a, o->id, err);
@@ -123,8 +126,7 @@ static int make(struct wa_home *h, const struct weft_agent_opts *given, const st
         wb_free(a);
         return r;
     }
-    a->home = h;
-    *ret    = a;
+    *ret = a;
     return 0;
 }
 

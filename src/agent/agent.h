@@ -35,12 +35,15 @@ struct weft_agent {
     uint32_t                        n_middleware, n_handoff;
     bool                            queued; /* to be compiled */
     bool                            found;  /* by its id: when it was given, or is needed */
-    bool                            spelled;
+    uint8_t                         id_is;  /* enum wa_id */
     union {
-        struct wb_uuid raw; /* until somebody wants to see it */
+        uint64_t       number; /* among all agents that the home ever had: its id, until somebody wants to see it */
+        struct wb_uuid given;
         char           text[WB_UUID_TEXT + 1];
     } id;
 };
+
+enum wa_id { WA_ID_NUMBER = 0, WA_ID_GIVEN, WA_ID_TEXT };
 
 struct upp_str wa_agent_id(const struct weft_agent *a); /* ends with NUL */
 

@@ -23,6 +23,8 @@ struct wa_home {
     struct wr_engine  *engine;
     struct wb_link     all; /* agents */
     size_t             n;
+    struct wb_uuid     ids;  /* of which those of agents are made */
+    uint64_t           made; /* agents, ever */
     struct wa_index    agents[WA_KEYS];
     struct weft_agent *last; /* whose definition was asked for: that of a run is, several times */
 

@@ -24,4 +24,12 @@ void wb_random_forget(void);
 
 WB_EXPORT_END
 
+/* A number that looks like a random one, another for each (the finish of SplitMix64). Nothing about it is secret. */
+static inline uint64_t wb_mix(uint64_t z)
+{
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
 #endif

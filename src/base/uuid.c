@@ -32,6 +32,13 @@ int wb_uuid_new(struct wb_uuid *ret, struct upp_err *err)
     return 0;
 }
 
+struct wb_uuid wb_uuid_from(struct wb_uuid random, uint64_t n)
+{
+    uint64_t halves[2];
+    memcpy(halves, random.b, sizeof halves);
+    return make(wb_mix(halves[0] + n), wb_mix(halves[1] + n), 4);
+}
+
 struct wb_uuid wb_uuid_v8(uint64_t high, uint64_t low)
 {
     return make(high >> 12 << 16 | (high & LOW_BITS(12)), low, 8);

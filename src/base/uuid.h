@@ -18,6 +18,9 @@ WB_EXPORT_BEGIN
 /* A random one (version 4). */
 int wb_uuid_new(struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same without asking for randomness: one for each number, from a random one. */
+struct wb_uuid wb_uuid_from(struct wb_uuid random, uint64_t n);
+
 /* One of version 8 from 122 bits: the lower 60 bits of `high`, then the lower 62 of `low`; and the way back, which is
  * false for any other version. They sort as the numbers do. */
 struct wb_uuid wb_uuid_v8(uint64_t high, uint64_t low);

@@ -2,6 +2,7 @@
 #include "dialects/convert.h"
 
 #include "base/err.h"
+#include "base/random.h"
 #include "dialects/lowering.h"
 #include "json/read.h"
 
@@ -29,10 +30,7 @@ void wd_document_done(struct wd_document *d)
 /* SplitMix64: numbers that look like random ones, the same for the same seed. */
 static uint64_t next_number(uint64_t *state)
 {
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z          = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z          = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
+    return wb_mix(*state += 0x9e3779b97f4a7c15);
 }
 
 static struct upp_str make_id(void *arg, struct wb_arena *a, const char *prefix)

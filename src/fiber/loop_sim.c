@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/defs.h"
 #include "base/hooks.h"
+#include "base/random.h"
 #include "fiber/sim_world.h"
 #include "fiber/worker.h"
 
@@ -36,23 +37,16 @@ static struct sim_kind *kind(struct weft_loop *l)
 
 /* ---- Chance and trace ------------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t z) /* splitmix64 */
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 uint64_t weft__sim_below(struct weft__sim *w, uint64_t n)
 {
-    return n ? mix(w->random += 0x9e3779b97f4a7c15u) % n : 0;
+    return n ? wb_mix(w->random += 0x9e3779b97f4a7c15u) % n : 0;
 }
 
 void weft__sim_note(struct weft__sim *w, const char *what, uint64_t a, uint64_t b)
 {
     for (const char *p = what; *p; p++)
         w->trace = (w->trace ^ (unsigned char)*p) * 0x100000001b3u;
-    w->trace = mix(w->trace ^ mix(a) ^ mix(b + 1) ^ w->now);
+    w->trace = wb_mix(w->trace ^ wb_mix(a) ^ wb_mix(b + 1) ^ w->now);
     if (w->tell) {
         char line[160];
         (void)snprintf(line, sizeof line, "%llu us %s %llu %llu", (unsigned long long)(w->now - START_NS) / 1000, what,
@@ -345,7 +339,7 @@ int weft__sim_open(const struct weft__sim_opts *opts, struct weft__sim **ret, st
     if (!w)
         return upp_fail(err, UPP_ENOMEM, "no memory for a world");
     w->random   = opts->seed;
-    w->trace    = mix(opts->seed);
+    w->trace    = wb_mix(opts->seed);
     w->now      = START_NS;
     w->max_jobs = opts->max_jobs ? opts->max_jobs : MAX_JOBS;
     w->tell     = opts->trace;

@@ -55,7 +55,9 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     wb_list_init(&rt->home.all);
     rt->home.keep = keep;
     rt->max_depth = o.max_depth;
-    int r         = wrt_place_of(NULL, o.store, &rt->place, err);
+    int r         = wb_uuid_new(&rt->home.ids, err);
+    if (r >= 0)
+        r = wrt_place_of(NULL, o.store, &rt->place, err);
     if (r >= 0 && o.encryption_key)
         r = wb_secret_new(wb_cstr(o.encryption_key), &rt->key, err);
     if (rt->key)

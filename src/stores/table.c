@@ -2,29 +2,23 @@
 #include "stores/table.h"
 
 #include "base/hooks.h"
+#include "base/random.h"
 
 enum { FIRST_CAP = 16 };
 
-static uint64_t mix(uint64_t z) /* the finish of splitmix64 */
-{
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 uint64_t ws_hash(uint64_t seed, const void *p, size_t n)
 {
-    uint64_t    h  = seed ^ mix(n + 0x9e3779b97f4a7c15u);
+    uint64_t    h  = seed ^ wb_mix(n + 0x9e3779b97f4a7c15u);
     const char *at = p;
     while (n) {
         uint64_t word = 0;
         size_t   some = n < sizeof word ? n : sizeof word;
         memcpy(&word, at, some);
-        h = mix(h ^ word) + seed;
+        h = wb_mix(h ^ word) + seed;
         at += some;
         n -= some;
     }
-    return mix(h);
+    return wb_mix(h);
 }
 
 static void put(struct ws_table *t, struct ws_entry *e)

@@ -37,6 +37,21 @@ TEST(uuid_random_ones_are_version_4_and_distinct)
         CHECK(!wb_uuid_eq(u[i - 1], u[i]));
 }
 
+TEST(uuid_from_a_random_one_is_version_4_and_another_for_each_number)
+{
+    static struct wb_uuid u[5000];
+    struct wb_uuid        random;
+    CHECK(wb_uuid_new(&random, NULL) == 0);
+    for (size_t i = 0; i < WB_LEN(u); i++) {
+        u[i] = wb_uuid_from(random, i);
+        CHECK_INT(wb_uuid_version(u[i]), 4);
+        CHECK(wb_uuid_eq(u[i], wb_uuid_from(random, i)));
+    }
+    qsort(u, WB_LEN(u), sizeof u[0], by_value);
+    for (size_t i = 1; i < WB_LEN(u); i++)
+        CHECK(!wb_uuid_eq(u[i - 1], u[i]));
+}
+
 TEST(uuid_leaves_ret_alone_when_it_fails)
 {
     struct wb_uuid u = {{7}};
