@@ -39,17 +39,23 @@ static const struct wj_field item_rows[] = {
 };
 WJ_SHAPE_PUBLIC(wd_pai_item, struct wd_pai_item, item_rows);
 
+#define KIND(word, kind)                                                                                               \
+    {                                                                                                                  \
+        UPP_STR_INIT(word), kind                                                                                       \
+    }
+
 static const struct {
     struct upp_str word;
     uint8_t        kind;
 } kinds[] = {
-    {UPP_STR_INIT("text"), WD_PAI_TEXT}, {UPP_STR_INIT("tool-call"), WD_PAI_TOOL_CALL},
-                                          {UPP_STR_INIT("tool-return"), WD_PAI_TOOL_RETURN},
-                                           {UPP_STR_INIT("user-prompt"), WD_PAI_USER_PROMPT},
-                                            {UPP_STR_INIT("thinking"), WD_PAI_THINKING},
-                                             {UPP_STR_INIT("retry-prompt"), WD_PAI_RETRY_PROMPT},
-                                              {UPP_STR_INIT("file"), WD_PAI_FILE},
-                                               {UPP_STR_INIT("system-prompt"), WD_PAI_SYSTEM_PROMPT},
+    KIND("text", WD_PAI_TEXT),
+    KIND("tool-call", WD_PAI_TOOL_CALL),
+    KIND("tool-return", WD_PAI_TOOL_RETURN),
+    KIND("user-prompt", WD_PAI_USER_PROMPT),
+    KIND("thinking", WD_PAI_THINKING),
+    KIND("retry-prompt", WD_PAI_RETRY_PROMPT),
+    KIND("file", WD_PAI_FILE),
+    KIND("system-prompt", WD_PAI_SYSTEM_PROMPT),
 };
 
 enum wd_pai_kind wd_pai_kind(struct upp_str part_kind)

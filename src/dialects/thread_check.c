@@ -33,12 +33,14 @@ static void need(struct wd_problems *p, bool there, const char *rule, const stru
         wd_problem(p, WD_ERROR, rule, in->from, "member '%s' is missing", member);
 }
 
-static bool one_of(struct upp_str word, const char *const *words)
+#define WORD(text) UPP_STR_INIT(text)
+
+/* A list that ends with no text. */
+static bool one_of(struct upp_str word, const struct upp_str *words)
 {
-    for (; word.n && *words; words++)
-        if (**words == *word.p && wb_str_eq(word, wb_cstr(*words)))
-            return true;
-    return false;
+    while (words->p && !(words->n == word.n && wj_same(words->p, word.p, word.n)))
+        words++;
+    return words->p;
 }
 
 static void wrong_word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
@@ -51,7 +53,7 @@ static void wrong_word(struct wd_problems *p, const char *rule, const struct wj_
 
 /* Is it one of the words? What is said and is none of them is told. */
 static bool word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
-                 struct upp_str said, const char *const *words)
+                 struct upp_str said, const struct upp_str *words)
 {
     bool known = said.p && one_of(said, words);
     if (said.p && !known)
@@ -74,9 +76,10 @@ static void check_base64(struct wd_problems *p, yyjson_val *v)
 
 static void check_item(struct wd_problems *p, yyjson_val *v)
 {
-    static const char *const known[] = {"image-url", "audio-url", "document-url", "video-url", "binary", NULL};
-    yyjson_val              *kind = yyjson_obj_get(v, "kind"), *url = yyjson_obj_get(v, "url");
-    yyjson_val              *data = yyjson_obj_get(v, "data"), *mime = yyjson_obj_get(v, "media_type");
+    static const struct upp_str known[] = {WORD("image-url"), WORD("audio-url"), WORD("document-url"),
+                                           WORD("video-url"), WORD("binary"),    {0}};
+    yyjson_val                 *kind = yyjson_obj_get(v, "kind"), *url = yyjson_obj_get(v, "url");
+    yyjson_val                 *data = yyjson_obj_get(v, "data"), *mime = yyjson_obj_get(v, "media_type");
     if (!yyjson_is_obj(v) || !kind || !yyjson_is_str(kind)) {
         wd_problem(p, WD_ERROR, "TP-7", v, "content is a text, or an object with a 'kind'");
         return;
@@ -115,9 +118,9 @@ static void check_text(struct wd_problems *p, yyjson_val *content)
 
 static void check_part(struct wd_problems *p, const struct wd_pai_part *part)
 {
-    static const char *const statuses[] = {"success", "error", "validation_error", NULL};
-    const struct wj_node    *in         = &part->node;
-    enum wd_pai_kind         kind       = wd_pai_kind(part->part_kind);
+    static const struct upp_str statuses[] = {WORD("success"), WORD("error"), WORD("validation_error"), {0}};
+    const struct wj_node       *in         = &part->node;
+    enum wd_pai_kind            kind       = wd_pai_kind(part->part_kind);
     if (kind == WD_PAI_SYSTEM_PROMPT)
         wd_problem(p, WD_ERROR, "TP-9", in->from, "a system prompt is the agent's configuration, and never a part");
     if (kind == WD_PAI_OTHER || kind == WD_PAI_SYSTEM_PROMPT)
@@ -163,9 +166,10 @@ static void check_part(struct wd_problems *p, const struct wd_pai_part *part)
 
 static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
 {
-    static const char *const kinds[]   = {"request", "response", "system", NULL};
-    static const char *const reasons[] = {"stop", "length", "content_filter", "tool_call", "error", NULL};
-    const struct wj_node    *in        = &m->node;
+    static const struct upp_str kinds[]   = {WORD("response"), WORD("request"), WORD("system"), {0}};
+    static const struct upp_str reasons[] = {WORD("stop"),      WORD("length"), WORD("content_filter"),
+                                             WORD("tool_call"), WORD("error"),  {0}};
+    const struct wj_node       *in        = &m->node;
     if (!in->from) /* it is no object: that was told */
         return;
     bool known = word(p, "TP-4", in, "message_type", m->message_type, kinds);
@@ -186,8 +190,8 @@ static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
 
 static void check_turn(struct wd_problems *p, const struct wd_tp_turn *t)
 {
-    static const char *const kinds[] = {"user", "agent", NULL};
-    const struct wj_node    *in      = &t->node;
+    static const struct upp_str kinds[] = {WORD("user"), WORD("agent"), {0}};
+    const struct wj_node       *in      = &t->node;
     (void)word(p, "TP-3", in, "turn_type", t->turn_type, kinds);
     if (wb_str_eq(t->turn_type, UPP_STR("user"))) {
         need(p, t->submitted_at.p, "TP-3", in, "submitted_at");

@@ -43,7 +43,7 @@ static bool check_time(struct rules *r, const struct wj_node *in, const char *me
     struct upp_err err;
     if (!text.p)
         return false;
-    if (r->last.text.p && wb_str_eq(text, r->last.text)) {
+    if (r->last.text.p && r->last.text.n == text.n && wj_same(text.p, r->last.text.p, text.n)) {
         *ret = r->last;
         return true;
     }
@@ -109,9 +109,9 @@ static void check_answer(struct rules *r, const struct wd_pai_part *part)
 static int check_parts(struct rules *r, const struct wd_pai_part *parts, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        enum wd_pai_kind kind = wd_pai_kind(parts[i].part_kind);
         if (!parts[i].tool_call_id.p)
             continue;
+        enum wd_pai_kind kind = wd_pai_kind(parts[i].part_kind);
         if (kind == WD_PAI_TOOL_CALL) {
             int x = check_call(r, &parts[i]);
             if (x < 0)

@@ -94,7 +94,7 @@ static void make_plan(struct wj_plan *plan, const struct wj_shape *s)
 }
 
 /* NULL: there is no room for it. */
-static const struct wj_plan *plan_of(struct wj_plans *plans, const struct wj_shape *s)
+static struct wj_plan *plan_of(struct wj_plans *plans, const struct wj_shape *s)
 {
     unsigned i = 0;
     while (i < plans->n && plans->list[i].shape != s)
@@ -107,8 +107,8 @@ static const struct wj_plan *plan_of(struct wj_plans *plans, const struct wj_sha
 }
 
 /* The first row of that name; NULL: none. */
-static inline const struct wj_field *planned_row(const struct wj_plan *plan, const struct wj_field *fields,
-                                                 const yyjson_val *name, unsigned *row)
+static inline const struct wj_field *find_planned(const struct wj_plan *plan, const struct wj_field *fields,
+                                                  const yyjson_val *name, unsigned *row)
 {
     unsigned at = place_of(name->uni.str, (size_t)(name->tag >> YYJSON_TAG_BIT));
     for (; plan->rows[at]; at = (at + 1) % 128) {
@@ -117,6 +117,21 @@ static inline const struct wj_field *planned_row(const struct wj_plan *plan, con
             return f;
     }
     return NULL;
+}
+
+/* The same, looked for first where it was the last time that this one came before. *row: the one before, plus 1; 0:
+ * none. */
+static inline const struct wj_field *planned_row(struct wj_plan *plan, const struct wj_field *fields,
+                                                 const yyjson_val *name, unsigned *row)
+{
+    unsigned               before = *row;
+    const struct wj_field *f      = &fields[ *row = plan->after[before]];
+    if (WB_LIKELY(wj_named(name, f->name)))
+        return f;
+    f = find_planned(plan, fields, name, row);
+    if (f)
+        plan->after[before] = (uint8_t)*row;
+    return f;
 }
 
 /* ---- Objects -------------------------------------------------------------------------------------- */
@@ -307,7 +322,7 @@ static inline int read_first(struct reading *r, const struct wj_field *f, uint64
 }
 
 /* An object of which nobody needs to know what became of each member. Most are of a row of their own, and come once. */
-static inline __attribute__((always_inline)) int decode_planned(struct wj_decoder *d, const struct wj_plan *plan,
+static inline __attribute__((always_inline)) int decode_planned(struct wj_decoder *d, struct wj_plan *plan,
                                                                 yyjson_val *v, struct wj_node *node, bool ordered)
 {
     const struct wj_field *fields = plan->shape->fields;
@@ -316,11 +331,13 @@ static inline __attribute__((always_inline)) int decode_planned(struct wj_decode
     uint64_t               order = 0, falls = 0;
     bool                   known = plan->shape->n < WJ_ROWS;
     yyjson_val            *name = v + 1, *end = unsafe_yyjson_get_next(v);
+    unsigned               next = 0;
     while (name < end) {
-        unsigned               row = 0;
+        unsigned               row = next;
         const struct wj_field *f   = planned_row(plan, fields, name, &row);
         uint64_t               bit = f ? left & (uint64_t)1 << row : 0;
         left ^= bit;
+        next = f ? row + 1 : next;
         if (ordered) {
             order = wj_order_step(order, row);
             falls |= node->seen & -bit; /* those behind it in the table that came before it */
@@ -334,8 +351,8 @@ static inline __attribute__((always_inline)) int decode_planned(struct wj_decode
         int x = bit ? read_first(&r, f, bit, name + 1) : f ? read_again(&r, row, &left, name + 1) : 0;
         if (WB_UNLIKELY(x < 0))
             return x;
-        known &= bit && x == 0; /* it was taken as it is */
-        name = unsafe_yyjson_get_next(name + 1);
+        known = known && ordered && bit && x == 0; /* it was taken as it is */
+        name  = unsafe_yyjson_get_next(name + 1);
     }
     d->depth--;
     if (ordered && known)
@@ -343,19 +360,19 @@ static inline __attribute__((always_inline)) int decode_planned(struct wj_decode
     return WB_UNLIKELY(plan->required & ~node->seen) ? missing(&r, v, plan->required) : 0;
 }
 
-static int decode_ordered(struct wj_decoder *d, const struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
+static int decode_ordered(struct wj_decoder *d, struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
 {
     return decode_planned(d, plan, v, node, true);
 }
 
-static int decode_unordered(struct wj_decoder *d, const struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
+static int decode_unordered(struct wj_decoder *d, struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
 {
     return decode_planned(d, plan, v, node, false);
 }
 
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
 {
-    const struct wj_plan *plan = d->opts->plans ? plan_of(d->opts->plans, s) : NULL;
+    struct wj_plan *plan = d->opts->plans ? plan_of(d->opts->plans, s) : NULL;
     if (d->depth == d->limit)
         return wj_too_deep(d, v);
     d->depth++;

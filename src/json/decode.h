@@ -20,6 +20,7 @@ struct wj_plan {
     uint64_t               required;  /* rows whose member has to be there: the first of each group */
     uint64_t               alone;     /* rows without alternatives that are no alias */
     uint8_t                rows[128]; /* 1 + the first row of a name, at a place the name says or behind it; 0: none */
+    uint8_t                after[WJ_ROWS + 1]; /* by 1 + a row, or 0: the row that came behind it the last time */
 };
 
 /* Plans of the shapes that were met, as many as there is room for; all zero at first. */
