@@ -79,7 +79,7 @@ static bool comes_back(const struct wd_document_ops *ops, struct upp_str text, s
     if (test_compact(text, &was, &err) < 0 || wd_document_read(&d, ops, text, NULL, &err) < 0 ||
         wd_document_write(&d, ops, NULL, &is, NULL, &err) < 0) {
         test_note("%s: %s", err.where, err.msg);
-        return test_expect(false, true, __FILE__, __LINE__, "it can be read and written");
+        return EXPECT(!"it can be read and written");
     }
     *settled = 0;
     for (size_t i = 0; i < d.lifting.anchors.n; i++)
@@ -93,21 +93,19 @@ static bool comes_back_edited(const struct wd_document_ops *ops, struct upp_str 
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(1 << 20);
     size_t                                n, at = wb_str_find(plain, wb_cstr(edit->was), 0);
     test_note("%s -> %s", edit->was, edit->is);
-    if (!test_expect(at != SIZE_MAX, true, __FILE__, __LINE__, "it is there"))
+    if (!EXPECT(at != SIZE_MAX))
         return false;
     wb_buf_add(&text, wb_str_sub(plain, 0, at));
     wb_buf_add(&text, wb_cstr(edit->is));
     wb_buf_add(&text, wb_str_sub(plain, at + strlen(edit->was), SIZE_MAX));
-    return comes_back(ops, wb_buf_str(&text), &n) &&
-           test_expect(n < settled, true, __FILE__, __LINE__, "less is settled");
+    return comes_back(ops, wb_buf_str(&text), &n) && EXPECT(n < settled);
 }
 
 bool test_settled(const struct wd_document_ops *ops, struct upp_str plain, size_t settled,
                   const struct test_edit *edits, size_t n)
 {
-    size_t is = 0;
-    bool   good =
-        comes_back(ops, plain, &is) && test_expect(is == settled, true, __FILE__, __LINE__, "as much of it is settled");
+    size_t is   = 0;
+    bool   good = comes_back(ops, plain, &is) && EXPECT(is == settled);
     for (size_t i = 0; good && i < n; i++)
         good = comes_back_edited(ops, plain, settled, &edits[i]);
     return good;
