@@ -76,10 +76,17 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
     int                    r = e->message.n_parts > x->n_offset ? grow(x, e->message.n_parts, err) : 0;
     if (r < 0)
         return r;
-    size_t *at    = &x->offset[ev->part];
+    size_t *at = &x->offset[ev->part], said = *at - 1; /* more than any text has, where it is not open */
     ev->part_kind = p->kind;
     ev->call      = p->id;
     ev->name      = p->name;
+    if (WB_LIKELY(mark == WM_MARK_DELTA && said <= p->text.n && bytes <= p->text.n - said &&
+                  p->kind != UPP_PART_RESULT)) {
+        ev->kind = WM_DELTA;
+        ev->text = wb_str(p->text.p + said, (size_t)bytes);
+        *at += (size_t)bytes;
+        return 1;
+    }
     if (mark == WM_MARK_PART) {
         if (*at != UNOPENED)
             return does_not_fit(err, ev->part, "is opened twice");
@@ -92,16 +99,11 @@ static int part_mark(struct wm_expand *x, const struct wm_entry *e, enum wm_mark
         return does_not_fit(err, ev->part, "is not open");
     if (mark == WM_MARK_CLOSE) {
         ev->kind = WM_PART_CLOSE;
-        ev->text = wb_str(p->text.p, *at - 1);
+        ev->text = wb_str(p->text.p, said);
         *at      = CLOSED;
         return 1;
     }
-    if (p->kind == UPP_PART_RESULT || *at - 1 > p->text.n || bytes > p->text.n - (*at - 1))
-        return does_not_fit(err, ev->part, "has less text");
-    ev->kind = WM_DELTA;
-    ev->text = wb_str(p->text.p + (*at - 1), (size_t)bytes);
-    *at += (size_t)bytes;
-    return 1;
+    return does_not_fit(err, ev->part, "has less text");
 }
 
 /* A row that ends a step is written when it has ended. */
@@ -130,22 +132,21 @@ static int next_mark(struct wm_expand *x, struct wm_event *ev, struct upp_err *e
         return silent_step(x, ev);
     if (!e)
         return upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
+    ev->step = x->row ? e->step : x->step;
+    if (WB_LIKELY(mark != WM_MARK_STEP && mark != WM_MARK_OPEN))
+        return part_mark(x, e, mark, bytes, ev, err);
     size_t index = x->row ? x->entry : 0;
-    ev->step     = x->row ? e->step : x->step;
     if (mark == WM_MARK_STEP) {
         ev->kind   = WM_STEP_START;
         ev->name   = wm_plan_step(e->phase);
         x->step_id = ev->id = id_of(x, WM_NOUN_STEP, index, e->attempt);
         return 1;
     }
-    if (mark == WM_MARK_OPEN) {
-        ev->kind  = WM_MESSAGE_OPEN;
-        ev->id    = id_of(x, WM_NOUN_ENTRY, index, e->attempt);
-        ev->name  = e->phase;
-        ev->aside = e->audience == WM_AUDIENCE_RUN;
-        return 1;
-    }
-    return part_mark(x, e, mark, bytes, ev, err);
+    ev->kind  = WM_MESSAGE_OPEN;
+    ev->id    = id_of(x, WM_NOUN_ENTRY, index, e->attempt);
+    ev->name  = e->phase;
+    ev->aside = e->audience == WM_AUDIENCE_RUN;
+    return 1;
 }
 
 /* ---- Records ---------------------------------------------------------------------------------------- */
@@ -158,9 +159,8 @@ static void next_record(struct wm_expand *x, struct wm_event *ev)
     if (wm_has_entry(ev->kind) && ev->entry)
         ev->id = id_of(x, WM_NOUN_ENTRY, (size_t)(ev->entry - row->entries), ev->entry->attempt);
     if (ev->kind == WM_CHECKPOINT && wb_uuid_eq(ev->id, none)) /* (once they were random, and stored) */
-        ev->id = wm_place_uuid((struct wm_place){.node   = x->from->node,
-                                                 .length = x->index + (uint32_t)row->n_entries,
-                                                 .step   = (uint16_t)ev->step});
+        ev->id = wm_place_uuid((struct wm_place){
+            .node = x->from->node, .length = x->index + (uint32_t)row->n_entries, .step = (uint16_t)ev->step});
     if (ev->kind == WM_STEP_END) {
         ev->entry = tool_entry(row);
         ev->id    = x->step_id;
