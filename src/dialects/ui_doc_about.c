@@ -1,116 +1,124 @@
-/* dialects/ui_doc_about.c — what the metadata of a UI message say of it, each object in one walk. */
+/* dialects/ui_doc_about.c — what the metadata of a UI message say of it. */
 #include "dialects/lift.h"
 #include "dialects/ui_doc.h"
 #include "json/value.h"
 
-struct row {
-    struct upp_str name;
+/* An object whose members are asked for in the order in which we write them: mostly they stand there in it. */
+struct asked {
+    yyjson_val *next; /* the name of the first that was not taken */
+    size_t      left; /* how many there are from there on */
+    bool        plain;
 };
 
-/* In the order in which we write them. */
-enum { PYDANTIC_AI, WEFT, USAGE, EVENTS, ALL };
-static const struct row all[] = {
-    [PYDANTIC_AI] = {
-        UPP_STR_INIT("pydantic_ai")},
-        [WEFT] = {UPP_STR_INIT("weft")}, [USAGE]                                                             = {
-                                                                                                         UPP_STR_INIT("usage")}, [EVENTS] = {
-                                                                                                                                     UPP_STR_INIT("weft_events")}, [ALL] = {
-                                                                                                                                                                       {NULL, 0}}};
-
-enum { TIMESTAMP, TIMES };
-static const struct row times[] = {[TIMESTAMP] = {UPP_STR_INIT("timestamp")}, [TIMES] = {{NULL, 0}}};
-
-enum { AGENT, NAME, MODEL, PROVIDER, ENDED, WHO };
-static const struct row
-    who[] =
-        {
-            [AGENT] = {UPP_STR_INIT("agent")}, [NAME] = {UPP_STR_INIT("name")},
-                                                         [MODEL] = {UPP_STR_INIT("model")}, [PROVIDER] = {UPP_STR_INIT("provider")},
-                                                                                                          [ENDED] = {UPP_STR_INIT("ended")}, [WHO] = {{NULL, 0}}};
-
-enum { INPUT, OUTPUT, TOTAL, CACHE_READ, CACHE_WRITE, REASONING, TOKENS };
-static const struct row tokens[] = {
-    [INPUT] = {UPP_STR_INIT("inputTokens")}, [OUTPUT] = {
-                                                 UPP_STR_INIT("outputTokens")},
-                                                 [TOTAL] = {
-                                                     UPP_STR_INIT("totalTokens")},
-                                                     [CACHE_READ] = {
-                                                         UPP_STR_INIT("cacheReadTokens")},
-                                                         [CACHE_WRITE] = {
-                                                             UPP_STR_INIT("cacheWriteTokens")},
-                                                             [REASONING] = {
-                                                                 UPP_STR_INIT("reasoningTokens")}, [TOKENS] = {
-                                                                                                       {NULL, 0}}};
-
-/* Are these all its members, and in this order? */
-static bool are_all(yyjson_val *object, yyjson_val *const *found, size_t n)
+static struct asked ask(yyjson_val *object)
 {
-    const yyjson_val *last  = NULL;
-    size_t            there = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!found[i])
-            continue;
-        if (found[i] < last)
-            return false;
-        last = found[i];
-        there++;
-    }
-    return there == yyjson_obj_size(object);
+    if (!yyjson_is_obj(object))
+        return (struct asked){0};
+    return (struct asked){unsafe_yyjson_get_first(object), unsafe_yyjson_get_len(object), true};
 }
 
-/* The texts among the members of an object, no text for the others. Is it one of these members alone, in their order,
- * and each of them a text? */
-static bool read_texts(yyjson_val *object, const struct row *rows, struct upp_str *texts)
+/* The first of those that are left that has this name. */
+__attribute__((noinline)) static yyjson_val *look_for(struct asked *o, struct upp_str name)
 {
-    yyjson_val *found[WHO];
-    size_t      n = WJ_MEMBERS(object, rows, found), others = 0;
-    for (size_t i = 0; i < n; i++) {
-        bool text = found[i] && unsafe_yyjson_is_str(found[i]);
-        texts[i]  = text ? wj_text(found[i]) : (struct upp_str){0};
-        others += found[i] && !text;
-    }
-    return !others && are_all(object, found, n);
+    yyjson_val *key = o->next;
+    for (size_t n = o->left; n; n--, key = unsafe_yyjson_get_next(key + 1))
+        if (wj_named(key, name)) {
+            o->plain = false;
+            return key + 1;
+        }
+    return NULL;
 }
 
-/* The same for numbers; all but the last are there, and that one unless it is 0. */
+/* NULL: there is none. Each name is asked for once, so none of those that were taken has it. */
+static inline yyjson_val *member(struct asked *o, struct upp_str name)
+{
+    if (!o->left)
+        return NULL;
+    if (!wb_str_eq(wj_text(o->next), name))
+        return look_for(o, name);
+    yyjson_val *value = o->next + 1;
+    o->next           = unsafe_yyjson_get_next(value);
+    o->left--;
+    return value;
+}
+
+static inline struct upp_str text(struct asked *o, struct upp_str name)
+{
+    yyjson_val *v = member(o, name);
+    if (v && unsafe_yyjson_is_str(v))
+        return wj_text(v);
+    o->plain &= !v;
+    return (struct upp_str){0};
+}
+
+static uint64_t number_of(struct asked *o, yyjson_val *v)
+{
+    struct upp_str said = v && unsafe_yyjson_is_raw(v) ? wj_text(v) : (struct upp_str){0};
+    o->plain &= !v || wd_is_plain_number(said);
+    return wd_number_of(said);
+}
+
+static inline uint64_t number(struct asked *o, struct upp_str name)
+{
+    return number_of(o, member(o, name));
+}
+
+/* Were all taken, each where it stood, and was each what it should be? */
+static bool is_plain(const struct asked *o)
+{
+    return o->plain && !o->left;
+}
+
+/* ---- Objects ----------------------------------------------------------------------------------------------- */
+
+static bool read_time(yyjson_val *v, struct wd_ui_about *to)
+{
+    struct asked o = ask(v);
+    to->time       = text(&o, UPP_STR("timestamp"));
+    return is_plain(&o) && to->time.p;
+}
+
+static bool read_who(yyjson_val *v, struct wd_ui_about *to)
+{
+    struct asked o   = ask(v);
+    bool         any = o.left;
+    to->agent        = text(&o, UPP_STR("agent"));
+    to->name         = text(&o, UPP_STR("name"));
+    to->model        = text(&o, UPP_STR("model"));
+    to->provider     = text(&o, UPP_STR("provider"));
+    to->ended        = text(&o, UPP_STR("ended"));
+    return is_plain(&o) && any;
+}
+
+/* All of them are written, but for the tokens of reasoning where there were none. */
 static bool read_usage(yyjson_val *v, struct wd_ui_about *to)
 {
-    yyjson_val    *found[TOKENS];
-    struct upp_str said[TOKENS];
-    size_t         n     = WJ_MEMBERS(v, tokens, found);
-    bool           plain = are_all(v, found, n);
-    for (size_t i = 0; i < n; i++) {
-        bool number = found[i] && unsafe_yyjson_is_raw(found[i]);
-        said[i]     = number ? wj_text(found[i]) : (struct upp_str){0};
-        plain &= number ? wd_is_plain_number(said[i]) : i == REASONING && !found[i];
-    }
-    to->usage     = (struct upp_usage){.input       = wd_number_of(said[INPUT]),
-                                       .output      = wd_number_of(said[OUTPUT]),
-                                       .cache_read  = wd_number_of(said[CACHE_READ]),
-                                       .cache_write = wd_number_of(said[CACHE_WRITE])};
-    to->reasoning = wd_number_of(said[REASONING]);
-    return plain && wd_number_of(said[TOTAL]) == to->usage.input + to->usage.output &&
-           (!found[REASONING] || to->reasoning);
+    enum { ALWAYS = 5 };
+    struct asked o        = ask(v);
+    size_t       n        = o.left;
+    to->has_usage         = yyjson_is_obj(v);
+    to->usage.input       = number(&o, UPP_STR("inputTokens"));
+    to->usage.output      = number(&o, UPP_STR("outputTokens"));
+    uint64_t total        = number(&o, UPP_STR("totalTokens"));
+    to->usage.cache_read  = number(&o, UPP_STR("cacheReadTokens"));
+    to->usage.cache_write = number(&o, UPP_STR("cacheWriteTokens"));
+    yyjson_val *reasoning = member(&o, UPP_STR("reasoningTokens"));
+    to->reasoning         = number_of(&o, reasoning);
+    return is_plain(&o) && n == (reasoning ? ALWAYS + 1 : ALWAYS) && (!reasoning || to->reasoning) &&
+           total == to->usage.input + to->usage.output;
 }
 
 void wd_ui_about(yyjson_val *metadata, struct wd_ui_about *to)
 {
-    yyjson_val    *found[ALL];
-    struct upp_str time, text[WHO] = {0};
-    size_t         n     = WJ_MEMBERS(metadata, all, found);
-    bool           plain = found[PYDANTIC_AI] && !found[EVENTS] && are_all(metadata, found, n);
-    plain &= read_texts(found[PYDANTIC_AI], times, &time) && time.p;
-    if (found[WEFT])
-        plain &= read_texts(found[WEFT], who, text) && yyjson_obj_size(found[WEFT]);
-    *to           = (struct wd_ui_about){.time     = time,
-                                         .agent    = text[AGENT],
-                                         .name     = text[NAME],
-                                         .model    = text[MODEL],
-                                         .provider = text[PROVIDER],
-                                         .ended    = text[ENDED],
-                                         .events   = found[EVENTS]};
-    to->has_usage = yyjson_is_obj(found[USAGE]);
-    if (found[USAGE])
-        plain &= to->has_usage && read_usage(found[USAGE], to);
-    to->plain = plain;
+    struct asked o     = ask(metadata);
+    yyjson_val  *time  = member(&o, UPP_STR("pydantic_ai"));
+    yyjson_val  *weft  = member(&o, UPP_STR("weft"));
+    yyjson_val  *usage = member(&o, UPP_STR("usage"));
+    *to                = (struct wd_ui_about){.events = member(&o, UPP_STR("weft_events"))};
+    to->plain          = is_plain(&o) && !to->events;
+    to->plain &= read_time(time, to);
+    if (weft)
+        to->plain &= read_who(weft, to);
+    if (usage)
+        to->plain &= read_usage(usage, to);
 }

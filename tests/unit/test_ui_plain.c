@@ -86,6 +86,8 @@ static const char *const others[] = {
     USAGE(TOKENS ",'more':1"),
     USAGE(TOKENS ",'reasoningTokens':0"),
     USAGE("'inputTokens':1,'outputTokens':2,'totalTokens':3,'cacheReadTokens':0"),
+    USAGE("'inputTokens':1,'outputTokens':2,'totalTokens':3,'cacheReadTokens':0,'reasoningTokens':0"),
+    USAGE("'inputTokens':1,'outputTokens':2,'totalTokens':3,'cacheReadTokens':0,'reasoningTokens':1"),
     USAGE("'outputTokens':2,'inputTokens':1,'totalTokens':3,'cacheReadTokens':0,'cacheWriteTokens':5"),
     USAGE("'inputTokens':1,'outputTokens':2,'totalTokens':4,'cacheReadTokens':0,'cacheWriteTokens':5"),
     USAGE("'inputTokens':1.0,'outputTokens':2,'totalTokens':2,'cacheReadTokens':0,'cacheWriteTokens':5"),
