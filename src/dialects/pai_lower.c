@@ -85,7 +85,12 @@ static bool is_true(const struct beside *b, const char *name)
     return yyjson_is_true(beside_at(b, name));
 }
 
-/* Pydantic AI says null where ThreadProtocol says nothing. */
+/* Pydantic AI says null where ThreadProtocol says nothing: there is nothing to put beside most parts. */
+static inline bool puts_beside(const struct wd_pai_out *o, const struct beside *b)
+{
+    return b->own || o->style == WD_PAI_PYDANTIC;
+}
+
 static void put(struct wd_pai_out *o, const char *name, struct upp_str text)
 {
     if (o->style == WD_PAI_PYDANTIC)
@@ -302,12 +307,8 @@ static void put_content(struct wd_pai_out *o, struct upp_str prefix, struct upp_
     wj_write_str(&o->l->w, text.p ? text : UPP_STR(""));
 }
 
-static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+static void put_beside_said(struct wd_pai_out *o, const struct beside *b, bool thinking)
 {
-    bool           thinking = p->kind == UPP_PART_REASONING;
-    struct upp_str kind     = thinking ? UPP_STR("thinking") : UPP_STR("text");
-    begin(o, kind);
-    put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
     put(o, thinking && o->style == WD_PAI_THREAD ? "thinking_id" : "id", text_of(b, "id"));
     if (thinking) {
         put(o, "signature", text_of(b, "signature"));
@@ -315,6 +316,16 @@ static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struc
         put_object(o, b, "provider_details");
     } else
         put_provider(o, b);
+}
+
+static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    bool           thinking = p->kind == UPP_PART_REASONING;
+    struct upp_str kind     = thinking ? UPP_STR("thinking") : UPP_STR("text");
+    begin(o, kind);
+    put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
+    if (puts_beside(o, b))
+        put_beside_said(o, b, thinking);
     end(o, kind);
 }
 
@@ -343,9 +354,11 @@ static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struc
     put_args(o, p, raw);
     if (o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
-    put_tool_kind(o, b);
-    put(o, "id", text_of(b, "id"));
-    put_provider(o, b);
+    if (puts_beside(o, b)) {
+        put_tool_kind(o, b);
+        put(o, "id", text_of(b, "id"));
+        put_provider(o, b);
+    }
     end(o, UPP_STR("tool-call"));
 }
 
@@ -384,8 +397,10 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
     wd_member_json(o->l, "content", p->text.n ? p->text : UPP_STR("null"));
     if (o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
-    put_tool_kind(o, b);
-    put_beside(o, b, "metadata");
+    if (puts_beside(o, b)) {
+        put_tool_kind(o, b);
+        put_beside(o, b, "metadata");
+    }
     if (o->style == WD_PAI_PYDANTIC) {
         wd_member_or_null(o->l, "timestamp", o->time);
         wd_member(o->l, "outcome",
