@@ -84,9 +84,10 @@ static bool has_residue(const struct wd_lowering *l, const struct wd_carry *c)
     return false;
 }
 
-bool wd_carries(struct wd_lowering *l, const struct wd_carry *c)
+unsigned wd_carries(struct wd_lowering *l, const struct wd_carry *c)
 {
-    return !l->pure && (has_residue(l, c) || wd_carries_parts(l, c));
+    unsigned residue = has_residue(l, c) ? WD_CARRIES_RESIDUE : 0;
+    return wd_carries_parts(l, c) ? residue | WD_CARRIES_PARTS : residue;
 }
 
 static void put_residue(struct wd_lowering *l, uint32_t at, const struct wm_residue *r)
@@ -117,10 +118,10 @@ static void write_residue(struct wd_lowering *l, const struct wd_carry *c)
     wj_write_close(&l->w, ']');
 }
 
-void wd_carried_write(struct wd_lowering *l, const struct wd_carry *c)
+void wd_carried_write(struct wd_lowering *l, const struct wd_carry *c, unsigned what)
 {
-    if (has_residue(l, c))
+    if (what & WD_CARRIES_RESIDUE)
         write_residue(l, c);
-    if (wd_carries_parts(l, c))
+    if (what & WD_CARRIES_PARTS)
         wd_carried_parts_write(l, c);
 }

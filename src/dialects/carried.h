@@ -16,10 +16,13 @@ struct wd_carry {
 };
 enum wd_carry_is { WD_CARRY_REQUEST = 1, WD_CARRY_RESPONSE, WD_CARRY_EVENT }; /* a user's turn is a request */
 
-int  wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c,
-                     struct upp_err *err) UPP_MUST_CHECK; /* adds to n the entries that the object itself cannot say */
-bool wd_carries(struct wd_lowering *l, const struct wd_carry *c);
-void wd_carried_write(struct wd_lowering *l, const struct wd_carry *c); /* the members "residue" and "model" */
+int wd_carried_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_carry *c,
+                    struct upp_err *err) UPP_MUST_CHECK; /* adds to n the entries that the object itself cannot say */
+
+/* What there is to carry: the members "residue" and "model". */
+enum { WD_CARRIES_RESIDUE = 1 << 0, WD_CARRIES_PARTS = 1 << 1 };
+unsigned wd_carries(struct wd_lowering *l, const struct wd_carry *c);
+void     wd_carried_write(struct wd_lowering *l, const struct wd_carry *c, unsigned what);
 
 bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c);
 void wd_carried_parts_write(struct wd_lowering *l, const struct wd_carry *c);
@@ -29,13 +32,41 @@ int  wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_c
 /* ---- What the members of a thread say -------------------------------------------------------------------------- */
 
 /* Is it for those who read a thread? What is not is no part of its object, and not counted. */
-bool wd_carried_shown(const struct wm_doc_entry *e);
+static inline bool wd_carried_shown(const struct wm_doc_entry *e)
+{
+    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
+}
 
 /* Can its object not say this entry at all? Then it is carried whole, and no part of it is written. */
-bool wd_carried_is_new(const struct wd_lowering *l, const struct wd_carry *c, uint32_t i);
+bool wd_carried_is_unsaid(const struct wd_lowering *l, const struct wd_carry *c, uint32_t i); /* by a request */
+static inline bool wd_carried_is_new(const struct wd_lowering *l, const struct wd_carry *c, uint32_t i)
+{
+    return c->is == WD_CARRY_REQUEST ? wd_carried_is_unsaid(l, c, i) : i > c->first;
+}
+
+static inline bool wd_carried_is_medium(const struct upp_part *p)
+{
+    return p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY && p->media && p->media->data.p;
+}
 
 /* Can a message of its role say this part? */
-bool wd_carried_part_fits(const struct upp_message *m, const struct upp_part *p);
+static inline bool wd_carried_part_fits(const struct upp_message *m, const struct upp_part *p)
+{
+    switch (m->role) {
+    case UPP_ROLE_USER:
+        return (p->kind == UPP_PART_TEXT && !p->media) || wd_carried_is_medium(p);
+    case UPP_ROLE_ASSISTANT:
+        return wd_carried_is_medium(p) ||
+               (!p->media && (p->kind == UPP_PART_TEXT || p->kind == UPP_PART_REASONING || p->kind == UPP_PART_CALL));
+    case UPP_ROLE_TOOL:
+        return p->kind == UPP_PART_RESULT && !p->media;
+    default:
+        return false;
+    }
+}
+
+/* Does its object, which says it, say all of it? No: it may yet. */
+bool wd_carried_is_said(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p);
 
 /* What of a part the object does not say. */
 struct wd_carried_needs {

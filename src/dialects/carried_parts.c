@@ -31,25 +31,40 @@ static struct upp_str name_of(const struct wd_lowering *l, uint32_t agent)
     return agent == WM_NO_AGENT ? (struct upp_str){0} : l->doc->agents.p[agent].name;
 }
 
+/* Most are the very same text: of the same message, or of its agent. */
+static bool is_same(struct upp_str a, struct upp_str b)
+{
+    return a.p == b.p ? a.n == b.n : wb_str_eq(a, b);
+}
+
 static struct entry look(struct wd_lowering *l, const struct wd_carry *c, uint32_t i, uint32_t at)
 {
     const struct wm_doc_entry *e    = &l->doc->entries.p[i];
     struct upp_str             name = name_of(l, e->agent);
     struct entry               x    = {.e = e, .at = at, .is_new = wd_carried_is_new(l, c, i)};
     bool                       is   = e->e.kind == WM_ENTRY_EVENT;
-    x.time                          = !wb_str_eq(wd_pai_time_text(l, &e->e.message), c->time);
+    x.time                          = !is_same(wd_pai_time_text(l, &e->e.message), c->time);
     x.agent                         = e->agent != c->agent;
-    x.who                           = !!name.p != !!e->e.who.p || !wb_str_eq(name, e->e.who);
-    x.said                          = has_said(&e->said) && (x.is_new || c->is != WD_CARRY_RESPONSE);
+    x.who                           = !!name.p != !!e->e.who.p || !is_same(name, e->e.who);
+    x.said                          = (x.is_new || c->is != WD_CARRY_RESPONSE) && has_said(&e->said);
     x.event                         = is && (x.is_new || !wd_carried_event_is_said(l, e));
     return x;
 }
 
+/* What is carried of every entry that has it. */
+static bool has_own(const struct wm_doc_entry *e)
+{
+    return e->id.p || e->e.message.id.p || e->e.message.metadata.n || e->e.message.interrupted;
+}
+
 static bool has_more(const struct entry *x)
 {
-    const struct upp_message *m = &x->e->e.message;
-    return x->e->id.p || m->id.p || m->metadata.n || m->interrupted || x->is_new || x->time || x->agent || x->who ||
-           x->said || x->event;
+    return has_own(x->e) || x->is_new || x->time || x->agent || x->who || x->said || x->event;
+}
+
+static bool has_needs(struct wd_carried_needs n)
+{
+    return n.whole || n.metadata || n.text || n.title || n.cut || n.kind || n.source || n.size || n.data || n.error;
 }
 
 bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
@@ -59,15 +74,14 @@ bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
         const struct upp_message *m = &l->doc->entries.p[i].e.message;
         if (!wd_carried_shown(&l->doc->entries.p[i]))
             continue;
+        if (has_own(&l->doc->entries.p[i]))
+            return true;
         struct entry x = look(l, c, i, at++);
         if (has_more(&x))
             return true;
-        for (size_t k = 0; k < m->n_parts; k++) {
-            struct wd_carried_needs n = wd_carried_needs(l, m, &m->parts[k], x.is_new);
-            if (n.whole || n.metadata || n.text || n.title || n.cut || n.kind || n.source || n.size || n.data ||
-                n.error)
+        for (size_t k = 0; k < m->n_parts; k++)
+            if (!wd_carried_is_said(l, m, &m->parts[k]) && has_needs(wd_carried_needs(l, m, &m->parts[k], x.is_new)))
                 return true;
-        }
     }
     return false;
 }
@@ -187,9 +201,10 @@ void wd_carried_parts_write(struct wd_lowering *l, const struct wd_carry *c)
         if (has_more(&x))
             put_entry(l, &x);
         for (size_t k = 0; k < m->n_parts; k++) {
+            if (!x.is_new && wd_carried_is_said(l, m, &m->parts[k]))
+                continue;
             struct wd_carried_needs n = wd_carried_needs(l, m, &m->parts[k], x.is_new);
-            if (n.whole || n.metadata || n.text || n.title || n.cut || n.kind || n.source || n.size || n.data ||
-                n.error)
+            if (has_needs(n))
                 put_part(l, x.at, k, &m->parts[k], n);
         }
     }

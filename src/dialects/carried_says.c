@@ -105,36 +105,13 @@ static bool thread_says(struct wd_lowering *l, const struct upp_message *m, cons
 
 /* ---- Parts --------------------------------------------------------------------------------------------------- */
 
-static bool is_medium(const struct upp_part *p)
-{
-    return p->kind >= UPP_PART_IMAGE && p->kind <= UPP_PART_BINARY && p->media && p->media->data.p;
-}
-
-bool wd_carried_part_fits(const struct upp_message *m, const struct upp_part *p)
-{
-    switch (m->role) {
-    case UPP_ROLE_USER:
-        return (p->kind == UPP_PART_TEXT && !p->media) || is_medium(p);
-    case UPP_ROLE_ASSISTANT:
-        return is_medium(p) ||
-               (!p->media && (p->kind == UPP_PART_TEXT || p->kind == UPP_PART_REASONING || p->kind == UPP_PART_CALL));
-    case UPP_ROLE_TOOL:
-        return p->kind == UPP_PART_RESULT && !p->media;
-    default:
-        return false;
-    }
-}
-
 /* Is it written as a value that is read as the very same text? */
 static bool is_same_value(struct wd_lowering *l, struct upp_str text)
 {
-    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH};
-    if (text.n && (text.p[0] == '{' || text.p[0] == '[') && wj_is_compact(text, &opts))
-        return true;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    if (wd_is_compact(text))
+    if (wd_is_compact_still(l, text))
         return text.p[0] != '"' && text.p[0] != 'n';
-    yyjson_val *v = wd_scratch_read(l, text);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    yyjson_val                           *v = wd_scratch_read(l, text);
     if (!v || yyjson_is_str(v) || yyjson_is_null(v))
         return false;
     int r = wj_write(v, &b, l->w.err);
@@ -200,6 +177,13 @@ static void needs_medium(const struct upp_part *p, struct wd_carried_needs *to)
         to->metadata = p->metadata.n;
 }
 
+bool wd_carried_is_said(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p)
+{
+    if (p->metadata.n || p->media || p->cut || !wd_carried_part_fits(m, p))
+        return false;
+    return p->kind == UPP_PART_TEXT || !text_differs(l, m, p, NULL);
+}
+
 struct wd_carried_needs wd_carried_needs(struct wd_lowering *l, const struct upp_message *m, const struct upp_part *p,
                                          bool is_new)
 {
@@ -228,11 +212,6 @@ struct wd_carried_needs wd_carried_needs(struct wd_lowering *l, const struct upp
 
 /* ---- Entries ------------------------------------------------------------------------------------------------- */
 
-bool wd_carried_shown(const struct wm_doc_entry *e)
-{
-    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
-}
-
 /* Is there a part of it that a request says, of this role? */
 static bool says(const struct wm_doc_entry *e, uint8_t role)
 {
@@ -257,11 +236,9 @@ static bool follows_results(const struct wd_lowering *l, uint32_t first, uint32_
     return false;
 }
 
-bool wd_carried_is_new(const struct wd_lowering *l, const struct wd_carry *c, uint32_t i)
+bool wd_carried_is_unsaid(const struct wd_lowering *l, const struct wd_carry *c, uint32_t i)
 {
     const struct wm_doc_entry *e = &l->doc->entries.p[i];
-    if (c->is != WD_CARRY_REQUEST)
-        return i > c->first;
     return !says(e, UPP_ROLE_USER) && (!says(e, UPP_ROLE_TOOL) || follows_results(l, c->first, i));
 }
 

@@ -146,6 +146,7 @@ struct wd_lowering {
 
     /* dialects/lowering.c's own. */
     const char        *dialect;
+    struct upp_str     compact;            /* the text of the model that was last found to be so */
     struct wd_lifting *compare;            /* the residue of this document is being made */
     struct wj_match   *matches[WD_WITHIN]; /* for each that is open, made when it is needed */
     WB_VEC(struct wd_opened) open;
@@ -228,6 +229,17 @@ yyjson_val *wd_scratch_read(struct wd_lowering *l, struct upp_str json);
 static inline bool wd_is_compact(struct upp_str json)
 {
     return wj_is_compact(json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WD_DOC_DEPTH));
+}
+
+/* The same for one that may be asked about twice: when it is written, and to know whether that says all of it. */
+static inline bool wd_is_compact_still(struct wd_lowering *l, struct upp_str json)
+{
+    if (json.p == l->compact.p && json.n == l->compact.n && json.n)
+        return true;
+    bool is = wd_is_compact(json);
+    if (is)
+        l->compact = json;
+    return is;
 }
 
 /* ---- Dialects ------------------------------------------------------------------------------------------ */

@@ -27,16 +27,21 @@ void wd_lowering_done(struct wd_lowering *l)
 
 /* ---- Objects --------------------------------------------------------------------------------------------- */
 
-static const struct wm_residue *residue_of(const struct wd_lowering *l, uint32_t entry, const char *slot)
+static const struct wm_residue *find_residue(const struct wd_lowering *l, const struct wm_residue *r, const char *slot)
+{
+    while (r && !(wb_str_eq(r->dialect, wb_cstr(l->dialect)) && wb_str_eq(r->slot, wb_cstr(slot))))
+        r = r->next;
+    return r;
+}
+
+static inline const struct wm_residue *residue_of(const struct wd_lowering *l, uint32_t entry, const char *slot)
 {
     const struct wm_residue *r = NULL;
     if (entry == WD_THREAD)
         r = l->doc->residue;
     else if (entry < l->doc->entries.n)
         r = l->doc->entries.p[entry].residue;
-    while (r && !(wb_str_eq(r->dialect, wb_cstr(l->dialect)) && wb_str_eq(r->slot, wb_cstr(slot))))
-        r = r->next;
-    return r;
+    return r ? find_residue(l, r, slot) : NULL; /* most have none */
 }
 
 /* What is written from here on is compared with what was read. */
@@ -58,15 +63,20 @@ static void begin_match(struct wd_lowering *l, struct wd_opened *o)
 
 void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot)
 {
-    struct wd_opened o = {.from = l->w.out->n, .entry = entry, .slot = slot, .comma = l->w.comma};
-    if (!l->compare) {
-        o.residue = residue_of(l, entry, slot);
-        o.inner   = l->within.n;
-    } else if (l->open.n < WD_WITHIN)
-        begin_match(l, &o);
-    if (!wb_vec_push(&l->open, o, (size_t)WD_WITHIN))
+    if (!wb_vec_room(&l->open, (size_t)WD_WITHIN)) {
         wj_writer_fail(&l->w,
                        upp_fail(l->w.err, l->open.n < WD_WITHIN ? UPP_ENOMEM : UPP_EBUG, "no room for an object"));
+        return;
+    }
+    struct wd_opened *o = &l->open.p[l->open.n];
+    *o                  = (struct wd_opened){.from = l->w.out->n, .entry = entry, .slot = slot, .comma = l->w.comma};
+    if (l->compare)
+        begin_match(l, o);
+    else {
+        o->residue = residue_of(l, entry, slot);
+        o->inner   = l->within.n;
+    }
+    l->open.n++;
 }
 
 uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32_t otherwise)
@@ -144,14 +154,14 @@ void wd_close(struct wd_lowering *l)
 {
     if (l->w.failed || l->w.out->failed || !l->open.n)
         return;
-    struct wd_opened o = l->open.p[--l->open.n];
+    const struct wd_opened *o = &l->open.p[--l->open.n];
     if (l->compare) {
-        compare(l, &o);
+        compare(l, o);
         return;
     }
-    if (o.residue && o.residue->json.n)
-        put_back(l, &o);
-    note_place(l, &o);
+    if (o->residue && o->residue->json.n)
+        put_back(l, o);
+    note_place(l, o);
 }
 
 /* ---- Losses ---------------------------------------------------------------------------------------------- */

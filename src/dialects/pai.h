@@ -98,7 +98,11 @@ void wd_pai_put_request(struct wd_pai_out *o, uint32_t entry, const struct upp_m
 void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p);
 
 /* The time of an entry, as it was written or as the dialect would. */
-struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m);
+struct upp_str               wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m);
+static inline struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m)
+{
+    return m->time_text.p ? m->time_text : wd_pai_time_made(l, m);
+}
 
 /* The same as Pydantic AI would dump it: what was said, or the moment where that is no time. */
 struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise);

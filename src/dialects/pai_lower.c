@@ -18,11 +18,9 @@ const char *wd_pai_finish(uint8_t stop)
     return stop < WB_LEN(words) ? words[stop] : NULL;
 }
 
-struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m)
+struct upp_str wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m)
 {
-    char text[WB_TIME_TEXT];
-    if (m->time_text.p)
-        return m->time_text;
+    char           text[WB_TIME_TEXT];
     struct wb_time t = wb_time_from_ms(m->time_ms);
     return wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
 }
@@ -87,7 +85,12 @@ static bool is_true(const struct beside *b, const char *name)
     return yyjson_is_true(beside_at(b, name));
 }
 
-/* Pydantic AI says null where ThreadProtocol says nothing. */
+/* Pydantic AI says null where ThreadProtocol says nothing: there is nothing to put beside most parts. */
+static inline bool puts_beside(const struct wd_pai_out *o, const struct beside *b)
+{
+    return b->own || o->style == WD_PAI_PYDANTIC;
+}
+
 static void put(struct wd_pai_out *o, const char *name, struct upp_str text)
 {
     if (o->style == WD_PAI_PYDANTIC)
@@ -150,17 +153,17 @@ static void put_provider(struct wd_pai_out *o, const struct beside *b)
 }
 
 /* A part says what it is: first in ThreadProtocol, last in Pydantic AI. */
-static void begin(struct wd_pai_out *o, const char *kind)
+static void begin(struct wd_pai_out *o, struct upp_str kind)
 {
     wj_write_open(&o->l->w, '{');
     if (o->style == WD_PAI_THREAD)
-        wd_member(o->l, "part_kind", wb_cstr(kind));
+        wd_member(o->l, "part_kind", kind);
 }
 
-static void end(struct wd_pai_out *o, const char *kind)
+static void end(struct wd_pai_out *o, struct upp_str kind)
 {
     if (o->style == WD_PAI_PYDANTIC)
-        wd_member(o->l, "part_kind", wb_cstr(kind));
+        wd_member(o->l, "part_kind", kind);
     wj_write_close(&o->l->w, '}');
 }
 
@@ -271,7 +274,7 @@ static void put_text_item(struct wd_pai_out *o, uint32_t entry, const struct upp
 static void put_prompt(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m)
 {
     struct wj_writer *w = &o->l->w;
-    begin(o, "user-prompt");
+    begin(o, UPP_STR("user-prompt"));
     wd_name(o->l, "content");
     if (m->n_parts == 1 && m->parts[0].kind == UPP_PART_TEXT)
         put_text_item(o, entry, &m->parts[0]);
@@ -288,7 +291,7 @@ static void put_prompt(struct wd_pai_out *o, uint32_t entry, const struct upp_me
     }
     if (o->style == WD_PAI_PYDANTIC)
         wd_member_or_null(o->l, "timestamp", o->time);
-    end(o, "user-prompt");
+    end(o, UPP_STR("user-prompt"));
 }
 
 static void put_content(struct wd_pai_out *o, struct upp_str prefix, struct upp_str text)
@@ -304,12 +307,8 @@ static void put_content(struct wd_pai_out *o, struct upp_str prefix, struct upp_
     wj_write_str(&o->l->w, text.p ? text : UPP_STR(""));
 }
 
-static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+static void put_beside_said(struct wd_pai_out *o, const struct beside *b, bool thinking)
 {
-    bool        thinking = p->kind == UPP_PART_REASONING;
-    const char *kind     = thinking ? "thinking" : "text";
-    begin(o, kind);
-    put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
     put(o, thinking && o->style == WD_PAI_THREAD ? "thinking_id" : "id", text_of(b, "id"));
     if (thinking) {
         put(o, "signature", text_of(b, "signature"));
@@ -317,6 +316,16 @@ static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struc
         put_object(o, b, "provider_details");
     } else
         put_provider(o, b);
+}
+
+static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    bool           thinking = p->kind == UPP_PART_REASONING;
+    struct upp_str kind     = thinking ? UPP_STR("thinking") : UPP_STR("text");
+    begin(o, kind);
+    put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
+    if (puts_beside(o, b))
+        put_beside_said(o, b, thinking);
     end(o, kind);
 }
 
@@ -327,7 +336,7 @@ static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
     wd_name(o->l, "args");
     if (!raw && !p->text.n)
         wj_write_raw(&o->l->w, "{}", 2);
-    else if (!raw && (o->style == WD_PAI_THREAD || p->text.p[0] == '{') && wd_is_compact(p->text))
+    else if (!raw && (o->style == WD_PAI_THREAD || p->text.p[0] == '{') && wd_is_compact_still(o->l, p->text))
         wj_write_raw(&o->l->w, p->text.p, p->text.n);
     else if (!raw && (v = wd_scratch_read(o->l, p->text)) && (o->style == WD_PAI_THREAD || yyjson_is_obj(v)))
         wj_write_value(&o->l->w, v);
@@ -337,7 +346,7 @@ static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
 
 static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
 {
-    begin(o, "tool-call");
+    begin(o, UPP_STR("tool-call"));
     put_tool_name(o, p->name);
     bool raw = is_true(b, "raw_args");
     if (o->style == WD_PAI_THREAD)
@@ -345,16 +354,18 @@ static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struc
     put_args(o, p, raw);
     if (o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
-    put_tool_kind(o, b);
-    put(o, "id", text_of(b, "id"));
-    put_provider(o, b);
-    end(o, "tool-call");
+    if (puts_beside(o, b)) {
+        put_tool_kind(o, b);
+        put(o, "id", text_of(b, "id"));
+        put_provider(o, b);
+    }
+    end(o, UPP_STR("tool-call"));
 }
 
 static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
 {
     bool errors = is_true(b, "errors") && yyjson_is_ctn(wd_scratch_read(o->l, p->text));
-    begin(o, "retry-prompt");
+    begin(o, UPP_STR("retry-prompt"));
     if (p->kind == UPP_PART_RESULT || errors)
         wd_member_json(o->l, "content", p->text);
     else
@@ -364,7 +375,7 @@ static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const stru
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
     if (o->style == WD_PAI_PYDANTIC)
         wd_member_or_null(o->l, "timestamp", o->time);
-    end(o, "retry-prompt");
+    end(o, UPP_STR("retry-prompt"));
 }
 
 static bool is_outcome(struct upp_str word)
@@ -377,7 +388,7 @@ static bool is_outcome(struct upp_str word)
 static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
 {
     struct upp_str outcome = text_of(b, "outcome"), status = text_of(b, "status");
-    begin(o, "tool-return");
+    begin(o, UPP_STR("tool-return"));
     put_tool_name(o, p->name);
     if (o->style == WD_PAI_THREAD) {
         wd_member_or_null(o->l, "tool_call_id", p->id);
@@ -386,25 +397,27 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
     wd_member_json(o->l, "content", p->text.n ? p->text : UPP_STR("null"));
     if (o->style == WD_PAI_PYDANTIC)
         wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
-    put_tool_kind(o, b);
-    put_beside(o, b, "metadata");
+    if (puts_beside(o, b)) {
+        put_tool_kind(o, b);
+        put_beside(o, b, "metadata");
+    }
     if (o->style == WD_PAI_PYDANTIC) {
         wd_member_or_null(o->l, "timestamp", o->time);
         wd_member(o->l, "outcome",
                   is_outcome(outcome) ? outcome : p->is_error ? UPP_STR("failed") : UPP_STR("success"));
     } else
         wd_member(o->l, "outcome", outcome);
-    end(o, "tool-return");
+    end(o, UPP_STR("tool-return"));
 }
 
 static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
 {
-    begin(o, "file");
+    begin(o, UPP_STR("file"));
     wd_name(o->l, "content");
     put_media(o, p, b);
     put(o, "id", text_of(b, "id"));
     put_provider(o, b);
-    end(o, "file");
+    end(o, UPP_STR("file"));
 }
 
 void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p)

@@ -100,9 +100,11 @@ static void put_unsaid(struct wd_lowering *l)
 
 static void put_carried(struct wd_lowering *l, const struct wd_carry *c, const struct own *o)
 {
-    bool carries = wd_carries(l, c);
-    if (l->pure && wd_carries_parts(l, c))
+    unsigned carries = wd_carries(l, c);
+    if (l->pure && carries & WD_CARRIES_PARTS)
         wd_lose(l, c->first, "what ThreadProtocol has no member for", "x_weft alone has a place for it");
+    if (l->pure)
+        carries = 0;
     if (!carries && !has_own(l, o))
         return;
     wd_name(l, "x_weft");
@@ -111,7 +113,7 @@ static void put_carried(struct wd_lowering *l, const struct wd_carry *c, const s
     if (c->first == WD_THREAD)
         put_unsaid(l);
     if (carries)
-        wd_carried_write(l, c);
+        wd_carried_write(l, c, carries);
     wj_write_close(&l->w, '}');
 }
 
@@ -158,21 +160,21 @@ static void put_event(struct wd_lowering *l, const struct wm_doc_entry *e)
 }
 
 /* Without what a message of its role cannot say: that is carried. */
-static struct upp_message said_of(struct wd_lowering *l, const struct upp_message *m)
+static const struct upp_message *said_of(struct wd_lowering *l, const struct upp_message *m, struct upp_message *room)
 {
-    struct upp_message to   = *m;
-    size_t             fits = 0;
+    size_t fits = 0;
     for (size_t i = 0; i < m->n_parts; i++)
         fits += wd_carried_part_fits(m, &m->parts[i]);
     struct upp_part *parts = fits < m->n_parts ? wb_new_n(&l->keep, struct upp_part, fits + 1) : NULL;
     if (!parts)
-        return to;
-    to.parts   = parts;
-    to.n_parts = 0;
+        return m;
+    *room         = *m;
+    room->parts   = parts;
+    room->n_parts = 0;
     for (size_t i = 0; i < m->n_parts; i++)
         if (wd_carried_part_fits(m, &m->parts[i]))
-            parts[to.n_parts++] = m->parts[i];
-    return to;
+            parts[room->n_parts++] = m->parts[i];
+    return room;
 }
 
 static void put_parts(struct wd_lowering *l, const struct wd_carry *c)
@@ -183,8 +185,8 @@ static void put_parts(struct wd_lowering *l, const struct wd_carry *c)
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         if (!wd_carried_shown(entry_at(l, i)) || wd_carried_is_new(l, c, i))
             continue;
-        struct upp_message m = said_of(l, &entry_at(l, i)->e.message);
-        wd_pai_put_request(&o, i, &m);
+        struct upp_message room;
+        wd_pai_put_request(&o, i, said_of(l, &entry_at(l, i)->e.message, &room));
     }
     wj_write_close(&l->w, ']');
 }

@@ -4,32 +4,32 @@
 #include "json/value.h"
 
 static const struct wj_field part_rows[] = {
-    F_STR(struct wd_ui_part, type, "type", F_REQUIRED),
-    F_STR(struct wd_ui_part, id, "id", 0),
-    F_STR(struct wd_ui_part, text, "text", 0),
-    F_STR(struct wd_ui_part, state, "state", 0),
-    F_STR(struct wd_ui_part, media_type, "mediaType", 0),
-    F_STR(struct wd_ui_part, filename, "filename", 0),
-    F_STR(struct wd_ui_part, url, "url", 0),
-    F_STR(struct wd_ui_part, tool_name, "toolName", 0),
-    F_STR(struct wd_ui_part, tool_call_id, "toolCallId", 0),
-    F_ANY(struct wd_ui_part, input, "input", 0),
-    F_ANY(struct wd_ui_part, raw_input, "rawInput", 0),
-    F_ANY(struct wd_ui_part, output, "output", 0),
-    F_STR(struct wd_ui_part, error_text, "errorText", 0),
-    F_ANY(struct wd_ui_part, data, "data", 0),
-    F_ANY(struct wd_ui_part, approval, "approval", 0),
-    F_ANY(struct wd_ui_part, provider_metadata, "providerMetadata", 0),
-    F_ANY(struct wd_ui_part, call_metadata, "callProviderMetadata", 0),
-    F_ANY(struct wd_ui_part, result_metadata, "resultProviderMetadata", 0),
+    [WD_UI_TYPE]              = F_STR(struct wd_ui_part, type, "type", F_REQUIRED),
+    [WD_UI_PART_ID]           = F_STR(struct wd_ui_part, id, "id", 0),
+    [WD_UI_TEXT]              = F_STR(struct wd_ui_part, text, "text", 0),
+    [WD_UI_STATE]             = F_STR(struct wd_ui_part, state, "state", 0),
+    [WD_UI_MEDIA_TYPE]        = F_STR(struct wd_ui_part, media_type, "mediaType", 0),
+    [WD_UI_FILENAME]          = F_STR(struct wd_ui_part, filename, "filename", 0),
+    [WD_UI_URL]               = F_STR(struct wd_ui_part, url, "url", 0),
+    [WD_UI_TOOL_NAME]         = F_STR(struct wd_ui_part, tool_name, "toolName", 0),
+    [WD_UI_TOOL_CALL_ID]      = F_STR(struct wd_ui_part, tool_call_id, "toolCallId", 0),
+    [WD_UI_INPUT]             = F_ANY(struct wd_ui_part, input, "input", 0),
+    [WD_UI_RAW_INPUT]         = F_ANY(struct wd_ui_part, raw_input, "rawInput", 0),
+    [WD_UI_OUTPUT]            = F_ANY(struct wd_ui_part, output, "output", 0),
+    [WD_UI_ERROR_TEXT]        = F_STR(struct wd_ui_part, error_text, "errorText", 0),
+    [WD_UI_DATA]              = F_ANY(struct wd_ui_part, data, "data", 0),
+    [WD_UI_APPROVAL]          = F_ANY(struct wd_ui_part, approval, "approval", 0),
+    [WD_UI_PROVIDER_METADATA] = F_ANY(struct wd_ui_part, provider_metadata, "providerMetadata", 0),
+    [WD_UI_CALL_METADATA]     = F_ANY(struct wd_ui_part, call_metadata, "callProviderMetadata", 0),
+    [WD_UI_RESULT_METADATA]   = F_ANY(struct wd_ui_part, result_metadata, "resultProviderMetadata", 0),
 };
 WJ_SHAPE_PUBLIC(wd_ui_part, struct wd_ui_part, part_rows);
 
 static const struct wj_field message_rows[] = {
-    F_STR(struct wd_ui_message, id, "id", 0),
-    F_STR(struct wd_ui_message, role, "role", F_REQUIRED),
-    F_ANY(struct wd_ui_message, metadata, "metadata", 0),
-    F_LIST(struct wd_ui_message, parts, "parts", F_REQUIRED, wd_ui_part),
+    [WD_UI_ID]       = F_STR(struct wd_ui_message, id, "id", 0),
+    [WD_UI_ROLE]     = F_STR(struct wd_ui_message, role, "role", F_REQUIRED),
+    [WD_UI_METADATA] = F_ANY(struct wd_ui_message, metadata, "metadata", 0),
+    [WD_UI_PARTS]    = F_LIST(struct wd_ui_message, parts, "parts", F_REQUIRED, wd_ui_part),
 };
 WJ_SHAPE_PUBLIC(wd_ui_message, struct wd_ui_message, message_rows);
 

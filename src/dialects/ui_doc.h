@@ -23,6 +23,27 @@ struct wd_ui_part {
 };
 WJ_SHAPE_EXTERN(wd_ui_part, struct wd_ui_part);
 
+enum wd_ui_part_row {
+    WD_UI_TYPE,
+    WD_UI_PART_ID,
+    WD_UI_TEXT,
+    WD_UI_STATE,
+    WD_UI_MEDIA_TYPE,
+    WD_UI_FILENAME,
+    WD_UI_URL,
+    WD_UI_TOOL_NAME,
+    WD_UI_TOOL_CALL_ID,
+    WD_UI_INPUT,
+    WD_UI_RAW_INPUT,
+    WD_UI_OUTPUT,
+    WD_UI_ERROR_TEXT,
+    WD_UI_DATA,
+    WD_UI_APPROVAL,
+    WD_UI_PROVIDER_METADATA,
+    WD_UI_CALL_METADATA,
+    WD_UI_RESULT_METADATA,
+};
+
 struct wd_ui_message {
     struct wj_node node;
     struct upp_str id, role;
@@ -30,6 +51,27 @@ struct wd_ui_message {
     WJ_ARR(struct wd_ui_part) parts;
 };
 WJ_SHAPE_EXTERN(wd_ui_message, struct wd_ui_message);
+
+enum wd_ui_message_row {
+    WD_UI_ID,
+    WD_UI_ROLE,
+    WD_UI_METADATA,
+    WD_UI_PARTS,
+};
+
+/* What the metadata of a message say of it; no text: nothing. */
+struct wd_ui_about {
+    struct upp_str   time, agent, name, model, provider, ended;
+    yyjson_val      *events; /* metadata.weft_events */
+    bool             has_usage;
+    struct upp_usage usage;
+    uint64_t         reasoning;
+    bool             plain; /* they are just what we would write, as far as they alone can tell */
+};
+void wd_ui_about(yyjson_val *metadata, struct wd_ui_about *to);
+
+/* Does the message say just what we would write for all that it became? No: it may yet. NULL: it is no agent's. */
+bool wd_ui_is_plain(const struct wd_ui_message *m, const struct wd_ui_about *about, const struct wm_doc_agent *agent);
 
 #define WD_UI_DENIED "The tool call was denied."
 

@@ -13,9 +13,8 @@ struct lifting {
     struct wd_lifting *l;
     struct upp_err    *err;
     /* Of the message that is read. */
-    uint32_t       agent;
-    struct upp_str time, model, provider;
-    yyjson_val    *events; /* metadata.weft_events */
+    uint32_t           agent;
+    struct wd_ui_about about;
     /* Of its step. */
     struct wd_parts said, results;
     WB_VEC(const struct wd_ui_part *) meanwhile;
@@ -146,8 +145,8 @@ static int event_add(struct lifting *t, const struct wd_ui_part *p)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
-    struct wm_doc_entry                  *e    = wd_entry_add(t->l, 0, t->agent, t->time, t->err);
-    yyjson_val                           *more = p->id.p ? yyjson_obj_getn(t->events, p->id.p, p->id.n) : NULL;
+    struct wm_doc_entry                  *e    = wd_entry_add(t->l, 0, t->agent, t->about.time, t->err);
+    yyjson_val                           *more = p->id.p ? yyjson_obj_getn(t->about.events, p->id.p, p->id.n) : NULL;
     if (!e)
         return failed(t);
     wj_writer_init(&w, &b, t->err);
@@ -184,15 +183,15 @@ static int step_end(struct lifting *t)
     struct wm_doc_entry *e;
     int                  r = 0;
     if (t->said.list.n) {
-        e = wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->time, t->err);
+        e = wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->about.time, t->err);
         if (!e)
             return failed(t);
-        e->said.model    = t->model;
-        e->said.provider = t->provider;
+        e->said.model    = t->about.model;
+        e->said.provider = t->about.provider;
         r                = wd_parts_settle(t->l->a, &t->said, &e->e.message, t->err);
     }
     if (r >= 0 && t->results.list.n) {
-        e = wd_entry_add(t->l, UPP_ROLE_TOOL, t->agent, t->time, t->err);
+        e = wd_entry_add(t->l, UPP_ROLE_TOOL, t->agent, t->about.time, t->err);
         r = e ? wd_parts_settle(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
     }
     for (size_t i = 0; r >= 0 && i < t->meanwhile.n; i++)
@@ -248,53 +247,40 @@ static int lift_user(struct lifting *t, const struct wd_ui_message *m)
     }
     if (r < 0 || !t->said.list.n)
         return r;
-    struct wm_doc_entry *e = wd_entry_add(t->l, UPP_ROLE_USER, t->agent, t->time, t->err);
+    struct wm_doc_entry *e = wd_entry_add(t->l, UPP_ROLE_USER, t->agent, t->about.time, t->err);
     r                      = e ? wd_parts_settle(t->l->a, &t->said, &e->e.message, t->err) : failed(t);
     return r;
 }
 
-static int agent_of(struct lifting *t, yyjson_val *weft)
+static int agent_of(struct lifting *t)
 {
     size_t before = t->l->doc->agents.n;
-    int    r      = wd_agent_of(t->l, wd_text_at(weft, "agent"), wd_text_at(weft, "name"), &t->agent, t->err);
+    int    r      = wd_agent_of(t->l, t->about.agent, t->about.name, &t->agent, t->err);
     if (r >= 0 && t->l->doc->agents.n > before) {
-        t->l->doc->agents.p[t->agent].model    = t->model;
-        t->l->doc->agents.p[t->agent].provider = t->provider;
+        t->l->doc->agents.p[t->agent].model    = t->about.model;
+        t->l->doc->agents.p[t->agent].provider = t->about.provider;
     }
     return r;
-}
-
-static void usage_of(yyjson_val *v, struct wm_doc_turn *turn)
-{
-    if (!yyjson_is_obj(v))
-        return;
-    turn->has_usage = true;
-    turn->usage     = (struct upp_usage){.input       = wd_number_at(v, "inputTokens"),
-                                         .output      = wd_number_at(v, "outputTokens"),
-                                         .cache_read  = wd_number_at(v, "cacheReadTokens"),
-                                         .cache_write = wd_number_at(v, "cacheWriteTokens")};
-    turn->reasoning = wd_number_at(v, "reasoningTokens");
 }
 
 /* What the metadata know of the message. */
 static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
 {
-    yyjson_val *weft           = yyjson_obj_get(m->metadata, "weft");
-    t->time                    = wd_text_at(yyjson_obj_get(m->metadata, "pydantic_ai"), "timestamp");
-    t->model                   = wd_text_at(weft, "model");
-    t->provider                = wd_text_at(weft, "provider");
-    t->events                  = yyjson_obj_get(m->metadata, "weft_events");
+    wd_ui_about(m->metadata, &t->about);
     t->agent                   = WM_NO_AGENT;
-    bool                agents = !user || wd_text_at(weft, "agent").p; /* words to the model within its turn */
-    int                 r      = agents ? agent_of(t, weft) : 0;
+    bool                agents = !user || t->about.agent.p; /* words to the model within its turn */
+    int                 r      = agents ? agent_of(t) : 0;
     struct wm_doc_turn *turn   = r < 0 ? NULL : wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
         return r < 0 ? r : failed(t);
     turn->agent = t->agent;
     turn->id    = m->id;
-    turn->ended = wd_text_at(weft, "ended");
-    if (!user)
-        usage_of(yyjson_obj_get(m->metadata, "usage"), turn);
+    turn->ended = t->about.ended;
+    if (!user && t->about.has_usage) {
+        turn->has_usage = true;
+        turn->usage     = t->about.usage;
+        turn->reasoning = t->about.reasoning;
+    }
     return 0;
 }
 
@@ -320,16 +306,19 @@ static int lift_message(struct lifting *t, const struct wd_ui_message *m)
         return 0;
     }
     doc->entries.p[first].id = m->id;
-    return wd_anchor(t->l, m->node.from, "message", first, n, t->err);
+    r                        = wd_anchor(t->l, m->node.from, "message", first, n, t->err);
+    if (r >= 0)
+        wd_settle(t->l, wd_ui_is_plain(m, &t->about, user ? NULL : &doc->agents.p[t->agent]));
+    return r;
 }
 
 static int lift_list(struct lifting *t, yyjson_val *root)
 {
-    struct wj_plans             plans   = {0};
+    struct wj_plans             plans   = {.ordered = true};
     const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_leave, .plans = &plans};
     size_t                      i, n;
     yyjson_val                 *v;
-    wd_expect(t->l, yyjson_arr_size(root), yyjson_arr_size(root), yyjson_arr_size(root) + 1);
+    wd_expect(t->l, yyjson_arr_size(root), 2 * yyjson_arr_size(root), yyjson_arr_size(root) + 1);
     yyjson_arr_foreach(root, i, n, v)
     {
         struct wd_ui_message m;

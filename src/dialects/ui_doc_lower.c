@@ -485,6 +485,8 @@ static uint32_t natural(const struct wd_lowering *l, const struct wm_doc_turn *t
 static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *turn)
 {
     uint32_t end = turn->first + turn->n;
+    if (wd_settled(l, turn->first, "message")) /* each message was read as a turn: it is all of it */
+        return;
     for (uint32_t i = turn->first; i < end && !l->w.failed;) {
         uint32_t       n = wd_span(l, i, "message", natural(l, turn, i));
         struct message m = {.l = l, .turn = turn, .first = i, .n = WB_MAX(WB_MIN(n, end - i), 1)};
