@@ -186,21 +186,25 @@ static int settle(struct lifting *t)
     return at == SIZE_MAX ? 0 : wd_parts_settle(t->l->a, &t->parts, &t->l->doc->entries.p[at].e.message, t->err);
 }
 
-/* By its id alone: another's name is no id. */
+/* By its id alone: another's name is no id. One that says of anything that nobody knows its model has none of its own,
+ * whatever the model was that said something else. */
 static int agent_of(struct lifting *t, const struct wd_envelope *e, uint32_t *ret)
 {
     struct wm_doc      *doc   = t->l->doc;
     struct upp_str      model = wd_text_at(e->agent, "model"), name = wd_text_at(e->agent, "name");
-    struct wm_doc_agent a = {.id = wd_text_at(e->agent, "id")};
+    struct wm_doc_agent a    = {.id = wd_text_at(e->agent, "id")};
+    bool                none = is_word(model, WD_ENVELOPE_NO_MODEL);
     if (!a.id.n)
         return wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, ret, t->err);
     for (size_t i = 0; i < doc->agents.n; i++)
         if (wb_str_eq(doc->agents.p[i].id, a.id)) {
+            if (none)
+                doc->agents.p[i].model = (struct upp_str){0};
             *ret = (uint32_t)i;
             return 0;
         }
     a.name  = name.p ? name : a.id;
-    a.model = is_word(model, WD_ENVELOPE_NO_MODEL) ? (struct upp_str){0} : model;
+    a.model = none ? (struct upp_str){0} : model;
     return wm_doc_agent_add(doc, &a, ret, t->err);
 }
 
