@@ -31,6 +31,7 @@ struct writing {
     const struct wm_doc_entry *e;
     const struct upp_part     *part; /* NULL: an event, or a message without parts */
     unsigned                   k;    /* of how many in the entry */
+    const char                *slot;
     struct upp_str             first, id;
     struct upp_usage           cost;
     bool                       has_cost, weft; /* weft: its object is open */
@@ -64,9 +65,31 @@ static struct upp_str time_of(struct writing *o)
     return s.p ? wb_arena_dup(&o->l->scratch, s) : UPP_STR("1970-01-01T00:00:00Z");
 }
 
+static struct upp_str wire_role(const struct writing *o)
+{
+    uint8_t part = o->part ? o->part->kind : 0;
+    return is_event(o->e) ? UPP_STR("system")
+                          : part == UPP_PART_RESULT
+        ? UPP_STR("tool")
+        : o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL
+        ? UPP_STR("user")
+        : UPP_STR("agent");
+}
+
 static struct upp_str agent_id(const struct wm_doc_agent *a)
 {
     return a->id.n ? a->id : or_else(a->name, "agent");
+}
+
+static struct upp_str agent_name(const struct wm_doc_agent *a)
+{
+    return a->name.p ? a->name : agent_id(a);
+}
+
+static struct upp_str model_of(const struct writing *o, const struct wm_doc_agent *a)
+{
+    struct upp_str model = o->e->said.model.p ? o->e->said.model : a->model;
+    return model.p ? model : UPP_STR(WD_ENVELOPE_NO_MODEL);
 }
 
 static void put_agent(struct writing *o)
@@ -74,13 +97,12 @@ static void put_agent(struct writing *o)
     struct wd_lowering *l = o->l;
     if (o->agent == WM_NO_AGENT)
         return;
-    const struct wm_doc_agent *a     = &l->doc->agents.p[o->agent];
-    struct upp_str             model = o->e->said.model.p ? o->e->said.model : a->model;
+    const struct wm_doc_agent *a = &l->doc->agents.p[o->agent];
     wd_name(l, "agent");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", agent_id(a));
-    wd_member(l, "name", a->name.p ? a->name : agent_id(a));
-    wd_member(l, "model", model.p ? model : UPP_STR(WD_ENVELOPE_NO_MODEL));
+    wd_member(l, "name", agent_name(a));
+    wd_member(l, "model", model_of(o, a));
     wj_write_close(&l->w, '}');
 }
 
@@ -382,26 +404,70 @@ static struct upp_str id_of_part(const struct writing *o)
     return unlike(o, wb_arena_numbered(&o->l->keep, head, o->k));
 }
 
+/* ---- What was read --------------------------------------------------------------------------------------- */
+
+/* Both are there and the same, or neither is. Most texts are the very bytes that were read. */
+static bool same(struct upp_str a, struct upp_str b)
+{
+    return a.n == b.n && (a.p == b.p || (a.p && b.p && wj_same(a.p, b.p, a.n)));
+}
+
+static bool same_agent(const struct writing *o, const struct wd_envelope *e)
+{
+    if (o->agent == WM_NO_AGENT || o->e->e.message.role == UPP_ROLE_USER)
+        return o->agent == WM_NO_AGENT && !e->agent;
+    const struct wm_doc_agent *a = &o->l->doc->agents.p[o->agent];
+    return e->agent && same(e->agent_id, agent_id(a)) && same(e->agent_name, agent_name(a)) &&
+           same(e->model, model_of(o, a));
+}
+
+/* {"input_tokens", "output_tokens"}: the numbers as they are read. */
+static bool same_cost(const struct writing *o, yyjson_val *cost)
+{
+    uint64_t input, output;
+    if (!cost || !o->has_cost || o->k)
+        return !cost && !(o->has_cost && !o->k);
+    return wb_str_u64(wj_text(cost + 2), &input) && wb_str_u64(wj_text(cost + 4), &output) && input == o->cost.input &&
+           output == o->cost.output;
+}
+
+static bool same_weft(const struct writing *o, const struct wd_envelope *e)
+{
+    const struct upp_part *p      = o->part;
+    const struct upp_str   none   = {0};
+    bool                   result = p->kind == UPP_PART_RESULT;
+    return same(e->of, o->k ? o->first : none) && same(e->kind, kind_of(o)) &&
+           same(e->provider, o->k ? none : o->e->said.provider) && same(e->call, result ? p->id : none) &&
+           same(e->name, result && p->name.n ? p->name : none);
+}
+
+/* Would we write just this? Of what it says of its part that is known: it is settled. */
+static bool is_as_written(void *arg, yyjson_val *was)
+{
+    struct writing    *o = arg;
+    struct wd_envelope e;
+    return wd_envelope_read_plain(was, &e) && same(e.role, wire_role(o)) && same_agent(o, &e) &&
+           same(e.timestamp, time_of(o)) && same(e.parent, parent_of(o)) && same(e.id, o->id) && same_cost(o, e.cost) &&
+           same_weft(o, &e);
+}
+
 /* ---- Envelopes ------------------------------------------------------------------------------------------- */
 
-static struct upp_str wire_role(const struct writing *o)
+/* The next envelope of the entry is of this part. */
+static void step_to(struct writing *o, const struct upp_part *p)
 {
-    uint8_t part = o->part ? o->part->kind : 0;
-    return is_event(o->e) ? UPP_STR("system")
-                          : part == UPP_PART_RESULT
-        ? UPP_STR("tool")
-        : o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL
-        ? UPP_STR("user")
-        : UPP_STR("agent");
+    struct upp_str slot = wd_envelope_slot(&o->l->keep, o->k);
+    wb_arena_reset(&o->l->scratch);
+    o->part = p;
+    o->slot = slot.p ? slot.p : "envelope";
+    o->id   = id_of_part(o);
 }
 
 static void begin(struct writing *o, struct upp_str intent, struct upp_str task)
 {
-    struct wd_lowering *l    = o->l;
-    struct upp_str      slot = wd_envelope_slot(&l->keep, o->k);
-    o->weft                  = false;
-    o->id                    = id_of_part(o);
-    wd_open(l, o->i, slot.p ? slot.p : "envelope");
+    struct wd_lowering *l = o->l;
+    o->weft               = false;
+    wd_open(l, o->i, o->slot);
     wj_write_open(&l->w, '{');
     wd_member(l, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
     wd_member(l, "role", wire_role(o));
@@ -420,8 +486,6 @@ static void end(struct writing *o)
         wj_write_close(&o->l->w, '}');
     wj_write_close(&o->l->w, '}');
     wd_close(o->l);
-    o->last = o->id;
-    o->k++;
 }
 
 static int remember_call(struct writing *o)
@@ -431,19 +495,26 @@ static int remember_call(struct writing *o)
                                                                : upp_fail(o->err, UPP_ENOMEM, "no memory for a call");
 }
 
-static int put_part(struct writing *o, const struct upp_part *p)
+static void write_part(struct writing *o)
 {
     struct wd_envelope_says s = {0};
-    wb_arena_reset(&o->l->scratch);
-    o->part = p;
-    wd_envelope_say_part(o->l, p, o->e->e.message.role == UPP_ROLE_USER, &s);
+    wd_envelope_say_part(o->l, o->part, o->e->e.message.role == UPP_ROLE_USER, &s);
     begin(o, s.intent, s.task);
     put_content(o, &s);
-    if (p && p->media)
+    if (o->part && o->part->media)
         put_artifact(o);
     put_trace(o);
     put_weft(o);
     end(o);
+}
+
+static int put_part(struct writing *o, const struct upp_part *p)
+{
+    step_to(o, p);
+    if (!wd_settled_if(o->l, o->i, o->slot, is_as_written, o))
+        write_part(o);
+    o->last = o->id;
+    o->k++;
     return p && p->kind == UPP_PART_CALL ? remember_call(o) : 0;
 }
 
@@ -466,9 +537,8 @@ static void put_event(struct writing *o)
     struct wd_envelope_says s = {0};
     yyjson_val             *event, *task, *content;
     struct upp_str          intent;
-    wb_arena_reset(&o->l->scratch);
-    o->part = NULL;
-    event   = wd_scratch_read(o->l, o->e->e.data);
+    step_to(o, NULL);
+    event = wd_scratch_read(o->l, o->e->e.data);
     if (is_own(event, &intent, &task, &content)) {
         begin(o, intent, wj_text(task));
         wd_name(o->l, "content");
@@ -482,6 +552,7 @@ static void put_event(struct writing *o)
         put_weft_event(o, event);
     }
     end(o);
+    o->last = o->id;
 }
 
 /* ---- Losses ---------------------------------------------------------------------------------------------- */
