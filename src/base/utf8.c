@@ -176,11 +176,13 @@ size_t wb_utf8_cut(struct upp_str s, size_t max)
 }
 
 /* UTF-16 units of the characters that begin in 8 bytes: one for each, and one more for those of four bytes. */
-static size_t units_in_8(const char *p)
+static inline size_t units_in_8(const char *p)
 {
     static const uint64_t each = 0x0101010101010101;
     uint64_t              x;
     memcpy(&x, p, sizeof x);
+    if (!(x & each << 7))
+        return 8;
     uint64_t high = x >> 7 & each, follow = high & ~(x >> 6), four = high & x >> 6 & x >> 5 & x >> 4;
     return (size_t)((((follow ^ each) + four) * each) >> 56);
 }

@@ -209,6 +209,12 @@ static inline void wd_member(struct wd_lowering *l, const char *name, struct upp
         wd_member_or_null(l, name, text);
 }
 
+static inline void wd_member_word(struct wd_lowering *l, const char *name, struct upp_str word) /* without escapes */
+{
+    wd_name(l, name);
+    wj_write_plain_str(&l->w, word.p, word.n);
+}
+
 static inline void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n)
 {
     wd_name(l, name);

@@ -19,11 +19,12 @@ struct called {
 struct writing {
     struct wd_lowering *l;
     struct upp_err     *err;
-    uint32_t           *index; /* of entries by their ids: a place in the list, from 1 */
-    size_t              index_n;
-    uint8_t            *again; /* by entry: one before has its id */
+    uint32_t           *index;        /* of entries by their ids: a place in the list, from 1 */
+    size_t              index_n, ids; /* ids: in it */
+    uint8_t            *again;        /* by entry: one before has its id */
     WB_VEC(struct called) calls;
     struct upp_str last;  /* the id of the envelope before */
+    struct upp_str time;  /* the last that was one as an envelope has it: often the next is the same */
     uint32_t       payer; /* the entry that has the cost of its turn; UINT32_MAX: none */
 
     /* The entry, and its envelope. */
@@ -58,8 +59,8 @@ static struct upp_str time_of(struct writing *o)
 {
     const struct upp_message *m = &o->e->e.message;
     char                      text[WB_TIME_TEXT];
-    if (m->time_text.p && wd_envelope_is_time(m->time_text))
-        return m->time_text;
+    if (m->time_text.p && (wb_str_eq(m->time_text, o->time) || wd_envelope_is_time(m->time_text)))
+        return o->time = m->time_text;
     struct wb_time t = wb_time_from_ms(m->time_ms);
     struct upp_str s = wb_time_pydantic(&t, text); /* as a thread would: what comes by way of one is not another time */
     return s.p ? wb_arena_dup(&o->l->scratch, s) : UPP_STR("1970-01-01T00:00:00Z");
@@ -132,7 +133,7 @@ static void put_content(struct writing *o, const struct wd_envelope_says *s)
     bool                call = o->part && o->part->kind == UPP_PART_CALL, event = is_event(o->e);
     wd_name(l, "content");
     wj_write_open(&l->w, '{');
-    wd_member(l, "type", s->type);
+    wd_member_word(l, "type", s->type);
     wd_member(l, "text", s->text);
     if (call || s->data || s->string.p || s->json.p || event)
         wd_name(l, "data");
@@ -377,6 +378,7 @@ static int find_again(struct writing *o, struct upp_err *err)
             o->again[i] = 1;
         else if (at)
             *at = (uint32_t)i + 1;
+        o->ids += at != NULL;
     }
     return 0;
 }
@@ -384,7 +386,7 @@ static int find_again(struct writing *o, struct upp_err *err)
 /* An id that was made, and no entry's own. */
 static struct upp_str unlike(const struct writing *o, struct upp_str made)
 {
-    while (made.p && *place_of(o, made))
+    while (made.p && o->ids && *place_of(o, made))
         made = wb_arena_join(&o->l->keep, (struct upp_str[]){made, UPP_STR("+")}, 2);
     return made;
 }
@@ -469,11 +471,11 @@ static void begin(struct writing *o, struct upp_str intent, struct upp_str task)
     o->weft               = false;
     wd_open(l, o->i, o->slot);
     wj_write_open(&l->w, '{');
-    wd_member(l, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
-    wd_member(l, "role", wire_role(o));
+    wd_member_word(l, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
+    wd_member_word(l, "role", wire_role(o));
     put_agent(o);
-    wd_member(l, "timestamp", time_of(o));
-    wd_member(l, "intent", intent);
+    wd_member_word(l, "timestamp", time_of(o));
+    wd_member_word(l, "intent", intent);
     wd_member(l, "task", or_else(task, "(nothing)"));
 }
 
