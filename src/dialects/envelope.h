@@ -104,7 +104,7 @@ struct wd_envelope_shape {
 };
 
 extern const struct wd_envelope_shape wd_envelope_table;
-extern const struct wd_envelope_words wd_envelope_intents, wd_envelope_contents;
+extern const struct wd_envelope_words wd_envelope_roles, wd_envelope_intents, wd_envelope_contents;
 
 bool wd_envelope_is_word(const struct wd_envelope_words *words, struct upp_str text);
 

@@ -19,8 +19,11 @@ static inline struct rest inside(yyjson_val *obj)
     return (struct rest){obj + 1, unsafe_yyjson_get_next(obj)};
 }
 
+/* Each name is compared as the few bytes that it is, which is why these are inlined wherever they stand. */
+#define OF_A_NAME __attribute__((always_inline)) static inline
+
 /* Takes the next member where it has that name. NULL: another one comes, or none. */
-static inline yyjson_val *take(struct rest *r, struct upp_str name)
+OF_A_NAME yyjson_val *take(struct rest *r, struct upp_str name)
 {
     if (r->at == r->end || !wj_named(r->at, name))
         return NULL;
@@ -30,7 +33,7 @@ static inline yyjson_val *take(struct rest *r, struct upp_str name)
 }
 
 /* The same, where it is a text. */
-static inline bool take_text(struct rest *r, struct upp_str name, struct upp_str *to)
+OF_A_NAME bool take_text(struct rest *r, struct upp_str name, struct upp_str *to)
 {
     if (r->at == r->end || !wj_named(r->at, name) || !unsafe_yyjson_is_str(r->at + 1))
         return false;
