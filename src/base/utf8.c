@@ -176,15 +176,26 @@ size_t wb_utf8_cut(struct upp_str s, size_t max)
 }
 
 /* UTF-16 units of the characters that begin in 8 bytes: one for each, and one more for those of four bytes. */
-static inline size_t units_in_8(const char *p)
+static size_t units_in_8(const char *p)
 {
     static const uint64_t each = 0x0101010101010101;
     uint64_t              x;
     memcpy(&x, p, sizeof x);
-    if (!(x & each << 7))
-        return 8;
     uint64_t high = x >> 7 & each, follow = high & ~(x >> 6), four = high & x >> 6 & x >> 5 & x >> 4;
     return (size_t)((((follow ^ each) + four) * each) >> 56);
+}
+
+/* How many at the beginning of n bytes are ASCII, in eights. */
+static size_t ascii_eights(const char *p, size_t n)
+{
+    size_t   at = 0;
+    uint64_t x;
+    for (; n - at >= sizeof x; at += sizeof x) {
+        memcpy(&x, p + at, sizeof x);
+        if (x & 0x8080808080808080)
+            break;
+    }
+    return at;
 }
 
 size_t wb_utf16_cut(struct upp_str s, size_t max)
@@ -192,8 +203,15 @@ size_t wb_utf16_cut(struct upp_str s, size_t max)
     size_t at = 0, units = 0;
     if (s.n <= max / 2)
         return s.n; /* no byte is more than two units */
-    for (; s.n - at >= 8 && max - units >= 16; at += 8)
+    for (;;) {
+        size_t n = ascii_eights(s.p + at, WB_MIN(s.n - at, max - units));
+        at += n;
+        units += n;
+        if (s.n - at < 8 || max - units < 16)
+            break;
         units += units_in_8(s.p + at);
+        at += 8;
+    }
     while (at && at < s.n && follows((unsigned char)s.p[at]))
         at++;
     while (at < s.n) {

@@ -145,7 +145,9 @@ bool wd_envelope_is_time(struct upp_str text)
 
 struct upp_str wd_envelope_slot(struct wb_arena *a, unsigned k)
 {
-    return k ? wb_arena_numbered(a, UPP_STR("envelope-"), k) : UPP_STR("envelope");
+    static const struct upp_str first[] = {NAME("envelope"), NAME("envelope-1"), NAME("envelope-2"),
+                                           NAME("envelope-3")};
+    return k < WB_LEN(first) ? first[k] : wb_arena_numbered(a, UPP_STR("envelope-"), k);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------------------- */

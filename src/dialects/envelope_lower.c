@@ -26,6 +26,9 @@ struct writing {
     struct upp_str last;  /* the id of the envelope before */
     struct upp_str time;  /* the last that was one as an envelope has it: often the next is the same */
     uint32_t       payer; /* the entry that has the cost of its turn; UINT32_MAX: none */
+    struct upp_str who;   /* what was written of the agent that came last */
+
+    const struct wm_doc_agent *who_of; /* and which that is; NULL: nobody */
 
     /* The entry, and its envelope. */
     uint32_t                   i, agent;
@@ -66,15 +69,23 @@ static struct upp_str time_of(struct writing *o)
     return s.p ? wb_arena_dup(&o->l->scratch, s) : UPP_STR("1970-01-01T00:00:00Z");
 }
 
-static struct upp_str wire_role(const struct writing *o)
+enum role { AGENT, USER, TOOL, SYSTEM };
+
+#define ROLE(name)                                                                                                     \
+    {                                                                                                                  \
+        UPP_STR_INIT(name), UPP_STR_INIT("{\"protocol\":\"" WD_ENVELOPE_PROTOCOL "\",\"role\":\"" name "\"")           \
+    }
+static const struct {
+    struct upp_str name, head; /* head: of an envelope of that role */
+} roles[] = {[AGENT] = ROLE("agent"), [USER] = ROLE("user"), [TOOL] = ROLE("tool"), [SYSTEM] = ROLE("system")};
+
+static enum role wire_role(const struct writing *o)
 {
     uint8_t part = o->part ? o->part->kind : 0;
-    return is_event(o->e) ? UPP_STR("system")
-                          : part == UPP_PART_RESULT
-        ? UPP_STR("tool")
-        : o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL
-        ? UPP_STR("user")
-        : UPP_STR("agent");
+    return is_event(o->e)                                                   ? SYSTEM
+           : part == UPP_PART_RESULT                                        ? TOOL
+           : o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL ? USER
+                                                                            : AGENT;
 }
 
 static struct upp_str agent_id(const struct wm_doc_agent *a)
@@ -93,6 +104,24 @@ static struct upp_str model_of(const struct writing *o, const struct wm_doc_agen
     return model.p ? model : UPP_STR(WD_ENVELOPE_NO_MODEL);
 }
 
+/* Its id and its name. They mostly are those of the one before: then they are written as they were. */
+static void put_who(struct writing *o, const struct wm_doc_agent *a)
+{
+    struct wd_lowering *l    = o->l;
+    size_t              from = l->w.out->n;
+    if (o->who_of == a && !l->w.match) {
+        wj_write_raw(&l->w, o->who.p, o->who.n);
+        return;
+    }
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", agent_id(a));
+    wd_member(l, "name", agent_name(a));
+    if (l->w.match || l->w.out->failed)
+        return;
+    o->who    = wb_arena_dup(&l->keep, wb_str(l->w.out->p + from, l->w.out->n - from));
+    o->who_of = o->who.p ? a : NULL;
+}
+
 static void put_agent(struct writing *o)
 {
     struct wd_lowering *l = o->l;
@@ -100,9 +129,7 @@ static void put_agent(struct writing *o)
         return;
     const struct wm_doc_agent *a = &l->doc->agents.p[o->agent];
     wd_name(l, "agent");
-    wj_write_open(&l->w, '{');
-    wd_member(l, "id", agent_id(a));
-    wd_member(l, "name", agent_name(a));
+    put_who(o, a);
     wd_member(l, "model", model_of(o, a));
     wj_write_close(&l->w, '}');
 }
@@ -448,7 +475,7 @@ static bool is_as_written(void *arg, yyjson_val *was)
 {
     struct writing    *o = arg;
     struct wd_envelope e;
-    return wd_envelope_read_plain(was, &e) && same(e.role, wire_role(o)) && same_agent(o, &e) &&
+    return wd_envelope_read_plain(was, &e) && same(e.role, roles[wire_role(o)].name) && same_agent(o, &e) &&
            same(e.timestamp, time_of(o)) && same(e.parent, parent_of(o)) && same(e.id, o->id) && same_cost(o, e.cost) &&
            same_weft(o, &e);
 }
@@ -465,14 +492,26 @@ static void step_to(struct writing *o, const struct upp_part *p)
     o->id   = id_of_part(o);
 }
 
+/* What it begins with is one text, where nothing is compared. */
+static void put_head(struct writing *o)
+{
+    struct wd_lowering *l    = o->l;
+    struct upp_str      head = roles[wire_role(o)].head;
+    if (!l->w.match) {
+        wj_write_raw(&l->w, head.p, head.n);
+        return;
+    }
+    wj_write_open(&l->w, '{');
+    wd_member_word(l, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
+    wd_member_word(l, "role", roles[wire_role(o)].name);
+}
+
 static void begin(struct writing *o, struct upp_str intent, struct upp_str task)
 {
     struct wd_lowering *l = o->l;
     o->weft               = false;
     wd_open(l, o->i, o->slot);
-    wj_write_open(&l->w, '{');
-    wd_member_word(l, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
-    wd_member_word(l, "role", wire_role(o));
+    put_head(o);
     put_agent(o);
     wd_member_word(l, "timestamp", time_of(o));
     wd_member_word(l, "intent", intent);
