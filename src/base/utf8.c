@@ -185,13 +185,33 @@ static size_t units_in_8(const char *p)
     return (size_t)((((follow ^ each) + four) * each) >> 56);
 }
 
+/* How many at the beginning of n bytes are ASCII, in eights. */
+static size_t ascii_eights(const char *p, size_t n)
+{
+    size_t   at = 0;
+    uint64_t x;
+    for (; n - at >= sizeof x; at += sizeof x) {
+        memcpy(&x, p + at, sizeof x);
+        if (x & 0x8080808080808080)
+            break;
+    }
+    return at;
+}
+
 size_t wb_utf16_cut(struct upp_str s, size_t max)
 {
     size_t at = 0, units = 0;
     if (s.n <= max / 2)
         return s.n; /* no byte is more than two units */
-    for (; s.n - at >= 8 && max - units >= 16; at += 8)
+    for (;;) {
+        size_t n = ascii_eights(s.p + at, WB_MIN(s.n - at, max - units));
+        at += n;
+        units += n;
+        if (s.n - at < 8 || max - units < 16)
+            break;
         units += units_in_8(s.p + at);
+        at += 8;
+    }
     while (at && at < s.n && follows((unsigned char)s.p[at]))
         at++;
     while (at < s.n) {

@@ -163,6 +163,10 @@ void wd_close(struct wd_lowering *l);
  * it had been opened, written and closed. */
 bool wd_settled(struct wd_lowering *l, uint32_t entry, const char *slot);
 
+/* The same where some of it only the writer can tell: `is` says so of the object as it was read. */
+bool wd_settled_if(struct wd_lowering *l, uint32_t entry, const char *slot, bool (*is)(void *arg, yyjson_val *was),
+                   void *arg);
+
 /* How many entries the object of this slot at this entry stood for when it was read, as far as they are still there;
  * `otherwise` where nobody knows. */
 uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32_t otherwise);
@@ -204,6 +208,12 @@ static inline void wd_member(struct wd_lowering *l, const char *name, struct upp
 {
     if (text.p)
         wd_member_or_null(l, name, text);
+}
+
+static inline void wd_member_word(struct wd_lowering *l, const char *name, struct upp_str word) /* without escapes */
+{
+    wd_name(l, name);
+    wj_write_plain_str(&l->w, word.p, word.n);
 }
 
 static inline void wd_member_u64(struct wd_lowering *l, const char *name, uint64_t n)

@@ -27,9 +27,9 @@ static const struct upp_str artifacts[] = {NAME("plan"),    NAME("code"), NAME("
                                            NAME("dataset"), {0}};
 
 static const struct wd_envelope_words protocol_words       = {NULL, protocols};
-static const struct wd_envelope_words role_words           = {NULL, roles};
 static const struct wd_envelope_words resource_words       = {NULL, resources};
 static const struct wd_envelope_words artifact_words       = {NULL, artifacts};
+const struct wd_envelope_words        wd_envelope_roles    = {NULL, roles};
 const struct wd_envelope_words        wd_envelope_intents  = {"Intent", intents};
 const struct wd_envelope_words        wd_envelope_contents = {NULL, contents};
 
@@ -110,7 +110,7 @@ static const struct wd_envelope_shape trace_shape      = {NULL, trace_fields};
 
 static const struct wd_envelope_field envelope_fields[] = {
     {NAME("protocol"), WD_ENV_WORD, MUST, "ENV-1.1", &protocol_words, NULL, NULL},
-    {NAME("role"), WD_ENV_WORD, MUST, "ENV-1.2", &role_words, NULL, NULL},
+    {NAME("role"), WD_ENV_WORD, MUST, "ENV-1.2", &wd_envelope_roles, NULL, NULL},
     {NAME("agent"), WD_ENV_OBJECT, 0, "ENV-1.2", NULL, &agent_shape, NULL},
     {NAME("timestamp"), WD_ENV_TIME, MUST, "ENV-1.3", NULL, NULL, "RFC 3339, with an offset"},
     {NAME("intent"), WD_ENV_WORD, MUST, "ENV-1.4", &wd_envelope_intents, NULL, "what the message advances"},
@@ -145,7 +145,9 @@ bool wd_envelope_is_time(struct upp_str text)
 
 struct upp_str wd_envelope_slot(struct wb_arena *a, unsigned k)
 {
-    return k ? wb_arena_numbered(a, UPP_STR("envelope-"), k) : UPP_STR("envelope");
+    static const struct upp_str first[] = {NAME("envelope"), NAME("envelope-1"), NAME("envelope-2"),
+                                           NAME("envelope-3")};
+    return k < WB_LEN(first) ? first[k] : wb_arena_numbered(a, UPP_STR("envelope-"), k);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------------------- */

@@ -30,8 +30,27 @@ struct wd_envelope {
     struct wj_node node;
     struct upp_str protocol, role, timestamp, intent, task;
     yyjson_val    *agent, *inputs, *content, *outputs, *confidence, *trace, *weft;
+
+    /* What is in them, where it is a text: no table has it. */
+    struct upp_str agent_id, agent_name, model;            /* agent */
+    struct upp_str type, text;                             /* content */
+    struct upp_str parent, id;                             /* trace; parent: the last */
+    struct upp_str of, kind, within, provider, call, name; /* weft; within: its "agent" */
+    yyjson_val    *data, *cost;                            /* content's, trace's */
+    bool           plain; /* it has such members as we write, but those of media and of what is said in an agent's turn,
+                           * in our order, and no more */
 };
 WJ_SHAPE_EXTERN(wd_envelope, struct wd_envelope);
+
+/* Reads an object; what of it is no member of an envelope stays where it is. */
+int wd_envelope_read(struct wb_arena *a, yyjson_val *v, struct wd_envelope *e, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same for one that is plain. False: it is not. */
+bool wd_envelope_read_plain(yyjson_val *v, struct wd_envelope *e);
+
+/* Does it say just what we would write of the part that it became: in its intent, its task and its content? No: it may
+ * yet. All else depends on the envelopes around it. */
+bool wd_envelope_is_plain(const struct wd_envelope *e, const struct upp_part *p);
 
 /* The slot of the envelope of a message's part k. No text: no memory. */
 struct upp_str wd_envelope_slot(struct wb_arena *a, unsigned k);
@@ -85,7 +104,7 @@ struct wd_envelope_shape {
 };
 
 extern const struct wd_envelope_shape wd_envelope_table;
-extern const struct wd_envelope_words wd_envelope_intents, wd_envelope_contents;
+extern const struct wd_envelope_words wd_envelope_roles, wd_envelope_intents, wd_envelope_contents;
 
 bool wd_envelope_is_word(const struct wd_envelope_words *words, struct upp_str text);
 

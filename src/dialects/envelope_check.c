@@ -13,13 +13,14 @@
 
 /* An envelope of a list, and its id; no text: it has none. */
 struct named {
-    yyjson_val    *of, *at;
+    yyjson_val    *of;
     struct upp_str id;
 };
 
 struct checking {
     struct wd_problems *p;
     bool                twice; /* an object has a member of one name twice */
+    struct upp_str      time;  /* the last that was one: often the next is the same */
     int                 failed;
     struct upp_err     *err;
 };
@@ -190,10 +191,41 @@ static void check_content(struct wd_problems *p, yyjson_val *content)
         wd_problem(p, WD_WARNING, "ENV-1.6", content, "a content of this type has '%s'", name);
 }
 
+static bool is_good_time(struct checking *c, struct upp_str text)
+{
+    if (!wb_str_eq(text, c->time) && !wd_envelope_is_time(text))
+        return false;
+    c->time = text;
+    return true;
+}
+
+static bool is_good_cost(yyjson_val *cost)
+{
+    uint64_t n;
+    return !cost || (wb_str_u64(wj_text(cost + 2), &n) && wb_str_u64(wj_text(cost + 4), &n));
+}
+
+/* Has the table, and what is beyond it, nothing to say of an envelope, but for its data? Most are as we write them; all
+ * others are looked at member by member. */
+static bool is_good(struct checking *c, const struct wd_envelope *e)
+{
+    bool data = wb_str_eq(e->type, UPP_STR("json")) || wb_str_eq(e->type, UPP_STR("tool_result"));
+    return (!e->agent || e->agent_id.n) && e->task.n && e->id.n && (e->data || !data) && is_good_cost(e->cost) &&
+           wd_envelope_is_word(&wd_envelope_roles, e->role) && wd_envelope_is_word(&wd_envelope_intents, e->intent) &&
+           wd_envelope_is_word(&wd_envelope_contents, e->type) && is_good_time(c, e->timestamp);
+}
+
 static struct named check_envelope(struct checking *c, yyjson_val *v)
 {
-    struct named ret = {.of = v};
-    yyjson_val  *found[WD_ENV_FIELDS];
+    struct named       ret = {.of = v};
+    yyjson_val        *found[WD_ENV_FIELDS];
+    struct wd_envelope e;
+    if (yyjson_is_obj(v) && wd_envelope_read_plain(v, &e) && is_good(c, &e)) {
+        if (e.data)
+            check_free(c, e.data);
+        ret.id = e.id;
+        return ret;
+    }
     if (!yyjson_is_obj(v)) {
         wd_problem(c->p, WD_ERROR, "ENV-1.1", v, "an envelope must be an object");
         check_free(c, v);
@@ -201,9 +233,7 @@ static struct named check_envelope(struct checking *c, yyjson_val *v)
     }
     check_object(c, &wd_envelope_table, v, "ENV-1.1", found);
     check_content(c->p, found[WD_ENV_ROW_CONTENT]);
-    ret.at = yyjson_obj_get(found[WD_ENV_ROW_TRACE], "id");
-    if (ret.at && yyjson_is_str(ret.at))
-        ret.id = wj_text(ret.at);
+    ret.id = wd_text_at(found[WD_ENV_ROW_TRACE], "id");
     return ret;
 }
 
@@ -271,7 +301,8 @@ static int check_ids(struct wd_problems *p, const struct named *list, size_t n, 
         while (index[k] && !wb_str_eq(index[k]->id, v->id))
             k = (k + 1) & (size - 1);
         if (index[k] && !same(index[k]->of, v->of, err, &r) && r >= 0)
-            wd_problem(p, WD_ERROR, "ENV-1.11", v->at, "another envelope has this id");
+            wd_problem(p, WD_ERROR, "ENV-1.11", yyjson_obj_get(yyjson_obj_get(v->of, "trace"), "id"),
+                       "another envelope has this id");
         else
             index[k] = v;
     }

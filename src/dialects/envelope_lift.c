@@ -79,65 +79,60 @@ static int about_text(const struct lifting *t, struct upp_str type, yyjson_val *
 }
 
 /* Which of the two members of the content says it: json is its data, and so is code where that is a text. */
-static bool is_data(yyjson_val *data, struct upp_str type, struct upp_str text)
+static bool is_data(const struct wd_envelope *e)
 {
-    if (!data)
+    if (!e->data)
         return false;
-    return !text.p || is_word(type, "json") || is_word(type, "tool_result") ||
-           (is_word(type, "code") && yyjson_is_str(data));
+    return !e->text.p || is_word(e->type, "json") || is_word(e->type, "tool_result") ||
+           (is_word(e->type, "code") && yyjson_is_str(e->data));
 }
 
 static int text_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    struct upp_str type = wd_text_at(e->content, "type"), text = wd_text_at(e->content, "text");
-    yyjson_val    *data    = yyjson_obj_get(e->content, "data");
-    bool           from    = is_data(data, type, text);
-    int            r       = 0;
-    bool           thought = is_word(wd_text_at(e->weft, "kind"), "reasoning") && !is_word(e->role, "user");
-    to->kind               = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
-    to->text               = text;
+    bool from    = is_data(e);
+    int  r       = 0;
+    bool thought = is_word(e->kind, "reasoning") && !is_word(e->role, "user");
+    to->kind     = thought ? UPP_PART_REASONING : UPP_PART_TEXT;
+    to->text     = e->text;
     if (from)
-        r = plain_text(t, data, &to->text);
+        r = plain_text(t, e->data, &to->text);
     if (!to->text.p)
         to->text = UPP_STR("");
-    return r < 0 ? r : about_text(t, type, from ? NULL : data, &to->metadata);
+    return r < 0 ? r : about_text(t, e->type, from ? NULL : e->data, &to->metadata);
 }
 
 /* ---- Calls and results ----------------------------------------------------------------------------------- */
 
 static bool is_call(const struct wd_envelope *e)
 {
-    if (!is_word(e->intent, "tool.call") || is_word(e->role, "user") ||
-        !is_word(wd_text_at(e->content, "type"), "json"))
+    if (!is_word(e->intent, "tool.call") || is_word(e->role, "user") || !is_word(e->type, "json"))
         return false;
-    yyjson_val *data = yyjson_obj_get(e->content, "data"), *args = yyjson_obj_get(data, "arguments");
-    return wd_text_at(data, "id").p && wd_text_at(data, "name").p && (yyjson_is_obj(args) || yyjson_is_str(args));
+    yyjson_val *args = yyjson_obj_get(e->data, "arguments");
+    return wd_text_at(e->data, "id").p && wd_text_at(e->data, "name").p && (yyjson_is_obj(args) || yyjson_is_str(args));
 }
 
 static bool is_result(const struct wd_envelope *e)
 {
-    return is_word(e->role, "tool") || is_word(wd_text_at(e->content, "type"), "tool_result");
+    return is_word(e->role, "tool") || is_word(e->type, "tool_result");
 }
 
 static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    yyjson_val   *data = yyjson_obj_get(e->content, "data");
-    struct called one  = {.envelope = wd_text_at(e->trace, "id"), .call = wd_text_at(data, "id")};
-    *to                = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = wd_text_at(data, "name")};
+    struct called one = {.envelope = e->id, .call = wd_text_at(e->data, "id")};
+    *to               = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = wd_text_at(e->data, "name")};
     if (one.envelope.p && !wb_vec_push(&t->calls, one, (size_t)WM_DOC_ENTRIES))
         return upp_fail(t->err, UPP_ENOMEM, "no memory for a call");
-    return plain_text(t, yyjson_obj_get(data, "arguments"), &to->text);
+    return plain_text(t, yyjson_obj_get(e->data, "arguments"), &to->text);
 }
 
 /* The call that it answers: the one it names, or that of its parent, or one that nobody has seen. */
 static struct upp_str answered(const struct lifting *t, const struct wd_envelope *e)
 {
-    struct upp_str call   = wd_text_at(e->weft, "call");
-    yyjson_val    *parent = yyjson_arr_get_last(yyjson_obj_get(e->trace, "parents"));
-    for (size_t i = t->calls.n; !call.p && parent && yyjson_is_str(parent) && i; i--) {
+    struct upp_str call = e->call;
+    for (size_t i = t->calls.n; !call.p && e->parent.p && i; i--) {
         if (t->calls.n - i >= WD_ENVELOPE_FAR)
             break;
-        if (wb_str_eq(t->calls.p[i - 1].envelope, wj_text(parent)))
+        if (wb_str_eq(t->calls.p[i - 1].envelope, e->parent))
             call = t->calls.p[i - 1].call;
     }
     return call.p ? call : t->l->id(t->l->arg, t->l->a, "call_");
@@ -145,19 +140,17 @@ static struct upp_str answered(const struct lifting *t, const struct wd_envelope
 
 static int result_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    struct upp_str type = wd_text_at(e->content, "type"), text = wd_text_at(e->content, "text");
-    yyjson_val    *data = yyjson_obj_get(e->content, "data");
-    bool           from = data && (wd_text_at(e->weft, "call").p || is_data(data, type, text));
-    *to                 = (struct upp_part){.kind     = UPP_PART_RESULT,
-                                            .id       = answered(t, e),
-                                            .name     = wd_text_at(e->weft, "name"),
-                                            .is_error = is_word(type, "error"),
-                                            .text     = UPP_STR("null")};
-    int r               = from     ? wd_value_text(t->l->a, data, &to->text, t->err)
-                          : text.p ? wd_string_text(t->l->a, text, &to->text, t->err)
-                                   : 0;
+    bool from = e->data && (e->call.p || is_data(e));
+    *to       = (struct upp_part){.kind     = UPP_PART_RESULT,
+                                  .id       = answered(t, e),
+                                  .name     = e->name,
+                                  .is_error = is_word(e->type, "error"),
+                                  .text     = UPP_STR("null")};
+    int r     = from        ? wd_value_text(t->l->a, e->data, &to->text, t->err)
+                : e->text.p ? wd_string_text(t->l->a, e->text, &to->text, t->err)
+                            : 0;
     if (r >= 0 && !from)
-        r = about_text(t, (struct upp_str){0}, data, &to->metadata);
+        r = about_text(t, (struct upp_str){0}, e->data, &to->metadata);
     return r < 0 ? r : wb_arena_check(t->l->a, t->err);
 }
 
@@ -166,7 +159,7 @@ static int result_of(const struct lifting *t, const struct wd_envelope *e, struc
 /* 1: it is one. */
 static int medium_of(const struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    if (!is_word(wd_text_at(e->weft, "kind"), "medium"))
+    if (!is_word(e->kind, "medium"))
         return 0;
     yyjson_val    *artifact = yyjson_arr_get_first(yyjson_obj_get(e->outputs, "artifacts"));
     struct upp_str uri = wd_text_at(artifact, "uri"), mime = wd_text_at(e->weft, "mime");
@@ -186,21 +179,24 @@ static int settle(struct lifting *t)
     return at == SIZE_MAX ? 0 : wd_parts_settle(t->l->a, &t->parts, &t->l->doc->entries.p[at].e.message, t->err);
 }
 
-/* By its id alone: another's name is no id. */
+/* By its id alone: another's name is no id. One that says of anything that nobody knows its model has none of its own,
+ * whatever the model was that said something else. */
 static int agent_of(struct lifting *t, const struct wd_envelope *e, uint32_t *ret)
 {
-    struct wm_doc      *doc   = t->l->doc;
-    struct upp_str      model = wd_text_at(e->agent, "model"), name = wd_text_at(e->agent, "name");
-    struct wm_doc_agent a = {.id = wd_text_at(e->agent, "id")};
-    if (!a.id.n)
+    struct wm_doc *doc  = t->l->doc;
+    bool           none = is_word(e->model, WD_ENVELOPE_NO_MODEL);
+    if (!e->agent_id.n)
         return wd_agent_of(t->l, (struct upp_str){0}, (struct upp_str){0}, ret, t->err);
     for (size_t i = 0; i < doc->agents.n; i++)
-        if (wb_str_eq(doc->agents.p[i].id, a.id)) {
+        if (wb_str_eq(doc->agents.p[i].id, e->agent_id)) {
+            if (none)
+                doc->agents.p[i].model = (struct upp_str){0};
             *ret = (uint32_t)i;
             return 0;
         }
-    a.name  = name.p ? name : a.id;
-    a.model = is_word(model, WD_ENVELOPE_NO_MODEL) ? (struct upp_str){0} : model;
+    const struct wm_doc_agent a = {.id    = e->agent_id,
+                                   .name  = e->agent_name.p ? e->agent_name : e->agent_id,
+                                   .model = none ? (struct upp_str){0} : e->model};
     return wm_doc_agent_add(doc, &a, ret, t->err);
 }
 
@@ -221,9 +217,8 @@ static int turn_of(struct lifting *t, bool user, uint32_t agent)
     return 0;
 }
 
-static void cost_of(yyjson_val *trace, struct wm_said *said)
+static void cost_of(yyjson_val *cost, struct wm_said *said)
 {
-    yyjson_val *cost = yyjson_obj_get(trace, "cost");
     if (!yyjson_is_obj(cost))
         return;
     said->has_usage = true;
@@ -239,9 +234,8 @@ static uint8_t role_of(const struct wd_envelope *e, uint8_t part)
 /* Whose it is: the user's, or that of the agent it names. */
 static int whose(struct lifting *t, const struct wd_envelope *e, bool user, uint32_t *ret)
 {
-    struct upp_str within = wd_text_at(e->weft, "agent"); /* words to the model in its turn */
-    *ret                  = WM_NO_AGENT;
-    if (user && !(within.p && wb_str_eq(within, wd_text_at(e->agent, "id"))))
+    *ret = WM_NO_AGENT;
+    if (user && !(e->within.p && wb_str_eq(e->within, e->agent_id))) /* words to the model in its turn */
         return 0;
     return agent_of(t, e, ret);
 }
@@ -255,13 +249,12 @@ static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, u
     to = wd_entry_add(t->l, role, agent, e->timestamp, t->err);
     if (!to)
         return failed(t);
-    to->id = wd_text_at(e->trace, "id");
+    to->id = e->id;
     if (role == UPP_ROLE_ASSISTANT) {
-        struct upp_str model = wd_text_at(e->agent, "model");
-        if (!is_word(model, WD_ENVELOPE_NO_MODEL))
-            to->said.model = model;
-        to->said.provider = wd_text_at(e->weft, "provider");
-        cost_of(e->trace, &to->said);
+        if (!is_word(e->model, WD_ENVELOPE_NO_MODEL))
+            to->said.model = e->model;
+        to->said.provider = e->provider;
+        cost_of(e->cost, &to->said);
     }
     t->entry = t->l->doc->entries.n - 1;
     t->id    = to->id;
@@ -273,8 +266,8 @@ static int begin(struct lifting *t, const struct wd_envelope *e, uint8_t role, u
 
 static int part_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    yyjson_val *metadata = yyjson_obj_get(e->weft, "metadata");
-    int         r        = 0;
+    yyjson_val *weft = e->plain ? NULL : e->weft, *metadata = yyjson_obj_get(weft, "metadata");
+    int         r = 0;
     if (is_call(e))
         r = call_of(t, e, to);
     else if (is_result(e))
@@ -286,7 +279,7 @@ static int part_of(struct lifting *t, const struct wd_envelope *e, struct upp_pa
     }
     if (r >= 0 && yyjson_is_obj(metadata))
         r = wd_value_text(t->l->a, metadata, &to->metadata, t->err);
-    to->cut = yyjson_is_true(yyjson_obj_get(e->weft, "cut"));
+    to->cut = yyjson_is_true(yyjson_obj_get(weft, "cut"));
     return r;
 }
 
@@ -299,15 +292,15 @@ static int anchor(struct lifting *t, yyjson_val *v)
 static int lift_message(struct lifting *t, const struct wd_envelope *e)
 {
     struct upp_part part = {0};
-    struct upp_str  of   = wd_text_at(e->weft, "of");
     uint32_t        agent;
     int             r = part_of(t, e, &part);
     if (r < 0)
         return r;
     uint8_t role = role_of(e, part.kind);
-    bool    none = is_word(wd_text_at(e->weft, "kind"), "nothing") && role == UPP_ROLE_ASSISTANT;
+    bool    none = is_word(e->kind, "nothing") && role == UPP_ROLE_ASSISTANT;
     r            = whose(t, e, role == UPP_ROLE_USER, &agent);
-    bool more = t->entry != SIZE_MAX && !none && of.n && wb_str_eq(of, t->id) && role == t->role && agent == t->agent;
+    bool more =
+        t->entry != SIZE_MAX && !none && e->of.n && wb_str_eq(e->of, t->id) && role == t->role && agent == t->agent;
     if (r >= 0 && !more)
         r = settle(t);
     if (r >= 0 && !more)
@@ -316,6 +309,8 @@ static int lift_message(struct lifting *t, const struct wd_envelope *e)
         r = wd_parts_add(&t->parts, &part, t->err);
     if (r >= 0)
         r = anchor(t, e->node.from);
+    if (r >= 0 && !none)
+        wd_settle(t->l, wd_envelope_is_plain(e, &part));
     return r >= 0 && none ? settle(t) : r; /* one without parts has no more of them */
 }
 
@@ -350,10 +345,9 @@ static void put_event(const struct lifting *t, const struct wd_envelope *e, stru
     else
         wj_write_str(w, type);
     if (type.p) {
-        yyjson_val *data = yyjson_obj_get(e->content, "data");
         wj_write_name(w, UPP_STR("data"));
-        if (data)
-            wj_write_value(w, data);
+        if (e->data)
+            wj_write_value(w, e->data);
         else
             wj_write_null(w); /* as a thread has it */
         put_member(w, "source", yyjson_is_str(source) ? source : NULL);
@@ -391,7 +385,7 @@ static int lift_event(struct lifting *t, const struct wd_envelope *e)
     r = wj_writer_check(&w);
     if (r < 0)
         return r;
-    to->id     = wd_text_at(e->trace, "id");
+    to->id     = e->id;
     to->e.kind = WM_ENTRY_EVENT;
     to->e.data = wb_arena_dup(t->l->a, wb_buf_str(&b));
     t->n       = 0;
@@ -406,7 +400,7 @@ static int lift_one(struct lifting *t, yyjson_val *v)
     struct wd_envelope e;
     if (!yyjson_is_obj(v))
         return 0;
-    int r = WJ_DECODE(t->l->a, wd_envelope, v, UPP_OPTS(wj_decode_opts, .problem = wd_leave), &e, t->err);
+    int r = wd_envelope_read(t->l->a, v, &e, t->err);
     if (r < 0)
         return r;
     bool system = is_word(e.role, "system");
@@ -419,8 +413,11 @@ static int lift_one(struct lifting *t, yyjson_val *v)
 
 static int lift_list(struct lifting *t, yyjson_val *root)
 {
-    size_t      i, n;
+    enum { VALUES = 16 }; /* an envelope has more of them: what is none asks for no room */
+    size_t      i, n, most = root->uni.ofs / sizeof *root / VALUES;
     yyjson_val *v;
+    most = WB_MIN(most, yyjson_arr_size(root));
+    wd_expect(t->l, most / 2, most, most + 1);
     yyjson_arr_foreach(root, i, n, v)
     {
         int r = lift_one(t, v);

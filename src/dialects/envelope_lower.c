@@ -19,18 +19,23 @@ struct called {
 struct writing {
     struct wd_lowering *l;
     struct upp_err     *err;
-    uint32_t           *index; /* of entries by their ids: a place in the list, from 1 */
-    size_t              index_n;
-    uint8_t            *again; /* by entry: one before has its id */
+    uint32_t           *index;        /* of entries by their ids: a place in the list, from 1 */
+    size_t              index_n, ids; /* ids: in it */
+    uint8_t            *again;        /* by entry: one before has its id */
     WB_VEC(struct called) calls;
     struct upp_str last;  /* the id of the envelope before */
+    struct upp_str time;  /* the last that was one as an envelope has it: often the next is the same */
     uint32_t       payer; /* the entry that has the cost of its turn; UINT32_MAX: none */
+    struct upp_str who;   /* what was written of the agent that came last */
+
+    const struct wm_doc_agent *who_of; /* and which that is; NULL: nobody */
 
     /* The entry, and its envelope. */
     uint32_t                   i, agent;
     const struct wm_doc_entry *e;
     const struct upp_part     *part; /* NULL: an event, or a message without parts */
     unsigned                   k;    /* of how many in the entry */
+    const char                *slot;
     struct upp_str             first, id;
     struct upp_usage           cost;
     bool                       has_cost, weft; /* weft: its object is open */
@@ -57,11 +62,30 @@ static struct upp_str time_of(struct writing *o)
 {
     const struct upp_message *m = &o->e->e.message;
     char                      text[WB_TIME_TEXT];
-    if (m->time_text.p && wd_envelope_is_time(m->time_text))
-        return m->time_text;
+    if (m->time_text.p && (wb_str_eq(m->time_text, o->time) || wd_envelope_is_time(m->time_text)))
+        return o->time = m->time_text;
     struct wb_time t = wb_time_from_ms(m->time_ms);
     struct upp_str s = wb_time_pydantic(&t, text); /* as a thread would: what comes by way of one is not another time */
     return s.p ? wb_arena_dup(&o->l->scratch, s) : UPP_STR("1970-01-01T00:00:00Z");
+}
+
+enum role { AGENT, USER, TOOL, SYSTEM };
+
+#define ROLE(name)                                                                                                     \
+    {                                                                                                                  \
+        UPP_STR_INIT(name), UPP_STR_INIT("{\"protocol\":\"" WD_ENVELOPE_PROTOCOL "\",\"role\":\"" name "\"")           \
+    }
+static const struct {
+    struct upp_str name, head; /* head: of an envelope of that role */
+} roles[] = {[AGENT] = ROLE("agent"), [USER] = ROLE("user"), [TOOL] = ROLE("tool"), [SYSTEM] = ROLE("system")};
+
+static enum role wire_role(const struct writing *o)
+{
+    uint8_t part = o->part ? o->part->kind : 0;
+    return is_event(o->e)                                                   ? SYSTEM
+           : part == UPP_PART_RESULT                                        ? TOOL
+           : o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL ? USER
+                                                                            : AGENT;
 }
 
 static struct upp_str agent_id(const struct wm_doc_agent *a)
@@ -69,18 +93,44 @@ static struct upp_str agent_id(const struct wm_doc_agent *a)
     return a->id.n ? a->id : or_else(a->name, "agent");
 }
 
+static struct upp_str agent_name(const struct wm_doc_agent *a)
+{
+    return a->name.p ? a->name : agent_id(a);
+}
+
+static struct upp_str model_of(const struct writing *o, const struct wm_doc_agent *a)
+{
+    struct upp_str model = o->e->said.model.p ? o->e->said.model : a->model;
+    return model.p ? model : UPP_STR(WD_ENVELOPE_NO_MODEL);
+}
+
+/* Its id and its name. They mostly are those of the one before: then they are written as they were. */
+static void put_who(struct writing *o, const struct wm_doc_agent *a)
+{
+    struct wd_lowering *l    = o->l;
+    size_t              from = l->w.out->n;
+    if (o->who_of == a && !l->w.match) {
+        wj_write_raw(&l->w, o->who.p, o->who.n);
+        return;
+    }
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", agent_id(a));
+    wd_member(l, "name", agent_name(a));
+    if (l->w.match || l->w.out->failed)
+        return;
+    o->who    = wb_arena_dup(&l->keep, wb_str(l->w.out->p + from, l->w.out->n - from));
+    o->who_of = o->who.p ? a : NULL;
+}
+
 static void put_agent(struct writing *o)
 {
     struct wd_lowering *l = o->l;
     if (o->agent == WM_NO_AGENT)
         return;
-    const struct wm_doc_agent *a     = &l->doc->agents.p[o->agent];
-    struct upp_str             model = o->e->said.model.p ? o->e->said.model : a->model;
+    const struct wm_doc_agent *a = &l->doc->agents.p[o->agent];
     wd_name(l, "agent");
-    wj_write_open(&l->w, '{');
-    wd_member(l, "id", agent_id(a));
-    wd_member(l, "name", a->name.p ? a->name : agent_id(a));
-    wd_member(l, "model", model.p ? model : UPP_STR(WD_ENVELOPE_NO_MODEL));
+    put_who(o, a);
+    wd_member(l, "model", model_of(o, a));
     wj_write_close(&l->w, '}');
 }
 
@@ -110,7 +160,7 @@ static void put_content(struct writing *o, const struct wd_envelope_says *s)
     bool                call = o->part && o->part->kind == UPP_PART_CALL, event = is_event(o->e);
     wd_name(l, "content");
     wj_write_open(&l->w, '{');
-    wd_member(l, "type", s->type);
+    wd_member_word(l, "type", s->type);
     wd_member(l, "text", s->text);
     if (call || s->data || s->string.p || s->json.p || event)
         wd_name(l, "data");
@@ -355,6 +405,7 @@ static int find_again(struct writing *o, struct upp_err *err)
             o->again[i] = 1;
         else if (at)
             *at = (uint32_t)i + 1;
+        o->ids += at != NULL;
     }
     return 0;
 }
@@ -362,7 +413,7 @@ static int find_again(struct writing *o, struct upp_err *err)
 /* An id that was made, and no entry's own. */
 static struct upp_str unlike(const struct writing *o, struct upp_str made)
 {
-    while (made.p && *place_of(o, made))
+    while (made.p && o->ids && *place_of(o, made))
         made = wb_arena_join(&o->l->keep, (struct upp_str[]){made, UPP_STR("+")}, 2);
     return made;
 }
@@ -382,32 +433,88 @@ static struct upp_str id_of_part(const struct writing *o)
     return unlike(o, wb_arena_numbered(&o->l->keep, head, o->k));
 }
 
+/* ---- What was read --------------------------------------------------------------------------------------- */
+
+/* Both are there and the same, or neither is. Most texts are the very bytes that were read. */
+static bool same(struct upp_str a, struct upp_str b)
+{
+    return a.n == b.n && (a.p == b.p || (a.p && b.p && wj_same(a.p, b.p, a.n)));
+}
+
+static bool same_agent(const struct writing *o, const struct wd_envelope *e)
+{
+    if (o->agent == WM_NO_AGENT || o->e->e.message.role == UPP_ROLE_USER)
+        return o->agent == WM_NO_AGENT && !e->agent;
+    const struct wm_doc_agent *a = &o->l->doc->agents.p[o->agent];
+    return e->agent && same(e->agent_id, agent_id(a)) && same(e->agent_name, agent_name(a)) &&
+           same(e->model, model_of(o, a));
+}
+
+/* {"input_tokens", "output_tokens"}: the numbers as they are read. */
+static bool same_cost(const struct writing *o, yyjson_val *cost)
+{
+    uint64_t input, output;
+    if (!cost || !o->has_cost || o->k)
+        return !cost && !(o->has_cost && !o->k);
+    return wb_str_u64(wj_text(cost + 2), &input) && wb_str_u64(wj_text(cost + 4), &output) && input == o->cost.input &&
+           output == o->cost.output;
+}
+
+static bool same_weft(const struct writing *o, const struct wd_envelope *e)
+{
+    const struct upp_part *p      = o->part;
+    const struct upp_str   none   = {0};
+    bool                   result = p->kind == UPP_PART_RESULT;
+    return same(e->of, o->k ? o->first : none) && same(e->kind, kind_of(o)) &&
+           same(e->provider, o->k ? none : o->e->said.provider) && same(e->call, result ? p->id : none) &&
+           same(e->name, result && p->name.n ? p->name : none);
+}
+
+/* Would we write just this? Of what it says of its part that is known: it is settled. */
+static bool is_as_written(void *arg, yyjson_val *was)
+{
+    struct writing    *o = arg;
+    struct wd_envelope e;
+    return wd_envelope_read_plain(was, &e) && same(e.role, roles[wire_role(o)].name) && same_agent(o, &e) &&
+           same(e.timestamp, time_of(o)) && same(e.parent, parent_of(o)) && same(e.id, o->id) && same_cost(o, e.cost) &&
+           same_weft(o, &e);
+}
+
 /* ---- Envelopes ------------------------------------------------------------------------------------------- */
 
-static struct upp_str wire_role(const struct writing *o)
+/* The next envelope of the entry is of this part. */
+static void step_to(struct writing *o, const struct upp_part *p)
 {
-    uint8_t part = o->part ? o->part->kind : 0;
-    return is_event(o->e) ? UPP_STR("system")
-                          : part == UPP_PART_RESULT
-        ? UPP_STR("tool")
-        : o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL
-        ? UPP_STR("user")
-        : UPP_STR("agent");
+    struct upp_str slot = wd_envelope_slot(&o->l->keep, o->k);
+    wb_arena_reset(&o->l->scratch);
+    o->part = p;
+    o->slot = slot.p ? slot.p : "envelope";
+    o->id   = id_of_part(o);
+}
+
+/* What it begins with is one text, where nothing is compared. */
+static void put_head(struct writing *o)
+{
+    struct wd_lowering *l    = o->l;
+    struct upp_str      head = roles[wire_role(o)].head;
+    if (!l->w.match) {
+        wj_write_raw(&l->w, head.p, head.n);
+        return;
+    }
+    wj_write_open(&l->w, '{');
+    wd_member_word(l, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
+    wd_member_word(l, "role", roles[wire_role(o)].name);
 }
 
 static void begin(struct writing *o, struct upp_str intent, struct upp_str task)
 {
-    struct wd_lowering *l    = o->l;
-    struct upp_str      slot = wd_envelope_slot(&l->keep, o->k);
-    o->weft                  = false;
-    o->id                    = id_of_part(o);
-    wd_open(l, o->i, slot.p ? slot.p : "envelope");
-    wj_write_open(&l->w, '{');
-    wd_member(l, "protocol", UPP_STR(WD_ENVELOPE_PROTOCOL));
-    wd_member(l, "role", wire_role(o));
+    struct wd_lowering *l = o->l;
+    o->weft               = false;
+    wd_open(l, o->i, o->slot);
+    put_head(o);
     put_agent(o);
-    wd_member(l, "timestamp", time_of(o));
-    wd_member(l, "intent", intent);
+    wd_member_word(l, "timestamp", time_of(o));
+    wd_member_word(l, "intent", intent);
     wd_member(l, "task", or_else(task, "(nothing)"));
 }
 
@@ -420,8 +527,6 @@ static void end(struct writing *o)
         wj_write_close(&o->l->w, '}');
     wj_write_close(&o->l->w, '}');
     wd_close(o->l);
-    o->last = o->id;
-    o->k++;
 }
 
 static int remember_call(struct writing *o)
@@ -431,19 +536,26 @@ static int remember_call(struct writing *o)
                                                                : upp_fail(o->err, UPP_ENOMEM, "no memory for a call");
 }
 
-static int put_part(struct writing *o, const struct upp_part *p)
+static void write_part(struct writing *o)
 {
     struct wd_envelope_says s = {0};
-    wb_arena_reset(&o->l->scratch);
-    o->part = p;
-    wd_envelope_say_part(o->l, p, o->e->e.message.role == UPP_ROLE_USER, &s);
+    wd_envelope_say_part(o->l, o->part, o->e->e.message.role == UPP_ROLE_USER, &s);
     begin(o, s.intent, s.task);
     put_content(o, &s);
-    if (p && p->media)
+    if (o->part && o->part->media)
         put_artifact(o);
     put_trace(o);
     put_weft(o);
     end(o);
+}
+
+static int put_part(struct writing *o, const struct upp_part *p)
+{
+    step_to(o, p);
+    if (!wd_settled_if(o->l, o->i, o->slot, is_as_written, o))
+        write_part(o);
+    o->last = o->id;
+    o->k++;
     return p && p->kind == UPP_PART_CALL ? remember_call(o) : 0;
 }
 
@@ -466,9 +578,8 @@ static void put_event(struct writing *o)
     struct wd_envelope_says s = {0};
     yyjson_val             *event, *task, *content;
     struct upp_str          intent;
-    wb_arena_reset(&o->l->scratch);
-    o->part = NULL;
-    event   = wd_scratch_read(o->l, o->e->e.data);
+    step_to(o, NULL);
+    event = wd_scratch_read(o->l, o->e->e.data);
     if (is_own(event, &intent, &task, &content)) {
         begin(o, intent, wj_text(task));
         wd_name(o->l, "content");
@@ -482,6 +593,7 @@ static void put_event(struct writing *o)
         put_weft_event(o, event);
     }
     end(o);
+    o->last = o->id;
 }
 
 /* ---- Losses ---------------------------------------------------------------------------------------------- */

@@ -110,6 +110,23 @@ static inline void wj_write_plain_name(struct wj_writer *w, const char *name, si
     w->comma  = false;
 }
 
+/* The same for a string. */
+static inline void wj_write_plain_str(struct wj_writer *w, const char *s, size_t n)
+{
+    if (WB_UNLIKELY(w->match)) {
+        wj_write_str(w, (struct upp_str){s, n});
+        return;
+    }
+    if (!wj_room(w, n + 3))
+        return;
+    char *to = wj_comma(w, w->out->p + w->out->n);
+    *to++    = '"';
+    wj_copy(to, s, n);
+    to[n]     = '"';
+    w->out->n = (size_t)(to + n + 1 - w->out->p);
+    w->comma  = true;
+}
+
 static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[' */
 {
     if ((WB_UNLIKELY(w->match) && wj_match_open(w, bracket)) || !wj_room(w, 2))

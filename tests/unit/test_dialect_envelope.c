@@ -311,6 +311,28 @@ static int read_golden(struct wd_document *d, const char *path, struct upp_err *
     return text ? wd_document_read(d, NULL, wb_str(text, n), NULL, err) : -UPP_ENOTFOUND;
 }
 
+/* What we wrote of an agent without a model, one message of which a model said, is read as what it was. */
+TEST(dialect_envelope_knows_no_model_of_its_agent)
+{
+    static const char envelopes[] =
+        "[{\"protocol\":\"multiagent-1.0\",\"role\":\"agent\",\"agent\":{\"id\":\"a\",\"name\":\"A\",\"model\":\"m-1\"}"
+        ","
+        "\"timestamp\":\"2026-01-01T00:00:00Z\",\"intent\":\"analyze\",\"task\":\"Hello.\",\"content\":{\"type\":"
+        "\"text\","
+        "\"text\":\"Hello.\"},\"trace\":{\"id\":\"1\"}},"
+        "{\"protocol\":\"multiagent-1.0\",\"role\":\"agent\",\"agent\":{\"id\":\"a\",\"name\":\"A\",\"model\":\"n/a\"},"
+        "\"timestamp\":\"2026-01-01T00:00:00Z\",\"intent\":\"analyze\",\"task\":\"Hello.\",\"content\":{\"type\":"
+        "\"text\","
+        "\"text\":\"Hello.\"},\"trace\":{\"parents\":[\"1\"],\"id\":\"2\"}}]";
+    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
+    struct upp_err                                  err;
+    CHECK(wd_document_read(&d, NULL, wb_cstr(envelopes), NULL, &err) == 0);
+    CHECK(d.doc.agents.n == 1 && !d.doc.agents.p[0].model.p);
+    CHECK(d.doc.entries.n == 2 && !d.doc.entries.p[0].residue && !d.doc.entries.p[1].residue);
+    CHECK_STR(d.doc.entries.p[0].said.model, UPP_STR("m-1"));
+    CHECK(!d.doc.entries.p[1].said.model.p);
+}
+
 /* covers: ENV-11 */
 TEST(dialect_envelope_is_a_message_of_its_agent)
 {
