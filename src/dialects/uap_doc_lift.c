@@ -103,9 +103,11 @@ static int lift_path(struct path *t, yyjson_val *tree)
         r = read_ids(t, yyjson_obj_get(tree, "nodes"));
     if (r < 0)
         return r;
+    t->in.usual = t->in.l->doc->agents.p[0].id;
     find_path(t, tree);
     for (size_t i = t->n; i && r >= 0; i--)
         r = lift_node(t, t->list[i - 1], i > 1 ? t->list[i - 2] : NULL);
+    wd_upp_lift_all(&t->in);
     if (r >= 0 && t->in.l->doc->entries.n == before && t->n) /* nobody said anything: the root alone */
         r = wd_anchor(t->in.l, t->list[t->n - 1], "node", WD_THREAD, 0, t->in.err);
     return r;

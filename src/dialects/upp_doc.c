@@ -33,6 +33,9 @@ void wd_upp_calls_done(struct wd_upp_calls *c)
     wb_vec_done(&c->tools);
 }
 
+/* Whose messages are where neither they nor anything around them says it. */
+#define WD_UPP_AGENT UPP_STR("agent")
+
 /* ---- Threads --------------------------------------------------------------------------------------------- */
 
 static bool is_message(yyjson_val *v)
@@ -71,13 +74,14 @@ static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
     }
     if (r >= 0)
         r = wd_upp_lift_end(t);
+    wd_upp_lift_all(t);
     return r < 0 ? r : wd_anchor(t->l, root, "thread", WD_THREAD, 0, t->err);
 }
 
 static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err   why = {0};
-    struct wd_upp_in t   = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES)};
+    struct wd_upp_in t   = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES), .usual = WD_UPP_AGENT};
     int              r   = yyjson_is_arr(yyjson_obj_get(root, "messages"))
                                ? lift_thread(&t, root)
                                : upp_fail(&why, UPP_EINVALID, "expected a thread of UPP: an object with 'messages'");
@@ -89,7 +93,7 @@ static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 
 static int lower(struct wd_lowering *l, struct upp_err *err)
 {
-    struct wd_upp_out t = {.l = l, .agent = UPP_STR("agent")};
+    struct wd_upp_out t = {.l = l, .agent = WD_UPP_AGENT};
     uint32_t          n = (uint32_t)l->doc->entries.n;
     wd_open(l, WD_THREAD, "thread");
     wj_write_open(&l->w, '{');

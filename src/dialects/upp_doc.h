@@ -41,6 +41,9 @@ struct wd_upp_in {
     unsigned            more;  /* objects that it became after its first */
     uint8_t             piece; /* the type of the last of them, where more can follow it; 0: it cannot */
     bool                open;  /* there is one */
+    struct upp_str      usual; /* whose messages are that the writer lets say nothing of it */
+    bool                plain; /* so far the message says what would be written for it */
+    bool                alone; /* some did as long as no other agent was known */
 };
 
 /* Which type of message has such a part; 0: any. */
@@ -55,7 +58,14 @@ int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata) UPP_MUST_CHECK;
 /* One message, if it is one: what is none stays where it is. And the end of them. */
 int  wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v) UPP_MUST_CHECK;
 int  wd_upp_lift_end(struct wd_upp_in *t) UPP_MUST_CHECK;
+void wd_upp_lift_all(struct wd_upp_in *t); /* all of the document are lifted */
 void wd_upp_in_done(struct wd_upp_in *t);
+
+/* Do the members of a turn, of a usage, or all of `weft` with the entry that came of it, say just what would be
+ * written? They have no others, and stand in the order in which they are written. No: they may yet. */
+bool wd_upp_is_plain_turn(yyjson_val *const *found);
+bool wd_upp_is_plain_usage(yyjson_val *const *found, const uint64_t *counts);
+bool wd_upp_is_plain_entry(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e);
 
 /* ---- Out of the model ------------------------------------------------------------------------------------ */
 

@@ -459,7 +459,11 @@ uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i)
     uint32_t all = (uint32_t)t->l->doc->entries.n, n = 1;
     while (i + n < all && (is_event(entry_at(t->l, i + n)) || !wd_upp_is_shown(entry_at(t->l, i + n))))
         n++;
-    if (wd_upp_is_shown(entry_at(t->l, i)) && !is_event(entry_at(t->l, i)))
+    if (!wd_upp_is_shown(entry_at(t->l, i)) || is_event(entry_at(t->l, i)))
+        return n;
+    if (wd_settled(t->l, i, "message"))
+        note_calls(t, &entry_at(t->l, i)->e.message);
+    else
         put_entry(t, i, n);
     return n;
 }

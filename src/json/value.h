@@ -61,6 +61,10 @@ WB_EXPORT_BEGIN
 size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyjson_val **found);
 #define WJ_MEMBERS(obj, rows, found) wj_members((obj), &(rows)->name, sizeof *(rows), (found))
 
+/* The same for n names in a row, behind which there is one without text. True: obj is an object, has no other members,
+ * each of these at most once, and in this order. */
+bool wj_members_in_order(yyjson_val *obj, const struct upp_str *names, size_t n, yyjson_val **found);
+
 /* "a string", "the number 1.5", "null" ...: what v is, for messages; in buf where it needs one. */
 const char *wj_found(yyjson_val *v, char *buf, size_t size);
 
