@@ -45,11 +45,16 @@ static struct entry look(struct wd_lowering *l, const struct wd_carry *c, uint32
     return x;
 }
 
+/* Has it something that no object says? */
+static bool has_own(const struct wm_doc_entry *e)
+{
+    const struct upp_message *m = &e->e.message;
+    return e->id.p || m->id.p || m->metadata.n || m->interrupted;
+}
+
 static bool has_more(const struct entry *x)
 {
-    const struct upp_message *m = &x->e->e.message;
-    return x->e->id.p || m->id.p || m->metadata.n || m->interrupted || x->is_new || x->time || x->agent || x->who ||
-           x->said || x->event;
+    return has_own(x->e) || x->is_new || x->time || x->agent || x->who || x->said || x->event;
 }
 
 bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
@@ -59,6 +64,8 @@ bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
         const struct upp_message *m = &l->doc->entries.p[i].e.message;
         if (!wd_carried_shown(&l->doc->entries.p[i]))
             continue;
+        if (has_own(&l->doc->entries.p[i]))
+            return true;
         struct entry x = look(l, c, i, at++);
         if (has_more(&x))
             return true;

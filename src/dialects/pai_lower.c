@@ -23,8 +23,12 @@ struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message 
     char text[WB_TIME_TEXT];
     if (m->time_text.p)
         return m->time_text;
-    struct wb_time t = wb_time_from_ms(m->time_ms);
-    return wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
+    if (!l->timed.p || l->timed_ms != m->time_ms) {
+        struct wb_time t = wb_time_from_ms(m->time_ms);
+        l->timed         = wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
+        l->timed_ms      = m->time_ms;
+    }
+    return l->timed;
 }
 
 struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise)

@@ -83,6 +83,7 @@ static int lift_node(struct path *t, yyjson_val *node, yyjson_val *child)
     yyjson_val    *list  = yyjson_obj_get(yyjson_obj_get(node, "thread"), "messages"), *v;
     size_t         first = doc->entries.n, most = child ? seen(child) : SIZE_MAX, i, max;
     int            r = 0;
+    wd_upp_lift_some(&t->in, WB_MIN(yyjson_arr_size(list), most));
     yyjson_arr_foreach(list, i, max, v)
     {
         if (r >= 0 && i < most)

@@ -60,14 +60,15 @@ static int detect(yyjson_val *root)
 
 static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
 {
-    struct wm_doc *doc = t->l->doc;
-    yyjson_val    *v;
+    struct wm_doc *doc  = t->l->doc;
+    yyjson_val    *list = yyjson_obj_get(root, "messages"), *v;
     size_t         i, n;
     doc->id      = wd_text_at(root, "id");
     doc->created = wd_text_at(root, "createdAt");
     doc->updated = wd_text_at(root, "updatedAt");
     int r        = wd_upp_lift_about(t, yyjson_obj_get(root, "metadata"));
-    yyjson_arr_foreach(yyjson_obj_get(root, "messages"), i, n, v)
+    wd_upp_lift_some(t, yyjson_arr_size(list));
+    yyjson_arr_foreach(list, i, n, v)
     {
         if (r >= 0)
             r = wd_upp_lift_message(t, v);

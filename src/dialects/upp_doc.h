@@ -55,6 +55,9 @@ static inline uint8_t wd_upp_part_role(const struct upp_part *p)
 /* What the document says of itself in its metadata: before the messages. */
 int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata) UPP_MUST_CHECK;
 
+/* So many messages will come. */
+void wd_upp_lift_some(struct wd_upp_in *t, size_t messages);
+
 /* One message, if it is one: what is none stays where it is. And the end of them. */
 int  wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v) UPP_MUST_CHECK;
 int  wd_upp_lift_end(struct wd_upp_in *t) UPP_MUST_CHECK;

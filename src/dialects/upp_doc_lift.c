@@ -371,6 +371,12 @@ int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
 
 /* ---- The document ---------------------------------------------------------------------------------------- */
 
+void wd_upp_lift_some(struct wd_upp_in *t, size_t messages)
+{
+    const struct wm_doc *doc = t->l->doc;
+    wd_expect(t->l, doc->turns.n + messages / 2, doc->entries.n + messages, t->l->anchors.n + messages + 2);
+}
+
 static int lift_agent(struct wd_upp_in *t, yyjson_val *v)
 {
     struct wm_doc_agent a = {.id       = wd_text_at(v, "id"),
