@@ -8,29 +8,59 @@
 
 int wd_upp_call_note(struct wd_upp_calls *c, const struct upp_part *call, struct upp_err *err)
 {
-    uint32_t at;
-    int      r = call->id.p ? wm_names_add(&c->ids, call->id, &at, err) : -1;
-    if (!call->id.p || r < 0)
-        return call->id.p ? r : 0;
-    if (r == 0)
-        c->tools.p[at] = call->name;
-    else if (!wb_vec_push(&c->tools, call->name, (size_t)WM_NAMES_MAX)) {
-        wm_names_drop_last(&c->ids);
+    struct wd_upp_call one = {call->id, call->name};
+    if (one.id.p && !wb_vec_push(&c->list, one, (size_t)WM_NAMES_MAX))
         return upp_fail(err, UPP_ENOMEM, "no memory for a call");
-    }
     return 0;
 }
 
-struct upp_str wd_upp_call_tool(const struct wd_upp_calls *c, struct upp_str id)
+/* Puts those into the table that are not there yet. False: there is no memory for it. */
+static bool know_all(struct wd_upp_calls *c)
 {
-    uint32_t at = id.p ? wm_names_find(&c->ids, id) : UINT32_MAX;
-    return at < c->tools.n ? c->tools.p[at] : (struct upp_str){0};
+    for (; c->n_known < c->list.n; c->n_known++) {
+        uint32_t at, place = (uint32_t)c->n_known;
+        int      r = wm_names_add(&c->ids, c->list.p[place].id, &at, NULL);
+        if (r > 0 && !wb_vec_push(&c->last, place, (size_t)WM_NAMES_MAX)) {
+            wm_names_drop_last(&c->ids);
+            r = -1;
+        }
+        if (r < 0)
+            return false;
+        c->last.p[at] = place;
+    }
+    return true;
+}
+
+/* The last one of that id from `first` on; NULL: there is none. */
+static const struct wd_upp_call *last_of(const struct wd_upp_calls *c, size_t first, struct upp_str id)
+{
+    for (size_t i = c->list.n; i > first; i--)
+        if (wb_str_eq(c->list.p[i - 1].id, id))
+            return &c->list.p[i - 1];
+    return NULL;
+}
+
+struct upp_str wd_upp_call_tool(struct wd_upp_calls *c, struct upp_str id)
+{
+    enum { NEAR = 8 };
+    size_t                    near = c->list.n - WB_MIN(c->list.n, (size_t)NEAR);
+    const struct wd_upp_call *call = id.p ? last_of(c, near, id) : NULL;
+    if (!call && id.p && near) {
+        bool     known = know_all(c);
+        uint32_t at    = known ? wm_names_find(&c->ids, id) : UINT32_MAX;
+        if (!known)
+            call = last_of(c, 0, id); /* it takes longer */
+        else if (at != UINT32_MAX)
+            call = &c->list.p[c->last.p[at]];
+    }
+    return call ? call->tool : (struct upp_str){0};
 }
 
 void wd_upp_calls_done(struct wd_upp_calls *c)
 {
+    wb_vec_done(&c->list);
     wm_names_done(&c->ids);
-    wb_vec_done(&c->tools);
+    wb_vec_done(&c->last);
 }
 
 /* Whose messages are where neither they nor anything around them says it. */

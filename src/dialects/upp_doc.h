@@ -19,13 +19,19 @@
 #include "dialects/lift.h"
 #include "model/names.h"
 
-/* The tool of each call, by the id of the call: results do not name it. */
+/* The tool of each call, by the id of the call: results do not name it. Most follow their calls at once: only for one
+ * that does not are the ids put into a table. */
+struct wd_upp_call {
+    struct upp_str id, tool;
+};
 struct wd_upp_calls {
-    struct wm_names ids;
-    WB_VEC(struct upp_str) tools;
+    WB_VEC(struct wd_upp_call) list; /* as they came */
+    struct wm_names ids;             /* of the first of them */
+    WB_VEC(uint32_t) last;           /* by the number of its id: the place of the last that has it */
+    size_t n_known;                  /* how many are in that table */
 };
 int wd_upp_call_note(struct wd_upp_calls *c, const struct upp_part *call, struct upp_err *err) UPP_MUST_CHECK;
-struct upp_str wd_upp_call_tool(const struct wd_upp_calls *c, struct upp_str id);
+struct upp_str wd_upp_call_tool(struct wd_upp_calls *c, struct upp_str id);
 void           wd_upp_calls_done(struct wd_upp_calls *c);
 
 /* ---- Into the model -------------------------------------------------------------------------------------- */

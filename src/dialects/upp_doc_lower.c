@@ -76,18 +76,15 @@ static bool say_json(struct wd_upp_weft *o, struct upp_str name, struct upp_str 
 
 static void say_usage(struct wd_upp_weft *o, const struct upp_usage *u, uint64_t reasoning)
 {
-    const uint64_t counts[] = {[WD_USAGE_INPUT]       = u->input,
-                               [WD_USAGE_OUTPUT]      = u->output,
-                               [WD_USAGE_TOTAL]       = u->input + u->output,
-                               [WD_USAGE_CACHE_READ]  = u->cache_read,
-                               [WD_USAGE_CACHE_WRITE] = u->cache_write,
-                               [WD_USAGE_REASONING]   = reasoning};
     say(o, UPP_STR("usage"));
-    wj_write_open(&o->l->w, '{');
-    for (size_t i = 0; i < WB_LEN(counts) - !reasoning; i++) {
-        wj_write_plain_name(&o->l->w, wd_upp_usage_names[i].p, wd_upp_usage_names[i].n);
-        wj_write_u64(&o->l->w, counts[i]);
-    }
+    wj_write_head(&o->l->w, UPP_STR("{\"inputTokens\":"));
+    wj_write_u64(&o->l->w, u->input);
+    wd_member_u64(o->l, "outputTokens", u->output);
+    wd_member_u64(o->l, "totalTokens", u->input + u->output);
+    wd_member_u64(o->l, "cacheReadTokens", u->cache_read);
+    wd_member_u64(o->l, "cacheWriteTokens", u->cache_write);
+    if (reasoning)
+        wd_member_u64(o->l, "reasoningTokens", reasoning);
     wj_write_close(&o->l->w, '}');
 }
 
@@ -379,11 +376,10 @@ static bool is_too_deep(const struct piece *p, const struct wd_upp_weft *o)
     return deep;
 }
 
-static void put_metadata(struct piece *p)
+static void put_metadata(struct piece *p, unsigned needs)
 {
-    struct wd_lowering *l     = p->t->l;
-    unsigned            needs = wm_weft_needs(&p->m);
-    struct wd_upp_weft  o     = {.l = l, .names = wd_upp_message_names};
+    struct wd_lowering *l = p->t->l;
+    struct wd_upp_weft  o = {.l = l, .names = wd_upp_message_names};
     if (!p->more)
         wd_upp_weft_others(&o, p->m.metadata, WD_DOC_DEPTH);
     bool deep = !is_too_deep(p, &o);
@@ -406,9 +402,10 @@ static void put_piece(struct piece *p)
     if (l->w.failed)
         return;
     wd_open(l, p->entry, slot);
+    unsigned needs = wm_weft_needs(&p->m);
     wm_message_begin(&l->w, &p->m);
-    put_metadata(p);
-    if (!wm_message_end(&l->w, &p->m))
+    put_metadata(p, needs);
+    if (!wm_message_end(&l->w, &p->m, needs))
         wd_lose(l, p->entry, "that a result is a value", "it is too deep, or no JSON, and is a text");
     wd_close(l);
 }

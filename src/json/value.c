@@ -40,25 +40,6 @@ size_t wj_members(yyjson_val *obj, const struct upp_str *names, size_t size, yyj
     return rows;
 }
 
-bool wj_members_in_order(yyjson_val *obj, const struct upp_str *names, size_t n, yyjson_val **found)
-{
-    yyjson_val *key = NULL, *end = NULL;
-    if (yyjson_is_obj(obj)) {
-        key = unsafe_yyjson_get_first(obj);
-        end = unsafe_yyjson_get_next(obj);
-    }
-    for (size_t i = 0; i < n; i++) {
-        bool is  = key < end && wj_named(key, names[i]);
-        found[i] = is ? key + 1 : NULL;
-        if (is)
-            key = unsafe_yyjson_get_next(key + 1);
-    }
-    if (key && key == end)
-        return true;
-    (void)wj_members(obj, names, sizeof *names, found);
-    return false;
-}
-
 const char *wj_found(yyjson_val *v, char *buf, size_t size)
 {
     switch (yyjson_get_type(v)) {

@@ -37,9 +37,10 @@ WB_EXPORT_BEGIN
 void wm_message_write(struct wj_writer *w, const struct upp_message *m);
 
 /* The same in two, for who writes the member "metadata" himself: between them. end: false where the text of a result is
- * no JSON, or too deep, and was written as a string; all else that a message cannot be fails as before. */
+ * no JSON, or too deep, and was written as a string; all else that a message cannot be fails as before. It is told what
+ * wm_weft_needs has said. */
 void wm_message_begin(struct wj_writer *w, const struct upp_message *m);
-bool wm_message_end(struct wj_writer *w, const struct upp_message *m);
+bool wm_message_end(struct wj_writer *w, const struct upp_message *m, unsigned needs);
 
 /* Which members of metadata.weft it needs (0: none), and those members. */
 enum {
