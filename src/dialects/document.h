@@ -143,6 +143,9 @@ struct wd_lowering {
     struct upp_str       view;   /* the agent for whom it is written; no text: for nobody, everything as it was */
     unsigned             target; /* version of the dialect where it has several; 0: its default */
     bool                 pure, no_system;
+    struct upp_str timed;      /* the last moment as the dialect spells it: often the next is the same; no text: none */
+    struct upp_str timed_text; /* as the model had it, and the moment */
+    int64_t        timed_ms;
 
     /* dialects/lowering.c's own. */
     const char        *dialect;

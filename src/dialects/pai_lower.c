@@ -20,9 +20,13 @@ const char *wd_pai_finish(uint8_t stop)
 
 struct upp_str wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m)
 {
-    char           text[WB_TIME_TEXT];
-    struct wb_time t = wb_time_from_ms(m->time_ms);
-    return wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
+    char text[WB_TIME_TEXT];
+    if (!l->timed.p || l->timed_ms != m->time_ms) {
+        struct wb_time t = wb_time_from_ms(m->time_ms);
+        l->timed         = wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
+        l->timed_ms      = m->time_ms;
+    }
+    return l->timed;
 }
 
 struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise)

@@ -83,6 +83,7 @@ static int lift_node(struct path *t, yyjson_val *node, yyjson_val *child)
     yyjson_val    *list  = yyjson_obj_get(yyjson_obj_get(node, "thread"), "messages"), *v;
     size_t         first = doc->entries.n, most = child ? seen(child) : SIZE_MAX, i, max;
     int            r = 0;
+    wd_upp_lift_some(&t->in, WB_MIN(yyjson_arr_size(list), most));
     yyjson_arr_foreach(list, i, max, v)
     {
         if (r >= 0 && i < most)
@@ -103,9 +104,11 @@ static int lift_path(struct path *t, yyjson_val *tree)
         r = read_ids(t, yyjson_obj_get(tree, "nodes"));
     if (r < 0)
         return r;
+    t->in.usual = t->in.l->doc->agents.p[0].id;
     find_path(t, tree);
     for (size_t i = t->n; i && r >= 0; i--)
         r = lift_node(t, t->list[i - 1], i > 1 ? t->list[i - 2] : NULL);
+    wd_upp_lift_all(&t->in);
     if (r >= 0 && t->in.l->doc->entries.n == before && t->n) /* nobody said anything: the root alone */
         r = wd_anchor(t->in.l, t->list[t->n - 1], "node", WD_THREAD, 0, t->in.err);
     return r;

@@ -19,13 +19,19 @@
 #include "dialects/lift.h"
 #include "model/names.h"
 
-/* The tool of each call, by the id of the call: results do not name it. */
+/* The tool of each call, by the id of the call: results do not name it. Most follow their calls at once: only for one
+ * that does not are the ids put into a table. */
+struct wd_upp_call {
+    struct upp_str id, tool;
+};
 struct wd_upp_calls {
-    struct wm_names ids;
-    WB_VEC(struct upp_str) tools;
+    WB_VEC(struct wd_upp_call) list; /* as they came */
+    struct wm_names ids;             /* of the first of them */
+    WB_VEC(uint32_t) last;           /* by the number of its id: the place of the last that has it */
+    size_t n_known;                  /* how many are in that table */
 };
 int wd_upp_call_note(struct wd_upp_calls *c, const struct upp_part *call, struct upp_err *err) UPP_MUST_CHECK;
-struct upp_str wd_upp_call_tool(const struct wd_upp_calls *c, struct upp_str id);
+struct upp_str wd_upp_call_tool(struct wd_upp_calls *c, struct upp_str id);
 void           wd_upp_calls_done(struct wd_upp_calls *c);
 
 /* ---- Into the model -------------------------------------------------------------------------------------- */
@@ -41,6 +47,9 @@ struct wd_upp_in {
     unsigned            more;  /* objects that it became after its first */
     uint8_t             piece; /* the type of the last of them, where more can follow it; 0: it cannot */
     bool                open;  /* there is one */
+    struct upp_str      usual; /* whose messages are that the writer lets say nothing of it */
+    bool                plain; /* so far the message says what would be written for it */
+    bool                alone; /* some did as long as no other agent was known */
 };
 
 /* Which type of message has such a part; 0: any. */
@@ -52,10 +61,20 @@ static inline uint8_t wd_upp_part_role(const struct upp_part *p)
 /* What the document says of itself in its metadata: before the messages. */
 int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata) UPP_MUST_CHECK;
 
+/* So many messages will come. */
+void wd_upp_lift_some(struct wd_upp_in *t, size_t messages);
+
 /* One message, if it is one: what is none stays where it is. And the end of them. */
 int  wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v) UPP_MUST_CHECK;
 int  wd_upp_lift_end(struct wd_upp_in *t) UPP_MUST_CHECK;
+void wd_upp_lift_all(struct wd_upp_in *t); /* all of the document are lifted */
 void wd_upp_in_done(struct wd_upp_in *t);
+
+/* Do the members of a turn, of a usage, or all of `weft` with the entry that came of it, say just what would be
+ * written? They have no others, and stand in the order in which they are written. No: they may yet. */
+bool wd_upp_is_plain_turn(yyjson_val *const *found);
+bool wd_upp_is_plain_usage(yyjson_val *const *found, const uint64_t *counts);
+bool wd_upp_is_plain_entry(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e);
 
 /* ---- Out of the model ------------------------------------------------------------------------------------ */
 

@@ -69,16 +69,16 @@ static int foreign(struct wd_upp_in *t, yyjson_val *map, const struct upp_str *o
     return wb_arena_check(t->l->a, t->err);
 }
 
-/* A message's, of which `ours` was found in it. Mostly there is nothing else, and that is soon seen. */
-static int metadata_of(struct wd_upp_in *t, yyjson_val *map, yyjson_val *weft, yyjson_val *const *ours,
-                       struct upp_str *ret)
+/* A message's, and what of it is `ours`. Mostly there is nothing else, as it is written, and that is soon seen. */
+static int metadata_of(struct wd_upp_in *t, yyjson_val *map, yyjson_val **ours, struct upp_str *ret)
 {
-    size_t n = 0;
-    if (!weft)
+    yyjson_val *weft  = map ? wm_weft_find(map) : NULL;
+    bool        alone = !map;
+    if (weft)
+        alone = wj_members_in_order(weft, wd_upp_message_names, WD_WEFT_NAMES, ours) && unsafe_yyjson_get_len(map) == 1;
+    t->plain &= alone && !(weft && !unsafe_yyjson_get_len(weft));
+    if (map && !weft)
         return wd_value_text(t->l->a, map, ret, t->err);
-    for (size_t i = 0; i < WD_WEFT_NAMES; i++)
-        n += ours[i] != NULL;
-    bool alone = unsafe_yyjson_get_len(map) == 1 && unsafe_yyjson_get_len(weft) == n;
     return alone ? 0 : foreign(t, map, wd_upp_message_names, ret);
 }
 
@@ -99,25 +99,24 @@ static int agent_of(struct wd_upp_in *t, yyjson_val *said, yyjson_val *name, boo
     return wd_agent_of(t->l, id.p ? id : t->agent, text_of(name), ret, t->err);
 }
 
-static void usage_of(yyjson_val *v, bool *has, struct upp_usage *usage, uint64_t *reasoning)
+static void usage_of(struct wd_upp_in *t, yyjson_val *v, bool *has, struct upp_usage *usage, uint64_t *reasoning)
 {
-    /* clang-format off */
-    static const struct upp_str names[] = {
-        UPP_STR_INIT("inputTokens"),      UPP_STR_INIT("outputTokens"),    UPP_STR_INIT("totalTokens"),
-        UPP_STR_INIT("cacheReadTokens"),  UPP_STR_INIT("cacheWriteTokens"), UPP_STR_INIT("reasoningTokens"), {0},
-    };
-    /* clang-format on */
-    yyjson_val *found[WB_LEN(names)];
-    uint64_t    counts[WB_LEN(names)] = {0};
-    *has                              = yyjson_is_obj(v);
+    yyjson_val *found[WD_USAGE_NAMES];
+    uint64_t    counts[WD_USAGE_NAMES] = {0};
+    *has                               = yyjson_is_obj(v);
+    t->plain &= !v || *has;
     if (!*has)
         return;
-    for (size_t i = 0, n = wj_members(v, names, sizeof *names, found); i < n; i++)
+    t->plain &= wj_members_in_order(v, wd_upp_usage_names, WD_USAGE_NAMES, found);
+    for (size_t i = 0; i < WD_USAGE_NAMES; i++)
         if (found[i] && yyjson_is_raw(found[i]))
             counts[i] = wd_number_of(wj_text(found[i]));
-    *usage =
-        (struct upp_usage){.input = counts[0], .output = counts[1], .cache_read = counts[3], .cache_write = counts[4]};
-    *reasoning = counts[5];
+    *usage     = (struct upp_usage){.input       = counts[WD_USAGE_INPUT],
+                                    .output      = counts[WD_USAGE_OUTPUT],
+                                    .cache_read  = counts[WD_USAGE_CACHE_READ],
+                                    .cache_write = counts[WD_USAGE_CACHE_WRITE]};
+    *reasoning = counts[WD_USAGE_REASONING];
+    t->plain   = t->plain && wd_upp_is_plain_usage(found, counts);
 }
 
 /* ---- Turns ----------------------------------------------------------------------------------------------- */
@@ -136,22 +135,25 @@ static int turn_begin(struct wd_upp_in *t, yyjson_val *said, bool user, uint32_t
     }
     if (same && !said)
         return 0;
-    bool        first = !turn;
-    uint32_t    owner = agent;
-    yyjson_val *whose = yyjson_obj_get(said, "agent");
-    int         r     = whose ? agent_of(t, whose, yyjson_obj_get(said, "name"), user, &owner) : 0;
+    bool        first                = !turn;
+    uint32_t    owner                = agent;
+    yyjson_val *found[WD_TURN_NAMES] = {0};
+    if (said)
+        t->plain = wj_members_in_order(said, wd_upp_turn_names, WD_TURN_NAMES, found) && t->plain &&
+                   wd_upp_is_plain_turn(found);
+    int r = found[WD_TURN_AGENT] ? agent_of(t, found[WD_TURN_AGENT], found[WD_TURN_NAME], user, &owner) : 0;
     if (r < 0)
         return r;
     turn = wm_doc_turn_add(doc, t->err);
     if (!turn)
         return -t->err->code;
     turn->agent   = owner;
-    turn->id      = wd_text_at(said, "id");
-    turn->run     = wd_text_at(said, "run");
-    turn->started = wd_text_at(said, "started");
-    turn->ended   = wd_text_at(said, "ended");
-    turn->partial = yyjson_is_true(yyjson_obj_get(said, "partial"));
-    usage_of(yyjson_obj_get(said, "usage"), &turn->has_usage, &turn->usage, &turn->reasoning);
+    turn->id      = text_of(found[WD_TURN_ID]);
+    turn->run     = text_of(found[WD_TURN_RUN]);
+    turn->started = text_of(found[WD_TURN_STARTED]);
+    turn->ended   = text_of(found[WD_TURN_ENDED]);
+    turn->partial = yyjson_is_true(found[WD_TURN_PARTIAL]);
+    usage_of(t, found[WD_TURN_USAGE], &turn->has_usage, &turn->usage, &turn->reasoning);
     if (first) { /* events that come before everything belong to it */
         turn->n     = turn->first;
         turn->first = 0;
@@ -241,13 +243,13 @@ static int parts_beside(struct wd_upp_in *t, yyjson_val *map, struct upp_message
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
-static struct wm_said said_of(yyjson_val *const *weft)
+static struct wm_said said_of(struct wd_upp_in *t, yyjson_val *const *weft)
 {
     struct wm_said s = {.model    = text_of(weft[WD_WEFT_MODEL]),
                         .provider = text_of(weft[WD_WEFT_PROVIDER]),
                         .response = text_of(weft[WD_WEFT_RESPONSE]),
                         .stop     = wd_upp_stop_of(text_of(weft[WD_WEFT_STOP]))};
-    usage_of(weft[WD_WEFT_USAGE], &s.has_usage, &s.usage, &s.reasoning);
+    usage_of(t, weft[WD_WEFT_USAGE], &s.has_usage, &s.usage, &s.reasoning);
     return s;
 }
 
@@ -289,6 +291,8 @@ static int lift_more(struct wd_upp_in *t, const struct upp_message *m)
 {
     struct upp_message *to = &t->l->doc->entries.p[t->last].e.message;
     int                 r  = t->more++ ? 0 : add_parts(t, to);
+    wd_settle(t->l, false); /* the object before: its message is another now */
+    t->plain = false;
     to->interrupted |= m->interrupted;
     t->piece = m->role;
     return r < 0 ? r : add_parts(t, m);
@@ -316,9 +320,10 @@ static int lift_new(struct wd_upp_in *t, yyjson_val *const *weft, struct upp_mes
     e->e.message = *m;
     e->id        = id.p ? id : m->id;
     if (m->role == UPP_ROLE_ASSISTANT)
-        e->said = said_of(weft);
-    t->last = (uint32_t)(t->l->doc->entries.n - 1);
-    t->open = true;
+        e->said = said_of(t, weft);
+    t->plain = t->plain && wd_upp_is_plain_entry(t, weft, e);
+    t->last  = (uint32_t)(t->l->doc->entries.n - 1);
+    t->open  = true;
     return 0;
 }
 
@@ -332,25 +337,28 @@ static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
         if (r >= 0)
             r = lift_events(t, events);
     }
-    return r < 0 ? r : wd_anchor(t->l, v, slot, t->last, t->l->doc->entries.n - t->last, t->err);
+    if (r >= 0)
+        r = wd_anchor(t->l, v, slot, t->last, t->l->doc->entries.n - t->last, t->err);
+    if (r >= 0)
+        wd_settle(t->l, t->plain);
+    return r;
 }
 
 int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
 {
-    struct upp_message m;
-    struct upp_err     why; /* set by what fails: clearing one for each message would be seen */
-    yyjson_val        *map, *weft, *ours[WD_WEFT_NAMES] = {0};
-    int                r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &map, &why);
+    struct upp_message       m;
+    struct wm_message_beside beside;
+    struct upp_err           why; /* set by what fails: clearing one for each message would be seen */
+    yyjson_val              *ours[WD_WEFT_NAMES] = {0};
+    int                      r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &beside, &why);
     if (r == -UPP_EINVALID)
         return wd_upp_lift_end(t); /* none that anybody understands */
     if (r < 0) {
         *t->err = why;
         return r;
     }
-    weft = map ? wm_weft_find(map) : NULL;
-    if (weft)
-        (void)wj_members(weft, wd_upp_message_names, sizeof *wd_upp_message_names, ours);
-    r = metadata_of(t, map, weft, ours, &m.metadata);
+    t->plain = beside.plain;
+    r        = metadata_of(t, beside.metadata, ours, &m.metadata);
     if (r >= 0)
         r = parts_beside(t, ours[WD_WEFT_PARTS], &m);
     bool more = r >= 0 && goes_on(t, ours, &m);
@@ -362,6 +370,12 @@ int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
 }
 
 /* ---- The document ---------------------------------------------------------------------------------------- */
+
+void wd_upp_lift_some(struct wd_upp_in *t, size_t messages)
+{
+    const struct wm_doc *doc = t->l->doc;
+    wd_expect(t->l, doc->turns.n + messages / 2, doc->entries.n + messages, t->l->anchors.n + messages + 2);
+}
 
 static int lift_agent(struct wd_upp_in *t, yyjson_val *v)
 {

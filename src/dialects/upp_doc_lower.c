@@ -48,14 +48,14 @@ static void failed(struct wd_lowering *l, int r)
 
 /* ---- Members of metadata.weft, and of objects in it ------------------------------------------------------------- */
 
-static void say(struct wd_upp_weft *o, const char *name)
+static void say(struct wd_upp_weft *o, struct upp_str name)
 {
     if (!o->open)
         wd_upp_weft_open(o);
-    wd_name(o->l, name);
+    wj_write_plain_name(&o->l->w, name.p, name.n);
 }
 
-static void say_text(struct wd_upp_weft *o, const char *name, struct upp_str text)
+static void say_text(struct wd_upp_weft *o, struct upp_str name, struct upp_str text)
 {
     if (!text.p)
         return;
@@ -64,7 +64,7 @@ static void say_text(struct wd_upp_weft *o, const char *name, struct upp_str tex
 }
 
 /* JSON of the model as it is; what is none is left out. */
-static bool say_json(struct wd_upp_weft *o, const char *name, struct upp_str json)
+static bool say_json(struct wd_upp_weft *o, struct upp_str name, struct upp_str json)
 {
     yyjson_val *v = json.n ? wd_scratch_read(o->l, json) : NULL;
     if (!v)
@@ -76,15 +76,15 @@ static bool say_json(struct wd_upp_weft *o, const char *name, struct upp_str jso
 
 static void say_usage(struct wd_upp_weft *o, const struct upp_usage *u, uint64_t reasoning)
 {
-    static const char *const names[] = {"inputTokens",     "outputTokens",     "totalTokens",
-                                        "cacheReadTokens", "cacheWriteTokens", "reasoningTokens"};
-    const uint64_t counts[] = {u->input, u->output, u->input + u->output, u->cache_read, u->cache_write, reasoning};
-    say(o, "usage");
-    wj_write_open(&o->l->w, '{');
-    for (size_t i = 0; i < WB_LEN(names) - !reasoning; i++) {
-        wd_name(o->l, names[i]);
-        wj_write_u64(&o->l->w, counts[i]);
-    }
+    say(o, UPP_STR("usage"));
+    wj_write_head(&o->l->w, UPP_STR("{\"inputTokens\":"));
+    wj_write_u64(&o->l->w, u->input);
+    wd_member_u64(o->l, "outputTokens", u->output);
+    wd_member_u64(o->l, "totalTokens", u->input + u->output);
+    wd_member_u64(o->l, "cacheReadTokens", u->cache_read);
+    wd_member_u64(o->l, "cacheWriteTokens", u->cache_write);
+    if (reasoning)
+        wd_member_u64(o->l, "reasoningTokens", reasoning);
     wj_write_close(&o->l->w, '}');
 }
 
@@ -101,15 +101,15 @@ static void say_agent(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t agen
     if (nobody && user && !always)
         return;
     if (nobody) {
-        say(o, "agent");
+        say(o, UPP_STR("agent"));
         wj_write_null(&o->l->w);
         return;
     }
     struct upp_str id = agent_id(t->l, agent), name = t->l->doc->agents.p[agent].name;
     if (user || always || t->l->doc->agents.n > 1 || !wb_str_eq(id, t->agent))
-        say_text(o, "agent", id);
+        say_text(o, UPP_STR("agent"), id);
     if (name.p && !wb_str_eq(name, id))
-        say_text(o, "name", name);
+        say_text(o, UPP_STR("name"), name);
 }
 
 /* ---- Turns ----------------------------------------------------------------------------------------------- */
@@ -160,16 +160,16 @@ static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
     if (!turn->id.p && !turn->run.p && !started.p && !ended.p && !turn->has_usage && !turn->partial && !same && !own)
         return;
     struct wd_upp_weft in = {.l = o->l, .open = true};
-    say(o, "turn");
+    say(o, UPP_STR("turn"));
     wj_write_open(&in.l->w, '{');
-    say_text(&in, "id", turn->id);
-    say_text(&in, "run", turn->run);
-    say_text(&in, "started", started);
-    say_text(&in, "ended", ended);
+    say_text(&in, UPP_STR("id"), turn->id);
+    say_text(&in, UPP_STR("run"), turn->run);
+    say_text(&in, UPP_STR("started"), started);
+    say_text(&in, UPP_STR("ended"), ended);
     if (turn->has_usage)
         say_usage(&in, &turn->usage, turn->reasoning);
     if (turn->partial) {
-        say(&in, "partial");
+        say(&in, UPP_STR("partial"));
         wj_write_bool(&in.l->w, true);
     }
     if (own)
@@ -185,10 +185,10 @@ static void say_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
     struct wd_upp_weft         in = {.l = o->l, .open = true};
     wb_arena_reset(&t->l->scratch);
     wj_write_open(&in.l->w, '{');
-    say_text(&in, "id", e->e.message.id.p ? e->e.message.id : e->id);
+    say_text(&in, UPP_STR("id"), e->e.message.id.p ? e->e.message.id : e->id);
     say_agent(t, &in, e->agent, true, false);
-    say_text(&in, "timestamp", wd_upp_time(t->l, e->e.message.time_text, e->e.message.time_ms));
-    if (!say_json(&in, "said", e->e.data))
+    say_text(&in, UPP_STR("timestamp"), wd_upp_time(t->l, e->e.message.time_text, e->e.message.time_ms));
+    if (!say_json(&in, UPP_STR("said"), e->e.data))
         wd_lose(t->l, i, "what an event said", "it is no JSON");
     wj_write_close(&in.l->w, '}');
 }
@@ -206,7 +206,7 @@ static void say_events(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t fir
         if (!is_said_event(t->l, i))
             continue;
         if (!any) {
-            say(o, "events");
+            say(o, UPP_STR("events"));
             wj_write_open(&o->l->w, '[');
         }
         any = true;
@@ -290,20 +290,20 @@ static void say_part(struct wd_upp_out *t, struct wd_upp_weft *o, size_t at, con
     if (!kind && !title.p && !name && !metadata)
         return;
     if (!*any) {
-        say(o, "parts");
+        say(o, UPP_STR("parts"));
         wj_write_open(&o->l->w, '{');
     }
     *any = true;
     wj_write_name(&o->l->w, wb_arena_numbered(&t->l->keep, UPP_STR(""), at));
     wj_write_open(&in.l->w, '{');
     if (kind)
-        say_text(&in, "kind", wb_cstr(wd_upp_kinds[p->kind]));
+        say_text(&in, UPP_STR("kind"), wb_cstr(wd_upp_kinds[p->kind]));
     if (name)
-        say_text(&in, "name", p->name);
-    say_text(&in, "title", title);
+        say_text(&in, UPP_STR("name"), p->name);
+    say_text(&in, UPP_STR("title"), title);
     wb_arena_reset(&t->l->scratch);
     if (metadata)
-        (void)say_json(&in, "metadata", p->metadata);
+        (void)say_json(&in, UPP_STR("metadata"), p->metadata);
     wj_write_close(&in.l->w, '}');
 }
 
@@ -321,11 +321,11 @@ struct piece {
 
 static void say_model(struct wd_upp_weft *o, const struct wm_said *s)
 {
-    say_text(o, "model", s->model);
-    say_text(o, "provider", s->provider);
-    say_text(o, "response", s->response);
+    say_text(o, UPP_STR("model"), s->model);
+    say_text(o, UPP_STR("provider"), s->provider);
+    say_text(o, UPP_STR("response"), s->response);
     if (s->stop && s->stop < WB_LEN(wd_upp_stops))
-        say_text(o, "stop", wb_cstr(wd_upp_stops[s->stop]));
+        say_text(o, UPP_STR("stop"), wb_cstr(wd_upp_stops[s->stop]));
     if (s->has_usage)
         say_usage(o, &s->usage, s->reasoning);
 }
@@ -336,16 +336,16 @@ static void say_message(struct piece *p, struct wd_upp_weft *o, bool deep)
     const struct wm_doc_entry *e   = entry_at(t->l, p->entry);
     bool                       any = false;
     if (p->more) {
-        say(o, "more");
+        say(o, UPP_STR("more"));
         wj_write_bool(&o->l->w, true);
     } else {
         say_agent(t, o, e->agent, e->e.message.role == UPP_ROLE_USER, false);
         say_turn(t, o, p->entry);
         say_model(o, &e->said);
         if (e->id.p && !wb_str_eq(e->id, p->m.id))
-            say_text(o, "id", e->id);
+            say_text(o, UPP_STR("id"), e->id);
         if (p->m.role != e->e.message.role)
-            say_text(o, "role", wb_cstr(wd_upp_roles[e->e.message.role]));
+            say_text(o, UPP_STR("role"), wb_cstr(wd_upp_roles[e->e.message.role]));
     }
     for (size_t i = 0; i < p->m.n_parts; i++)
         say_part(t, o, i, &p->parts[i], &any, deep);
@@ -376,11 +376,10 @@ static bool is_too_deep(const struct piece *p, const struct wd_upp_weft *o)
     return deep;
 }
 
-static void put_metadata(struct piece *p)
+static void put_metadata(struct piece *p, unsigned needs)
 {
-    struct wd_lowering *l     = p->t->l;
-    unsigned            needs = wm_weft_needs(&p->m);
-    struct wd_upp_weft  o     = {.l = l, .names = wd_upp_message_names};
+    struct wd_lowering *l = p->t->l;
+    struct wd_upp_weft  o = {.l = l, .names = wd_upp_message_names};
     if (!p->more)
         wd_upp_weft_others(&o, p->m.metadata, WD_DOC_DEPTH);
     bool deep = !is_too_deep(p, &o);
@@ -403,9 +402,10 @@ static void put_piece(struct piece *p)
     if (l->w.failed)
         return;
     wd_open(l, p->entry, slot);
+    unsigned needs = wm_weft_needs(&p->m);
     wm_message_begin(&l->w, &p->m);
-    put_metadata(p);
-    if (!wm_message_end(&l->w, &p->m))
+    put_metadata(p, needs);
+    if (!wm_message_end(&l->w, &p->m, needs))
         wd_lose(l, p->entry, "that a result is a value", "it is too deep, or no JSON, and is a text");
     wd_close(l);
 }
@@ -459,7 +459,11 @@ uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i)
     uint32_t all = (uint32_t)t->l->doc->entries.n, n = 1;
     while (i + n < all && (is_event(entry_at(t->l, i + n)) || !wd_upp_is_shown(entry_at(t->l, i + n))))
         n++;
-    if (wd_upp_is_shown(entry_at(t->l, i)) && !is_event(entry_at(t->l, i)))
+    if (!wd_upp_is_shown(entry_at(t->l, i)) || is_event(entry_at(t->l, i)))
+        return n;
+    if (wd_settled(t->l, i, "message"))
+        note_calls(t, &entry_at(t->l, i)->e.message);
+    else
         put_entry(t, i, n);
     return n;
 }
@@ -492,19 +496,19 @@ static void say_agents(struct wd_upp_out *t, struct wd_upp_weft *o)
     const struct wm_doc *d = t->l->doc;
     if (!has_agents(t))
         return;
-    say(o, "agents");
+    say(o, UPP_STR("agents"));
     wj_write_open(&o->l->w, '[');
     for (size_t i = 0; i < d->agents.n; i++) {
         const struct wm_doc_agent *a  = &d->agents.p[i];
         struct wd_upp_weft         in = {.l = o->l, .open = true};
         wj_write_open(&in.l->w, '{');
-        say_text(&in, "id", agent_id(t->l, (uint32_t)i));
-        say_text(&in, "name", a->name);
-        say_text(&in, "model", a->model);
-        say_text(&in, "provider", a->provider);
-        say_text(&in, "config", a->config);
-        say_text(&in, "created", made(t, a));
-        say_text(&in, "prompt", a->prompt);
+        say_text(&in, UPP_STR("id"), agent_id(t->l, (uint32_t)i));
+        say_text(&in, UPP_STR("name"), a->name);
+        say_text(&in, UPP_STR("model"), a->model);
+        say_text(&in, UPP_STR("provider"), a->provider);
+        say_text(&in, UPP_STR("config"), a->config);
+        say_text(&in, UPP_STR("created"), made(t, a));
+        say_text(&in, UPP_STR("prompt"), a->prompt);
         wj_write_close(&in.l->w, '}');
     }
     wj_write_close(&o->l->w, ']');
@@ -514,7 +518,7 @@ static void say_parent(struct wd_upp_out *t, struct wd_upp_weft *o)
 {
     if (!t->l->doc->parent.p)
         return;
-    say(o, "parent");
+    say(o, UPP_STR("parent"));
     wj_write_open(&o->l->w, '{');
     wd_name(o->l, "id");
     wj_write_str(&o->l->w, t->l->doc->parent);
@@ -528,7 +532,7 @@ void wd_upp_put_about(struct wd_upp_out *t, bool always)
     struct wd_lowering *l = t->l;
     struct wd_upp_weft  o = {.l = l, .names = wd_upp_about_names};
     wd_upp_weft_others(&o, l->doc->metadata, WD_DOC_DEPTH - 1);
-    say_text(&o, "title", l->doc->title);
+    say_text(&o, UPP_STR("title"), l->doc->title);
     say_parent(t, &o);
     say_agents(t, &o);
     say_events(t, &o, 0, wd_upp_first(l));

@@ -8,13 +8,10 @@
 
 /* ---- Times ----------------------------------------------------------------------------------------------- */
 
-struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t ms)
+static struct upp_str spelled(struct wd_lowering *l, struct upp_str text, int64_t ms)
 {
     char           upp[WB_TIME_TEXT];
-    int64_t        unused;
     struct wb_time t, m;
-    if (text.p && wb_time_parse_upp(text, &unused))
-        return text;
     struct upp_str s = text.p ? wb_time_upp_of(text, upp) : text;
     if (s.p)
         return wb_arena_dup(&l->keep, s);
@@ -27,6 +24,22 @@ struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t m
     t = wb_time_from_ms(ms);
     s = wb_time_upp(&t, upp);
     return s.p ? wb_arena_dup(&l->keep, s) : UPP_STR("1970-01-01T00:00:00.000Z");
+}
+
+static bool is_as_before(const struct wd_lowering *l, struct upp_str text, int64_t ms)
+{
+    return l->timed.p && l->timed_ms == ms && !l->timed_text.p == !text.p && wb_str_eq(l->timed_text, text);
+}
+
+struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t ms)
+{
+    int64_t unused;
+    if (is_as_before(l, text, ms))
+        return l->timed;
+    l->timed      = text.p && wb_time_parse_upp(text, &unused) ? text : spelled(l, text, ms);
+    l->timed_text = text;
+    l->timed_ms   = ms;
+    return l->timed;
 }
 
 /* One that has its zone: threads and sessions say no other. */

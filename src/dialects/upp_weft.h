@@ -51,6 +51,49 @@ static const struct upp_str wd_upp_message_names[] = {
     [WD_WEFT_NAMES]       = {0},
 };
 
+/* Of a message's turn, and of a usage: likewise. */
+enum {
+    WD_TURN_ID,
+    WD_TURN_RUN,
+    WD_TURN_STARTED,
+    WD_TURN_ENDED,
+    WD_TURN_USAGE,
+    WD_TURN_PARTIAL,
+    WD_TURN_AGENT,
+    WD_TURN_NAME,
+    WD_TURN_NAMES,
+};
+static const struct upp_str wd_upp_turn_names[] = {
+    [WD_TURN_ID]      = UPP_STR_INIT("id"),
+    [WD_TURN_RUN]     = UPP_STR_INIT("run"),
+    [WD_TURN_STARTED] = UPP_STR_INIT("started"),
+    [WD_TURN_ENDED]   = UPP_STR_INIT("ended"),
+    [WD_TURN_USAGE]   = UPP_STR_INIT("usage"),
+    [WD_TURN_PARTIAL] = UPP_STR_INIT("partial"),
+    [WD_TURN_AGENT]   = UPP_STR_INIT("agent"),
+    [WD_TURN_NAME]    = UPP_STR_INIT("name"),
+    [WD_TURN_NAMES]   = {0},
+};
+
+enum {
+    WD_USAGE_INPUT,
+    WD_USAGE_OUTPUT,
+    WD_USAGE_TOTAL,
+    WD_USAGE_CACHE_READ,
+    WD_USAGE_CACHE_WRITE,
+    WD_USAGE_REASONING,
+    WD_USAGE_NAMES,
+};
+static const struct upp_str wd_upp_usage_names[] = {
+    [WD_USAGE_INPUT]       = UPP_STR_INIT("inputTokens"),
+    [WD_USAGE_OUTPUT]      = UPP_STR_INIT("outputTokens"),
+    [WD_USAGE_TOTAL]       = UPP_STR_INIT("totalTokens"),
+    [WD_USAGE_CACHE_READ]  = UPP_STR_INIT("cacheReadTokens"),
+    [WD_USAGE_CACHE_WRITE] = UPP_STR_INIT("cacheWriteTokens"),
+    [WD_USAGE_REASONING]   = UPP_STR_INIT("reasoningTokens"),
+    [WD_USAGE_NAMES]       = {0},
+};
+
 /* Of documents. */
 static const struct upp_str wd_upp_about_names[] = {
     UPP_STR_INIT("title"), UPP_STR_INIT("parent"),    UPP_STR_INIT("agents"),      UPP_STR_INIT("events"),

@@ -87,4 +87,27 @@ yyjson_val *wj_value_null(struct wb_arena *a);
 
 WB_EXPORT_END
 
+/* The same for n names in a row, behind which there is one without text. True: obj is an object, has no other members,
+ * each of these at most once, and in this order. Best with names and a number of them that the compiler knows. */
+static inline bool wj_members_in_order(yyjson_val *obj, const struct upp_str *names, size_t n, yyjson_val **found)
+{
+    yyjson_val *key = NULL, *end = NULL;
+    if (yyjson_is_obj(obj)) {
+        key = unsafe_yyjson_get_first(obj);
+        end = unsafe_yyjson_get_next(obj);
+    }
+#pragma GCC unroll 20
+    for (size_t i = 0; i < n; i++) {
+        found[i] = NULL;
+        if (key < end && wj_named(key, names[i])) {
+            found[i] = key + 1;
+            key      = unsafe_yyjson_get_next(key + 1);
+        }
+    }
+    if (key && key == end)
+        return true;
+    (void)wj_members(obj, names, sizeof *names, found);
+    return false;
+}
+
 #endif

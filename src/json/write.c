@@ -238,6 +238,21 @@ void wj_write_name(struct wj_writer *w, struct upp_str name)
         put_string(w, name, true);
 }
 
+void wj_write_head_by_parts(struct wj_writer *w, struct upp_str head)
+{
+    const char *p = head.p, *end = head.p + head.n;
+    while (p < end) {
+        const char *quote = *p == '"' ? memchr(p + 1, '"', (size_t)(end - p - 1)) : NULL;
+        if (quote) {
+            struct upp_str s    = wb_str(p + 1, (size_t)(quote - p - 1));
+            bool           name = quote + 1 < end && quote[1] == ':';
+            (name ? wj_write_name : wj_write_str)(w, s);
+            p = quote + 1 + name;
+        } else if (*p++ != ',')
+            wj_write_open(w, p[-1]);
+    }
+}
+
 /* ---- Numbers and words ----------------------------------------------------------------------------- */
 
 static const char pairs_of_digits[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"

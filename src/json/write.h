@@ -52,6 +52,9 @@ int wj_write(yyjson_val *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CH
 void wj_write_raw(struct wj_writer *w, const char *p, size_t n);
 void wj_writer_fail(struct wj_writer *w, int r);
 
+/* For wj_write_head. */
+void wj_write_head_by_parts(struct wj_writer *w, struct upp_str head);
+
 /* For the writer: json/match.h. */
 bool wj_match_name(struct wj_writer *w, struct upp_str name);
 bool wj_match_open(struct wj_writer *w, char bracket);
@@ -134,6 +137,22 @@ static inline void wj_write_open(struct wj_writer *w, char bracket) /* '{' or '[
     char *to  = wj_comma(w, w->out->p + w->out->n);
     *to       = bracket;
     w->out->n = (size_t)(to + 1 - w->out->p);
+    w->comma  = false;
+}
+
+/* What is always the same, at once: brackets that open, names, and texts between them, none with an escape, up to a
+ * bracket or a name. {"type":"text","text": is one; so is "type":"user","content":[ */
+static inline void wj_write_head(struct wj_writer *w, struct upp_str head)
+{
+    if (WB_UNLIKELY(w->match)) {
+        wj_write_head_by_parts(w, head);
+        return;
+    }
+    if (!wj_room(w, head.n + 1))
+        return;
+    char *to = wj_comma(w, w->out->p + w->out->n);
+    wj_copy(to, head.p, head.n);
+    w->out->n = (size_t)(to + head.n - w->out->p);
     w->comma  = false;
 }
 

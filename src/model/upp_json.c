@@ -38,6 +38,21 @@ static void put_u64(struct wj_writer *w, struct upp_str name, uint64_t v)
     wj_write_u64(w, v);
 }
 
+/* ---- Parts of some kinds -------------------------------------------------------------------------- */
+
+static bool is_of(const struct upp_part *p, unsigned kinds)
+{
+    return p->kind < 32 && kinds >> p->kind & 1;
+}
+
+static bool has_any(const struct upp_message *m, unsigned kinds)
+{
+    size_t i = 0;
+    while (i < m->n_parts && !is_of(&m->parts[i], kinds))
+        i++;
+    return i < m->n_parts;
+}
+
 /* ---- JSON inside ---------------------------------------------------------------------------------- */
 
 static bool is_json(struct upp_str s)
@@ -134,6 +149,8 @@ static void put_media(struct wj_writer *w, const struct upp_part *p)
         refuse_source(w, p);
         return;
     }
+    wj_write_head(w, UPP_STR("{\"type\":"));
+    wj_write_str(w, types[p->kind]);
     if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_DOCUMENT)
         put_source(w, p);
     else if (m->source == UPP_SOURCE_BASE64 || m->source == UPP_SOURCE_BYTES)
@@ -153,13 +170,17 @@ static void put_media(struct wj_writer *w, const struct upp_part *p)
         put_metadata_text(w, p->metadata);
 }
 
-static void put_call(struct wj_writer *w, const struct upp_part *p)
+/* known: its arguments are empty, or an object. */
+static void put_call(struct wj_writer *w, const struct upp_part *p, bool known)
 {
-    put_str(w, UPP_STR("toolCallId"), p->id.p ? p->id : UPP_STR(""));
+    wj_write_head(w, UPP_STR("{\"toolCallId\":"));
+    wj_write_str(w, p->id.p ? p->id : UPP_STR(""));
     put_str(w, UPP_STR("toolName"), p->name.p ? p->name : UPP_STR(""));
     put_name(w, UPP_STR("arguments"));
     struct upp_str text = wb_str_trim(p->text);
-    if (!text.n || text.p[0] != '{' || !put_value(w, text))
+    if (known && text.n)
+        wj_write_raw(w, text.p, text.n);
+    else if (!text.n || text.p[0] != '{' || !put_value(w, text))
         wj_write_raw(w, "{}", 2);
 }
 
@@ -167,7 +188,8 @@ static void put_call(struct wj_writer *w, const struct upp_part *p)
 static bool put_result(struct wj_writer *w, const struct upp_part *p)
 {
     bool ok = true;
-    put_str(w, UPP_STR("toolCallId"), p->id.p ? p->id : UPP_STR(""));
+    wj_write_head(w, UPP_STR("{\"toolCallId\":"));
+    wj_write_str(w, p->id.p ? p->id : UPP_STR(""));
     if (p->text.p) {
         put_name(w, UPP_STR("result"));
         ok = put_value(w, p->text);
@@ -179,40 +201,38 @@ static bool put_result(struct wj_writer *w, const struct upp_part *p)
     return ok;
 }
 
-static bool put_part(struct wj_writer *w, const struct upp_part *p)
+static bool put_part(struct wj_writer *w, const struct upp_part *p, bool known)
 {
     bool ok = true;
-    wj_write_open(w, '{');
-    if (p->kind == UPP_PART_CALL)
-        put_call(w, p);
+    if (p->kind == UPP_PART_TEXT || p->kind == UPP_PART_REASONING) {
+        wj_write_head(w, p->kind == UPP_PART_TEXT ? UPP_STR("{\"type\":\"text\",\"text\":")
+                                                  : UPP_STR("{\"type\":\"reasoning\",\"text\":"));
+        wj_write_str(w, p->text.p ? p->text : UPP_STR(""));
+    } else if (p->kind == UPP_PART_CALL)
+        put_call(w, p, known);
     else if (p->kind == UPP_PART_RESULT)
         ok = put_result(w, p);
     else if (p->kind == 0 || p->kind > UPP_PART_RESULT)
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "a part of the unknown kind %u", p->kind));
-    else {
-        put_str(w, UPP_STR("type"), types[p->kind]);
-        if (p->kind <= UPP_PART_REASONING)
-            put_str(w, UPP_STR("text"), p->text.p ? p->text : UPP_STR(""));
-        else
-            put_media(w, p);
-    }
+    else
+        put_media(w, p);
     wj_write_close(w, '}');
     return ok;
 }
 
 void wm_part_write(struct wj_writer *w, const struct upp_part *p)
 {
-    if (!put_part(w, p))
+    if (!put_part(w, p, false))
         refuse_json(w, UPP_STR("result"), p->text);
 }
 
-static bool put_parts(struct wj_writer *w, struct upp_str name, const struct upp_message *m, unsigned kinds)
+/* Those of these kinds, behind the bracket of their list. */
+static bool put_parts(struct wj_writer *w, const struct upp_message *m, unsigned kinds, bool known)
 {
     bool ok = true;
-    put_name(w, name);
-    wj_write_open(w, '[');
-    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, kinds)) && !w->out->failed;)
-        ok &= put_part(w, p);
+    for (size_t i = 0; i < m->n_parts && !w->out->failed; i++)
+        if (is_of(&m->parts[i], kinds))
+            ok &= put_part(w, &m->parts[i], known);
     wj_write_close(w, ']');
     return ok;
 }
@@ -310,11 +330,10 @@ static void put_merged(struct wj_writer *w, yyjson_val *map, const struct upp_me
     wj_write_close(w, '}');
 }
 
-static void put_metadata(struct wj_writer *w, const struct upp_message *m)
+static void put_metadata(struct wj_writer *w, const struct upp_message *m, unsigned needs)
 {
-    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
-    yyjson_val                               *map   = NULL;
-    unsigned                                  needs = wm_weft_needs(m);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
+    yyjson_val                               *map = NULL;
     if (!needs) {
         put_metadata_text(w, m->metadata);
         return;
@@ -345,22 +364,24 @@ void wm_time_write(struct wj_writer *w, int64_t ms)
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "%lld ms is in no year from 1 to 9999", (long long)ms));
 }
 
-/* A type of message, and its list of calls or results. */
+/* A type of message; how it and its list of calls or results begin. */
 struct type {
-    struct upp_str name, list;
+    struct upp_str name, head, list;
     unsigned       kinds;
 };
 
 /* NULL: there is none of this role. */
 static const struct type *type_of(const struct upp_message *m)
 {
+    /* clang-format off */
     static const struct type types_of[] = {
-        [UPP_ROLE_USER] = {
-            UPP_STR_INIT("user"), {0}, 0},
-            [UPP_ROLE_ASSISTANT] = {UPP_STR_INIT("assistant"), UPP_STR_INIT("toolCalls"), UPP_PARTS_CALLS},
-                                    [UPP_ROLE_TOOL] = {UPP_STR_INIT("tool_result"),
-                                                                    UPP_STR_INIT("results"), UPP_PARTS_RESULTS},
-                                    };
+        [UPP_ROLE_USER]      = {UPP_STR_INIT("user"), UPP_STR_INIT("\"type\":\"user\",\"content\":["), {0}, 0},
+        [UPP_ROLE_ASSISTANT] = {UPP_STR_INIT("assistant"), UPP_STR_INIT("\"type\":\"assistant\",\"content\":["),
+                                UPP_STR_INIT("\"toolCalls\":["), UPP_PARTS_CALLS},
+        [UPP_ROLE_TOOL]      = {UPP_STR_INIT("tool_result"), UPP_STR_INIT("\"type\":\"tool_result\",\"content\":["),
+                                UPP_STR_INIT("\"results\":["), UPP_PARTS_RESULTS},
+    };
+    /* clang-format on */
     return m->role && m->role < WB_LEN(types_of) ? &types_of[m->role] : NULL;
 }
 
@@ -371,17 +392,17 @@ void wm_message_begin(struct wj_writer *w, const struct upp_message *m)
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID, "a message of the unknown role %u", m->role));
         return;
     }
-    if (upp_part_next(m, NULL, (UPP_PARTS_CALLS | UPP_PARTS_RESULTS) & ~type->kinds))
+    if (has_any(m, (UPP_PARTS_CALLS | UPP_PARTS_RESULTS) & ~type->kinds))
         wj_writer_fail(w, upp_fail(w->err, UPP_EINVALID,
                                    "UPP has no calls or results of this kind in a message of \"type\":\"%.*s\"",
                                    UPP_FMT(type->name)));
-    wj_write_open(w, '{');
-    put_str(w, UPP_STR("id"), m->id.p ? m->id : UPP_STR(""));
-    put_str(w, UPP_STR("type"), type->name);
-    (void)put_parts(w, UPP_STR("content"), m, UPP_PARTS_CONTENT);
+    wj_write_head(w, UPP_STR("{\"id\":"));
+    wj_write_str(w, m->id.p ? m->id : UPP_STR(""));
+    wj_write_head(w, type->head);
+    (void)put_parts(w, m, UPP_PARTS_CONTENT, false);
 }
 
-bool wm_message_end(struct wj_writer *w, const struct upp_message *m)
+bool wm_message_end(struct wj_writer *w, const struct upp_message *m, unsigned needs)
 {
     const struct type *type = type_of(m);
     bool               ok   = true;
@@ -392,8 +413,10 @@ bool wm_message_end(struct wj_writer *w, const struct upp_message *m)
         wj_write_str(w, m->time_text);
     else
         wm_time_write(w, m->time_ms);
-    if (m->role == UPP_ROLE_TOOL || (type->kinds && upp_part_next(m, NULL, type->kinds)))
-        ok = put_parts(w, type->list, m, type->kinds);
+    if (m->role == UPP_ROLE_TOOL || has_any(m, type->kinds)) {
+        wj_write_head(w, type->list);
+        ok = put_parts(w, m, type->kinds, !(needs & WM_WEFT_ARGUMENTS));
+    }
     wj_write_close(w, '}');
     return ok;
 }
@@ -403,8 +426,9 @@ void wm_message_write(struct wj_writer *w, const struct upp_message *m)
     wm_message_begin(w, m);
     if (w->out->failed)
         return;
-    put_metadata(w, m);
-    if (wm_message_end(w, m))
+    unsigned needs = wm_weft_needs(m);
+    put_metadata(w, m, needs);
+    if (wm_message_end(w, m, needs))
         return;
     for (const struct upp_part *p = NULL; !w->out->failed && (p = upp_part_next(m, p, UPP_PARTS_RESULTS));)
         if (p->text.p)

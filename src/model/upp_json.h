@@ -37,9 +37,10 @@ WB_EXPORT_BEGIN
 void wm_message_write(struct wj_writer *w, const struct upp_message *m);
 
 /* The same in two, for who writes the member "metadata" himself: between them. end: false where the text of a result is
- * no JSON, or too deep, and was written as a string; all else that a message cannot be fails as before. */
+ * no JSON, or too deep, and was written as a string; all else that a message cannot be fails as before. It is told what
+ * wm_weft_needs has said. */
 void wm_message_begin(struct wj_writer *w, const struct upp_message *m);
-bool wm_message_end(struct wj_writer *w, const struct upp_message *m);
+bool wm_message_end(struct wj_writer *w, const struct upp_message *m, unsigned needs);
 
 /* Which members of metadata.weft it needs (0: none), and those members. */
 enum {
@@ -63,11 +64,14 @@ int wm_message_check(struct wb_arena *a, yyjson_val *v, struct upp_message *ret,
 int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struct upp_message *ret,
                             struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same for who reads many, and takes their metadata himself: *metadata is that member, or NULL, and ret has nothing
- * of it but what metadata.weft says of the message's parts. The buffer is used for each, and has room for
- * WM_MESSAGE_SCRATCH bytes. */
+/* The same for who reads many, and takes their metadata himself: ret has nothing of it but what metadata.weft says of
+ * the message's parts. The buffer is used for each, and has room for WM_MESSAGE_SCRATCH bytes. */
+struct wm_message_beside {
+    yyjson_val *metadata; /* that member; NULL: there is none */
+    bool        plain;    /* all else is, member for member, what wm_message_begin and _end would write; no: perhaps */
+};
 int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, int64_t ms, struct upp_message *ret,
-                    yyjson_val **metadata, struct upp_err *err) UPP_MUST_CHECK;
+                    struct wm_message_beside *beside, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The messages of `list`, an array inside root. Pointers in err begin at root. *ret is NULL where there are none. */
 int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, struct upp_message **ret, size_t *n,

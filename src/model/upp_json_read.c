@@ -18,6 +18,7 @@ struct get {
     bool             checks;  /* only whether it is a message: nobody reads the JSON inside it */
     bool             leaves;  /* metadata is left where it is: */
     yyjson_val      *metadata;
+    bool             plain; /* what was read is what would be written */
     int              failed;
 };
 
@@ -298,6 +299,71 @@ static void get_media(struct get *g, yyjson_val *block, struct upp_part *p)
         p->metadata = get_object(g, block, UPP_STR("metadata"));
 }
 
+/* ---- Parts as they are written -------------------------------------------------------------------- */
+
+/* With so few values in it, it cannot be too deep to be written. */
+static bool is_shallow(yyjson_val *v)
+{
+    return unsafe_yyjson_get_next(v) - v <= WJ_MAX_DEPTH;
+}
+
+static bool has_members(yyjson_val *v, size_t n)
+{
+    return yyjson_is_obj(v) && unsafe_yyjson_get_len(v) == n;
+}
+
+/* Is it the member of that name, and says a text? */
+static bool is_text_at(yyjson_val *name, struct upp_str is)
+{
+    return wj_named(name, is) && yyjson_is_str(name + 1);
+}
+
+/* Most are texts. False: it is another, or not as it is written; so of those below. */
+static bool get_plain_block(yyjson_val *v, struct upp_part *p)
+{
+    if (!has_members(v, 2) || !is_text_at(v + 1, UPP_STR("type")) || !is_text_at(v + 3, UPP_STR("text")))
+        return false;
+    if (wj_named(v + 2, UPP_STR("text")))
+        p->kind = UPP_PART_TEXT;
+    else if (wj_named(v + 2, UPP_STR("reasoning")))
+        p->kind = UPP_PART_REASONING;
+    else
+        return false;
+    p->text = wj_text(v + 4);
+    return true;
+}
+
+static bool get_plain_call(struct get *g, yyjson_val *v, struct upp_part *p)
+{
+    if (!has_members(v, 3) || !is_text_at(v + 1, UPP_STR("toolCallId")) ||
+                                          !is_text_at(v + 3, UPP_STR("toolName")) ||
+                                                      !wj_named(v + 5, UPP_STR("arguments")) || !yyjson_is_obj(v + 6) ||
+                                                                !is_shallow(v + 6))
+        return false;
+    p->kind = UPP_PART_CALL;
+    p->id   = wj_text(v + 2);
+    p->name = wj_text(v + 4);
+    p->text = as_text(g, v + 6);
+    return true;
+}
+
+static bool get_plain_result(struct get *g, yyjson_val *v, struct upp_part *p)
+{
+    if (!has_members(v, 3) || !is_text_at(v + 1, UPP_STR("toolCallId")) || !wj_named(v + 3, UPP_STR("result")) ||
+                                                                                     !is_shallow(v + 4))
+        return false;
+    yyjson_val *error = unsafe_yyjson_get_next(v + 4);
+    if (!wj_named(error, UPP_STR("isError")) || !yyjson_is_bool(error + 1))
+        return false;
+    p->kind     = UPP_PART_RESULT;
+    p->id       = wj_text(v + 2);
+    p->text     = as_text(g, v + 4);
+    p->is_error = unsafe_yyjson_is_true(error + 1);
+    return true;
+}
+
+/* ---- Parts as they may be ------------------------------------------------------------------------- */
+
 static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
 {
     static const struct word types[] = {
@@ -306,6 +372,9 @@ static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
                                                                                                 {UPP_STR_INIT("audio"), UPP_PART_AUDIO},   {UPP_STR_INIT("video"), UPP_PART_VIDEO},
                                                                                                                                             {UPP_STR_INIT("binary"), UPP_PART_BINARY},
                                                                                                                                            };
+    if (get_plain_block(v, p))
+        return;
+    g->plain = false;
     if (!need_object(g, v))
         return;
     p->kind = need_word(g, v, member(v, UPP_STR("type")), types, WB_LEN(types), "content block");
@@ -319,7 +388,10 @@ static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
 
 static void get_call(struct get *g, yyjson_val *v, struct upp_part *p)
 {
-    p->kind = UPP_PART_CALL;
+    if (get_plain_call(g, v, p))
+        return;
+    g->plain = false;
+    p->kind  = UPP_PART_CALL;
     if (!need_object(g, v))
         return;
     p->id   = need_str(g, v, UPP_STR("toolCallId"));
@@ -332,7 +404,10 @@ static void get_call(struct get *g, yyjson_val *v, struct upp_part *p)
 
 static void get_result(struct get *g, yyjson_val *v, struct upp_part *p)
 {
-    p->kind = UPP_PART_RESULT;
+    if (get_plain_result(g, v, p))
+        return;
+    g->plain = false;
+    p->kind  = UPP_PART_RESULT;
     if (!need_object(g, v))
         return;
     p->id             = need_str(g, v, UPP_STR("toolCallId"));
@@ -492,15 +567,23 @@ static void get_parts(struct get *g, yyjson_val *v, yyjson_val *const *found, st
     m->parts   = wb_new_n(g->a, struct upp_part, n + more);
     m->n_parts = m->parts ? n + more : 0;
     for (size_t i = 0; i < m->n_parts && !g->failed; i++) {
-        yyjson_val *at = i < n ? block : item;
         if (i < n) {
-            get_block(g, at, &m->parts[i]);
+            get_block(g, block, &m->parts[i]);
             block = unsafe_yyjson_get_next(block);
         } else {
-            (tool ? get_result : get_call)(g, at, &m->parts[i]);
+            (tool ? get_result : get_call)(g, item, &m->parts[i]);
             item = unsafe_yyjson_get_next(item);
         }
     }
+}
+
+/* Does a message of that role have the lists that are written for it? */
+static bool has_its_lists(uint8_t role, yyjson_val *const *found)
+{
+    if (role == UPP_ROLE_TOOL)
+        return found[CONTENT] && found[RESULTS] && !found[CALLS];
+    bool calls = role == UPP_ROLE_ASSISTANT ? !found[CALLS] || yyjson_arr_size(found[CALLS]) : !found[CALLS];
+    return found[CONTENT] && calls && !found[RESULTS];
 }
 
 static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
@@ -513,9 +596,9 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
     bool                     usual = true;
     if (!need_object(g, v))
         return;
-    (void)wj_members(v, members, sizeof *members, found);
-    m->id   = need_text(g, v, members[ID], found[ID]);
-    m->role = need_word(g, v, found[TYPE], types, WB_LEN(types), "message");
+    g->plain = wj_members_in_order(v, members, MEMBERS, found);
+    m->id    = need_text(g, v, members[ID], found[ID]);
+    m->role  = need_word(g, v, found[TYPE], types, WB_LEN(types), "message");
     if (g->failed)
         return;
     get_parts(g, v, found, m, &n_content);
@@ -526,6 +609,7 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
         if (!usual)
             m->time_text = time;
     }
+    g->plain &= found[TIMESTAMP] && usual && has_its_lists(m->role, found);
     if (!g->failed)
         get_metadata(g, found[METADATA], m, n_content);
 }
@@ -565,12 +649,12 @@ int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struc
 }
 
 int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, int64_t ms, struct upp_message *ret,
-                    yyjson_val **metadata, struct upp_err *err)
+                    struct wm_message_beside *beside, struct upp_err *err)
 {
     struct get g = {.a = a, .root = v, .scratch = scratch, .err = err, .untimed = &ms, .leaves = true};
     int        r = read_message(&g, ret);
     if (r == 0)
-        *metadata = g.metadata;
+        *beside = (struct wm_message_beside){g.metadata, g.plain};
     return r;
 }
 

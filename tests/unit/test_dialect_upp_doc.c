@@ -183,6 +183,51 @@ static bool comes_through(const struct wd_document_ops *ops, uint64_t seed)
     return test_expect_str(wb_buf_str(&back), wb_buf_str(&text), __FILE__, __LINE__, "there and back");
 }
 
+/* ---- Calls and results ------------------------------------------------------------------------------------------ */
+
+static void put_call(struct wb_buf *b, unsigned id, const char *tool)
+{
+    wb_buf_addf(b, ",{\"toolCallId\":\"c%u\",\"toolName\":\"%s\",\"arguments\":{}}", id, tool);
+}
+
+/* A call of each number, the first again as `again` where there is one; and the result of that. */
+static void put_calls(struct wb_buf *b, unsigned n, const char *again)
+{
+    wb_buf_add(b,
+               UPP_STR("{\"id\":\"t\",\"messages\":[{\"id\":\"a\",\"type\":\"assistant\",\"content\":[],\"timestamp\":"
+                          "\"2026-01-01T00:00:00.000Z\",\"toolCalls\":[{\"toolCallId\":\"c0\",\"toolName\":\"first\","
+                          "\"arguments\":{}}"));
+    for (unsigned i = 1; i < n; i++)
+        put_call(b, i, "other");
+    if (again)
+        put_call(b, 0, again);
+    for (unsigned i = 1; i < n; i++)
+        put_call(b, i, "other");
+    wb_buf_add(
+        b,
+        UPP_STR("]},{\"id\":\"r\",\"type\":\"tool_result\",\"content\":[],\"timestamp\":\"2026-01-01T00:00:00.000Z\","
+                          "\"results\":[{\"toolCallId\":\"c0\",\"result\":1,\"isError\":false},{\"toolCallId\":\"c\","
+                          "\"result\":1,\"isError\":false}]}]}"));
+}
+
+/* However far away: the last one of that id. */
+TEST(dialect_upp_doc_results_find_their_calls)
+{
+    static const unsigned far[] = {1, 2, 8, 9, 40};
+    for (size_t i = 0; i < WB_LEN(far); i++)
+        for (int again = 0; again < 2; again++) {
+            WB_CLEANUP(wb_buf_done) struct wb_buf           b   = WB_BUF(ROOM);
+            WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
+            struct upp_err                                  err = {0};
+            put_calls(&b, far[i], again ? "again" : NULL);
+            CHECK(wd_document_read(&d, &wd_document_upp, wb_buf_str(&b), NULL, &err) >= 0);
+            CHECK_INT(d.doc.entries.n, 2);
+            const struct upp_part *results = d.doc.entries.p[1].e.message.parts;
+            CHECK_STR(results[0].name, again ? UPP_STR("again") : UPP_STR("first"));
+            CHECK(!results[1].name.p);
+        }
+}
+
 /* covers: UPP-2, UAP-13.1 */
 TEST_WITH(dialect_upp_doc_keeps_what_the_model_says,
           .no_torture = "hundreds of documents; the golden ones are tortured")

@@ -110,6 +110,34 @@ TEST(json_value_members_of_a_table)
     }
 }
 
+TEST(json_value_members_in_order)
+{
+    static const struct upp_str names[] = {UPP_STR_INIT("a"), UPP_STR_INIT("bb"), UPP_STR_INIT(""), {0}};
+    static const struct {
+        const char *text, *found; /* a digit a name, or '-' */
+        bool        in_order;
+    } cases[] = {
+        {"{}", "---", true},
+        {"[]", "---", false},
+        {"null", "---", false},
+        {"{\"a\":1,\"bb\":2,\"\":3}", "123", true},
+        {"{\"a\":[1,2],\"\":3}", "--3", true},
+        {"{\"bb\":2}", "-2-", true},
+        {"{\"bb\":2,\"a\":1}", "12-", false},
+        {"{\"a\":1,\"\":3,\"x\":4}", "1-3", false},
+        {"{\"x\":4,\"a\":1}", "1--", false},
+        {"{\"a\":1,\"a\":2}", "1--", false}, /* the first counts */
+    };
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        yyjson_val *v, *found[WB_LEN(names) - 1];
+        CHECK_INT(wj_read(&a, wb_cstr(cases[i].text), NULL, &v, NULL), 0);
+        CHECK(wj_members_in_order(v, names, WB_LEN(found), found) == cases[i].in_order);
+        for (size_t k = 0; k < WB_LEN(found); k++)
+            CHECK_INT(found[k] && yyjson_is_raw(found[k]) ? wj_text(found[k]).p[0] : '-', cases[i].found[k]);
+    }
+}
+
 TEST(json_value_reading_tells_of_lone_surrogates)
 {
     static const struct {

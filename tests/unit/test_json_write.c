@@ -47,6 +47,35 @@ TEST(json_write_puts_commas_and_escapes)
                       "\"last\":\"\"}"));
 }
 
+/* A list of two, each of which begins so: at once, and by parts. */
+TEST(json_write_puts_a_head_at_once)
+{
+    static const struct {
+        struct upp_str head, list;
+    } cases[] = {
+        {UPP_STR_INIT("{\"a\":"), UPP_STR_INIT("[{\"a\":null},{\"a\":null}]")},
+         {UPP_STR_INIT("{\"\":\"b,c\",\"d\":"), UPP_STR_INIT("[{\"\":\"b,c\",\"d\":null},{\"\":\"b,c\",\"d\":null}]")},
+          {UPP_STR_INIT("{\"a\":{\"b\":\"\",\"c\":"),
+                        UPP_STR_INIT("[{\"a\":{\"b\":\"\",\"c\":null},{\"a\":{\"b\":\"\",\"c\":null}]")},
+         };
+    for (size_t i = 0; i < WB_LEN(cases); i++)
+        for (int by_parts = 0; by_parts < 2; by_parts++) {
+            WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
+            struct upp_err                        err;
+            struct wj_writer                      w;
+            wj_writer_init(&w, &b, &err);
+            wj_write_open(&w, '[');
+            for (int n = 0; n < 2; n++) {
+                (by_parts ? wj_write_head_by_parts : wj_write_head)(&w, cases[i].head);
+                wj_write_null(&w);
+                wj_write_close(&w, '}');
+            }
+            wj_write_close(&w, ']');
+            CHECK(wj_writer_check(&w) == 0);
+            CHECK_STR(wb_buf_str(&b), cases[i].list);
+        }
+}
+
 /* What copies 16, 8 or 4 bytes at once must see every byte at every place: each special one, at each place, in strings
  * of every length around those sizes. The source ends where its memory ends. */
 TEST_WITH(json_write_sees_every_byte_at_every_place, .no_torture = "nothing but many strings")
