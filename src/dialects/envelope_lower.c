@@ -36,7 +36,8 @@ struct writing {
     const struct upp_part     *part; /* NULL: an event, or a message without parts */
     unsigned                   k;    /* of how many in the entry */
     const char                *slot;
-    struct upp_str             first, id;
+    struct upp_str             first, id, task;
+    struct wj_extent           task_at; /* in what is written, between its quotes */
     struct upp_usage           cost;
     bool                       has_cost, weft; /* weft: its object is open */
 };
@@ -154,6 +155,20 @@ static void put_call(struct writing *o)
     wj_write_close(&l->w, '}');
 }
 
+static void put_text(struct writing *o, struct upp_str text)
+{
+    enum { FEW = 32 }; /* so many are as soon written as copied */
+    struct wj_writer *w  = &o->l->w;
+    struct wj_extent  at = o->task_at;
+    if (!text.p)
+        return;
+    wd_name(o->l, "text");
+    if (w->match || w->out->failed || text.p != o->task.p || text.n < o->task.n || o->task.n <= FEW)
+        wj_write_str(w, text);
+    else
+        wj_write_str_begun(w, text, o->task.n, wb_str(w->out->p + at.from, at.to - at.from));
+}
+
 static void put_content(struct writing *o, const struct wd_envelope_says *s)
 {
     struct wd_lowering *l    = o->l;
@@ -161,7 +176,7 @@ static void put_content(struct writing *o, const struct wd_envelope_says *s)
     wd_name(l, "content");
     wj_write_open(&l->w, '{');
     wd_member_word(l, "type", s->type);
-    wd_member(l, "text", s->text);
+    put_text(o, s->text);
     if (call || s->data || s->string.p || s->json.p || event)
         wd_name(l, "data");
     if (call)
@@ -506,6 +521,17 @@ static void put_head(struct writing *o)
     wd_member_word(l, "role", roles[wire_role(o)].name);
 }
 
+/* Where it stands is known then: most texts begin with it. */
+static void put_task(struct writing *o, struct upp_str task)
+{
+    struct wj_writer *w = &o->l->w;
+    wd_name(o->l, "task");
+    o->task         = task;
+    o->task_at.from = w->out->n + 1;
+    wj_write_str(w, task);
+    o->task_at.to = w->out->n - 1;
+}
+
 static void begin(struct writing *o, struct upp_str intent, struct upp_str task)
 {
     struct wd_lowering *l = o->l;
@@ -515,7 +541,7 @@ static void begin(struct writing *o, struct upp_str intent, struct upp_str task)
     put_agent(o);
     wd_member_word(l, "timestamp", time_of(o));
     wd_member_word(l, "intent", intent);
-    wd_member(l, "task", or_else(task, "(nothing)"));
+    put_task(o, or_else(task, "(nothing)"));
 }
 
 static void end(struct writing *o)

@@ -111,17 +111,15 @@ static inline void end_string(struct wj_writer *w, char *to, bool name)
     w->comma  = !name;
 }
 
-/* A string of any length. Block by block: each is copied whole, and what is done goes up to where it stops. */
-__attribute__((noinline)) static void put_blocks(struct wj_writer *w, const char *s, size_t n, bool name)
+/* A string from s on, and its last quote. Block by block: each is copied whole, and what is done goes up to where it
+ * stops. */
+__attribute__((always_inline)) static inline void put_rest(struct wj_writer *w, const char *s, const char *end,
+                                                           char *to, bool name)
 {
-    if (n > SIZE_MAX / 2 || !wj_room(w, n + SLACK))
-        return;
-    const char *end = s + n;
-    char       *to  = wj_comma(w, w->out->p + w->out->n);
-    *to++           = '"';
     while (s < end) {
         wj_block x;
         unsigned stop = 0, beyond;
+        size_t   n;
         for (n = (size_t)(end - s); n >= sizeof x; n -= sizeof x, s += sizeof x, to += sizeof x) {
             x = wj_block_of(s);
             memcpy(to, &x, sizeof x);
@@ -155,6 +153,16 @@ __attribute__((noinline)) static void put_blocks(struct wj_writer *w, const char
             return;
     }
     end_string(w, to, name);
+}
+
+/* A string of any length. */
+__attribute__((noinline)) static void put_blocks(struct wj_writer *w, const char *s, size_t n, bool name)
+{
+    if (n > SIZE_MAX / 2 || !wj_room(w, n + SLACK))
+        return;
+    char *to = wj_comma(w, w->out->p + w->out->n);
+    *to++    = '"';
+    put_rest(w, s, s + n, to, name);
 }
 
 enum { FEW = 2 * sizeof(wj_block) };
@@ -220,6 +228,21 @@ void wj_write_str(struct wj_writer *w, struct upp_str s)
         write_str_otherwise(w, s);
     else
         put_string(w, s, false);
+}
+
+/* Whether a half of a pair stands beside its other half is seen only where both are written. */
+void wj_write_str_begun(struct wj_writer *w, struct upp_str s, size_t done, struct upp_str begun)
+{
+    bool   whole = done < s.n && s.p[done] == '\xed';
+    size_t from  = (size_t)(begun.p - w->out->p);
+    if (w->match || whole || s.n > SIZE_MAX / 4 || !wj_room(w, begun.n + s.n - done + SLACK)) {
+        wj_write_str(w, s);
+        return;
+    }
+    char *to = wj_comma(w, w->out->p + w->out->n);
+    *to++    = '"';
+    memcpy(to, w->out->p + from, begun.n);
+    put_rest(w, s.p + done, s.p + s.n, to + begun.n, false);
 }
 
 __attribute__((noinline)) static void write_name_otherwise(struct wj_writer *w, struct upp_str name)

@@ -35,6 +35,10 @@ int wj_writer_check(struct wj_writer *w) UPP_MUST_CHECK;
 
 void wj_write_str(struct wj_writer *w, struct upp_str s); /* no text is written as null */
 void wj_write_name(struct wj_writer *w, struct upp_str name);
+
+/* A string whose first `done` bytes were written before: they are what the writer's buffer has there as `begun`. */
+void wj_write_str_begun(struct wj_writer *w, struct upp_str s, size_t done, struct upp_str begun);
+
 void wj_write_i64(struct wj_writer *w, int64_t v);
 void wj_write_u64(struct wj_writer *w, uint64_t v);
 void wj_write_f64(struct wj_writer *w, double v);              /* fails unless finite */

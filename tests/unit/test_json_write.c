@@ -78,6 +78,33 @@ TEST(json_write_puts_a_head_at_once)
 
 /* What copies 16, 8 or 4 bytes at once must see every byte at every place: each special one, at each place, in strings
  * of every length around those sizes. The source ends where its memory ends. */
+/* Whatever was written of it before, and wherever: it is what it would be. */
+TEST(json_write_goes_on_with_what_was_begun)
+{
+    static const struct upp_str text = UPP_STR_INIT(
+        "A text\n of \"some\" length, na\xc3\xafve \xf0\x9f\x98\x80 \xed\xa0\xbd, \xed\x9f\xbf and more\\ than a block of it");
+    for (size_t done = 0; done <= text.n; done++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20), whole = WB_BUF(1u << 20);
+        struct upp_err                        err;
+        struct wj_writer                      w, all;
+        if (done < text.n && ((unsigned char)text.p[done] & 0xc0) == 0x80)
+            continue; /* within a character */
+        wj_writer_init(&w, &b, &err);
+        wj_writer_init(&all, &whole, &err);
+        wj_write_open(&w, '[');
+        wj_write_open(&all, '[');
+        wj_write_str(&w, wb_str_sub(text, 0, done));
+        wj_write_str(&all, wb_str_sub(text, 0, done));
+        wj_write_str_begun(&w, text, done, wb_str(b.p + 2, b.n - 3));
+        wj_write_str(&all, text);
+        wj_write_close(&w, ']');
+        wj_write_close(&all, ']');
+        CHECK_INT(wj_writer_check(&w), 0);
+        CHECK_INT(wj_writer_check(&all), 0);
+        CHECK_STR(wb_buf_str(&b), wb_buf_str(&whole));
+    }
+}
+
 TEST_WITH(json_write_sees_every_byte_at_every_place, .no_torture = "nothing but many strings")
 {
     static const struct {
