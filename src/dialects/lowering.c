@@ -136,7 +136,8 @@ static void compare(struct wd_lowering *l, const struct wd_opened *o)
 
 static void put_back(struct wd_lowering *l, const struct wd_opened *o)
 {
-    struct wj_extents     within  = {l->w.out->p, l->within.p + o->inner, l->within.n - o->inner};
+    size_t                n       = l->within.n - o->inner;
+    struct wj_extents     within  = {l->w.out->p, n ? l->within.p + o->inner : NULL, n};
     struct wd_residue_put p       = {o->residue->json, &within, &l->scratch, &l->spare};
     size_t                dropped = 0;
     wb_arena_reset(&l->scratch);

@@ -131,11 +131,12 @@ bool wj_is_compact(struct upp_str text, const struct wj_read_opts *opts)
 {
     static const struct wj_read_opts none = {.size = sizeof none};
     const struct wj_read_opts       *o    = opts ? opts : &none;
-    struct walk k    = {.p = text.p, .end = text.p + text.n, .limit = o->depth ? o->depth : WJ_MAX_DEPTH};
-    bool        more = text.n && text.n <= (o->max_bytes ? o->max_bytes : WJ_MAX_BYTES);
+    bool                             more = text.n && text.n <= (o->max_bytes ? o->max_bytes : WJ_MAX_BYTES);
     if (!more)
         return false;
-    k.limit = WB_MIN(k.limit, (unsigned)LEVELS);
+    struct walk k = {.p     = text.p,
+                     .end   = text.p + text.n,
+                     .limit = WB_MIN(o->depth ? o->depth : (unsigned)WJ_MAX_DEPTH, (unsigned)LEVELS)};
     while (more && k.p < k.end) {
         bool object = *k.p == '{', empty = true;
         if (object || *k.p == '[' ? !enter(&k, object, &empty) : !scalar(&k))

@@ -70,8 +70,7 @@ bool test_same_text(const struct wb_buf *is, const struct wb_buf *was, const cha
     return test_expect(same, true, __FILE__, __LINE__, what);
 }
 
-/* *settled: how many objects are. False: it does not come back. */
-static bool comes_back(const struct wd_document_ops *ops, struct upp_str text, size_t *settled)
+bool test_comes_back(const struct wd_document_ops *ops, struct upp_str text, size_t *settled)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
     WB_CLEANUP(wb_buf_done) struct wb_buf           was = WB_BUF(1 << 20), is = WB_BUF(1 << 20);
@@ -98,14 +97,14 @@ static bool comes_back_edited(const struct wd_document_ops *ops, struct upp_str 
     wb_buf_add(&text, wb_str_sub(plain, 0, at));
     wb_buf_add(&text, wb_cstr(edit->is));
     wb_buf_add(&text, wb_str_sub(plain, at + strlen(edit->was), SIZE_MAX));
-    return comes_back(ops, wb_buf_str(&text), &n) && EXPECT(n < settled);
+    return test_comes_back(ops, wb_buf_str(&text), &n) && EXPECT(n < settled);
 }
 
 bool test_settled(const struct wd_document_ops *ops, struct upp_str plain, size_t settled,
                   const struct test_edit *edits, size_t n)
 {
     size_t is   = 0;
-    bool   good = comes_back(ops, plain, &is) && EXPECT(is == settled);
+    bool   good = test_comes_back(ops, plain, &is) && EXPECT(is == settled);
     for (size_t i = 0; good && i < n; i++)
         good = comes_back_edited(ops, plain, settled, &edits[i]);
     return good;

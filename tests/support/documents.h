@@ -16,6 +16,9 @@ int test_compact(struct upp_str text, struct wb_buf *out, struct upp_err *err);
 int test_convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
                  struct wb_buf *out, struct upp_err *err);
 
+/* Written back it is what it was, token for token; *settled: how many of its objects were not compared for that. */
+bool test_comes_back(const struct wd_document_ops *ops, struct upp_str text, size_t *settled);
+
 /* A document of which so many objects are settled (wd_settle) comes back token for token; and so it does with each of
  * these edits, one at a time, the first place of `was` becoming `is`; then less of it is settled. */
 struct test_edit {

@@ -1,5 +1,6 @@
 /* UI messages that say just what we would write are not compared; all others are. Either way they come back. */
 #include "dialects/convert.h"
+#include "support/documents.h"
 #include "support/test.h"
 
 enum { ROOM = 1 << 20 };
@@ -145,18 +146,11 @@ static void make(struct wb_buf *b, const char *const *messages, size_t n)
 /* Do they come back, and how many of them need not be compared? */
 static bool come_back(const char *const *messages, size_t n, size_t want)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(ROOM), back = WB_BUF(ROOM);
-    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
-    struct upp_err                                  err = {0};
-    size_t                                          got = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM);
+    size_t                                got  = 0;
     make(&text, messages, n);
     test_note("%.*s", UPP_FMT(wb_buf_str(&text)));
-    if (!EXPECT(wd_document_read(&d, &wd_document_ui, wb_buf_str(&text), NULL, &err) >= 0) ||
-        !EXPECT(wd_document_write(&d, &wd_document_ui, NULL, &back, NULL, &err) >= 0))
-        return false;
-    for (size_t i = 0; i < d.lifting.anchors.n; i++)
-        got += d.lifting.anchors.p[i].settled;
-    return test_expect_str(wb_buf_str(&back), wb_buf_str(&text), __FILE__, __LINE__, "what comes back") &&
+    return test_comes_back(&wd_document_ui, wb_buf_str(&text), &got) &&
            test_expect_int((long long)got, (long long)want, __FILE__, __LINE__, "what was not compared");
 }
 

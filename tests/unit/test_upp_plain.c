@@ -1,6 +1,7 @@
 /* Messages of UPP that say just what would be written are not compared; those that nearly do are. All come back token
  * for token. */
 #include "dialects/convert.h"
+#include "support/documents.h"
 #include "support/test.h"
 
 enum { ROOM = 1 << 20 };
@@ -180,23 +181,11 @@ static void put_document(struct wb_buf *b, const struct wd_document_ops *ops, co
 
 static bool comes_back(const struct wd_document_ops *ops, const struct row *row)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(ROOM), again = WB_BUF(ROOM);
-    WB_CLEANUP(wd_document_done) struct wd_document d       = {0};
-    struct upp_err                                  err     = {0};
-    unsigned                                        settled = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text    = WB_BUF(ROOM);
+    size_t                                settled = 0;
     test_note("%s: %s", ops->name, row->messages);
     put_document(&text, ops, row->messages);
-    int r = wd_document_read(&d, ops, wb_buf_str(&text), NULL, &err);
-    if (r >= 0)
-        r = wd_document_write(&d, ops, NULL, &again, NULL, &err);
-    if (r < 0) {
-        test_note("%s: %s", err.where, err.msg);
-        return EXPECT(!"it can be read and written");
-    }
-    for (size_t i = 0; i < d.lifting.anchors.n; i++)
-        settled += d.lifting.anchors.p[i].settled;
-    return test_expect_str(wb_buf_str(&again), wb_buf_str(&text), __FILE__, __LINE__, "written again") &&
-           EXPECT(settled == row->settled);
+    return test_comes_back(ops, wb_buf_str(&text), &settled) && EXPECT(settled == row->settled);
 }
 
 static void all_come_back(const struct row *rows, size_t n)
