@@ -2,6 +2,7 @@
 #include "dialects/agentapi.h"
 
 #include "base/err.h"
+#include "dialects/lift.h"
 #include "json/value.h"
 #include "json/write.h"
 
@@ -174,7 +175,7 @@ enum wd_aap_form wd_aap_form(yyjson_val *root, yyjson_val **list)
     if (yyjson_is_arr(root))
         return WD_AAP_LIST;
     for (size_t i = WD_AAP_SESSION; yyjson_is_obj(root) && i < WB_LEN(forms); i++) {
-        *list = yyjson_obj_get(root, forms[i].member);
+        *list = wd_last_at(root, forms[i].member);
         if (yyjson_is_arr(*list))
             return (enum wd_aap_form)i;
     }

@@ -27,7 +27,7 @@ struct upp_str wd_aitp_creator(yyjson_val *thread)
 {
     yyjson_val *m;
     size_t      i, n;
-    yyjson_arr_foreach(yyjson_obj_get(thread, "messages"), i, n, m)
+    yyjson_arr_foreach(wd_last_at(thread, "messages"), i, n, m)
     {
         struct upp_str actor = wd_aitp_actor(m);
         if (actor.p && wb_str_eq(wd_text_at(m, "role"), UPP_STR("user")))
@@ -50,7 +50,7 @@ struct upp_str wd_aitp_text(yyjson_val *item)
 /* By the actors; else by the first message: OpenAI's messages say that they are objects, AITP's do not. */
 static int detect(yyjson_val *root)
 {
-    yyjson_val *messages = yyjson_obj_get(root, "messages"), *first = yyjson_arr_get_first(messages);
+    yyjson_val *messages = wd_last_at(root, "messages"), *first = yyjson_arr_get_first(messages);
     yyjson_val *metadata = yyjson_obj_get(root, "metadata");
     if (!yyjson_is_arr(messages) || yyjson_obj_get(root, "object"))
         return 0;

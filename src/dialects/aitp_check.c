@@ -236,7 +236,7 @@ static void check_metadata(struct checking *c, yyjson_val *root)
 
 static int check_thread(struct checking *c, yyjson_val *root, struct upp_err *err)
 {
-    yyjson_val *id = yyjson_obj_get(root, "id"), *messages = yyjson_obj_get(root, "messages"), *m;
+    yyjson_val *id = yyjson_obj_get(root, "id"), *messages = wd_last_at(root, "messages"), *m;
     size_t      i, n;
     int         r = 0;
     if (!is_text(id))

@@ -411,7 +411,7 @@ int wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_pr
     size_t      i, n;
     int         r = 0;
     t.part        = wd_text_at(yyjson_obj_get(thread, "metadata"), "parent_id").p || wd_text_at(thread, "parent_id").p;
-    yyjson_arr_foreach(yyjson_obj_get(thread, "messages"), i, n, m)
+    yyjson_arr_foreach(wd_last_at(thread, "messages"), i, n, m)
     {
         t.at = (uint32_t)i;
         if (r >= 0)

@@ -298,7 +298,7 @@ static int lift_metadata(struct lifting *t, yyjson_val *metadata)
 
 static int lift_thread(struct lifting *t, yyjson_val *root)
 {
-    yyjson_val    *metadata = yyjson_obj_get(root, "metadata"), *messages = yyjson_obj_get(root, "messages"), *m;
+    yyjson_val    *metadata = yyjson_obj_get(root, "metadata"), *messages = wd_last_at(root, "messages"), *m;
     yyjson_val    *weft = yyjson_obj_get(metadata, "weft");
     struct wm_doc *doc  = t->l->doc;
     size_t         i, n;

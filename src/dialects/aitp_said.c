@@ -211,6 +211,11 @@ static int read_about(struct wb_arena *a, yyjson_val *v, struct upp_part *p, str
         p->name = name;
     if (text.p && tool)
         p->text = text;
+    if (p->kind == UPP_PART_RESULT && p->text.n && !is_json(p->text)) { /* then it is a text */
+        int r = wd_string_text(a, p->text, &p->text, err);
+        if (r < 0)
+            return r;
+    }
     if (p->media && (title.p || kind)) {
         struct upp_media *media = wb_new(a, struct upp_media);
         if (!media)

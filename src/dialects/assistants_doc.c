@@ -18,7 +18,7 @@ static bool is_object(yyjson_val *v, const char *name)
 
 static bool is_page(yyjson_val *v)
 {
-    return is_object(v, "list") && yyjson_is_arr(yyjson_obj_get(v, "data"));
+    return is_object(v, "list") && yyjson_is_arr(wd_last_at(v, "data"));
 }
 
 /* The API gives pages with the newest first unless it is asked otherwise. Seconds may not tell: then who speaks last
@@ -35,7 +35,7 @@ static bool newest_first(yyjson_val *list, bool page)
 
 struct wd_asst_list wd_asst_list(yyjson_val *v)
 {
-    struct wd_asst_list l = {.of = v, .list = is_page(v) ? yyjson_obj_get(v, "data") : v};
+    struct wd_asst_list l = {.of = v, .list = is_page(v) ? wd_last_at(v, "data") : v};
     if (!yyjson_is_arr(l.list))
         return (struct wd_asst_list){0};
     l.newest_first = newest_first(l.list, l.list != v);
@@ -44,7 +44,7 @@ struct wd_asst_list wd_asst_list(yyjson_val *v)
 
 yyjson_val *wd_asst_messages(yyjson_val *root)
 {
-    return is_object(root, "thread") ? yyjson_obj_get(root, "messages") : root;
+    return is_object(root, "thread") ? wd_last_at(root, "messages") : root;
 }
 
 static int detect(yyjson_val *root)

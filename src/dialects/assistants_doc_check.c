@@ -439,9 +439,9 @@ int wd_asst_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *er
     yyjson_val *found[ROWS];
     check_found(p, "OA-2", root, thread, found, WJ_MEMBERS(root, thread, found));
     check_metadata(p, yyjson_obj_get(root, "metadata"));
-    r = check_list(p, yyjson_obj_get(root, "runs"), "runs", check_run, &runs, err);
+    r = check_list(p, wd_last_at(root, "runs"), "runs", check_run, &runs, err);
     if (r >= 0)
-        r = check_list(p, yyjson_obj_get(root, "steps"), "steps", check_step, &steps, err);
+        r = check_list(p, wd_last_at(root, "steps"), "steps", check_step, &steps, err);
     if (r < 0)
         return r;
     check_names(p, &messages, &runs, false);

@@ -473,9 +473,9 @@ static int lift_thread(struct lifting *t, yyjson_val *root)
     }
     int r = yyjson_is_obj(metadata) ? wd_value_text(t->l->a, metadata, &doc->metadata, t->err) : 0;
     if (r >= 0)
-        r = gather(t, &t->runs, yyjson_obj_get(root, "runs"));
+        r = gather(t, &t->runs, wd_last_at(root, "runs"));
     if (r >= 0)
-        r = gather(t, &t->steps, yyjson_obj_get(root, "steps"));
+        r = gather(t, &t->steps, wd_last_at(root, "steps"));
     if (r >= 0)
         r = sequence(t);
     if (r >= 0)

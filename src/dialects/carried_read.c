@@ -224,11 +224,9 @@ static int as_result(struct reading *t, struct upp_part *p)
 static int read_part(struct reading *t, const struct beside *b, struct upp_part *p)
 {
     uint8_t kind = wd_upp_word(b->kind, wd_carried_kinds, WB_LEN(wd_carried_kinds));
-    if (b->is_new) {
+    if (b->is_new)
         *p = (struct upp_part){.kind = kind ? kind : UPP_PART_TEXT, .id = b->id, .name = b->name, .text = b->text};
-        if (p->kind == UPP_PART_RESULT && !p->text.p)
-            p->text = UPP_STR("null");
-    } else if (b->text.p) {
+    else if (b->text.p) {
         p->text     = b->text;
         p->metadata = (struct upp_str){0}; /* that it came as a text, which it did not */
     }
@@ -282,7 +280,7 @@ static int read_entry(struct reading *t, const struct beside *b, struct wm_doc_e
     m->id          = b->message;
     m->interrupted = b->interrupted;
     if (b->time.p)
-        wd_entry_time(b->time, m->time_ms, m);
+        wd_entry_time(b->time, t->l->now_ms, m);
     else if (b->ms.p && wb_str_u64(b->ms, &ms) && ms < (uint64_t)1 << 47) {
         m->time_ms   = (int64_t)ms;
         m->time_text = (struct upp_str){0};

@@ -174,6 +174,9 @@ bool wd_settled_if(struct wd_lowering *l, uint32_t entry, const char *slot, bool
  * `otherwise` where nobody knows. */
 uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32_t otherwise);
 
+/* The slot of an object that was read for this entry, or has residue there, whose name begins so; no text: none. */
+struct upp_str wd_slot_like(struct wd_lowering *l, uint32_t entry, const char *prefix);
+
 /* Something of the model that this dialect cannot say. */
 void wd_lose(struct wd_lowering *l, uint32_t entry, const char *what, const char *why);
 

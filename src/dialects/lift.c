@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "dialects/residue.h"
 #include "json/value.h"
 
 /* ---- Entries --------------------------------------------------------------------------------------------- */
@@ -133,6 +134,11 @@ struct upp_str wd_text_at(yyjson_val *obj, const char *name)
 {
     yyjson_val *v = yyjson_obj_get(obj, name);
     return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+yyjson_val *wd_last_at(yyjson_val *obj, const char *name)
+{
+    return yyjson_is_obj(obj) ? wd_residue_member(obj, wb_cstr(name)) : NULL;
 }
 
 uint64_t wd_number_of(struct upp_str number)

@@ -124,13 +124,26 @@ static struct wd_anchor *find_in_index(struct wd_lifting *l, uint32_t entry, con
     return NULL;
 }
 
+/* The first of an entry, plus 1; 0: none. */
+static uint32_t first_of(struct wd_lifting *l, uint32_t entry)
+{
+    if (l->first || make_first(l))
+        return l->first[WB_MIN((size_t)entry, l->doc->entries.n)];
+    l->failed = -UPP_ENOMEM;
+    return 0;
+}
+
+const char *wd_anchor_like(struct wd_lifting *l, uint32_t entry, const char *prefix)
+{
+    uint32_t at = first_of(l, entry);
+    while (at && strncmp(l->anchors.p[at - 1].slot, prefix, strlen(prefix)) != 0)
+        at = l->anchors.p[at - 1].next;
+    return at ? l->anchors.p[at - 1].slot : NULL;
+}
+
 struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const char *slot)
 {
-    if (!l->first && !make_first(l)) {
-        l->failed = -UPP_ENOMEM;
-        return NULL;
-    }
-    uint32_t at = l->first[WB_MIN((size_t)entry, l->doc->entries.n)];
+    uint32_t at = first_of(l, entry);
     for (unsigned tries = 0; at && tries < NEAR; tries++, at = l->anchors.p[at - 1].next)
         if (is_at(&l->anchors.p[at - 1], entry, slot))
             return &l->anchors.p[at - 1];

@@ -93,6 +93,16 @@ uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32
     return r && r->entries ? WB_MIN(r->entries, most) : otherwise;
 }
 
+struct upp_str wd_slot_like(struct wd_lowering *l, uint32_t entry, const char *prefix)
+{
+    if (l->compare)
+        return wb_cstr(wd_anchor_like(l->compare, entry, prefix));
+    const struct wm_residue *r = entry < l->doc->entries.n ? l->doc->entries.p[entry].residue : NULL;
+    while (r && !(wb_str_eq(r->dialect, wb_cstr(l->dialect)) && wb_str_starts(r->slot, wb_cstr(prefix))))
+        r = r->next;
+    return r ? r->slot : (struct upp_str){0};
+}
+
 /* What is compared with the object around goes on behind this one. */
 static void step_over(struct wd_lowering *l, const struct wd_anchor *anchor, bool of_member)
 {

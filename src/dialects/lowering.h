@@ -9,6 +9,9 @@ void wd_lowering_done(struct wd_lowering *l);
 /* NULL: the dialect's lift has not said what that object was read from. */
 struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const char *slot);
 
+/* The slot of one of that entry that begins so; NULL: none. */
+const char *wd_anchor_like(struct wd_lifting *l, uint32_t entry, const char *prefix);
+
 /* Makes the residue of the anchor's object, of which its dialect writes `fresh`. Failures are the writer's. */
 void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_val *fresh, struct wj_writer *w);
 

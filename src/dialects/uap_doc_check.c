@@ -8,7 +8,7 @@
 static yyjson_val *need(struct wd_problems *p, yyjson_val *obj, const char *name, bool list)
 {
     char        found[WJ_QUOTED];
-    yyjson_val *v = yyjson_obj_get(obj, name);
+    yyjson_val *v = wd_last_at(obj, name);
     if (!v)
         wd_problem(p, WD_ERROR, "UAP-13.1", obj, "expected the member '%s'", name);
     else if (list ? !yyjson_is_arr(v) : !yyjson_is_obj(v))

@@ -81,7 +81,7 @@ static bool is_message(yyjson_val *v)
 
 static int detect(yyjson_val *root)
 {
-    yyjson_val *messages = yyjson_obj_get(root, "messages"), *first = yyjson_arr_get_first(messages);
+    yyjson_val *messages = wd_last_at(root, "messages"), *first = yyjson_arr_get_first(messages);
     if (!yyjson_is_arr(messages) || (first && !is_message(first)))
         return 0;
     bool named = yyjson_is_str(yyjson_obj_get(root, "id")), timed = yyjson_is_str(yyjson_obj_get(root, "updatedAt"));
@@ -91,7 +91,7 @@ static int detect(yyjson_val *root)
 static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
 {
     struct wm_doc *doc  = t->l->doc;
-    yyjson_val    *list = yyjson_obj_get(root, "messages"), *v;
+    yyjson_val    *list = wd_last_at(root, "messages"), *v;
     size_t         i, n;
     doc->id      = wd_text_at(root, "id");
     doc->created = wd_text_at(root, "createdAt");
@@ -113,7 +113,7 @@ static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
 {
     struct upp_err   why = {0};
     struct wd_upp_in t   = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES), .usual = WD_UPP_AGENT};
-    int              r   = yyjson_is_arr(yyjson_obj_get(root, "messages"))
+    int              r   = yyjson_is_arr(wd_last_at(root, "messages"))
                                ? lift_thread(&t, root)
                                : upp_fail(&why, UPP_EINVALID, "expected a thread of UPP: an object with 'messages'");
     wd_upp_in_done(&t);

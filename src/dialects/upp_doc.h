@@ -132,4 +132,8 @@ int wd_upp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err
 int wd_uap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
 int wd_uap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
 
+/* The slot of a session's node on its path; where they do not stand there from the root on, it ends with a dash and
+ * which of them it is. */
+#define WD_UAP_NODE "node"
+
 #endif

@@ -117,7 +117,7 @@ int wd_upp_check_messages(struct wd_problems *p, yyjson_val *list, struct upp_er
 int wd_upp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     char        found[WJ_QUOTED];
-    yyjson_val *messages = yyjson_obj_get(root, "messages");
+    yyjson_val *messages = wd_last_at(root, "messages");
     if (!yyjson_is_obj(root)) {
         wd_problem(p, WD_ERROR, "UPP-5", root, "expected an object, found %s", wj_found(root, found, sizeof found));
         return 0;

@@ -145,7 +145,7 @@ static void invent_part(uint64_t *seed, struct wb_arena *a, unsigned kinds, stru
     static const char *const texts[] = {
         "", "a", "two words", "{\"$schema\":\"x\"}", "\xc3\xa9\n\"\\", "{ \"b\": [1, 2] }"};
     static const char *const args[]   = {"{}", "{\"x\":1.0}", "{ \"x\" : [ ] }", "", "{\"x\":", "[1]", "\"t\""};
-    static const char *const values[] = {"null", "\"a b\"", "{ \"r\": 1 }", "[]", "1e5", "no json"};
+    static const char *const values[] = {"null", "\"a b\"", "{ \"r\": 1 }", "[]", "1e5", "\"no json\""};
     static const char *const meta[]   = {NULL, NULL, NULL, "{\"p\":{\"q\":[1]}}"};
     *p                                = (struct upp_part){.kind = (uint8_t)(1 + pick(seed, 9))};
     while (!(kinds >> p->kind & 1))
