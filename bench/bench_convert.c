@@ -1,6 +1,9 @@
 /* bench/bench_convert.c — a thread of 10 MB from every dialect to every other, beside bare yyjson, which parses and
  * writes the same bytes; and validating it, beside parsing alone.
  *
+ * The clock only reports: a document of that size is as fast as memory is, and as the machine's other guests let it be.
+ * The goal is one of instructions (bench/instructions counts them).
+ *
  *     bench_convert FROM TO TIMES         one pair alone, of 1 MB, for callgrind
  *     bench_convert FROM bare TIMES       yyjson with the same bytes; also validate and parse
  *     bench_convert FROM bytes 0          how many there are in that document
@@ -174,11 +177,11 @@ static void row(const char *name, void (*fn)(unsigned), void (*floor)(unsigned),
         best  = i && best < ns ? best : ns;
         least = i && least < low ? least : low;
     }
-    double ratio = least / best;
-    (void)printf("%-24s %5.0f MB/s  ratio %4.2f  goal >= %.2f", name, (double)document.n * 1e3 / best, ratio, goal);
+    (void)printf("%-24s %5.0f MB/s  ratio %4.2f by the clock, goal >= %.2f in instructions", name,
+                 (double)document.n * 1e3 / best, least / best, goal);
     if (held > 0)
-        (void)printf("  memory %4.1f x <= 8", held);
-    (void)printf("  %s\n", ratio >= goal && held <= 8 ? "ok" : "MISSED");
+        (void)printf("  memory %4.1f x  goal <= 8  %s", held, held <= 8 ? "ok" : "MISSED");
+    (void)printf("\n");
     (void)fflush(stdout);
 }
 
