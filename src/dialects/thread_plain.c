@@ -67,6 +67,8 @@ bool wd_tp_is_plain_message(const struct wd_tp_message *m, const struct wm_doc *
 {
     const struct wm_doc_entry *e       = &doc->entries.p[doc->entries.n - 1];
     bool                       request = e->e.message.role != UPP_ROLE_ASSISTANT;
+    if (e->e.kind != WM_ENTRY_MESSAGE)
+        return false;
     if (request ? !wj_came_as(&m->node, WJ_ORDER(WD_TP_MESSAGE_TYPE, WD_TP_TIMESTAMP, WD_TP_AGENT_ID, WD_TP_PARTS))
                 : !is_plain_response(m, &e->said))
         return false;

@@ -18,10 +18,11 @@ struct path {
     yyjson_val     **ranks; /* the same as they stand in the document, where that is not from the root on; else NULL */
 };
 
-static yyjson_val *find(const struct path *t, struct upp_str id)
+/* The node of that id, once: a path that goes round ends where it was. */
+static yyjson_val *take(struct path *t, struct upp_str id)
 {
     uint32_t at = id.p ? wm_names_find(&t->ids, id) : UINT32_MAX;
-    return at == UINT32_MAX ? NULL : t->nodes[at];
+    return at == UINT32_MAX ? NULL : WB_TAKE(t->nodes[at]);
 }
 
 static int read_ids(struct path *t, yyjson_val *list)
@@ -60,15 +61,17 @@ static yyjson_val *first_node(yyjson_val *tree)
     return NULL;
 }
 
-/* From the current node up; one that goes round ends after as many nodes as there are. */
+/* From the current node up. */
 static void find_path(struct path *t, yyjson_val *tree)
 {
-    yyjson_val *v = find(t, wd_text_at(tree, "currentId"));
+    yyjson_val *v = take(t, wd_text_at(tree, "currentId"));
     if (!v)
-        v = find(t, wd_text_at(tree, "rootId"));
-    if (!v)
+        v = take(t, wd_text_at(tree, "rootId"));
+    if (!v) {
         v = first_node(tree);
-    for (; v && yyjson_is_obj(v) && t->n < t->ids.list.n + !t->ids.list.n; v = find(t, wd_text_at(v, "parentId")))
+        (void)take(t, wd_text_at(v, "id"));
+    }
+    for (; v && yyjson_is_obj(v); v = take(t, wd_text_at(v, "parentId")))
         t->list[t->n++] = v;
 }
 

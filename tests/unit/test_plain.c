@@ -47,6 +47,10 @@ static const struct test_edit of_thread[] = {
     {"\"content\":{\"n\":1e3}", "\"content\":{\"n\":1e3},\"outcome\":\"success\""},
     {"\"message_type\":\"request\"", "\"message_type\":\"request\",\"x_weft\":{}"},
     {"\"message_type\":\"request\"", "\"message_type\":\"question\""},
+    {"\"message_type\":\"request\"", "\"message_type\":\"system\""},
+    {"\"message_type\":\"request\"", "\"message_type\":\"response\""},
+    {"\"message_type\":\"response\"", "\"message_type\":\"request\""},
+    {"\"turn_type\":\"user\"", "\"turn_type\":\"agent\""},
 };
 
 TEST(plain_turns_and_messages_of_a_thread_are_settled)
