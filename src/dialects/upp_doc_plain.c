@@ -5,8 +5,6 @@
 #include "dialects/upp_doc.h"
 #include "dialects/upp_weft.h"
 
-enum { DIGITS = 19 }; /* as many are a number of 64 bits, whatever they are */
-
 static bool is_text(yyjson_val *v)
 {
     return v && yyjson_is_str(v);
@@ -21,11 +19,7 @@ static bool is_text_or_none(yyjson_val *v)
 
 static bool is_plain_number(yyjson_val *v)
 {
-    struct upp_str s = v && yyjson_is_raw(v) ? wj_text(v) : (struct upp_str){0};
-    size_t         i = 0;
-    while (i < s.n && s.p[i] >= '0' && s.p[i] <= '9')
-        i++;
-    return i && i == s.n && s.n <= DIGITS;
+    return v && yyjson_is_raw(v) && wd_is_plain_number(wj_text(v));
 }
 
 bool wd_upp_is_plain_usage(yyjson_val *const *found, const uint64_t *counts)
