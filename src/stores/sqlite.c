@@ -87,7 +87,7 @@ static int open_files(void *arg, struct upp_err *err)
     }
     if (r >= 0 && !s->opts.read_only) {
         r = ws_conn_prepare(s, WS_WRITER, &s->writer, err);
-        (void)sqlite3_wal_hook(s->writer.db, ws_writer_hook, s);
+        (void)sqlite3_wal_hook(s->writer.db, ws_batch_hook, s);
     }
     if (r >= 0 && !s->opts.read_only && !ws_reserve_fill(s))
         wb_log(WB_WARN, "there is no room for a reserve: on a full disk runs cannot be cancelled",
@@ -103,7 +103,7 @@ static int close_files(void *arg, struct upp_err *err)
     if (s->writer.db) {
         bool whole = !s->broken && !atomic_load(&s->vfs.sync_failed);
         if (whole && !s->opts.read_only)
-            whole = ws_writer_sync(s, NULL) >= 0;
+            whole = ws_batch_sync(s, NULL) >= 0;
         if (!whole)
             (void)sqlite3_db_config(s->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     }

@@ -5,7 +5,8 @@
  *   sqlite_statements.c
  *                    the statements over them
  *   sqlite_conn.c    a connection, its statements, what SQLite's results mean
- *   sqlite_writer.c  the queue, sharing a transaction, syncing, checkpoints
+ *   sqlite_writer.c  the queue, who writes what waits in it, checkpoints
+ *   sqlite_batch.c   many commits in one transaction, and its sync
  *   sqlite_change.c  one commit inside the writer's transaction: what is added, and set
  *   sqlite_drop.c    what is changed in place, and deleted
  *   sqlite_blob.c    values, blobs and who refers to them
@@ -308,9 +309,26 @@ WEFT_SUSPENDS int ws_writer_commit(struct wl_store *s, struct wl_commit *c, stru
 /* No commit comes any more: waits until those that are under way, and a checkpoint, are over. */
 WEFT_SUSPENDS void ws_writer_stop(struct ws_sqlite *s);
 
-/* Syncs what no sync has followed. On a worker, when nobody writes. */
-int ws_writer_sync(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
-int ws_writer_hook(void *arg, sqlite3 *db, const char *name, int pages); /* SQLite's after each commit */
+/* ---- sqlite_batch.c ---- */
+
+/* A commit of a batch. */
+struct ws_item {
+    struct wb_link    link;
+    struct wl_commit *c;
+    size_t            bytes;
+    int               result;
+    struct upp_err    err;
+};
+
+/* All of them, a list of ws_item, in one transaction; each gets its result. By whoever writes, as all of these. */
+void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err);
+
+/* Syncs what no sync has followed. */
+int ws_batch_sync(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
+int ws_batch_hook(void *arg, sqlite3 *db, const char *name, int pages); /* SQLite's after each commit */
+
+/* Fails once a sync has failed: then nothing is acknowledged any more. */
+int ws_poisoned(struct ws_sqlite *s, struct upp_err *err);
 
 /* ---- sqlite_change.c ---- */
 

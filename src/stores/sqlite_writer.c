@@ -1,4 +1,4 @@
-/* stores/sqlite_writer.c — many commits in one transaction, and one sync for all of them.
+/* stores/sqlite_writer.c — who writes: one for all that wait.
  *
  * There is no writer thread. A fiber that commits puts itself into the queue; when nobody writes it becomes the leader
  * and starts a job on a worker, which takes the whole queue, writes it as one transaction, syncs once, and wakes
@@ -6,41 +6,28 @@
  * job ends and the first in the queue is the next leader. Nobody can be cancelled while it waits, so the job works on
  * the callers' own memory and needs none to wake them.
  *
- * Nearly all commits succeed, so a transaction is first tried without savepoints. When a commit fails that has already
- * changed something, all is rolled back and done again with a savepoint each.
- *
  * The log is moved into the database by another worker while commits go on. What they append meanwhile would keep the
  * log from ever beginning anew, so the writer moves that rest itself, between two transactions: it is short.
  *
  * Invariants
  *  1. `writing` is set from the choice of a leader until the queue was seen empty.
  *  2. A waiter is woken once for each `owed` of its loop: to lead, or because it is done.
- *  3. Nobody is told of success after any sync has failed, at whatever file.
  */
-#include "base/clock.h"
-#include "base/crash.h"
 #include "base/err.h"
-#include "base/hooks.h"
 #include "base/log.h"
 #include "fiber/worker.h"
 #include "stores/sqlite_store.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 struct ws_waiter {
-    struct wb_link     link;
+    struct ws_item     item; /* in the queue, then in a batch */
     struct weft__msg   msg;
     struct weft_fiber *fiber;
     struct weft_loop  *loop;
-    struct wl_commit  *c;
-    size_t             bytes;
     bool               woken; /* the message has come: only its own loop looks at this */
     bool               done;  /* what it says; else: lead */
     bool               move;  /* and that the log has become long: see to it */
-    int                result;
-    struct upp_err     err;
 };
 
 /* ---- Waiting and waking ---------------------------------------------------------------------------- */
@@ -56,7 +43,7 @@ static void take_wake(struct weft__msg *m)
 static struct ws_waiter waiter(struct wl_commit *c)
 {
     struct weft_fiber *f = weft__self("commit");
-    return (struct ws_waiter){.msg.take = take_wake, .fiber = f, .loop = f->loop, .c = c};
+    return (struct ws_waiter){.msg.take = take_wake, .fiber = f, .loop = f->loop, .item.c = c};
 }
 
 /* Until its message has come, not only until it was sent: the waiter lies on this stack. */
@@ -88,11 +75,11 @@ static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
 {
     bool move = log_is_long(s);
     while (!wb_list_empty(batch)) {
-        struct weft_loop *loop = wb_item(batch->next, struct ws_waiter, link)->loop;
+        struct weft_loop *loop = wb_item(batch->next, struct ws_waiter, item.link)->loop;
         struct wb_link    msgs;
         wb_list_init(&msgs);
         wb_list_each (l, batch) {
-            struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
+            struct ws_waiter *w = wb_item(l, struct ws_waiter, item.link);
             if (w->loop != loop)
                 continue;
             wb_unlink(l);
@@ -105,237 +92,6 @@ static void wake_all(struct ws_sqlite *s, struct wb_link *batch)
     }
 }
 
-/* ---- A transaction, on a worker -------------------------------------------------------------------- */
-
-int ws_writer_hook(void *arg, sqlite3 *db, const char *name, int pages)
-{
-    struct ws_sqlite *s = arg;
-    (void)db, (void)name;
-    s->appended = true;
-    if (pages < s->wal_pages)
-        s->wal_moved = 0; /* the log began anew */
-    s->wal_pages = pages;
-    return SQLITE_OK;
-}
-
-static int poisoned(struct ws_sqlite *s, struct upp_err *err)
-{
-    if (!atomic_load(&s->vfs.sync_failed) && !s->broken)
-        return 0;
-    atomic_store(&s->store.state, WL_FAILED);
-    int r = upp_fail(err, UPP_ESTORE, "%s: nothing is written any more until the store is opened again",
-                     s->broken ? "a transaction could not be ended" : "a sync failed");
-    wb_err_where(err, wb_cstr(s->path));
-    return r;
-}
-
-static int statement(struct ws_sqlite *s, enum ws_statement i, struct upp_err *err)
-{
-    int r = ws_step(s, s->writer.st[i], err);
-    return r == WS_CONSTRAINT ? ws_sqlite_fail(s, s->writer.db, SQLITE_CONSTRAINT, "a transaction", err) : r;
-}
-
-static void roll_back(struct ws_sqlite *s)
-{
-    if (!sqlite3_get_autocommit(s->writer.db)) /* else SQLite has done it itself */
-        (void)statement(s, WS_ROLLBACK, NULL);
-    s->broken = s->broken || !sqlite3_get_autocommit(s->writer.db);
-    ws_change_forget_all(s);
-}
-
-/* A failure of the caller's making, which the neighbours need not know of. */
-static bool own_fault(int r)
-{
-    return r == -UPP_EBUSY || r == -UPP_ENOTFOUND || r == -UPP_EINVALID || r == -UPP_ELIMIT;
-}
-
-/* One commit behind a savepoint of its own. */
-static int apply_saved(struct ws_sqlite *s, struct ws_waiter *w, struct upp_err *err)
-{
-    size_t done;
-    int    r = statement(s, WS_SAVE, err);
-    if (r < 0)
-        return r;
-    w->result = ws_change_apply(s, w->c, &done, &w->err);
-    if (w->result < 0 && !own_fault(w->result)) {
-        if (err)
-            *err = w->err;
-        return w->result;
-    }
-    if (w->result < 0) {
-        ws_change_forget(s, w->c);
-        r = statement(s, WS_SAVE_UNDO, err);
-    }
-    return r < 0 ? r : statement(s, WS_SAVE_END, err);
-}
-
-enum { AGAIN = 1 };
-
-/* 0: each has its result. AGAIN: one failed half-way. <0: the transaction failed. */
-static int apply_all(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
-{
-    wb_list_each (l, batch) {
-        struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
-        size_t            done;
-        if (saved) {
-            int r = apply_saved(s, w, err);
-            if (r < 0)
-                return r;
-            continue;
-        }
-        w->result = ws_change_apply(s, w->c, &done, &w->err);
-        if (w->result < 0 && !own_fault(w->result)) {
-            if (err)
-                *err = w->err;
-            return w->result;
-        }
-        if (w->result < 0 && done)
-            return AGAIN;
-        wb_crashpoint("store.applied");
-    }
-    return 0;
-}
-
-/* The promise of the transaction to come: FULL syncs before anybody can read it, NORMAL does not sync. */
-static int set_promise(struct ws_sqlite *s, bool full, struct upp_err *err)
-{
-    if (s->full == full)
-        return 0;
-    int r = ws_conn_exec(s, &s->writer, full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err);
-    if (r >= 0)
-        s->full = full;
-    return r;
-}
-
-static bool wants_sync(struct wb_link *batch)
-{
-    bool sync = false;
-    wb_list_each (l, batch)
-        sync = sync || wb_item(l, struct ws_waiter, link)->c->flags & WL_SYNCED;
-    return sync;
-}
-
-int ws_writer_sync(struct ws_sqlite *s, struct upp_err *err)
-{
-    sqlite3_file *wal = NULL;
-    int           rc;
-    if (!s->unsynced)
-        return 0;
-    rc = sqlite3_file_control(s->writer.db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
-    if (rc == SQLITE_OK && wal && wal->pMethods)
-        rc = wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL);
-    if (rc != SQLITE_OK)
-        return ws_sqlite_fail(s, s->writer.db, rc, "the log", err);
-    s->unsynced = false;
-    return 0;
-}
-
-static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
-{
-    bool sync = wants_sync(batch);
-    int  r    = set_promise(s, sync, err);
-    if (r >= 0)
-        r = statement(s, WS_BEGIN, err);
-    if (r >= 0)
-        r = apply_all(s, batch, saved, err);
-    s->appended = false;
-    wb_crashpoint("store.commit.before");
-    if (r == 0)
-        r = statement(s, WS_COMMIT, err);
-    wb_crashpoint("store.commit.after");
-    if (r != 0) {
-        roll_back(s);
-        return r;
-    }
-    if (s->appended)
-        s->unsynced = !sync; /* a sync is of all that was written before it */
-    else if (sync)
-        r = ws_writer_sync(s, err); /* what is acknowledged may stand in a transaction before */
-    return r < 0 ? r : poisoned(s, err);
-}
-
-/* ---- A full disk ----------------------------------------------------------------------------------- */
-
-static void tell_full(struct ws_sqlite *s)
-{
-    enum { SELDOM_MS = 60000 };
-    uint64_t now = wb_mono_ms();
-    if (!s->told_full || now - s->told_full >= SELDOM_MS)
-        wb_log(WB_ERROR, "the disk is full: nothing new is stored until there is room", WB_LZ("path", s->path));
-    s->told_full = now ? now : 1;
-}
-
-static void set_full(struct ws_sqlite *s, bool full)
-{
-    if (full) {
-        tell_full(s);
-        ws_reserve_release(s);
-    }
-    s->disk_full = full;
-    atomic_store(&s->store.state, full ? WL_FULL : WL_WORKS);
-}
-
-/* Moves those who must wait for room from `batch` to `refused`. */
-static void part(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused)
-{
-    wb_list_each (l, batch) {
-        struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
-        if (ws_last_words(w->c))
-            continue;
-        wb_unlink(l);
-        w->result = ws_disk_full(s, &w->err);
-        wb_list_push(refused, l);
-    }
-}
-
-static int try_both(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
-{
-    int r = wb_list_empty(batch) ? 0 : try_batch(s, batch, false, err);
-    return r == AGAIN ? try_batch(s, batch, true, err) : r;
-}
-
-/* One transaction; where the disk is full, one of those who have the last word. */
-static int write_what_fits(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused, struct upp_err *err)
-{
-    if (s->disk_full && ws_reserve_fill(s))
-        set_full(s, false);
-    if (s->disk_full)
-        part(s, batch, refused);
-    int r = try_both(s, batch, err);
-    if (r >= 0 || strcmp(err->cause, WL_DISK_FULL) != 0 || s->disk_full)
-        return r;
-    set_full(s, true);
-    part(s, batch, refused);
-    return try_both(s, batch, err);
-}
-
-static void write_batch(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
-{
-    struct wb_link refused;
-    wb_list_init(&refused);
-    s->now_ms = wb_wall_ms();
-    int r     = poisoned(s, err);
-    if (r >= 0)
-        r = write_what_fits(s, batch, &refused, err);
-    ws_forgot_by_all(s);
-    wb_list_each (l, batch) {
-        struct ws_waiter *w = wb_item(l, struct ws_waiter, link);
-        if (r < 0) {
-            w->result = r;
-            w->err    = *err;
-        } else if (w->result >= 0) {
-            s->store.count.commits++;
-            s->store.count.bytes += w->bytes;
-            for (size_t i = 0; i < w->c->n; i++)
-                s->store.count.rows += w->c->changes[i].kind == WL_ADD_ROW;
-        }
-    }
-    while (!wb_list_empty(&refused))
-        wb_list_push(batch, wb_list_pop(&refused));
-    (void)__atomic_fetch_add(&s->store.count.transactions, r >= 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&s->store.count.syncs, atomic_load(&s->vfs.wal_syncs), __ATOMIC_RELAXED);
-}
-
 /* ---- The job --------------------------------------------------------------------------------------- */
 
 /* As much of the queue as fits one transaction; under the lock. */
@@ -344,11 +100,11 @@ static void take_batch(struct ws_sqlite *s, struct wb_link *batch)
     size_t n = 0, bytes = 0;
     wb_list_init(batch);
     while (!wb_list_empty(&s->queue) && n < WS_BATCH_COMMITS && (!n || bytes < WS_BATCH_BYTES)) {
-        struct ws_waiter *w = wb_item(wb_list_pop(&s->queue), struct ws_waiter, link);
-        bytes += w->bytes;
+        struct ws_waiter *w = wb_item(wb_list_pop(&s->queue), struct ws_waiter, item.link);
+        bytes += w->item.bytes;
         n++;
         s->queued--;
-        wb_list_push(batch, &w->link);
+        wb_list_push(batch, &w->item.link);
     }
 }
 
@@ -369,7 +125,7 @@ static void pass_lead(struct ws_sqlite *s)
         tell_idle(s);
         return;
     }
-    struct ws_waiter *next = wb_item(s->queue.next, struct ws_waiter, link);
+    struct ws_waiter *next = wb_item(s->queue.next, struct ws_waiter, item.link);
     wake(next); /* not done: it leads */
 }
 
@@ -399,10 +155,10 @@ static int write_job(void *arg, struct upp_err *err)
         take_batch(s, &batch);
         ws_sqlite_unlock(s);
         struct upp_err e = {0};
-        write_batch(s, &batch, &e);
+        ws_batch_write(s, &batch, &e);
         wake_all(s, &batch);
         move_rest(s);
-        (void)poisoned(s, NULL);
+        (void)ws_poisoned(s, NULL);
     }
     (void)err;
 }
@@ -441,7 +197,7 @@ static int checkpoint_job(void *arg, struct upp_err *err)
     ws_sqlite_lock(s); /* a failed one is tried again when the log is longer still; a failed sync is remembered */
     s->log_rest      = moved;
     s->checkpointing = s->checkpoint_asked = false;
-    (void)poisoned(s, NULL); /* whoever looks at the state learns of it now */
+    (void)ws_poisoned(s, NULL); /* whoever looks at the state learns of it now */
     tell_idle(s);
     ws_sqlite_unlock(s);
     return r;
@@ -520,7 +276,7 @@ static int enter(struct ws_sqlite *s, struct ws_waiter *w, bool *lead, struct up
     else if (s->queued >= WS_QUEUE_MAX)
         r = upp_fail(err, UPP_ELIMIT, "%zu commits wait, the limit", s->queued);
     else {
-        wb_list_push(&s->queue, &w->link);
+        wb_list_push(&s->queue, &w->item.link);
         s->queued++;
         *lead      = !s->writing;
         s->writing = true;
@@ -542,7 +298,7 @@ WEFT_SUSPENDS static int lead(struct ws_sqlite *s, struct ws_waiter *w, struct u
         return r;
     w->loop->owed--;
     ws_sqlite_lock(s);
-    wb_unlink(&w->link);
+    wb_unlink(&w->item.link);
     s->queued--;
     pass_lead(s);
     ws_sqlite_unlock(s);
@@ -560,7 +316,7 @@ WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, 
     WEFT__SHIELD_FOREVER;
     struct ws_waiter w    = waiter(c);
     bool             mine = false;
-    w.bytes               = ws_commit_bytes(c);
+    w.item.bytes          = ws_commit_bytes(c);
     (void)atomic_fetch_add(&s->refs, 1); /* until we have left: a close may come between our wake and our return */
     r = enter(s, &w, &mine, err);
     if (r >= 0 && mine)
@@ -574,9 +330,9 @@ WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, 
             r = lead(s, &w, err);
     }
     if (r >= 0) {
-        r = w.result;
+        r = w.item.result;
         if (r < 0 && err)
-            *err = w.err;
+            *err = w.item.err;
         if (w.move)
             ask_checkpoint(s, w.loop);
     }
