@@ -348,7 +348,9 @@ static double cpu_us(clockid_t clock)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* What wl_fork stores, not waiting for a sync: what it costs besides the disk. */
+static unsigned fork_flags; /* without WL_SYNCED: what a fork costs besides the disk */
+
+/* What wl_fork stores. */
 WEFT_SUSPENDS static int fork_one(unsigned i, struct upp_err *err)
 {
     int64_t          now = wb_wall_ms();
@@ -361,7 +363,8 @@ WEFT_SUSPENDS static int fork_one(unsigned i, struct upp_err *err)
                             .created_ms = now,
                             .updated_ms = now};
     struct wl_change c   = {.kind = WL_ADD_THREAD, .thread = &t};
-    return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1}, err);
+    return store->ops->commit(store, &(struct wl_commit){.owner = owner, .changes = &c, .n = 1, .flags = fork_flags},
+                              err);
 }
 
 struct forker {
@@ -391,11 +394,11 @@ WEFT_SUSPENDS static int fork_all(unsigned n, unsigned from, unsigned count, str
 }
 
 /* FORKS of them in turns with the floor. The floor is of this thread alone; the product is all that the process used
- * besides: a commit is made by a worker, and what it wrote is moved into the database by another. */
+ * besides: what waits for a sync, or for others, is written by a worker, and moved into the database by another. */
 WEFT_SUSPENDS static int forks(const char *name, unsigned n, unsigned from, struct upp_err *err)
 {
     enum { TURNS = 10, EACH = FORKS / TURNS };
-    double used = cpu_us(CLOCK_PROCESS_CPUTIME_ID), low = 0, goal = 25;
+    double used = cpu_us(CLOCK_PROCESS_CPUTIME_ID), low = 0;
     int    r = 0;
     for (unsigned i = 0; i < TURNS && r >= 0; i++) {
         double at = cpu_us(CLOCK_THREAD_CPUTIME_ID);
@@ -406,8 +409,10 @@ WEFT_SUSPENDS static int forks(const char *name, unsigned n, unsigned from, stru
     used = (cpu_us(CLOCK_PROCESS_CPUTIME_ID) - used - low) / FORKS;
     low /= FORKS;
     if (r >= 0)
-        (void)printf("%-28s %9.1f us of CPU  floor %6.1f  ratio %5.2f  goal <= %.0f us  %s\n", name, used, low,
-                     used / low, goal, used <= goal ? "ok" : "MISSED");
+        (void)printf("%-28s %9.1f us of CPU  floor %6.1f  ratio %5.2f  %s\n", name, used, low, used / low,
+                     fork_flags   ? "(no goal: the disk counts)"
+                     : used <= 25 ? "goal <= 25 us  ok"
+                                  : "goal <= 25 us  MISSED");
     return r;
 }
 
@@ -460,10 +465,14 @@ WEFT_SUSPENDS static int all_forks(struct upp_err *err)
     r = forks("fork (not synced)", 1, 0, err);
     if (r >= 0)
         r = forks("fork, 64 sessions", SESSIONS, FORKS, err);
+    fork_flags = WL_SYNCED;
+    floor_sql("PRAGMA synchronous=FULL");
+    if (r >= 0)
+        r = forks("fork, synced", 1, 2 * FORKS, err);
     store->ops->close(store);
     floor_close();
     if (r >= 0) {
-        double bytes = (size_of("weft") - before) / (2 * FORKS);
+        double bytes = (size_of("weft") - before) / (3 * FORKS);
         (void)printf("%-28s %9.1f B   goal <= 200 B  %s\n", "bytes a fork", bytes, bytes <= 200 ? "ok" : "MISSED");
     }
     return r;

@@ -171,15 +171,12 @@ void weft__fiber_resume(struct weft_loop *l, struct weft_fiber *f)
         weft__die("fiber '%s' is resumed while it is not ready", f->name);
     f->state   = WEFT__RUNNING;
     l->current = f;
-    atomic_store_explicit(&l->running_id, f->id, memory_order_relaxed);
-    atomic_store_explicit(&l->running, f->name, memory_order_relaxed);
-    atomic_store_explicit(&l->resumes, atomic_load_explicit(&l->resumes, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    weft__loop_works_for(l, f);
     struct wb_log_ctx *loops_log = wb_log_ctx_swap(f->log); /* the log context belongs to the fiber */
     (void)weft__context_switch(&l->home, &f->ctx, f->wake);
     f->log     = wb_log_ctx_swap(loops_log);
     l->current = NULL;
-    atomic_store_explicit(&l->running, NULL, memory_order_relaxed);
+    weft__loop_rests(l);
     if (f->state == WEFT__DONE)
         ended(l, f);
 }

@@ -92,8 +92,10 @@ static void put(struct weft_loop *l, struct weft__msg *m)
     bool first = wb_list_empty(&l->inbox);
     wb_list_push(&l->inbox, &m->link);
     set_and_order(&l->mail);
-    if (first)
-        l->ops->wake(l); /* under the lock: once the message can be taken, the loop is not touched any more */
+    /* Under the lock: once the message can be taken, the loop is not touched any more. Whoever drives the loop needs no
+     * waking: a turn looks for mail before it waits. */
+    if (first && weft__loop() != l)
+        l->ops->wake(l);
 }
 
 void weft__loop_send(struct weft_loop *l, struct weft__msg *m)
@@ -149,6 +151,24 @@ void weft__loop_take_mail(struct weft_loop *l)
     }
 }
 
+void weft__loop_send_later(struct weft_loop *l, struct weft__msg *m)
+{
+    wb_list_push(&l->later, &m->link);
+}
+
+bool weft__loop_take_later(struct weft_loop *l)
+{
+    struct wb_link now, *link;
+    bool           some = !wb_list_empty(&l->later);
+    wb_list_init(&now);
+    wb_list_splice(&now, &l->later);
+    while ((link = wb_list_pop(&now))) {
+        struct weft__msg *m = wb_item(link, struct weft__msg, link);
+        m->take(m);
+    }
+    return some;
+}
+
 struct post {
     struct weft__msg  msg;
     struct weft_loop *loop;
@@ -183,6 +203,7 @@ void weft__loop_serve(struct weft_loop *l)
     (void)weft__timers_fire(&l->timers, l->now);
     if (weft__loop_has_mail(l))
         weft__loop_take_mail(l);
+    (void)weft__loop_take_later(l);
     if (atomic_load_explicit(&l->cancel, memory_order_seq_cst)) {
         atomic_store_explicit(&l->cancel, false, memory_order_relaxed);
         if (l->root)
@@ -298,6 +319,7 @@ int weft__loop_init(struct weft_loop *l, const struct weft__loop_ops *ops, const
     wb_list_init(&l->fibers);
     wb_list_init(&l->spare_fibers);
     wb_list_init(&l->inbox);
+    wb_list_init(&l->later);
     weft__stacks_init(&l->stacks, o.stack_size);
     weft__scope_init(&l->background, l, true);
     return 0;

@@ -6,7 +6,7 @@
  *
  * Invariants
  *  1. Fibers are resumed from the loop's stack, one level deep. Callbacks of timers, messages and the outside only
- *     record and mark ready.
+ *     record and mark ready; the one that does more says so (weft__loop_works_for).
  *  2. `owed` counts messages that somebody else holds and must send back: a loop is not closed while any is out.
  *  3. Only the inbox (under its lock) and the atomics are touched by other threads.
  */
@@ -94,7 +94,8 @@ struct weft_loop {
     pthread_mutex_t lock; /* of the next four */
     struct wb_link  inbox;
     size_t          posted, max_posted;
-    _Atomic bool    mail; /* the inbox is not empty: a look without the lock */
+    _Atomic bool    mail;  /* the inbox is not empty: a look without the lock */
+    struct wb_link  later; /* messages to ourselves, for when nobody is ready any more */
     size_t          owed;
     _Atomic bool    cancel; /* weft_loop_cancel was called */
 
@@ -106,6 +107,20 @@ struct weft_loop {
 
     const struct weft__loop_ops *ops;
 };
+
+/* For the watchdog: the loop works for f, on its stack or on the loop's own, until it rests. */
+static inline void weft__loop_works_for(struct weft_loop *l, const struct weft_fiber *f)
+{
+    atomic_store_explicit(&l->running_id, f->id, memory_order_relaxed);
+    atomic_store_explicit(&l->running, f->name, memory_order_relaxed);
+    atomic_store_explicit(&l->resumes, atomic_load_explicit(&l->resumes, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+static inline void weft__loop_rests(struct weft_loop *l)
+{
+    atomic_store_explicit(&l->running, NULL, memory_order_relaxed);
+}
 
 /* The loop of this thread. Not inlined: a thread-local address must not be cached across a switch. */
 struct weft_loop *weft__loop(void);
@@ -136,6 +151,11 @@ void weft__loop_take_mail(struct weft_loop *l);
 
 /* Any thread. Cannot fail; see invariant 2. */
 void weft__loop_send(struct weft_loop *l, struct weft__msg *m);
+
+/* From the loop's own thread: taken when those that are ready have run, and those that they made ready, if that is not
+ * too many rounds. */
+void weft__loop_send_later(struct weft_loop *l, struct weft__msg *m);
+bool weft__loop_take_later(struct weft_loop *l); /* for implementers of turn; false: there was none */
 
 /* A whole list of them, which is empty then: they arrive together. */
 void weft__loop_send_all(struct weft_loop *l, struct wb_link *msgs);

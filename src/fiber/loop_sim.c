@@ -130,6 +130,11 @@ static enum weft__job_state sim_job_withdraw(struct weft_loop *l, struct weft__j
 
 /* ---- Steps --------------------------------------------------------------------------------------------------- */
 
+static bool has_messages(struct weft_loop *l)
+{
+    return weft__loop_has_mail(l) || !wb_list_empty(&l->later);
+}
+
 static bool due(const struct weft__timers *t, uint64_t now)
 {
     return weft__timers_next(t) <= now;
@@ -144,7 +149,7 @@ static size_t choices(struct weft__sim *w)
         size_t            ready = 0;
         for (struct wb_link *p = l->ready.next; p != &l->ready && ready < LOOK; p = p->next)
             ready++;
-        n += ready + weft__loop_has_mail(l) + due(&l->timers, w->now) + atomic_load(&l->cancel);
+        n += ready + has_messages(l) + due(&l->timers, w->now) + atomic_load(&l->cancel);
     }
     return n;
 }
@@ -174,7 +179,7 @@ static void choose(struct weft__sim *w, size_t k)
                 run_fiber(w, l, p);
                 return;
             }
-        size_t others = (size_t)weft__loop_has_mail(l) + due(&l->timers, w->now) + atomic_load(&l->cancel);
+        size_t others = (size_t)has_messages(l) + due(&l->timers, w->now) + atomic_load(&l->cancel);
         if (k < others) { /* in a step of its own they would be told apart for nothing: all only mark ready */
             (void)weft__loop_enter(l);
             l->now = w->now;

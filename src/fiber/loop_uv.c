@@ -188,14 +188,17 @@ static int uv_kind_turn(struct weft_loop *l, bool block, struct upp_err *err)
     bool some = !wb_list_empty(&l->ready);
     weft__fibers_run(l);
     /* Asking the kernel costs more than many fibers do: those that made each other ready go on first, for a while. */
-    for (unsigned i = 1; i < ROUNDS && block && !wb_list_empty(&l->ready); i++) {
-        if (weft__loop_has_mail(l) || (l->root && l->root->state == WEFT__DONE))
+    for (unsigned i = 1; i < ROUNDS && block && !(l->root && l->root->state == WEFT__DONE); i++) {
+        if (weft__loop_has_mail(l))
+            weft__loop_take_mail(l);
+        if (!wb_list_empty(&l->ready))
+            weft__fibers_run(l);
+        else if (!weft__loop_take_later(l))
             break;
-        weft__fibers_run(l);
     }
     /* Who drives the loop looks again before it waits, when the last fiber (or the one of weft_loop_run) has ended. */
     bool over = l->root && l->root->state == WEFT__DONE;
-    if (!wb_list_empty(&l->ready) || weft__loop_has_mail(l) || (some && !l->live) || over)
+    if (!wb_list_empty(&l->ready) || !wb_list_empty(&l->later) || weft__loop_has_mail(l) || (some && !l->live) || over)
         block = false;
     /* What weft_loop_run ran has ended: mostly without ever waiting, and then nobody asks the kernel for it. For those
      * in the background it is asked now and then, however often the loop is run so. */

@@ -10,12 +10,25 @@ static bool is_sync(int rc)
     return rc == SQLITE_IOERR_FSYNC || rc == SQLITE_IOERR_DIR_FSYNC;
 }
 
+static void cause(struct upp_err *err, const char *why)
+{
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "%s", why);
+}
+
 int ws_disk_full(struct ws_sqlite *s, struct upp_err *err)
 {
     int r = upp_fail(err, UPP_ESTORE, "the disk is full: nothing new can be stored until there is room");
     wb_err_where(err, wb_cstr(s->path));
-    if (err)
-        (void)snprintf(err->cause, sizeof err->cause, "%s", WL_DISK_FULL);
+    cause(err, WL_DISK_FULL);
+    return r;
+}
+
+static int locked(struct ws_sqlite *s, struct upp_err *err)
+{
+    int r = upp_fail(err, UPP_ESTORE, "another program has locked the database");
+    wb_err_where(err, wb_cstr(s->path));
+    cause(err, WS_LOCKED);
     return r;
 }
 
@@ -25,6 +38,8 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
     switch (rc & 0xff) {
     case SQLITE_FULL:
         return ws_disk_full(s, err);
+    case SQLITE_BUSY:
+        return locked(s, err);
     case SQLITE_NOMEM:
         r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
         break;

@@ -157,7 +157,9 @@ void ws_resetp(sqlite3_stmt **st);
 
 #define WS_DOCTOR "`weft doctor --export DIR` saves what can be read"
 
-/* What SQLite says, as an error of ours that names the file. A full disk has the cause WL_DISK_FULL. */
+/* What SQLite says, as an error of ours that names the file. A full disk has the cause WL_DISK_FULL, a lock of another
+ * program's WS_LOCKED. */
+#define WS_LOCKED "locked"
 int ws_disk_full(struct ws_sqlite *s, struct upp_err *err);
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err);
 
@@ -245,13 +247,15 @@ struct ws_sqlite {
 
     /* Of whoever writes: one at a time. */
     struct ws_conn writer;
-    bool           unsynced;  /* transactions are in the log that no sync has followed */
-    bool           full;      /* synchronous is FULL now, else NORMAL */
-    bool           appended;  /* the commit that just ended put something into the log */
-    bool           strays;    /* there are threads whose ids are not of their family */
-    bool           broken;    /* a transaction could not be rolled back */
-    bool           disk_full; /* only last words are taken */
-    uint64_t       told_full; /* when somebody was told of it; ms */
+    bool           unsynced;   /* transactions are in the log that no sync has followed */
+    bool           full;       /* synchronous is FULL now, else NORMAL */
+    bool           appended;   /* the commit that just ended put something into the log */
+    bool           strays;     /* there are threads whose ids are not of their family */
+    bool           broken;     /* a transaction could not be rolled back */
+    bool           disk_full;  /* only last words are taken */
+    bool           steady;     /* the log was not moved since the last transaction: the next one only appends to it */
+    uint64_t       here_again; /* from when on a loop may write again itself (monotonic ns): the disk made it wait */
+    uint64_t       told_full;  /* when somebody was told of it; ms */
     struct {
         char         *path;
         sqlite3_file *file; /* NULL: not opened */

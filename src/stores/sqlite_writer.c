@@ -6,6 +6,8 @@
  * job ends and the first in the queue is the next leader. Nobody can be cancelled while it waits, so the job works on
  * the callers' own memory and needs none to wake them.
  *
+ * A small one that comes alone, and waits for no sync, is written by the loop itself.
+ *
  * The log is moved into the database by another worker while commits go on. What they append meanwhile would keep the
  * log from ever beginning anew, so the writer moves that rest itself, between two transactions: it is short.
  *
@@ -13,16 +15,19 @@
  *  1. `writing` is set from the choice of a leader until the queue was seen empty.
  *  2. A waiter is woken once for each `owed` of its loop: to lead, or because it is done.
  */
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "fiber/worker.h"
 #include "stores/sqlite_store.h"
 
 #include <limits.h>
+#include <string.h>
 
 struct ws_waiter {
     struct ws_item     item; /* in the queue, then in a batch */
     struct weft__msg   msg;
+    struct ws_sqlite  *store;
     struct weft_fiber *fiber;
     struct weft_loop  *loop;
     bool               woken; /* the message has come: only its own loop looks at this */
@@ -40,10 +45,10 @@ static void take_wake(struct weft__msg *m)
     weft__wake(w->fiber, 0);
 }
 
-static struct ws_waiter waiter(struct wl_commit *c)
+static struct ws_waiter waiter(struct ws_sqlite *s, struct wl_commit *c)
 {
     struct weft_fiber *f = weft__self("commit");
-    return (struct ws_waiter){.msg.take = take_wake, .fiber = f, .loop = f->loop, .item.c = c};
+    return (struct ws_waiter){.msg.take = take_wake, .store = s, .fiber = f, .loop = f->loop, .item.c = c};
 }
 
 /* Until its message has come, not only until it was sent: the waiter lies on this stack. */
@@ -137,6 +142,7 @@ static void move_rest(struct ws_sqlite *s)
     bool go     = s->log_rest;
     s->log_rest = false;
     ws_sqlite_unlock(s);
+    s->steady = !go;
     if (go)
         (void)sqlite3_wal_checkpoint_v2(s->writer.db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
@@ -176,6 +182,88 @@ static int start_job(struct ws_sqlite *s, struct weft_loop *l, weft_fn *fn, stru
     if (r < 0)
         ws_sqlite_unref(s);
     return r;
+}
+
+/* ---- A small one, on the loop ---------------------------------------------------------------------- */
+
+enum {
+    HERE_CHANGES = 8,
+    HERE_BYTES   = 16 << 10,
+    SLOW_NS      = 1000000, /* one that takes longer has waited for the disk: */
+    SLOW_SHARE   = 100,     /* the loop spends at most one part of so many of its time on such */
+};
+
+/* Each is a row or two that are found by their key. */
+static const bool light[] = {
+    [WL_ADD_ROW] = true, [WL_ADD_NODE] = true, [WL_ADD_THREAD] = true, [WL_SET_THREAD] = true, [WL_HOLD_NODE] = true,
+    [WL_ADD_RUN] = true, [WL_SET_RUN] = true,  [WL_ADD_ALIAS] = true,  [WL_ADD_KEY] = true,
+};
+
+static bool is_light(const struct ws_item *x)
+{
+    const struct wl_commit *c = x->c;
+    if (c->flags & WL_SYNCED || c->n == 0 || c->n > HERE_CHANGES || x->bytes > HERE_BYTES)
+        return false;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->changes[i].kind >= WB_LEN(light) || !light[c->changes[i].kind])
+            return false;
+    return true;
+}
+
+/* The way to a worker and back costs as much as a small transaction that waits for no sync. One that comes alone, to a
+ * loop that has nothing else to do, is written there and then: unless this may be the one that begins the log anew,
+ * which syncs, or the disk was slow of late. */
+static bool may_write_here(const struct ws_sqlite *s, const struct ws_waiter *w)
+{
+    return is_light(&w->item) && wb_list_empty(&w->loop->ready) && s->steady && !s->disk_full &&
+           wb_mono_ns() >= s->here_again;
+}
+
+/* Out of the queue, if nobody else is there. */
+static bool take_alone(struct ws_sqlite *s, struct wb_link *batch)
+{
+    ws_sqlite_lock(s);
+    bool alone = s->queued == 1 && !s->checkpoint_asked && !s->log_rest;
+    if (alone)
+        take_batch(s, batch);
+    ws_sqlite_unlock(s);
+    return alone;
+}
+
+static void is_done(struct ws_waiter *w)
+{
+    w->done = w->woken = true;
+    weft__wake(w->fiber, 0);
+}
+
+/* false: it is still in the queue, for a worker; that waits, where another program has locked the file. */
+static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
+{
+    struct wb_link batch;
+    struct upp_err err  = {0};
+    uint64_t       from = wb_mono_ns();
+    if (!take_alone(s, &batch))
+        return false;
+    weft__loop_works_for(w->loop, w->fiber);
+    (void)sqlite3_busy_timeout(s->writer.db, 0);
+    ws_batch_write(s, &batch, &err);
+    (void)sqlite3_busy_timeout(s->writer.db, WS_BUSY_MS);
+    weft__loop_rests(w->loop);
+    uint64_t took = wb_mono_ns() - from;
+    s->here_again = took > SLOW_NS ? from + took + took * SLOW_SHARE : 0;
+    bool locked   = w->item.result < 0 && strcmp(w->item.err.cause, WS_LOCKED) == 0;
+    w->move       = log_is_long(s);
+    wb_unlink(&w->item.link);
+    ws_sqlite_lock(s);
+    if (locked) {
+        wb_list_push(s->queue.next, &w->item.link); /* before the first */
+        s->queued++;
+    } else
+        pass_lead(s);
+    ws_sqlite_unlock(s);
+    if (!locked)
+        is_done(w);
+    return !locked;
 }
 
 /* ---- Checkpoints ----------------------------------------------------------------------------------- */
@@ -285,24 +373,37 @@ static int enter(struct ws_sqlite *s, struct ws_waiter *w, bool *lead, struct up
     return r;
 }
 
-/* Starts the job. Without one the commit fails, and the next in the queue may try. */
-WEFT_SUSPENDS static int lead(struct ws_sqlite *s, struct ws_waiter *w, struct upp_err *err)
+/* On the leader's loop, when all that were ready have run: they may be its company. Those that one transaction
+ * woke come back together, and without this the first of them would go alone. */
+static void take_lead(struct weft__msg *m)
 {
-    /* Company comes: for a while, or who is ready to run now. Those that one transaction woke come back together, and
-     * without this the first of them would go alone. Shielded: nothing cuts it. */
-    int r = s->opts.group_ms ? weft_sleep_ms(s->opts.group_ms, NULL) : weft_yield(NULL);
-    (void)r;
+    struct ws_waiter *w = WB_OUTER(m, struct ws_waiter, msg);
+    struct ws_sqlite *s = w->store;
+    m->take             = take_wake;
+    if (may_write_here(s, w) && write_here(s, w))
+        return;
+    struct upp_err err;
     w->loop->owed++;
-    r = start_job(s, w->loop, write_job, err);
+    int r = start_job(s, w->loop, write_job, &err);
     if (r >= 0)
-        return r;
-    w->loop->owed--;
+        return;      /* w is the job's now */
+    w->loop->owed--; /* without a job the commit fails, and the next in the queue may try */
+    w->item.result = r;
+    w->item.err    = err;
     ws_sqlite_lock(s);
     wb_unlink(&w->item.link);
     s->queued--;
     pass_lead(s);
     ws_sqlite_unlock(s);
-    return r;
+    is_done(w);
+}
+
+WEFT_SUSPENDS static void lead(struct ws_sqlite *s, struct ws_waiter *w)
+{
+    int r = s->opts.group_ms ? weft_sleep_ms(s->opts.group_ms, NULL) : 0;
+    (void)r; /* shielded: nothing cuts it */
+    w->msg.take = take_lead;
+    weft__loop_send_later(w->loop, &w->msg);
 }
 
 WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, struct upp_err *err)
@@ -314,20 +415,19 @@ WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, 
     if (r < 0)
         return r;
     WEFT__SHIELD_FOREVER;
-    struct ws_waiter w    = waiter(c);
+    struct ws_waiter w    = waiter(s, c);
     bool             mine = false;
     w.item.bytes          = ws_commit_bytes(c);
     (void)atomic_fetch_add(&s->refs, 1); /* until we have left: a close may come between our wake and our return */
     r = enter(s, &w, &mine, err);
     if (r >= 0 && mine)
-        r = lead(s, &w, err);
+        lead(s, &w);
     else if (r >= 0)
         w.loop->owed++;
-    for (bool over = false; r >= 0 && !over;) {
+    while (r >= 0 && !w.done) {
         wait_for(&w, "a commit");
-        over = w.done;
-        if (!over)
-            r = lead(s, &w, err);
+        if (!w.done)
+            lead(s, &w);
     }
     if (r >= 0) {
         r = w.item.result;
@@ -358,7 +458,7 @@ WEFT_SUSPENDS void ws_writer_stop(struct ws_sqlite *s)
         ws_sqlite_unlock(s);
         return;
     }
-    struct ws_waiter w = waiter(NULL);
+    struct ws_waiter w = waiter(s, NULL);
     w.loop->owed++;
     s->closer = &w;
     ws_sqlite_unlock(s);

@@ -250,3 +250,61 @@ TEST(loop_refuses_stacks_beyond_reason)
     int r = weft_loop_open(UPP_OPTS(weft_loop_opts, .stack_size = (64u << 20) + 1), &l, &err);
     CHECK_INT(r, -UPP_EINVALID);
 }
+
+/* ---- Messages to ourselves, for later -------------------------------------------------------------------- */
+
+struct later {
+    struct weft__msg   msg;
+    struct weft_fiber *fiber;
+    int                others, when; /* how often the other had run, then */
+};
+
+static void take_later(struct weft__msg *m)
+{
+    struct later *x = WB_OUTER(m, struct later, msg);
+    x->when         = x->others;
+    weft__wake(x->fiber, 0);
+}
+
+WEFT_SUSPENDS static int ready_three_times(void *arg, struct upp_err *err)
+{
+    struct later *x = arg;
+    for (; x->others < 3; x->others++)
+        TRY(weft_yield(err));
+    return 0;
+}
+
+WEFT_SUSPENDS static int ready_always(void *arg, struct upp_err *err)
+{
+    struct later *x = arg;
+    for (;; x->others++)
+        TRY(weft_yield(err));
+}
+
+WEFT_SUSPENDS static int send_later(weft_fn *other, struct later *x, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_scope_close) struct weft_scope s = {0};
+    *x = (struct later){.msg.take = take_later, .fiber = weft_fiber_self(), .when = -1};
+    TRY(weft_scope_spawn(&s, "other", other, x, NULL, err));
+    weft__loop_send_later(weft_loop_current(), &x->msg);
+    while (x->when < 0)
+        (void)weft__park(x->fiber, "the message", WEFT__NEVER, 0);
+    return 0;
+}
+
+WEFT_SUSPENDS static int later_both(void *arg, struct upp_err *err)
+{
+    struct later x;
+    (void)arg;
+    TRY(send_later(ready_three_times, &x, err));
+    FAIL_UNLESS(x.when == 3); /* it has made itself ready again and again, and came first */
+    TRY(send_later(ready_always, &x, err));
+    FAIL_UNLESS(x.when > 3 && x.when < 100); /* but not for ever */
+    return 0;
+}
+
+TEST(loop_later_is_after_those_that_are_ready)
+{
+    struct upp_err err;
+    CHECK_INT(test_on_loop(later_both, NULL, &err), 0);
+}
