@@ -230,6 +230,14 @@ static bool take_alone(struct ws_sqlite *s, struct wb_link *batch)
     return alone;
 }
 
+static void put_back(struct ws_sqlite *s, struct ws_waiter *w)
+{
+    ws_sqlite_lock(s);
+    wb_list_push(s->queue.next, &w->item.link); /* before the first */
+    s->queued++;
+    ws_sqlite_unlock(s);
+}
+
 static void is_done(struct ws_waiter *w)
 {
     w->done = w->woken = true;
@@ -252,18 +260,17 @@ static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
     uint64_t took = wb_mono_ns() - from;
     s->here_again = took > SLOW_NS ? from + took + took * SLOW_SHARE : 0;
     bool locked   = w->item.result < 0 && strcmp(w->item.err.cause, WS_LOCKED) == 0;
-    w->move       = log_is_long(s);
     wb_unlink(&w->item.link);
-    ws_sqlite_lock(s);
     if (locked) {
-        wb_list_push(s->queue.next, &w->item.link); /* before the first */
-        s->queued++;
-    } else
-        pass_lead(s);
-    ws_sqlite_unlock(s);
-    if (!locked)
-        is_done(w);
-    return !locked;
+        put_back(s, w);
+        return false;
+    }
+    w->move = log_is_long(s);
+    ws_sqlite_lock(s);
+    pass_lead(s);
+    ws_sqlite_unlock(s); /* from here on the store may be closed */
+    is_done(w);
+    return true;
 }
 
 /* ---- Checkpoints ----------------------------------------------------------------------------------- */
@@ -424,9 +431,10 @@ WEFT_SUSPENDS int ws_writer_commit(struct wl_store *store, struct wl_commit *c, 
         lead(s, &w);
     else if (r >= 0)
         w.loop->owed++;
-    while (r >= 0 && !w.done) {
-        wait_for(&w, "a commit");
-        if (!w.done)
+    for (bool over = false; r >= 0 && !over;) {
+        wait_for(&w, "a commit"); /* before it looks: what it is told lies in w */
+        over = w.done;
+        if (!over)
             lead(s, &w);
     }
     if (r >= 0) {
