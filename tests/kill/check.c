@@ -107,7 +107,8 @@ int main(int argc, char **argv)
         return fprintf(stderr, "usage: check DATABASE LEDGER CLIENTS\n"), 2;
     struct work w = {.database = argv[1], .ledger = argv[2], .clients = argv[3]};
     checker_init(&w.check, (struct wl_owner){UPP_STR("local"), UPP_STR("")});
-    int r = weft_loop_open(NULL, &loop, &err);
+    w.check.power_stays = true;
+    int r               = weft_loop_open(NULL, &loop, &err);
     if (r >= 0)
         r = weft_loop_run(loop, "check", check, &w, &err);
     weft_loop_close(loop);

@@ -2,12 +2,13 @@
 """Kill -9, again and again: at every named place of the program, and at random moments.
 
 usage: kill.py WEFT CHECK [--points N] [--random N] [--agent-points N] [--agent-random N] [--tree-points N]
-               [--tree-random N] [--cast NAME] [--only NAME] [--seed N] [--keep]   (TAP)
+               [--tree-random N] [--async-points N] [--async-random N] [--cast NAME] [--only NAME] [--seed N] [--keep]   (TAP)
 
-Each life of `weft serve` gets the same clients, of one of three casts. "loop": runs with tools of every class, children,
+Each life of `weft serve` gets the same clients, of one of four casts. "loop": runs with tools of every class, children,
 waits, answers, approvals, cancels, second inputs of all kinds, keys, readers. "agents": react, plans with waves of steps
 at the same time, two levels of sub-agents, handoffs, middleware, with waits, cancels and readers among them. "trees":
-threads that are forked, put back, imported, deleted, erased and swept (trees.py, with changes of keys and versions). It dies at
+threads that are forked, put back, imported, deleted, erased and swept (trees.py, with changes of keys and versions).
+"async": those of "loop", on a server that waits for no sync: a kill must take nothing from it either. It dies at
 the n-th hit of a crash point (WEFT_CRASHPOINT), or by a kill at some moment. Then it is started again, every run that a
 client knows of is seen through to its end, all streams are read again, and CHECK compares the database with what the
 tools did and what the clients were told (tests/kill/check.c). What readers saw is compared here: the same event is the
@@ -41,6 +42,9 @@ ask.open ask.said tool.start tool.end void.after wait.before wait.after answer.b
 cancel.before cancel.after child.before child.after child.ended around.before around.after
 branch.before branch.after branch.adopt handoff.before handoff.after
 recover.begin recover.before recover.after store.commit.before store.commit.after""".split()
+
+ASYNC_POINTS = """c1.after c2.before c2.after c3.after c4.before c4.after end.before end.after commit.before commit.after
+store.applied store.commit.before store.commit.after""".split()
 
 TOOL = 'echo "{0} {1} $WEFT_CALL_KEY" >>ledger; cat >/dev/null; {2}echo \'"{0} done"\''
 CONFIG = """
@@ -165,7 +169,7 @@ class World(trees.Trees):
         self.runs, self.seen, self.lock = {}, {}, threading.Lock()
         self.process, self.port, self.inputs = None, None, 0
         with open(f"{self.folder}/weft.yaml", "w") as f:
-            f.write(config() + ("retention: {every_seconds: 1}\n" if cast == "trees" else ""))
+            f.write(config() + {"trees": "retention: {every_seconds: 1}\n", "async": "durability: async\n"}.get(cast, ""))
         for name, replies in {**SCRIPTS, **AGENT_SCRIPTS}.items():
             with open(f"{self.folder}/{name}.json", "w") as f:
                 json.dump({"replies": replies, "at_end": "restart"}, f)
@@ -401,8 +405,9 @@ class World(trees.Trees):
                 if self.process.poll() is None or isinstance(e, Wrong):
                     wrong.append(f"{what.__name__}: {e!r}")
 
-        cast = {"loop": (self.queue_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
-                         self.coming_and_going),
+        loop = (self.queue_client, self.waiting_client, self.leaving_client, self.taking_client, self.careful_client,
+                self.coming_and_going)
+        cast = {"loop": loop, "async": loop,
                 "agents": (self.react_client, self.plan_client, self.plan_leaver, self.boss_client, self.boss_leaver,
                            self.giving_client),
                 "trees": self.tree_clients()}[self.cast]
@@ -610,8 +615,10 @@ def main():
     p.add_argument("--agent-random", type=int, default=100)
     p.add_argument("--tree-points", type=int, default=6, help="the same for trees, keys and versions")
     p.add_argument("--tree-random", type=int, default=60)
+    p.add_argument("--async-points", type=int, default=4, help="the same for loop agents that wait for no sync")
+    p.add_argument("--async-random", type=int, default=60)
     p.add_argument("--only", help="one point, or random")
-    p.add_argument("--cast", choices=("loop", "agents", "trees"))
+    p.add_argument("--cast", choices=("loop", "agents", "trees", "async"))
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--keep", action="store_true", help="keep the folder of what failed")
     args = p.parse_args()
@@ -624,7 +631,9 @@ def main():
         jobs += jobs_of(args, "agents", AGENT_POINTS, args.agent_points, args.agent_random)
     if args.cast in (None, "trees"):
         jobs += jobs_of(args, "trees", trees.POINTS + trees.SWEEP_POINTS, args.tree_points, args.tree_random) + store_jobs(args)
-    kills = {"loop": 0, "agents": 0, "trees": 0}
+    if args.cast in (None, "async"):
+        jobs += jobs_of(args, "async", ASYNC_POINTS, args.async_points, args.async_random)
+    kills = {"loop": 0, "agents": 0, "trees": 0, "async": 0}
     swept = len({job[3] for job in jobs} - {"random"})
     missing = not_swept()
     counts, bad = [0] * 7, bool(missing)
@@ -643,7 +652,7 @@ def main():
                 print(f"# {wrong}", flush=True)
     runs, events, voids, ran, starts, answers, cancels = counts
     print(f"# {swept} crash points, {sum(kills.values())} kills ({kills['loop']} of loop agents, {kills['agents']} of react, plan, "
-          f"sub-agents and handoffs, {kills['trees']} of trees, keys and versions), {runs} runs, {events} events, {voids} voids, {ran} tools ran, "
+          f"sub-agents and handoffs, {kills['trees']} of trees, keys and versions, {kills['async']} without syncs), {runs} runs, {events} events, {voids} voids, {ran} tools ran, "
           f"{starts} starts, {answers} answers, {cancels} cancels acknowledged, {time.monotonic() - begin:.0f} s")
     return bad > 0
 

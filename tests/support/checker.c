@@ -22,6 +22,11 @@ struct checker_run {
     WB_VEC(struct seen_epoch *) epochs;
 };
 
+static bool is_durable(const struct checker *c, const struct wm_run *run)
+{
+    return c->power_stays || run->durability == WM_SYNC || run->durability == WM_GROUP;
+}
+
 void checker_init(struct checker *c, struct wl_owner owner)
 {
     *c = (struct checker){.owner = owner, .memory = WB_ARENA(256u << 20), .hash = 14695981039346656037u};
@@ -669,7 +674,7 @@ static WEFT_SUSPENDS int check_root(struct checking *k, const struct wm_run *run
 {
     struct tree t;
     wb_uuid_text(run->id, k->id);
-    k->durable = run->durability == WM_SYNC || run->durability == WM_GROUP;
+    k->durable = is_durable(k->c, run);
     k->t       = &t;
     int r      = tree_load(k->s, &k->c->owner, run->id, &t, err);
     if (r >= 0)
@@ -729,7 +734,7 @@ static WEFT_SUSPENDS int forget_unsure(struct checking *k, struct upp_err *err)
         int                                       r = k->s->ops->run(k->s, &k->c->owner, seen->id, &a, &run, err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
-        if (r >= 0 && (run.durability == WM_SYNC || run.durability == WM_GROUP))
+        if (r >= 0 && is_durable(k->c, &run))
             continue;
         for (size_t e = 0; e < seen->epochs.n; e++)
             seen->epochs.p[e]->by_number.n = 0;

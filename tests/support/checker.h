@@ -27,7 +27,8 @@
  *  8. A thread whose delete was acknowledged is not there; a message whose delete was says nothing. Both of threads
  * that were named before they were changed (checker_excuse): what was said there is not compared any more.
  *
- * Runs that are not durable (async, exit) may lose what was acknowledged, and are held to 3 to 7 alone.
+ * Runs that are not durable (async, exit) may lose what was acknowledged where power is lost, and are held to 3 to 7
+ * alone then.
  */
 #ifndef TEST_CHECKER_H
 #define TEST_CHECKER_H
@@ -71,6 +72,7 @@ struct checker_over {
 
 struct checker {
     struct wl_owner owner;
+    bool            power_stays; /* only programs die: what was written is kept, synced or not */
     struct wb_arena memory;
     WB_VEC(struct checker_start) starts;
     WB_VEC(struct checker_answer) answers;
