@@ -131,6 +131,13 @@ struct wd_opened {
     struct wj_match  *around; /* and what the object around it is */
 };
 
+/* The last moment as it was spelled: often the next is the same. */
+struct wd_timed {
+    struct upp_str spelled; /* no text: none was */
+    struct upp_str text;    /* as the model had it, where that counts; and the moment */
+    int64_t        ms;
+};
+
 enum { WD_WITHIN = 8 }; /* objects of a dialect within each other */
 
 struct wd_lowering {
@@ -143,9 +150,7 @@ struct wd_lowering {
     struct upp_str       view;   /* the agent for whom it is written; no text: for nobody, everything as it was */
     unsigned             target; /* version of the dialect where it has several; 0: its default */
     bool                 pure, no_system;
-    struct upp_str timed;      /* the last moment as the dialect spells it: often the next is the same; no text: none */
-    struct upp_str timed_text; /* as the model had it, and the moment */
-    int64_t        timed_ms;
+    struct wd_timed      pai_time, upp_time; /* each has what it spelled itself */
 
     /* dialects/lowering.c's own. */
     const char        *dialect;

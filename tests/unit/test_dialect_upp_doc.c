@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "dialects/convert.h"
+#include "dialects/lowering.h"
+#include "dialects/pai.h"
+#include "dialects/upp_doc.h"
 #include "json/read.h"
 #include "model/session.h"
 #include "support/test.h"
@@ -319,6 +322,21 @@ TEST_WITH(dialect_uap_doc_has_a_limit_of_nodes, .no_torture = "a long document")
         wb_buf_addf(&text, "%s{}", i ? "," : "");
     wb_buf_add(&text, UPP_STR("]}}"));
     CHECK(convert(wb_buf_str(&text), &wd_document_uap, &wd_document_uap, &out, NULL, &err) == -UPP_ELIMIT);
+}
+
+/* A moment is spelled in two ways, and each remembers its own: one document may use both. */
+TEST(dialect_upp_doc_times_are_spelled_beside_those_of_others)
+{
+    WB_CLEANUP(wd_lowering_done) struct wd_lowering l    = {.keep = WB_ARENA(1 << 16)};
+    struct upp_message                              m    = {.time_ms = 1767225600000};
+    struct upp_str                                  none = {0}, upp, pai;
+    for (int i = 0; i < 2; i++) {
+        upp = wd_upp_time(&l, none, m.time_ms);
+        pai = wd_pai_time_made(&l, &m);
+        EXPECT(wb_str_eq(upp, UPP_STR("2026-01-01T00:00:00.000Z")));
+        EXPECT(wb_str_eq(pai, UPP_STR("2026-01-01T00:00:00Z")));
+        EXPECT(wd_upp_time(&l, none, m.time_ms).p == upp.p && wd_pai_time_made(&l, &m).p == pai.p); /* as before */
+    }
 }
 
 /* ---- What is lost
