@@ -272,8 +272,13 @@ struct wd_document_ops {
     /* Is it one of its documents? 0: no. The surest wins: 1 perhaps, 2 by its members, 3 by its name and version. */
     int (*detect)(yyjson_val *root);
 
-    /* Every problem there is, by rule. < 0 only for what is no problem of the document. */
+    /* Every problem there is, by rule, but for those of texts. < 0 only for what is no problem of the document. */
     int (*validate)(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+
+    /* Half of a surrogate pair in a text or a name: JSON can say it, and not everybody can read it. How bad it is, and
+     * by which rule; none: it is no problem. */
+    enum wd_severity half;
+    const char      *half_rule;
 
     /* Fills l->doc, which is empty. -UPP_EINVALID: it is no document of this dialect at all; where it is one with
      * mistakes, what can be understood is. */
