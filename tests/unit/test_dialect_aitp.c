@@ -320,6 +320,33 @@ TEST_WITH(dialect_aitp_limits_texts, .no_torture = "thousands of texts")
     CHECK(convert(wb_buf_str(&text), NULL, &wd_document_aitp, &out, NULL, &err) == 0);
 }
 
+/* A result that is nested deeper is said as a text; it comes back as the same. */
+TEST(dialect_aitp_says_results_of_so_many_levels)
+{
+    enum { DEPTH = 100 };
+    for (int levels = DEPTH; levels <= DEPTH + 1; levels++) {
+        WB_CLEANUP(wb_buf_done)
+        struct wb_buf text = WB_BUF(ROOM),
+                      out = WB_BUF(ROOM), was = WB_BUF(ROOM), is = WB_BUF(ROOM);
+        struct upp_err err = {0};
+        wb_buf_add(
+            &text,
+            UPP_STR("{\"id\":\"t\",\"messages\":[{\"id\":\"r\",\"type\":\"tool_result\",\"content\":[],"
+                                  "\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"results\":[{\"toolCallId\":\"c\",\"result\":"));
+        for (int i = 0; i < levels; i++)
+            wb_buf_addc(&text, '[');
+        for (int i = 0; i < levels; i++)
+            wb_buf_addc(&text, ']');
+        wb_buf_add(&text, UPP_STR(",\"isError\":false}]}],\"createdAt\":\"2026-01-01T00:00:00Z\",\"updatedAt\":"
+                                  "\"2026-01-01T00:00:00Z\"}"));
+        CHECK(!text.failed && convert(wb_buf_str(&text), &wd_document_upp, &wd_document_aitp, &out, NULL, &err) >= 0);
+        CHECK_INT(wb_str_find(wb_buf_str(&out), UPP_STR("\"[[["), 0) != SIZE_MAX, levels > DEPTH);
+        CHECK(told(wb_buf_str(&text), &wd_document_upp, &was, &err) >= 0);
+        CHECK(told(wb_buf_str(&out), &wd_document_aitp, &is, &err) >= 0);
+        CHECK_STR(wb_buf_str(&is), wb_buf_str(&was));
+    }
+}
+
 TEST(dialect_aitp_is_no_other_document)
 {
     static const char *const texts[] = {"{}", "[]", "7", "{\"messages\":7}", "{\"metadata\":{\"actors\":[]}}"};
