@@ -80,6 +80,11 @@ struct wd_anchor {
     struct upp_str json;    /* the residue; no text: none */
 };
 
+enum {
+    WD_ANCHORS = 1 << 25, /* of one document */
+    WD_LOST    = 1 << 20, /* values of one document that are not in the model */
+};
+
 struct wd_lifting {
     struct wb_arena    *a; /* texts of the document live in it */
     yyjson_val         *root;
@@ -138,7 +143,10 @@ struct wd_timed {
     int64_t        ms;
 };
 
-enum { WD_WITHIN = 8 }; /* objects of a dialect within each other */
+enum {
+    WD_WITHIN = 8,       /* objects of a dialect within each other */
+    WD_PLACES = 1 << 24, /* of objects in those that have residue; the rest is looked for */
+};
 
 struct wd_lowering {
     const struct wm_doc *doc;

@@ -428,6 +428,29 @@ static int written(const char *arguments, const char *result, struct wb_buf *out
     return r < 0 ? r : wd_doc_write(&doc, &wd_document_envelope, NULL, out, NULL, err);
 }
 
+/* Names of an object are said until there are enough of them, however long each one is. */
+TEST(dialect_envelope_cuts_the_names_of_an_object)
+{
+    for (int spelled = 0; spelled < 2; spelled++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf result = WB_BUF(ROOM), out = WB_BUF(ROOM), want = WB_BUF(ROOM);
+        struct upp_err                        err = {0};
+        for (int i = 0; i < 8; i++) {
+            wb_buf_add(&result, i ? UPP_STR(",\"") : UPP_STR("{\""));
+            for (int k = 0; k < WD_ENVELOPE_TASK + 40; k++)
+                wb_buf_add(&result, UPP_STR("\xe2\x82\xac"));
+            wb_buf_addf(&result, "\":%s%d", spelled ? " " : "", i);
+        }
+        wb_buf_addc(&result, '}');
+        wb_buf_addc(&result, 0);
+        wb_buf_add(&want, UPP_STR("\"text\":\"object: "));
+        for (size_t k = strlen("object: "); k < WD_ENVELOPE_TASK; k++)
+            wb_buf_add(&want, UPP_STR("\xe2\x82\xac"));
+        wb_buf_addc(&want, '"');
+        CHECK(!result.failed && !want.failed && written("{}", result.p, &out, &err) >= 0);
+        CHECK(wb_str_find(wb_buf_str(&out), wb_buf_str(&want), 0) != SIZE_MAX);
+    }
+}
+
 /* JSON that the writer would write so is put as it is, and any other is read: both say the same. */
 TEST(dialect_envelope_says_json_however_it_is_spelled)
 {

@@ -335,6 +335,22 @@ static int convert(struct upp_str text, const struct wd_document_ops *from, cons
     return r < 0 ? r : wd_document_write(&d, to, NULL, out, NULL, err);
 }
 
+/* What stands beside a medium is as long as the document lets it be. */
+TEST_WITH(dialect_pydantic_keeps_long_identifiers, .no_torture = "nothing but a long text")
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(16 << 20), thread = WB_BUF(64 << 20), back = WB_BUF(64 << 20);
+    struct upp_err                        err = {0};
+    wb_buf_addf(&text,
+                "[{\"parts\":[{\"content\":[{\"url\":\"https://example.org/a.png\",\"identifier\":\"%0*d\",\"kind\":"
+                "\"image-url\"}],\"timestamp\":\"2026-01-01T00:00:00Z\",\"part_kind\":\"user-prompt\"}],\"kind\":"
+                "\"request\"}]",
+                2 << 20, 7);
+    CHECK(wb_buf_check(&text, &err) == 0);
+    CHECK_INT(convert(wb_buf_str(&text), &wd_document_pydantic, &wd_document_thread, &thread, &err), 0);
+    CHECK_INT(convert(wb_buf_str(&thread), &wd_document_thread, &wd_document_pydantic, &back, &err), 0);
+    CHECK(wb_str_eq(wb_buf_str(&back), wb_buf_str(&text)));
+}
+
 /* From another dialect: what Pydantic AI would say of it, as it would say it. */
 TEST(dialect_pydantic_fills_in_what_pydantic_ai_says)
 {
@@ -505,8 +521,8 @@ static bool comes_back(uint64_t seed)
 {
     struct gen g = {.state = seed, .out = WB_BUF(1 << 20)};
     WB_CLEANUP(wb_buf_done)
-    struct wb_buf text = WB_BUF(1 << 20),
-                  same = WB_BUF(8 << 20), there = WB_BUF(8 << 20), back = WB_BUF(8 << 20), was = WB_BUF(8 << 20);
+    struct wb_buf text = WB_BUF(1 << 20), same = WB_BUF(8 << 20), there = WB_BUF(8 << 20), back = WB_BUF(8 << 20),
+                  was  = WB_BUF(8 << 20);
     struct upp_err err = {0};
     put(&g, "[");
     for (uint32_t i = 0, n = below(&g, 7); i < n; i++) {

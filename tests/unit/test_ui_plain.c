@@ -168,6 +168,21 @@ TEST(ui_plain_all_others_are)
         CHECK(come_back(&others[i], 1, 0));
 }
 
+/* The id of a call is looked for among so many parts of its step; behind them the message is compared. */
+TEST(ui_plain_looks_for_calls_in_so_many_parts)
+{
+    enum { NEAR = 16 };
+    for (int n = NEAR; n <= NEAR + 1; n++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(ROOM);
+        wb_buf_add(&b, UPP_STR("{'id':'m2','role':'assistant','metadata':{" TIME "},'parts':[" STEP ","));
+        for (int i = 0; i < n; i++)
+            wb_buf_add(&b, UPP_STR(DONE ","));
+        wb_buf_add(&b, UPP_STR(CALL("1") "]}"));
+        wb_buf_addc(&b, 0);
+        CHECK(!b.failed && come_back(&(const char *){b.p}, 1, n == NEAR));
+    }
+}
+
 /* An agent has the name that was said first; and an id may be called again. */
 TEST(ui_plain_messages_beside_others)
 {
