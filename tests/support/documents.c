@@ -22,11 +22,11 @@ int test_compact(struct upp_str text, struct wb_buf *out, struct upp_err *err)
 }
 
 int test_convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
-                 struct wb_buf *out, struct upp_err *err)
+                 struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
     int                                             r = wd_document_read(&d, from, text, NULL, err);
-    return r < 0 ? r : wd_document_write(&d, to, NULL, out, NULL, err);
+    return r < 0 ? r : wd_document_write(&d, to, NULL, out, losses, err);
 }
 
 bool test_each_document(const struct wd_document_ops *ops,

@@ -12,9 +12,9 @@ bool test_each_document(const struct wd_document_ops *ops,
 /* The same text without blanks between its tokens. */
 int test_compact(struct upp_str text, struct wb_buf *out, struct upp_err *err);
 
-/* From one dialect (NULL: found out) to another. */
+/* From one dialect (NULL: found out) to another. losses: NULL where nobody asks. */
 int test_convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
-                 struct wb_buf *out, struct upp_err *err);
+                 struct wb_buf *out, struct wd_losses *losses, struct upp_err *err);
 
 /* Written back it is what it was, token for token; *settled: how many of its objects were not compared for that. */
 bool test_comes_back(const struct wd_document_ops *ops, struct upp_str text, size_t *settled);

@@ -10,7 +10,7 @@ static bool comes_back(const struct wd_document_ops *ops, struct upp_str text, v
     (void)arg;
     WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(64 << 20), is = WB_BUF(64 << 20);
     struct upp_err                        err = {0};
-    if (test_compact(text, &was, &err) < 0 || test_convert(text, NULL, ops, &is, &err) < 0) {
+    if (test_compact(text, &was, &err) < 0 || test_convert(text, NULL, ops, &is, NULL, &err) < 0) {
         test_note("%s: %s", err.where, err.msg);
         return EXPECT(!"it can be read and written");
     }
@@ -36,8 +36,8 @@ static bool comes_back_through(const struct wd_document_ops *ops, struct upp_str
         if (other == ops || !other->carries)
             continue;
         test_note("through %s", other->name);
-        if (test_compact(text, &was, &err) < 0 || test_convert(text, ops, other, &there, &err) < 0 ||
-            test_convert(wb_buf_str(&there), other, ops, &is, &err) < 0) {
+        if (test_compact(text, &was, &err) < 0 || test_convert(text, ops, other, &there, NULL, &err) < 0 ||
+            test_convert(wb_buf_str(&there), other, ops, &is, NULL, &err) < 0) {
             test_note("%s: %s", err.where, err.msg);
             return EXPECT(!"it can be read and written");
         }
@@ -71,7 +71,7 @@ TEST(documents_pass_on_metadata_that_is_deep)
     wb_buf_add(&text, wb_buf_str(&deep));
     wb_buf_add(&text, UPP_STR("}]}]}]}"));
     CHECK(!deep.failed && !text.failed);
-    CHECK(test_convert(wb_buf_str(&text), &wd_document_thread, &wd_document_pydantic, &out, &err) >= 0);
+    CHECK(test_convert(wb_buf_str(&text), &wd_document_thread, &wd_document_pydantic, &out, NULL, &err) >= 0);
     ALWAYS(wb_str_find(wb_buf_str(&out), wb_buf_str(&deep), 0) < out.n);
 }
 
