@@ -218,9 +218,11 @@ static int detect(yyjson_val *root)
     return form == WD_AAP_SESSION && !yyjson_obj_get(root, "user_id") && sure < 3 ? 0 : sure;
 }
 
-const struct wd_document_ops wd_document_agentapi = {.name     = "agentapi",
-                                                     .title    = "messages of the Agent API Protocol",
-                                                     .detect   = detect,
-                                                     .validate = wd_aap_validate,
-                                                     .lift     = wd_aap_lift,
-                                                     .lower    = wd_aap_lower};
+const struct wd_document_ops wd_document_agentapi = {.name      = "agentapi",
+                                                     .title     = "messages of the Agent API Protocol",
+                                                     .detect    = detect,
+                                                     .validate  = wd_aap_validate,
+                                                     .half      = WD_WARNING,
+                                                     .half_rule = "AAP-6",
+                                                     .lift      = wd_aap_lift,
+                                                     .lower     = wd_aap_lower};

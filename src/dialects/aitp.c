@@ -61,9 +61,11 @@ static int detect(yyjson_val *root)
     return wd_aitp_actors(root) || wd_aitp_actor(first).p || wd_text_at(first, "thread_id").p ? 2 : 0;
 }
 
-const struct wd_document_ops wd_document_aitp = {.name     = "aitp",
-                                                 .title    = "AITP thread",
-                                                 .detect   = detect,
-                                                 .validate = wd_aitp_validate,
-                                                 .lift     = wd_aitp_lift,
-                                                 .lower    = wd_aitp_lower};
+const struct wd_document_ops wd_document_aitp = {.name      = "aitp",
+                                                 .title     = "AITP thread",
+                                                 .detect    = detect,
+                                                 .validate  = wd_aitp_validate,
+                                                 .half      = WD_ERROR,
+                                                 .half_rule = "AITP-2",
+                                                 .lift      = wd_aitp_lift,
+                                                 .lower     = wd_aitp_lower};

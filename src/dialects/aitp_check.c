@@ -1,5 +1,4 @@
 /* dialects/aitp_check.c — what is wrong with an AITP thread: its members, its actors, its structured messages. */
-#include "base/utf8.h"
 #include "dialects/aitp.h"
 #include "dialects/aitp_capabilities.h"
 #include "json/number.h"
@@ -252,16 +251,6 @@ static int check_thread(struct checking *c, yyjson_val *root, struct upp_err *er
     return r;
 }
 
-/* JSON can say half of a surrogate pair; no text has one. All values lie in a row. */
-static void check_texts(struct wd_problems *p, yyjson_val *root)
-{
-    if (p->utf8)
-        return;
-    for (yyjson_val *v = root, *end = unsafe_yyjson_get_next(root); v < end; v++)
-        if (yyjson_is_str(v) && wb_wtf8_lone(wj_text(v)))
-            wd_problem(p, WD_ERROR, "AITP-2", v, "a text with half of a surrogate pair");
-}
-
 int wd_aitp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     struct checking c = {.p = p, .scratch = WB_ARENA(WD_DOC_MEMORY)};
@@ -274,7 +263,6 @@ int wd_aitp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *er
     c.actors                   = wd_aitp_actors(root);
     c.creator                  = wd_aitp_creator(root);
     int r                      = check_thread(&c, root, err);
-    check_texts(p, root);
     if (r >= 0)
         r = wd_aitp_follow(&x, root, p, err);
     wd_aitp_exchanges_done(&x);

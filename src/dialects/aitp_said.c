@@ -42,10 +42,10 @@ bool wd_aitp_needs_whole(const struct upp_message *m, uint8_t natural)
     return needs;
 }
 
-static bool is_json(struct upp_str s)
+static bool is_json(struct upp_str s, unsigned depth)
 {
     struct wj_syntax seen;
-    return wj_is_compact(s, UPP_OPTS(wj_read_opts, .depth = DEPTH)) || (s.n && wj_syntax(s, DEPTH, &seen, NULL) == 0);
+    return wj_is_compact(s, UPP_OPTS(wj_read_opts, .depth = depth)) || (s.n && wj_syntax(s, depth, &seen, NULL) == 0);
 }
 
 /* Blanks between tokens do not survive in UPP's JSON. */
@@ -84,7 +84,7 @@ static uint8_t fit_role(const struct upp_message *m)
     bool calls = false, results = false;
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
-        calls |= p->kind == UPP_PART_CALL || (p->kind == UPP_PART_RESULT && !is_json(p->text));
+        calls |= p->kind == UPP_PART_CALL || (p->kind == UPP_PART_RESULT && !is_json(p->text, DEPTH));
         results |= p->kind == UPP_PART_RESULT;
     }
     return calls     ? UPP_ROLE_ASSISTANT
@@ -211,7 +211,7 @@ static int read_about(struct wb_arena *a, yyjson_val *v, struct upp_part *p, str
         p->name = name;
     if (text.p && tool)
         p->text = text;
-    if (p->kind == UPP_PART_RESULT && p->text.n && !is_json(p->text)) { /* then it is a text */
+    if (p->kind == UPP_PART_RESULT && p->text.n && !is_json(p->text, WD_DOC_DEPTH)) { /* then it is a text */
         int r = wd_string_text(a, p->text, &p->text, err);
         if (r < 0)
             return r;

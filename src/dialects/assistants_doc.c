@@ -58,7 +58,9 @@ static int detect(yyjson_val *root)
 const struct wd_document_ops wd_document_assistants = {.name = "assistants",
                                                        .title =
                                                            "thread of the Assistants API, or a list of its messages",
-                                                       .detect   = detect,
-                                                       .validate = wd_asst_validate,
-                                                       .lift     = wd_asst_lift,
-                                                       .lower    = wd_asst_lower};
+                                                       .detect    = detect,
+                                                       .validate  = wd_asst_validate,
+                                                       .half      = WD_WARNING,
+                                                       .half_rule = "OA-1",
+                                                       .lift      = wd_asst_lift,
+                                                       .lower     = wd_asst_lower};

@@ -114,7 +114,8 @@ static void add_piece(struct lowering *t, struct piece p, struct upp_str *last)
     else
         *last = p.id;
     if (!wb_vec_push(&t->pieces, p, (size_t)PIECES))
-        wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for %zu messages", t->pieces.n));
+        wj_writer_fail(&l->w, upp_fail(l->w.err, t->pieces.n < PIECES ? UPP_ENOMEM : UPP_ELIMIT,
+                                       "no room for %zu messages", t->pieces.n + 1));
 }
 
 static void lose_part(struct lowering *t, uint32_t i, const struct upp_part *p)

@@ -3,8 +3,10 @@
 
 #include "base/err.h"
 #include "base/random.h"
+#include "base/utf8.h"
 #include "dialects/lowering.h"
 #include "json/read.h"
+#include "json/value.h"
 
 void wd_losses_done(struct wd_losses *l)
 {
@@ -190,6 +192,14 @@ int wd_document_whose(struct upp_str text, const struct wd_document_ops **ret, s
     return r < 0 ? r : 0;
 }
 
+/* All values lie in a row. */
+static void check_texts(struct wd_problems *p, const struct wd_document_ops *ops)
+{
+    for (yyjson_val *v = p->root, *end = unsafe_yyjson_get_next(v); v < end; v++)
+        if (yyjson_is_str(v) && wb_wtf8_lone(wj_text(v)))
+            wd_problem(p, ops->half, ops->half_rule, v, "a text with half of a surrogate pair");
+}
+
 int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text, struct wb_arena *a,
                          struct wd_problems *problems, const struct wd_document_ops **ret, struct upp_err *err)
 {
@@ -203,6 +213,8 @@ int wd_document_validate(const struct wd_document_ops *ops, struct upp_str text,
     *problems = (struct wd_problems){.a = a, .root = root, .utf8 = utf8};
     *ret      = ops;
     r         = ops->validate(problems, root, err);
+    if (r >= 0 && !utf8 && ops->half_rule)
+        check_texts(problems, ops);
     if (r >= 0)
         r = wb_arena_check(a, err);
     return r >= 0 && problems->failed ? upp_fail(err, UPP_ENOMEM, "no memory for problems") : r;

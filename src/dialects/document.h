@@ -80,6 +80,11 @@ struct wd_anchor {
     struct upp_str json;    /* the residue; no text: none */
 };
 
+enum {
+    WD_ANCHORS = 1 << 25, /* of one document */
+    WD_LOST    = 1 << 20, /* values of one document that are not in the model */
+};
+
 struct wd_lifting {
     struct wb_arena    *a; /* texts of the document live in it */
     yyjson_val         *root;
@@ -131,7 +136,17 @@ struct wd_opened {
     struct wj_match  *around; /* and what the object around it is */
 };
 
-enum { WD_WITHIN = 8 }; /* objects of a dialect within each other */
+/* The last moment as it was spelled: often the next is the same. */
+struct wd_timed {
+    struct upp_str spelled; /* no text: none was */
+    struct upp_str text;    /* as the model had it, where that counts; and the moment */
+    int64_t        ms;
+};
+
+enum {
+    WD_WITHIN = 8,       /* objects of a dialect within each other */
+    WD_PLACES = 1 << 24, /* of objects in those that have residue; the rest is looked for */
+};
 
 struct wd_lowering {
     const struct wm_doc *doc;
@@ -143,9 +158,7 @@ struct wd_lowering {
     struct upp_str       view;   /* the agent for whom it is written; no text: for nobody, everything as it was */
     unsigned             target; /* version of the dialect where it has several; 0: its default */
     bool                 pure, no_system;
-    struct upp_str timed;      /* the last moment as the dialect spells it: often the next is the same; no text: none */
-    struct upp_str timed_text; /* as the model had it, and the moment */
-    int64_t        timed_ms;
+    struct wd_timed      pai_time, upp_time; /* each has what it spelled itself */
 
     /* dialects/lowering.c's own. */
     const char        *dialect;
@@ -267,8 +280,13 @@ struct wd_document_ops {
     /* Is it one of its documents? 0: no. The surest wins: 1 perhaps, 2 by its members, 3 by its name and version. */
     int (*detect)(yyjson_val *root);
 
-    /* Every problem there is, by rule. < 0 only for what is no problem of the document. */
+    /* Every problem there is, by rule, but for those of texts. < 0 only for what is no problem of the document. */
     int (*validate)(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+
+    /* Half of a surrogate pair in a text or a name: JSON can say it, and not everybody can read it. How bad it is, and
+     * by which rule; none: it is no problem. */
+    enum wd_severity half;
+    const char      *half_rule;
 
     /* Fills l->doc, which is empty. -UPP_EINVALID: it is no document of this dialect at all; where it is one with
      * mistakes, what can be understood is. */

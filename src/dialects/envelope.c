@@ -171,9 +171,11 @@ static int detect(yyjson_val *root)
     return yyjson_obj_get(v, "intent") && yyjson_obj_get(v, "task") && yyjson_is_obj(yyjson_obj_get(v, "content"));
 }
 
-const struct wd_document_ops wd_document_envelope = {.name     = "envelope",
-                                                     .title    = "envelope multiagent-1.0, or a list of them",
-                                                     .detect   = detect,
-                                                     .validate = wd_envelope_validate,
-                                                     .lift     = wd_envelope_lift,
-                                                     .lower    = wd_envelope_lower};
+const struct wd_document_ops wd_document_envelope = {.name      = "envelope",
+                                                     .title     = "envelope multiagent-1.0, or a list of them",
+                                                     .detect    = detect,
+                                                     .validate  = wd_envelope_validate,
+                                                     .half      = WD_WARNING,
+                                                     .half_rule = "ENV-1.1",
+                                                     .lift      = wd_envelope_lift,
+                                                     .lower     = wd_envelope_lower};

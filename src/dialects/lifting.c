@@ -5,7 +5,7 @@
 #include "json/pointer.h"
 #include "json/value.h"
 
-enum { ANCHORS = 1 << 25, LOST = 1 << 20, NEAR = 4 };
+enum { NEAR = 4 };
 
 void wd_lifting_done(struct wd_lifting *l)
 {
@@ -60,8 +60,12 @@ int wd_anchor(struct wd_lifting *l, yyjson_val *wire, const char *slot, size_t e
         size_t values = unsafe_yyjson_is_ctn(l->root) ? l->root->uni.ofs / sizeof *l->root : 1;
         l->elsewhere  = wb_new_n(l->a, uint8_t, values / 8 + 1);
     }
-    if (!l->elsewhere || !wb_vec_push(&l->anchors, a, (size_t)ANCHORS))
-        return upp_fail(err, UPP_ENOMEM, "no memory for %zu objects", l->anchors.n + 1);
+    if (!l->elsewhere || !wb_vec_push(&l->anchors, a, (size_t)WD_ANCHORS)) {
+        int r = upp_fail(err, l->anchors.n < WD_ANCHORS ? UPP_ENOMEM : UPP_ELIMIT, "no room for %zu objects",
+                         l->anchors.n + 1);
+        wj_pointer_err(err, l->root, wire);
+        return r;
+    }
     l->elsewhere[place_of(l, wire) / 8] |= (uint8_t)(1u << place_of(l, wire) % 8);
     return 0;
 }
@@ -155,8 +159,8 @@ struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const cha
 static void lost(void *arg, yyjson_val *value)
 {
     struct wd_lifting *l = arg;
-    if (!wb_vec_push(&l->lost, value, (size_t)LOST))
-        l->failed = l->lost.n < LOST ? -UPP_ENOMEM : -UPP_ELIMIT;
+    if (!wb_vec_push(&l->lost, value, (size_t)WD_LOST))
+        l->failed = l->lost.n < WD_LOST ? -UPP_ENOMEM : -UPP_ELIMIT;
 }
 
 void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_val *fresh, struct wj_writer *w)

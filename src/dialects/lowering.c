@@ -11,8 +11,6 @@
 #include "json/read.h"
 #include "json/value.h"
 
-enum { PLACES = 1 << 24 };
-
 void wd_lowering_done(struct wd_lowering *l)
 {
     for (size_t i = 0; i < WB_LEN(l->matches); i++)
@@ -164,7 +162,7 @@ static void note_place(struct wd_lowering *l, const struct wd_opened *o)
     struct wj_extent at = {o->from + o->comma, l->w.out->n};
     l->within.n         = o->inner;
     if (l->open.n && l->open.p[l->open.n - 1].residue)
-        (void)wb_vec_push(&l->within, at, (size_t)PLACES);
+        (void)wb_vec_push(&l->within, at, (size_t)WD_PLACES);
 }
 
 void wd_close(struct wd_lowering *l)

@@ -157,7 +157,7 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
 {
     struct wd_pai_item item;
     struct upp_part    part = {0};
-    struct beside      b    = {.text = WB_BUF(1 << 20)};
+    struct beside      b    = {.text = WB_BUF(WD_DOC_BYTES)};
     if (!yyjson_is_obj(v) || WJ_DECODE(l->a, wd_pai_item, v, NULL, &item, err) < 0)
         return wb_arena_check(l->a, err);
     bool              binary = wb_str_eq(item.kind, UPP_STR("binary"));
@@ -287,7 +287,7 @@ int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *p, struct wd_par
 {
     enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
     struct upp_part  part = {0};
-    struct beside    b    = {.text = WB_BUF(16 << 20)};
+    struct beside    b    = {.text = WB_BUF(WD_DOC_BYTES)};
     if (kind == WD_PAI_OTHER || kind == WD_PAI_SYSTEM_PROMPT)
         return 0;
     if (kind == WD_PAI_USER_PROMPT)

@@ -20,13 +20,14 @@ const char *wd_pai_finish(uint8_t stop)
 
 struct upp_str wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m)
 {
-    char text[WB_TIME_TEXT];
-    if (!l->timed.p || l->timed_ms != m->time_ms) {
+    char             text[WB_TIME_TEXT];
+    struct wd_timed *last = &l->pai_time;
+    if (!last->spelled.p || last->ms != m->time_ms) {
         struct wb_time t = wb_time_from_ms(m->time_ms);
-        l->timed         = wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
-        l->timed_ms      = m->time_ms;
+        last->spelled    = wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
+        last->ms         = m->time_ms;
     }
-    return l->timed;
+    return last->spelled;
 }
 
 struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise)

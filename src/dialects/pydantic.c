@@ -56,9 +56,11 @@ static int detect(yyjson_val *root)
     return 1; /* an empty list is anybody's */
 }
 
-const struct wd_document_ops wd_document_pydantic = {.name     = "pydantic",
-                                                     .title    = "list of Pydantic AI ModelMessages",
-                                                     .detect   = detect,
-                                                     .validate = wd_pydantic_validate,
-                                                     .lift     = wd_pydantic_lift,
-                                                     .lower    = wd_pydantic_lower};
+const struct wd_document_ops wd_document_pydantic = {.name      = "pydantic",
+                                                     .title     = "list of Pydantic AI ModelMessages",
+                                                     .detect    = detect,
+                                                     .validate  = wd_pydantic_validate,
+                                                     .half      = WD_ERROR,
+                                                     .half_rule = "PAI-1.0",
+                                                     .lift      = wd_pydantic_lift,
+                                                     .lower     = wd_pydantic_lower};

@@ -5,7 +5,6 @@
  */
 #include "base/base64.h"
 #include "base/err.h"
-#include "base/utf8.h"
 #include "dialects/pydantic.h"
 #include "dialects/pydantic_values.h"
 #include "json/number.h"
@@ -671,17 +670,6 @@ static void check_message(struct check *c, yyjson_val *m)
         check_object(c, m, asks ? &request : &response);
 }
 
-/* Half of a surrogate pair is refused wherever it stands, also in a name. */
-static void check_texts(struct check *c, yyjson_val *root)
-{
-    size_t values = unsafe_yyjson_is_ctn(root) ? root->uni.ofs / sizeof *root : 1;
-    if (c->p->utf8)
-        return;
-    for (size_t i = 0; i < values; i++)
-        if (yyjson_is_str(&root[i]) && wb_wtf8_lone(wj_text(&root[i])))
-            wd_problem(c->p, WD_ERROR, "PAI-1.0", &root[i], "a text with half of a surrogate pair");
-}
-
 int wd_pydantic_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     struct check c = {.p = p, .rule = "PAI-1.0"};
@@ -690,7 +678,6 @@ int wd_pydantic_validate(struct wd_problems *p, yyjson_val *root, struct upp_err
     (void)err;
     if (!yyjson_is_arr(root))
         wd_problem(p, WD_ERROR, "PAI-1.0", root, "messages are a list");
-    check_texts(&c, root);
     yyjson_arr_foreach(root, i, n, m)
     {
         check_message(&c, m);

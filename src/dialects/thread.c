@@ -89,10 +89,12 @@ static int detect(yyjson_val *root)
     return yyjson_is_str(version) && wb_str_starts(wj_text(version), UPP_STR("2.")) ? 3 : 2;
 }
 
-const struct wd_document_ops wd_document_thread = {.name     = "thread",
-                                                   .title    = "ThreadProtocol 2.0 thread",
-                                                   .detect   = detect,
-                                                   .validate = wd_tp_validate,
-                                                   .lift     = wd_tp_lift,
-                                                   .lower    = wd_tp_lower,
-                                                   .carries  = true};
+const struct wd_document_ops wd_document_thread = {.name      = "thread",
+                                                   .title     = "ThreadProtocol 2.0 thread",
+                                                   .detect    = detect,
+                                                   .validate  = wd_tp_validate,
+                                                   .half      = WD_WARNING,
+                                                   .half_rule = "TP-1",
+                                                   .lift      = wd_tp_lift,
+                                                   .lower     = wd_tp_lower,
+                                                   .carries   = true};

@@ -85,7 +85,7 @@ static int lift_response(struct lifting *t, const struct wd_tp_message *m, uint3
 
 static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t agent)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64 << 20);
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
     struct wm_doc_entry                  *e = wd_entry_add(t->l, 0, agent, m->timestamp, t->err);
     if (!e)

@@ -168,9 +168,11 @@ static int lower(struct wd_lowering *l, struct upp_err *err)
     return wb_arena_check(&l->keep, err);
 }
 
-const struct wd_document_ops wd_document_uap = {.name     = "uap",
-                                                .title    = "session of UAP 1.0",
-                                                .detect   = detect,
-                                                .validate = wd_uap_validate,
-                                                .lift     = wd_uap_lift,
-                                                .lower    = lower};
+const struct wd_document_ops wd_document_uap = {.name      = "uap",
+                                                .title     = "session of UAP 1.0",
+                                                .detect    = detect,
+                                                .validate  = wd_uap_validate,
+                                                .half      = WD_WARNING,
+                                                .half_rule = "UAP-13.1",
+                                                .lift      = wd_uap_lift,
+                                                .lower     = lower};

@@ -54,9 +54,11 @@ static int detect(yyjson_val *root)
     return 0;
 }
 
-const struct wd_document_ops wd_document_ui = {.name     = "ui",
-                                               .title    = "list of UI messages of the AI SDK 5, 6 or 7",
-                                               .detect   = detect,
-                                               .validate = wd_ui_validate,
-                                               .lift     = wd_ui_lift,
-                                               .lower    = wd_ui_lower};
+const struct wd_document_ops wd_document_ui = {.name      = "ui",
+                                               .title     = "list of UI messages of the AI SDK 5, 6 or 7",
+                                               .detect    = detect,
+                                               .validate  = wd_ui_validate,
+                                               .half      = WD_WARNING,
+                                               .half_rule = "UI-4.1.1",
+                                               .lift      = wd_ui_lift,
+                                               .lower     = wd_ui_lower};

@@ -143,9 +143,11 @@ static int lower(struct wd_lowering *l, struct upp_err *err)
     return wb_arena_check(&l->keep, err);
 }
 
-const struct wd_document_ops wd_document_upp = {.name     = "upp",
-                                                .title    = "thread of UPP 1.2",
-                                                .detect   = detect,
-                                                .validate = wd_upp_validate,
-                                                .lift     = lift,
-                                                .lower    = lower};
+const struct wd_document_ops wd_document_upp = {.name      = "upp",
+                                                .title     = "thread of UPP 1.2",
+                                                .detect    = detect,
+                                                .validate  = wd_upp_validate,
+                                                .half      = WD_WARNING,
+                                                .half_rule = "UPP-5",
+                                                .lift      = lift,
+                                                .lower     = lower};

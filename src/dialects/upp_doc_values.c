@@ -26,20 +26,21 @@ static struct upp_str spelled(struct wd_lowering *l, struct upp_str text, int64_
     return s.p ? wb_arena_dup(&l->keep, s) : UPP_STR("1970-01-01T00:00:00.000Z");
 }
 
-static bool is_as_before(const struct wd_lowering *l, struct upp_str text, int64_t ms)
+static bool is_as_before(const struct wd_timed *last, struct upp_str text, int64_t ms)
 {
-    return l->timed.p && l->timed_ms == ms && !l->timed_text.p == !text.p && wb_str_eq(l->timed_text, text);
+    return last->spelled.p && last->ms == ms && !last->text.p == !text.p && wb_str_eq(last->text, text);
 }
 
 struct upp_str wd_upp_time(struct wd_lowering *l, struct upp_str text, int64_t ms)
 {
-    int64_t unused;
-    if (is_as_before(l, text, ms))
-        return l->timed;
-    l->timed      = text.p && wb_time_parse_upp(text, &unused) ? text : spelled(l, text, ms);
-    l->timed_text = text;
-    l->timed_ms   = ms;
-    return l->timed;
+    int64_t          unused;
+    struct wd_timed *last = &l->upp_time;
+    if (is_as_before(last, text, ms))
+        return last->spelled;
+    last->spelled = text.p && wb_time_parse_upp(text, &unused) ? text : spelled(l, text, ms);
+    last->text    = text;
+    last->ms      = ms;
+    return last->spelled;
 }
 
 /* One that has its zone: threads and sessions say no other. */

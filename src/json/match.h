@@ -13,7 +13,12 @@
 #include "base/vec.h"
 #include "json/write.h"
 
-enum { WJ_MATCH_DEPTH = 256, WJ_MATCH_BYTES = 0x7fffffff }; /* what is deeper fails, and so do more bytes of texts */
+enum {
+    WJ_MATCH_DEPTH  = 256, /* what is deeper fails, and so do more values than these, and more bytes of texts */
+    WJ_MATCH_VALUES = 1 << 27,
+    WJ_MATCH_BYTES  = 0x7fffffff,
+    WJ_MATCH_NAMES  = 64, /* as many members are looked at for one of a name that comes out of turn */
+};
 
 struct wj_match {             /* begins all zero */
     yyjson_val    *value;     /* what is compared */

@@ -12,18 +12,25 @@ bool test_each_document(const struct wd_document_ops *ops,
 /* The same text without blanks between its tokens. */
 int test_compact(struct upp_str text, struct wb_buf *out, struct upp_err *err);
 
-/* From one dialect (NULL: found out) to another. */
+/* From one dialect (NULL: found out) to another. losses: NULL where nobody asks. */
 int test_convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
-                 struct wb_buf *out, struct upp_err *err);
+                 struct wb_buf *out, struct wd_losses *losses, struct upp_err *err);
 
 /* Written back it is what it was, token for token; *settled: how many of its objects were not compared for that. */
 bool test_comes_back(const struct wd_document_ops *ops, struct upp_str text, size_t *settled);
 
-/* A document of which so many objects are settled (wd_settle) comes back token for token; and so it does with each of
- * these edits, one at a time, the first place of `was` becoming `is`; then less of it is settled. */
+/* The same; and so many were not. */
+bool test_comes_back_settled(const struct wd_document_ops *ops, struct upp_str text, size_t settled);
+
+/* The same of a text in which `was`, which stands at this place, has become `is`. */
 struct test_edit {
     const char *was, *is;
 };
+bool test_comes_back_edited(const struct wd_document_ops *ops, struct upp_str text, size_t at,
+                            const struct test_edit *edit, size_t *settled);
+
+/* A document of which so many objects are settled (wd_settle) comes back token for token; and so it does with each of
+ * these edits, one at a time, in the first place of `was`; then less of it is settled. */
 bool test_settled(const struct wd_document_ops *ops, struct upp_str plain, size_t settled,
                   const struct test_edit *edits, size_t n);
 

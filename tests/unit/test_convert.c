@@ -5,6 +5,7 @@
 #include "json/read.h"
 #include "support/test.h"
 #include "support/toy.h"
+#include "support/vast.h"
 
 /* Reads and writes. */
 static int convert(const struct wd_document_ops *from, const struct wd_document_ops *to, struct upp_str text,
@@ -347,28 +348,130 @@ TEST_WITH(convert_tells_a_limited_number_of_losses_and_counts_the_rest, .no_tort
     CHECK_STR(losses.list.p[WD_MAX_LOSSES - 1].pointer, UPP_STR("/pairs/99999/ask/x"));
 }
 
-static int nests(struct wd_lowering *l, struct upp_err *err)
+static int nest(struct wd_lowering *l, unsigned levels)
 {
-    (void)err;
-    for (unsigned i = 0; i < 9; i++) {
+    for (unsigned i = 0; i < levels; i++) {
         wd_open(l, WD_THREAD, "nest");
         wj_write_open(&l->w, '[');
     }
-    for (unsigned i = 0; i < 9; i++) {
+    for (unsigned i = 0; i < levels; i++) {
         wj_write_close(&l->w, ']');
         wd_close(l);
     }
     return 0;
 }
 
+static int nests(struct wd_lowering *l, struct upp_err *err)
+{
+    (void)err;
+    return nest(l, WD_WITHIN);
+}
+
+static int nests_deeper(struct wd_lowering *l, struct upp_err *err)
+{
+    (void)err;
+    return nest(l, WD_WITHIN + 1);
+}
+
 TEST(convert_has_a_limit_of_objects_within_each_other)
 {
-    static const struct wd_document_ops             nest = {.name = "nest", .lower = nests};
-    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
-    WB_CLEANUP(wb_buf_done) struct wb_buf           out  = WB_BUF(1 << 20);
-    struct upp_err                                  err  = {0};
+    static const struct wd_document_ops all             = {.name = "nest", .lower = nests},
+                                        one_more        = {.name = "nest", .lower = nests_deeper};
+    WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
+    WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 20), more = WB_BUF(1 << 20);
+    struct upp_err                                  err = {0};
     CHECK(read_toy(&d, toys[0], &err) >= 0);
-    CHECK_INT(wd_document_write(&d, &nest, NULL, &out, NULL, &err), -UPP_EBUG);
+    CHECK_INT(wd_document_write(&d, &all, NULL, &out, NULL, &err), 0);
+    CHECK_STR(wb_buf_str(&out), UPP_STR("[[[[[[[[]]]]]]]]"));
+    CHECK_INT(wd_document_write(&d, &one_more, NULL, &more, NULL, &err), -UPP_EBUG);
+}
+
+/* The last object there is room for, and one more. */
+TEST_WITH(convert_has_a_limit_of_anchors, .no_torture = "memory that is not ours")
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1 << 16);
+    size_t                                    bytes = WD_ANCHORS * sizeof(struct wd_anchor);
+    yyjson_val                               *v     = NULL;
+    struct upp_err                            err   = {0};
+    CHECK(wj_read(&a, UPP_STR("[[],[]]"), NULL, &v, &err) == 0);
+    struct wd_lifting l = {.a = &a, .root = v, .anchors = {test_vast(bytes), WD_ANCHORS - 1, WD_ANCHORS}};
+    CHECK(l.anchors.p);
+    int last = wd_anchor(&l, v + 1, "pair", 0, 1, &err);
+    int more = wd_anchor(&l, v + 2, "pair", 1, 1, &err);
+    test_vast_done(l.anchors.p, bytes);
+    CHECK_INT(last, 0);
+    CHECK_INT(more, -UPP_ELIMIT);
+    CHECK(l.anchors.n == WD_ANCHORS);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("no room for 33554433 objects"));
+    CHECK_STR(wb_cstr(err.where), UPP_STR("/1"));
+}
+
+static int lift_with_room_for_one(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
+{
+    if (!wb_vec_reserve(&l->lost, (size_t)WD_LOST))
+        return upp_fail(err, UPP_ENOMEM, "out of memory");
+    l->lost.n = WD_LOST - 1;
+    return toy_dialect.lift(l, root, err);
+}
+
+TEST(convert_has_a_limit_of_what_is_lost)
+{
+    static const char *const texts[] = {"{\"toy\":1,\"pairs\":[{\"ask\":{\"text\":\"a\",\"x\":1}}]}",
+                                        "{\"toy\":1,\"pairs\":[{\"ask\":{\"text\":\"a\",\"x\":1,\"y\":2}}]}"};
+    struct wd_document_ops   ops     = toy_dialect;
+    ops.lift                         = lift_with_room_for_one;
+    for (size_t i = 0; i < WB_LEN(texts); i++) {
+        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
+        struct upp_err                                  err = {0};
+        CHECK_INT(wd_document_read(&d, &ops, wb_cstr(texts[i]), NULL, &err), i ? -UPP_ELIMIT : 0);
+        CHECK(d.lifting.lost.n == WD_LOST);
+        CHECK_STR(wb_cstr(err.msg), i ? UPP_STR("no room for all that the document said beside") : UPP_STR(""));
+    }
+}
+
+static int lower_with_room_for(struct wd_lowering *l, size_t room, struct upp_err *err)
+{
+    size_t bytes = WD_PLACES * sizeof *l->within.p;
+    void  *vast  = test_vast(bytes);
+    if (!vast)
+        return upp_fail(err, UPP_ENOMEM, "out of memory");
+    l->within.p   = vast;
+    l->within.cap = WD_PLACES;
+    l->within.n   = WD_PLACES - room;
+    int r         = toy_dialect.lower(l, err);
+    l->within.p   = NULL; /* it is none that wb_vec_done may free */
+    l->within.n = l->within.cap = 0;
+    test_vast_done(vast, bytes);
+    return r;
+}
+
+static int lower_with_room_for_none(struct wd_lowering *l, struct upp_err *err)
+{
+    return lower_with_room_for(l, 0, err);
+}
+
+static int lower_with_room_for_one(struct wd_lowering *l, struct upp_err *err)
+{
+    return lower_with_room_for(l, 1, err);
+}
+
+/* Places for which there is no room are looked for: the same is written. */
+TEST_WITH(convert_needs_no_room_for_places, .no_torture = "memory that is not ours")
+{
+    static const char text[] = "{\"toy\":1,\"v\":0,\"pairs\":[{\"x\":1,\"ask\":{\"y\":2,\"text\":\"a\"},\"z\":[3],"
+                               "\"reply\":{\"text\":\"b\",\"y\":{}}},{\"reply\":{\"w\":[],\"text\":\"c\"},\"x\":4}]}";
+    int (*const lowers[])(struct wd_lowering * l, struct upp_err * err) = {toy_dialect.lower, lower_with_room_for_one,
+                                                                           lower_with_room_for_none};
+    for (size_t i = 0; i < WB_LEN(lowers); i++) {
+        WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
+        WB_CLEANUP(wb_buf_done) struct wb_buf           out = WB_BUF(1 << 16);
+        struct upp_err                                  err = {0};
+        struct wd_document_ops                          ops = toy_dialect;
+        ops.lower                                           = lowers[i];
+        CHECK(read_toy(&d, text, &err) >= 0);
+        CHECK_INT(wd_document_write(&d, &ops, NULL, &out, NULL, &err), 0);
+        CHECK_STR(wb_buf_str(&out), wb_cstr(text));
+    }
 }
 
 /* ---- Any document -------------------------------------------------------------------------------------------- */

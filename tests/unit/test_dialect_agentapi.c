@@ -6,6 +6,7 @@
 #include "dialects/convert.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "support/documents.h"
 #include "support/test.h"
 
 enum { ROOM = 64 << 20 };
@@ -13,14 +14,6 @@ enum { ROOM = 64 << 20 };
 static void freep(char **p)
 {
     free(*p);
-}
-
-static int convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
-                   struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
-{
-    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, from, text, NULL, err);
-    return r < 0 ? r : wd_document_write(&d, to, NULL, out, losses, err);
 }
 
 /* ---- What is kept ---------------------------------------------------------------------------------------------- */
@@ -63,7 +56,7 @@ static bool keeps(const struct wd_document_ops *ops, const char *path)
     struct upp_err                        err = {0};
     test_note("%s", path);
     if (!text || told(wb_str(text, n), ops, true, false, &was, &err) < 0 ||
-        convert(wb_str(text, n), ops, &wd_document_agentapi, &aap, NULL, &err) < 0 ||
+        test_convert(wb_str(text, n), ops, &wd_document_agentapi, &aap, NULL, &err) < 0 ||
         told(wb_buf_str(&aap), NULL, true, false, &is, &err) < 0) {
         test_note("%s: %s", err.where, err.msg);
         return EXPECT(!"it can be read and written");
@@ -234,10 +227,10 @@ TEST_WITH(dialect_agentapi_comes_back_through_a_thread,
         struct upp_err                        err;
         invent(seed, &was);
         test_note("seed %u: %.*s", (unsigned)seed, UPP_FMT(wb_buf_str(&was)));
-        CHECK(convert(wb_buf_str(&was), &wd_document_agentapi, &wd_document_agentapi, &own, NULL, &err) == 0);
+        CHECK(test_convert(wb_buf_str(&was), &wd_document_agentapi, &wd_document_agentapi, &own, NULL, &err) == 0);
         CHECK_STR(wb_buf_str(&own), wb_buf_str(&was));
-        CHECK(convert(wb_buf_str(&was), &wd_document_agentapi, &wd_document_thread, &thread, NULL, &err) == 0);
-        CHECK(convert(wb_buf_str(&thread), NULL, &wd_document_agentapi, &back, NULL, &err) == 0);
+        CHECK(test_convert(wb_buf_str(&was), &wd_document_agentapi, &wd_document_thread, &thread, NULL, &err) == 0);
+        CHECK(test_convert(wb_buf_str(&thread), NULL, &wd_document_agentapi, &back, NULL, &err) == 0);
         CHECK_STR(wb_buf_str(&back), wb_buf_str(&was));
     }
 }
@@ -340,7 +333,7 @@ TEST(dialect_agentapi_tells_what_is_lost)
         WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
         struct upp_err                              err;
         size_t                                      found = 0;
-        CHECK(convert(wb_cstr(losses_of[i].document), NULL, &wd_document_agentapi, &out, &losses, &err) == 0);
+        CHECK(test_convert(wb_cstr(losses_of[i].document), NULL, &wd_document_agentapi, &out, &losses, &err) == 0);
         for (size_t k = 0; k < losses.list.n; k++)
             found += wb_str_eq(losses.list.p[k].what, wb_cstr(losses_of[i].what));
         test_note("%s", losses_of[i].what);

@@ -8,6 +8,7 @@
 #include "json/read.h"
 #include "support/dialect.h"
 #include "support/test.h"
+#include "support/vast.h"
 
 enum { ROOM = 64 << 20 };
 
@@ -352,4 +353,27 @@ TEST_WITH(dialect_agentapi_decode_has_limits, .no_torture = "thousands of frames
         r = wd_aap_decode(&h.d, wb_cstr(line), &err);
     }
     CHECK_INT(r, -UPP_ELIMIT);
+}
+
+TEST_WITH(dialect_agentapi_decode_bytes_are_limited, .no_torture = "memory that is not ours")
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena               a = WB_ARENA(ROOM);
+    WB_CLEANUP(wd_aap_building_done) struct wd_aap_building b = {.a = &a};
+    WB_CLEANUP(heard_done) struct heard                     h;
+    struct upp_err                                          err = {0}, why = {0};
+    yyjson_val                                             *x = content(&a, "text", "\"x\"");
+    heard_init(&h);
+    CHECK(x && wd_aap_add_delta_content(&b, 0, x, &err) >= 0 && b.contents.n == 1);
+    CHECK(test_vast_fill(&b.contents.p[0].said));
+    int last = wd_aap_add_delta_content(&b, 0, x, &err), more = wd_aap_add_delta_content(&b, 0, x, &err);
+    test_vast_empty(&b.contents.p[0].said);
+    char *line = test_vast((size_t)WD_AAP_LINE + 1);
+    CHECK(line);
+    line[0]       = '{';
+    int long_line = wd_aap_decode(&h.d, wb_str(line, (size_t)WD_AAP_LINE + 1), &why);
+    test_vast_done(line, (size_t)WD_AAP_LINE + 1);
+    CHECK_INT(last, 0);
+    CHECK_INT(more, -UPP_ELIMIT);
+    CHECK_INT(long_line, -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(why.msg), UPP_STR("expected at most 67108864 bytes of JSON, found 67108865"));
 }

@@ -5,6 +5,7 @@
 #include "dialects/convert.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "support/documents.h"
 #include "support/test.h"
 
 enum { ROOM = 64 << 20 };
@@ -12,14 +13,6 @@ enum { ROOM = 64 << 20 };
 static void freep(char **p)
 {
     free(*p);
-}
-
-static int convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
-                   struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
-{
-    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, from, text, NULL, err);
-    return r < 0 ? r : wd_document_write(&d, to, NULL, out, losses, err);
 }
 
 /* ---- What is kept ---------------------------------------------------------------------------------------------- */
@@ -111,7 +104,7 @@ static bool keeps(const struct wd_document_ops *ops, const char *path)
     struct upp_err                        err = {0};
     test_note("%s", path);
     if (!text || told(wb_str(text, n), ops, &was, &err) < 0 ||
-        convert(wb_str(text, n), ops, &wd_document_aitp, &aitp, NULL, &err) < 0 ||
+        test_convert(wb_str(text, n), ops, &wd_document_aitp, &aitp, NULL, &err) < 0 ||
         told(wb_buf_str(&aitp), NULL, &is, &err) < 0) {
         test_note("%s: %s", err.where, err.msg);
         return EXPECT(!"it can be read and written");
@@ -268,10 +261,10 @@ TEST_WITH(dialect_aitp_comes_back_through_a_thread, .no_torture = "hundreds of d
             wb_buf_addf(&was, "%s%s", some_messages[pick(&state, WB_LEN(some_messages))], n > 1 ? "," : "");
         wb_buf_add(&was, UPP_STR("]}"));
         test_note("seed %u: %.*s", (unsigned)seed, UPP_FMT(wb_buf_str(&was)));
-        CHECK(convert(wb_buf_str(&was), &wd_document_aitp, &wd_document_aitp, &own, NULL, &err) == 0);
+        CHECK(test_convert(wb_buf_str(&was), &wd_document_aitp, &wd_document_aitp, &own, NULL, &err) == 0);
         CHECK_STR(wb_buf_str(&own), wb_buf_str(&was));
-        CHECK(convert(wb_buf_str(&was), &wd_document_aitp, &wd_document_thread, &thread, NULL, &err) == 0);
-        CHECK(convert(wb_buf_str(&thread), NULL, &wd_document_aitp, &back, NULL, &err) == 0);
+        CHECK(test_convert(wb_buf_str(&was), &wd_document_aitp, &wd_document_thread, &thread, NULL, &err) == 0);
+        CHECK(test_convert(wb_buf_str(&thread), NULL, &wd_document_aitp, &back, NULL, &err) == 0);
         CHECK_STR(wb_buf_str(&back), wb_buf_str(&was));
     }
 }
@@ -295,7 +288,7 @@ TEST(dialect_aitp_tells_what_is_lost)
     WB_CLEANUP(wb_arena_done) struct wb_arena   a      = WB_ARENA(ROOM);
     WB_CLEANUP(wd_losses_done) struct wd_losses losses = {.a = &a};
     struct upp_err                              err;
-    CHECK(convert(wb_cstr(thread), NULL, &wd_document_aitp, &out, &losses, &err) == 0);
+    CHECK(test_convert(wb_cstr(thread), NULL, &wd_document_aitp, &out, &losses, &err) == 0);
     for (size_t i = 0; i < WB_LEN(what); i++) {
         size_t found = 0;
         for (size_t k = 0; k < losses.list.n; k++)
@@ -314,10 +307,37 @@ TEST_WITH(dialect_aitp_limits_texts, .no_torture = "thousands of texts")
         wb_buf_add(&text, UPP_STR("\"\","));
     size_t n = text.n;
     wb_buf_add(&text, UPP_STR("\"\"]}]}"));
-    CHECK(convert(wb_buf_str(&text), NULL, &wd_document_aitp, &out, NULL, &err) == -UPP_ELIMIT);
+    CHECK(test_convert(wb_buf_str(&text), NULL, &wd_document_aitp, &out, NULL, &err) == -UPP_ELIMIT);
     text.n = n - 1;
     wb_buf_add(&text, UPP_STR("]}]}"));
-    CHECK(convert(wb_buf_str(&text), NULL, &wd_document_aitp, &out, NULL, &err) == 0);
+    CHECK(test_convert(wb_buf_str(&text), NULL, &wd_document_aitp, &out, NULL, &err) == 0);
+}
+
+/* A result that is nested deeper is said as a text; it comes back as the same. */
+TEST(dialect_aitp_says_results_of_so_many_levels)
+{
+    enum { DEPTH = 100 };
+    for (int levels = DEPTH; levels <= DEPTH + 1; levels++) {
+        WB_CLEANUP(wb_buf_done)
+        struct wb_buf  text = WB_BUF(ROOM), out = WB_BUF(ROOM), was = WB_BUF(ROOM), is = WB_BUF(ROOM);
+        struct upp_err err = {0};
+        wb_buf_add(
+            &text,
+            UPP_STR("{\"id\":\"t\",\"messages\":[{\"id\":\"r\",\"type\":\"tool_result\",\"content\":[],"
+                                  "\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"results\":[{\"toolCallId\":\"c\",\"result\":"));
+        for (int i = 0; i < levels; i++)
+            wb_buf_addc(&text, '[');
+        for (int i = 0; i < levels; i++)
+            wb_buf_addc(&text, ']');
+        wb_buf_add(&text, UPP_STR(",\"isError\":false}]}],\"createdAt\":\"2026-01-01T00:00:00Z\",\"updatedAt\":"
+                                  "\"2026-01-01T00:00:00Z\"}"));
+        CHECK(!text.failed &&
+              test_convert(wb_buf_str(&text), &wd_document_upp, &wd_document_aitp, &out, NULL, &err) >= 0);
+        CHECK_INT(wb_str_find(wb_buf_str(&out), UPP_STR("\"[[["), 0) != SIZE_MAX, levels > DEPTH);
+        CHECK(told(wb_buf_str(&text), &wd_document_upp, &was, &err) >= 0);
+        CHECK(told(wb_buf_str(&out), &wd_document_aitp, &is, &err) >= 0);
+        CHECK_STR(wb_buf_str(&is), wb_buf_str(&was));
+    }
 }
 
 TEST(dialect_aitp_is_no_other_document)

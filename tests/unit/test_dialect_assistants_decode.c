@@ -6,6 +6,7 @@
 #include "dialects/convert.h"
 #include "support/dialect.h"
 #include "support/test.h"
+#include "support/vast.h"
 
 enum { ROOM = 64 << 20, NOW = 1770000000 };
 
@@ -184,4 +185,34 @@ TEST_WITH(dialect_assistants_decode_counts_objects, .no_torture = "thousands of 
     wd_asst_decoder_done(&d);
     CHECK_INT(r, -UPP_ELIMIT);
     CHECK_INT(n, WD_ASST_OBJECTS + 1);
+}
+
+TEST_WITH(dialect_assistants_decode_bytes_are_limited, .no_torture = "memory that is not ours")
+{
+    static const char delta[] =
+        "{\"id\":\"m\",\"delta\":{\"content\":[{\"index\":0,\"type\":\"text\",\"text\":{\"value\":"
+        "\"x\"}}]}}";
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
+    WB_CLEANUP(wm_doc_done) struct wm_doc     doc  = {0};
+    struct upp_str                            name = UPP_STR("thread.message.delta");
+    struct wd_asst_decoder                    d;
+    struct upp_err                            err = {0}, why = {0};
+    int                                       last = -1, more = 0;
+    wd_asst_decoder_init(&d, &doc, &a, (struct upp_str){0});
+    int event = wd_asst_decode(&d, name, wb_str("{}", (size_t)WD_ASST_EVENT + 1), NOW, &why); /* nothing is looked at */
+    int r     = wd_asst_decode(&d, name, wb_cstr(delta), NOW, &err);
+    if (r >= 0 && EXPECT(d.objects.n == 1 && d.objects.p[0].pieces.n == 1)) {
+        struct wb_buf *text = &d.objects.p[0].pieces.p[0].text;
+        if (EXPECT(test_vast_fill(text))) {
+            last = wd_asst_decode(&d, name, wb_cstr(delta), NOW, &err);
+            more = wd_asst_decode(&d, name, wb_cstr(delta), NOW, &err);
+            test_vast_empty(text);
+        }
+    }
+    wd_asst_decoder_done(&d);
+    CHECK_INT(event, -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(why.msg), UPP_STR("expected at most 67108864 bytes of JSON, found 67108865"));
+    CHECK_INT(r, 0);
+    CHECK_INT(last, 0);
+    CHECK_INT(more, -UPP_ELIMIT);
 }

@@ -351,3 +351,35 @@ TEST(dialect_assistants_doc_metadata_have_limits)
     CHECK_INT(p.list.n, 3);
     CHECK_INT(p.warnings, 3);
 }
+
+/* As many pairs of metadata, and characters of each, as there may be; and one more. */
+TEST(dialect_assistants_doc_metadata_has_limits)
+{
+    static const struct {
+        int         pairs, key, value;
+        const char *sentence; /* NULL: none */
+    } cases[] = {
+        {16, 64, 512, NULL},
+        {17, 64, 512, "more than 16 pairs of metadata"},
+        {1, 65, 512, "a name of metadata has at most 64 characters, a value 512"},
+        {1, 64, 513, "a name of metadata has at most 64 characters, a value 512"},
+    };
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena       a    = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(1 << 20);
+        WB_CLEANUP(wd_problems_done) struct wd_problems p    = {0};
+        const struct wd_document_ops                   *ops;
+        struct upp_err                                  err = {0};
+        wb_buf_add(&text, UPP_STR(TOP "\"metadata\":{"));
+        for (int k = 0; k < cases[i].pairs; k++)
+            wb_buf_addf(&text, "%s\"%0*d\":\"%0*d\"", k ? "," : "", cases[i].key, k, cases[i].value, k);
+        wb_buf_add(&text, UPP_STR("}}"));
+        test_note("case %zu", i);
+        CHECK(!text.failed &&
+              wd_document_validate(&wd_document_assistants, wb_buf_str(&text), &a, &p, &ops, &err) >= 0);
+        CHECK_INT(p.errors, 0);
+        CHECK_INT(p.warnings, cases[i].sentence != NULL);
+        if (p.list.n)
+            CHECK_STR(p.list.p[0].sentence, wb_cstr(cases[i].sentence));
+    }
+}

@@ -7,6 +7,7 @@
 #include "dialects/envelope.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "support/documents.h"
 #include "support/test.h"
 
 enum { ROOM = 64 << 20 };
@@ -14,14 +15,6 @@ enum { ROOM = 64 << 20 };
 static void freep(char **p)
 {
     free(*p);
-}
-
-static int convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
-                   struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
-{
-    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, from, text, NULL, err);
-    return r < 0 ? r : wd_document_write(&d, to, NULL, out, losses, err);
 }
 
 static int compact(struct upp_str json, struct wb_buf *out, struct upp_err *err)
@@ -75,7 +68,7 @@ static bool keeps(const struct wd_document_ops *ops, const char *path)
     struct upp_err                        err = {0};
     test_note("%s", path);
     if (!text || told_of(wb_str(text, n), ops, &was, &err) < 0 ||
-        convert(wb_str(text, n), ops, &wd_document_envelope, &there, NULL, &err) < 0 ||
+        test_convert(wb_str(text, n), ops, &wd_document_envelope, &there, NULL, &err) < 0 ||
         told_of(wb_buf_str(&there), NULL, &is, &err) < 0) {
         test_note("%s: %s", err.where, err.msg);
         return EXPECT(!"it can be read and written");
@@ -294,10 +287,10 @@ TEST_WITH(dialect_envelope_comes_back_through_a_thread,
             wb_buf_addf(&was, "%s%s", k == first ? "" : ",", some_envelopes[pick(&seed, WB_LEN(some_envelopes))]);
         wb_buf_add(&was, UPP_STR("]"));
         test_note("%.*s", UPP_FMT(wb_buf_str(&was)));
-        CHECK(convert(wb_buf_str(&was), &wd_document_envelope, &wd_document_envelope, &own, NULL, &err) == 0);
+        CHECK(test_convert(wb_buf_str(&was), &wd_document_envelope, &wd_document_envelope, &own, NULL, &err) == 0);
         CHECK_STR(wb_buf_str(&own), wb_buf_str(&was));
-        CHECK(convert(wb_buf_str(&was), &wd_document_envelope, &wd_document_thread, &thread, NULL, &err) == 0);
-        CHECK(convert(wb_buf_str(&thread), NULL, &wd_document_envelope, &back, NULL, &err) == 0);
+        CHECK(test_convert(wb_buf_str(&was), &wd_document_envelope, &wd_document_thread, &thread, NULL, &err) == 0);
+        CHECK(test_convert(wb_buf_str(&thread), NULL, &wd_document_envelope, &back, NULL, &err) == 0);
         CHECK_STR(wb_buf_str(&back), wb_buf_str(&was));
     }
 }
@@ -398,7 +391,7 @@ TEST(dialect_envelope_cuts_a_task)
     for (int i = 0; i < 100; i++)
         wb_buf_add(&text, UPP_STR("\xf0\x9f\x98\x80"));
     wb_buf_add(&text, UPP_STR("\",\"part_kind\":\"user-prompt\"}],\"kind\":\"request\"}]"));
-    CHECK(convert(wb_buf_str(&text), &wd_document_pydantic, &wd_document_envelope, &out, NULL, &err) == 0);
+    CHECK(test_convert(wb_buf_str(&text), &wd_document_pydantic, &wd_document_envelope, &out, NULL, &err) == 0);
     CHECK(wj_read(&a, wb_buf_str(&out), NULL, &v, &err) == 0);
     v = yyjson_obj_get(yyjson_arr_get_first(v), "task");
     CHECK(v && wb_utf16_count(wj_text(v)) == 159 && wb_utf8_valid(wj_text(v), NULL));
@@ -426,6 +419,29 @@ static int written(const char *arguments, const char *result, struct wb_buf *out
     if (r >= 0)
         r = wm_doc_divide(&doc, err);
     return r < 0 ? r : wd_doc_write(&doc, &wd_document_envelope, NULL, out, NULL, err);
+}
+
+/* Names of an object are said until there are enough of them, however long each one is. */
+TEST(dialect_envelope_cuts_the_names_of_an_object)
+{
+    for (int spelled = 0; spelled < 2; spelled++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf result = WB_BUF(ROOM), out = WB_BUF(ROOM), want = WB_BUF(ROOM);
+        struct upp_err                        err = {0};
+        for (int i = 0; i < 8; i++) {
+            wb_buf_add(&result, i ? UPP_STR(",\"") : UPP_STR("{\""));
+            for (int k = 0; k < WD_ENVELOPE_TASK + 40; k++)
+                wb_buf_add(&result, UPP_STR("\xe2\x82\xac"));
+            wb_buf_addf(&result, "\":%s%d", spelled ? " " : "", i);
+        }
+        wb_buf_addc(&result, '}');
+        wb_buf_addc(&result, 0);
+        wb_buf_add(&want, UPP_STR("\"text\":\"object: "));
+        for (size_t k = strlen("object: "); k < WD_ENVELOPE_TASK; k++)
+            wb_buf_add(&want, UPP_STR("\xe2\x82\xac"));
+        wb_buf_addc(&want, '"');
+        CHECK(!result.failed && !want.failed && written("{}", result.p, &out, &err) >= 0);
+        CHECK(wb_str_find(wb_buf_str(&out), wb_buf_str(&want), 0) != SIZE_MAX);
+    }
 }
 
 /* JSON that the writer would write so is put as it is, and any other is read: both say the same. */
@@ -593,7 +609,7 @@ TEST(dialect_envelope_tells_what_is_lost)
         struct upp_err                              err;
         size_t                                      found = 0;
         test_note("%s", losses_of[i].what);
-        CHECK(convert(wb_cstr(losses_of[i].document), NULL, &wd_document_envelope, &out, &losses, &err) == 0);
+        CHECK(test_convert(wb_cstr(losses_of[i].document), NULL, &wd_document_envelope, &out, &losses, &err) == 0);
         for (size_t k = 0; k < losses.list.n; k++)
             found += wb_str_eq(losses.list.p[k].what, wb_cstr(losses_of[i].what));
         CHECK(found == 1);
@@ -619,7 +635,7 @@ TEST(dialect_envelope_examples_are_good)
         CHECK(text && problems_of(wb_str(text, n), &out, &err) == 0);
         CHECK_STR(wb_buf_str(&out), UPP_STR(""));
         CHECK(compact(wb_str(text, n), &was, &err) == 0);
-        CHECK(convert(wb_str(text, n), NULL, &wd_document_envelope, &is, NULL, &err) == 0);
+        CHECK(test_convert(wb_str(text, n), NULL, &wd_document_envelope, &is, NULL, &err) == 0);
         CHECK_STR(wb_buf_str(&is), wb_buf_str(&was));
     }
 }

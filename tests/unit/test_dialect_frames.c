@@ -7,6 +7,7 @@
 #include "dialects/open.h"
 #include "model/id.h"
 #include "support/test.h"
+#include "support/vast.h"
 
 TEST(dialect_streams_by_name)
 {
@@ -86,6 +87,41 @@ TEST(dialect_open_message_has_a_limit_of_parts)
     CHECK_STR(wb_cstr(err.msg), UPP_STR("event 7: a message has at most 16384 parts"));
     ev.part = WM_PARTS - 1;
     CHECK_INT(wd_open_part(&m, &ev, &p, &err), -UPP_EBUG);
+}
+
+TEST_WITH(dialect_open_message_has_a_limit_of_heads, .no_torture = "memory that is not ours")
+{
+    WB_CLEANUP(wd_open_done) struct wd_open m;
+    struct upp_err                          err = {0};
+    struct wd_part                          p   = {0};
+    wd_open_init(&m);
+    CHECK(test_vast_fill(&m.heads));
+    int last = wd_open_head(&m, &p, UPP_STR("x"), &err), more = wd_open_head(&m, &p, UPP_STR("y"), &err);
+    test_vast_empty(&m.heads);
+    CHECK_INT(last, 0);
+    CHECK_INT(more, -UPP_ELIMIT);
+    CHECK(strstr(err.msg, "16777216"));
+}
+
+TEST_WITH(dialect_frames_have_a_limit_of_bytes, .no_torture = "memory that is not ours")
+{
+    WB_CLEANUP(wd_frames_done) struct wd_frames f;
+    WB_CLEANUP(wb_arena_done) struct wb_arena   a   = WB_ARENA(1 << 20);
+    struct upp_err                              err = {0};
+    struct wd_out                               o;
+    wd_frames_init(&f);
+    wd_out_init(&o, &f, &err);
+    /* JSON that is longer is none, and not looked at. */
+    CHECK(!wd_json(&o, &a, wb_str("{}", (size_t)WD_FRAMES_TEXT + 1)) && wd_out_check(&o) == 0 && !f.text.n);
+    CHECK(test_vast_fill(&f.text));
+    wd_frame_open(&o, UPP_STR("{"));
+    int last = wd_out_check(&o);
+    wd_frame_close(&o, UPP_STR("}"));
+    int more = wd_out_check(&o);
+    test_vast_empty(&f.text);
+    CHECK_INT(last, 0);
+    CHECK_INT(more, -UPP_ELIMIT);
+    CHECK(f.list.n == 0 && strstr(err.msg, "33554432"));
 }
 
 TEST_WITH(dialect_calls_have_a_limit, .no_torture = "4096 allocations of one kind")

@@ -3,6 +3,7 @@
 #include "dialects/pai_media.h"
 #include "dialects/pydantic.h"
 #include "json/read.h"
+#include "support/documents.h"
 #include "support/test.h"
 
 /* ---- Validation ------------------------------------------------------------------------------------------- */
@@ -327,12 +328,20 @@ TEST(dialect_pydantic_guesses_types)
     }
 }
 
-static int convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
-                   struct wb_buf *out, struct upp_err *err)
+/* What stands beside a medium is as long as the document lets it be. */
+TEST_WITH(dialect_pydantic_keeps_long_identifiers, .no_torture = "nothing but a long text")
 {
-    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, from, text, NULL, err);
-    return r < 0 ? r : wd_document_write(&d, to, NULL, out, NULL, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(16 << 20), thread = WB_BUF(64 << 20), back = WB_BUF(64 << 20);
+    struct upp_err                        err = {0};
+    wb_buf_addf(&text,
+                "[{\"parts\":[{\"content\":[{\"url\":\"https://example.org/a.png\",\"identifier\":\"%0*d\",\"kind\":"
+                "\"image-url\"}],\"timestamp\":\"2026-01-01T00:00:00Z\",\"part_kind\":\"user-prompt\"}],\"kind\":"
+                "\"request\"}]",
+                2 << 20, 7);
+    CHECK(wb_buf_check(&text, &err) == 0);
+    CHECK_INT(test_convert(wb_buf_str(&text), &wd_document_pydantic, &wd_document_thread, &thread, NULL, &err), 0);
+    CHECK_INT(test_convert(wb_buf_str(&thread), &wd_document_thread, &wd_document_pydantic, &back, NULL, &err), 0);
+    CHECK(wb_str_eq(wb_buf_str(&back), wb_buf_str(&text)));
 }
 
 /* From another dialect: what Pydantic AI would say of it, as it would say it. */
@@ -352,9 +361,9 @@ TEST(dialect_pydantic_fills_in_what_pydantic_ai_says)
         "\"conversation_id\":null,\"metadata\":null,\"state\":\"complete\"}]";
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1 << 20), back = WB_BUF(1 << 20);
     struct upp_err                        err = {0};
-    CHECK(convert(wb_cstr(thread), &wd_document_thread, &wd_document_pydantic, &out, &err) == 0);
+    CHECK(test_convert(wb_cstr(thread), &wd_document_thread, &wd_document_pydantic, &out, NULL, &err) == 0);
     CHECK(test_expect_str(wb_buf_str(&out), wb_cstr(expected), __FILE__, __LINE__, "filled in"));
-    CHECK(convert(wb_cstr(expected), &wd_document_pydantic, &wd_document_pydantic, &back, &err) == 0);
+    CHECK(test_convert(wb_cstr(expected), &wd_document_pydantic, &wd_document_pydantic, &back, NULL, &err) == 0);
     CHECK(test_expect_str(wb_buf_str(&back), wb_cstr(expected), __FILE__, __LINE__, "and comes back"));
 }
 
@@ -505,8 +514,8 @@ static bool comes_back(uint64_t seed)
 {
     struct gen g = {.state = seed, .out = WB_BUF(1 << 20)};
     WB_CLEANUP(wb_buf_done)
-    struct wb_buf text = WB_BUF(1 << 20),
-                  same = WB_BUF(8 << 20), there = WB_BUF(8 << 20), back = WB_BUF(8 << 20), was = WB_BUF(8 << 20);
+    struct wb_buf text = WB_BUF(1 << 20), same = WB_BUF(8 << 20), there = WB_BUF(8 << 20), back = WB_BUF(8 << 20),
+                  was  = WB_BUF(8 << 20);
     struct upp_err err = {0};
     put(&g, "[");
     for (uint32_t i = 0, n = below(&g, 7); i < n; i++) {
@@ -517,9 +526,9 @@ static bool comes_back(uint64_t seed)
     text = g.out;
     test_note("seed %llu: %.*s", (unsigned long long)seed, UPP_FMT(wb_buf_str(&text)));
     const struct wd_document_ops *mine = &wd_document_pydantic, *thread = &wd_document_thread;
-    if (convert(wb_buf_str(&text), mine, mine, &same, &err) < 0 ||
-        convert(wb_buf_str(&text), mine, thread, &there, &err) < 0 ||
-        convert(wb_buf_str(&there), thread, mine, &back, &err) < 0) {
+    if (test_convert(wb_buf_str(&text), mine, mine, &same, NULL, &err) < 0 ||
+        test_convert(wb_buf_str(&text), mine, thread, &there, NULL, &err) < 0 ||
+        test_convert(wb_buf_str(&there), thread, mine, &back, NULL, &err) < 0) {
         test_note("%s: %s", err.where, err.msg);
         return EXPECT(!"it can be read and written");
     }

@@ -152,6 +152,34 @@ TEST_WITH(dialect_uap_has_a_limit_of_child_runs, .no_torture = "256 allocations 
     CHECK_INT(other, 0);
 }
 
+/* Names of phases, of steps of a plan and of agents have a longest size. */
+TEST_WITH(dialect_streams_have_a_limit_of_names, .no_torture = "nothing but long names")
+{
+    enum { LONGEST = 1 << 16 };
+    static char      name[LONGEST + 1];
+    struct wm_source from = {.node = 1};
+    const struct {
+        const struct wd_stream_ops *ops;
+        struct wm_event             ev;
+    } cases[] = {
+        {&wd_stream_uap, {.kind = WM_STEP_START, .from = &from}},
+        {&wd_stream_uap, {.kind = WM_MESSAGE_OPEN, .aside = true, .from = &from}},
+        {&wd_stream_assistants, {.kind = WM_RUN, .status = WM_RUNNING, .from = &from}},
+    };
+    memset(name, 'x', sizeof name);
+    for (size_t i = 0; i < WB_LEN(cases); i++)
+        for (size_t n = LONGEST; n <= LONGEST + 1; n++) {
+            struct bare     b  = {0};
+            struct wm_event ev = cases[i].ev;
+            ev.name = from.agent = wb_str(name, n);
+            int r                = bare_init(&b, cases[i].ops) ? bare_event(&b, cases[i].ops, &ev) : -1;
+            bare_done(&b, cases[i].ops);
+            test_note("case %zu with %zu bytes: %s", i, n, b.err.msg);
+            CHECK_INT(r, n > LONGEST ? -UPP_ELIMIT : 0);
+            CHECK(n == LONGEST || strstr(b.err.msg, "65536"));
+        }
+}
+
 /* One message with too many calls: both dialects say so. */
 TEST_WITH(dialect_streams_have_a_limit_of_calls, .no_torture = "thousands of allocations of one kind")
 {

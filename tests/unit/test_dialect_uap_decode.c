@@ -6,6 +6,7 @@
 #include "dialects/ui_decode.h"
 #include "support/dialect.h"
 #include "support/test.h"
+#include "support/vast.h"
 
 enum { ROOM = 64 << 20, NOW = 1770000000 };
 
@@ -218,6 +219,30 @@ TEST_WITH(dialect_uap_decode_has_limits, .no_torture = "thousands of parts; the 
         CHECK_INT(r, -UPP_ELIMIT);
         CHECK_INT(n, WD_UAP_BLOCKS + 1);
     }
+}
+
+TEST_WITH(dialect_uap_decode_bytes_are_limited, .no_torture = "memory that is not ours")
+{
+    static const char delta[] = "{\"upp\":{\"type\":\"text_delta\",\"index\":0,\"delta\":{\"text\":\"x\"}}}";
+    WB_CLEANUP(wd_document_done) struct wd_document d = {.a = WB_ARENA(ROOM)};
+    struct wd_uap_decoder                           decoder;
+    struct upp_err                                  err = {0}, why = {0};
+    int                                             last = -1, more = 0;
+    wd_uap_decoder_init(&decoder, &d.doc, &d.a, (struct upp_str){0});
+    int event =
+        wd_uap_decode(&decoder, wb_str("{}", (size_t)WD_UAP_EVENT + 1), 0, NOW, &why); /* nothing is looked at */
+    int r = wd_uap_decode(&decoder, wb_cstr(delta), 0, NOW, &err);
+    if (r >= 0 && EXPECT(decoder.blocks.n == 1) && EXPECT(test_vast_fill(&decoder.blocks.p[0].text))) {
+        last = wd_uap_decode(&decoder, wb_cstr(delta), 0, NOW, &err);
+        more = wd_uap_decode(&decoder, wb_cstr(delta), 0, NOW, &err);
+        test_vast_empty(&decoder.blocks.p[0].text);
+    }
+    wd_uap_decoder_done(&decoder);
+    CHECK_INT(event, -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(why.msg), UPP_STR("expected at most 67108864 bytes of JSON, found 67108865"));
+    CHECK_INT(r, 0);
+    CHECK_INT(last, 0);
+    CHECK_INT(more, -UPP_ELIMIT);
 }
 
 /* ---- Against the other stream

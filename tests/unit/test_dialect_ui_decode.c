@@ -6,6 +6,7 @@
 #include "dialects/convert.h"
 #include "dialects/ui_decode.h"
 #include "support/test.h"
+#include "support/vast.h"
 
 enum { ROOM = 64 << 20, NOW = 1770000000 };
 
@@ -193,6 +194,29 @@ TEST_WITH(dialect_ui_decode_parts_are_limited, .no_torture = "thousands of parts
     wd_ui_decoder_done(&decoder);
     CHECK_INT(r, -UPP_ELIMIT);
     CHECK_INT(n, WD_UI_SLOTS + 1);
+}
+
+TEST_WITH(dialect_ui_decode_bytes_are_limited, .no_torture = "memory that is not ours")
+{
+    static const char                               delta[] = "{\"type\":\"text-delta\",\"id\":\"1\",\"delta\":\"x\"}";
+    WB_CLEANUP(wd_document_done) struct wd_document d       = {.a = WB_ARENA(ROOM)};
+    struct wd_ui_decoder                            decoder;
+    struct upp_err                                  err = {0}, why = {0};
+    int                                             last = -1, more = 0;
+    wd_ui_decoder_init(&decoder, &d.doc, &d.a, (struct upp_str){0});
+    int chunk = wd_ui_decode(&decoder, wb_str("{}", (size_t)WD_UI_CHUNK + 1), NOW, &why); /* nothing is looked at */
+    int r     = wd_ui_decode(&decoder, UPP_STR("{\"type\":\"text-start\",\"id\":\"1\"}"), NOW, &err);
+    if (r >= 0 && EXPECT(decoder.slots.n == 1) && EXPECT(test_vast_fill(&decoder.slots.p[0].text))) {
+        last = wd_ui_decode(&decoder, wb_cstr(delta), NOW, &err);
+        more = wd_ui_decode(&decoder, wb_cstr(delta), NOW, &err);
+        test_vast_empty(&decoder.slots.p[0].text);
+    }
+    wd_ui_decoder_done(&decoder);
+    CHECK_INT(chunk, -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(why.msg), UPP_STR("expected at most 67108864 bytes of JSON, found 67108865"));
+    CHECK_INT(r, 0);
+    CHECK_INT(last, 0);
+    CHECK_INT(more, -UPP_ELIMIT);
 }
 
 /* The chunks of a golden stream: each line begins with the event's number. */

@@ -3,8 +3,12 @@
 #include <stdlib.h>
 
 #include "dialects/convert.h"
+#include "dialects/lowering.h"
+#include "dialects/pai.h"
+#include "dialects/upp_doc.h"
 #include "json/read.h"
 #include "model/session.h"
+#include "support/documents.h"
 #include "support/test.h"
 
 enum { ROOM = 64 << 20 };
@@ -17,14 +21,6 @@ static void freep(char **p)
 static const struct wd_document_ops *const both[] = {&wd_document_upp, &wd_document_uap};
 
 /* ---- What comes back -------------------------------------------------------------------------------------------- */
-
-static int convert(struct upp_str text, const struct wd_document_ops *from, const struct wd_document_ops *to,
-                   struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
-{
-    WB_CLEANUP(wd_document_done) struct wd_document d = {0};
-    int                                             r = wd_document_read(&d, from, text, NULL, err);
-    return r < 0 ? r : wd_document_write(&d, to, NULL, out, losses, err);
-}
 
 /* ---- Documents that nobody wrote -----------------------------------------------------------------------------------
  */
@@ -173,9 +169,9 @@ static bool comes_through(const struct wd_document_ops *ops, uint64_t seed)
     if (r >= 0)
         r = wd_doc_write(&m, ops, NULL, &text, NULL, &err);
     if (r >= 0)
-        r = convert(wb_buf_str(&text), ops, &wd_document_thread, &there, NULL, &err);
+        r = test_convert(wb_buf_str(&text), ops, &wd_document_thread, &there, NULL, &err);
     if (r >= 0)
-        r = convert(wb_buf_str(&there), &wd_document_thread, ops, &back, NULL, &err);
+        r = test_convert(wb_buf_str(&there), &wd_document_thread, ops, &back, NULL, &err);
     if (r < 0) {
         test_note("%s: %s", err.where, err.msg);
         return EXPECT(!"it can be written and read");
@@ -305,7 +301,7 @@ TEST(dialect_uap_doc_comes_back_with_mistakes)
         WB_CLEANUP(wb_buf_done) struct wb_buf is = WB_BUF(ROOM);
         struct upp_err                        err;
         test_note("%s", odd[i]);
-        CHECK(convert(wb_cstr(odd[i]), &wd_document_uap, &wd_document_uap, &is, NULL, &err) == 0);
+        CHECK(test_convert(wb_cstr(odd[i]), &wd_document_uap, &wd_document_uap, &is, NULL, &err) == 0);
         ALWAYS(test_expect_str(wb_buf_str(&is), wb_cstr(odd[i]), __FILE__, __LINE__, "written back"));
     }
 }
@@ -318,7 +314,22 @@ TEST_WITH(dialect_uap_doc_has_a_limit_of_nodes, .no_torture = "a long document")
     for (unsigned i = 0; i <= WM_SESSION_NODES; i++)
         wb_buf_addf(&text, "%s{}", i ? "," : "");
     wb_buf_add(&text, UPP_STR("]}}"));
-    CHECK(convert(wb_buf_str(&text), &wd_document_uap, &wd_document_uap, &out, NULL, &err) == -UPP_ELIMIT);
+    CHECK(test_convert(wb_buf_str(&text), &wd_document_uap, &wd_document_uap, &out, NULL, &err) == -UPP_ELIMIT);
+}
+
+/* A moment is spelled in two ways, and each remembers its own: one document may use both. */
+TEST(dialect_upp_doc_times_are_spelled_beside_those_of_others)
+{
+    WB_CLEANUP(wd_lowering_done) struct wd_lowering l    = {.keep = WB_ARENA(1 << 16)};
+    struct upp_message                              m    = {.time_ms = 1767225600000};
+    struct upp_str                                  none = {0}, upp, pai;
+    for (int i = 0; i < 2; i++) {
+        upp = wd_upp_time(&l, none, m.time_ms);
+        pai = wd_pai_time_made(&l, &m);
+        EXPECT(wb_str_eq(upp, UPP_STR("2026-01-01T00:00:00.000Z")));
+        EXPECT(wb_str_eq(pai, UPP_STR("2026-01-01T00:00:00Z")));
+        EXPECT(wd_upp_time(&l, none, m.time_ms).p == upp.p && wd_pai_time_made(&l, &m).p == pai.p); /* as before */
+    }
 }
 
 /* ---- What is lost
@@ -335,7 +346,7 @@ TEST(dialect_upp_doc_tells_what_is_lost)
     for (int i = 0; i < 300; i++)
         wb_buf_addc(&text, i < 150 ? '[' : ']');
     wb_buf_add(&text, UPP_STR(",\"tool_call_id\":\"c\",\"part_kind\":\"tool-return\"}],\"kind\":\"request\"}]"));
-    CHECK(convert(wb_buf_str(&text), NULL, &wd_document_upp, &out, &losses, &err) == 0);
+    CHECK(test_convert(wb_buf_str(&text), NULL, &wd_document_upp, &out, &losses, &err) == 0);
     size_t found = 0;
     for (size_t k = 0; k < losses.list.n; k++)
         found += wb_str_eq(losses.list.p[k].what, UPP_STR("that a result is a value"));
@@ -387,7 +398,7 @@ static bool comes_back_with(const char *message, struct upp_str json)
     for (const char *c = message; *c; c++)
         wb_buf_add(&text, *c == '#' ? json : wb_str(c, 1));
     wb_buf_add(&text, UPP_STR("],\"createdAt\":\"2026-01-01T00:00:00Z\",\"updatedAt\":\"2026-01-01T00:00:00Z\"}"));
-    return EXPECT(convert(wb_buf_str(&text), &wd_document_upp, &wd_document_upp, &is, NULL, &err) == 0) &&
+    return EXPECT(test_convert(wb_buf_str(&text), &wd_document_upp, &wd_document_upp, &is, NULL, &err) == 0) &&
            test_expect_str(wb_buf_str(&is), wb_buf_str(&text), __FILE__, __LINE__, "written back");
 }
 

@@ -10,7 +10,7 @@ static bool comes_back(const struct wd_document_ops *ops, struct upp_str text, v
     (void)arg;
     WB_CLEANUP(wb_buf_done) struct wb_buf was = WB_BUF(64 << 20), is = WB_BUF(64 << 20);
     struct upp_err                        err = {0};
-    if (test_compact(text, &was, &err) < 0 || test_convert(text, NULL, ops, &is, &err) < 0) {
+    if (test_compact(text, &was, &err) < 0 || test_convert(text, NULL, ops, &is, NULL, &err) < 0) {
         test_note("%s: %s", err.where, err.msg);
         return EXPECT(!"it can be read and written");
     }
@@ -36,8 +36,8 @@ static bool comes_back_through(const struct wd_document_ops *ops, struct upp_str
         if (other == ops || !other->carries)
             continue;
         test_note("through %s", other->name);
-        if (test_compact(text, &was, &err) < 0 || test_convert(text, ops, other, &there, &err) < 0 ||
-            test_convert(wb_buf_str(&there), other, ops, &is, &err) < 0) {
+        if (test_compact(text, &was, &err) < 0 || test_convert(text, ops, other, &there, NULL, &err) < 0 ||
+            test_convert(wb_buf_str(&there), other, ops, &is, NULL, &err) < 0) {
             test_note("%s: %s", err.where, err.msg);
             return EXPECT(!"it can be read and written");
         }
@@ -71,7 +71,7 @@ TEST(documents_pass_on_metadata_that_is_deep)
     wb_buf_add(&text, wb_buf_str(&deep));
     wb_buf_add(&text, UPP_STR("}]}]}]}"));
     CHECK(!deep.failed && !text.failed);
-    CHECK(test_convert(wb_buf_str(&text), &wd_document_thread, &wd_document_pydantic, &out, &err) >= 0);
+    CHECK(test_convert(wb_buf_str(&text), &wd_document_thread, &wd_document_pydantic, &out, NULL, &err) >= 0);
     ALWAYS(wb_str_find(wb_buf_str(&out), wb_buf_str(&deep), 0) < out.n);
 }
 
@@ -242,6 +242,77 @@ TEST_WITH(documents_results_are_looked_for_so_far, .no_torture = "4,000 messages
             told += wb_str_eq(losses.list.p[k].what, UPP_STR("a result"));
         CHECK_INT(wb_str_find(wb_buf_str(&out), UPP_STR("seen-it"), 0) < out.n, cases[i].found);
         CHECK_INT(told, !cases[i].found);
+    }
+}
+
+/* A document of each dialect, with a place for a text. */
+static const struct {
+    const struct wd_document_ops *ops;
+    enum wd_severity              half; /* of a surrogate pair */
+    const char                   *rule, *pointer, *document;
+} texts[] = {
+    {&wd_document_thread, WD_WARNING, "TP-1", "/turns/0/parts/0/content",
+     "{\"version\":\"2.0.0\",\"thread_id\":\"t\",\"created_at\":\"2026-01-01T00:00:00Z\",\"updated_at\":\""
+     "2026-01-01T00:00:00Z\",\"agents\":{},\"turns\":[{\"turn_type\":\"user\",\"submitted_at\":\"2026-01-0"
+     "1T00:00:00Z\",\"parts\":[{\"part_kind\":\"user-prompt\",\"content\":\"%s\"}]}]}"},
+    {&wd_document_pydantic, WD_ERROR, "PAI-1.0", "/0/parts/0/content",
+     "[{\"parts\":[{\"content\":\"%s\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"part_kind\":\"user-prompt"
+     "\"}],\"kind\":\"request\"}]"},
+    {&wd_document_ui, WD_WARNING, "UI-4.1.1", "/0/parts/0/text",
+     "[{\"id\":\"m\",\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"text\":\"%s\"}]}]"},
+    {&wd_document_agentapi, WD_WARNING, "AAP-6", "/0/content/0/text",
+     "[{\"id\":\"msg_1\",\"object\":\"message\",\"status\":\"completed\",\"type\":\"message\",\"role\":\"u"
+     "ser\",\"content\":[{\"object\":\"content\",\"type\":\"text\",\"text\":\"%s\"}]}]"},
+    {&wd_document_aitp, WD_ERROR, "AITP-2", "/messages/0/content/0",
+     "{\"id\":\"t\",\"metadata\":{\"actors\":[{\"id\":\"a\",\"capabilities\":[]}]},\"messages\":[{\"thread"
+     "_id\":\"t\",\"created_at\":1767225600,\"role\":\"user\",\"content\":[\"%s\"],\"attachments\":[],\"me"
+     "tadata\":{\"actor\":\"a\"}}]}"},
+    {&wd_document_assistants, WD_WARNING, "OA-1", "/0/content/0/text/value",
+     "[{\"id\":\"m\",\"object\":\"thread.message\",\"created_at\":1767225600,\"thread_id\":\"t\",\"status"
+     "\":\"completed\",\"incomplete_details\":null,\"completed_at\":null,\"incomplete_at\":null,\"role\":"
+     "\"user\",\"content\":[{\"type\":\"text\",\"text\":{\"value\":\"%s\",\"annotations\":[]}}],\"assistan"
+     "t_id\":null,\"run_id\":null,\"attachments\":[],\"metadata\":{}}]"},
+    {&wd_document_envelope, WD_WARNING, "ENV-1.1", "/0/content/text",
+     "[{\"protocol\":\"multiagent-1.0\",\"role\":\"user\",\"timestamp\":\"2026-01-02T03:04:05Z\",\"intent"
+     "\":\"execute\",\"task\":\"x\",\"content\":{\"type\":\"text\",\"text\":\"%s\"},\"trace\":{\"id\":\"u1"
+     "\"}}]"},
+    {&wd_document_upp, WD_WARNING, "UPP-5", "/messages/0/content/0/text",
+     "{\"id\":\"t\",\"messages\":[{\"id\":\"u\",\"type\":\"user\",\"content\":[{\"type\":\"text\",\"text\""
+     ":\"%s\"}],\"timestamp\":\"2026-01-01T00:00:00.000Z\"}],\"createdAt\":\"2026-01-01T00:00:00Z\",\"upda"
+     "tedAt\":\"2026-01-01T00:00:00Z\"}"},
+    {&wd_document_uap, WD_WARNING, "UAP-13.1", "/threadTree/nodes/0/thread/messages/0/content/0/text",
+     "{\"version\":\"1.0.0\",\"id\":\"s\",\"agentId\":\"agent\",\"createdAt\":\"2026-01-01T00:00:00Z\",\"u"
+     "pdatedAt\":\"2026-01-01T00:00:00Z\",\"threadTree\":{\"rootId\":\"node-0\",\"currentId\":\"node-0\","
+     "\"nodes\":[{\"id\":\"node-0\",\"parentId\":null,\"thread\":{\"id\":\"thread-0\",\"messages\":[{\"id"
+     "\":\"u\",\"type\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],\"timestamp\":\"2026-01"
+     "-01T00:00:00.000Z\"}],\"createdAt\":\"2026-01-01T00:00:00Z\",\"updatedAt\":\"2026-01-01T00:00:00Z\"}"
+     ",\"children\":[],\"metadata\":{}}]},\"checkpoints\":[],\"metadata\":{}}"},
+};
+
+/* Half of a surrogate pair is told in every dialect; a whole one is a text as any. */
+TEST(documents_with_half_of_a_surrogate_pair_are_told)
+{
+    CHECK(!wd_document_at(WB_LEN(texts)));
+    for (size_t i = 0; i < 2 * WB_LEN(texts); i++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena       a    = WB_ARENA(1 << 20);
+        WB_CLEANUP(wb_buf_done) struct wb_buf           text = WB_BUF(1 << 16);
+        WB_CLEANUP(wd_problems_done) struct wd_problems p    = {0};
+        const struct wd_document_ops                   *ops  = texts[i / 2].ops;
+        struct upp_str                                  all  = wb_cstr(texts[i / 2].document);
+        size_t                                          at   = wb_str_find(all, UPP_STR("%s"), 0);
+        struct upp_err                                  err  = {0};
+        wb_buf_add(&text, wb_str_sub(all, 0, at));
+        wb_buf_add(&text, i % 2 ? UPP_STR("\\ud83d\\ude00") : UPP_STR("\\ud800"));
+        wb_buf_add(&text, wb_str_sub(all, at + 2, SIZE_MAX));
+        test_note("%s: %.*s", ops->name, UPP_FMT(wb_buf_str(&text)));
+        CHECK(!text.failed && wd_document_validate(ops, wb_buf_str(&text), &a, &p, &ops, &err) >= 0);
+        CHECK_INT(p.errors + p.warnings, i % 2 ? 0 : 1);
+        if (i % 2)
+            continue;
+        CHECK(p.list.n == 1 && p.list.p[0].severity == texts[i / 2].half);
+        CHECK_STR(wb_cstr(p.list.p[0].rule), wb_cstr(texts[i / 2].rule));
+        CHECK_STR(p.list.p[0].pointer, wb_cstr(texts[i / 2].pointer));
+        CHECK_STR(p.list.p[0].sentence, UPP_STR("a text with half of a surrogate pair"));
     }
 }
 

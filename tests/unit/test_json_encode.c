@@ -1,5 +1,7 @@
 #include "json/encode.h"
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -280,6 +282,27 @@ TEST(encode_a_circle_ends)
 
 /* A required member that was read and then emptied is an error; one that never was is not, or nothing that was
  * collected could be written back. */
+/* A message is a level, and so is the list of its replies. */
+TEST(encode_has_a_depth)
+{
+    static struct message m[WJ_SHAPE_DEPTH / 2 + 1];
+    for (size_t n = WJ_SHAPE_DEPTH / 2; n <= WJ_SHAPE_DEPTH / 2 + 1; n++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(1u << 20);
+        struct upp_err                        err  = {0};
+        bool                                  fits = n == WJ_SHAPE_DEPTH / 2;
+        memset(m, 0, sizeof m);
+        for (size_t i = 0; i < n; i++) {
+            m[i].id        = UPP_STR("1");
+            m[i].role      = ROLE_USER;
+            m[i].replies.p = i + 1 < n ? &m[i + 1] : NULL;
+            m[i].replies.n = i + 1 < n;
+        }
+        CHECK_INT(WJ_ENCODE(message, &m[0], &b, &err), fits ? 0 : -UPP_ELIMIT);
+        CHECK_STR(wb_cstr(err.msg), fits ? UPP_STR("") : UPP_STR("nested deeper than 128 levels"));
+        CHECK(fits ? !err.where[0] : strlen(err.where) > 0);
+    }
+}
+
 TEST(encode_required_member_emptied)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);

@@ -1,10 +1,12 @@
 #include "json/read.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/buf.h"
 #include "base/hooks.h"
+#include "json/compact.h"
 #include "json/value.h"
 #include "json/write.h"
 #include "support/fault.h"
@@ -542,4 +544,23 @@ TEST(json_read_unique_names)
             CHECK_STR(wb_cstr(err.msg), UPP_STR("expected each member once, found a second one of this name"));
         }
     }
+}
+
+/* As many bytes as there may be where nobody says otherwise, and one more, which is not looked at. */
+TEST_WITH(json_read_has_a_limit_of_bytes, .no_torture = "16 MiB a run")
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(14 * (size_t)WJ_MAX_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(WJ_MAX_BYTES);
+    struct upp_err                            err  = {0};
+    yyjson_val                               *v    = NULL;
+    CHECK(wb_buf_reserve(&text, WJ_MAX_BYTES));
+    memset(text.p, '0', WJ_MAX_BYTES);
+    text.n = WJ_MAX_BYTES;
+    memcpy(text.p, "[\"", 2);
+    memcpy(text.p + text.n - 2, "\"]", 2);
+    CHECK_INT(wj_read(&a, wb_buf_str(&text), NULL, &v, &err), 0);
+    CHECK(yyjson_get_len(yyjson_arr_get_first(v)) == WJ_MAX_BYTES - 4);
+    CHECK(wj_is_compact(wb_buf_str(&text), NULL) && !wj_is_compact(wb_str(text.p, text.n + 1), NULL));
+    CHECK_INT(wj_read(&a, wb_str(text.p, text.n + 1), NULL, &v, &err), -UPP_ELIMIT);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("expected at most 16777216 bytes of JSON, found 16777217"));
 }

@@ -255,3 +255,24 @@ TEST(residue_brings_back_any_value_from_any_other)
             break;
     }
 }
+
+/* An object of so many members is looked into, and a larger one is kept whole where it differs: both come back. */
+TEST(residue_looks_into_objects_of_so_many_members)
+{
+    enum { MEMBERS = 64 };
+    for (int n = MEMBERS; n <= MEMBERS + 1; n++) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
+        WB_CLEANUP(made_done) struct made         m    = {.residue = WB_BUF(ROOM), .again = WB_BUF(ROOM)};
+        WB_CLEANUP(wb_buf_done) struct wb_buf     text = WB_BUF(ROOM);
+        struct upp_err                            err  = {0};
+        for (int i = 0; i < n; i++)
+            wb_buf_addf(&text, "%c\"m%d\":1", i ? ',' : '{', i);
+        wb_buf_addc(&text, '}');
+        yyjson_val *was = json(&a, wb_buf_str(&text)), *fresh = json(&a, UPP_STR("{\"m0\":1}"));
+        CHECK(was && fresh);
+        CHECK(round_trip(was, fresh, fresh, &m, &err) >= 0);
+        test_note("%.*s", UPP_FMT(wb_buf_str(&m.residue)));
+        CHECK_INT(wb_str_starts(wb_buf_str(&m.residue), UPP_STR("{\"m0\":0,")), n == MEMBERS);
+        CHECK_STR(wb_buf_str(&m.again), wb_buf_str(&text));
+    }
+}

@@ -181,11 +181,10 @@ static void put_document(struct wb_buf *b, const struct wd_document_ops *ops, co
 
 static bool comes_back(const struct wd_document_ops *ops, const struct row *row)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf text    = WB_BUF(ROOM);
-    size_t                                settled = 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(ROOM);
     test_note("%s: %s", ops->name, row->messages);
     put_document(&text, ops, row->messages);
-    return test_comes_back(ops, wb_buf_str(&text), &settled) && EXPECT(settled == row->settled);
+    return test_comes_back_settled(ops, wb_buf_str(&text), row->settled);
 }
 
 static void all_come_back(const struct row *rows, size_t n)
