@@ -34,24 +34,14 @@ struct lowering {
     bool list; /* it is one of messages alone: of no thread that the model has */
 };
 
-static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
-{
-    return &l->doc->entries.p[i];
-}
-
-static bool is_shown(const struct wm_doc_entry *e)
-{
-    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
-}
-
 /* ---- What a turn knows --------------------------------------------------------------------------------------------
  */
 
 static struct upp_str said_model(const struct lowering *t, const struct wm_doc_turn *turn)
 {
     for (uint32_t i = turn->first; i < turn->first + turn->n; i++)
-        if (entry_at(t->l, i)->said.model.p)
-            return entry_at(t->l, i)->said.model;
+        if (wd_entry_at(t->l, i)->said.model.p)
+            return wd_entry_at(t->l, i)->said.model;
     return (struct upp_str){0};
 }
 
@@ -61,7 +51,7 @@ static bool usage_of(const struct lowering *t, const struct wm_doc_turn *turn, s
     bool has = turn->has_usage;
     *ret     = turn->usage;
     for (uint32_t i = turn->first; !turn->has_usage && i < turn->first + turn->n; i++) {
-        const struct wm_said *s = &entry_at(t->l, i)->said;
+        const struct wm_said *s = &wd_entry_at(t->l, i)->said;
         has |= s->has_usage;
         ret->input += s->usage.input;
         ret->output += s->usage.output;
@@ -104,7 +94,7 @@ static bool is_content(const struct upp_part *p)
 static void add_piece(struct lowering *t, struct piece p, struct upp_str *last)
 {
     struct wd_lowering        *l = t->l;
-    const struct wm_doc_entry *e = entry_at(l, p.entry);
+    const struct wm_doc_entry *e = wd_entry_at(l, p.entry);
     if (e->id.p && !p.more && !p.calls)
         p.id = e->id;
     else
@@ -128,7 +118,7 @@ static void lose_part(struct lowering *t, uint32_t i, const struct upp_part *p)
 static void cut_entry(struct lowering *t, const struct wm_doc_turn *turn, struct upp_str run, uint32_t i,
                       struct upp_str *last)
 {
-    const struct upp_message *m      = &entry_at(t->l, i)->e.message;
+    const struct upp_message *m      = &wd_entry_at(t->l, i)->e.message;
     bool                      had[2] = {false, false};
     for (uint32_t k = 0; k < m->n_parts;) {
         bool calls = m->parts[k].kind == UPP_PART_CALL;
@@ -153,7 +143,7 @@ static void cut_entry(struct lowering *t, const struct wm_doc_turn *turn, struct
 
 static void lose_of_entry(struct lowering *t, uint32_t i)
 {
-    const struct wm_doc_entry *e = entry_at(t->l, i);
+    const struct wm_doc_entry *e = wd_entry_at(t->l, i);
     for (size_t k = 0; k < e->e.message.n_parts; k++)
         if (e->e.message.parts[k].metadata.n ||
             (e->e.message.parts[k].cut && e->e.message.parts[k].kind == UPP_PART_CALL)) {
@@ -171,8 +161,8 @@ static void cut_all(struct lowering *t)
         const struct wm_doc_turn *turn = &t->l->doc->turns.p[k];
         struct upp_str            run  = run_of(t, turn);
         for (uint32_t i = turn->first; i < turn->first + turn->n && !t->l->w.failed; i++) {
-            const struct wm_doc_entry *e = entry_at(t->l, i);
-            if (!is_shown(e))
+            const struct wm_doc_entry *e = wd_entry_at(t->l, i);
+            if (!wm_is_shown(&e->e))
                 continue;
             if (e->e.kind == WM_ENTRY_EVENT)
                 wd_lose(t->l, i, "an event", "there are only messages and steps");
@@ -207,8 +197,8 @@ static void nulls(struct lowering *t, const char *const *names)
 
 static const struct wm_doc_agent *agent_of(const struct lowering *t, const struct piece *p)
 {
-    uint32_t agent = entry_at(t->l, p->entry)->agent;
-    if (agent == WM_NO_AGENT && entry_at(t->l, p->entry)->e.message.role != UPP_ROLE_USER)
+    uint32_t agent = wd_entry_at(t->l, p->entry)->agent;
+    if (agent == WM_NO_AGENT && wd_entry_at(t->l, p->entry)->e.message.role != UPP_ROLE_USER)
         agent = p->turn->agent;
     return agent == WM_NO_AGENT ? NULL : &t->l->doc->agents.p[agent];
 }
@@ -246,7 +236,7 @@ static void put_image(struct lowering *t, uint32_t entry, const struct upp_media
 static void put_content(struct lowering *t, const struct piece *p)
 {
     struct wd_lowering       *l = t->l;
-    const struct upp_message *m = &entry_at(l, p->entry)->e.message;
+    const struct upp_message *m = &wd_entry_at(l, p->entry)->e.message;
     wd_name(l, "content");
     wj_write_open(&l->w, '[');
     for (uint32_t k = p->from; k < p->from + p->n && !l->w.failed; k++) {
@@ -275,7 +265,7 @@ static void put_who(struct lowering *t, const struct piece *p, bool user)
 {
     struct wd_lowering        *l     = t->l;
     const struct wm_doc_agent *agent = agent_of(t, p);
-    struct upp_str             name  = agent ? agent->name : entry_at(l, p->entry)->e.who;
+    struct upp_str             name  = agent ? agent->name : wd_entry_at(l, p->entry)->e.who;
     bool                       named = name.n && !(agent && wb_str_eq(agent->name, agent->id));
     wd_name(l, "metadata");
     wj_write_open(&l->w, '{');
@@ -302,7 +292,7 @@ static bool is_cut(const struct upp_message *m, const struct piece *p)
 static void put_message(struct lowering *t, const struct piece *p)
 {
     struct wd_lowering        *l    = t->l;
-    const struct upp_message  *m    = &entry_at(l, p->entry)->e.message;
+    const struct upp_message  *m    = &wd_entry_at(l, p->entry)->e.message;
     bool                       user = m->role == UPP_ROLE_USER, cut = is_cut(m, p);
     const struct wm_doc_agent *agent = user ? NULL : agent_of(t, p);
     wd_open(l, p->entry, p->more ? "message/more" : "message");
@@ -343,13 +333,13 @@ static void put_message(struct lowering *t, const struct piece *p)
 static void lose_results(struct wd_lowering *l)
 {
     for (uint32_t i = 0; i < l->doc->entries.n; i++)
-        if (is_shown(entry_at(l, i)))
+        if (wm_is_shown(&wd_entry_at(l, i)->e))
             wd_lose_answers(l, i);
 }
 
 static struct upp_str call_id(struct lowering *t, const struct piece *p, uint32_t k)
 {
-    const struct upp_part *call = &entry_at(t->l, p->entry)->e.message.parts[k];
+    const struct upp_part *call = &wd_entry_at(t->l, p->entry)->e.message.parts[k];
     return call->id.p ? call->id : made_id(t->l, UPP_STR("call_"), p->entry + 1, k);
 }
 
@@ -373,7 +363,7 @@ static struct upp_str output_of(struct wd_lowering *l, const struct upp_part *re
 static void put_call(struct lowering *t, const struct piece *p, uint32_t k)
 {
     struct wd_lowering    *l    = t->l;
-    const struct upp_part *call = &entry_at(l, p->entry)->e.message.parts[k];
+    const struct upp_part *call = &wd_entry_at(l, p->entry)->e.message.parts[k];
     bool                   json;
     wj_write_open(&l->w, '{');
     wd_member(l, "id", call_id(t, p, k));
@@ -393,7 +383,7 @@ static void put_named(struct lowering *t, const struct piece *p, const char *nam
     struct wd_lowering *l   = t->l;
     bool                any = false, said;
     for (uint32_t k = p->from; k < p->from + p->n; k++) {
-        const struct upp_part *call   = &entry_at(l, p->entry)->e.message.parts[k];
+        const struct upp_part *call   = &wd_entry_at(l, p->entry)->e.message.parts[k];
         const struct upp_part *result = call->kind == UPP_PART_CALL ? wd_answer_of(l->doc, p->entry, call->id) : NULL;
         if (errors)
             said = result && result->is_error;
@@ -415,7 +405,7 @@ static void put_named(struct lowering *t, const struct piece *p, const char *nam
 static bool is_open(const struct lowering *t, const struct piece *p)
 {
     for (uint32_t k = p->from; k < p->from + p->n; k++) {
-        const struct upp_part *call = &entry_at(t->l, p->entry)->e.message.parts[k];
+        const struct upp_part *call = &wd_entry_at(t->l, p->entry)->e.message.parts[k];
         if (call->kind == UPP_PART_CALL && !wd_answer_of(t->l->doc, p->entry, call->id))
             return true;
     }
@@ -426,7 +416,7 @@ static void put_step(struct lowering *t, const struct piece *p)
 {
     static const char *const   none[] = {"expired_at", "failed_at", "last_error", NULL};
     struct wd_lowering        *l      = t->l;
-    const struct upp_message  *m      = &entry_at(l, p->entry)->e.message;
+    const struct upp_message  *m      = &wd_entry_at(l, p->entry)->e.message;
     const struct wm_doc_agent *agent  = agent_of(t, p);
     bool                       open   = is_open(t, p);
     wd_open(l, p->entry, p->more ? "step/more" : "step");
@@ -497,7 +487,7 @@ static void put_run(struct lowering *t, const struct wm_doc_turn *turn, struct u
     static const char *const after[]  = {"required_action", "last_error", "incomplete_details", NULL};
     static const char *const limits[] = {"temperature", "top_p", "max_prompt_tokens", "max_completion_tokens", NULL};
     struct wd_lowering      *l        = t->l;
-    int64_t                  first    = entry_at(l, turn->first)->e.message.time_ms;
+    int64_t                  first    = wd_entry_at(l, turn->first)->e.message.time_ms;
     wd_open(l, turn->first, "run");
     wj_write_open(&l->w, '{');
     wd_member(l, "id", id);
@@ -508,7 +498,7 @@ static void put_run(struct lowering *t, const struct wm_doc_turn *turn, struct u
     wd_member(l, "status", turn->partial ? UPP_STR("incomplete") : UPP_STR("completed"));
     seconds(t, "started_at", first);
     nulls(t, none);
-    seconds(t, "completed_at", entry_at(l, turn->first + turn->n - 1)->e.message.time_ms);
+    seconds(t, "completed_at", wd_entry_at(l, turn->first + turn->n - 1)->e.message.time_ms);
     nulls(t, after);
     wd_member_or_null(l, "model", said_model(t, turn));
     wd_member(l, "instructions", UPP_STR(""));

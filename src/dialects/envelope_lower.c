@@ -42,11 +42,6 @@ struct writing {
     bool                       has_cost, weft; /* weft: its object is open */
 };
 
-static bool is_shown(const struct wm_doc_entry *e)
-{
-    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
-}
-
 static bool is_event(const struct wm_doc_entry *e)
 {
     return e->e.kind == WM_ENTRY_EVENT;
@@ -388,18 +383,11 @@ static void put_weft_event(struct writing *o, yyjson_val *event)
 
 /* ---- Ids ------------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(struct upp_str s)
-{
-    uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
-    return h ^ h >> 32;
-}
-
 /* Where the entry of that id is, or would be, in the index. */
 static uint32_t *place_of(const struct writing *o, struct upp_str id)
 {
-    size_t k = (size_t)hash_of(id) & (o->index_n - 1);
+    uint64_t hash = wb_str_hash(id);
+    size_t   k    = (size_t)(hash ^ hash >> 32) & (o->index_n - 1);
     while (o->index[k] && !wb_str_eq(o->l->doc->entries.p[o->index[k] - 1].id, id))
         k = (k + 1) & (o->index_n - 1);
     return &o->index[k];
@@ -659,7 +647,7 @@ static uint32_t payer_of(const struct wm_doc *d, const struct wm_doc_turn *t)
     for (uint32_t i = t->first; t->has_usage && i < t->first + t->n; i++) {
         if (d->entries.p[i].said.has_usage)
             return UINT32_MAX;
-        if (d->entries.p[i].e.message.role == UPP_ROLE_ASSISTANT && is_shown(&d->entries.p[i]))
+        if (d->entries.p[i].e.message.role == UPP_ROLE_ASSISTANT && wm_is_shown(&d->entries.p[i].e))
             last = i;
     }
     return last;
@@ -695,7 +683,7 @@ static int put_turns(struct writing *o)
         const struct wm_doc_turn *t = &d->turns.p[i];
         o->payer                    = payer_of(d, t);
         for (uint32_t k = t->first; r >= 0 && k < t->first + t->n && !o->l->w.failed; k++)
-            if (is_shown(&d->entries.p[k]))
+            if (wm_is_shown(&d->entries.p[k].e))
                 r = put_entry(o, t, k);
     }
     return r;
@@ -707,7 +695,7 @@ static int put_turns(struct writing *o)
 static bool is_alone(struct wd_lowering *l)
 {
     const struct wm_doc *d = l->doc;
-    return d->entries.n == 1 && wd_span(l, 0, "alone", 0) == 1 && is_shown(&d->entries.p[0]) &&
+    return d->entries.n == 1 && wd_span(l, 0, "alone", 0) == 1 && wm_is_shown(&d->entries.p[0].e) &&
            (is_event(&d->entries.p[0]) || d->entries.p[0].e.message.n_parts <= 1);
 }
 
