@@ -17,15 +17,10 @@ void wd_upp_out_done(struct wd_upp_out *t)
     wd_upp_calls_done(&t->calls);
 }
 
-static bool is_event(const struct wm_doc_entry *e)
-{
-    return e->e.kind == WM_ENTRY_EVENT;
-}
-
 uint32_t wd_upp_first(const struct wd_lowering *l)
 {
     uint32_t i = 0;
-    while (i < l->doc->entries.n && is_event(wd_entry_at(l, i)))
+    while (i < l->doc->entries.n && wd_is_event(wd_entry_at(l, i)))
         i++;
     return i;
 }
@@ -116,7 +111,7 @@ static const struct wm_doc_turn *turn_at(struct wd_upp_out *t, uint32_t i)
 static bool begins(const struct wd_lowering *l, const struct wm_doc_turn *turn, uint32_t i)
 {
     uint32_t k = turn->first;
-    while (k < i && (is_event(wd_entry_at(l, k)) || !wm_is_shown(&wd_entry_at(l, k)->e)))
+    while (k < i && (wd_is_event(wd_entry_at(l, k)) || !wm_is_shown(&wd_entry_at(l, k)->e)))
         k++;
     return k == i;
 }
@@ -185,7 +180,7 @@ static void say_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 
 static bool is_said_event(const struct wd_lowering *l, uint32_t i)
 {
-    return is_event(wd_entry_at(l, i)) && wm_is_shown(&wd_entry_at(l, i)->e);
+    return wd_is_event(wd_entry_at(l, i)) && wm_is_shown(&wd_entry_at(l, i)->e);
 }
 
 /* Those from `first` on, of n entries. */
@@ -447,9 +442,9 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
 uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i)
 {
     uint32_t all = (uint32_t)t->l->doc->entries.n, n = 1;
-    while (i + n < all && (is_event(wd_entry_at(t->l, i + n)) || !wm_is_shown(&wd_entry_at(t->l, i + n)->e)))
+    while (i + n < all && (wd_is_event(wd_entry_at(t->l, i + n)) || !wm_is_shown(&wd_entry_at(t->l, i + n)->e)))
         n++;
-    if (!wm_is_shown(&wd_entry_at(t->l, i)->e) || is_event(wd_entry_at(t->l, i)))
+    if (!wm_is_shown(&wd_entry_at(t->l, i)->e) || wd_is_event(wd_entry_at(t->l, i)))
         return n;
     if (wd_settled(t->l, i, "message"))
         note_calls(t, &wd_entry_at(t->l, i)->e.message);
