@@ -241,12 +241,8 @@ static int part_open(struct voice *v, const struct wm_event *ev, struct wd_out *
     }
     if (!delta_type(ev->part_kind).p)
         return 0;
-    /* What stands before the text of each of its deltas: written once, in the buffer at hand. */
     delta_begin(o, ev, ev->part, ev->part_kind, ev->call, ev->name);
-    struct wb_buf *b = o->w.out;
-    r                = wd_open_head(&v->open, p, wb_str(b->p + o->from, b->failed ? 0 : b->n - o->from), err);
-    b->n             = b->failed ? b->n : o->from;
-    return r;
+    return wd_open_head(&v->open, p, o, err);
 }
 
 static int delta(struct voice *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
