@@ -49,10 +49,9 @@ static bool is_imported(const struct wm_entry *e)
 }
 
 /* What was mended of a document is not in it. */
-static bool is_shown(const struct wm_entry *e)
+static bool is_in_document(const struct wm_entry *e)
 {
-    return e->audience == WM_AUDIENCE_ALL && e->kind != WM_ENTRY_TURN && !wm_is_hidden(e) &&
-           !(e->kind == WM_ENTRY_REPAIR && is_imported(e));
+    return wm_is_shown(e) && !(e->kind == WM_ENTRY_REPAIR && is_imported(e));
 }
 
 /* Is it the user's? What a run was asked is, and what a client added; a run itself speaks for its agent. */
@@ -252,7 +251,7 @@ WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, 
     for (const struct beside *x = note->first; x; x = x->next)
         if (wm_is_turn(&x->b))
             m->turn = x;
-    bool shown = is_shown(&line->entry);
+    bool shown = is_in_document(&line->entry);
     bool doc   = is_imported(&line->entry) && m->all && (m->turn || m->doc->turns.n);
     int  r     = !shown ? 0 : doc ? add_imported(m, line, note, err) : add_said_line(m, line, err);
     if (r < 0 || !note->said || !m->doc->turns.n)

@@ -34,6 +34,15 @@ static inline bool wb_str_ends(struct upp_str s, struct upp_str tail)
     return s.n >= tail.n && (tail.n == 0 || memcmp(s.p + s.n - tail.n, tail.p, tail.n) == 0);
 }
 
+/* FNV-1a: the same wherever and whenever it is asked for, so that ids may follow from it. */
+static inline uint64_t wb_str_hash(struct upp_str s)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t i = 0; i < s.n; i++)
+        h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
+    return h;
+}
+
 /* From byte `at` (cut to the end) at most n bytes. */
 static inline struct upp_str wb_str_sub(struct upp_str s, size_t at, size_t n)
 {

@@ -29,10 +29,7 @@ static void base(struct wd_aap_stream *s, struct wd_out *o, const char *object, 
 
 static uint64_t hash_of(struct wb_uuid u)
 {
-    uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < sizeof u.b; i++)
-        h = (h ^ u.b[i]) * 0x100000001b3;
-    return h;
+    return wb_str_hash(wb_str((const char *)u.b, sizeof u.b));
 }
 
 /* ---- Contents -------------------------------------------------------------------------------------------- */

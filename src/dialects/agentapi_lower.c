@@ -31,16 +31,6 @@ struct message {
     struct upp_str   id;
 };
 
-static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
-{
-    return &l->doc->entries.p[i];
-}
-
-static bool is_shown(const struct wm_doc_entry *e)
-{
-    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
-}
-
 static const char *slot_of(struct wd_lowering *l, struct upp_str what, size_t i)
 {
     struct upp_str s = wb_arena_numbered(&l->keep, what, i);
@@ -175,7 +165,7 @@ static const char *content_status(const struct upp_part *p)
 
 static void put_content(struct wd_lowering *l, const struct message *m, size_t i)
 {
-    const struct upp_part *p = &entry_at(l, m->entry)->e.message.parts[m->first + i];
+    const struct upp_part *p = &wd_entry_at(l, m->entry)->e.message.parts[m->first + i];
     put_base(l, "content", content_status(p));
     wd_member(l, "type", wb_cstr(content_type(p)));
     wd_member_u64(l, "index", i);
@@ -220,7 +210,7 @@ static void put_speaker(struct wd_lowering *l, const struct message *m)
 /* What is said once of an entry. */
 static void put_about(struct wd_lowering *l, const struct message *m)
 {
-    const struct wm_doc_entry *e = entry_at(l, m->entry);
+    const struct wm_doc_entry *e = wd_entry_at(l, m->entry);
     wd_member(l, "time", wd_pai_time_text(l, &e->e.message));
     wd_member(l, "model", e->said.model);
     wd_member(l, "provider", e->said.provider);
@@ -244,7 +234,7 @@ static struct upp_str metadata_of(struct wd_lowering *l, const struct upp_part *
 
 static void put_parts(struct wd_lowering *l, const struct message *m)
 {
-    const struct upp_part *p = m->n ? &entry_at(l, m->entry)->e.message.parts[m->first] : NULL;
+    const struct upp_part *p = m->n ? &wd_entry_at(l, m->entry)->e.message.parts[m->first] : NULL;
     size_t                 n = 0;
     for (size_t i = 0; i < m->n; i++)
         n = metadata_of(l, &p[i]).n ? i + 1 : n;
@@ -307,7 +297,7 @@ static bool is_turns(const struct out *o, const struct message *m)
     if (!t->has_usage || m->entry + 1 != t->first + t->n)
         return false;
     for (uint32_t i = t->first; i < t->first + t->n; i++)
-        if (entry_at(o->l, i)->said.has_usage)
+        if (wd_entry_at(o->l, i)->said.has_usage)
             return false;
     return true;
 }
@@ -315,7 +305,7 @@ static bool is_turns(const struct out *o, const struct message *m)
 /* True: there is one. */
 static bool put_usage(const struct out *o, const struct message *m)
 {
-    const struct wm_said *said = &entry_at(o->l, m->entry)->said;
+    const struct wm_said *said = &wd_entry_at(o->l, m->entry)->said;
     bool                  has = m->last && said->has_usage, turns = m->last && !has && is_turns(o, m);
     if (has)
         write_usage(o->l, &said->usage, said->reasoning);
@@ -344,7 +334,7 @@ static const char *role_word(uint8_t role)
 
 static const char *status_of(const struct wd_lowering *l, const struct message *m)
 {
-    const struct upp_message *said = &entry_at(l, m->entry)->e.message;
+    const struct upp_message *said = &wd_entry_at(l, m->entry)->e.message;
     bool                      cut = false, error = false;
     for (size_t i = m->first; i < m->first + m->n; i++) {
         cut |= said->parts[i].cut;
@@ -353,23 +343,14 @@ static const char *status_of(const struct wd_lowering *l, const struct message *
     return m->kind == WD_AAP_OUTPUT ? error ? "failed" : "completed" : cut ? "incomplete" : "completed";
 }
 
-/* FNV-1a. */
-static uint64_t hash_of(struct upp_str s)
-{
-    uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (unsigned char)s.p[i]) * 0x100000001b3;
-    return h;
-}
-
 /* Its own where it has one; else one that follows from that, or from its place. */
 static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
 {
     char           text[WB_UUID_TEXT + 1];
-    struct upp_str own = entry_at(l, entry)->id;
+    struct upp_str own = wd_entry_at(l, entry)->id;
     if (!part && own.p)
         return own;
-    struct upp_str made[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v8(own.p ? hash_of(own) : entry, part), text)};
+    struct upp_str made[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v8(own.p ? wb_str_hash(own) : entry, part), text)};
     return wb_arena_join(&l->keep, made, WB_LEN(made));
 }
 
@@ -383,7 +364,7 @@ static void put_event(struct wd_lowering *l, const struct message *m)
     wd_name(l, "delta");
     wj_write_bool(&l->w, false);
     wd_member(l, "msg_id", m->id);
-    wd_member_json(l, "data", entry_at(l, m->entry)->e.data);
+    wd_member_json(l, "data", wd_entry_at(l, m->entry)->e.data);
     wj_write_close(&l->w, '}');
     wj_write_close(&l->w, ']');
 }
@@ -429,7 +410,7 @@ static bool continues(struct wd_lowering *l, uint32_t entry, size_t part)
 /* How many parts from the first on are one message. */
 static size_t run_of(struct wd_lowering *l, uint32_t entry, size_t first, enum wd_aap_kind kind)
 {
-    const struct upp_message *said = &entry_at(l, entry)->e.message;
+    const struct upp_message *said = &wd_entry_at(l, entry)->e.message;
     size_t                    n    = 1;
     while (first + n < said->n_parts && kind_of(&said->parts[first + n]) == kind &&
            (kind == WD_AAP_MESSAGE || continues(l, entry, first + n)))
@@ -447,7 +428,7 @@ static bool has_cut(const struct upp_message *m)
 
 static void put_entry(struct out *o, uint32_t i)
 {
-    const struct wm_doc_entry *e    = entry_at(o->l, i);
+    const struct wm_doc_entry *e    = wd_entry_at(o->l, i);
     const struct upp_message  *said = &e->e.message;
     struct message             m    = {.entry = i, .agent = e->agent, .role = said->role};
     if (m.agent == WM_NO_AGENT && m.role != UPP_ROLE_USER)
@@ -487,7 +468,7 @@ static void put_list(struct wd_lowering *l)
     for (size_t i = 0; i < l->doc->turns.n; i++) {
         o.turn = &l->doc->turns.p[i];
         for (uint32_t k = o.turn->first; k < o.turn->first + o.turn->n && !l->w.failed; k++)
-            if (is_shown(entry_at(l, k)))
+            if (wm_is_shown(&wd_entry_at(l, k)->e))
                 put_entry(&o, k);
     }
     wj_write_close(&l->w, ']');

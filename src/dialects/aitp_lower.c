@@ -13,11 +13,6 @@ struct lowering {
     struct upp_str      thread;
 };
 
-static bool is_shown(const struct wm_doc_entry *e)
-{
-    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
-}
-
 static bool is_users(const struct wm_doc_entry *e)
 {
     return e->e.kind != WM_ENTRY_EVENT && e->agent == WM_NO_AGENT && e->e.message.role == UPP_ROLE_USER;
@@ -34,7 +29,7 @@ static bool has_user(const struct wm_doc *d)
     for (size_t i = 0; i < d->turns.n; i++) {
         const struct wm_doc_turn *turn = &d->turns.p[i];
         for (uint32_t k = turn->first; k < turn->first + turn->n; k++)
-            if (is_shown(&d->entries.p[k]) && speaker(&d->entries.p[k], turn) == WM_NO_AGENT)
+            if (wm_is_shown(&d->entries.p[k].e) && speaker(&d->entries.p[k], turn) == WM_NO_AGENT)
                 return true;
     }
     return false;
@@ -276,7 +271,7 @@ int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err)
     for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++) {
         const struct wm_doc_turn *turn = &l->doc->turns.p[i];
         for (uint32_t k = turn->first; k < turn->first + turn->n && !l->w.failed; k++)
-            if (is_shown(&l->doc->entries.p[k]))
+            if (wm_is_shown(&l->doc->entries.p[k].e))
                 put_message(&t, turn, k);
     }
     wj_write_close(&l->w, ']');

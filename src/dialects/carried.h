@@ -31,11 +31,7 @@ int  wd_carried_parts_read(struct wd_lifting *l, yyjson_val *x_weft, struct wd_c
 
 /* ---- What the members of a thread say -------------------------------------------------------------------------- */
 
-/* Is it for those who read a thread? What is not is no part of its object, and not counted. */
-static inline bool wd_carried_shown(const struct wm_doc_entry *e)
-{
-    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
-}
+/* Entries that are not shown (wm_is_shown) are no part of its object, and not counted. */
 
 /* Can its object not say this entry at all? Then it is carried whole, and no part of it is written. */
 bool wd_carried_is_unsaid(const struct wd_lowering *l, const struct wd_carry *c, uint32_t i); /* by a request */

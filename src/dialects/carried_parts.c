@@ -72,7 +72,7 @@ bool wd_carries_parts(struct wd_lowering *l, const struct wd_carry *c)
     uint32_t at = 0;
     for (uint32_t i = c->first; c->first != WD_THREAD && i < c->first + c->n; i++) {
         const struct upp_message *m = &l->doc->entries.p[i].e.message;
-        if (!wd_carried_shown(&l->doc->entries.p[i]))
+        if (!wm_is_shown(&l->doc->entries.p[i].e))
             continue;
         if (has_own(&l->doc->entries.p[i]))
             return true;
@@ -195,7 +195,7 @@ void wd_carried_parts_write(struct wd_lowering *l, const struct wd_carry *c)
     wj_write_open(&l->w, '[');
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
         const struct upp_message *m = &l->doc->entries.p[i].e.message;
-        if (!wd_carried_shown(&l->doc->entries.p[i]))
+        if (!wm_is_shown(&l->doc->entries.p[i].e))
             continue;
         struct entry x = look(l, c, i, at++);
         if (has_more(&x))

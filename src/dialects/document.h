@@ -170,6 +170,16 @@ struct wd_lowering {
     struct wb_buf spare;
 };
 
+static inline const struct wm_doc_entry *wd_entry_at(const struct wd_lowering *l, uint32_t i)
+{
+    return &l->doc->entries.p[i];
+}
+
+static inline bool wd_is_event(const struct wm_doc_entry *e)
+{
+    return e->e.kind == WM_ENTRY_EVENT;
+}
+
 /* One of the dialect's objects (or its list at the top) begins and ends: what is written between is its JSON. `entry`:
  * the first it is about, or WD_THREAD. Objects within each other are opened within each other. */
 void wd_open(struct wd_lowering *l, uint32_t entry, const char *slot);

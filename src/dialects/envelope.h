@@ -108,6 +108,12 @@ extern const struct wd_envelope_words wd_envelope_roles, wd_envelope_intents, wd
 
 bool wd_envelope_is_word(const struct wd_envelope_words *words, struct upp_str text);
 
+/* For members that are not empty: the text, or what stands for it. */
+static inline struct upp_str wd_envelope_filled(struct upp_str text, const char *otherwise)
+{
+    return text.n ? text : wb_cstr(otherwise);
+}
+
 /* A time as an envelope has it? */
 bool wd_envelope_is_time(struct upp_str text);
 

@@ -276,14 +276,6 @@ static bool same(yyjson_val *a, yyjson_val *b, struct upp_err *err, int *r)
     return *r >= 0 && wb_str_eq(wb_buf_str(&x), wb_buf_str(&y));
 }
 
-static uint64_t hash_of(struct upp_str s)
-{
-    uint64_t h = 0xcbf29ce484222325;
-    for (size_t i = 0; i < s.n; i++)
-        h = (h ^ (uint8_t)s.p[i]) * 0x100000001b3;
-    return h ^ h >> 32;
-}
-
 /* An envelope may come again as it was; its id may not be another's. */
 static int check_ids(struct wd_problems *p, const struct named *list, size_t n, struct upp_err *err)
 {
@@ -295,9 +287,10 @@ static int check_ids(struct wd_problems *p, const struct named *list, size_t n, 
     if (!index)
         return upp_fail(err, UPP_ENOMEM, "no memory for the ids of %zu envelopes", n);
     for (const struct named *v = list; r >= 0 && v < list + n; v++) {
-        size_t k = (size_t)hash_of(v->id) & (size - 1);
         if (!v->id.n)
             continue;
+        uint64_t hash = wb_str_hash(v->id);
+        size_t   k    = (size_t)(hash ^ hash >> 32) & (size - 1);
         while (index[k] && !wb_str_eq(index[k]->id, v->id))
             k = (k + 1) & (size - 1);
         if (index[k] && !same(index[k]->of, v->of, err, &r) && r >= 0)

@@ -10,11 +10,6 @@ static struct upp_str cut(struct upp_str text)
     return wb_str_sub(text, 0, wb_utf16_cut(text, WD_ENVELOPE_TASK));
 }
 
-static struct upp_str or_else(struct upp_str text, const char *otherwise)
-{
-    return text.n ? text : wb_cstr(otherwise);
-}
-
 /* ---- Summaries ------------------------------------------------------------------------------------------- */
 
 enum { NAMES = 4 * WD_ENVELOPE_TASK }; /* bytes of names: when there are as many, no more are said */
@@ -144,14 +139,15 @@ static void say_call(struct wd_lowering *l, const struct upp_part *p, struct wd_
 {
     s->intent = UPP_STR("tool.call");
     s->type   = UPP_STR("json");
-    s->task = s->text = titled(l, UPP_STR("Call "), or_else(p->name, "a tool"));
+    s->task = s->text = titled(l, UPP_STR("Call "), wd_envelope_filled(p->name, "a tool"));
 }
 
 static void say_result(struct wd_lowering *l, const struct upp_part *p, struct wd_envelope_says *s)
 {
     s->intent = UPP_STR("tool.call");
     s->type   = p->is_error ? UPP_STR("error") : UPP_STR("tool_result");
-    s->task   = titled(l, p->is_error ? UPP_STR("Failure of ") : UPP_STR("Result of "), or_else(p->name, "a tool"));
+    s->task =
+        titled(l, p->is_error ? UPP_STR("Failure of ") : UPP_STR("Result of "), wd_envelope_filled(p->name, "a tool"));
     struct upp_str text = p->text.n ? p->text : UPP_STR("null");
     if (wd_is_compact(text) && summary_of_text(l, text, &s->text)) {
         s->json = text;
@@ -167,7 +163,7 @@ static void say_medium(const struct upp_part *p, bool user, struct wd_envelope_s
 {
     s->intent = user ? UPP_STR("execute") : UPP_STR("analyze");
     s->type   = UPP_STR("text");
-    s->task = s->text = or_else(cut(p->media->title), "medium");
+    s->task = s->text = wd_envelope_filled(cut(p->media->title), "medium");
 }
 
 /* An envelope that was an event, or an event of another's. */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "dialects/frame.h"
 #include "model/id.h"
 
 void wd_open_init(struct wd_open *m)
@@ -60,10 +61,14 @@ int wd_open_find(struct wd_open *m, const struct wm_event *ev, struct wd_part **
     return 0;
 }
 
-int wd_open_head(struct wd_open *m, struct wd_part *p, struct upp_str head, struct upp_err *err)
+int wd_open_head(struct wd_open *m, struct wd_part *p, struct wd_out *o, struct upp_err *err)
 {
-    size_t at = m->heads.n;
+    struct wb_buf *b    = o->w.out;
+    struct upp_str head = wb_str(b->p + o->from, b->failed ? 0 : b->n - o->from);
+    size_t         at   = m->heads.n;
     wb_buf_add(&m->heads, head);
+    if (!b->failed)
+        b->n = o->from;
     p->head   = (uint32_t)at;
     p->n_head = (uint32_t)head.n;
     return wb_buf_check(&m->heads, err);

@@ -11,6 +11,8 @@
 #include "base/vec.h"
 #include "model/event.h"
 
+struct wd_out;
+
 enum wd_part_state { WD_UNSEEN, WD_OPEN, WD_CLOSED };
 
 struct wd_part {
@@ -44,8 +46,9 @@ int wd_open_part(struct wd_open *m, const struct wm_event *ev, struct wd_part **
 int wd_open_find(struct wd_open *m, const struct wm_event *ev, struct wd_part **ret,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* Keeps bytes `n` from `at` of a buffer as the part's head. */
-int wd_open_head(struct wd_open *m, struct wd_part *p, struct upp_str head, struct upp_err *err) UPP_MUST_CHECK;
+/* What stands before the text of each of a part's deltas is written once, in the buffer at hand: keeps what the open
+ * frame has as the part's head, and takes it out of the buffer. */
+int wd_open_head(struct wd_open *m, struct wd_part *p, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
 
 static inline struct upp_str wd_open_head_of(const struct wd_open *m, const struct wd_part *p)
 {

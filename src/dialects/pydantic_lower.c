@@ -13,14 +13,9 @@ static void put_null(struct wd_lowering *l, const char *name)
     wj_write_null(&l->w);
 }
 
-static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
-{
-    return &l->doc->entries.p[i];
-}
-
 static struct upp_str time_of(struct wd_lowering *l, uint32_t i)
 {
-    const struct upp_message *m = &entry_at(l, i)->e.message;
+    const struct upp_message *m = &wd_entry_at(l, i)->e.message;
     return wd_pai_time_dumped(l, m->time_text, m->time_ms);
 }
 
@@ -36,7 +31,7 @@ static struct upp_str prefix_of(const struct lowering *t, const struct wm_doc_en
 /* Who said it, but for the agent that is meant where nobody is named. */
 static const struct wm_doc_agent *speaker(const struct lowering *t, uint32_t entry)
 {
-    uint32_t agent = entry == WD_THREAD ? WM_NO_AGENT : entry_at(t->l, entry)->agent;
+    uint32_t agent = entry == WD_THREAD ? WM_NO_AGENT : wd_entry_at(t->l, entry)->agent;
     if (agent == WM_NO_AGENT || t->l->view.p || t->l->pure)
         return NULL;
     const struct wm_doc_agent *a = &t->l->doc->agents.p[agent];
@@ -94,7 +89,7 @@ static void put_usage(struct wd_lowering *l, const struct wm_said *s)
 static void put_response(struct lowering *t, uint32_t i, struct upp_str run)
 {
     struct wd_lowering        *l    = t->l;
-    const struct wm_doc_entry *e    = entry_at(l, i);
+    const struct wm_doc_entry *e    = wd_entry_at(l, i);
     struct upp_str             time = time_of(l, i);
     struct wd_pai_out          o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time, .prefix = prefix_of(t, e)};
     wd_name(l, "parts");
@@ -125,7 +120,7 @@ static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct u
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');
     for (uint32_t i = first; i < first + n; i++)
-        wd_pai_put_request(&o, i, &entry_at(l, i)->e.message);
+        wd_pai_put_request(&o, i, &wd_entry_at(l, i)->e.message);
     wj_write_close(&l->w, ']');
     wd_member(l, "timestamp", time);
     put_null(l, "instructions");
@@ -142,7 +137,7 @@ static bool is_request(const struct wm_doc_entry *e)
 static uint32_t natural(const struct wd_lowering *l, uint32_t i, uint32_t end, bool user)
 {
     uint32_t n = 1;
-    while (user && i + n < end && is_request(entry_at(l, i + n)))
+    while (user && i + n < end && is_request(wd_entry_at(l, i + n)))
         n++;
     return n;
 }
@@ -150,7 +145,7 @@ static uint32_t natural(const struct wd_lowering *l, uint32_t i, uint32_t end, b
 static void put_message(struct lowering *t, uint32_t i, uint32_t n, struct upp_str run)
 {
     struct wd_lowering        *l = t->l;
-    const struct wm_doc_entry *e = entry_at(l, i);
+    const struct wm_doc_entry *e = wd_entry_at(l, i);
     if (e->e.kind == WM_ENTRY_EVENT || e->e.kind == WM_ENTRY_TURN || e->e.audience != WM_AUDIENCE_ALL) {
         if (e->e.kind == WM_ENTRY_EVENT)
             wd_lose(l, i, "a system event", "there are none in these messages");

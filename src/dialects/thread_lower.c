@@ -6,14 +6,9 @@
 #include "json/read.h"
 #include "json/value.h"
 
-static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
-{
-    return &l->doc->entries.p[i];
-}
-
 static struct upp_str time_at(struct wd_lowering *l, uint32_t entry)
 {
-    return wd_pai_time_text(l, &entry_at(l, entry)->e.message);
+    return wd_pai_time_text(l, &wd_entry_at(l, entry)->e.message);
 }
 
 static struct upp_str or_else(struct upp_str a, struct upp_str b)
@@ -183,10 +178,10 @@ static void put_parts(struct wd_lowering *l, const struct wd_carry *c)
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');
     for (uint32_t i = c->first; i < c->first + c->n; i++) {
-        if (!wd_carried_shown(entry_at(l, i)) || wd_carried_is_new(l, c, i))
+        if (!wm_is_shown(&wd_entry_at(l, i)->e) || wd_carried_is_new(l, c, i))
             continue;
         struct upp_message room;
-        wd_pai_put_request(&o, i, said_of(l, &entry_at(l, i)->e.message, &room));
+        wd_pai_put_request(&o, i, said_of(l, &wd_entry_at(l, i)->e.message, &room));
     }
     wj_write_close(&l->w, ']');
 }
@@ -206,7 +201,7 @@ static void put_message(struct wd_lowering *l, uint32_t first, uint32_t n, uint3
 {
     if (wd_settled(l, first, "message"))
         return;
-    const struct wm_doc_entry *e     = entry_at(l, first);
+    const struct wm_doc_entry *e     = wd_entry_at(l, first);
     bool                       event = e->e.kind == WM_ENTRY_EVENT;
     bool                       said  = !event && e->e.message.role == UPP_ROLE_ASSISTANT;
     struct wd_carry            c     = {.first = first, .n = n, .agent = turn_agent, .time = time_at(l, first)};
@@ -237,7 +232,7 @@ static void sum_usage(const struct wd_lowering *l, const struct wm_doc_turn *t, 
 {
     *has = t->has_usage, *sum = t->usage, *reasoning = t->reasoning;
     for (uint32_t i = t->first; !t->has_usage && i < t->first + t->n; i++) {
-        const struct wm_said *s = &entry_at(l, i)->said;
+        const struct wm_said *s = &wd_entry_at(l, i)->said;
         if (!s->has_usage)
             continue;
         *has = true;
@@ -276,7 +271,7 @@ static void put_agent_turn(struct wd_lowering *l, const struct wm_doc_turn *t)
     wj_write_open(&l->w, '[');
     for (uint32_t i = t->first; i < t->first + t->n && !l->w.failed;) {
         uint32_t n = WB_MIN(wd_span(l, i, "message", 1), t->first + t->n - i);
-        if (wd_carried_shown(entry_at(l, i)))
+        if (wm_is_shown(&wd_entry_at(l, i)->e))
             put_message(l, i, WB_MAX(n, 1), t->agent);
         i += WB_MAX(n, 1);
     }

@@ -21,16 +21,6 @@ struct message {
     bool                      user;
 };
 
-static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
-{
-    return &l->doc->entries.p[i];
-}
-
-static bool is_shown(const struct wm_doc_entry *e)
-{
-    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
-}
-
 static bool same(struct upp_str a, struct upp_str b)
 {
     return !a.p == !b.p && wb_str_eq(a, b);
@@ -218,7 +208,7 @@ static void put_text(struct message *m, const struct upp_part *p)
 
 static void put_step(struct message *m, uint32_t i)
 {
-    const struct upp_message *said = &entry_at(m->l, i)->e.message;
+    const struct upp_message *said = &wd_entry_at(m->l, i)->e.message;
     if (!m->user) {
         wj_write_open(&m->l->w, '{');
         wd_member(m->l, "type", UPP_STR("step-start"));
@@ -239,7 +229,7 @@ static void put_step(struct message *m, uint32_t i)
 
 static struct upp_str event_id(const struct message *m, uint32_t i)
 {
-    const struct wm_doc_entry *e = entry_at(m->l, i);
+    const struct wm_doc_entry *e = wd_entry_at(m->l, i);
     if (e->e.message.id.p)
         return e->e.message.id;
     return e->id.p && !wb_str_eq(e->id, m->id) ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("event-"), i);
@@ -248,7 +238,7 @@ static struct upp_str event_id(const struct message *m, uint32_t i)
 static void put_event(struct message *m, uint32_t i)
 {
     struct wd_lowering *l    = m->l;
-    yyjson_val         *v    = read_scratch(l, entry_at(l, i)->e.data);
+    yyjson_val         *v    = read_scratch(l, wd_entry_at(l, i)->e.data);
     yyjson_val         *type = yyjson_obj_get(v, "type"), *data = yyjson_obj_get(v, "data");
     struct upp_str      name = type && yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
     wj_write_open(&l->w, '{');
@@ -268,8 +258,8 @@ static void put_parts(struct message *m)
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');
     for (uint32_t i = m->first; i < m->first + m->n && !l->w.failed; i++) {
-        const struct wm_doc_entry *e = entry_at(l, i);
-        if (!is_shown(e))
+        const struct wm_doc_entry *e = wd_entry_at(l, i);
+        if (!wm_is_shown(&e->e))
             continue;
         if (e->e.kind != WM_ENTRY_EVENT)
             wd_lose_answers(l, i);
@@ -295,7 +285,7 @@ static struct about about_model(struct message *m)
     const struct wm_said *said = NULL;
     bool                  one = true, more = false, agents = false;
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
-        const struct wm_doc_entry *e = entry_at(m->l, i);
+        const struct wm_doc_entry *e = wd_entry_at(m->l, i);
         agents |= e->agent != WM_NO_AGENT && e->agent != m->turn->agent;
         if (e->e.kind == WM_ENTRY_EVENT || e->e.message.role != UPP_ROLE_ASSISTANT)
             continue;
@@ -329,8 +319,8 @@ static void put_about(struct message *m)
 {
     struct wd_lowering *l    = m->l;
     uint32_t            last = m->first + m->n - 1;
-    struct upp_str      time = wd_pai_time_text(l, &entry_at(l, m->first)->e.message);
-    struct upp_str      end  = wd_pai_time_text(l, &entry_at(l, last)->e.message);
+    struct upp_str      time = wd_pai_time_text(l, &wd_entry_at(l, m->first)->e.message);
+    struct upp_str      end  = wd_pai_time_text(l, &wd_entry_at(l, last)->e.message);
     struct about        is   = {0};
     bool                open = false;
     if (last + 1 == m->turn->first + m->turn->n && m->turn->ended.p)
@@ -364,7 +354,7 @@ static void put_usage(struct message *m)
     uint64_t                  reasoning = t->reasoning;
     bool                      has       = t->has_usage && m->first + m->n == t->first + t->n;
     for (uint32_t i = m->first; !t->has_usage && i < m->first + m->n; i++) {
-        const struct wm_said *s = &entry_at(m->l, i)->said;
+        const struct wm_said *s = &wd_entry_at(m->l, i)->said;
         has |= s->has_usage;
         sum.input += s->usage.input;
         sum.output += s->usage.output;
@@ -392,8 +382,8 @@ static void put_events(struct message *m)
     struct wd_lowering *l   = m->l;
     bool                any = false;
     for (uint32_t i = m->first; !m->user && i < m->first + m->n; i++) {
-        const struct wm_doc_entry *e = entry_at(l, i);
-        if (e->e.kind != WM_ENTRY_EVENT || !is_shown(e))
+        const struct wm_doc_entry *e = wd_entry_at(l, i);
+        if (e->e.kind != WM_ENTRY_EVENT || !wm_is_shown(&e->e))
             continue;
         if (!any) {
             wd_name(l, "weft_events");
@@ -423,7 +413,7 @@ static void put_events(struct message *m)
 
 static struct upp_str id_of(const struct message *m)
 {
-    const struct wm_doc_entry *e = entry_at(m->l, m->first);
+    const struct wm_doc_entry *e = wd_entry_at(m->l, m->first);
     if (m->turn->id.p && m->first == m->turn->first)
         return m->turn->id;
     return e->id.p ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("message-"), m->first);
@@ -433,8 +423,8 @@ static struct upp_str id_of(const struct message *m)
 static bool says_something(const struct message *m)
 {
     for (uint32_t i = m->first; i < m->first + m->n; i++) {
-        const struct wm_doc_entry *e = entry_at(m->l, i);
-        if (is_shown(e) && (e->e.kind == WM_ENTRY_EVENT ? !m->user : e->e.message.role != UPP_ROLE_TOOL))
+        const struct wm_doc_entry *e = wd_entry_at(m->l, i);
+        if (wm_is_shown(&e->e) && (e->e.kind == WM_ENTRY_EVENT ? !m->user : e->e.message.role != UPP_ROLE_TOOL))
             return true;
     }
     return false;
@@ -477,7 +467,7 @@ static uint32_t natural(const struct wd_lowering *l, const struct wm_doc_turn *t
     uint32_t end = turn->first + turn->n, n = 1;
     if (turn->agent == WM_NO_AGENT)
         return end - i;
-    while (!is_users(entry_at(l, i)) && i + n < end && !is_users(entry_at(l, i + n)))
+    while (!is_users(wd_entry_at(l, i)) && i + n < end && !is_users(wd_entry_at(l, i + n)))
         n++;
     return n;
 }
@@ -490,7 +480,7 @@ static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *turn)
     for (uint32_t i = turn->first; i < end && !l->w.failed;) {
         uint32_t       n = wd_span(l, i, "message", natural(l, turn, i));
         struct message m = {.l = l, .turn = turn, .first = i, .n = WB_MAX(WB_MIN(n, end - i), 1)};
-        m.user           = turn->agent == WM_NO_AGENT || is_users(entry_at(l, i));
+        m.user           = turn->agent == WM_NO_AGENT || is_users(wd_entry_at(l, i));
         put_message(&m);
         i += m.n;
     }

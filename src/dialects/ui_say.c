@@ -46,16 +46,6 @@ static void end_block(struct ui *u, struct wd_out *o, size_t index)
     }
 }
 
-/* Bytes since o->from become the head of a part: they stand before each of its deltas. */
-static int keep_head(struct ui *u, struct wd_out *o, struct wd_part *p, struct upp_err *err)
-{
-    struct wb_buf *b = o->w.out;
-    int            r = wd_open_head(&u->open, p, wb_str(b->p + o->from, b->failed ? 0 : b->n - o->from), err);
-    if (!b->failed)
-        b->n = o->from;
-    return r;
-}
-
 void ui_end_blocks(struct ui *u, struct wd_out *o, const char *why)
 {
     for (size_t i = 0; u->open.open && i < u->open.parts.n; i++)
@@ -123,7 +113,7 @@ int ui_part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, stru
         return 0;
     }
     p->shown = true;
-    return keep_head(u, o, p, err);
+    return wd_open_head(&u->open, p, o, err);
 }
 
 int ui_delta(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)

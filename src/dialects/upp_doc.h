@@ -88,7 +88,6 @@ struct wd_upp_out {
 void wd_upp_out_done(struct wd_upp_out *t);
 uint32_t
 wd_upp_first(const struct wd_lowering *l); /* the first entry that is a message: events before it are the document's */
-bool wd_upp_is_shown(const struct wm_doc_entry *e);
 
 /* The message of entry i, with the events that come after it. Returns how many entries it took. */
 uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i);

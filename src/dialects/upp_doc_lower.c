@@ -17,25 +17,10 @@ void wd_upp_out_done(struct wd_upp_out *t)
     wd_upp_calls_done(&t->calls);
 }
 
-static const struct wm_doc_entry *entry_at(const struct wd_lowering *l, uint32_t i)
-{
-    return &l->doc->entries.p[i];
-}
-
-bool wd_upp_is_shown(const struct wm_doc_entry *e)
-{
-    return e->e.audience == WM_AUDIENCE_ALL && e->e.kind != WM_ENTRY_TURN && !wm_is_hidden(&e->e);
-}
-
-static bool is_event(const struct wm_doc_entry *e)
-{
-    return e->e.kind == WM_ENTRY_EVENT;
-}
-
 uint32_t wd_upp_first(const struct wd_lowering *l)
 {
     uint32_t i = 0;
-    while (i < l->doc->entries.n && is_event(entry_at(l, i)))
+    while (i < l->doc->entries.n && wd_is_event(wd_entry_at(l, i)))
         i++;
     return i;
 }
@@ -126,7 +111,7 @@ static const struct wm_doc_turn *turn_at(struct wd_upp_out *t, uint32_t i)
 static bool begins(const struct wd_lowering *l, const struct wm_doc_turn *turn, uint32_t i)
 {
     uint32_t k = turn->first;
-    while (k < i && (is_event(entry_at(l, k)) || !wd_upp_is_shown(entry_at(l, k))))
+    while (k < i && (wd_is_event(wd_entry_at(l, k)) || !wm_is_shown(&wd_entry_at(l, k)->e)))
         k++;
     return k == i;
 }
@@ -147,7 +132,7 @@ static struct upp_str unless(struct upp_str time, const struct upp_message *m)
 static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
     const struct wm_doc_turn  *turn = turn_at(t, i), *before = turn && t->turn ? turn - 1 : NULL;
-    const struct wm_doc_entry *e = entry_at(t->l, i);
+    const struct wm_doc_entry *e = wd_entry_at(t->l, i);
     if (!turn || !begins(t->l, turn, i))
         return;
     bool           user    = is_users(e);
@@ -156,7 +141,7 @@ static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
     bool           same    = before && (user ? before->agent == WM_NO_AGENT
                                              : before->agent != WM_NO_AGENT && (by == WM_NO_AGENT || by == before->agent));
     struct upp_str started = unless(turn->started, &e->e.message);
-    struct upp_str ended   = unless(turn->ended, &entry_at(t->l, turn->first + turn->n - 1)->e.message);
+    struct upp_str ended   = unless(turn->ended, &wd_entry_at(t->l, turn->first + turn->n - 1)->e.message);
     if (!turn->id.p && !turn->run.p && !started.p && !ended.p && !turn->has_usage && !turn->partial && !same && !own)
         return;
     struct wd_upp_weft in = {.l = o->l, .open = true};
@@ -181,7 +166,7 @@ static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 
 static void say_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
-    const struct wm_doc_entry *e  = entry_at(t->l, i);
+    const struct wm_doc_entry *e  = wd_entry_at(t->l, i);
     struct wd_upp_weft         in = {.l = o->l, .open = true};
     wb_arena_reset(&t->l->scratch);
     wj_write_open(&in.l->w, '{');
@@ -195,7 +180,7 @@ static void say_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 
 static bool is_said_event(const struct wd_lowering *l, uint32_t i)
 {
-    return is_event(entry_at(l, i)) && wd_upp_is_shown(entry_at(l, i));
+    return wd_is_event(wd_entry_at(l, i)) && wm_is_shown(&wd_entry_at(l, i)->e);
 }
 
 /* Those from `first` on, of n entries. */
@@ -333,7 +318,7 @@ static void say_model(struct wd_upp_weft *o, const struct wm_said *s)
 static void say_message(struct piece *p, struct wd_upp_weft *o, bool deep)
 {
     struct wd_upp_out         *t   = p->t;
-    const struct wm_doc_entry *e   = entry_at(t->l, p->entry);
+    const struct wm_doc_entry *e   = wd_entry_at(t->l, p->entry);
     bool                       any = false;
     if (p->more) {
         say(o, UPP_STR("more"));
@@ -372,7 +357,7 @@ static bool is_too_deep(const struct piece *p, const struct wd_upp_weft *o)
     for (size_t i = 0; !deep && i < p->m.n_parts; i++)
         deep = !has_metadata(&p->parts[i]) && is_deep(p->parts[i].metadata);
     for (uint32_t i = p->entry + 1; !deep && p->last && i < p->entry + p->n; i++)
-        deep = is_said_event(p->t->l, i) && is_deep(entry_at(p->t->l, i)->e.data);
+        deep = is_said_event(p->t->l, i) && is_deep(wd_entry_at(p->t->l, i)->e.data);
     return deep;
 }
 
@@ -420,7 +405,7 @@ static void note_calls(struct wd_upp_out *t, const struct upp_message *m)
 static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
 {
     struct wd_lowering       *l    = t->l;
-    const struct upp_message *m    = &entry_at(l, i)->e.message;
+    const struct upp_message *m    = &wd_entry_at(l, i)->e.message;
     struct upp_part          *all  = written_parts(l, m);
     uint8_t                   own  = m->role && m->role < WB_LEN(wd_upp_roles) ? m->role : UPP_ROLE_USER;
     struct piece              p    = {.t = t, .entry = i, .n = n, .m = *m};
@@ -428,7 +413,7 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
     if (l->w.failed)
         return;
     if (!p.m.id.p)
-        p.m.id = entry_at(l, i)->id.p ? entry_at(l, i)->id : wb_arena_numbered(&l->keep, UPP_STR("message-"), i);
+        p.m.id = wd_entry_at(l, i)->id.p ? wd_entry_at(l, i)->id : wb_arena_numbered(&l->keep, UPP_STR("message-"), i);
     p.m.time_text = wd_upp_time(l, m->time_text, m->time_ms);
     do {
         size_t  end  = from;
@@ -457,12 +442,12 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
 uint32_t wd_upp_put_message(struct wd_upp_out *t, uint32_t i)
 {
     uint32_t all = (uint32_t)t->l->doc->entries.n, n = 1;
-    while (i + n < all && (is_event(entry_at(t->l, i + n)) || !wd_upp_is_shown(entry_at(t->l, i + n))))
+    while (i + n < all && (wd_is_event(wd_entry_at(t->l, i + n)) || !wm_is_shown(&wd_entry_at(t->l, i + n)->e)))
         n++;
-    if (!wd_upp_is_shown(entry_at(t->l, i)) || is_event(entry_at(t->l, i)))
+    if (!wm_is_shown(&wd_entry_at(t->l, i)->e) || wd_is_event(wd_entry_at(t->l, i)))
         return n;
     if (wd_settled(t->l, i, "message"))
-        note_calls(t, &entry_at(t->l, i)->e.message);
+        note_calls(t, &wd_entry_at(t->l, i)->e.message);
     else
         put_entry(t, i, n);
     return n;

@@ -59,4 +59,10 @@ static inline bool wm_is_hidden(const struct wm_entry *e)
     return wm_is_erased(e) && !e->message.n_parts && !e->n_refs;
 }
 
+/* Is it part of a history that somebody is shown? */
+static inline bool wm_is_shown(const struct wm_entry *e)
+{
+    return e->audience == WM_AUDIENCE_ALL && e->kind != WM_ENTRY_TURN && !wm_is_hidden(e);
+}
+
 #endif

@@ -2,11 +2,9 @@
 #include "base/hooks.h"
 #include "run/internal.h"
 
-static uint64_t hash(struct upp_str id) /* FNV-1a; never 0, which is an empty slot */
+static uint64_t hash(struct upp_str id) /* never 0, which is an empty slot */
 {
-    uint64_t h = 14695981039346656037u;
-    for (size_t i = 0; i < id.n; i++)
-        h = (h ^ (unsigned char)id.p[i]) * 1099511628211u;
+    uint64_t h = wb_str_hash(id);
     return h ? h : 1;
 }
 
