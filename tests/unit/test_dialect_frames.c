@@ -89,14 +89,22 @@ TEST(dialect_open_message_has_a_limit_of_parts)
     CHECK_INT(wd_open_part(&m, &ev, &p, &err), -UPP_EBUG);
 }
 
+static int keep_head(struct wd_open *m, const char *head, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64);
+    struct wd_out                         o = {.w.out = &b};
+    struct wd_part                        p = {0};
+    wb_buf_add(&b, wb_cstr(head));
+    return wd_open_head(m, &p, &o, err);
+}
+
 TEST_WITH(dialect_open_message_has_a_limit_of_heads, .no_torture = "memory that is not ours")
 {
     WB_CLEANUP(wd_open_done) struct wd_open m;
     struct upp_err                          err = {0};
-    struct wd_part                          p   = {0};
     wd_open_init(&m);
     CHECK(test_vast_fill(&m.heads));
-    int last = wd_open_head(&m, &p, UPP_STR("x"), &err), more = wd_open_head(&m, &p, UPP_STR("y"), &err);
+    int last = keep_head(&m, "x", &err), more = keep_head(&m, "y", &err);
     test_vast_empty(&m.heads);
     CHECK_INT(last, 0);
     CHECK_INT(more, -UPP_ELIMIT);
