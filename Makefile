@@ -4,7 +4,7 @@
 #   make run          builds and starts the demo's server (PORT=8787), and says how to talk to it
 #   make test         installs what is missing, builds with ASan and UBSan, runs every test (10 minutes at most)
 #   make test-unit    the unit tests alone, in seconds; `make test-unit T=name` runs those whose name holds it
-#   make check-ci     clang with the fallback switch, more torture, fuzzing, real clients, kills: what CI runs after `make test`
+#   make check-ci     clang with the fallback switch, more torture, fuzzing, edits, real clients, kills: what CI runs after `make test`
 #   make check-long   TSan, valgrind, long sweeps and fuzzing
 #   make bench        figures, each beside its floor
 #   make conformance  docs/conformance.md from the `covers:` marks of the tests

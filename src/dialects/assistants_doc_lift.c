@@ -281,23 +281,31 @@ static bool is_named(struct naming *n, struct upp_str id)
     return true;
 }
 
+/* The JSON inside of an output, as a writer of JSON spells it: another spelling is kept beside it. 0: it is none. */
+static int json_of(const struct lifting *t, struct upp_str output, struct upp_str *ret)
+{
+    yyjson_val *v;
+    *ret = output;
+    if (wj_is_compact(output, NULL))
+        return 1;
+    int r = wj_read(t->l->a, output, NULL, &v, NULL);
+    if (r == -UPP_ENOMEM)
+        return upp_fail(t->err, UPP_ENOMEM, "out of memory");
+    if (r < 0)
+        return 0;
+    r = wd_value_text(t->l->a, v, ret, t->err);
+    return r < 0 ? r : 1;
+}
+
 /* An output is a text; where the metadata say so, the JSON of another value. */
 static int result_of(struct lifting *t, struct naming *errors, struct naming *jsons, const struct upp_part *call,
                      struct upp_str output)
 {
     struct upp_part p = {
         .kind = UPP_PART_RESULT, .id = call->id, .name = call->name, .is_error = is_named(errors, call->id)};
-    bool json = is_named(jsons, call->id);
-    if (json) {
-        yyjson_val    *v;
-        struct upp_err why;
-        int            r = wj_is_compact(output, NULL) ? 0 : wj_read(t->l->a, output, NULL, &v, &why);
-        if (r == -UPP_ENOMEM)
-            return upp_fail(t->err, UPP_ENOMEM, "out of memory");
-        json   = r >= 0;
-        p.text = output;
-    }
-    int r = json ? 0 : wd_string_text(t->l->a, output, &p.text, t->err);
+    int r = is_named(jsons, call->id) ? json_of(t, output, &p.text) : 0;
+    if (!r)
+        r = wd_string_text(t->l->a, output, &p.text, t->err);
     return r < 0 ? r : wd_parts_add(&t->results, &p, t->err);
 }
 
