@@ -10,6 +10,7 @@
 #include "json/keys.h"
 #include "json/number.h"
 #include "json/value.h"
+#include "model/names.h"
 
 /* An envelope of a list, and its id; no text: it has none. */
 struct named {
@@ -277,29 +278,30 @@ static bool same(yyjson_val *a, yyjson_val *b, struct upp_err *err, int *r)
 }
 
 /* An envelope may come again as it was; its id may not be another's. */
+static int check_id(struct wd_problems *p, struct wm_names *ids, yyjson_val **first, const struct named *v,
+                    struct upp_err *err)
+{
+    uint32_t number;
+    int      r = wm_names_add(ids, v->id, &number, err);
+    if (r == 1)
+        first[number] = v->of;
+    else if (r == 0 && !same(first[number], v->of, err, &r) && r >= 0)
+        wd_problem(p, WD_ERROR, "ENV-1.11", yyjson_obj_get(yyjson_obj_get(v->of, "trace"), "id"),
+                   "another envelope has this id");
+    return r < 0 ? r : 0;
+}
+
 static int check_ids(struct wd_problems *p, const struct named *list, size_t n, struct upp_err *err)
 {
-    size_t size = 16;
-    int    r    = 0;
-    while (size < 2 * n)
-        size *= 2;
-    const struct named **index = wb_calloc(size, sizeof *index);
-    if (!index)
+    WB_CLEANUP(wm_names_done) struct wm_names ids   = {0};
+    yyjson_val                              **first = wb_calloc(n + 1, sizeof *first); /* of that id, by its number */
+    int                                       r     = 0;
+    if (!first)
         return upp_fail(err, UPP_ENOMEM, "no memory for the ids of %zu envelopes", n);
-    for (const struct named *v = list; r >= 0 && v < list + n; v++) {
-        if (!v->id.n)
-            continue;
-        uint64_t hash = wb_str_hash(v->id);
-        size_t   k    = (size_t)(hash ^ hash >> 32) & (size - 1);
-        while (index[k] && !wb_str_eq(index[k]->id, v->id))
-            k = (k + 1) & (size - 1);
-        if (index[k] && !same(index[k]->of, v->of, err, &r) && r >= 0)
-            wd_problem(p, WD_ERROR, "ENV-1.11", yyjson_obj_get(yyjson_obj_get(v->of, "trace"), "id"),
-                       "another envelope has this id");
-        else
-            index[k] = v;
-    }
-    wb_free(index);
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        if (list[i].id.n)
+            r = check_id(p, &ids, first, &list[i], err);
+    wb_free(first);
     return r;
 }
 

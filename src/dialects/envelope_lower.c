@@ -5,17 +5,15 @@
  */
 #include "base/err.h"
 #include "dialects/envelope_write.h"
+#include "model/names.h"
 
 struct called {
     struct upp_str call, envelope;
 };
 
-/* The entries' own. */
 struct ids {
-    uint32_t *index;   /* of entries by their ids: a place in the list, from 1 */
-    size_t    index_n; /* a power of 2 */
-    size_t    n;       /* that are in it */
-    uint8_t  *again;   /* by entry: one before has its id */
+    struct wm_names own;   /* the entries' */
+    uint8_t        *again; /* by entry: one before has its id */
 };
 
 struct lowering {
@@ -29,40 +27,27 @@ struct lowering {
 
 /* ---- Ids ------------------------------------------------------------------------------------------------- */
 
-/* Where the entry of that id is, or would be, in the index. */
-static uint32_t *place_of(const struct ids *ids, const struct wm_doc *d, struct upp_str id)
-{
-    uint64_t hash = wb_str_hash(id);
-    size_t   k    = (size_t)(hash ^ hash >> 32) & (ids->index_n - 1);
-    while (ids->index[k] && !wb_str_eq(d->entries.p[ids->index[k] - 1].id, id))
-        k = (k + 1) & (ids->index_n - 1);
-    return &ids->index[k];
-}
-
 static int ids_init(struct ids *ids, struct wd_lowering *l, struct upp_err *err)
 {
     const struct wm_doc *d = l->doc;
-    for (ids->index_n = 16; ids->index_n < 2 * d->entries.n; ids->index_n *= 2)
-        ;
-    ids->index = wb_new_n(&l->keep, uint32_t, ids->index_n);
-    ids->again = wb_new_n(&l->keep, uint8_t, d->entries.n + 1);
-    if (!ids->index || !ids->again)
+    int                  r = 0;
+    ids->again             = wb_new_n(&l->keep, uint8_t, d->entries.n + 1);
+    if (!ids->again)
         return wb_arena_check(&l->keep, err);
-    for (size_t i = 0; i < d->entries.n; i++) {
-        uint32_t *at = d->entries.p[i].id.n ? place_of(ids, d, d->entries.p[i].id) : NULL;
-        if (at && *at)
-            ids->again[i] = 1;
-        else if (at)
-            *at = (uint32_t)i + 1;
-        ids->n += at != NULL;
+    for (size_t i = 0; r >= 0 && i < d->entries.n; i++) {
+        uint32_t number;
+        if (!d->entries.p[i].id.n)
+            continue;
+        r             = wm_names_add(&ids->own, d->entries.p[i].id, &number, err);
+        ids->again[i] = r == 0;
     }
-    return 0;
+    return r < 0 ? r : 0;
 }
 
 /* An id that was made, and no entry's own. */
 static struct upp_str unlike(const struct ids *ids, struct wd_lowering *l, struct upp_str made)
 {
-    while (made.p && ids->n && *place_of(ids, l->doc, made))
+    while (made.p && wm_names_find(&ids->own, made) != UINT32_MAX)
         made = wb_arena_join(&l->keep, (struct upp_str[]){made, UPP_STR("+")}, 2);
     return made;
 }
@@ -225,12 +210,10 @@ int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
 {
     struct lowering t = {.o = {.l = l}, .err = err};
     int             r = ids_init(&t.ids, l, err);
-    if (r < 0)
-        return r;
     wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS);
-    if (is_alone(l))
+    if (r >= 0 && is_alone(l))
         r = put_turns(&t);
-    else {
+    else if (r >= 0) {
         wd_open(l, WD_THREAD, "list");
         wj_write_open(&l->w, '[');
         r = put_turns(&t);
@@ -238,5 +221,6 @@ int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
         wd_close(l);
     }
     wb_vec_done(&t.calls);
+    wm_names_done(&t.ids.own);
     return r < 0 ? r : wb_arena_check(&l->keep, err);
 }
