@@ -92,8 +92,6 @@ static enum upp_code code_of(CURLcode r)
     switch (r) {
     case CURLE_OUT_OF_MEMORY:
         return UPP_ENOMEM;
-    case CURLE_OPERATION_TIMEDOUT:
-        return UPP_ETIMEOUT;
     case CURLE_SSL_CACERT_BADFILE: /* a mistake in the settings, not in the network */
         return UPP_EINVALID;
     case CURLE_UNSUPPORTED_PROTOCOL: /* what came is no HTTP; the address was looked at before */
@@ -105,22 +103,27 @@ static enum upp_code code_of(CURLcode r)
     }
 }
 
-/* libcurl's verdict as ours. */
+static const char no_answer[] = "no answer from";
+
+static int fail_time(struct upp_http_call *c, const char *what, uint64_t ms, struct upp_err *err)
+{
+    c->failed =
+        upp_fail(&c->err, UPP_ETIMEOUT, "request timed out after %llums: %s %s", (unsigned long long)ms, what, c->host);
+    return upp__curl_fail_again(c, err);
+}
+
+/* libcurl's verdict as ours. The one limit of time that it knows is that of connecting, which is the head's: whether it
+ * sees it first or we do is chance. */
 static int fail_result(struct upp_http_call *c, struct upp_err *err)
 {
+    if (c->result == CURLE_OPERATION_TIMEDOUT)
+        return fail_time(c, no_answer, c->req.head_ms, err);
     const char *text = c->text[0] ? c->text : curl_easy_strerror(c->result);
     upp__http_cause(&c->err, text);
     char cause[sizeof c->err.cause];
     memcpy(cause, c->err.cause, sizeof cause);
     c->failed = upp_fail(&c->err, code_of(c->result), "%s: %s", c->host, cause);
     memcpy(c->err.cause, cause, sizeof cause);
-    return upp__curl_fail_again(c, err);
-}
-
-static int fail_time(struct upp_http_call *c, const char *what, uint64_t ms, struct upp_err *err)
-{
-    c->failed =
-        upp_fail(&c->err, UPP_ETIMEOUT, "request timed out after %llums: %s %s", (unsigned long long)ms, what, c->host);
     return upp__curl_fail_again(c, err);
 }
 
@@ -168,7 +171,7 @@ int upp_http_call_head(struct upp_http_call *c, struct upp_http_head *ret, struc
             return upp__curl_fail_again(c, err);
         if (c->done)
             return fail_result(c, err);
-        r = wait_more(c, upp__curl_after(c->began, c->req.head_ms), "no answer from", c->req.head_ms, err);
+        r = wait_more(c, upp__curl_after(c->began, c->req.head_ms), no_answer, c->req.head_ms, err);
         if (r < 0)
             return r;
     }
