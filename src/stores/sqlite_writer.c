@@ -23,6 +23,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct ws_waiter {
     struct ws_item     item; /* in the queue, then in a batch */
@@ -189,7 +190,7 @@ static int start_job(struct ws_sqlite *s, struct weft_loop *l, weft_fn *fn, stru
 enum {
     HERE_CHANGES = 8,
     HERE_BYTES   = 16 << 10,
-    SLOW_NS      = 1000000, /* one that takes longer has waited for the disk: */
+    SLOW_NS      = 1000000, /* one that waited, and took longer, has met a slow disk: */
     SLOW_SHARE   = 100,     /* the loop spends at most one part of so many of its time on such */
 };
 
@@ -244,21 +245,32 @@ static void is_done(struct ws_waiter *w)
     weft__wake(w->fiber, 0);
 }
 
+/* How often this thread has gone to sleep: for a disk, that is, and not because others had its processor. Cannot fail.
+ */
+static long sleeps(void)
+{
+    struct rusage u = {0};
+    (void)getrusage(RUSAGE_THREAD, &u);
+    return u.ru_nvcsw;
+}
+
 /* false: it is still in the queue, for a worker; that waits, where another program has locked the file. */
 static bool write_here(struct ws_sqlite *s, struct ws_waiter *w)
 {
     struct wb_link batch;
-    struct upp_err err  = {0};
-    uint64_t       from = wb_mono_ns();
+    struct upp_err err = {0};
     if (!take_alone(s, &batch))
         return false;
+    long     slept = sleeps();
+    uint64_t from  = wb_mono_ns();
     weft__loop_works_for(w->loop, w->fiber);
     (void)sqlite3_busy_timeout(s->writer.db, 0);
     ws_batch_write(s, &batch, &err);
     (void)sqlite3_busy_timeout(s->writer.db, WS_BUSY_MS);
     weft__loop_rests(w->loop);
     uint64_t took = wb_mono_ns() - from;
-    s->here_again = took > SLOW_NS ? from + took + took * SLOW_SHARE : 0;
+    bool     slow = took > SLOW_NS && sleeps() != slept;
+    s->here_again = slow ? from + took + took * SLOW_SHARE : 0;
     bool locked   = w->item.result < 0 && strcmp(w->item.err.cause, WS_LOCKED) == 0;
     wb_unlink(&w->item.link);
     if (locked) {
