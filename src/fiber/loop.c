@@ -137,18 +137,23 @@ bool weft__loop_has_mail(struct weft_loop *l)
     return atomic_load_explicit(&l->mail, memory_order_seq_cst);
 }
 
+static void take_each(struct wb_link *msgs)
+{
+    for (struct wb_link *link; (link = wb_list_pop(msgs));) {
+        struct weft__msg *m = wb_item(link, struct weft__msg, link);
+        m->take(m);
+    }
+}
+
 void weft__loop_take_mail(struct weft_loop *l)
 {
-    struct wb_link mail, *link;
+    struct wb_link mail;
     wb_list_init(&mail);
     lock(l);
     wb_list_splice(&mail, &l->inbox);
     atomic_store_explicit(&l->mail, false, memory_order_relaxed);
     unlock(l);
-    while ((link = wb_list_pop(&mail))) {
-        struct weft__msg *m = wb_item(link, struct weft__msg, link);
-        m->take(m);
-    }
+    take_each(&mail);
 }
 
 void weft__loop_send_later(struct weft_loop *l, struct weft__msg *m)
@@ -158,14 +163,11 @@ void weft__loop_send_later(struct weft_loop *l, struct weft__msg *m)
 
 bool weft__loop_take_later(struct weft_loop *l)
 {
-    struct wb_link now, *link;
+    struct wb_link now; /* what they send for later is for later */
     bool           some = !wb_list_empty(&l->later);
     wb_list_init(&now);
     wb_list_splice(&now, &l->later);
-    while ((link = wb_list_pop(&now))) {
-        struct weft__msg *m = wb_item(link, struct weft__msg, link);
-        m->take(m);
-    }
+    take_each(&now);
     return some;
 }
 

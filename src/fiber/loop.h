@@ -70,6 +70,7 @@ struct weft_loop {
     struct weft__context home; /* the loop's own stack, while a fiber runs */
     struct weft_fiber   *current;
     struct wb_link       ready;
+    struct wb_link       later;   /* messages to ourselves, for when nobody is ready any more */
     uint64_t             now;     /* monotonic nanoseconds, of this turn */
     int64_t              wall_ms; /* good until `now` is this: */
     uint64_t             wall_until;
@@ -94,8 +95,7 @@ struct weft_loop {
     pthread_mutex_t lock; /* of the next four */
     struct wb_link  inbox;
     size_t          posted, max_posted;
-    _Atomic bool    mail;  /* the inbox is not empty: a look without the lock */
-    struct wb_link  later; /* messages to ourselves, for when nobody is ready any more */
+    _Atomic bool    mail; /* the inbox is not empty: a look without the lock */
     size_t          owed;
     _Atomic bool    cancel; /* weft_loop_cancel was called */
 

@@ -180,7 +180,7 @@ static void choose(struct weft__sim *w, size_t k)
                 return;
             }
         size_t others = (size_t)has_messages(l) + due(&l->timers, w->now) + atomic_load(&l->cancel);
-        if (k < others) { /* in a step of its own they would be told apart for nothing: all only mark ready */
+        if (k < others) { /* in steps of their own they would be told apart for little: nearly all only mark ready */
             (void)weft__loop_enter(l);
             l->now = w->now;
             weft__sim_note(w, "serves", kind(l)->index, 0);
