@@ -84,6 +84,7 @@ UPP_API const struct upp_part *upp_part_next(const struct upp_message *m, const 
 
 struct upp_usage {
     uint64_t input, output, cache_read, cache_write; /* tokens; a total is input + output */
+    uint64_t reasoning;                              /* of the output: what was thought; 0: not said */
 };
 
 #ifdef __cplusplus

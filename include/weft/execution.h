@@ -21,7 +21,7 @@
  * step, phase, call id): when a step is entered again they give what the journal holds and do only what is missing.
  * Phases are names, never counts. What must come from outside returns -UPP_EWAIT, which execute() returns: the run then
  * waits without a fiber and without memory, and the answer calls execute() again. Run and stream are the same: whoever
- * listens hears what is said.
+ * listens hears what is said. A strategy that does otherwise when it is listened to has a stream() beside execute().
  */
 #ifndef WEFT_EXECUTION_H
 #define WEFT_EXECUTION_H
@@ -43,6 +43,10 @@ struct weft_strategy {
     const char *name; /* NULL: weft_strategy_loop */
     WEFT_SUSPENDS int (*execute)(struct weft_run *run, struct upp_err *err);
     const void *opts; /* its own, as run->opts; borrowed */
+
+    /* In the place of execute where somebody listens to the run when it is taken up. NULL: execute, whose asks are
+     * streamed as well. It gets the same run and must come to the same place: one may go on where the other began. */
+    WEFT_SUSPENDS int (*stream)(struct weft_run *run, struct upp_err *err);
 };
 
 /* UAP 5.2: asks, runs tools, until there are no more calls. */
@@ -110,6 +114,9 @@ struct weft_run {
     const struct upp_message *input; /* NULL: none */
     uint16_t                  depth; /* 0: a root */
     bool                      has_tools;
+    const struct upp_model   *model;  /* UAP: llm. What weft_run_ask asks; NULL: none */
+    const struct upp_wait    *signal; /* UAP: signal. upp_wait_stopped says whether the run was cancelled, and a wait by
+                                       * this table ends then; for the run's own fiber */
 };
 
 /* Ids as text: of the run (UAP: turnId), of its agent. Borrowed while the run lives. */
@@ -120,6 +127,11 @@ UPP_API struct upp_str weft_run_agent_id(struct weft_run *run);
  * state.messages). Borrowed until the run says more. */
 UPP_API const struct upp_message *const *weft_run_history(struct weft_run *run, size_t *n);
 UPP_API const struct upp_message *const *weft_run_messages(struct weft_run *run, size_t *n);
+
+/* UAP: context.tools. What the model is offered by weft_run_ask now: tools, agents below and handoffs, as rights, grants
+ * and revocations have it. Borrowed while the run lives. */
+UPP_API int weft_run_offered(struct weft_run *run, const struct upp_tool_spec **ret, size_t *n,
+                             struct upp_err *err) UPP_MUST_CHECK;
 
 /* What it thought in phases called "reason" (UAP: state.reasoning). */
 UPP_API const struct upp_str *weft_run_reasoning(struct weft_run *run, size_t *n);

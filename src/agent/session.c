@@ -140,8 +140,8 @@ static WEFT_SUSPENDS int make_thread(struct weft_session *s, void *arg, struct u
     struct wl_thread                          t;
     struct wb_uuid                            id = {{0}};
     int                                       r  = wa_home_keep(s->home, err);
-    if (r >= 0 && m->opts->id && !wb_uuid_parse(wb_cstr(m->opts->id), &id))
-        r = upp_fail(err, UPP_EINVALID, "the id of a session is a UUID, not '%s'", m->opts->id);
+    if (r >= 0 && m->opts->id && (!wb_uuid_parse(wb_cstr(m->opts->id), &id) || wb_uuid_version(id) != 4))
+        r = upp_fail(err, UPP_EINVALID, "the id of a session is a UUID of version 4, not '%s'", m->opts->id);
     if (r >= 0)
         r = wl_thread_new(wr_engine_store(s->home->kept), &wa_owner,
                           UPP_OPTS(wl_thread_opts, .id = id,

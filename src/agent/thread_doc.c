@@ -3,6 +3,7 @@
 
 #include "base/defs.h"
 #include "base/err.h"
+#include "agent/thread_event.h"
 #include "base/iso8601.h"
 #include "model/doc_beside.h"
 
@@ -17,6 +18,13 @@ struct beside {
     struct wm_beside b;
 };
 
+/* An agent of the document by the name that the log has for it. */
+struct known {
+    struct known  *next;
+    struct upp_str name;
+    uint32_t       agent;
+};
+
 struct making {
     struct wl_store                 *store;
     const struct wl_owner           *owner;
@@ -28,6 +36,9 @@ struct making {
     struct note                     *notes;
     size_t                           n_notes;
     struct beside                   *all, *all_last; /* what is about all of the thread */
+    struct known                    *known;
+    const struct wl_line            *lines;
+    size_t                           shared; /* lines that the thread it was forked from has too */
 };
 
 static struct upp_str time_text(struct wb_arena *a, int64_t ms)
@@ -64,16 +75,26 @@ static bool is_users(const struct wl_line *line)
 static int agent_of(struct making *m, struct upp_str name, uint32_t *ret, struct upp_err *err)
 {
     struct wm_doc_agent agent = {.name = name.n ? name : UPP_STR("agent")};
-    for (size_t i = 0; i < m->doc->agents.n; i++)
-        if (wb_str_eq(m->doc->agents.p[i].name, agent.name)) {
-            *ret = (uint32_t)i;
+    for (const struct known *k = m->known; k; k = k->next)
+        if (wb_str_eq(k->name, agent.name)) {
+            *ret = k->agent;
             return 0;
         }
-    if (m->opts && m->opts->agent)
-        m->opts->agent(m->opts->arg, &agent);
-    if (!agent.id.p)
-        agent.id = agent.name;
-    return wm_doc_agent_add(m->doc, &agent, ret, err);
+    struct known *known = wb_new(m->a, struct known);
+    if (!known)
+        return wb_arena_check(m->a, err);
+    *known = (struct known){.next = m->known, .name = agent.name, .agent = wm_doc_agent_find(m->doc, agent.name)};
+    int r  = 0;
+    if (known->agent == WM_NO_AGENT) { /* none of a document that was imported */
+        if (m->opts && m->opts->agent)
+            m->opts->agent(m->opts->arg, &agent);
+        if (!agent.id.p)
+            agent.id = agent.name;
+        r = wm_doc_agent_add(m->doc, &agent, &known->agent, err);
+    }
+    m->known = known;
+    *ret     = known->agent;
+    return r;
 }
 
 /* Has its run ended? */
@@ -226,6 +247,38 @@ static void add_usage(struct upp_usage *sum, const struct upp_usage *u)
     sum->output += u->output;
     sum->cache_read += u->cache_read;
     sum->cache_write += u->cache_write;
+    sum->reasoning += u->reasoning;
+}
+
+/* In a document events speak of agents by their ids. */
+static int agent_id(void *arg, struct upp_str name, struct upp_str *ret, struct upp_err *err)
+{
+    struct making *m = arg;
+    uint32_t       agent;
+    int            r = agent_of(m, name, &agent, err);
+    *ret             = r < 0 ? name : m->doc->agents.p[agent].id;
+    return r;
+}
+
+/* What is known of an answer's model: of its message, of what was thought in it, and of its agent. */
+static int tell_said(struct making *m, const struct wm_said *said, struct wm_doc_entry *e, struct upp_err *err)
+{
+    struct wm_doc_agent *agent = e->agent == WM_NO_AGENT ? NULL : &m->doc->agents.p[e->agent];
+    e->said                    = *said;
+    if (!said->provider.n)
+        return 0;
+    e->said.response = e->e.message.id;
+    if (agent && !agent->model.p) {
+        agent->model    = said->model;
+        agent->provider = said->provider;
+    }
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < e->e.message.n_parts; i++) {
+        struct upp_part *p = &e->e.message.parts[i];
+        if (p->kind == UPP_PART_REASONING && !p->metadata.n)
+            r = wa_thought_by(m->a, said->provider, &p->metadata, err);
+    }
+    return r;
 }
 
 WEFT_SUSPENDS static int add_said_line(struct making *m, const struct wl_line *line, struct upp_err *err)
@@ -241,7 +294,15 @@ WEFT_SUSPENDS static int add_said_line(struct making *m, const struct wl_line *l
     e->agent = agent;
     e->id    = uuid_text(m->a, line->id);
     m->doc->turns.p[m->doc->turns.n - 1].n++;
-    return 0;
+    if (agent != WM_NO_AGENT && e->e.who.n)
+        e->e.who = m->doc->agents.p[agent].name;
+    struct wa_event_doc of = {.lines = m->lines, .n = m->n_notes, .id_of = agent_id, .arg = m};
+    struct upp_str      data = e->e.data;
+    if (e->e.kind != WM_ENTRY_EVENT)
+        return 0;
+    r = wa_event_doc(&of, m->a, &data, err); /* agents may be added, but no entries */
+    m->doc->entries.p[m->doc->entries.n - 1].e.data = data;
+    return r;
 }
 
 /* A message of an import that came without a document's turns (a session's) is like any other. */
@@ -259,16 +320,18 @@ WEFT_SUSPENDS static int add_line(struct making *m, const struct wl_line *line, 
     struct wm_doc_turn *turn = &m->doc->turns.p[m->doc->turns.n - 1];
     turn->has_usage |= note->said->has_usage; /* also of an answer that nobody is shown */
     add_usage(&turn->usage, &note->said->usage);
-    if (shown)
-        m->doc->entries.p[m->doc->entries.n - 1].said = *note->said;
-    return 0;
+    turn->reasoning += note->said->reasoning;
+    return shown ? tell_said(m, note->said, &m->doc->entries.p[m->doc->entries.n - 1], err) : 0;
 }
 
 WEFT_SUSPENDS static int add_lines(struct making *m, const struct wl_line *lines, struct upp_err *err)
 {
     int r = 0;
-    for (size_t i = 0; r >= 0 && i < m->n_notes; i++)
+    for (size_t i = 0; r >= 0 && i < m->n_notes; i++) {
+        if (i == m->shared)
+            m->doc->parent_at = (uint32_t)m->doc->entries.n;
         r = add_line(m, &lines[i], &m->notes[i], err);
+    }
     return r < 0 ? r : close_turn(m, err);
 }
 
@@ -279,9 +342,14 @@ static int note_said(struct making *m, size_t line, const struct wm_event *ev, s
     struct wm_said *said = line < m->n_notes ? wb_new(m->a, struct wm_said) : NULL;
     if (!said)
         return line < m->n_notes ? wb_arena_check(m->a, err) : 0;
-    *said = (struct wm_said){.stop = ev->stop, .has_usage = ev->usage.input || ev->usage.output, .usage = ev->usage};
+    *said = (struct wm_said){.model     = wb_arena_dup(m->a, ev->name),
+                             .provider  = wb_arena_dup(m->a, ev->call),
+                             .stop      = ev->stop,
+                             .has_usage = ev->usage.input || ev->usage.output,
+                             .usage     = ev->usage,
+                             .reasoning = ev->usage.reasoning};
     m->notes[line].said = said;
-    return 0;
+    return wb_arena_check(m->a, err);
 }
 
 static int note_beside(struct making *m, size_t line, const struct wm_beside *b, struct upp_err *err)
@@ -332,12 +400,42 @@ WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span
 
 /* ---- The thread -------------------------------------------------------------------------------------------------- */
 
+/* The thread that it was forked from, or whose it is, and how much of that it has. */
+WEFT_SUSPENDS static int find_parent(struct making *m, const struct wl_thread *t, const struct wl_path *path,
+                                     struct upp_err *err)
+{
+    struct wl_thread parent;
+    struct wl_path   theirs;
+    uint32_t         n = 0;
+    if (wb_uuid_eq(t->parent, (struct wb_uuid){{0}}))
+        return 0;
+    m->doc->parent = uuid_text(m->a, t->parent);
+    int r          = m->store->ops->thread(m->store, m->owner, t->parent, m->a, &parent, err);
+    if (r >= 0 && !wb_uuid_eq(parent.tree, t->tree))
+        return 0; /* a tree of its own: it has nothing of it */
+    if (r >= 0)
+        r = wl_thread_path(m->store, m->owner, &parent, m->a, &theirs, err);
+    if (r == -UPP_ENOTFOUND) { /* it was deleted: what came before the newest branch was its */
+        m->shared = path->n ? path->spans[path->n - 1].before : 0;
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < path->n && i < theirs.n && path->spans[i].node == theirs.spans[i].node; i++) {
+        n = path->spans[i].before + WB_MIN(path->spans[i].length, theirs.spans[i].length);
+        if (path->spans[i].length != theirs.spans[i].length)
+            break;
+    }
+    m->shared = n;
+    return 0;
+}
+
 int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                   const struct wa_thread_doc_opts *opts, struct wb_arena *a, struct wm_doc *ret, struct upp_err *err)
 {
-    struct making   m = {.store = s, .owner = o, .opts = opts, .a = a, .doc = ret};
+    struct making   m = {.store = s, .owner = o, .opts = opts, .a = a, .doc = ret, .shared = SIZE_MAX};
     struct wl_path  path;
-    struct wl_line *lines;
+    struct wl_line *lines = NULL;
     struct upp_err  why = {0};
     size_t          n   = 0;
     *ret                = (struct wm_doc){.id       = uuid_text(a, t->id),
@@ -348,7 +446,10 @@ int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_
     int r               = wl_thread_path(s, o, t, a, &path, &why);
     if (r >= 0)
         r = wl_path_tail(s, o, &path, path.length, path.length, a, &lines, &n, &why);
+    if (r >= 0)
+        r = find_parent(&m, t, &path, &why);
     m.notes   = wb_new_n(a, struct note, n);
+    m.lines   = lines;
     m.n_notes = n;
     if (r >= 0)
         r = wb_arena_check(a, &why);
@@ -358,6 +459,8 @@ int wa_thread_doc(struct wl_store *s, const struct wl_owner *o, const struct wl_
         r = add_document(&m, t, &why);
     if (r >= 0)
         r = add_lines(&m, lines, &why);
+    if (r >= 0 && m.shared != SIZE_MAX && m.shared >= n)
+        ret->parent_at = (uint32_t)ret->entries.n;
     const struct wm_doc_entry *last = ret->entries.n ? &ret->entries.p[ret->entries.n - 1] : NULL;
     if (r >= 0 && last && (!is_imported(&last->e) || !m.all))
         ret->updated = time_text(a, WB_MAX(last->e.message.time_ms, t->updated_ms));

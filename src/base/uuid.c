@@ -39,20 +39,35 @@ struct wb_uuid wb_uuid_from(struct wb_uuid random, uint64_t n)
     return make(wb_mix(halves[0] + n), wb_mix(halves[1] + n), 4);
 }
 
+struct wb_uuid wb_uuid_v4(uint64_t high, uint64_t low)
+{
+    return make(high >> 12 << 16 | (high & LOW_BITS(12)), low, 4);
+}
+
 struct wb_uuid wb_uuid_v8(uint64_t high, uint64_t low)
 {
     return make(high >> 12 << 16 | (high & LOW_BITS(12)), low, 8);
 }
 
-bool wb_uuid_v8_bits(struct wb_uuid u, uint64_t *high, uint64_t *low)
+static bool bits(struct wb_uuid u, unsigned version, uint64_t *high, uint64_t *low)
 {
-    if (wb_uuid_version(u) != 8)
+    if (wb_uuid_version(u) != version)
         return false;
     uint64_t halves[2];
     memcpy(halves, u.b, sizeof halves);
     *high = be64toh(halves[0]) >> 16 << 12 | (be64toh(halves[0]) & LOW_BITS(12));
     *low  = be64toh(halves[1]) & LOW_BITS(62);
     return true;
+}
+
+bool wb_uuid_v4_bits(struct wb_uuid u, uint64_t *high, uint64_t *low)
+{
+    return bits(u, 4, high, low);
+}
+
+bool wb_uuid_v8_bits(struct wb_uuid u, uint64_t *high, uint64_t *low)
+{
+    return bits(u, 8, high, low);
 }
 
 unsigned wb_uuid_version(struct wb_uuid u)

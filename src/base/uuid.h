@@ -21,9 +21,11 @@ int wb_uuid_new(struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 /* The same without asking for randomness: one for each number, from a random one. */
 struct wb_uuid wb_uuid_from(struct wb_uuid random, uint64_t n);
 
-/* One of version 8 from 122 bits: the lower 60 bits of `high`, then the lower 62 of `low`; and the way back, which is
- * false for any other version. They sort as the numbers do. */
+/* One of version 4 or 8 from 122 bits: the lower 60 bits of `high`, then the lower 62 of `low`; and the way back, which
+ * is false for any other version. They sort as the numbers do. */
+struct wb_uuid wb_uuid_v4(uint64_t high, uint64_t low);
 struct wb_uuid wb_uuid_v8(uint64_t high, uint64_t low);
+bool           wb_uuid_v4_bits(struct wb_uuid u, uint64_t *high, uint64_t *low);
 bool           wb_uuid_v8_bits(struct wb_uuid u, uint64_t *high, uint64_t *low);
 
 /* 1 to 15; 0 when its variant is not the one that has versions. */

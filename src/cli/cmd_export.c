@@ -16,7 +16,8 @@ struct exporting {
     const char                   *thread, *as, *to, *view; /* to NULL: standard output */
     const struct wd_document_ops *dialect;                 /* NULL: uap, or the log */
     bool                          log;
-    struct upp_str               *names, *ids, *prompts; /* of agents */
+    const struct wr_agent_def   **defs; /* of agents that have an id ... */
+    struct upp_str               *ids;  /* ... and which */
     size_t                        n;
 };
 
@@ -24,10 +25,9 @@ struct exporting {
 WEFT_SUSPENDS static int find_agents(struct cli_reading *rd, struct exporting *x, struct upp_err *err)
 {
     struct wl_owner keeper = {.tenant = UPP_STR(WRT_TENANT)};
-    x->names               = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
+    x->defs                = wb_new_n(&rd->arena, const struct wr_agent_def *, rd->config->n_agents);
     x->ids                 = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
-    x->prompts             = wb_new_n(&rd->arena, struct upp_str, rd->config->n_agents);
-    for (size_t i = 0; x->names && x->ids && x->prompts && i < rd->config->n_agents; i++) {
+    for (size_t i = 0; x->defs && x->ids && i < rd->config->n_agents; i++) {
         const struct wr_agent_def *def = &rd->config->agents[i].def;
         struct upp_str             id  = def->id;
         struct wb_uuid             u;
@@ -37,9 +37,8 @@ WEFT_SUSPENDS static int find_agents(struct cli_reading *rd, struct exporting *x
             continue; /* it has never run */
         if (r < 0)
             return r;
-        x->names[x->n]   = def->name;
-        x->prompts[x->n] = def->system;
-        x->ids[x->n++]   = id.n ? id : wb_arena_dup(&rd->arena, wb_uuid_text(u, text));
+        x->defs[x->n]  = def;
+        x->ids[x->n++] = id.n ? id : wb_arena_dup(&rd->arena, wb_uuid_text(u, text));
     }
     return wb_arena_check(&rd->arena, err);
 }
@@ -48,7 +47,7 @@ static struct upp_str agent_id(void *arg, struct upp_str agent)
 {
     const struct exporting *x = arg;
     for (size_t i = 0; i < x->n; i++)
-        if (wb_str_eq(x->names[i], agent))
+        if (wb_str_eq(x->defs[i]->name, agent))
             return x->ids[i];
     return (struct upp_str){NULL, 0};
 }
@@ -85,9 +84,11 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
     const struct exporting *x = arg;
     for (size_t i = 0; i < x->n; i++)
-        if (wb_str_eq(x->names[i], agent->name)) {
+        if (wb_str_eq(x->defs[i]->name, agent->name)) {
             agent->id         = x->ids[i];
-            agent->prompt_now = x->prompts[i];
+            agent->name       = x->defs[i]->title;
+            agent->prompt_now = x->defs[i]->system;
+            return;
         }
 }
 
@@ -101,9 +102,10 @@ WEFT_SUSPENDS static int write_history(struct cli_reading *rd, const struct wl_t
     struct exporting                           *x      = rd->arg;
     struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = x, .dialect = wb_cstr(x->dialect->name)};
     struct upp_str            view = x->view ? wb_cstr(x->view) : (struct upp_str){NULL, 0};
+    struct upp_str            seen = x->view ? agent_id(x, view) : view; /* by the name of the configuration */
     int                       r    = wa_thread_doc(rd->store, &rd->owner, t, &opts, &memory, &doc, err);
     if (r >= 0)
-        r = wd_doc_write(&doc, x->dialect, UPP_OPTS(wd_convert_opts, .view = view), out, &losses, err);
+        r = wd_doc_write(&doc, x->dialect, UPP_OPTS(wd_convert_opts, .view = seen.p ? seen : view), out, &losses, err);
     for (size_t i = 0; r >= 0 && i < losses.list.n; i++)
         (void)fprintf(stderr, "weft export: %.*s: %.*s: %.*s\n", UPP_FMT(losses.list.p[i].pointer),
                       UPP_FMT(losses.list.p[i].what), UPP_FMT(losses.list.p[i].why));

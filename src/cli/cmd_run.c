@@ -23,7 +23,7 @@
 enum { INPUT_MAX = 8 << 20, LOST_MAX = 5 /* times in a row that a stream ends without an event */ };
 
 struct running {
-    struct upp_str     agent, text, thread_text;
+    struct upp_str     agent, text, thread_text, title;
     struct wb_buf      thread_path; /* as it stands in a path */
     struct cli_door    door;
     struct cli_shown   shown;
@@ -96,8 +96,19 @@ WEFT_SUSPENDS static int find_thread(struct running *c, struct upp_err *err)
         cli_path_add(&c->thread_path, c->thread_text);
         return wb_buf_check(&c->thread_path, err);
     }
-    struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = UPP_STR("{}")};
-    int                r = cli_door_call(&c->door, &q, &c->arena, &v, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &body, err);
+    wj_write_open(&w, '{');
+    if (c->title.n) {
+        wj_write_name(&w, UPP_STR("title"));
+        wj_write_str(&w, c->title);
+    }
+    wj_write_close(&w, '}');
+    int                r = wj_writer_check(&w);
+    struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = wb_buf_str(&body)};
+    if (r >= 0)
+        r = cli_door_call(&c->door, &q, &c->arena, &v, err);
     if (r >= 0)
         r = id_of(v, "id", "thread_", &c->thread, err);
     if (r < 0)
@@ -290,13 +301,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
     WB_CLEANUP(wb_buf_done) struct wb_buf in = WB_BUF(INPUT_MAX);
     WB_CLEANUP(running_done)
     struct running          c    = {.arena = WB_ARENA(16u << 20), .thread_path = WB_BUF(4096), .signal_fd = -1};
-    const char             *file = NULL, *store = NULL, *thread = NULL, *words[2];
+    const char             *file = NULL, *store = NULL, *thread = NULL, *title = NULL, *words[2];
     bool                    events = false, json = false;
     size_t                  n;
     struct upp_err          err       = {0};
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "memory: or sqlite:PATH", &store, NULL},
                                          {"--thread", "an id", &thread, NULL},
+                                         {"--title", "a text", &title, NULL},
                                          {"--events", NULL, NULL, &events},
                                          {"--json", NULL, NULL, &json}};
     cli_shown_init(&c.shown, CLI_SHOW_TEXT);
@@ -308,6 +320,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
     c.shown.how   = events ? json ? CLI_SHOW_EVENTS : CLI_SHOW_LINES : json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
     c.agent       = wb_cstr(words[0]);
     c.thread_text = wb_cstr(thread);
+    c.title       = wb_cstr(title);
+    if (thread && title)
+        return cli_misuse(self, "--title is of a new thread, and --thread names one that is there");
     if (read_text(words[1], &in, &c.text, &err) < 0)
         return cli_fail(self, &err);
     return go(self, &c, file, store);
@@ -315,10 +330,10 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_run = {
     .name    = "run",
-    .usage   = "AGENT TEXT [--thread ID] [--events] [--json] [--config FILE] [--store URL]",
+    .usage   = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--config FILE] [--store URL]",
     .summary = "one run of an agent, and what it says",
     .help =
-        "Gives TEXT (-: standard input) to AGENT, in a new thread or in that of ID, and prints the answer as it "
+        "Gives TEXT (-: standard input) to AGENT, in a new thread (called TITLE) or in that of ID, and prints the answer as it "
         "comes.\n"
         "  --json            one JSON object in the end: run, thread, status, text, usage, error, pending\n"
         "  --events          a line an event\n"

@@ -65,7 +65,7 @@ WEFT_SUSPENDS static int open_own(struct cli_door *d, bool recover, struct upp_e
     r = sv_server_open(weft_loop_current(),
                        UPP_OPTS(sv_server_opts, .listen_local = local[0] ? local : NULL, .routes = &sv_routes_v1,
                                 .engine = d->runtime->engine, .store = d->runtime->store, .on_busy = d->config->on_busy,
-                                .takes = true),
+                                .no_instructions = d->config->no_instructions, .takes = true),
                        &d->server, err);
     if (r >= 0 && recover)
         r = wrt_runtime_recover(d->runtime, &n, err);

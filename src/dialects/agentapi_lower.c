@@ -343,13 +343,18 @@ static const char *status_of(const struct wd_lowering *l, const struct message *
     return m->kind == WD_AAP_OUTPUT ? error ? "failed" : "completed" : cut ? "incomplete" : "completed";
 }
 
-/* Its own where it has one; else one that follows from that, or from its place. */
+/* Its own where it has one, with the prefix where that is a UUID; else one that follows from that, or from its place. */
 static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
 {
     char           text[WB_UUID_TEXT + 1];
     struct upp_str own = wd_entry_at(l, entry)->id;
-    if (!part && own.p)
+    struct wb_uuid id;
+    if (!part && own.p && !wb_uuid_parse(own, &id))
         return own;
+    if (!part && own.p) {
+        struct upp_str with[] = {UPP_STR("msg_"), own};
+        return wb_arena_join(&l->keep, with, WB_LEN(with));
+    }
     struct upp_str made[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v8(own.p ? wb_str_hash(own) : entry, part), text)};
     return wb_arena_join(&l->keep, made, WB_LEN(made));
 }

@@ -100,6 +100,7 @@ struct wd_aitp_exchange {
     uint32_t                   request, reply; /* messages of the thread, by place; reply: the last one */
     int64_t                    expires_ms;     /* INT64_MAX: never */
     yyjson_val                *asked, *paid;   /* items of `content` */
+    struct upp_str             asker;          /* who asks; no text: nobody said */
 };
 
 struct wd_aitp_exchanges {

@@ -8,6 +8,7 @@
  */
 #include "base/err.h"
 #include "base/iso8601.h"
+#include "dialects/aitp.h"
 #include "dialects/aitp_capabilities.h"
 #include "dialects/lift.h"
 #include "json/number.h"
@@ -29,6 +30,7 @@ struct following {
     yyjson_val                *item, *inside;
     const struct wd_aitp_kind *kind;
     uint32_t                   at;
+    struct upp_str             actor; /* who says it; no text: nobody said */
     int64_t                    time;
     unsigned                   left; /* comparisons */
 };
@@ -80,7 +82,8 @@ static int add(struct following *t, const struct wd_aitp_kind *kind, struct upp_
                                  .request    = t->at,
                                  .reply      = WD_AITP_NO_REPLY,
                                  .expires_ms = expires,
-                                 .asked      = t->item};
+                                 .asked      = t->item,
+                                 .asker      = t->actor};
     if (t->x->list.n >= WD_AITP_EXCHANGES) {
         if (!t->x->more++)
             TELL(t, WD_WARNING, t->inside, "from here on requests are not followed: there are more than %d",
@@ -299,6 +302,10 @@ static int reply(struct following *t, yyjson_val *body)
         TELL(t, WD_WARNING, body, "it was %s before: the first answer counts", wd_aitp_state_name(e->state));
         return 0;
     }
+    if (e->asker.p && t->actor.p && wb_str_eq(e->asker, t->actor)) {
+        TELL(t, WD_ERROR, body, "whoever asks does not answer: the request stays open");
+        return 0;
+    }
     e->state = t->kind->capability == WD_AITP_DECISIONS ? WD_AITP_DECIDED : WD_AITP_ANSWERED;
     e->reply = t->at;
     return check_reply(t, e, body);
@@ -388,7 +395,8 @@ static int follow_message(struct following *t, yyjson_val *m)
     yyjson_val *content = yyjson_obj_get(m, "content"), *created = yyjson_obj_get(m, "created_at"), *item;
     size_t      i, n;
     int64_t     seconds;
-    t->time = NOBODY;
+    t->time  = NOBODY;
+    t->actor = wd_aitp_actor(m);
     if (created && yyjson_is_raw(created) && wj_num_i64(wj_text(created), &seconds) && seconds > -(1ll << 40) &&
         seconds < 1ll << 40) {
         t->time = seconds * 1000;

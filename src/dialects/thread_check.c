@@ -33,6 +33,16 @@ static void need(struct wd_problems *p, bool there, const char *rule, const stru
         wd_problem(p, WD_ERROR, rule, in->from, "member '%s' is missing", member);
 }
 
+/* One that a retry may say as null, and a call and its return may not. */
+static void need_text(struct wd_problems *p, struct upp_str said, const struct wj_node *in, const char *member)
+{
+    yyjson_val *v = said.p ? NULL : yyjson_obj_get(in->from, member);
+    if (v && yyjson_is_null(v))
+        wd_problem(p, WD_ERROR, "TP-6", v, "'%s' is a text, and not null", member);
+    else
+        need(p, said.p, "TP-6", in, member);
+}
+
 #define WORD(text) UPP_STR_INIT(text)
 
 /* A list that ends with no text. */
@@ -80,6 +90,7 @@ static void check_item(struct wd_problems *p, yyjson_val *v)
                                            WORD("video-url"), WORD("binary"),    {0}};
     yyjson_val                 *kind = yyjson_obj_get(v, "kind"), *url = yyjson_obj_get(v, "url");
     yyjson_val                 *data = yyjson_obj_get(v, "data"), *mime = yyjson_obj_get(v, "media_type");
+    yyjson_val                 *name = yyjson_obj_get(v, "identifier");
     if (!yyjson_is_obj(v) || !kind || !yyjson_is_str(kind)) {
         wd_problem(p, WD_ERROR, "TP-7", v, "content is a text, or an object with a 'kind'");
         return;
@@ -95,6 +106,10 @@ static void check_item(struct wd_problems *p, yyjson_val *v)
         check_base64(p, data);
     if (mime ? !yyjson_is_str(mime) && !yyjson_is_null(mime) : wb_str_eq(wj_text(kind), UPP_STR("binary")))
         wd_problem(p, WD_ERROR, "TP-7", mime ? mime : v, "binary content needs a 'media_type' that is a text");
+    if (!name || yyjson_is_null(name))
+        wd_problem(p, WD_WARNING, "TP-7", name ? name : v, "without an 'identifier' no tool can speak of it");
+    else if (!yyjson_is_str(name))
+        wd_problem(p, WD_ERROR, "TP-7", name, "'identifier' is a text");
 }
 
 static void check_prompt(struct wd_problems *p, const struct wd_pai_part *part)
@@ -128,8 +143,8 @@ static void check_part(struct wd_problems *p, const struct wd_pai_part *part)
     if (kind != WD_PAI_TOOL_CALL && kind != WD_PAI_THINKING)
         need(p, part->content, "TP-6", in, "content");
     if (kind == WD_PAI_TOOL_CALL || kind == WD_PAI_TOOL_RETURN) {
-        need(p, part->tool_name.p, "TP-6", in, "tool_name");
-        need(p, part->tool_call_id.p, "TP-6", in, "tool_call_id");
+        need_text(p, part->tool_name, in, "tool_name");
+        need_text(p, part->tool_call_id, in, "tool_call_id");
     }
     switch (kind) {
     case WD_PAI_USER_PROMPT:

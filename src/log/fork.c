@@ -51,6 +51,7 @@ WEFT_SUSPENDS int wl_fork(struct wl_store *s, const struct wl_thread *from, uint
     int64_t          now = wb_wall_ms();
     struct wl_thread t   = {
           .tree       = from->tree,
+          .parent     = from->id,
           .owner      = {wb_arena_dup(a, from->owner.tenant), wb_arena_dup(a, from->owner.user)},
           .head       = node,
           .at         = length + 1,

@@ -56,7 +56,7 @@ enum wl_thread_kind { WL_MAIN = 1, WL_SUB /* of a child run: listed on request, 
 
 /* A pointer into a tree, as a branch of git is. */
 struct wl_thread {
-    struct wb_uuid  id, tree, parent; /* parent: thread of a sub thread; all zero: none */
+    struct wb_uuid  id, tree, parent; /* parent: of a sub thread, or of a fork; all zero: none */
     struct wl_owner owner;
     uint64_t        head; /* node key */
     uint32_t        at; /* 0: all of the head counts, and what is added goes there. Else a fork or a restore has put it

@@ -99,7 +99,8 @@ struct wm_event {
     int64_t                 time_ms; /* records only; else 0 */
     const struct wm_source *from;
     struct wb_uuid   id; /* MESSAGE_OPEN, MESSAGE, SYSTEM: of the entry; CHECKPOINT: its own; STEP_*: of the step */
-    struct upp_str   call, name;    /* STEP_START: name = the step of a plan that it is; no text: none */
+    struct upp_str   call, name;    /* STEP_START: name = the step of a plan that it is; MESSAGE that a model said:
+                                     * name = the model, call = its provider. No text: none */
     struct upp_str   text;          /* DELTA; TOOL_STARTED: arguments; TOOL_ENDED: result; RUN: error as UPP JSON */
     uint64_t         ms;            /* TOOL_ENDED: how long it took */
     struct upp_usage usage;         /* MESSAGE, STEP_END; RUN that has ended, TOOL_ENDED of an agent tool: of the

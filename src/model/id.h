@@ -1,8 +1,9 @@
 /* model/id.h — ids that lead back to the log without an index.
  *
- * A node has a random 64-bit key. What stands in it is named by (key, index, noun, attempt, part), written as a UUID of
- * version 8: the same id in a live stream, a poll, an export and after a restart. The key itself comes from the node's
- * UUID, so that both lead to the same row.
+ * A node has a random 64-bit key. What stands in it is named by (key, index, noun, attempt, part), written in the form
+ * of a random UUID (version 4): the same id in a live stream, a poll, an export and after a restart. The key itself
+ * comes from the node's UUID, so that both lead to the same row. Ids that were given out as UUIDs of version 8 are read
+ * for ever.
  */
 #ifndef WM_ID_H
 #define WM_ID_H

@@ -25,9 +25,10 @@
  *          u status of a run (0) 1 queued 2 running 3 waiting 4 canceling 5 completed 6 failed 7 canceled 8 expired
  *          o outcome of a tool (0) 1 done 2 error 3 unknown 4 denied 5 stopped 6 invalid
  *          y stop of a message (0) 1 end 2 length 3 tools 4 filter 5 error
- *          e which entry of the row a message or system event is (0)   c call (none)  n name (none)
+ *          e which entry of the row a message or system event is (0)
+ *          c call; provider of a message (none)    n name; model of a message (none)
  *          x arguments of a call (none)       j result of a tool, error of a run: JSON (none)
- *          m how long, ms (0)                 g usage: [input, output, cache read, cache write] (all 0)
+ *          m how long, ms (0)                 g usage: [input, output, cache read, cache write, reasoning] (all 0; no fifth: 0)
  *          p what a run waits for (none)      i id of a checkpoint: 32 hex digits (all zero)
  *          l last record of a void, calls of models of a child that ended (0)
  *          h child run: 32 hex digits (all zero)   q its node (0)
@@ -280,6 +281,8 @@ static void put_usage(struct put *p, const struct upp_usage *u)
     wj_write_u64(&p->w, u->output);
     wj_write_u64(&p->w, u->cache_read);
     wj_write_u64(&p->w, u->cache_write);
+    if (u->reasoning)
+        wj_write_u64(&p->w, u->reasoning);
     wj_write_close(&p->w, ']');
 }
 

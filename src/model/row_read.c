@@ -52,14 +52,16 @@ static void get_pending(struct wm_get *g, yyjson_val *v, struct wm_event *ev)
 static void get_usage(struct wm_get *g, yyjson_val *v, struct upp_usage *u)
 {
     yyjson_val *item = NULL;
-    if (wm_get_items(g, v, 4, &item) != 4) {
-        wm_get_refuse(g, v, "four numbers");
+    size_t      n    = wm_get_items(g, v, 5, &item);
+    if (n < 4) {
+        wm_get_refuse(g, v, "four numbers, or five");
         return;
     }
     u->input       = wm_get_number(g, item);
     u->output      = wm_get_number(g, item + 1);
     u->cache_read  = wm_get_number(g, item + 2);
     u->cache_write = wm_get_number(g, item + 3);
+    u->reasoning   = n > 4 ? wm_get_number(g, item + 4) : 0;
 }
 
 /* Which entry it is: they stand before the records. */

@@ -285,8 +285,10 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, c
         wr_open_free(run->engine, a.open);
         return r;
     }
-    if (used)
-        a.end.usage = *used;
+    if (used) { /* a model said it on a branch */
+        a.end.usage       = *used;
+        a.request.attempt = 1;
+    }
     a.end.data = a.open->entry.data   = wb_arena_dup(&run->memory, data);
     a.open->entry.message.id          = wb_arena_dup(&run->memory, m->id);
     a.open->entry.message.metadata    = wb_arena_dup(&run->memory, m->metadata);
@@ -326,6 +328,10 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
         for (size_t i = 0; i < entry->message.n_parts; i++)
             entry->message.parts[i].cut |= entry->message.parts[i].kind == UPP_PART_CALL;
     *m              = entry->message;
+    if (a->request.attempt && run->model) { /* a model said it, and not the program */
+        ev->name = run->model->name;
+        ev->call = wb_cstr(run->model->ops->provider);
+    }
     ev->usage       = a->end.usage;
     ev->stop        = a->end.stop;
     ev->part        = (uint32_t)(run->draft.entries.n - 1);
@@ -422,29 +428,34 @@ static struct upp_str structure_of(const struct asking *a)
     return none ? (struct upp_str){0} : a->run->def->structure;
 }
 
-static int make_request(struct asking *a, struct upp_err *err)
+int weft_run_offered(struct weft_run *pub, const struct upp_tool_spec **ret, size_t *n, struct upp_err *err)
 {
-    struct wr_run             *run   = a->run;
+    struct wr_run             *run   = wr_of(pub);
     const struct wr_agent_def *agent = run->def;
-    size_t                     n     = a->opts && a->opts->no_tools ? 0 : agent->n_tools;
-    a->request.system                = agent->system;
-    a->request.params                = run->params;
-    a->request.on_loss               = tell_loss;
-    a->request.on_loss_arg           = a;
-    a->request.structure             = structure_of(a);
-    struct upp_tool_spec *specs      = wb_arena_alloc(&run->memory, n * sizeof *specs, _Alignof(struct upp_tool_spec));
+    struct upp_tool_spec      *specs = wb_new_n(&run->memory, struct upp_tool_spec, agent->n_tools + 1);
+    bool                       bound = wr_bound(run);
+    *n                               = 0;
+    *ret                             = specs;
     if (!specs)
         return wb_arena_check(&run->memory, err);
-    size_t offered = 0;
-    bool   bound   = wr_bound(run);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < agent->n_tools; i++)
         if (wr_offers(run, &agent->tools[i]) && (!bound || wr_allowed(run, &agent->tools[i])))
-            specs[offered++] = agent->tools[i].spec;
-    a->request.tools      = specs;
-    a->request.n_tools    = offered;
-    a->request.messages   = run->path.p;
-    a->request.n_messages = run->path.n;
+            specs[(*n)++] = agent->tools[i].spec;
     return 0;
+}
+
+static int make_request(struct asking *a, struct upp_err *err)
+{
+    struct wr_run *run     = a->run;
+    a->request.system      = run->system;
+    a->request.params      = run->params;
+    a->request.on_loss     = tell_loss;
+    a->request.on_loss_arg = a;
+    a->request.structure   = structure_of(a);
+    a->request.messages    = run->path.p;
+    a->request.n_messages  = run->path.n;
+    return a->opts && a->opts->no_tools ? 0
+                                        : weft_run_offered(&run->pub, &a->request.tools, &a->request.n_tools, err);
 }
 
 /* It is written once, whoever asks again. */

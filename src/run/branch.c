@@ -40,6 +40,8 @@ static int define(struct wr_run *child, const struct wr_branch *b, struct upp_er
     child->def       = def;
     child->model     = parent->model;
     child->params    = parent->params;
+    child->system    = parent->system;
+    child->pub.model = parent->model;
     child->pub.opts  = b->strategy->opts;
     child->pub.hooks = b->hooks;
     return 0;
@@ -399,6 +401,7 @@ static void take_usage(struct upp_usage *from, const struct upp_usage *u)
     take(&from->output, u->output);
     take(&from->cache_read, u->cache_read);
     take(&from->cache_write, u->cache_write);
+    take(&from->reasoning, u->reasoning);
 }
 
 static void take_off(struct adopting *a, const struct upp_usage *u, size_t n)

@@ -28,6 +28,7 @@ void wr_used_up(struct wr_run *run, const struct upp_usage *u)
     take(&below->output, u->output);
     take(&below->cache_read, u->cache_read);
     take(&below->cache_write, u->cache_write);
+    take(&below->reasoning, u->reasoning);
 }
 
 static uint64_t worked_ms(const struct wr_run *run)

@@ -76,6 +76,7 @@ struct wr_around {
 
 struct wr_agent_def {
     struct upp_str                  name;  /* by which runs refer to it */
+    struct upp_str                  title; /* for people, and in what other agents are told of it; no text: its name */
     struct upp_str                  id;    /* UUID, as text */
     const struct upp_model         *model; /* NULL: its parent's, with the parent's params */
     struct upp_str                  system, params, structure;

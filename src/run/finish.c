@@ -20,11 +20,13 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
     run->turn_begins = false;
     if (r)
         return r < 0 ? r : 0;
-    uint64_t left = wr_budget_ms(run);
+    const struct weft_strategy *s    = run->def->strategy;
+    bool                        told = s->stream && !wb_list_empty(&run->tree->readers);
+    uint64_t                    left = wr_budget_ms(run);
     if (left == UINT64_MAX)
-        return run->def->strategy->execute(&run->pub, err);
+        return told ? s->stream(&run->pub, err) : s->execute(&run->pub, err);
     WEFT_DEADLINE(left);
-    return run->def->strategy->execute(&run->pub, err);
+    return told ? s->stream(&run->pub, err) : s->execute(&run->pub, err);
 }
 
 int wr_execute(struct wr_run *run, struct upp_err *err)

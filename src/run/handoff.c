@@ -239,12 +239,14 @@ int wr_as_seen(struct wr_run *run, const struct upp_message *m, struct upp_str w
     struct upp_part    *parts = wb_new_n(&run->memory, struct upp_part, m->n_parts);
     if (!seen || !parts)
         return wb_arena_check(&run->memory, err);
-    *seen       = *m;
-    seen->parts = parts;
+    const struct wr_agent_def *said  = wr_agent(run->engine, who);
+    struct upp_str             title = said && said->title.n ? said->title : who;
+    *seen                            = *m;
+    seen->parts                      = parts;
     for (size_t i = 0; i < m->n_parts; i++) {
         parts[i] = m->parts[i];
         if (parts[i].kind == UPP_PART_TEXT)
-            parts[i].text = wb_arena_printf(&run->memory, "{agent:%.*s}: %.*s", UPP_FMT(who), UPP_FMT(parts[i].text));
+            parts[i].text = wb_arena_printf(&run->memory, "{agent:%.*s}: %.*s", UPP_FMT(title), UPP_FMT(parts[i].text));
     }
     *ret = seen;
     return wb_arena_check(&run->memory, err);

@@ -268,6 +268,7 @@ struct wr_run {
     const struct wr_agent_def *def;    /* NULL: there is no such agent any more */
     const struct upp_model    *model;  /* its own, or that of its parent; NULL: neither has one */
     struct upp_str             params; /* that go with it */
+    struct upp_str             system; /* what it is told to be; no text: nothing */
     const struct weft_rights  *given;  /* by the tool of its parent that it is; NULL: nothing less than its parent's */
 
     struct wm_run             row;
@@ -343,6 +344,8 @@ int  wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, c
                 struct wr_run **ret, struct upp_err *err) UPP_MUST_CHECK;
 void wr_run_free(struct wr_run *run);
 void wr_run_freep(struct wr_run **run);
+
+int wr_instruct(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK; /* its system text */
 
 /* Fills in history and journal from the store. `fresh`: it has just begun, and its input is at hand. */
 WEFT_SUSPENDS int wr_load(struct wr_run *run, struct upp_err *err) UPP_MUST_CHECK;

@@ -33,6 +33,8 @@ static void define(struct wr_run *run, const struct wr_agent_def *def)
     run->pub.opts      = def->strategy->opts;
     run->pub.hooks     = def->hooks;
     run->pub.has_tools = def->n_tools > 0;
+    run->pub.model     = run->model;
+    run->pub.signal    = &run->engine->wait;
 }
 
 int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
@@ -43,7 +45,7 @@ int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
     if (!run->def)
         return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(agent));
     run->face = wr_tree_face(run->tree, &row, run->def->id);
-    return run->face ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
+    return run->face ? wr_instruct(run, err) : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
 }
 
 int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
@@ -70,6 +72,8 @@ int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, co
         r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
     if (r >= 0)
         run->row.agent = run->face->from.agent; /* the tree outlives it */
+    if (r >= 0)
+        r = wr_instruct(run, err);
     if (r < 0) {
         wr_run_free(run);
         return r;

@@ -107,6 +107,8 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
     wj_write_name(&w, USAGE);
     wj_write_open(&w, '[');
     put_usage(&w, &s->usage);
+    if (s->usage.reasoning)
+        wj_write_u64(&w, s->usage.reasoning);
     wj_write_close(&w, ']');
     if (s->metadata.p)
         raw(&w, METADATA, s->metadata);
@@ -162,6 +164,7 @@ static int text_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struc
 static int read_usage(yyjson_val *v, struct upp_usage *ret, struct upp_err *err)
 {
     uint64_t *slots[] = {&ret->input, &ret->output, &ret->cache_read, &ret->cache_write};
+    ret->reasoning    = 0;
     for (size_t i = 0; i < WB_LEN(slots); i++)
         if (!number(yyjson_arr_get(v, i), UINT64_MAX, slots[i]))
             return wrong(err, USAGE);
@@ -251,6 +254,9 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
     s->step   = (uint32_t)step;
     s->cycles = (uint32_t)cycles;
     r         = read_usage(member(v, USAGE), &s->usage, err);
+    if (r >= 0 && yyjson_arr_get(member(v, USAGE), 4) &&
+        !number(yyjson_arr_get(member(v, USAGE), 4), UINT64_MAX, &s->usage.reasoning))
+        return wrong(err, USAGE);
     if (r >= 0)
         r = text_of(&run->memory, member(v, METADATA), &s->metadata, err);
     if (r >= 0)

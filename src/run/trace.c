@@ -100,7 +100,8 @@ static struct upp_usage usage_less(const struct upp_usage *a, const struct upp_u
     return (struct upp_usage){.input       = less(a->input, b->input),
                               .output      = less(a->output, b->output),
                               .cache_read  = less(a->cache_read, b->cache_read),
-                              .cache_write = less(a->cache_write, b->cache_write)};
+                              .cache_write = less(a->cache_write, b->cache_write),
+                              .reasoning   = less(a->reasoning, b->reasoning)};
 }
 
 static void sum_up(struct traced *of)

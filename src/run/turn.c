@@ -81,6 +81,7 @@ void wr_usage_add(struct upp_usage *to, const struct upp_usage *u)
     to->output += u->output;
     to->cache_read += u->cache_read;
     to->cache_write += u->cache_write;
+    to->reasoning += u->reasoning;
 }
 
 static int count_cycle(struct wr_run *run, const struct upp_usage *u, struct upp_err *err)
@@ -135,7 +136,8 @@ static int restore_cycles(struct wr_run *run, struct upp_err *err)
     struct upp_usage        before = {.input       = all->input - now->input,
                                       .output      = all->output - now->output,
                                       .cache_read  = all->cache_read - now->cache_read,
-                                      .cache_write = all->cache_write - now->cache_write};
+                                      .cache_write = all->cache_write - now->cache_write,
+                                      .reasoning   = all->reasoning - now->reasoning};
     size_t                  step   = run->said.n + run->step_below; /* cycles of the current step */
     size_t                  n      = run->pub.state.cycles - WB_MIN(step, run->pub.state.cycles);
     struct upp_usage        rest   = *now; /* of it, what children used */
@@ -148,6 +150,7 @@ static int restore_cycles(struct wr_run *run, struct upp_err *err)
         rest.output -= u->output;
         rest.cache_read -= u->cache_read;
         rest.cache_write -= u->cache_write;
+        rest.reasoning -= u->reasoning;
         ok = ok && wb_vec_push(&run->cycles, *u, UINT32_MAX);
     }
     for (size_t i = 0; i < run->step_below; i++)

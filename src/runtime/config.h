@@ -84,7 +84,7 @@ struct wc_middleware {
 
 struct wc_agent {
     struct wr_agent_def             def; /* .id is no text where the file has none */
-    struct upp_str                  title, description;
+    struct upp_str                  description;
     uint8_t                         kind; /* enum wc_strategy: whose options count */
     struct weft_strategy_loop_opts  loop;
     struct weft_strategy_react_opts react;
@@ -113,6 +113,7 @@ struct wc_config {
     struct upp_str  key_file;     /* of encryption: the file with the master key; no text: none */
     uint8_t         durability;   /* enum wm_durability */
     uint8_t         on_busy;      /* enum wr_busy */
+    bool            no_instructions; /* requests may not say what a run's system prompt is */
     struct wc_retention {
         uint32_t tapes_days;    /* tapes and journals outlive their run; 0: 30 */
         uint32_t deleted_days;  /* what was deleted waits; 0: 7 */

@@ -198,7 +198,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
         {.name = "id", .read = read_id},
         {.name = "model", .read = read_model},
         {.name = "params", .read = by_hand},
-        WC_MEMBER(WC_STR, "title", struct wc_agent, title, 0, 0),
+        WC_MEMBER(WC_STR, "title", struct wc_agent, def.title, 0, 0),
         WC_MEMBER(WC_STR, "system", struct wc_agent, def.system, 0, 0),
         WC_MEMBER(WC_TRUTH, "allow_client_system", struct wc_agent, def.allow_client_system, 0, 0),
         WC_MEMBER(WC_STR, "description", struct wc_agent, description, 0, 0),
@@ -219,9 +219,8 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
     *a          = (struct wc_agent){.loop  = {.size = sizeof a->loop},
                                     .react = {.size = sizeof a->react},
                                     .plan  = {.size = sizeof a->plan},
-                                    .title = key->text,
                                     .line  = key->line};
-    a->def.name = key->text;
+    a->def.name = a->def.title = key->text;
     wc_map(r, value, "an agent", keys, WB_LEN(keys), a);
     read_params(r, wc_get(value, "params"), a);
     if (handoff)

@@ -122,9 +122,9 @@ void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_age
 static struct upp_str told(struct wc_reader *r, const struct wc_agent *to)
 {
     return to->description.n
-               ? wb_arena_printf(&r->config->arena, "Hands the conversation over to %.*s: %.*s", UPP_FMT(to->title),
+               ? wb_arena_printf(&r->config->arena, "Hands the conversation over to %.*s: %.*s", UPP_FMT(to->def.title),
                                  UPP_FMT(to->description))
-               : wb_arena_printf(&r->config->arena, "Hands the conversation over to %.*s.", UPP_FMT(to->title));
+               : wb_arena_printf(&r->config->arena, "Hands the conversation over to %.*s.", UPP_FMT(to->def.title));
 }
 
 static void link_agent(struct wc_reader *r, struct wc_agent *a)
@@ -136,7 +136,7 @@ static void link_agent(struct wc_reader *r, struct wc_agent *a)
         struct wr_tool        *tool = a->handing_tools + i;
         if (!to)
             continue; /* it has no name that can be used: reported */
-        a->handoffs[i].title   = to->title;
+        a->handoffs[i].title   = to->def.title;
         tool->spec.description = told(r, to);
         if (!to->model && !to->wrong_model)
             wc_report_at(r, (struct wc_place){a->line, 1}, false,

@@ -69,7 +69,12 @@ WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_th
 /* What is known of an agent as long as it is in force. Its prompt is nothing that a route gives away. */
 static void know_agent(void *arg, struct wm_doc_agent *agent)
 {
-    agent->id = agent_id(arg, agent->name);
+    const struct wr_agent_def *def = wr_agent(arg, agent->name);
+    if (!def)
+        return;
+    agent->id = def->id;
+    if (def->title.n)
+        agent->name = def->title;
 }
 
 WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_thread *t,
@@ -80,6 +85,8 @@ WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_th
     const struct sv_server_opts              *o      = &x->server->opts;
     struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = o->engine, .dialect = wb_cstr(to->name)};
     int                       r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    struct upp_str            seen = view.p ? agent_id(o->engine, view) : view; /* by the name of the configuration */
+    view                           = seen.p ? seen : view;
     return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);
 }
 

@@ -57,8 +57,10 @@ int sv_error_status(const struct upp_err *err)
 
 static const char *code_name(const struct upp_err *err)
 {
-    if (err->code == UPP_EREFUSED && strcmp(err->cause, SV_CLIENT_SYSTEM) == 0)
-        return SV_CLIENT_SYSTEM;
+    static const char *const named[] = {SV_CLIENT_SYSTEM, SV_INSTRUCTIONS};
+    for (size_t i = 0; i < WB_LEN(named) && err->code == UPP_EREFUSED; i++)
+        if (strcmp(err->cause, named[i]) == 0)
+            return named[i];
     if (disk_full(err))
         return "insufficient_storage";
     for (size_t i = 0; i < WB_LEN(rows); i++)

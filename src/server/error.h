@@ -6,6 +6,7 @@
 
 /* A cause that has a name of its own as `code`: a client says what only the agent's definition may say. */
 #define SV_CLIENT_SYSTEM "system_message_refused"
+#define SV_INSTRUCTIONS  "instructions_refused"
 
 /* The status of a failure on /v1. A conflict is 400: OpenAI's clients try 409 again for ever. */
 int sv_error_status(const struct upp_err *err);

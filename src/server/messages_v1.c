@@ -83,6 +83,8 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = sv_body_text(&x->arena, metadata, &opts.metadata, err);
     if (r >= 0)
+        r = sv_body_str(&b, b.root, UPP_STR("title"), &opts.title, err);
+    if (r >= 0)
         r = sv_read_messages(x, &b, UPP_STR("messages"), default_agent(x), &entries, err);
     if (r >= 0)
         r = wl_thread_new(s, &x->owner, &opts, &x->arena, &t, err);

@@ -5,8 +5,10 @@
 #include <stdio.h>
 
 #include "base/defs.h"
+#include "json/pointer.h"
 #include "json/value.h"
 #include "server/body.h"
+#include "server/error.h"
 #include "server/objects.h"
 #include "server/server.h"
 #include "server/sse_out.h"
@@ -37,6 +39,29 @@ WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struc
 }
 
 /* ---- Starting ---------------------------------------------------------------------------------------------------- */
+
+/* UAP 16.5: what a request says for the run's system prompt is honoured on loopback, unless the configuration says no;
+ * with keys, of which none has a scope for it yet, it is refused. */
+static int check_instructions(struct sv_exchange *x, const struct sv_body *b, struct upp_err *err)
+{
+    static const char *const names[] = {"instructions", "additional_instructions"};
+    bool                     may     = !x->server->opts.no_instructions && !x->server->opts.owner;
+    for (size_t i = 0; i < WB_LEN(names); i++) {
+        struct upp_str said;
+        int            r = sv_body_str(b, b->root, wb_cstr(names[i]), &said, err);
+        if (r < 0)
+            return r;
+        if (r == 0 || may)
+            continue;
+        r = upp_fail(err, UPP_EREFUSED,
+                     "'%s' of a run is not taken here: the system prompt is what the agent's definition says", names[i]);
+        wj_pointer_err(err, b->root, sv_member(b->root, wb_cstr(names[i])));
+        if (err)
+            (void)snprintf(err->cause, sizeof err->cause, "%s", SV_INSTRUCTIONS);
+        return r;
+    }
+    return 0;
+}
 
 /* What is kept with the run: the members of the request that say how to run. */
 static int read_options(struct sv_exchange *x, const struct sv_body *b, struct upp_str *ret, struct upp_err *err)
@@ -167,6 +192,8 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
         r = sv_stream_check(x, err);
     if (r >= 0)
         r = read_on_busy(&b, &start.on_busy, err);
+    if (r >= 0)
+        r = check_instructions(x, &b, err);
     if (r >= 0)
         r = read_options(x, &b, &start.options, err);
     if (r >= 0)

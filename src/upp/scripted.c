@@ -212,6 +212,7 @@ struct answer {
     size_t                   at;     /* in the part's text */
     uint64_t                 deltas; /* given so far */
     bool                     opened; /* the part is */
+    bool                     begun;  /* the vendor's id was told */
     struct wb_buf            said;   /* echo: the user's text, and a reply made of it */
     struct upp__reply        echo;
     struct upp__script_part  echo_part;
@@ -339,6 +340,13 @@ static int scripted_next(struct upp_step *s, struct upp_step_event *ret, struct 
     }
     const struct upp__script_part *p = &reply->parts[a->part];
     ret->part                        = (uint32_t)a->part;
+    if (WB_UNLIKELY(reply->id.n && !a->begun)) {
+        ret->kind = UPP_STEP_OPEN;
+        ret->text = reply->id;
+        ret->part = 0;
+        a->begun  = true;
+        return 1;
+    }
     if (!a->opened) {
         give_part_open(p, ret);
         a->opened = true;

@@ -41,6 +41,7 @@ struct upp__reply {
     struct upp__script_error error;
     struct upp_str           data; /* JSON; no text: none */
     struct upp_str           metadata;
+    struct upp_str           id; /* the vendor's; no text: none */
     uint8_t                  stop;
 };
 

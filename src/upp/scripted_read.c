@@ -94,13 +94,14 @@ WJ_SHAPE(scripted_error, struct j_error, error_rows);
 
 struct j_usage {
     struct wj_node node;
-    uint64_t       input, output, cache_read, cache_write;
+    uint64_t       input, output, cache_read, cache_write, reasoning;
 };
 static const struct wj_field usage_rows[] = {
     F_U64(struct j_usage, input, "input_tokens", 0),
     F_U64(struct j_usage, output, "output_tokens", 0),
     F_U64(struct j_usage, cache_read, "cache_read_tokens", 0),
     F_U64(struct j_usage, cache_write, "cache_write_tokens", 0),
+    F_U64(struct j_usage, reasoning, "reasoning_tokens", 0),
 };
 WJ_SHAPE(scripted_usage, struct j_usage, usage_rows);
 
@@ -117,6 +118,7 @@ struct j_reply {
     struct j_error *error;
     yyjson_val     *data;
     enum upp_stop   stop;
+    struct upp_str  id;
 };
 static const struct wj_field reply_rows[] = {
     F_OBJ(struct j_reply, when, "when", 0, scripted_when),
@@ -127,6 +129,7 @@ static const struct wj_field reply_rows[] = {
     F_OBJ(struct j_reply, error, "error", 0, scripted_error),
     F_ANY(struct j_reply, data, "data", 0),
     F_ENUM(struct j_reply, stop, "stop", 0, stops),
+    F_STR(struct j_reply, id, "id", 0),
 };
 WJ_SHAPE(scripted_reply, struct j_reply, reply_rows);
 
@@ -289,7 +292,8 @@ static int read_when(const struct reading *in, const struct j_when *j, struct up
 static int read_usage(const struct reading *in, const struct j_usage *j, struct upp__reply *ret)
 {
     ret->usage = (struct upp_usage){
-        .input = j->input, .output = j->output, .cache_read = j->cache_read, .cache_write = j->cache_write};
+        .input = j->input, .output = j->output, .cache_read = j->cache_read, .cache_write = j->cache_write,
+        .reasoning = j->reasoning};
     return no_extra(in, &j->node);
 }
 
@@ -299,6 +303,7 @@ static int read_reply(const struct reading *in, const struct j_reply *j, size_t 
     ret->delta_bytes = WJ_IS_SET(j, delta_bytes) ? j->delta_bytes : in->script->delta_bytes;
     ret->delay_ms    = WJ_IS_SET(j, delay_ms) ? j->delay_ms : in->script->delay_ms;
     ret->stop        = UPP_STOP_END;
+    ret->id          = j->id;
     ret->metadata    = wb_arena_printf(in->arena, "{\"scripted\":{\"reply\":%zu}}", index);
     if (r >= 0 && !j->parts.p && !j->error && !j->data)
         r = refuse(in, j->node.from, "expected parts, data or error");

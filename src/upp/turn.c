@@ -298,6 +298,7 @@ static void add_usage(struct upp_usage *to, const struct upp_usage *u)
     to->output += u->output;
     to->cache_read += u->cache_read;
     to->cache_write += u->cache_write;
+    to->reasoning += u->reasoning;
 }
 
 static int end(struct upp__making *m, const struct upp_step_event *ev, struct upp_err *err)

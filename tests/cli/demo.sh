@@ -1,6 +1,6 @@
 #!/bin/sh
 # The demo is ThreadProtocol's example thread: two agents, a tool, a handoff by mention. usage: demo.sh WEFT   (TAP)
-# covers: TP-60, TP-62
+# covers: TP-5, TP-60, TP-62, AAP-6
 set -u
 weft=$(realpath "$1")
 demo=$(CDPATH='' cd -- "$(dirname -- "$0")/../../demo" && pwd)
@@ -29,7 +29,8 @@ cat >"$tap/wanted" <<'EOF'
 {"kind":"message","who":"travel","step":3,"message":{"type":"assistant","content":[{"type":"reasoning","text":"The weather is mild and partly cloudy..."},{"type":"text","text":"Perfect weather for sightseeing! I'd recommend visiting temples and parks."}]},"event":null}
 EOF
 
-check 'a run of the weather agent' "$weft" run weather "What's the weather like in Tokyo?" --store "$store"
+check 'a run of the weather agent' "$weft" run weather "What's the weather like in Tokyo?" \
+    --title 'Multi-agent weather discussion' --store "$store"
 said 'the first agent speaks' '^The weather in Tokyo is currently 18.*C and partly cloudy. Travel Planner, what do you think\?$'
 said 'and the second one' '^Perfect weather for sightseeing! I.d recommend visiting temples and parks\.$'
 thread=$("$weft" threads --store "$store" | head -n 1 | cut -d' ' -f1)
@@ -37,30 +38,63 @@ entries "$thread" >"$tap/entries"
 diff "$tap/wanted" "$tap/entries" >"$tap/log"
 verdict $? 'its thread is the example'
 
-# As a document it is the specification's own, but for ids, times, what is known of the agents, and names in the handoff.
+# As a document it is the specification's own, but for ids, times and which models they are: each member that the
+# example has is there with its value, and what is there besides is what a live run knows.
 check 'as a ThreadProtocol document' "$weft" export "$thread" --as thread --store "$store" -o "$tap/thread.json"
 python3 - "$tap/thread.json" "$(dirname "$0")/../golden/thread/weather.json" >"$tap/log" 2>&1 <<'EOF'
-import json, sys
+import json, re, sys
 
-def plain(path):
-    d = json.load(open(path))
-    names = {"weather": "agent_001", "travel": "agent_002"}
-    ids = {k: names.get(a["agent_name"], k) for k, a in d["agents"].items()}
-    def clean(x):
-        if isinstance(x, list):
-            return [clean(i) for i in x]
-        if isinstance(x, dict):
-            return {k: clean(v) for k, v in x.items() if not k.endswith("_at") and k not in (
-                "x_weft", "timestamp", "usage", "model_name", "provider_name", "finish_reason", "thinking_tokens", "total_tokens")}
-        return ids.get(x, names.get(x, x)) if isinstance(x, str) else x
-    return clean(d["turns"])
+ours, theirs = (json.load(open(path)) for path in sys.argv[1:])
+wrong = []
+ids = {}     # of the example: ours
+models = {}  # the model and the provider that an agent of the example has: ours
+more = {"usage", "finish_reason", "provider_name", "x_weft"}
+uuid = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
-ours, theirs = plain(sys.argv[1]), plain(sys.argv[2])
-if ours != theirs:
-    sys.exit(json.dumps(ours, indent=1) + "\n---\n" + json.dumps(theirs, indent=1))
+def same(at, want, have):
+    if isinstance(want, dict) and isinstance(have, dict):
+        for k, v in want.items():
+            if k not in have:
+                wrong.append(f"{at}/{k} is missing")
+            elif k.endswith("_at") or k == "timestamp":
+                if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", have[k]):
+                    wrong.append(f"{at}/{k} is no time: {have[k]}")
+            elif k == "thread_id":
+                if not uuid.fullmatch(have[k]):
+                    wrong.append(f"{at}/{k} is no UUID of version 4: {have[k]}")
+            else:
+                same(f"{at}/{k}", v, have[k])
+        for k in have.keys() - want.keys() - more:
+            wrong.append(f"{at}/{k} is not in the example")
+    elif isinstance(want, list) and isinstance(have, list) and len(want) == len(have):
+        for i, (a, b) in enumerate(zip(want, have)):
+            same(f"{at}/{i}", a, b)
+    elif (want if not isinstance(want, str) else ids.get(want, models.get(want, want))) != have:
+        wrong.append(f"{at} is {have!r}, and not {want!r}")
+
+for (k, a), (l, b) in zip(theirs["agents"].items(), ours["agents"].items()):
+    ids[k] = l
+    models[a["model_name"]] = b.get("model_name")
+    models[a["provider_name"]] = b.get("provider_name")
+    if not uuid.fullmatch(l):
+        wrong.append(f"{l} is no UUID of version 4")
+ours["agents"] = dict(zip(theirs["agents"], ours["agents"].values()))
+# Ours is the sum of input and output, of which what was thought is a part (TP-22); the example adds that once more.
+usage = theirs["turns"][2]["total_usage"]
+usage["total_tokens"] -= usage["thinking_tokens"]
+same("", theirs, ours)
+if [models[m] for m in ("gpt-4", "openai", "claude-3-opus", "anthropic")] != ["weather-demo", "scripted", "travel-demo", "scripted"]:
+    wrong.append(f"the models are {models}")
+if wrong:
+    sys.exit("\n".join(wrong) + "\n" + json.dumps(ours, indent=1))
 EOF
-verdict $? 'it is the specification'"'"'s'
-check 'and valid' "$weft" validate "$tap/thread.json"
+verdict $? 'it is the specification'"'"'s, with every member'
+check 'and valid, strictly' "$weft" validate --strict "$tap/thread.json"
+for dialect in pydantic ui aitp assistants agentapi envelope upp uap; do
+    "$weft" export "$thread" --as $dialect --store "$store" -o "$tap/$dialect.json" 2>"$tap/log"
+    verdict $? "as $dialect"
+    check 'valid, strictly' "$weft" validate --strict --as $dialect "$tap/$dialect.json"
+done
 
 check 'for people' "$weft" show "$thread" --store "$store"
 said 'an event' '^    agent.handoff \{"from":"weather","to":"travel","reason":"explicit_mention"\} -> travel$'

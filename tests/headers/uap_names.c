@@ -41,6 +41,7 @@ static const any functions[] = {
     NAME(weft_run_agent_id),
     NAME(weft_run_ask),
     NAME(weft_run_history),
+    NAME(weft_run_offered),
     NAME(weft_run_id),
     NAME(weft_run_messages),
     NAME(weft_run_reasoning),

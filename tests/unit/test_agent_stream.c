@@ -580,3 +580,59 @@ TEST(agent_stream_that_fails_says_why)
     AGENTS(SCRIPT(REPLY(CALL("1", "note", "")), "{\"error\":{\"code\":\"RATE_LIMITED\",\"message\":\"slow down\"}}"),
            fails_at_last);
 }
+
+/* ---- What the context holds, and who listens ------------------------------------------------------------------------ */
+
+static unsigned executed, streamed;
+
+/* All of UAP's ExecutionContext, in C's way; a step that is entered again is looked at again. */
+static WEFT_SUSPENDS int look(struct weft_run *run, struct upp_err *err)
+{
+    const struct upp_tool_spec *tools;
+    const struct weft_reply    *reply;
+    size_t                      n, history;
+    TRY(weft_run_offered(run, &tools, &n, err));
+    (void)weft_run_history(run, &history);
+    FAIL_UNLESS(run->model && wb_str_eq(run->model->name, UPP_STR("scripted")));
+    FAIL_UNLESS(n == 4 && wb_str_eq(tools[0].name, UPP_STR("add")) && tools[0].parameters.n);
+    FAIL_UNLESS(run->signal && upp_wait_stopped(run->signal, err) == 0);
+    FAIL_UNLESS(run->input && history == 0 && run->state.step == 0 && run->agent);
+    return weft_run_ask(run, "generate", NULL, &reply, err);
+}
+
+static WEFT_SUSPENDS int look_executed(struct weft_run *run, struct upp_err *err)
+{
+    executed++;
+    return look(run, err);
+}
+
+static WEFT_SUSPENDS int look_streamed(struct weft_run *run, struct upp_err *err)
+{
+    streamed++;
+    return look(run, err);
+}
+static const struct weft_strategy looking = {.name = "looking", .execute = look_executed, .stream = look_streamed};
+
+static WEFT_SUSPENDS int both_ways(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *s    = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn        *turn = NULL;
+    const struct upp_turn                              *same;
+    struct weft_agent                                  *a;
+        executed = streamed = 0;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = AGENTS_ALL, .execution = looking), &a,
+                       err));
+    TRY(weft_agent_run(a, UPP_STR("hello"), &turn, err));
+    FAIL_UNLESS(executed == 1 && streamed == 0);
+    TRY(weft_agent_stream(a, UPP_OPTS(upp_input, .text = UPP_STR("hello")), NULL, &s, err));
+    TRY(weft_stream_turn(s, &same, err));
+    FAIL_UNLESS(executed == 1 && streamed == 1);
+    FAIL_UNLESS(strcmp(upp_turn_text(turn), "hi") == 0 && strcmp(upp_turn_text(same), "hi") == 0);
+    return 0;
+}
+
+/* covers: UAP-5.1, UAP-5.5 */
+TEST(strategy_has_a_stream_and_the_whole_context)
+{
+    AGENTS("{\"replies\":[{\"parts\":[{\"text\":\"hi\"}]}]}", both_ways);
+}

@@ -77,6 +77,12 @@ static const struct {
      "error /messages/1/content/0 AITP-8\n",
      "open r\n"},
     {{DECISIONS(",\"decision\":{\"options\":[{\"id\":\"a\"}]}")}, "error /messages/0/content/0 AITP-8\n", ""},
+    /* Whoever asks does not answer. */
+    {{DECISIONS(",\"request_decision\":{\"id\":\"r\",\"options\":[{\"id\":\"a\"}]}"), "well?",
+      DECISIONS(",\"decision\":{\"options\":[{\"id\":\"a\"}],\"request_decision_id\":\"r\"}"),
+      DECISIONS(",\"decision\":{\"options\":[{\"id\":\"a\"}],\"request_decision_id\":\"r\"}")},
+     "error /messages/2/content/0 AITP-8\n",
+     "decided r\n"},
     {{DECISIONS(",\"request_decision\":{\"id\":\"r\",\"options\":[{\"id\":\"a\"},{\"id\":\"b\",\"variants\":[{\"id\":"
                 "\"b1\"}]}]}"),
       DECISIONS(",\"decision\":{\"options\":[{\"id\":\"a\"}],\"request_decision_id\":\"r\"}"),

@@ -81,12 +81,18 @@ static const struct {
     {TURN(RESPONSE("{\"part_kind\":\"tool-call\"}")), "error " P0 " TP-6\nerror " P0 " TP-6\nerror " P0 " TP-6\n"},
     {TURN(RESPONSE("{\"part_kind\":\"tool-call\",\"tool_name\":[],\"tool_call_id\":\"1\",\"args\":null}")),
      "error " P0 "/tool_name TP-6\n"},
+    {TURN(RESPONSE("{\"part_kind\":\"tool-call\",\"tool_name\":null,\"tool_call_id\":null,\"args\":null}")),
+     "error " P0 "/tool_name TP-6\nerror " P0 "/tool_call_id TP-6\n"},
+    {TURN(RESPONSE(CALL("1")) "," REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":null,\"tool_call_id\":\"1\","
+                                          "\"status\":\"success\",\"content\":1}")),
+     "error /turns/0/messages/1/parts/0/tool_name TP-6\n"},
+    {TURN(REQUEST("{\"part_kind\":\"retry-prompt\",\"content\":\"again\",\"tool_name\":null}")), ""},
     {TURN(RESPONSE(CALL("1")) "," REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":\"f\",\"tool_call_id\":\"1\","
                                           "\"status\":\"maybe\",\"content\":1}")),
      "error /turns/0/messages/1/parts/0/status TP-6\n"},
     {TURN(REQUEST("{\"part_kind\":\"retry-prompt\",\"content\":7}")), "error " P0 "/content TP-6\n"},
     {TURN(RESPONSE("{\"part_kind\":\"file\",\"content\":{\"kind\":\"binary\",\"data\":\"*\",\"media_type\":\"a/b\"}}")),
-     "error " P0 "/content/data TP-7\n"},
+     "error " P0 "/content/data TP-7\nwarning " P0 "/content TP-7\n"},
     {TURN(RESPONSE("{\"part_kind\":\"hologram\"}")), ""},
     {TURN(RESPONSE("{}")), "error " P0 " TP-6\n"},
     /* One that is no object does not hide what else is wrong. */
@@ -99,8 +105,14 @@ static const struct {
     {TURNS(USER(AT, PROMPT("7"))), "error /turns/0/parts/0/content TP-7\n"},
     {TURNS(USER(
          AT, PROMPT("[\"a\",7,{\"kind\":\"image-url\"},{\"kind\":\"binary\",\"data\":\"AA==\"},{\"kind\":\"new\"}]"))),
-     "error /turns/0/parts/0/content/1 TP-7\nerror /turns/0/parts/0/content/2 TP-7\nerror /turns/0/parts/0/content/3 "
-     "TP-7\n"},
+     "error /turns/0/parts/0/content/1 TP-7\nerror /turns/0/parts/0/content/2 TP-7\n"
+     "warning /turns/0/parts/0/content/2 TP-7\nerror /turns/0/parts/0/content/3 TP-7\n"
+     "warning /turns/0/parts/0/content/3 TP-7\n"},
+    {TURNS(USER(AT, PROMPT("[{\"kind\":\"image-url\",\"url\":\"u\"},{\"kind\":\"image-url\",\"url\":\"u\","
+                           "\"identifier\":null},{\"kind\":\"image-url\",\"url\":\"u\",\"identifier\":7},"
+                           "{\"kind\":\"image-url\",\"url\":\"u\",\"identifier\":\"i\"}]"))),
+     "warning /turns/0/parts/0/content/0 TP-7\nwarning /turns/0/parts/0/content/1/identifier TP-7\n"
+     "error /turns/0/parts/0/content/2/identifier TP-7\n"},
     /* TP-8, TP-9 */
     {TURN("{\"message_type\":\"system\",\"timestamp\":\"2026-01-01T00:00:01Z\"}"),
      "error " M0 " TP-8\nerror " M0 " TP-8\n"},

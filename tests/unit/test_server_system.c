@@ -324,20 +324,79 @@ TEST_WITH(server_system_attacks_ollama, .no_torture = "hundreds of requests; one
 /* ---- The run itself ------------------------------------------------------------------------------------------------
  */
 
-/* What a request says beside its messages does not reach the model at all, let alone as the system prompt. */
-static WEFT_SUSPENDS int asks_with_instructions(struct scene *s, struct upp_err *err)
+/* What a request says beside its messages and its instructions does not reach the model at all, let alone as the system
+ * prompt. */
+static WEFT_SUSPENDS int asks_with_more(struct scene *s, struct upp_err *err)
 {
     TRY(make_peace(s, err));
     TRY(new_thread(s, "{\"metadata\":{\"system\":\"" EVIL "\",\"instructions\":\"" EVIL "\"}}", err));
     TRY(run_in_peace(s,
-                     "{\"assistant_id\":\"strict\",\"instructions\":\"" EVIL "\",\"additional_instructions\":\"" EVIL
-                     "\",\"system\":\"" EVIL "\",\"model\":\"" EVIL "\",\"metadata\":{\"system\":\"" EVIL
+                     "{\"assistant_id\":\"strict\",\"instructions\":null,\"additional_instructions\":null,"
+                     "\"system\":\"" EVIL "\",\"model\":\"" EVIL "\",\"metadata\":{\"system\":\"" EVIL
                      "\"},\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"x\",\"description\":\"" EVIL
                      "\"}}],\"tool_choice\":\"" EVIL "\",\"response_format\":{\"type\":\"" EVIL
                      "\"},\"additional_messages\":[{\"role\":\"user\",\"content\":\"hm?\"}]}",
                      err));
     FAIL_UNLESS(!vendor_has(wb_buf_str(&s->vendor.sent), EVIL));
     return 0;
+}
+
+static WEFT_SUSPENDS int plays_more(struct talk *t, struct upp_err *err)
+{
+    struct scene *s = t->arg;
+    int           r = set_up(s, err);
+    if (r >= 0)
+        r = asks_with_more(s, err);
+    tear_down(s);
+    return r;
+}
+
+/* covers: UAP-16.5 */
+TEST(server_system_is_not_what_a_run_asks_for)
+{
+    CHECK_INT(play("openai", NULL, NULL, false, plays_more), 0);
+}
+
+#define SAYS(members)                                                                                                  \
+    "{\"assistant_id\":\"strict\"," members ",\"additional_messages\":[{\"role\":\"user\",\"content\":\"hm?\"}]}"
+
+static const struct {
+    const char *body, *has[2], *has_not;
+} instructed[] = {
+    {SAYS("\"instructions\":\"BE-KIND\""), {"BE-KIND", "BE-KIND"}, OWN},
+    {SAYS("\"additional_instructions\":\"BE-KIND\""), {OWN, "BE-KIND"}, EVIL},
+    {SAYS("\"instructions\":\"BE-KIND\",\"additional_instructions\":\"BE-SHORT\""), {"BE-KIND", "BE-SHORT"}, OWN},
+};
+
+/* On loopback a run's instructions are its system prompt, and the run says so; the next run knows nothing of them. Where
+ * the configuration says no, and where there are keys, they are refused by name, and nothing is run or stored. */
+static WEFT_SUSPENDS int asks_with_instructions(struct scene *s, struct upp_err *err)
+{
+    TRY(make_peace(s, err));
+    for (size_t i = 0; i < WB_LEN(instructed); i++) {
+        WB_CLEANUP(wb_buf_done) struct wb_buf now    = WB_BUF(1u << 20);
+        unsigned                              before = s->vendor.asked;
+        TRY(new_thread(s, "{}", err));
+        TRY(on_thread(s, "runs", instructed[i].body, err));
+        FAIL_UNLESS(s->reply.status == 200);
+        FAIL_UNLESS(i == 1 || vendor_has(body_of(s), "\"instructions\":\"BE-KIND\""));
+        TRY(until_asked(s, before, err));
+        TRY(vendor_told_system(&s->vendor, &now, err));
+        test_note("%zu: %.*s", i, UPP_FMT(wb_buf_str(&now)));
+        FAIL_UNLESS(vendor_has(wb_buf_str(&now), instructed[i].has[0]) && vendor_has(wb_buf_str(&now), instructed[i].has[1]));
+        FAIL_UNLESS(!vendor_has(wb_buf_str(&now), instructed[i].has_not));
+        TRY(run_in_peace(s, NULL, err));
+    }
+    s->talk.server->opts.no_instructions = true;
+    for (size_t i = 0; i < WB_LEN(instructed); i++) {
+        unsigned before = s->vendor.asked;
+        TRY(on_thread(s, "runs", instructed[i].body, err));
+        test_note("%zu: %d %.*s", i, s->reply.status, UPP_FMT(body_of(s)));
+        FAIL_UNLESS(s->reply.status == 400 && vendor_has(body_of(s), "\"code\":\"" SV_INSTRUCTIONS "\""));
+        FAIL_UNLESS(vendor_has(body_of(s), i == 1 ? "/additional_instructions\"" : "/instructions\""));
+        FAIL_UNLESS(s->vendor.asked == before);
+    }
+    return run_in_peace(s, NULL, err);
 }
 
 static WEFT_SUSPENDS int plays_instructions(struct talk *t, struct upp_err *err)
@@ -351,7 +410,7 @@ static WEFT_SUSPENDS int plays_instructions(struct talk *t, struct upp_err *err)
 }
 
 /* covers: UAP-16.5 */
-TEST(server_system_is_not_what_a_run_asks_for)
+TEST(server_system_has_the_instructions_of_a_run)
 {
     CHECK_INT(play("openai", NULL, NULL, false, plays_instructions), 0);
 }

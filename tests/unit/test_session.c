@@ -69,6 +69,31 @@ static WEFT_SUSPENDS int usage(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* An id that a program gives is a UUID of version 4. */
+static WEFT_SUSPENDS int given_ids(struct agents *p, struct upp_err *err)
+{
+    static const char *const wrong[] = {"mine", "", "c232ab00-9414-11ec-b3c8-9f6bdeced846", /* version 1 */
+                                        "01890a5d-ac96-774b-bcce-b302099a8057",              /* version 7 */
+                                        "f81d4fae-7dec-41d0-c765-00a0c91e6bf6"};             /* of another variant */
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct upp_err why = {0};
+        int            r   = make(p, UPP_OPTS(weft_session_opts, .id = wrong[i]), &s, &why);
+        test_note("'%s': %d %s", wrong[i], r, why.msg);
+        FAIL_UNLESS(r == -UPP_ENOMEM || (r == -UPP_EINVALID && strstr(why.msg, "version 4")));
+        TRY(r == -UPP_ENOMEM ? r : 0);
+    }
+    TRY(make(p, UPP_OPTS(weft_session_opts, .id = "5F0C8C1E-6a4e-4f0e-9d0c-0b8f6f6a1c11"), &s, err));
+    FAIL_UNLESS(wb_str_eq(weft_session_id(s), UPP_STR("5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11")));
+    return 0;
+}
+
+/* covers: UAP-3.4 */
+TEST(session_takes_an_id_of_version_4)
+{
+    AGENTS(TWO_STEPS, given_ids);
+}
+
 /* covers: UAP-6.1a, UAP-6.2, UAP-6.5b, UAP-6.5c */
 TEST(session_goes_back_and_branches)
 {

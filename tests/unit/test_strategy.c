@@ -39,6 +39,36 @@ TEST(strategy_of_ones_own)
     PLAYS(.script = SCRIPT(REPLY(TEXT("hi"))), .strategy = &custom, .hooks = heard_hooks(&h), .act = completes);
 }
 
+static unsigned stopped;
+
+/* It sees that it was told to stop. */
+static WEFT_SUSPENDS int until_stopped(struct weft_run *run, struct upp_err *err)
+{
+    int r = upp_wait_ms(run->signal, 3600000, err);
+    stopped += r == -UPP_ECANCELED && upp_wait_stopped(run->signal, err) == -UPP_ECANCELED;
+    return r;
+}
+static const struct weft_strategy patient = {.name = "patient", .execute = until_stopped};
+
+static WEFT_SUSPENDS int is_told(struct place *p, struct upp_err *err)
+{
+    struct wr_started s;
+    uint8_t           status;
+    stopped = 0;
+    TRY(place_start(p, &s, err));
+    TRY(weft_sleep_ms(10, err));
+    TRY(wr_cancel(p->rig.engine, &rig_owner, s.run, err));
+    TRY(place_await(p, s.run, &status, err));
+    FAIL_UNLESS(status == WM_CANCELED && stopped == 1);
+    return 0;
+}
+
+/* covers: UAP-5.1 */
+TEST(strategy_has_a_signal)
+{
+    PLAYS(.script = SCRIPT(REPLY(TEXT("hi"))), .strategy = &patient, .act = is_told);
+}
+
 /* It is cancelled as any other, and says what it had said. */
 static WEFT_SUSPENDS int is_canceled(struct place *p, struct upp_err *err)
 {

@@ -91,9 +91,11 @@ static int filtered(struct upp__reader *r, struct upp_err *err)
 static int say_end(struct upp__reader *r, struct upp_err *err)
 {
     struct upp__anthropic_own *own   = own_of(r);
+    yyjson_val                *out   = upp__get(own->usage, "output_tokens_details");
     struct upp_usage           usage = {.output      = upp__get_u64(own->usage, "output_tokens"),
                                         .cache_read  = upp__get_u64(own->usage, "cache_read_input_tokens"),
-                                        .cache_write = upp__get_u64(own->usage, "cache_creation_input_tokens")};
+                                        .cache_write = upp__get_u64(own->usage, "cache_creation_input_tokens"),
+                                        .reasoning   = upp__get_u64(out, "thinking_tokens")};
     usage.input  = upp__sum(upp__get_u64(own->usage, "input_tokens"), upp__sum(usage.cache_read, usage.cache_write));
     uint8_t stop = stop_of(own->stop_reason);
     if (stop == UPP_STOP_FILTER && !r->parts)

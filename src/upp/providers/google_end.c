@@ -44,6 +44,7 @@ static struct upp_usage count(yyjson_val *u)
         .input      = upp__sum(upp__get_u64(u, "promptTokenCount"), upp__get_u64(u, "toolUsePromptTokenCount")),
         .output     = upp__sum(upp__get_u64(u, "candidatesTokenCount"), upp__get_u64(u, "thoughtsTokenCount")),
         .cache_read = upp__get_u64(u, "cachedContentTokenCount"),
+        .reasoning  = upp__get_u64(u, "thoughtsTokenCount"),
     };
 }
 

@@ -308,11 +308,12 @@ static void read_usage(struct upp__reader *r, struct upp__chat *c, yyjson_val *u
     c->usage = (struct upp_usage){.input       = upp__get_u64(u, "prompt_tokens"),
                                   .output      = upp__get_u64(u, "completion_tokens"),
                                   .cache_read  = upp__get_u64(in, "cached_tokens"),
-                                  .cache_write = upp__get_u64(in, "cache_write_tokens")};
+                                  .cache_write = upp__get_u64(in, "cache_write_tokens"),
+                                  .reasoning   = upp__get_u64(out, "reasoning_tokens")};
     if (!c->usage.cache_read)
         c->usage.cache_read = upp__get_u64(u, "prompt_cache_hit_tokens"); /* DeepSeek */
     if (r->vendor->habits & UPP__REASONING_APART)
-        c->usage.output = upp__sum(c->usage.output, upp__get_u64(out, "reasoning_tokens"));
+        c->usage.output = upp__sum(c->usage.output, c->usage.reasoning);
     c->usage_json = upp__json_text(&r->keep, u);
 }
 

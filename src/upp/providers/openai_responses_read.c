@@ -190,11 +190,12 @@ static void end_item(struct upp__reader *r, struct upp__responses *s, uint64_t o
 
 static struct upp_usage read_usage(yyjson_val *u)
 {
-    yyjson_val *in = upp__get(u, "input_tokens_details");
+    yyjson_val *in = upp__get(u, "input_tokens_details"), *out = upp__get(u, "output_tokens_details");
     return (struct upp_usage){.input       = upp__get_u64(u, "input_tokens"),
                               .output      = upp__get_u64(u, "output_tokens"),
                               .cache_read  = upp__get_u64(in, "cached_tokens"),
-                              .cache_write = upp__get_u64(in, "cache_write_tokens")};
+                              .cache_write = upp__get_u64(in, "cache_write_tokens"),
+                              .reasoning   = upp__get_u64(out, "reasoning_tokens")};
 }
 
 static void put_raw(struct wj_writer *w, const struct upp__responses *s)

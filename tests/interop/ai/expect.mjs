@@ -101,30 +101,30 @@ export const expect = {
   }),
   plan: () => ({ parts: [S, S, T('One.'), S, R('Enough.'), S, T('Two.')], usage: true }),
   rounds: () => ({
-    parts: [S, D('x', '00000000-0000-85ee-b400-000008100000', {}),
-      S, done('look', 'a1', {}, { n: 1 }), D('y', '00000000-0000-85ee-b400-000010100000', {}),
+    parts: [S, D('x', '00000000-0000-45ee-b400-000008800004', {}),
+      S, done('look', 'a1', {}, { n: 1 }), D('y', '00000000-0000-45ee-b400-000010800004', {}),
       S, failed('look', 'a2', {}, 'no'), S, T('Seen.')],
     usage: true,
     more: { weft_events: {
-      '00000000-0000-85ee-b400-000008100000': { timestamp: 1770091507010 },
-      '00000000-0000-85ee-b400-000010100000': { timestamp: 1770091507018 } } },
+      '00000000-0000-45ee-b400-000008800004': { timestamp: 1770091507010 },
+      '00000000-0000-45ee-b400-000010800004': { timestamp: 1770091507018 } } },
   }),
   handoff: () => ({
     parts: [S, T('Travel Planner?'),
-      D('agent.handoff', '00000000-0000-85ee-b400-000008100000', { from: 'main', to: 'travel', reason: 'explicit_mention' }),
+      D('agent.handoff', '00000000-0000-45ee-b400-000008800004', { from: 'main', to: 'travel', reason: 'explicit_mention' }),
       S, R('Mild.'), T('Go out.')],
     usage: true,
-    more: { weft_events: { '00000000-0000-85ee-b400-000008100000':
+    more: { weft_events: { '00000000-0000-45ee-b400-000008800004':
       { sourceAgent: 'main', targetAgents: ['travel'], timestamp: 1770091507009 } } },
   }),
   event: (major) => ({
-    parts: [D('prompt.enriched', '00000000-0000-85ee-b400-000004100000', { original: 'a' }),
-      S, ...(major === 7 ? [] : [T('Wrong')]), D('agent.note', '00000000-0000-85ee-b400-000008104000', '{"__proto__":1}'),
-      S, ...(major === 7 ? [] : [T('Wrong again')]), T('Right'), D('x', '00000000-0000-85ee-b400-000010100000', [null])],
+    parts: [D('prompt.enriched', '00000000-0000-45ee-b400-000004800002', { original: 'a' }),
+      S, ...(major === 7 ? [] : [T('Wrong')]), D('agent.note', '00000000-0000-45ee-b400-000008820004', '{"__proto__":1}'),
+      S, ...(major === 7 ? [] : [T('Wrong again')]), T('Right'), D('x', '00000000-0000-45ee-b400-000010800004', [null])],
     usage: true,
     more: { weft_events: {
-      '00000000-0000-85ee-b400-000004100000': { timestamp: 1770091507001 },
-      '00000000-0000-85ee-b400-000008104000': { sourceAgent: 'main', timestamp: 1770091507004 },
-      '00000000-0000-85ee-b400-000010100000': { timestamp: 1770091507013 } } },
+      '00000000-0000-45ee-b400-000004800002': { timestamp: 1770091507001 },
+      '00000000-0000-45ee-b400-000008820004': { sourceAgent: 'main', timestamp: 1770091507004 },
+      '00000000-0000-45ee-b400-000010800004': { timestamp: 1770091507013 } } },
   }),
 };
