@@ -1,6 +1,6 @@
 #!/bin/sh
 # The demo is ThreadProtocol's example thread: two agents, a tool, a handoff by mention. usage: demo.sh WEFT   (TAP)
-# covers: TP-5, TP-60, TP-62, AAP-6
+# covers: TP-5, TP-31, TP-60, TP-62, AAP-6
 set -u
 weft=$(realpath "$1")
 demo=$(CDPATH='' cd -- "$(dirname -- "$0")/../../demo" && pwd)
@@ -95,6 +95,11 @@ for dialect in pydantic ui aitp assistants agentapi envelope upp uap; do
     verdict $? "as $dialect"
     check 'valid, strictly' "$weft" validate --strict --as $dialect "$tap/$dialect.json"
 done
+
+# Agents are named as the configuration has them, and shown by their titles.
+check 'as the other agent sees it' "$weft" export "$thread" --as pydantic --view travel --store "$store" -o "$tap/view.json"
+grep -q '"content":"{agent:Weather Assistant}: The weather in Tokyo' "$tap/view.json" && ! grep -q '{agent:Travel' "$tap/view.json"
+verdict $? 'the first one'"'"'s words are the Weather Assistant'"'"'s'
 
 check 'for people' "$weft" show "$thread" --store "$store"
 said 'an event' '^    agent.handoff \{"from":"weather","to":"travel","reason":"explicit_mention"\} -> travel$'

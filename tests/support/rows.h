@@ -192,7 +192,7 @@ static inline void rows_record(struct rows *g, const struct wm_row *row, struct 
         ev->entry = &row->entries[rows_draw(g, (uint32_t)row->n_entries)];
     }
     if (rows_draw(g, 2))
-        ev->usage = (struct upp_usage){rows_u64(g), rows_u64(g), rows_u64(g), rows_u64(g)};
+        ev->usage = (struct upp_usage){rows_u64(g), rows_u64(g), rows_u64(g), rows_u64(g), rows_u64(g)};
     if (ev->kind == WM_CHECKPOINT)
         ev->id = rows_uuid(g);
     if (ev->kind == WM_VOID)
@@ -323,6 +323,7 @@ static inline const char *rows_event_differ(const struct wm_event *a, const stru
     ROWS_NUM(a, b, usage.output);
     ROWS_NUM(a, b, usage.cache_read);
     ROWS_NUM(a, b, usage.cache_write);
+    ROWS_NUM(a, b, usage.reasoning);
     ROWS_NUM(a, b, last);
     if (!wb_uuid_eq(a->child, b->child))
         return "child";

@@ -101,7 +101,7 @@ TEST(model_row_format_1_is_fixed)
            .time_ms = 1000,
            .entry   = &entries[1],
            .stop    = UPP_STOP_TOOLS,
-           .usage   = {1, 2, 3, 4}},
+           .usage   = {1, 2, 3, 4, 5}},
           {.kind    = WM_TOOL_STARTED,
            .step    = 2,
            .time_ms = 1001,
@@ -144,7 +144,7 @@ TEST(model_row_format_1_is_fixed)
         (struct wm_entry){.kind = WM_ENTRY_TURN, .origin = 1, .audience = 1, .step = 2, .message = {.time_ms = 1000}};
     CHECK(writes(
         &row, UPP_STR("{\"s\":2,\"t\":1000,\"e\":[{\"k\":4},{\"k\":4}],\"r\":["
-                         "{\"k\":2,\"y\":3,\"e\":1,\"g\":[1,2,3,4]},"
+                         "{\"k\":2,\"y\":3,\"e\":1,\"g\":[1,2,3,4,5]},"
                          "{\"k\":3,\"t\":1,\"c\":\"c1\",\"n\":\"calc\",\"x\":\"{ \\\"e\\\": 1 }\","
                          "\"h\":\"ab000000000000000000000000000000\",\"q\":18446744073709551615},"
                          "{\"k\":4,\"o\":1,\"c\":\"c1\",\"j\":4,\"m\":7},"
@@ -177,7 +177,7 @@ TEST(model_row_costs_little_more_than_its_text)
          .time_ms = 1770091506007,
          .entry   = &entry,
          .stop    = UPP_STOP_END,
-         .usage   = {900, 100, 0, 0}},
+         .usage   = {.input = 900, .output = 100}},
         {.kind = WM_STEP_END, .step = 7, .time_ms = 1770091506007},
     };
     struct wm_row row = {
@@ -426,7 +426,7 @@ TEST(model_row_of_other_bytes_is_refused)
         {"{\"r\":[{\"k\":3,\"j\":1}]}", "/r/0/j", NULL},
         {"{\"r\":[{\"k\":4,\"o\":7}]}", "/r/0/o", NULL},
         {"{\"r\":[{\"k\":5,\"g\":[1,2,3]}]}", "/r/0/g", NULL},
-        {"{\"r\":[{\"k\":5,\"g\":[1,2,3,4,5]}]}", "/r/0/g", NULL},
+        {"{\"r\":[{\"k\":5,\"g\":[1,2,3,4,5,6]}]}", "/r/0/g", NULL},
         {"{\"r\":[{\"k\":5,\"g\":[1,2,3,\"4\"]}]}", "/r/0/g/3", NULL},
         {"{\"r\":[{\"k\":5,\"i\":\"ff000000000000000000000000000000\"}]}", "/r/0/i", NULL},
         {"{\"r\":[{\"k\":6,\"i\":\"ff\"}]}", "/r/0/i", "expected a UUID, found a string"},

@@ -345,7 +345,7 @@ TEST(model_upp_usage_and_errors)
     struct upp_err                        e = {.code = UPP_ERATE, .http = 429};
     struct wj_writer                      w;
     wj_writer_init(&w, &b, NULL);
-    wm_usage_write(&w, &(struct upp_usage){5, 2, 1, 0});
+    wm_usage_write(&w, &(struct upp_usage){.input = 5, .output = 2, .cache_read = 1});
     wm_err_write(&w, &(struct upp_err){.code = UPP_ELIMIT});
     memcpy(e.provider, "openai", 6);
     memcpy(e.cause, "inner text", 10);

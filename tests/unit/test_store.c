@@ -369,7 +369,7 @@ WEFT_SUSPENDS static int runs(struct test_store *t, struct upp_err *err)
         .durability = WM_EXIT,
         .cancel     = true,
         .epoch      = 4,
-        .agent = UPP_STR("writer"), .options = UPP_STR("{}"), .error = UPP_STR("{\"code\":\"BUSY\"}"), .usage = {1, 2, 3, UINT64_MAX},
+        .agent = UPP_STR("writer"), .options = UPP_STR("{}"), .error = UPP_STR("{\"code\":\"BUSY\"}"), .usage = {1, 2, 3, UINT64_MAX, 0},
                                                                 .created_ms = 6, .started_ms = 1700000000001,
                                                                 .ended_ms = 1700000000002, .expires_ms = 1700000000003};
     struct wm_run want = to;
