@@ -128,8 +128,8 @@ UPP_API struct upp_str weft_run_agent_id(struct weft_run *run);
 UPP_API const struct upp_message *const *weft_run_history(struct weft_run *run, size_t *n);
 UPP_API const struct upp_message *const *weft_run_messages(struct weft_run *run, size_t *n);
 
-/* UAP: context.tools. What the model is offered by weft_run_ask now: tools, agents below and handoffs, as rights, grants
- * and revocations have it. Borrowed while the run lives. */
+/* UAP: context.tools. What weft_run_ask offers to the model now: tools, agents below and handoffs, as rights, grants and
+ * revocations have it. Borrowed while the run lives. */
 UPP_API int weft_run_offered(struct weft_run *run, const struct upp_tool_spec **ret, size_t *n,
                              struct upp_err *err) UPP_MUST_CHECK;
 

@@ -333,8 +333,8 @@ const struct cli_command cli_run = {
     .usage   = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--config FILE] [--store URL]",
     .summary = "one run of an agent, and what it says",
     .help =
-        "Gives TEXT (-: standard input) to AGENT, in a new thread (called TITLE) or in that of ID, and prints the answer as it "
-        "comes.\n"
+        "Gives TEXT (-: standard input) to AGENT, in a new thread (called TITLE) or in that of ID, and prints the answer\n"
+        "as it comes.\n"
         "  --json            one JSON object in the end: run, thread, status, text, usage, error, pending\n"
         "  --events          a line an event\n"
         "  --events --json   the events themselves (UAP's AgentStreamEvents), one a line\n"

@@ -41,7 +41,8 @@ WEFT_SUSPENDS static int serve(void *arg, struct upp_err *err)
     r = sv_server_open(weft_loop_current(),
                        UPP_OPTS(sv_server_opts, .listen = s->listen, .listen_local = local[0] ? local : NULL,
                                 .routes = &sv_routes_v1, .engine = rt->engine, .store = rt->store,
-                                .on_busy = s->config->on_busy, .no_instructions = s->config->no_instructions, .signals = true),
+                                .on_busy = s->config->on_busy, .no_instructions = s->config->no_instructions,
+                                .signals = true),
                        &server, err);
     if (r == -UPP_EBUSY) {
         struct upp_err why = *err;

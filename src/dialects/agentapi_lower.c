@@ -343,7 +343,7 @@ static const char *status_of(const struct wd_lowering *l, const struct message *
     return m->kind == WD_AAP_OUTPUT ? error ? "failed" : "completed" : cut ? "incomplete" : "completed";
 }
 
-/* Its own where it has one, with the prefix where that is a UUID; else one that follows from that, or from its place. */
+/* Its own where it has one, with the prefix if that is a UUID; else one that follows from that, or from its place. */
 static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
 {
     char           text[WB_UUID_TEXT + 1];

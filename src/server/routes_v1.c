@@ -54,7 +54,8 @@ static int check_instructions(struct sv_exchange *x, const struct sv_body *b, st
         if (r == 0 || may)
             continue;
         r = upp_fail(err, UPP_EREFUSED,
-                     "'%s' of a run is not taken here: the system prompt is what the agent's definition says", names[i]);
+                     "'%s' of a run is not taken here: the system prompt is what the agent's definition says",
+                     names[i]);
         wj_pointer_err(err, b->root, sv_member(b->root, wb_cstr(names[i])));
         if (err)
             (void)snprintf(err->cause, sizeof err->cause, "%s", SV_INSTRUCTIONS);

@@ -47,7 +47,7 @@ static struct upp_str written(const char *fmt, ...)
 
 static const char whole[] =
     "server:\n"
-    "  listen: '[::1]:${PORT}'\n"
+    "  {listen: '[::1]:${PORT}', instructions: false}\n"
     "store: sqlite:data/weft.db\n"
     "durability: group\n"
     "on_busy: enqueue\n"
@@ -158,6 +158,7 @@ TEST(config_has_what_the_file_says)
     CHECK_STR(c->folder, UPP_STR("/etc/weft"));
     CHECK_STR(c->host, UPP_STR("::1"));
     CHECK(c->port == 4711 && c->store == WC_STORE_SQLITE && c->durability == WM_GROUP && c->on_busy == WR_ENQUEUE);
+    CHECK(c->no_instructions);
     CHECK(c->retention.tapes_days == 3 && c->retention.deleted_days == 1 && c->retention.every_seconds == 5);
     CHECK_STR(c->store_path, UPP_STR("/etc/weft/data/weft.db"));
     CHECK(c->log_level == WB_DEBUG && c->log_format == WB_LOG_JSON && c->log_said);
@@ -194,6 +195,7 @@ TEST(config_has_defaults)
     CHECK_INT(parse("models: {e: {provider: scripted, echo: true}}\nagents: {a: {model: e}}\n", &c, &err), 0);
     CHECK_STR(c->host, UPP_STR("127.0.0.1"));
     CHECK(c->port == 8787 && c->store == WC_STORE_MEMORY && c->durability == WM_SYNC && c->on_busy == WR_REJECT);
+    CHECK(!c->no_instructions);
     CHECK(c->log_level == WB_INFO && c->log_format == WB_LOG_TEXT && !c->log_said);
     CHECK(c->default_agent == &c->agents[0] && c->agents[0].def.n_tools == 0);
 }
