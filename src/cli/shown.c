@@ -110,7 +110,7 @@ static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, 
                                                  "argumentsJson", "result",      "isError",      "last",       "eventType",
                                                  "eventData",     "sourceAgent", "targetAgents", "error",      "usage"};
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(TEXT_MAX);
-    (void)printf("%-7.*s %.*s", UPP_FMT(id), UPP_FMT(type));
+    (void)printf("%-8.*s %.*s", UPP_FMT(id), UPP_FMT(type));
     for (size_t i = 0; i < WB_LEN(shown); i++) {
         yyjson_val *v = yyjson_obj_get(data, shown[i]);
         if (!v)

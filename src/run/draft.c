@@ -128,7 +128,7 @@ static int keep_row(struct flush *f, struct upp_err *err)
     char *bytes = (char *)(k + 1);
     *k          = (struct wr_kept){.body   = wb_str(bytes, f->body.n),
                                    .tape   = wb_str(bytes + f->body.n, f->row.tape.n),
-                                   .at     = {t->epoch, f->row.event},
+                                   .at     = {.epoch = t->epoch, .number = f->row.event},
                                    .events = events_of(&f->draft),
                                    .index  = f->run->end.length,
                                    .face   = f->run->face};

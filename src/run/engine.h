@@ -152,10 +152,11 @@ struct wr_reader;
 struct wr_from {
     uint32_t epoch;  /* of the last event had; 0: the current one */
     uint64_t number; /* the last event had; 0: from the beginning */
+    uint32_t part;   /* how many of its frames were had; 0: all of them */
 };
 
 /* A reader of a run tree's events, from its first one on. Events up to `from` are given out too, so that an encoder
- * sees them: wr_reader_skips says whether an event is one of those. (A reader that comes with an older epoch and a
+ * sees them: wr_reader_had says how much of an event was had. (A reader that comes with an older epoch and a
  * number past that epoch's last record begins with the void.) */
 WEFT_SUSPENDS int wr_reader_open(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid run,
                                  const struct wr_from *from, struct wr_reader **ret,
@@ -173,7 +174,9 @@ WEFT_SUSPENDS int wr_reader_next(struct wr_reader *r, bool to_wait, struct wm_ev
 WEFT_SUSPENDS int wr_reader_try(struct wr_reader *r, bool to_wait, struct wm_event *ev, void (*wake)(void *arg),
                                 void *arg, struct upp_err *err) UPP_MUST_CHECK;
 
-bool wr_reader_skips(const struct wr_reader *r, const struct wm_event *ev);
+/* How many frames of an event were had before. 0: none. WR_HAD: all, however many it makes. */
+#define WR_HAD UINT32_MAX
+uint32_t wr_reader_had(const struct wr_reader *r, const struct wm_event *ev);
 
 /* ---- Who called whom ---------------------------------------------------------------------------------------- */
 

@@ -527,9 +527,10 @@ int wr_reader_next(struct wr_reader *rd, bool to_wait, struct wm_event *ev, stru
     }
 }
 
-bool wr_reader_skips(const struct wr_reader *rd, const struct wm_event *ev)
+uint32_t wr_reader_had(const struct wr_reader *rd, const struct wm_event *ev)
 {
-    if (rd->from.epoch && ev->from->epoch > rd->from.epoch)
-        return false;
-    return ev->number <= rd->from.number;
+    const struct wr_from *from = &rd->from;
+    if (ev->number > from->number || (from->epoch && ev->from->epoch > from->epoch))
+        return 0;
+    return ev->number == from->number && from->part ? from->part : WR_HAD;
 }

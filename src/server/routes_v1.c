@@ -212,7 +212,7 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
         return sv_say_busy(x, &t, true, err);
     if (r < 0)
         return r;
-    return stream ? sv_stream_events(x, run.run, &(struct wr_from){0, 0}, true, err) : sv_answer_run(x, run.run, err);
+    return stream ? sv_stream_events(x, run.run, &(struct wr_from){0}, true, err) : sv_answer_run(x, run.run, err);
 }
 
 /* ---- Looking, cancelling, answering ------------------------------------------------------------------------------ */
@@ -324,11 +324,11 @@ static int read_from(struct sv_exchange *x, struct wr_from *ret, struct upp_err 
     struct sv_sse_id id;
     uint64_t         first;
     struct upp_str   text = sv_http_header(x->request, UPP_STR("last-event-id"), &n);
-    *ret                  = (struct wr_from){0, 0};
+    *ret                  = (struct wr_from){0};
     if (n && text.n) {
         if (n > 1 || !sv_sse_id_parse(text, &id))
-            return upp_fail(err, UPP_EINVALID, "a Last-Event-ID is EPOCH-NUMBER");
-        *ret = (struct wr_from){id.epoch, id.number};
+            return upp_fail(err, UPP_EINVALID, "a Last-Event-ID is EPOCH-NUMBER.PART or EPOCH-NUMBER");
+        *ret = (struct wr_from){id.epoch, id.number, id.part};
         return 0;
     }
     int r = sv_query(x, UPP_STR("from"), &text, err);
@@ -340,7 +340,6 @@ static int read_from(struct sv_exchange *x, struct wr_from *ret, struct upp_err 
     return 0;
 }
 
-/* A request has one segment of a stream; whoever reads uap follows the run to its end. */
 /* Of a UI stream, and of responses, every request has one segment; whoever reads uap follows the run to its end. */
 WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 {

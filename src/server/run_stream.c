@@ -56,7 +56,7 @@ int sv_stream_check(struct sv_exchange *x, struct upp_err *err)
     return choose(x, &ops, &opts, err);
 }
 
-/* One event: its frames, the last of which carries its id. Events the reader has had only feed the encoder. */
+/* One event: its frames, each with its id, without those that were had. They only feed the encoder. */
 WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *err)
 {
     struct feed    *f = arg;
@@ -71,13 +71,10 @@ WEFT_SUSPENDS static int pull(void *arg, struct sv_stream *st, struct upp_err *e
     r = f->ops->event(f->state, &ev, &f->frames, err);
     if (r < 0)
         return r;
-    if (wr_reader_skips(f->reader, &ev))
-        return SV_PULL_MORE;
-    struct sv_sse_id id = {ev.from->epoch, ev.number};
-    for (size_t i = 0; i < f->frames.list.n; i++) {
+    for (size_t i = wr_reader_had(f->reader, &ev); i < f->frames.list.n; i++) {
         const struct wd_frame *frame = &f->frames.list.p[i];
         sv_sse_frame(&st->out, frame->name, wb_str_sub(wb_buf_str(&f->frames.text), frame->from, frame->n),
-                     i + 1 == f->frames.list.n ? &id : NULL);
+                     &(struct sv_sse_id){ev.from->epoch, ev.number, (uint32_t)i + 1});
     }
     return SV_PULL_MORE;
 }

@@ -64,6 +64,10 @@ void sv_sse_frame(struct wb_buf *out, const char *name, struct upp_str data, con
         add_number(out, id->epoch);
         wb_buf_addc(out, '-');
         add_number(out, id->number);
+        if (id->part) {
+            wb_buf_addc(out, '.');
+            add_number(out, id->part);
+        }
         wb_buf_addc(out, '\n');
     }
     if (name) {
@@ -94,11 +98,13 @@ static bool read_number(struct upp_str s, uint64_t *ret)
 
 bool sv_sse_id_parse(struct upp_str text, struct sv_sse_id *ret)
 {
-    uint64_t epoch, number;
-    size_t   dash = wb_str_find(text, UPP_STR("-"), 0);
-    if (dash == SIZE_MAX || !read_number(wb_str_sub(text, 0, dash), &epoch) || epoch > UINT32_MAX ||
-        !read_number(wb_str_sub(text, dash + 1, SIZE_MAX), &number))
+    uint64_t epoch, number, part = 0;
+    size_t   dash = wb_str_find(text, UPP_STR("-"), 0), dot = wb_str_find(text, UPP_STR("."), 0);
+    if (dash == SIZE_MAX || dot < dash || !read_number(wb_str_sub(text, 0, dash), &epoch) || epoch > UINT32_MAX ||
+        !read_number(wb_str_sub(text, dash + 1, dot == SIZE_MAX ? SIZE_MAX : dot - dash - 1), &number))
         return false;
-    *ret = (struct sv_sse_id){(uint32_t)epoch, number};
+    if (dot != SIZE_MAX && (!read_number(wb_str_sub(text, dot + 1, SIZE_MAX), &part) || !part || part > UINT32_MAX))
+        return false;
+    *ret = (struct sv_sse_id){(uint32_t)epoch, number, (uint32_t)part};
     return true;
 }

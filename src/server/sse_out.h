@@ -1,7 +1,7 @@
 /* server/sse_out.h — the only place that makes the bytes of server-sent events.
  *
  * Whatever the data holds, a reader sees as many events as frames were written, with that data, name and id: names are
- * words, ids are two numbers, data is one line. A line end in it becomes a blank (JSON has none but between tokens),
+ * words, ids are three numbers, data is one line. A line end in it becomes a blank (JSON has none but between tokens),
  * and U+2028 and U+2029 become their JSON escapes.
  */
 #ifndef SV_SSE_OUT_H
@@ -9,10 +9,12 @@
 
 #include "base/buf.h"
 
-/* An event of a run: the epoch and its number. Written as "EPOCH-NUMBER". */
+/* A frame of a run's event: the epoch, the number of the event, and which of its frames it is, from 1 on. Written as
+ * "EPOCH-NUMBER.PART". */
 struct sv_sse_id {
     uint32_t epoch;
     uint64_t number;
+    uint32_t part; /* 0: all of the event; "EPOCH-NUMBER" */
 };
 
 /* Adds one frame. `name` (NULL: none) is letters, digits, and . _ - : at most 64 of them, or the buffer fails with
@@ -23,7 +25,7 @@ void sv_sse_frame(struct wb_buf *out, const char *name, struct upp_str data, con
 void sv_sse_ping(struct wb_buf *out);
 void sv_sse_goodbye(struct wb_buf *out);
 
-/* "EPOCH-NUMBER", as in Last-Event-ID. */
+/* "EPOCH-NUMBER.PART" or "EPOCH-NUMBER", as in Last-Event-ID. */
 bool sv_sse_id_parse(struct upp_str text, struct sv_sse_id *ret);
 
 #endif

@@ -217,8 +217,8 @@ commands() {
     thread=$(field "$tap/1" thread)
     ended=$(field "$tap/1" run)
     run 0 run echo two --thread "$thread" --events
-    says 1 '^1-1 +run status="running"$'
-    says 1 '^1-[0-9]+ +text_delta text="two"$'
+    says 1 '^1-1\.1 +run status="running"$'
+    says 1 '^1-[0-9]+\.1 +text_delta text="two"$'
     run 0 run echo three --thread "$thread" --events --json
     says 1 '^\{"source":"upp","upp":\{"type":"text_delta","index":0,"delta":\{"text":"three"\}\}\}$'
     ! grep -v '^{"source":"u[ap]p",.*}$' "$tap/1" >"$tap/log"

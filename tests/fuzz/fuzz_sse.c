@@ -58,7 +58,7 @@ FUZZ(sse)
     struct sse_parser p;
     size_t            n = 0;
     for (; wb_str_split(&rest, 1, &piece); n++) {
-        sv_sse_frame(&out, "delta", piece, &(struct sv_sse_id){7, n});
+        sv_sse_frame(&out, "delta", piece, &(struct sv_sse_id){7, n, 1});
         if (n % 3 == 0)
             sv_sse_ping(&out);
     }
@@ -69,5 +69,5 @@ FUZZ(sse)
 
     struct sv_sse_id id;
     if (sv_sse_id_parse(in, &id))
-        REQUIRE(in.n <= 31 && memchr(in.p, '-', in.n));
+        REQUIRE(in.n <= 42 && memchr(in.p, '-', in.n));
 }

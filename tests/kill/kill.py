@@ -433,7 +433,7 @@ class World(trees.Trees):
         stored = dict(events)
         voids = []
         for id, frames in events:
-            epoch, number = map(int, id.split("-"))
+            epoch, number = map(int, id.partition(".")[0].split("-"))
             if any('"type":"attempt_void"' in f for f in frames):
                 voids.append((epoch, number))
         for id, frames in self.seen.get(run, {}).items():
@@ -441,7 +441,7 @@ class World(trees.Trees):
                 if stored[id] != frames:
                     raise Wrong(f"{run} {id}: {frames} was seen, {stored[id]} is stored")
                 continue
-            epoch, number = map(int, id.split("-"))
+            epoch, number = map(int, id.partition(".")[0].split("-"))
             if not any(e > epoch and n <= number for e, n in voids):
                 raise Wrong(f"{run} {id} was seen and is gone: {frames}")
             kinds = [json.loads(f) for f in frames]

@@ -35,6 +35,8 @@ models:
   broken: {provider: scripted, script: broken.json}
   sleepy: {provider: scripted, script: sleepy.json}
   first: {provider: scripted, script: first.json}
+  boss: {provider: scripted, script: boss.json}
+  torn: {provider: scripted, script: torn.json}
 tools:
   get_weather: {description: d, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo 18"], delivery: pure}
   pick_date: {description: d, parameters: {type: object}}
@@ -50,6 +52,8 @@ agents:
   sleepy: {model: sleepy, tools: [nap]}
   first: {model: first, handoff: [{agent: second, prompt: Go on.}]}
   second: {model: echo, title: The Second}
+  boss: {model: boss, tools: [weather, get_weather]}
+  torn: {model: torn}
 """
 SCRIPTS = {
     "slow": [{"parts": [{"text": WORDS}], "delta_bytes": 5, "delay_ms": 10}],
@@ -60,6 +64,11 @@ SCRIPTS = {
     "ask": [{"parts": [{"tool_call": {"id": "c1", "name": "remove", "arguments": {"p": "x"}}}]}, {"parts": [{"text": "Done."}]}],
     "sleepy": [{"parts": [{"tool_call": {"id": "c1", "name": "nap"}}]}, {"parts": [{"text": "Awake."}]}],
     "first": [{"parts": [{"text": "Over."}, {"tool_call": {"id": "c1", "name": "handoff_to_second", "arguments": {"reason": "r"}}}]}],
+    "boss": [{"parts": [{"reasoning": "both"}, {"tool_call": {"id": "b1", "name": "weather", "arguments": {"task": "look"}}},
+                        {"tool_call": {"id": "b2", "name": "get_weather"}}], "delta_bytes": 4, "delay_ms": 1},
+             {"parts": [{"text": "Mild there."}], "delta_bytes": 3, "delay_ms": 2}],
+    "torn": [{"parts": [{"reasoning": "well"}, {"text": "As I was saying"}], "delta_bytes": 3, "error": {"code": "NETWORK_ERROR", "after": 4}},
+             {"parts": [{"reasoning": "well"}, {"text": "As I say now"}], "delta_bytes": 3}],
     "broken": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "no such key"}}],
 }
 
@@ -397,31 +406,106 @@ def test_a_failed_run_says_why(s):
     assert s.good("GET", f"/v1/threads/{thread}/runs/{run}")["last_error"]["message"].endswith("no such key")
 
 
+DIALECTS = ("uap", "upp", "ui", "assistants", "agentapi")
+
+
+def frames_of(raw):
+    """The frames of a stream, without comments: (id, the rest of its bytes)."""
+    blocks = [b for b in raw.split(b"\n\n") if b and not b.startswith(b":")]
+    return [(b.partition(b"\n")[0][4:].decode() if b.startswith(b"id: ") else None, b) for b in blocks]
+
+
+def rest_of(s, path, last):
+    rest = s.stream("GET", path, headers={"Last-Event-ID": last} if last else {})
+    list(rest)
+    return frames_of(rest.raw)
+
+
 def resume_everywhere(s, run, dialect):
-    """Reads the whole, then from behind every single event: each time the rest."""
+    """Reads the whole, then cuts it behind every single frame: with the last id seen the rest comes, and nothing else."""
     path = f"/v1/runs/{run}/events?as={dialect}"
     whole = s.stream("GET", path)
-    events = list(whole)
-    ids = [id for id, _ in events if id]
-    for id in ids:
-        rest = s.stream("GET", path, headers={"Last-Event-ID": id})
-        for _ in rest:
-            pass
-        assert whole.raw.endswith(rest.raw) and len(rest.raw) < len(whole.raw), id
-        begin = f"id: {id}\n".encode()
-        assert whole.raw[whole.raw.index(begin):].partition(b"\n\n")[2] == rest.raw, id
+    list(whole)
+    frames, last = frames_of(whole.raw), None
+    for k, (id, _) in enumerate(frames):
+        last = id or last
+        rest = rest_of(s, path, last)
+        assert frames[:k + 1] + rest == frames, (dialect, k, last, frames[k], rest[:2])
+    assert len({id for id, _ in frames}) == len(frames), frames
     return whole.raw
 
 
-def test_events_resume_behind_every_event(s):
+def cut_everywhere(s, agent, dialect, answer=None):
+    """A run that works, read by somebody who is cut off behind every frame: what a reader of the whole gets."""
+    t = s.thread()
+    run = s.good("POST", f"/v1/threads/{t}/runs", {"assistant_id": agent, "additional_messages": [{"role": "user", "content": "go"}]})["id"]
+    path, last, got = f"/v1/runs/{run}/events?as={dialect}", None, []
+    while len(got) < 500:
+        stream = s.stream("GET", path, headers={"Last-Event-ID": last} if last else {})
+        event = stream.next()
+        stream.close()
+        if not event:
+            if not answer or s.good("GET", f"/v1/threads/{t}/runs/{run}")["status"] not in ("requires_action", "in_progress"):
+                break
+            s.good("POST", f"/v1/runs/{run}/answers", {"answers": [answer]})
+            answer = None
+            continue
+        last = event[0] or last
+        got += frames_of(stream.raw)
+        if answer and dialect.startswith("uap") and event[1].get("uap", {}).get("data", {}).get("status") == "waiting":
+            s.good("POST", f"/v1/runs/{run}/answers", {"answers": [answer]})  # uap goes on through waits
+            answer = None
+    assert got == rest_of(s, path, None), (agent, dialect)
+
+
+def test_events_resume_behind_every_frame(s):
     stream, _, run = s.start("weather", "weather?")
     list(stream)
-    resumed[run] = {d: resume_everywhere(s, run, d) for d in ("uap", "ui")}
+    resumed[run] = {d: resume_everywhere(s, run, d) for d in DIALECTS}
     assert resumed[run]["uap"] == stream.raw
-    assert s.refused(400, "GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": "x"})
+    for bad in ("x", "1-", "1-5.", "1-5.0", "1-5.x", "1-5.01", "1-5.1.1", "-1-5", "1-5.4294967296"):
+        assert "EPOCH-NUMBER" in s.refused(400, "GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": bad}), bad
     assert s.refused(400, "GET", f"/v1/runs/{run}/events?as=klingon")
     later = s.stream("GET", f"/v1/runs/{run}/events?from=5").next()
-    assert later[0] == "1-5"
+    assert later[0] == "1-5.1"
+
+
+def test_an_id_without_a_part_means_all_of_its_event(s):
+    stream, _, run = s.start("weather", "weather?")
+    list(stream)
+    for dialect in DIALECTS:
+        path = f"/v1/runs/{run}/events?as={dialect}"
+        frames = rest_of(s, path, None)
+        for id, _ in frames:
+            event = id.partition(".")[0]
+            behind = [i for i, (x, _) in enumerate(frames) if x.startswith(event + ".")][-1] + 1
+            assert rest_of(s, path, event) == frames[behind:], (dialect, event)
+
+
+def test_runs_of_every_sort_resume_behind_every_frame(s):
+    """Sub-agents, handoffs, waits that were answered, voids and failures."""
+    answers = {"client": {"call_id": "c1", "output": 3}, "ask": {"call_id": "c1", "approved": True}}
+    for agent in ("boss", "first", "client", "ask", "broken", "torn"):
+        stream, thread, run = s.start(agent)
+        list(stream)
+        if agent in answers:
+            paused = {d: resume_everywhere(s, run, d) for d in ("ui", "assistants", "agentapi") if agent == "client" or d != "assistants"}
+            s.good("POST", f"/v1/runs/{run}/answers", {"answers": [answers[agent]]})
+            wait_for(s, thread, run, "completed")
+        whole = {d: resume_everywhere(s, run, d) for d in DIALECTS}
+        for d in paused if agent in answers else ():
+            assert whole[d].startswith(paused[d]), d
+        if agent == "boss":
+            resumed[run] = {d: resume_everywhere(s, run, d) for d in ("uap&children=1", "ui&target=7&children=1")}
+
+
+def test_live_runs_resume_behind_every_frame(s):
+    for dialect in DIALECTS:
+        cut_everywhere(s, "weather", dialect)
+        if dialect != "upp":
+            cut_everywhere(s, "client", dialect, {"call_id": "c1", "output": 3})
+    cut_everywhere(s, "boss", "uap&children=1")
+    cut_everywhere(s, "first", "ui")
 
 
 def test_a_client_tool_waits_for_its_result(s):

@@ -73,7 +73,7 @@ static int ticks(void *arg, struct sv_stream *st, struct upp_err *err)
     if (r < 0)
         return r;
     k->n++;
-    sv_sse_frame(&st->out, "tick", UPP_STR("0123456789"), &(struct sv_sse_id){1, k->n});
+    sv_sse_frame(&st->out, "tick", UPP_STR("0123456789"), &(struct sv_sse_id){1, k->n, 1});
     return SV_PULL_MORE;
 }
 
@@ -92,7 +92,7 @@ static int once(void *arg, struct sv_stream *st, struct upp_err *err)
     (void)err;
     if (k->n++)
         return SV_PULL_LATER;
-    sv_sse_frame(&st->out, "tick", UPP_STR("once"), &(struct sv_sse_id){1, 1});
+    sv_sse_frame(&st->out, "tick", UPP_STR("once"), &(struct sv_sse_id){1, 1, 1});
     return SV_PULL_MORE;
 }
 

@@ -206,8 +206,8 @@ static WEFT_SUSPENDS int read_some(struct world *w, struct wb_uuid run, struct w
         r = checker_saw(&w->check, &view, &ev, err);
         if (r < 0)
             return r;
-        if (!wr_reader_skips(rd, &ev)) {
-            *from = (struct wr_from){ev.from->epoch, ev.number};
+        if (!wr_reader_had(rd, &ev)) {
+            *from = (struct wr_from){.epoch = ev.from->epoch, .number = ev.number};
             left--;
         }
         if (chance(w, 20) && (r = weft_sleep_ms(below(w, 50), err)) < 0)

@@ -9,12 +9,12 @@ TEST(sse_out_bytes)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4096);
     sv_sse_frame(&b, NULL, UPP_STR("{\"a\":1}"), NULL);
-    sv_sse_frame(&b, "text_delta", UPP_STR("x"), &(struct sv_sse_id){3, 18446744073709551615u});
-    sv_sse_frame(&b, "a.b-C9", UPP_STR(""), &(struct sv_sse_id){0, 0});
+    sv_sse_frame(&b, "text_delta", UPP_STR("x"), &(struct sv_sse_id){3, 18446744073709551615u, 4294967295u});
+    sv_sse_frame(&b, "a.b-C9", UPP_STR(""), &(struct sv_sse_id){0, 0, 0});
     sv_sse_ping(&b);
     sv_sse_goodbye(&b);
     CHECK_STR(wb_buf_str(&b), UPP_STR("data: {\"a\":1}\n\n"
-                                      "id: 3-18446744073709551615\nevent: text_delta\ndata: x\n\n"
+                                      "id: 3-18446744073709551615.4294967295\nevent: text_delta\ndata: x\n\n"
                                       "id: 0-0\nevent: a.b-C9\ndata: \n\n"
                                       ": ping\n\n"
                                       ": the server stops; come back with Last-Event-ID\n\n"));
@@ -74,7 +74,7 @@ TEST(sse_out_hostile_data_is_read_back)
     struct sse_parser                     p;
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         data[i] = cases[i].out;
-        sv_sse_frame(&b, "delta", cases[i].in, &(struct sv_sse_id){1, i});
+        sv_sse_frame(&b, "delta", cases[i].in, &(struct sv_sse_id){1, i, 2});
         sv_sse_ping(&b);
     }
     CHECK(wb_buf_check(&b, NULL) == 0);
@@ -113,14 +113,19 @@ TEST(sse_out_ten_thousand_payloads)
 
 TEST(sse_out_ids_are_read)
 {
-    struct sv_sse_id         id    = {0, 0};
+    struct sv_sse_id         id    = {0};
     static const char *const bad[] = {"",     "-",    "1",
                                       "1-",   "-1",   "1-2-3",
                                       "a-1",  "1-a",  "+1-1",
                                       "1--1", " 1-1", "4294967296-1",
-                                      "01-1", "1-00", "1-18446744073709551616"};
+                                      "01-1", "1-00", "1-18446744073709551616",
+                                      "1-2.", "1-2.0", "1-2.01",
+                                      ".1-2", "1.1-2", "1-.1",
+                                      "1-2.x", "1-2.3.4", "1-2.4294967296"};
     CHECK(sv_sse_id_parse(UPP_STR("4294967295-18446744073709551615"), &id));
-    CHECK(id.epoch == UINT32_MAX && id.number == UINT64_MAX);
+    CHECK(id.epoch == UINT32_MAX && id.number == UINT64_MAX && id.part == 0);
+    CHECK(sv_sse_id_parse(UPP_STR("4294967295-18446744073709551615.4294967295"), &id));
+    CHECK(id.epoch == UINT32_MAX && id.number == UINT64_MAX && id.part == UINT32_MAX);
     for (size_t i = 0; i < WB_LEN(bad); i++) {
         test_note("'%s'", bad[i]);
         CHECK(!sv_sse_id_parse(wb_cstr(bad[i]), &id));
