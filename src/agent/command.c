@@ -26,6 +26,7 @@ struct wa_command {
     char               *folder, *reaper;
     uint32_t            seconds;
     uint64_t            memory; /* bytes; 0: no limit */
+    uint32_t            processes; /* 0: no limit */
     size_t              output;
 };
 
@@ -157,6 +158,7 @@ int wa_command_new(const struct wa_command_opts *o, struct wa_command **ret, str
     uint32_t memory = o->memory_mb ? o->memory_mb : WA_COMMAND_MEMORY_MB;
     c->seconds      = o->seconds ? o->seconds : WA_COMMAND_SECONDS;
     c->memory       = memory == UINT32_MAX ? 0 : (uint64_t)memory << 20;
+    c->processes    = o->processes == UINT32_MAX ? 0 : o->processes ? o->processes : WA_COMMAND_PROCESSES;
     c->output       = (size_t)(o->output_kb ? o->output_kb : WA_COMMAND_OUTPUT_KB) << 10;
     int r           = take_words(c, o, err);
     if (r == 0)
@@ -270,7 +272,7 @@ static int start(struct call *c, struct upp_str key, struct upp_err *err)
     const struct wa_command       *command = c->command;
     size_t                         size    = env_size(command, key);
     WB_CLEANUP(wipe) struct wb_buf block   = WB_BUF(size); /* reserved whole: growing would leave copies behind */
-    char                           parent[24], memory[24], cpu[24], name[] = "weft-reaper";
+    char                           parent[24], memory[24], cpu[24], processes[24], name[] = "weft-reaper";
     char **lists = wb_calloc(command->n_words + WA_REAPER_PROGRAM + 1 + command->n_env + 2, sizeof *lists);
     if (!lists || !wb_buf_reserve(&block, size)) {
         wb_free(lists);
@@ -280,10 +282,12 @@ static int start(struct call *c, struct upp_str key, struct upp_err *err)
     (void)snprintf(parent, sizeof parent, "%ld", (long)getpid());
     (void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)command->memory);
     (void)snprintf(cpu, sizeof cpu, "%u", command->seconds);
-    argv[0]                = name;
-    argv[WA_REAPER_PARENT] = parent;
-    argv[WA_REAPER_MEMORY] = memory;
-    argv[WA_REAPER_CPU]    = cpu;
+    (void)snprintf(processes, sizeof processes, "%u", command->processes);
+    argv[0]                   = name;
+    argv[WA_REAPER_PARENT]    = parent;
+    argv[WA_REAPER_MEMORY]    = memory;
+    argv[WA_REAPER_CPU]       = cpu;
+    argv[WA_REAPER_PROCESSES] = processes;
     memcpy(argv + WA_REAPER_PROGRAM, command->words, command->n_words * sizeof *argv);
 
     int r = build_env(command, key, &block, envp, err);

@@ -20,6 +20,7 @@ enum {
     WA_COMMAND_SECONDS   = 60,
     WA_COMMAND_MEMORY_MB = 512,
     WA_COMMAND_OUTPUT_KB = 1024,
+    WA_COMMAND_PROCESSES = 512,
     WA_COMMAND_WORDS     = 256, /* of a command line, and variables of an environment */
     WA_COMMAND_TAIL      = 4096 /* bytes of standard error that are kept: the last ones */
 };
@@ -39,9 +40,11 @@ struct wa_command_opts {
     size_t                    n_env;
     struct upp_str            folder;    /* to run in; no text: ours */
     uint32_t                  seconds;   /* 0: 60. Also of processor time, for each of its processes */
-    uint32_t                  memory_mb; /* 0: 512. Address space of each of its processes; UINT32_MAX: no limit */
+    uint32_t                  memory_mb; /* 0: 512. Address space of each of its processes, and memory of all of them
+                                          * together; UINT32_MAX: no limit */
     uint32_t                  output_kb; /* 0: 1024 */
     const char               *reaper;    /* the path of weft-reaper; NULL: wa_reaper_find */
+    uint32_t                  processes; /* 0: 512. At the same time, threads included; UINT32_MAX: no limit */
 };
 
 struct wa_command;

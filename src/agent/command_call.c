@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "agent/command.h"
+#include "base/mask.h"
 #include "base/utf8.h"
 #include "json/read.h"
 
@@ -35,9 +36,19 @@ static void describe(int status, struct wb_buf *to)
         wb_buf_addf(to, "the program ended with exit code %d", WEXITSTATUS(status));
 }
 
+/* A program that fails likes to show what it was called with: values of variables are not for the model. */
+static int add_error(struct wb_buf *text, struct upp_str why, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf masked = WB_BUF(2 * why.n + 64);
+    (void)wb_mask_add(&masked, why, false);
+    wb_utf8_add_clean(text, wb_buf_str(&masked));
+    return wb_buf_check(&masked, err);
+}
+
 int wa_command_tell(const struct wa_command_end *e, struct wb_buf *text, bool *json, bool *failed, struct upp_err *err)
 {
     struct upp_str out = wb_buf_str(&e->out);
+    int            r   = 0;
     *json              = false;
     *failed            = e->cut || e->status != 0;
     if (e->cut) {
@@ -48,9 +59,11 @@ int wa_command_tell(const struct wa_command_end *e, struct wb_buf *text, bool *j
         struct upp_str why = without_line_end(wb_buf_str(e->error.n ? &e->error : &e->out));
         if (why.n)
             wb_buf_add(text, UPP_STR(":\n"));
-        wb_utf8_add_clean(text, why);
+        r = add_error(text, why, err);
+        if (r < 0)
+            return r;
     } else {
-        int r = is_json(wb_str_trim(out), json, err);
+        r = is_json(wb_str_trim(out), json, err);
         if (r < 0)
             return r;
         if (*json)

@@ -7,10 +7,12 @@
  * (subreaper, /proc). No memory is allocated, no thread started; the table of processes is static.
  */
 #include "agent/reaper.h"
+#include "agent/reaper_limits.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,12 +26,15 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     DEATH         = SIGUSR1, /* told by the kernel when the thread that started us is gone */
     MAX_PROCESSES = 32768,   /* looked at in one pass; the next pass sees others */
     PASS_MS       = 5,       /* at most this long between two passes while something lives */
+    WATCH_MS      = 50,      /* at least this long between two looks at what the tool takes ... */
+    WATCH_SHARE   = 20,      /* ... and this many times as long as a look takes */
 };
 
 enum verdict { UNKNOWN, OURS, FOREIGN };
@@ -159,7 +164,8 @@ static void end_process(int proc, const struct process *p)
     (void)close(folder);
 }
 
-static void end_all_once(DIR *proc)
+/* Of so many, whether they are ours. */
+static size_t judge_all(DIR *proc)
 {
     int             self = getpid();
     size_t          n    = list_all(proc);
@@ -169,9 +175,80 @@ static void end_all_once(DIR *proc)
     for (size_t i = 0; i < n; i++)
         if (table[i].verdict == UNKNOWN)
             judge(n, &table[i], self);
+    return n;
+}
+
+static void end_all_once(DIR *proc)
+{
+    size_t n = judge_all(proc);
     for (size_t i = 0; i < n; i++)
         if (table[i].verdict == OURS)
             end_process(dirfd(proc), &table[i]);
+}
+
+/* ---- What they take together --------------------------------------------------------------------------- */
+
+static ssize_t read_of(int proc, int pid, const char *name, char *text, size_t size)
+{
+    char path[48];
+    (void)snprintf(path, sizeof path, "%d/%s", pid, name);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t n = read(fd, text, size - 1);
+    (void)close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n;
+}
+
+/* What is in memory of it, in bytes. Pages that processes share count in each. */
+static unsigned long long resident(int proc, int pid)
+{
+    char               text[256];
+    unsigned long long pages;
+    return read_of(proc, pid, "statm", text, sizeof text) > 0 && sscanf(text, "%*u %llu", &pages) == 1
+               ? pages * (unsigned long long)sysconf(_SC_PAGESIZE)
+               : 0;
+}
+
+/* Its part of that: a page that n processes share counts as an nth. The kernel walks all pages for it. */
+static unsigned long long proportional(int proc, int pid)
+{
+    char               text[2048];
+    unsigned long long kb;
+    const char        *line = read_of(proc, pid, "smaps_rollup", text, sizeof text) > 0 ? strstr(text, "\nPss:") : NULL;
+    return line && sscanf(line, " Pss: %llu", &kb) == 1 ? kb << 10 : resident(proc, pid);
+}
+
+/* Does the tool take more than it may? Says so. */
+static bool takes_too_much(DIR *proc, const struct reaper_limits *l)
+{
+    size_t             n = judge_all(proc), processes = 0;
+    unsigned long long all = 0;
+    for (size_t i = 0; i < n; i++)
+        if (table[i].verdict == OURS) {
+            processes++;
+            all += l->memory ? resident(dirfd(proc), table[i].pid) : 0;
+        }
+    if (l->processes && processes > l->processes) {
+        say(WA_REAPER_SAYS "more than %llu processes: all of them were ended\n", l->processes);
+        return true;
+    }
+    if (all <= l->memory || !l->memory)
+        return false;
+    all = 0;
+    for (size_t i = 0; i < n; i++)
+        all += table[i].verdict == OURS ? proportional(dirfd(proc), table[i].pid) : 0;
+    if (all > l->memory)
+        say(WA_REAPER_SAYS "its processes took more than %llu MiB together: all of them were ended\n", l->memory >> 20);
+    return all > l->memory;
+}
+
+static long long now_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000LL + t.tv_nsec / 1000000;
 }
 
 /* ---- Its life -------------------------------------------------------------------------------------------- */
@@ -229,7 +306,13 @@ static void limit(int what, unsigned long long n)
     (void)setrlimit((__rlimit_resource_t)what, &l);
 }
 
-_Noreturn static void become(char **argv, pid_t reaper)
+/* A tool of root's could look into the memory of the process around libweft, which others cannot (PR_SET_DUMPABLE). */
+static void drop_ptrace(void)
+{
+    (void)prctl(PR_CAPBSET_DROP, CAP_SYS_PTRACE, 0, 0, 0); /* whoever is not root has nothing to drop */
+}
+
+_Noreturn static void become(char **argv, pid_t reaper, const struct reaper_limits *l)
 {
     sigset_t           none;
     unsigned long long memory = strtoull(argv[WA_REAPER_MEMORY], NULL, 10);
@@ -242,6 +325,11 @@ _Noreturn static void become(char **argv, pid_t reaper)
     if (cpu)
         limit(RLIMIT_CPU, cpu);
     limit(RLIMIT_CORE, 0);
+    drop_ptrace();
+    if (!reaper_limits_enter(l)) {
+        say(WA_REAPER_SAYS "the program cannot be held to its limits: %s\n", strerror(errno));
+        _exit(WA_REAPER_FAILED);
+    }
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)execvp(argv[WA_REAPER_PROGRAM], argv + WA_REAPER_PROGRAM);
@@ -298,10 +386,28 @@ static bool prepare(struct reaper *r, pid_t parent)
     return getppid() == parent; /* else it died before we could ask to be told */
 }
 
-/* Until no descendant is left. */
-static void watch(struct reaper *r)
+/* Looks at what the tool takes, again and again, until it ends. Never more than a twentieth of the time. */
+static void watch_limits(struct reaper *r, const struct reaper_limits *l)
+{
+    for (long long wait = WATCH_MS; !r->end;) {
+        long long until = now_ms() + wait;
+        while (!r->end && now_ms() < until)
+            look(r, (int)(until - now_ms()));
+        if (r->end)
+            return;
+        long long began = now_ms();
+        r->end          = takes_too_much(r->proc, l);
+        wait            = (now_ms() - began) * WATCH_SHARE;
+        wait            = wait < WATCH_MS ? WATCH_MS : wait;
+    }
+}
+
+/* Until no descendant is left. The inner one has limits to look at. */
+static void watch(struct reaper *r, const struct reaper_limits *l)
 {
     (void)close(0); /* so that writing to a program that has closed its input fails */
+    if (l)
+        watch_limits(r, l);
     while (!r->end)
         look(r, -1);
     /* No limit: there is nothing else to do until then. */
@@ -309,12 +415,25 @@ static void watch(struct reaper *r)
         end_all_once(r->proc);
 }
 
+/* --limits: by what means. */
+static int show_limits(struct reaper_limits *l)
+{
+    *l = (struct reaper_limits){.processes = 1, .memory = 1 << 20};
+    reaper_limits_make(l);
+    (void)printf("%s\n", reaper_limits_name(l));
+    reaper_limits_done(l);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    struct reaper r;
-    sigset_t      all;
+    static struct reaper_limits limits;
+    struct reaper               r;
+    sigset_t                    all;
+    if (argc == 2 && strcmp(argv[1], "--limits") == 0)
+        return show_limits(&limits);
     if (argc <= WA_REAPER_PROGRAM) {
-        say(WA_REAPER_SAYS "started by weft, not by hand: PARENT MEMORY CPU PROGRAM [ARGUMENT...]\n");
+        say(WA_REAPER_SAYS "started by weft, not by hand: PARENT MEMORY CPU PROCESSES PROGRAM [ARGUMENT...]\n");
         return WA_REAPER_FAILED;
     }
     (void)sigfillset(&all);
@@ -323,7 +442,11 @@ int main(int argc, char **argv)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 && !say_why("prctl")) /* what gains privileges could not be ended */
         return WA_REAPER_FAILED;
 
-    pid_t parent = (pid_t)strtol(argv[WA_REAPER_PARENT], NULL, 10);
+    pid_t parent     = (pid_t)strtol(argv[WA_REAPER_PARENT], NULL, 10);
+    limits.memory    = strtoull(argv[WA_REAPER_MEMORY], NULL, 10);
+    limits.processes = strtoull(argv[WA_REAPER_PROCESSES], NULL, 10);
+    close_others();
+    reaper_limits_make(&limits);
     for (int inner = 0; inner < 2; inner++) {
         close_others();
         if (!prepare(&r, parent))
@@ -333,10 +456,11 @@ int main(int argc, char **argv)
         if (r.program < 0 && !say_why("fork"))
             return WA_REAPER_FAILED;
         if (r.program > 0) {
-            watch(&r);
+            watch(&r, inner ? &limits : NULL);
+            reaper_limits_done(&limits); /* by the inner one; by the outer one where that was killed */
             end_as(r.status);
         }
         (void)setsid(); /* what kills the group above does not reach below */
     }
-    become(argv, parent);
+    become(argv, parent, &limits);
 }

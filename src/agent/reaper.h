@@ -1,9 +1,12 @@
 /* agent/reaper.h — how libweft talks to weft-reaper, the small program under which every command tool runs.
  *
- *     weft-reaper PARENT MEMORY CPU PROGRAM [ARGUMENT...]
+ *     weft-reaper PARENT MEMORY CPU PROCESSES PROGRAM [ARGUMENT...]
+ *     weft-reaper --limits
  *
- * PARENT is the pid of the process that starts it; MEMORY (bytes of address space) and CPU (seconds) are limits for
- * each process of the tool, 0 for none. PROGRAM is looked up in PATH when it holds no slash. Environment, folder and
+ * PARENT is the pid of the process that starts it; MEMORY (bytes: of address space for each process of the tool, and of
+ * memory for all of them together) and CPU (seconds, for each process) are limits, and so is PROCESSES (of all of them,
+ * threads included); 0 for none. With --limits it says in a line by what means this system holds a tool to the limits
+ * of all of its processes (agent/reaper_limits.h). PROGRAM is looked up in PATH when it holds no slash. Environment, folder and
  * the three standard descriptors are the tool's own.
  *
  * The protocol is one pipe. The reaper keeps the writing end of standard output for as long as anything of the tool
@@ -19,6 +22,7 @@ enum {
     WA_REAPER_PARENT = 1, /* places in argv */
     WA_REAPER_MEMORY,
     WA_REAPER_CPU,
+    WA_REAPER_PROCESSES,
     WA_REAPER_PROGRAM,
 };
 

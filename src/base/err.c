@@ -9,6 +9,8 @@
 #include "base/defs.h"
 #include "base/utf8.h"
 
+enum { LATER_MS = 1000 }; /* when trying again may help */
+
 /* Cut text ends in this, so that nobody takes it for the whole. */
 static const char ellipsis[] = "...";
 
@@ -173,6 +175,19 @@ int wb_fail_sys(struct upp_err *err, int r, enum upp_code otherwise, const char 
             (void)snprintf(err->cause, sizeof err->cause, "%s", name);
         else
             (void)snprintf(err->cause, sizeof err->cause, "errno %d", -r);
+        if (r == -EMFILE || r == -ENFILE)
+            err->retry_after_ms = LATER_MS; /* as wb_fail_full: there are descriptors again when others are done */
     }
     return -(int)code;
+}
+
+int wb_fail_full(struct upp_err *err, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int r = wb_vfail(err, UPP_ELIMIT, fmt, args);
+    va_end(args);
+    if (err)
+        err->retry_after_ms = LATER_MS;
+    return r;
 }

@@ -31,6 +31,10 @@ void wb_err_where(struct upp_err *err, struct upp_str where);
  * msg: "the sentence: no such file or directory". cause: "ENOENT". */
 int wb_fail_sys(struct upp_err *err, int r, enum upp_code otherwise, const char *fmt, ...) UPP_PRINTF(4, 5);
 
+/* -UPP_ELIMIT that passes: so much is under way that nothing more is taken now, and trying again later helps. Without
+ * a time to try again -UPP_ELIMIT means that what was asked for is too large, today and tomorrow. */
+int wb_fail_full(struct upp_err *err, const char *fmt, ...) UPP_PRINTF(2, 3);
+
 WB_EXPORT_END
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 #include "base/hooks.h"
@@ -29,6 +30,12 @@ static int fail(struct upp_err *err, int64_t r, const char *path, const char *wh
     int code = wb_fail_sys(err, (int)r, UPP_ESTORE, "cannot %s", what);
     wb_err_where(err, wb_cstr(path));
     return code;
+}
+
+bool wb_file_exposed(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & (S_IRWXG | S_IRWXO);
 }
 
 int64_t wb_fd_read(int fd, void *p, size_t n)

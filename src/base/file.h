@@ -23,6 +23,9 @@ int wb_file_write(const char *path, struct upp_str bytes, unsigned mode, struct 
  * many files that can be made again. */
 int wb_file_write_unsynced(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err) UPP_MUST_CHECK;
 
+/* May others than its owner read the file, or write it? Not where there is none. */
+bool wb_file_exposed(const char *path);
+
 /* Until n bytes are read or the file ends: how many, or a negative errno. */
 int64_t wb_fd_read(int fd, void *p, size_t n);
 

@@ -5,7 +5,8 @@
  *     control character but the line feed at its end, and is valid UTF-8; in the JSON form it is one JSON object.
  *  2. What does not fit is cut between characters and marked: "..." at the end of the value, cut=true at the end
  *     of the line. The last RESERVE bytes of a line are kept for that.
- *  3. Nothing that happens while a line is made or written can log: one flag a thread.
+ *  3. No value shows what is hidden (base/mask.h).
+ *  4. Nothing that happens while a line is made or written can log: one flag a thread.
  */
 #include "base/log.h"
 
@@ -16,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/iso8601.h"
+#include "base/mask.h"
 #include "base/utf8.h"
 
 enum {
@@ -181,6 +183,8 @@ static void put_quoted(struct line *l, struct upp_str s)
 
 static void put_str(struct line *l, struct upp_str s)
 {
+    char shown[VALUE + 16]; /* a little more than a value may take, so that it is seen to be cut */
+    s = wb_mask(wb_str_sub(s, 0, sizeof shown), shown, sizeof shown);
     if (!s.p)
         (void)put(l, UPP_STR("null"));
     else if (!l->json && plain(s) && s.n <= room(l))

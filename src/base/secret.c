@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/file.h"
@@ -90,6 +92,15 @@ int wb_secret_env(const char *name, struct wb_secret **ret, struct upp_err *err)
     return r;
 }
 
+void wb_env_wipe(const char *name)
+{
+    size_t n = strlen(name);
+    for (char **at = environ; at && *at; at++)
+        if (strncmp(*at, name, n) == 0 && (*at)[n] == '=')
+            explicit_bzero(*at + n + 1, strlen(*at + n + 1));
+    (void)unsetenv(name); /* fails only for names that are none */
+}
+
 /* Read into pages like its own, not into a buffer that would leave copies on the heap as it grows. */
 static int read_into(struct wb_secret *s, size_t room, const char *path, struct upp_err *err)
 {
@@ -109,6 +120,11 @@ static int read_into(struct wb_secret *s, size_t room, const char *path, struct 
 
 int wb_secret_file(const char *path, struct wb_secret **ret, struct upp_err *err)
 {
+    if (wb_file_exposed(path)) {
+        int r = upp_fail(err, UPP_EREFUSED, "others can read this file, which holds a key: chmod 600");
+        wb_err_where(err, wb_cstr(path));
+        return r;
+    }
     const size_t                                  room = WB_SECRET_MAX + sizeof "\r\n"; /* one more than may be there */
     WB_CLEANUP(wb_secret_freep) struct wb_secret *all  = map(room);
     if (!all)

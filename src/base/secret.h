@@ -5,7 +5,7 @@
  * kept from swap where the system allows it, and wiped before they are given back.
  *
  * What is revealed is borrowed: hand it on and do not keep a copy. The environment variable a secret came from is
- * still there, for this process and those it starts with it.
+ * still there, for this process, those it starts with it and readers of /proc, until wb_env_wipe.
  */
 #ifndef WB_SECRET_H
 #define WB_SECRET_H
@@ -20,10 +20,15 @@ enum { WB_SECRET_MAX = 64 * 1024 };
 WB_EXPORT_BEGIN
 
 /* From text; from an environment variable; from a file, less one line end at its end. The last two refuse what is
- * empty (-UPP_EINVALID); a variable that is not set is -UPP_ENOTFOUND. Errors never show any of it. */
+ * empty (-UPP_EINVALID); a variable that is not set is -UPP_ENOTFOUND; a file that others than its owner can read
+ * -UPP_EREFUSED. Errors never show any of it. */
 int wb_secret_new(struct upp_str text, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
 int wb_secret_env(const char *name, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
 int wb_secret_file(const char *path, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Takes a variable out of this process's environment and overwrites the bytes of its value, which are those that
+ * /proc/PID/environ shows. Not while another thread uses the environment. */
+void wb_env_wipe(const char *name);
 
 /* One that somebody else writes: room for n bytes at *into, cleared; then how many they were, at most n. */
 int  wb_secret_room(size_t n, struct wb_secret **ret, char **into, struct upp_err *err) UPP_MUST_CHECK;

@@ -4,13 +4,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <time.h>
 
+#include "agent/command.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -189,6 +192,39 @@ static void check_maps(struct report *r)
             (unsigned long long)(maps / 2));
 }
 
+/* weft-reaper says by what means it holds a tool to its limits, on this system and for this user. */
+static void check_tools(struct report *r)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf path = WB_BUF(8192), said = WB_BUF(1024);
+    struct upp_err                        err   = {0};
+    int                                   fds[2], status = 0;
+    if (wa_reaper_find(&path, &err) < 0) {
+        add(r, "tools", WARN, "%s", err.msg);
+        return;
+    }
+    char *argv[] = {path.p, (char[]){"--limits"}, NULL};
+    int   pid    = WB_CALL(pipe)(fds, 0);
+    if (pid >= 0) {
+        pid = WB_CALL(spawn)(&(struct upp_spawn){.file = path.p, .argv = argv, .in = -1, .out = fds[1], .error = -1});
+        (void)WB_CALL(close)(fds[1]);
+        struct pollfd ready = {.fd = fds[0], .events = POLLIN};
+        while (pid >= 0 && poll(&ready, 1, 10000) > 0 && wb_buf_reserve(&said, 256)) {
+            int64_t n = wb_fd_read(fds[0], said.p + said.n, 1);
+            if (n <= 0)
+                break;
+            said.n += (size_t)n;
+        }
+        (void)WB_CALL(close)(fds[0]);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    struct upp_str text = wb_str_trim(wb_buf_str(&said));
+    if (pid < 0 || status != 0 || !text.n)
+        add(r, "tools", WARN, "%s does not say how tools are held to their limits", path.p);
+    else /* what is watched is ended when it was seen, and not before */
+        add(r, "tools", wb_str_ends(text, UPP_STR("of a tool: watched")) ? WARN : GOOD, "%.*s", UPP_FMT(text));
+}
+
 static void report_done(struct report *r)
 {
     wb_arena_done(&r->arena);
@@ -265,6 +301,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     check_clock(&r);
     check_descriptors(&r);
     check_maps(&r);
+    check_tools(&r);
 
     enum state worst = GOOD;
     for (size_t i = 0; i < r.n; i++)

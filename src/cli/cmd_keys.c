@@ -158,7 +158,7 @@ const struct cli_command cli_keys = {
     .summary = "keys of an encrypted store: a new one, another one, one that is erased",
     .help =
         "new prints a master key: 64 hex digits, for the file that encryption.key_file names or for\n"
-        "WEFT_ENCRYPTION_KEY.\n"
+        "WEFT_ENCRYPTION_KEY. A file that others than its owner can read is refused: umask 077; weft keys new >FILE\n"
         "rotate goes from the key that is configured to the one in FILE; nobody else may have the store open. Cut\n"
         "off, it is to be called again; until it is over either key opens the store. Then put the new key where\n"
         "the old one was.\n"

@@ -272,12 +272,15 @@ static void running_done(struct running *c)
 static int go(const struct cli_command *self, struct running *c, const char *file, const char *store)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *master = NULL;
     struct wrt_place                              place;
     struct wb_uuid                                key;
     struct upp_err                                err = {0};
     int                                           r   = cli_config_load(file, false, &config, &err);
     if (r >= 0)
         r = wrt_place_of(config, store, &place, &err);
+    if (r >= 0)
+        r = cli_take_key(&place, &master, &err);
     if (r >= 0)
         r = wb_uuid_new(&key, &err);
     if (r >= 0)

@@ -1,4 +1,5 @@
 /* cli/cmd_serve.c — weft serve: the server, until a signal stops it. */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -23,6 +24,16 @@ static void raise_files(void)
         return;
     l.rlim_cur = l.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &l);
+}
+
+/* Large blocks are mappings of their own, which go back to the system when they are freed. Left to itself the allocator
+ * takes them from its heap after the first was freed, and a heap shrinks only at its end. */
+static void give_memory_back(void)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
+#endif
 }
 
 /* The lock comes first and recovery last: who cannot listen has taken up nothing. */
@@ -89,15 +100,21 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
     if (bad)
         return bad;
-    int r = cli_config_load(file, false, &config, &err);
+    WB_CLEANUP(wc_report_done) struct wc_report   report = {0};
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *key    = NULL;
+    int r = cli_config_report(file, false, &report, &config, &err);
     if (r < 0)
         return cli_fail(self, &err);
     if (!cli_log_setup(config, level, WB_INFO))
         return cli_misuse(self, "'%s' is no log level: off, error, warn, info, debug, trace", level);
+    cli_log_warnings(&report);
     s.config = config;
     put_listen(&s, listen);
     raise_files();
+    give_memory_back();
     r = wrt_place_of(config, store, &s.place, &err);
+    if (r >= 0)
+        r = cli_take_key(&s.place, &key, &err);
     if (r >= 0)
         r = cli_on_loop(serve, &s, &err);
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;

@@ -25,15 +25,41 @@ void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *rep
 int cli_config_load(const char *given, bool text_only, struct wc_config **ret, struct upp_err *err)
 {
     WB_CLEANUP(wc_report_done) struct wc_report report = {0};
-    const char                                 *path   = cli_config_path(given);
-    int r = wc_config_load(path, UPP_OPTS(wc_opts, .makers = &wc_makers, .no_files = text_only), &report, ret, err);
-    if (r == -UPP_EINVALID && report.errors > 1) {
-        cli_print_mistakes(stderr, path, &report);
-        return upp_fail(err, UPP_EINVALID, "%s has %zu mistakes", path, report.errors);
+    return cli_config_report(given, text_only, &report, ret, err);
+}
+
+int cli_config_report(const char *given, bool text_only, struct wc_report *report, struct wc_config **ret,
+                      struct upp_err *err)
+{
+    const char *path = cli_config_path(given);
+    int r = wc_config_load(path, UPP_OPTS(wc_opts, .makers = &wc_makers, .no_files = text_only), report, ret, err);
+    if (r == -UPP_EINVALID && report->errors > 1) {
+        cli_print_mistakes(stderr, path, report);
+        return upp_fail(err, UPP_EINVALID, "%s has %zu mistakes", path, report->errors);
     }
     if (r == -UPP_ENOTFOUND && !given)
         return upp_fail(err, UPP_ENOTFOUND, "there is no %s: give one with --config FILE or WEFT_CONFIG", path);
+    if (r >= 0)
+        wc_config_wipe_environment(*ret); /* no thread has been started yet */
     return r;
+}
+
+void cli_log_warnings(const struct wc_report *report)
+{
+    for (size_t i = 0; i < report->n; i++)
+        wb_log(WB_WARN, "configuration", WB_LU("line", report->list[i].line), WB_LU("column", report->list[i].column),
+               WB_LS("warning", report->list[i].text));
+}
+
+int cli_take_key(struct wrt_place *place, struct wb_secret **ret, struct upp_err *err)
+{
+    static const char name[] = "WEFT_ENCRYPTION_KEY";
+    int               r      = place->key || place->kind != WC_STORE_SQLITE || !getenv(name) ? -UPP_ENOTFOUND
+                                                                                            : wb_secret_env(name, ret, err);
+    wb_env_wipe(name);
+    if (r == 0)
+        place->key = wb_secret_reveal(*ret).p;
+    return r < 0 && r != -UPP_ENOTFOUND ? upp_wrap(err, r, "the encryption key") : 0;
 }
 
 static bool level_of(const char *word, enum wb_log_level *ret)

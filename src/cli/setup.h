@@ -15,8 +15,18 @@ const char *cli_config_path(const char *given);
  * text_only: models are not made, programs not looked for (to read a store it needs neither). */
 int cli_config_load(const char *given, bool text_only, struct wc_config **ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same, with its warnings for the caller: wc_report_done. */
+int cli_config_report(const char *given, bool text_only, struct wc_report *report, struct wc_config **ret,
+                      struct upp_err *err) UPP_MUST_CHECK;
+
 /* "FILE:LINE:COLUMN: sentence" each. */
 void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *report);
+
+/* The warnings of the file, in the log. */
+void cli_log_warnings(const struct wc_report *report);
+
+/* The master key that WEFT_ENCRYPTION_KEY holds, where it is set: into *ret, and to the place; the variable is wiped. */
+int cli_take_key(struct wrt_place *place, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Turns the log on, to standard error: at `level` (a word; NULL: as the file says, LOG_LEVEL, or `otherwise`).
  * False: it is no level. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/defs.h"
+#include "base/err.h"
 #include "base/hooks.h"
 #include "base/log.h"
 #include "fiber/loop.h"
@@ -99,7 +100,7 @@ int weft__fiber_new(struct weft_loop *l, struct weft__scope *scope, const char *
                     struct weft_fiber **ret, struct upp_err *err)
 {
     if (l->live >= l->max_fibers)
-        return upp_fail(err, UPP_ELIMIT, "the loop has %zu fibers, its limit", l->live);
+        return wb_fail_full(err, "the loop has %zu fibers, its limit", l->live);
     struct weft_fiber *f = take_struct(l, err);
     if (!f)
         return -UPP_ENOMEM;

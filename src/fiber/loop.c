@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
+#include "base/err.h"
 #include "base/hooks.h"
 #include "base/opts.h"
 #include "fiber/worker.h"
@@ -122,7 +123,7 @@ int weft__loop_request(struct weft_loop *l, struct weft__msg *m, struct upp_err 
         put(l, m);
     }
     unlock(l);
-    return full ? upp_fail(err, UPP_ELIMIT, "the inbox of the loop holds %zu messages, its limit", l->max_posted) : 0;
+    return full ? wb_fail_full(err, "the inbox of the loop holds %zu messages, its limit", l->max_posted) : 0;
 }
 
 void weft__loop_request_taken(struct weft_loop *l)

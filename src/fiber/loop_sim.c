@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/defs.h"
+#include "base/err.h"
 #include "base/hooks.h"
 #include "base/random.h"
 #include "fiber/sim_world.h"
@@ -102,7 +103,7 @@ static int sim_job_submit(struct weft_loop *l, struct weft__job *j, struct upp_e
 {
     struct weft__sim *w = kind(l)->world;
     if (w->n_jobs >= w->max_jobs)
-        return upp_fail(err, UPP_ELIMIT, "%zu jobs wait for a worker, the limit", w->n_jobs);
+        return wb_fail_full(err, "%zu jobs wait for a worker, the limit", w->n_jobs);
     int r = weft__timers_reserve(&w->events, err);
     if (r < 0)
         return r;

@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "base/defs.h"
+#include "base/err.h"
 #include "base/hooks.h"
 #include "base/opts.h"
 #include "fiber/thread.h"
@@ -390,9 +391,9 @@ int weft__workers_submit(struct weft_loop *l, struct weft__job *j, struct upp_er
     struct queue *q     = queue_of(w, j);
     bool          waits = j->is_long && w->n_long + w->longs.n >= w->max_long; /* for another long one to end */
     if (q->n >= w->max_jobs)
-        r = upp_fail(err, UPP_ELIMIT, "%zu jobs wait for a worker, the limit", q->n);
+        r = wb_fail_full(err, "%zu jobs wait for a worker, the limit", q->n);
     else if (!waits && !w->idle && w->n_threads < w->max_threads && start_thread(w) < 0 && w->n_threads == 0)
-        r = upp_fail(err, UPP_ELIMIT, "no thread can be started");
+        r = wb_fail_full(err, "no thread can be started");
     else {
         j->state = WEFT__JOB_QUEUED;
         j->place = w->jobs++;

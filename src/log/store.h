@@ -363,7 +363,7 @@ struct wl_store_ops {
     WEFT_SUSPENDS int (*search)(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q,
                                 struct wb_arena *a, struct wl_hit **ret, size_t *n, struct upp_err *err);
 
-    /* Calls fn once, on a worker, with a store that answers there: of it rows, node, thread, alias and piece alone can
+    /* Calls fn once, on a worker, with a store that answers there: of it rows, node, thread(s), alias, piece alone can
      * be used, and no fiber. So several reads cost one way to a worker and back. NULL: it cannot. */
     WEFT_SUSPENDS int (*at_once)(struct wl_store *s, wl_reading_fn *fn, void *arg, struct upp_err *err);
 

@@ -374,7 +374,7 @@ static int may_work(const struct wr_engine *e, struct upp_err *err)
     if (e->closing)
         return upp_fail(err, UPP_EREFUSED, "the engine is closing");
     if (e->working >= e->opts.max_runs)
-        return upp_fail(err, UPP_ELIMIT, "%u runs work already", e->opts.max_runs);
+        return wb_fail_full(err, "%u runs work already", e->opts.max_runs);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hooks.h"
+#include "base/mask.h"
 #include "json/value.h"
 #include "model/run.h"
 #include "run/engine.h"
@@ -87,6 +88,8 @@ static void read_key_file(struct wc_reader *r, const struct wc_node *n, void *in
         c->key_file = wc_path(r, text);
     else
         wc_mistake(r, n, "key_file is the path of a file");
+    if (c->key_file.p && !r->opts->no_files && wb_file_exposed(c->key_file.p))
+        wc_warning(r, n, "others can read the file with the master key, so that no store is opened with it: chmod 600");
 }
 
 /* The file is read when the store is opened, not before. */
@@ -325,6 +328,7 @@ int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts 
     c->log_level          = WB_INFO;
     c->makers             = opts ? opts->makers : NULL;
     struct wc_reader r    = {.config = c, .report = report, .opts = opts ? opts : &none, .err = err ? err : &ignored};
+    r.readable            = !r.opts->no_files && wb_file_exposed(path);
     int              code = wb_arena_check(&c->arena, r.err);
     if (code == 0)
         code = read_text(&r, text, r.err);
@@ -359,7 +363,10 @@ void wc_config_free(struct wc_config *c)
     for (size_t i = 0; i < c->n_secrets; i++)
         wb_secret_free(c->secrets[i]);
     wb_free(c->secrets);
-    wb_arena_done(&c->arena);
+    for (size_t i = 0; i < c->n_values; i++)
+        wb_unhide(c->values[i].hidden);
+    wb_free(c->values);
+    wb_arena_wipe(&c->arena); /* values of variables are in its texts */
     wb_free(c);
 }
 

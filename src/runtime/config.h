@@ -103,6 +103,12 @@ struct wc_agent {
 
 struct wc_makers;
 
+/* A variable of the environment that the file names, or that a provider takes its key from. */
+struct wc_value {
+    struct upp_str    name;
+    struct wb_hidden *hidden; /* NULL: too short to be a secret */
+};
+
 struct wc_config {
     struct wb_arena arena;
     struct upp_str  file, folder; /* as given; where its paths begin */
@@ -130,6 +136,8 @@ struct wc_config {
     size_t             n_models, n_tools, n_agents;
     struct wb_secret **secrets;
     size_t             n_secrets;
+    struct wc_value   *values; /* of variables: hidden as long as the configuration lives (base/mask.h) */
+    size_t             n_values;
 
     struct upp_schema      *handing; /* of the arguments of handoffs; NULL: there are none */
     const struct wc_makers *makers;  /* those of the options */
@@ -182,6 +190,11 @@ int wc_config_parse(const char *path, struct upp_str text, const struct wc_opts 
 
 void wc_config_free(struct wc_config *c); /* NULL is fine; nothing of it is in use */
 WB_DEFINE_CLEANUP(struct wc_config, wc_config_free)
+
+/* The variables that the configuration was made of leave this process's environment: their bytes are overwritten, so
+ * that neither a program it starts nor /proc has them. Not those that the system and its libraries want (PATH, HOME,
+ * proxies ...). For a program that owns its environment, before it starts a thread. */
+void wc_config_wipe_environment(const struct wc_config *c);
 
 /* By name; NULL: there is none. No text: the default agent. */
 struct wc_agent *wc_config_agent(const struct wc_config *c, struct upp_str name);

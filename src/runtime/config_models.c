@@ -5,6 +5,7 @@
 #include "base/secret.h"
 #include "json/value.h"
 #include "runtime/config_read.h"
+#include "upp/vendors.h"
 
 enum { MAX_KEYS = 16, MAX_HEADERS = 16, MAX_PROVIDERS = 32 };
 
@@ -192,8 +193,11 @@ static void add_key(struct wc_reader *r, const struct wc_node *n, struct reading
     struct upp_str text;
     if (m->opts.keys.n == MAX_KEYS)
         wc_mistake(r, n, "at most %d keys", MAX_KEYS);
-    else if (read_secret(r, n, "an api_key", &text))
+    else if (read_secret(r, n, "an api_key", &text)) {
         m->keys[m->opts.keys.n++] = (struct upp_key){.text = text};
+        if (!wc_has_variables(n) && wc_hide(r, UPP_STR(""), text))
+            wc_inline_secret(r, n);
+    }
 }
 
 /* One, or several that are used in turn. */
@@ -222,8 +226,12 @@ static void read_headers(struct wc_reader *r, const struct wc_node *n, void *int
             wc_mistake(r, i->key, "this header is there a second time");
         else if (m->opts.n_headers == MAX_HEADERS)
             wc_mistake(r, i->key, "at most %d headers", MAX_HEADERS);
-        else if (wc_null(i->value) || read_secret(r, i->value, "a header", &h.value))
+        else if (wc_null(i->value) || read_secret(r, i->value, "a header", &h.value)) {
             m->headers[m->opts.n_headers++] = h;
+            if (h.value.n && !wc_has_variables(i->value) && wc_is_secret_name(h.name) &&
+                wc_hide(r, UPP_STR(""), h.value))
+                wc_inline_secret(r, i->value);
+        }
     }
     m->opts.headers = m->headers;
 }
@@ -250,6 +258,21 @@ static void made(struct wc_reader *r, const struct reading *m, int code, const s
                    err->msg);
 }
 
+/* Where the file has no key, the variable of the provider has one. It is taken now, not at the first call: until then
+ * it would have to stay in the environment. Where it is not set the library says so at the first call. */
+static void take_key(struct wc_reader *r, struct reading *m)
+{
+    const struct upp__provider *p = NULL;
+    if (m->opts.keys.n || upp__provider_find(upp_provider_name(m->provider), m->opts.api, &p, NULL) < 0 || !p->env)
+        return;
+    const char *value = wc_env(r, p->env);
+    if (!value || !*value || !wc_hide(r, wb_cstr(p->env), wb_cstr(value)))
+        return;
+    m->keys[m->opts.keys.n++] = (struct upp_key){.text = wb_cstr(value)}; /* the model has its own copy */
+    m->opts.keys.kind         = UPP_KEYS_ROUND_ROBIN;
+    m->opts.keys.list         = m->keys;
+}
+
 static void make_vendor(struct wc_reader *r, struct reading *m)
 {
     struct upp_err err = {0};
@@ -261,6 +284,7 @@ static void make_vendor(struct wc_reader *r, struct reading *m)
         wc_mistake(r, m->key, "only a scripted model has a script or an echo");
     if (wb_arena_check(&r->config->arena, NULL) < 0)
         return;
+    take_key(r, m);
     m->opts.size                     = sizeof m->opts;
     m->opts.retry.retry_after_max_ms = m->retry.retry_after_max_ms; /* what it says of an answer is cut to this, too */
     made(r, m,

@@ -16,6 +16,7 @@ struct wc_reader {
     const struct wc_opts *opts;
     const struct wc_node *agents; /* the section: tools and agents may name those that come later; NULL: none */
     int                   failed; /* other than by a mistake of the file */
+    bool                  readable; /* the file, by others than its owner */
     struct upp_err       *err;
 };
 
@@ -70,6 +71,15 @@ struct upp_str wc_path(struct wc_reader *r, struct upp_str path);
 
 /* A variable of the environment, or NULL. */
 const char *wc_env(struct wc_reader *r, const char *name);
+
+/* From now on nobody is shown this value of the variable `name` (no text: it came from none). False: no memory. */
+bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value);
+
+/* What stands here is a secret in plain text: a warning where others can read the file. */
+void wc_inline_secret(struct wc_reader *r, const struct wc_node *n);
+
+/* Is this the name of a header or a variable that holds a secret: Authorization, GITHUB_TOKEN? */
+bool wc_is_secret_name(struct upp_str name);
 
 /* ---- Maps ---------------------------------------------------------------------------------------------------- */
 

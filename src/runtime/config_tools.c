@@ -159,12 +159,21 @@ static void read_output(struct wc_reader *r, const struct wc_node *n, void *into
         t->command.output_kb = (uint32_t)v;
 }
 
+static void read_processes(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct reading *t = into;
+    uint64_t        v;
+    if (wc_number(r, n, "processes", 1, 32768, &v))
+        t->command.processes = (uint32_t)v;
+}
+
 static void read_limits(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const struct wc_key keys[] = {
         {.name = "seconds", .read = read_seconds},
         {.name = "memory_mb", .read = read_memory},
         {.name = "output_kb", .read = read_output},
+        {.name = "processes", .read = read_processes},
     };
     struct reading *t = into;
     t->limits_at      = n;
@@ -225,8 +234,11 @@ static void read_env(struct wc_reader *r, const struct wc_node *n, void *into)
             pass_on(r, i->value, t);
         else if (wc_repeated(n, i))
             wc_mistake(r, i->key, "this variable is there a second time");
-        else if (is_variable(r, i->key) && wc_secret(r, i->value, "a variable", &secret, &value))
+        else if (is_variable(r, i->key) && wc_secret(r, i->value, "a variable", &secret, &value)) {
             *variable(t, i->key->text) = (struct wa_variable){.name = i->key->text, .value = value, .secret = secret};
+            if (!secret && wc_is_secret_name(i->key->text) && wc_hide(r, UPP_STR(""), value))
+                wc_inline_secret(r, i->value);
+        }
     }
 }
 

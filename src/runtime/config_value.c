@@ -77,7 +77,7 @@ static size_t put_variable(struct wc_reader *r, const struct wc_node *n, size_t 
         return 0;
     }
     wb_buf_add(to, wb_cstr(value));
-    return end + 1;
+    return wc_hide(r, wb_cstr(name), wb_cstr(value)) ? end + 1 : 0;
 }
 
 static bool expand(struct wc_reader *r, const struct wc_node *n, struct wb_buf *to)

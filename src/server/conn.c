@@ -16,6 +16,7 @@
 enum {
     ONE_SEND  = 64 << 10,  /* an answer up to this is one write, head and body */
     ARENA_MAX = 256 << 20, /* of one request: 13 times the longest body (json/read.h), and as much again as is left */
+    SLOW      = 1 << 20,   /* an answer up to this may be taken at 4 KB a second, a longer one at 64 */
     LINGER    = 64 << 20,
 };
 
@@ -42,6 +43,7 @@ void sv_conn_free(struct sv_conn *c)
 {
     struct sv_server *s = c->server;
     sv_server_busy(s, &c->busy, false);
+    (void)sv_server_hold(s, &c->held, 0);
     *(c->refuse ? &s->n_refusers : &s->n_conns) -= 1;
     wb_unlink(&c->link);
     (void)WB_CALL(close)(c->fd);
@@ -60,7 +62,7 @@ WEFT_SUSPENDS static int wait_fd(int fd, unsigned want, uint64_t ms, struct upp_
 
 WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct upp_err *err)
 {
-    WEFT_DEADLINE(2 * c->server->opts.send_ms + bytes.n / 4); /* in all: 4 KB a second, at least */
+    WEFT_DEADLINE(2 * c->server->opts.send_ms + bytes.n / (bytes.n > SLOW ? 64 : 4)); /* in all */
     int r = weft_fiber_canceled() ? upp_fail(err, UPP_ECANCELED, "the connection is being closed") : 0;
     while (r >= 0 && bytes.n) {
         int64_t n = WB_CALL(send)(c->fd, bytes.p, bytes.n);
@@ -222,6 +224,8 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
         case SV_HTTP_MORE:
             break;
         }
+        if (!sv_server_hold(c->server, &c->held, c->http.body.cap))
+            return refuse(c, 503, "the server holds as much of requests and answers as it may");
         if (came == SV_READ && weft_yield(NULL) < 0) /* one who sends fast does not keep the others waiting */
             return GOT_NOTHING;
         if (c->http.head_done && !had_head) {
@@ -286,9 +290,17 @@ WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
         sv_error_refuse(&x->reply, 503, "the server stops");
         return 0;
     }
-    int r = decode_params(x, err);
-    if (r >= 0)
-        r = m->route->handler(x, err);
+    bool large = m->route->flags & SV_ROUTE_LARGE;
+    int  r     = decode_params(x, err);
+    if (r >= 0 && large)
+        r = sv_server_turn(x->server, err);
+    if (r < 0)
+        return r;
+    r = m->route->handler(x, err);
+    if (large) { /* what was read goes before the next one reads: the answer is whole */
+        wb_arena_done(&x->arena);
+        sv_server_turn_end(x->server);
+    }
     if (r >= 0 && !x->reply.sent) {
         r = wb_buf_check(&x->reply.headers, err);
         if (r >= 0)
@@ -322,6 +334,26 @@ static void say(const struct sv_exchange *x, int r, const struct upp_err *err)
                WB_LS("path", x->request->path), WB_LI("status", x->reply.status));
 }
 
+/* From here on the answer alone is held: what it was made of is given back before somebody slow reads it. */
+static void hold_answer(struct sv_exchange *x)
+{
+    struct wb_buf *body = &x->reply.body;
+    wb_arena_done(&x->arena);
+    sv_http_drop(&x->conn->http);
+    if (body->cap - body->n > ONE_SEND) { /* it grew by half */
+        char *p = wb_realloc(body->p, body->n + 1);
+        if (p) {
+            body->p   = p;
+            body->cap = body->n;
+        }
+    }
+    if (sv_server_hold(x->server, &x->conn->held, body->cap))
+        return;
+    wb_buf_done(body);
+    sv_error_refuse(&x->reply, 503, "the server holds as much of requests and answers as it may");
+    (void)sv_server_hold(x->server, &x->conn->held, body->cap);
+}
+
 /* Answers the request, or the refusal. True: the connection can take another one. */
 WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
 {
@@ -338,6 +370,8 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
         r = answer(&x, &err);
     if (r < 0 && !x.reply.sent)
         sv_error_reply(&x.reply, &err);
+    if (!x.reply.sent)
+        hold_answer(&x);
     say(&x, r, &err);
     if (x.reply.sent)
         again = !c->broken && c->http.keep_alive;
@@ -347,6 +381,7 @@ WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
     }
     sv_reply_done(&x.reply);
     wb_arena_done(&x.arena);
+    (void)sv_server_hold(c->server, &c->held, 0);
     return again && !c->server->stopping;
 }
 

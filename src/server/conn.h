@@ -21,6 +21,7 @@ struct sv_conn {
     struct sv_match   match;
     struct wl_owner   owner; /* of the request */
     struct wb_buf     rest;  /* came behind the request */
+    size_t            held;  /* of the server's budget: the body of the request, or of the answer */
 };
 
 enum { SV_READ = 64 << 10 /* bytes read at once */ };

@@ -25,7 +25,7 @@ static const struct {
     {UPP_ETIMEOUT, 504, "timeout"},
     {UPP_ECANCELED, 503, "stopping"},
     {UPP_ENOTFOUND, 404, "not_found"},
-    {UPP_ELIMIT, 503, "limit_reached"},
+    {UPP_ELIMIT, 400, "limit_reached"},
     {UPP_EBUSY, 400, "conflict"},
     {UPP_EREFUSED, 400, "refused"},
     {UPP_ENOMEM, 503, "out_of_memory"},
@@ -47,7 +47,7 @@ int sv_error_status(const struct upp_err *err)
 {
     if (disk_full(err))
         return 507;
-    if (err->code == UPP_ELIMIT && err->retry_after_ms)
+    if (err->code == UPP_ELIMIT && err->retry_after_ms) /* wb_fail_full: nothing is wrong with the request */
         return 429;
     for (size_t i = 0; i < WB_LEN(rows); i++)
         if (rows[i].code == err->code)
@@ -101,7 +101,7 @@ void sv_error_write(struct wb_buf *out, int status, struct upp_str message, stru
 static void begin(struct sv_reply *reply, int status)
 {
     wb_buf_clear(&reply->headers);
-    wb_buf_clear(&reply->body);
+    wb_buf_done(&reply->body); /* what was to be said may be long */
     reply->status = status;
     reply->type   = NULL;
 }

@@ -237,6 +237,22 @@ static int on_body(llhttp_t *p, const char *at, size_t n)
     return added(h, &h->body);
 }
 
+/* The line with a chunk's size is over. What it announces is refused now, not when the bytes have come. */
+static int on_chunk_header(llhttp_t *p)
+{
+    struct sv_http *h = of(p);
+    h->extension      = 0;
+    return p->content_length > h->max_body - h->body.n ? refuse(h, 413, "the body is longer than this route takes") : 0;
+}
+
+static int on_chunk_extension(llhttp_t *p, const char *at, size_t n)
+{
+    struct sv_http *h = of(p);
+    (void)at; /* nobody asks for them */
+    h->extension += n;
+    return h->extension > SV_MAX_EXT ? refuse(h, 400, "the extensions of a chunk are longer than 4 KiB") : 0;
+}
+
 static int on_message_complete(llhttp_t *p)
 {
     struct sv_http *h = of(p);
@@ -253,6 +269,9 @@ static const llhttp_settings_t settings = {
     .on_header_value_complete = on_header_value_complete,
     .on_headers_complete      = on_headers_complete,
     .on_body                  = on_body,
+    .on_chunk_header          = on_chunk_header,
+    .on_chunk_extension_name  = on_chunk_extension,
+    .on_chunk_extension_value = on_chunk_extension,
     .on_message_complete      = on_message_complete,
 };
 
@@ -267,21 +286,28 @@ void sv_http_init(struct sv_http *h, int (*on_head)(struct sv_http *h))
     sv_http_reset(h);
 }
 
-void sv_http_reset(struct sv_http *h)
+void sv_http_drop(struct sv_http *h)
 {
     if (h->body.cap > KEEP_BODY)
         wb_buf_done(&h->body);
-    wb_buf_clear(&h->head);
     wb_buf_clear(&h->body);
+}
+
+void sv_http_reset(struct sv_http *h)
+{
+    sv_http_drop(h);
+    wb_buf_clear(&h->head);
     h->headers.n = 0;
     h->open      = (struct sv_header){0};
     h->method    = 0;
     h->minor     = 1;
     h->head_done = h->done = h->keep_alive = h->has_body = h->expects = false;
-    h->n_target = h->counted = h->fed = h->fed_body = 0;
-    h->max_body                                     = SV_MAX_BODY;
-    h->status                                       = 0;
-    h->why                                          = NULL;
+    h->n_target = h->counted = h->fed = h->fed_body = h->extension = 0;
+    h->blanks                                                      = 0;
+    h->line_last                                                   = 0;
+    h->max_body                                                    = SV_MAX_BODY;
+    h->status                                                      = 0;
+    h->why                                                         = NULL;
     h->path = h->query = h->host = (struct upp_str){NULL, 0};
     llhttp_init(&h->parser, HTTP_REQUEST, &settings); /* anew for each message: nothing of the last one is left */
 }
@@ -304,10 +330,28 @@ static int check_noise(struct sv_http *h, size_t used, bool in_body)
     return h->fed_body > SV_MAX_NOISE + 8 * h->body.n ? refuse(h, 400, "a chunked body that is mostly not body") : 0;
 }
 
+/* A request line has two blanks, one at each side of the target (RFC 9112 3). llhttp takes any number of them. */
+static int check_line(struct sv_http *h, struct upp_str bytes)
+{
+    for (size_t i = 0; i < bytes.n && h->line_last != '\n'; i++) {
+        char c = bytes.p[i];
+        if (!h->line_last && (c == '\r' || c == '\n')) /* an empty line before it is let through */
+            continue;
+        if (c == ' ' && (h->line_last == ' ' || ++h->blanks > 2))
+            return refuse(h, 400, "a request line has two blanks, and not one after the other");
+        h->line_last = c ? c : '?';
+    }
+    return 0;
+}
+
 static enum sv_http_state feed(struct sv_http *h, struct upp_str bytes, size_t *used)
 {
-    bool           in_body = h->head_done;
-    llhttp_errno_t r       = llhttp_execute(&h->parser, bytes.p, bytes.n);
+    bool in_body = h->head_done;
+    if (check_line(h, bytes)) {
+        *used = bytes.n;
+        return SV_HTTP_REFUSED;
+    }
+    llhttp_errno_t r = llhttp_execute(&h->parser, bytes.p, bytes.n);
     if (r == HPE_PAUSED && h->done) {
         *used = (size_t)(llhttp_get_error_pos(&h->parser) - bytes.p);
         return check_noise(h, *used, in_body) ? SV_HTTP_REFUSED : SV_HTTP_DONE;

@@ -33,6 +33,7 @@ enum {
     SV_MAX_HEADERS = 128,
     SV_MAX_BODY    = 16 << 20, /* unless the route says otherwise */
     SV_MAX_NOISE   = 64 << 10, /* bytes of a chunked body, beyond eight for each byte of it, that are no body */
+    SV_MAX_EXT     = 4 << 10,  /* names and values of the extensions of one chunk */
 };
 
 enum sv_http_state {
@@ -56,7 +57,9 @@ struct sv_http {
     uint8_t     minor;  /* HTTP/1.x */
     bool        head_done, done, keep_alive, has_body;
     bool        expects; /* Expect: 100-continue, and no byte of the body has come */
-    size_t      n_target, counted, fed, fed_body;
+    size_t      n_target, counted, fed, fed_body, extension;
+    uint8_t     blanks;    /* of the request line, so far */
+    char        line_last; /* byte of the request line; NUL: it has not begun; LF: it is over */
     size_t      max_body; /* may be set by on_head */
     int         status;   /* of a refusal */
     const char *why;
@@ -72,6 +75,7 @@ struct sv_http {
 void sv_http_init(struct sv_http *h, int (*on_head)(struct sv_http *h));
 void sv_http_reset(struct sv_http *h); /* for the next request; keeps a little memory */
 void sv_http_done(struct sv_http *h);
+void sv_http_drop(struct sv_http *h); /* the body has been read; a large one is given back */
 
 /* Takes bytes: *used of them, all unless the answer is not SV_HTTP_MORE. */
 enum sv_http_state sv_http_feed(struct sv_http *h, struct upp_str bytes, size_t *used);

@@ -54,6 +54,11 @@ static void id_member(struct wj_writer *w, const char *key, const char *prefix, 
 
 void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
 {
+    sv_write_listed(w, t, 0);
+}
+
+void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes)
+{
     wj_write_open(w, '{');
     id_member(w, "id", "thread_", t->id);
     text(w, "object", "thread");
@@ -61,6 +66,10 @@ void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
     name(w, "metadata");
     struct upp_str metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
     wj_write_raw(w, metadata.p, metadata.n);
+    if (metadata_bytes > SV_LISTED_METADATA) {
+        name(w, "metadata_bytes");
+        wj_write_u64(w, metadata_bytes);
+    }
     null(w, "tool_resources");
     wj_write_close(w, '}');
 }

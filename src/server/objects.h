@@ -13,6 +13,10 @@ void sv_write_id(struct wj_writer *w, const char *prefix, struct wb_uuid id);
 
 void sv_write_thread(struct wj_writer *w, const struct wl_thread *t);
 
+/* One of a list: metadata of more than so many bytes are left out ({}), and metadata_bytes says how many they are. */
+enum { SV_LISTED_METADATA = 16 << 10 };
+void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes);
+
 /* Is it one that the API shows: a message of user or assistant that says something? */
 bool sv_is_shown(const struct wl_line *line);
 int  sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,

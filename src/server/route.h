@@ -37,6 +37,7 @@ typedef int sv_handler(struct sv_exchange *x, struct upp_err *err);
 enum {
     SV_ROUTE_ALWAYS = 1 << 0, /* also while the server stops */
     SV_ROUTE_OPEN   = 1 << 1, /* needs no key */
+    SV_ROUTE_LARGE  = 1 << 2, /* reads much to make its answer: few of them at a time */
 };
 
 struct sv_route {

@@ -358,10 +358,11 @@ WEFT_SUSPENDS static int read_events(struct sv_exchange *x, struct upp_err *err)
 
 static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads", sv_create_thread, 0, 0},
-    {SV_GET, "/v1/threads", sv_list_threads, 0, 0},
+    {SV_GET, "/v1/threads", sv_list_threads, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/threads/{t}", sv_get_thread, 0, 0},
     {SV_DELETE, "/v1/threads/{t}", sv_delete_thread, 0, 0},
     {SV_POST, "/v1/threads/{t}/messages", sv_create_message, 0, 0},
-    {SV_GET, "/v1/threads/{t}/messages", sv_list_messages, 0, 0},
+    {SV_GET, "/v1/threads/{t}/messages", sv_list_messages, 0, SV_ROUTE_LARGE},
     {SV_DELETE, "/v1/threads/{t}/messages/{m}", sv_delete_message, 0, 0},
     {SV_POST, "/v1/threads/{t}/runs", create_run, 0, 0},
     {SV_GET, "/v1/threads/{t}/runs/{r}", get_run, 0, 0},
@@ -369,13 +370,13 @@ static const struct sv_route rows[] = {
     {SV_GET, "/v1/runs/{r}/events", read_events, 0, 0},
     {SV_POST, "/v1/runs/{r}/cancel", cancel_run, 0, 0},
     {SV_POST, "/v1/runs/{r}/answers", answer_run, 0, 0},
-    {SV_GET, "/v1/search", sv_search, 0, 0},
-    {SV_GET, "/v1/threads/{t}/tree", sv_get_tree, 0, 0},
-    {SV_GET, "/v1/threads/{t}/checkpoints", sv_list_checkpoints, 0, 0},
+    {SV_GET, "/v1/search", sv_search, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/threads/{t}/tree", sv_get_tree, 0, SV_ROUTE_LARGE},
+    {SV_GET, "/v1/threads/{t}/checkpoints", sv_list_checkpoints, 0, SV_ROUTE_LARGE},
     {SV_POST, "/v1/threads/{t}/fork", sv_fork_thread, 0, 0},
     {SV_POST, "/v1/threads/{t}/restore", sv_restore_thread, 0, 0},
     {SV_POST, "/v1/threads/{t}/checkout", sv_checkout_thread, 0, 0},
-    {SV_GET, "/v1/threads/{t}/export", sv_export_thread, 0, 0},
-    {SV_POST, "/v1/threads/import", sv_import_thread, SV_IMPORT_BODY, 0},
+    {SV_GET, "/v1/threads/{t}/export", sv_export_thread, 0, SV_ROUTE_LARGE},
+    {SV_POST, "/v1/threads/import", sv_import_thread, SV_IMPORT_BODY, SV_ROUTE_LARGE},
 };
 const struct sv_routes sv_routes_v1 = {rows, WB_LEN(rows)};

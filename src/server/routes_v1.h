@@ -31,6 +31,7 @@ WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
 
 /* Handler of server/threads_v1.c. */
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err);
 
 /* Handlers of server/delete_v1.c. */
 WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err);

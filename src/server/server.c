@@ -20,6 +20,11 @@ enum {
     BROKEN       = 10,   /* failures in a row of a socket to listen on */
     STORE_MS     = 250,  /* how often the store is looked at */
     LAST_MS      = 1000, /* for what is being answered when the store has failed */
+    SAY_MS       = 1000, /* between two lines that say that no connection can be taken */
+    LARGE        = 4,    /* large answers that are made at the same time */
+    WAITING      = 1024, /* requests for more of them */
+    TURN_MS      = 20000,
+    SMALL        = 8 << 10, /* bytes that the budget always has for one connection */
 };
 
 /* ---- Signs of life ----------------------------------------------------------------------------------------------- */
@@ -70,6 +75,7 @@ static void fill_opts(struct sv_server_opts *to, const struct sv_server_opts *gi
     to->ping_ms   = either(to->ping_ms, 15000);
     to->drain_ms  = either(to->drain_ms, 8000);
     to->linger_ms = either(to->linger_ms, 10000);
+    to->max_held  = either(to->max_held, 128u << 20);
 }
 
 static int add_listener(struct sv_server *s, const char *where, struct upp_err *err)
@@ -168,6 +174,42 @@ void sv_server_busy(struct sv_server *s, bool *flag, bool now)
         weft_cond_broadcast(&s->changed);
 }
 
+bool sv_server_hold(struct sv_server *s, size_t *mine, size_t now)
+{
+    size_t others = s->held - *mine;
+    if (now > *mine && now > SMALL && (now > s->opts.max_held || others > s->opts.max_held - now))
+        return false;
+    *mine        = now;
+    s->held      = others + now;
+    s->most_held = WB_MAX(s->most_held, s->held);
+    return true;
+}
+
+WEFT_SUSPENDS int sv_server_turn(struct sv_server *s, struct upp_err *err)
+{
+    int r = 0;
+    if (s->waiting >= WAITING)
+        return wb_fail_full(err, "%d requests wait to be answered, the limit", WAITING);
+    s->waiting++;
+    {
+        WEFT_DEADLINE(TURN_MS);
+        while (r >= 0 && s->large >= LARGE)
+            r = weft_cond_wait(&s->turn, err);
+    }
+    s->waiting--;
+    if (r == -UPP_ETIMEOUT)
+        return wb_fail_full(err, "too many large answers are being made");
+    if (r >= 0)
+        s->large++;
+    return r < 0 ? r : 0;
+}
+
+void sv_server_turn_end(struct sv_server *s)
+{
+    s->large--;
+    weft_cond_signal(&s->turn);
+}
+
 void sv_server_stop(struct sv_server *s)
 {
     if (s->stopping)
@@ -207,6 +249,19 @@ int sv_server_take(struct sv_server *s, int fd, struct upp_err *err)
     return welcome(s, fd, true, err);
 }
 
+/* Tried again ten times a second, told once. */
+static void say_full(struct sv_acceptor *a, const struct upp_err *err)
+{
+    uint64_t now = wb_mono_ms();
+    if (a->said_ms && now - a->said_ms < SAY_MS) {
+        a->unsaid++;
+        return;
+    }
+    wb_log(WB_WARN, "cannot take a connection", WB_LERR(err), WB_LU("not_told", a->unsaid));
+    a->said_ms = now;
+    a->unsaid  = 0;
+}
+
 WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)
 {
     struct sv_acceptor *a = arg;
@@ -224,7 +279,7 @@ WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)
         }
         if (r == -UPP_ECANCELED)
             return r;
-        wb_log(WB_WARN, "cannot take a connection", WB_LERR(err));
+        say_full(a, err);
         if (r == -UPP_ENET && ++failures == BROKEN) { /* this socket will never bring anybody again */
             s->failed = *err;
             sv_server_stop(s);
@@ -291,7 +346,7 @@ WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
 {
     int r = 0;
     for (size_t i = 0; r >= 0 && i < s->n_listeners; i++) {
-        s->acceptors[i] = (struct sv_acceptor){s, &s->listeners[i]};
+        s->acceptors[i] = (struct sv_acceptor){.server = s, .listener = &s->listeners[i]};
         r               = weft_scope_spawn(&s->fibers, "accept", accepts, &s->acceptors[i], NULL, err);
     }
     if (r >= 0 && s->signal_fd >= 0)

@@ -43,6 +43,7 @@ struct sv_server_opts {
     bool (*owner)(void *app, struct upp_str key, struct wl_owner *ret);
 
     uint32_t max_conns; /* 0: 12000; more get 503 */
+    size_t   max_held;  /* 0: 128 MiB. Bodies of requests and of answers that are not sent yet, of all connections */
     uint64_t header_ms; /* 0: 10000, from the first byte of a request to the end of its head */
     uint64_t body_ms;   /* 0: 30000 without a byte of the body; ten times that for all of it */
     uint64_t idle_ms;   /* 0: 75000 between requests */
@@ -64,6 +65,7 @@ struct sv_counts {
 struct sv_acceptor {
     struct sv_server   *server;
     struct sv_listener *listener;
+    uint64_t            said_ms, unsaid; /* when it last told that it cannot accept, and how often it did not tell */
 };
 
 struct sv_server {
@@ -78,6 +80,9 @@ struct sv_server {
     struct weft_cond      changed; /* busy or stopping */
     struct wb_link        conns, streams;
     size_t                n_conns, n_refusers, busy;
+    size_t                held, most_held; /* bytes that connections hold, and the most there ever were */
+    size_t                large, waiting;  /* large answers being made, and requests that wait to make one */
+    struct weft_cond      turn;            /* one of them is done */
     bool                  stopping;
     struct upp_err        failed; /* why it stopped by itself; code 0: it did not */
     int                   signal_fd;
@@ -107,5 +112,14 @@ const char *sv_server_url(const struct sv_server *s, size_t i); /* NULL: there a
 
 /* For connections: counts who is busy. */
 void sv_server_busy(struct sv_server *s, bool *flag, bool now);
+
+/* The one budget of memory for all connections: what the connection that has *mine holds from now on. False: it would
+ * be more than there is, and nothing has changed. Less is always taken; so are small ones, because an answer that says
+ * no is one too. */
+bool sv_server_hold(struct sv_server *s, size_t *mine, size_t now);
+
+/* A handler of SV_ROUTE_LARGE waits for its turn, and ends it. -UPP_ELIMIT: too many wait, or for too long. */
+WEFT_SUSPENDS int sv_server_turn(struct sv_server *s, struct upp_err *err) UPP_MUST_CHECK;
+void              sv_server_turn_end(struct sv_server *s);
 
 #endif

@@ -4,6 +4,7 @@
  * So a commit that fails at its tenth change, for whatever reason, undoes nine and has changed nothing.
  */
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/hooks.h"
 #include "stores/memory_store.h"
 
@@ -20,7 +21,7 @@ int ws_mem_no_memory(struct upp_err *err)
 int ws_mem_take(struct ws_memory *m, size_t size, void *ret, struct upp_err *err)
 {
     if (size > m->max || m->used > m->max - size)
-        return upp_fail(err, UPP_ELIMIT, "the memory store holds %zu bytes, its limit is %zu", m->used, m->max);
+        return wb_fail_full(err, "the memory store holds %zu bytes, its limit is %zu", m->used, m->max);
     void *p = wb_calloc(1, size);
     if (!p)
         return ws_mem_no_memory(err);

@@ -1,5 +1,6 @@
 /* stores/sqlite_read.c — reading: on a worker, with a connection of a small pool. */
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/hooks.h"
 #include "fiber/fiber.h"
 #include "stores/sqlite_reading.h"
@@ -78,7 +79,7 @@ WEFT_SUSPENDS int ws_ask(struct ws_reading *x, struct upp_err *err)
     for (unsigned waits = 0; atomic_fetch_add(&x->s->reads, 1) >= READS; waits++) {
         (void)atomic_fetch_sub(&x->s->reads, 1);
         int r = waits < READ_WAITS ? weft_sleep_ms(READ_WAIT_MS, err)
-                                   : upp_fail(err, UPP_ELIMIT, "%d reads are under way, the limit", READS);
+                                   : wb_fail_full(err, "%d reads are under way, the limit", READS);
         if (r < 0)
             return r;
     }
@@ -407,14 +408,13 @@ static int read_threads(struct ws_reading *x, struct ws_conn *c, struct upp_err 
 WEFT_SUSPENDS static int sq_threads(struct wl_store *s, const struct wl_owner *o, struct wb_uuid after, size_t max,
                                     struct wb_arena *a, struct wl_thread **ret, size_t *n, struct upp_err *err)
 {
-    struct ws_reading x = {.s   = ws_sqlite(s),
-                           .fn  = read_threads,
+    struct ws_reading x = {.fn  = read_threads,
                            .o   = o,
                            .a   = a,
                            .ret = ret,
                            .id  = after,
                            .max = WB_MIN(max, (size_t)WS_LIST_MAX)};
-    int               r = ws_ask(&x, err);
+    int               r = ws_answer(s, &x, err);
     if (r >= 0)
         *n = x.n;
     return r;
@@ -489,13 +489,14 @@ WEFT_SUSPENDS static int sq_live(struct wl_store *s, struct wb_uuid after, size_
 }
 
 static const struct wl_store_ops view_ops = {
-    .size   = sizeof view_ops,
-    .name   = "sqlite",
-    .rows   = sq_rows,
-    .node   = sq_node,
-    .thread = sq_thread,
-    .alias  = sq_alias,
-    .piece  = ws_look_piece,
+    .size    = sizeof view_ops,
+    .name    = "sqlite",
+    .rows    = sq_rows,
+    .node    = sq_node,
+    .thread  = sq_thread,
+    .threads = sq_threads,
+    .alias   = sq_alias,
+    .piece   = ws_look_piece,
 };
 
 const struct wl_store_ops ws_sqlite_ops = {

@@ -381,7 +381,7 @@ static int enter(struct ws_sqlite *s, struct ws_waiter *w, bool *lead, struct up
     if (s->closing)
         r = upp_fail(err, UPP_EREFUSED, "the store is being closed");
     else if (s->queued >= WS_QUEUE_MAX)
-        r = upp_fail(err, UPP_ELIMIT, "%zu commits wait, the limit", s->queued);
+        r = wb_fail_full(err, "%zu commits wait, the limit", s->queued);
     else {
         wb_list_push(&s->queue, &w->item.link);
         s->queued++;

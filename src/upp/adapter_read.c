@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "base/hooks.h"
+#include "base/mask.h"
 #include "base/utf8.h"
 #include "model/id.h"
 #include "upp/adapter.h"
@@ -97,6 +98,20 @@ static struct upp_str answer_data(struct upp__reader *r)
     return wj_read(&r->scratch, text, NULL, &v, NULL) < 0 ? (struct upp_str){0} : wb_arena_dup(&r->keep, text);
 }
 
+/* Under the provider's name, without what it repeats of our secrets. */
+static struct upp_str said_metadata(struct upp__reader *r, struct upp_str metadata)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(2 * metadata.n + 4096);
+    yyjson_val                           *v;
+    wb_buf_addf(&b, "{\"%s\":", r->vendor->provider);
+    bool masked = wb_mask_add(&b, metadata, true);
+    wb_buf_addc(&b, '}');
+    if (masked && !b.failed && wj_read(&r->scratch, wb_buf_str(&b), NULL, &v, NULL) < 0) /* rather none than half */
+        return (struct upp_str){0};
+    upp__note(r, b.failed);
+    return wb_arena_dup(&r->keep, wb_buf_str(&b));
+}
+
 void upp__say_end(struct upp__reader *r, uint8_t stop, const struct upp_usage *usage, struct upp_str metadata)
 {
     struct upp_step_event *ev = say(r, UPP_STEP_END);
@@ -106,7 +121,7 @@ void upp__say_end(struct upp__reader *r, uint8_t stop, const struct upp_usage *u
     ev->usage = *usage;
     ev->data  = answer_data(r);
     if (metadata.p)
-        ev->metadata = wb_arena_printf(&r->keep, "{\"%s\":%.*s}", r->vendor->provider, UPP_FMT(metadata));
+        ev->metadata = said_metadata(r, metadata);
     r->ended = true;
 }
 

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/list.h"
+#include "base/mask.h"
 #include "base/opts.h"
 #include "base/str.h"
 #include "upp/keys.h"
@@ -350,6 +351,7 @@ static int vendor_next(struct upp_step *s, struct upp_step_event *ret, struct up
         int e = c->whole ? next_whole(s, c, err) : next_streamed(s, c, err);
         if (e < 0) {
             upp__mask(err, c->key.text); /* an adapter does not know it */
+            wb_mask_err(err);
             return e;
         }
     }
@@ -362,7 +364,7 @@ static int vendor_next(struct upp_step *s, struct upp_step_event *ret, struct up
 /* ---- Steps
  * ------------------------------------------------------------------------------------------------------------ */
 
-static int vendor_open(struct upp_step *s, struct upp_err *err)
+static int begin(struct upp_step *s, struct upp_err *err)
 {
     struct state *st  = state_of(s);
     struct call  *c   = upp_step_state(s);
@@ -387,6 +389,18 @@ static int vendor_open(struct upp_step *s, struct upp_err *err)
                                    .max_bytes = st->max_answer};
     r                           = send(s, c, &req, err);
     return r < 0 ? r : take_head(s, c, err);
+}
+
+/* An error may name the address, or repeat what the vendor repeats of the request. */
+static int vendor_open(struct upp_step *s, struct upp_err *err)
+{
+    struct call *c = upp_step_state(s);
+    int          r = begin(s, err);
+    if (r < 0) {
+        upp__mask(err, c->key.text);
+        wb_mask_err(err);
+    }
+    return r;
 }
 
 static void vendor_close(struct upp_step *s)

@@ -14,6 +14,7 @@
 
 #include "base/defs.h"
 #include "base/err.h"
+#include "base/mask.h"
 #include "base/str.h"
 
 enum {
@@ -177,7 +178,9 @@ static size_t of_key(struct upp_str s, struct upp_str key)
 /* s without the key. What is cut off is cut off after masking, so that no half of a key stays at the end. */
 static struct upp_str masked(struct upp_str s, struct upp_str key, char out[SHOWN])
 {
+    char   first[2 * SHOWN];
     size_t n = 0;
+    s        = wb_mask(s, first, sizeof first);
     for (size_t i = 0; i < s.n && n + 3 < SHOWN;) {
         size_t hidden = key.n < NO_SECRET ? 0 : of_key(wb_str_sub(s, i, s.n), key);
         if (hidden) {

@@ -13,8 +13,12 @@ struct upp__provider {
     uint32_t                   cannot; /* of what its adapter can */
 };
 
+WB_EXPORT_BEGIN
+
 /* By name and api (NULL: the first of the name). -UPP_EINVALID says what there is. */
 int upp__provider_find(const char *name, const char *api, const struct upp__provider **ret,
                        struct upp_err *err) UPP_MUST_CHECK;
+
+WB_EXPORT_END
 
 #endif

@@ -18,6 +18,7 @@ import traceback
 
 WEFT = os.path.abspath(sys.argv[1])
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+os.umask(0o077)  # a key that others can read is refused
 HERE = tempfile.mkdtemp(prefix="weft-doctor-")
 PAGE = 4096
 HINT = "`weft doctor --export DIR` saves what can be read"

@@ -2,6 +2,7 @@
 # Encryption and its keys, from outside: real runs with words planted in all they say. usage: keys.sh WEFT   (TAP)
 # covers: UAP-16.2
 set -u
+umask 077 # a key that others can read is refused
 weft=$(realpath "$1")
 . "$(dirname "$0")/../support/tap.sh"
 cat >"$tap/weft.yaml" <<'EOF'

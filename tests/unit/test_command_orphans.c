@@ -149,7 +149,8 @@ TEST_WITH(orphans_none_of_many, .no_torture = "command_is_ended_when_time_is_up 
     struct upp_err      err;
     struct command_case c = {.script = "exec perl -e 'use POSIX; $SIG{TERM} = \"IGNORE\"; "
                                        "for (1 .. 9) { fork or POSIX::setsid() } sleep 1000 while 1'",
-                             .key    = test_key(key, sizeof key)};
+                             .key    = test_key(key, sizeof key),
+                             .opts   = {.processes = 1024}};
     struct canceled     x = {.c = &c, .processes = 512};
     int                 r = test_on_loop(run_and_cancel, &x, &err);
     CHECK(nothing_left(key));

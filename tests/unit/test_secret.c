@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "support/test.h"
 
@@ -83,7 +84,7 @@ static const char *put_file(const void *bytes, size_t n)
     static char path[512];
     (void)snprintf(path, sizeof path, "%s/key", test_folder());
     FILE *f = fopen(path, "wb");
-    if (!EXPECT(f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0))
+    if (!EXPECT(f && fwrite(bytes, 1, n, f) == n && fclose(f) == 0 && chmod(path, 0600) == 0))
         path[0] = 0;
     return path;
 }
@@ -108,6 +109,22 @@ TEST(secret_from_a_file)
         CHECK(r == 0);
         CHECK_STR(wb_secret_reveal(s), cases[i].secret);
     }
+}
+
+TEST(secret_from_a_file_that_others_can_read_is_refused)
+{
+    static const mode_t                           modes[] = {0644, 0640, 0604, 0602, 0666};
+    WB_CLEANUP(wb_secret_freep) struct wb_secret *s       = NULL;
+    struct upp_err                                err;
+    const char                                   *path = put_file("sk-file", 7);
+    for (size_t i = 0; i < WB_LEN(modes); i++) {
+        CHECK(chmod(path, modes[i]) == 0);
+        CHECK_INT(wb_secret_file(path, &s, &err), -UPP_EREFUSED);
+        CHECK_STR(wb_cstr(err.where), wb_cstr(path));
+        CHECK(!s);
+    }
+    CHECK(chmod(path, 0400) == 0);
+    CHECK_INT(wb_secret_file(path, &s, &err), 0);
 }
 
 TEST(secret_from_a_file_has_limits)

@@ -21,7 +21,7 @@ TEST(error_statuses)
         int         status;
     } cases[] = {
         {UPP_ENOTFOUND, "", 0, 404}, {UPP_EINVALID, "", 0, 400},     {UPP_EBUSY, "", 0, 400},
-        {UPP_EREFUSED, "", 0, 400},  {UPP_ELIMIT, "", 0, 503},       {UPP_ELIMIT, "", 1, 429},
+        {UPP_EREFUSED, "", 0, 400},  {UPP_ELIMIT, "", 0, 400},       {UPP_ELIMIT, "", 1, 429},
         {UPP_ESTORE, "", 0, 500},    {UPP_ESTORE, "ENOSPC", 0, 507}, {UPP_ESTORE, WL_DISK_FULL, 0, 507},
         {UPP_ENOMEM, "", 0, 503},    {UPP_EAUTH, "", 0, 401},        {UPP_ECANCELED, "", 0, 503},
         {UPP_EBUG, "", 0, 500},      {UPP_ETIMEOUT, "", 0, 504},     {UPP_ERATE, "", 0, 429},

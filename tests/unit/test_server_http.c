@@ -88,6 +88,9 @@ static const struct bad cases[] = {
     CASE("TE with a tab", 400,
          "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding:\x0b"
          "chunked\r\n\r\n0\r\n\r\n"),
+    CASE("two blanks after the method", 400, "GET  / HTTP/1.1\r\n" HOST "\r\n"),
+    CASE("two blanks after the target", 400, "GET /  HTTP/1.1\r\n" HOST "\r\n"),
+    CASE("a blank at the end of the request line", 400, "GET / HTTP/1.1 \r\n" HOST "\r\n"),
     CASE("bare LF in the request line", 400, "GET / HTTP/1.1\nHost: localhost\r\n\r\n"),
     CASE("bare LF after a header", 400, "GET / HTTP/1.1\r\nHost: localhost\n\r\n"),
     CASE("bare LF at the end", 400, "GET / HTTP/1.1\r\n" HOST "\n"),
@@ -116,6 +119,11 @@ static const struct bad cases[] = {
     CASE("as long as a body can be", -1, "POST / HTTP/1.1\r\n" HOST "Content-Length: 16777216\r\n\r\n"),
     CASE("body too long", 413, "POST / HTTP/1.1\r\n" HOST "Content-Length: 16777217\r\n\r\n"),
     /* Chunks. */
+    CASE("a chunk that is too long", 413, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1000001\r\n"),
+    CASE("a chunk as long as a body can be", -1,
+         "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n1000000\r\n"),
+    CASE("a chunk that is too long after another", 413,
+         "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nfffffe\r\n"),
     CASE("no size", 400, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n\r\n"),
     CASE("size of another alphabet", 400, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3g\r\nabc\r\n"),
     CASE("negative size", 400, "POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n-3\r\nabc\r\n"),

@@ -1,0 +1,77 @@
+/* runtime/config_secret.c — what of a configuration nobody is shown: values of variables, and keys in plain text. */
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/hooks.h"
+#include "base/mask.h"
+#include "base/secret.h"
+#include "runtime/config_read.h"
+
+enum { MAX_VALUES = 4096 };
+
+bool wc_hide(struct wc_reader *r, struct upp_str name, struct upp_str value)
+{
+    struct wc_config *c = r->config;
+    for (size_t i = 0; i < c->n_values && name.n; i++)
+        if (wb_str_eq(c->values[i].name, name)) /* a variable has one value */
+            return true;
+    struct wc_value *more =
+        c->n_values < MAX_VALUES ? wb_realloc(c->values, (c->n_values + 1) * sizeof *c->values) : NULL;
+    if (!more) {
+        wc_fail(r, c->n_values < MAX_VALUES
+                       ? upp_fail(r->err, UPP_ENOMEM, "no memory for a secret")
+                       : upp_fail(r->err, UPP_ELIMIT, "a configuration has at most %d secrets", MAX_VALUES));
+        return false;
+    }
+    c->values        = more;
+    struct wc_value *v = &c->values[c->n_values];
+    *v               = (struct wc_value){.name = wb_arena_dup(&c->arena, name)};
+    int code         = wb_hide(value, &v->hidden, r->err);
+    wc_fail(r, code);
+    c->n_values += code == 0;
+    return code == 0;
+}
+
+void wc_inline_secret(struct wc_reader *r, const struct wc_node *n)
+{
+    if (r->readable)
+        wc_warning(r, n, "a secret in plain text, and others can read this file: chmod 600, or write ${NAME}");
+}
+
+static bool holds(struct upp_str s, struct upp_str word)
+{
+    for (size_t i = 0; i + word.n <= s.n; i++)
+        if (wb_str_eq_nocase(wb_str_sub(s, i, word.n), word))
+            return true;
+    return false;
+}
+
+bool wc_is_secret_name(struct upp_str name)
+{
+    static const struct upp_str words[] = {UPP_STR_INIT("auth"), UPP_STR_INIT("key"), UPP_STR_INIT("token"),
+                                           UPP_STR_INIT("secret"), UPP_STR_INIT("passw"), UPP_STR_INIT("cookie"),
+                                           UPP_STR_INIT("credential")};
+    for (size_t i = 0; i < WB_LEN(words); i++)
+        if (holds(name, words[i]))
+            return true;
+    return false;
+}
+
+/* What the C library, libcurl and OpenSSL look for in the environment for as long as the process lives. */
+static bool stays(const char *name)
+{
+    static const char *const names[] = {"PATH",       "HOME",        "LANG",     "USER",          "LOGNAME",
+                                        "SHELL",      "PWD",         "TMPDIR",   "TZ",            "http_proxy",
+                                        "https_proxy", "all_proxy",  "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"};
+    for (size_t i = 0; i < WB_LEN(names); i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return strncmp(name, "LC_", 3) == 0;
+}
+
+void wc_config_wipe_environment(const struct wc_config *c)
+{
+    for (size_t i = 0; i < c->n_values; i++)
+        if (c->values[i].name.n && !stays(c->values[i].name.p))
+            wb_env_wipe(c->values[i].name.p);
+}

@@ -1,0 +1,92 @@
+"""`weft serve` in a folder of its own, for tests that look at it from outside."""
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import traceback
+
+
+class Server:
+    """One life of the program on the weft.yaml of a folder."""
+
+    def __init__(self, weft, folder, config=None, preexec=None, **env):
+        self.folder = folder
+        if config is not None:
+            with open(f"{folder}/weft.yaml", "w") as f:
+                f.write(config)
+        self.process = subprocess.Popen([weft, "serve", "--config", f"{folder}/weft.yaml"], stdout=subprocess.PIPE,
+                                        stderr=open(f"{folder}/log", "a"), text=True, preexec_fn=preexec, cwd=folder,
+                                        env={**os.environ, **env})
+        line = self.process.stdout.readline()
+        found = re.fullmatch(r"listening on http://127\.0\.0\.1:(\d+)\n", line)
+        assert found, f"it said {line!r}; log: {self.log()}"
+        self.port = int(found[1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+    def log(self):
+        with open(f"{self.folder}/log", errors="replace") as f:
+            return f.read()
+
+    def memory(self, name):
+        """VmRSS or VmHWM, in MiB."""
+        with open(f"/proc/{self.process.pid}/status") as f:
+            return int(re.search(rf"^{name}:\s+(\d+) kB", f.read(), re.M)[1]) / 1024
+
+    def ask(self, method, path, body=None, headers=None):
+        """Status and JSON."""
+        c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        c.request(method, path, None if body is None else json.dumps(body), headers or {})
+        r = c.getresponse()
+        text = r.read()
+        c.close()
+        return r.status, json.loads(text)
+
+    def good(self, method, path, body=None):
+        status, answer = self.ask(method, path, body)
+        assert status == 200, (status, answer, self.log()[-2000:])
+        return answer
+
+    def run(self, agent, text="hello"):
+        """The run when it is over."""
+        thread = self.good("POST", "/v1/threads", {})["id"]
+        run = self.good("POST", f"/v1/threads/{thread}/runs",
+                        {"assistant_id": agent, "additional_messages": [{"role": "user", "content": text}]})
+        end = time.monotonic() + 120
+        while run["status"] in ("queued", "in_progress", "cancelling"):
+            assert time.monotonic() < end, run
+            time.sleep(0.02)
+            run = self.good("GET", f"/v1/threads/{thread}/runs/{run['id']}")
+        return run
+
+
+def main(tests):
+    """TAP of every function test_*."""
+    results = []
+    for name, fn in list(tests.items()):
+        if not name.startswith("test_"):
+            continue
+        try:
+            fn()
+            results.append(True)
+            print(f"ok {len(results)} - {name[5:].replace('_', ' ')}", flush=True)
+        except Exception:
+            results.append(False)
+            print(f"not ok {len(results)} - {name[5:].replace('_', ' ')}")
+            for line in traceback.format_exc().splitlines():
+                print(f"# {line}", flush=True)
+    print(f"1..{len(results)}")
+    sys.exit(0 if all(results) else 1)
