@@ -63,7 +63,7 @@ static const char *path_of(const char *name)
 
 static void remove_all(const char *name)
 {
-    static const char *const ends[] = {"", "-wal", "-shm", ".lock", ".sock", "-reserve"};
+    static const char *const ends[] = {"", "-wal", "-shm", ".lock", ".sock", "-full_disk_reserve"};
     for (size_t i = 0; i < 5; i++) {
         char path[700];
         (void)snprintf(path, sizeof path, "%s%s", path_of(name), ends[i]);

@@ -129,7 +129,7 @@ WEFT_SUSPENDS static void make(struct database *d, const char *folder, const cha
 
 static void unmake(struct database *d)
 {
-    static const char *const ends[] = {"", "-wal", "-shm", ".lock", ".sock", "-reserve"};
+    static const char *const ends[] = {"", "-wal", "-shm", ".lock", ".sock", "-full_disk_reserve"};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         char path[128];
         (void)snprintf(path, sizeof path, "%s%s", d->path, ends[i]);

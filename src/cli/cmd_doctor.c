@@ -32,6 +32,7 @@
 #include "runtime/global.h"
 #include "server/libraries.h"
 #include "stores/postgres.h"
+#include "stores/sqlite.h"
 #include "stores/sqlite_hooks.h"
 #include "upp/http_curl.h"
 
@@ -149,6 +150,32 @@ static void check_folder(struct report *r, const char *folder)
     double free_gib = (double)fs.f_bavail * (double)fs.f_frsize / (1u << 30);
     add(r, "store", free_gib < 0.25 ? WARN : GOOD, "%s is writable, %.1f GiB free, a synced write takes %.1f ms",
         folder, free_gib, ms);
+}
+
+/* ---- Is the store whole? ----------------------------------------------------------------------------------- */
+
+/* Whether all is there that was acknowledged; and when it was started without. */
+static void check_log(struct report *r, const char *path)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf accepted = WB_BUF(1u << 20);
+    struct ws_sqlite_losses               losses   = {.accepted = &accepted};
+    struct ws_lock_info                   owner;
+    struct upp_err                        err = {0};
+    if (ws_lock_read(path, &owner, NULL) >= 0) {
+        add(r, "log", GOOD, "process %d has %s open, and looked at it when it started", owner.pid, path);
+        return;
+    }
+    if (ws_sqlite_losses(path, &losses, &err) < 0) {
+        add(r, "log", BAD, "%s: %s", path, err.msg);
+        return;
+    }
+    if (losses.missing[0])
+        add(r, "log", BAD, "%s", losses.missing);
+    struct upp_str rest = wb_buf_str(&accepted), line;
+    for (unsigned i = 0; i < 8 && rest.n && wb_str_split(&rest, '\n', &line); i++)
+        add(r, "log", WARN, "started without what is missing, %.*s", UPP_FMT(line));
+    if (!losses.missing[0] && !accepted.n)
+        add(r, "log", GOOD, "%s has all that was acknowledged", path);
 }
 
 /* ---- Clock and limits --------------------------------------------------------------------------------- */
@@ -276,7 +303,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char                           *folder = NULL, *to = NULL, *config = NULL;
     bool                                  json = false, search = false;
     size_t                                n;
-    const struct cli_option               options[] = {{"--store", "a folder", &folder, NULL},
+    const struct cli_option               options[] = {{"--store", "a folder or sqlite:PATH", &folder, NULL},
                                                        {"--json", NULL, NULL, &json},
                                                        {"--export", "a folder", &to, NULL},
                                                        {"--rebuild-search", NULL, NULL, &search},
@@ -294,10 +321,18 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_doctor_export(self, to, config, folder);
     if (config)
         return cli_misuse(self, "--config is for --export and --rebuild-search");
+    const char *path = folder && strncmp(folder, "sqlite:", 7) == 0 ? folder + 7 : NULL;
+    if (path) {
+        const char *slash = strrchr(path, '/');
+        int         upto  = !slash ? 0 : slash == path ? 1 : (int)(slash - path);
+        folder            = slash ? wb_arena_printf(&r.arena, "%.*s", upto, path).p : NULL;
+    }
     if (!folder)
         folder = ".";
     check_libraries(&r);
     check_folder(&r, folder);
+    if (path)
+        check_log(&r, path);
     check_clock(&r);
     check_descriptors(&r);
     check_maps(&r);
@@ -316,12 +351,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_doctor = {
     .name = "doctor",
     .usage =
-        "[--store FOLDER] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search [--config FILE] "
+        "[--store FOLDER|URL] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search [--config FILE] "
         "[--store URL]",
     .summary = "checks that this machine is fit: libraries, store folder, clock, limits",
     .help =
         "Checks the libraries, that a store can be written in FOLDER (default: here), the clock and the limits.\n"
         "One line a check: ok, warn or bad. Exits 1 when one is bad.\n"
+        "With a URL (sqlite:PATH) also whether the store there has all that was acknowledged: what is missing of its\n"
+        "write-ahead log is bad; that it was started without (`weft serve --accept-loss`) is a warning.\n"
         "\n"
         "--export writes every thread that a damaged store still has (URL, or the configuration's) to DIR: one file\n"
         "of SessionJSON each, as `weft export --as uap` does, up to the first message that is lost; and report.json,\n"

@@ -92,10 +92,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
     struct serving                                s      = {0};
     struct upp_err                                err    = {0};
     const char                                   *file = NULL, *listen = NULL, *store = NULL, *level = NULL;
+    bool                                          accept = false;
     size_t                                        n;
     const struct cli_option                       options[] = {{"--config", "a file", &file, NULL},
                                                                {"--listen", "ADDR:PORT", &listen, NULL},
                                                                {"--store", "memory: or sqlite:PATH", &store, NULL},
+                                                               {"--accept-loss", NULL, NULL, &accept},
                                                                {"--log-level", "a level", &level, NULL}};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
     if (bad)
@@ -112,7 +114,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
     put_listen(&s, listen);
     raise_files();
     give_memory_back();
-    r = wrt_place_of(config, store, &s.place, &err);
+    r                   = wrt_place_of(config, store, &s.place, &err);
+    s.place.accept_loss = accept;
     if (r >= 0)
         r = cli_take_key(&s.place, &key, &err);
     if (r >= 0)
@@ -122,13 +125,18 @@ static int run(const struct cli_command *self, int argc, char **argv)
 
 const struct cli_command cli_serve = {
     .name    = "serve",
-    .usage   = "[--config FILE] [--listen ADDR:PORT] [--store URL] [--log-level LEVEL]",
+    .usage   = "[--config FILE] [--listen ADDR:PORT] [--store URL] [--log-level LEVEL] [--accept-loss]",
     .summary = "the server",
     .help =
         "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"
         "for commands, on a Unix socket beside the database. Prints `listening on http://ADDR:PORT` when it is ready:\n"
         "runs that were cut short have been taken up. URL is memory: or sqlite:PATH.\n"
         "SIGTERM and SIGINT stop it: what is being answered is finished, runs stop where they are and go on at the\n"
-        "next start. A second signal stops it at once.",
+        "next start. A second signal stops it at once.\n"
+        "\n"
+        "A store of which something is missing that was acknowledged (its write-ahead log was damaged, cut or deleted\n"
+        "after an unclean stop) is refused. `weft doctor --export` saves what can be read of it. --accept-loss starts\n"
+        "without what is missing, keeps the damaged log as FILE-wal.damaged-TIME and writes down in the store that it\n"
+        "did: `weft doctor --store URL` shows that.",
     .run = run,
 };

@@ -328,6 +328,9 @@ int cli_doctor_export(const struct cli_command *self, const char *folder, const 
         (void)cli_log_setup(config, NULL, WB_OFF);
         r = cli_on_loop(export_all, &x, &err);
     }
+    const struct ws_salvage_loss *l;
+    for (size_t i = 0; r >= 0 && (l = ws_salvage_loss(x.from, i)); i++)
+        (void)printf("damaged: %s: %s\n", l->table, l->why);
     ws_salvage_close(x.from);
     wb_buf_done(&x.report);
     if (r < 0)

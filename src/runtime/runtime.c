@@ -29,8 +29,9 @@ static int put_path(struct upp_str path, struct wrt_place *ret, struct upp_err *
 
 int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *ret, struct upp_err *err)
 {
-    ret->path[0] = 0;
-    ret->key     = NULL;
+    ret->path[0]     = 0;
+    ret->key         = NULL;
+    ret->accept_loss = false;
     if (!url && !c)
         url = "memory:";
     if (!url) {
@@ -106,9 +107,9 @@ int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct
         int r = ws_memory_open(&s, err);
         return r < 0 ? r : ws_blobs_open(s, ret, err);
     }
-    int r = ws_sqlite_open(
-        UPP_OPTS(ws_sqlite_opts, .path = at->path, .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0), &s,
-        err);
+    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = at->path, .accept_loss = at->accept_loss,
+                                    .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
+                           &s, err);
     return r < 0 ? r : wrt_store_dress(c, at, s, ret, err);
 }
 

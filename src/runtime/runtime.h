@@ -28,6 +28,7 @@ struct wrt_place {
      * set, the configuration's key_file. Borrowed until the store is open. Without a configuration it is the only one.
      */
     const char *key;
+    bool        accept_loss; /* SQLite: without what is missing of an unclean stop (ws_sqlite_opts) */
 };
 
 /* What `url` says ("memory:", "sqlite:PATH" from the current folder), or where that is NULL the configuration (NULL:

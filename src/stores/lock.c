@@ -49,10 +49,10 @@ static int open_lock(const char *path, int flags, struct upp_err *err, int *ret)
 }
 
 /* 1: it is ours. 0: another has it. */
-static int try_lock(int fd)
+static int try_lock(int fd, int kind)
 {
     for (int i = 0; i < TRIES; i++) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        if (flock(fd, kind | LOCK_NB) == 0)
             return 1;
         if (errno == EWOULDBLOCK)
             return 0;
@@ -65,6 +65,7 @@ static int try_lock(int fd)
 static int read_info(int fd, struct ws_lock_info *ret)
 {
     char    text[MAX_TEXT + 1];
+    (void)lseek(fd, 0, SEEK_SET);
     int64_t n = wb_fd_read(fd, text, MAX_TEXT);
     if (n < 0)
         return (int)n;
@@ -82,12 +83,14 @@ static int read_info(int fd, struct ws_lock_info *ret)
     return 0;
 }
 
+/* NULL: it names nobody. The page behind it stays. */
 static int write_info(int fd, const struct ws_lock_info *info)
 {
-    char text[MAX_TEXT];
-    int  n = snprintf(text, sizeof text, "%d\n%s\n", info->pid, info->socket);
-    int  r = WB_CALL(truncate)(fd, 0);
-    return r < 0 ? r : wb_fd_write(fd, wb_str(text, (size_t)n));
+    char text[MAX_TEXT] = {0};
+    if (info)
+        (void)snprintf(text, sizeof text, "%d\n%s\n", info->pid, info->socket);
+    (void)lseek(fd, 0, SEEK_SET);
+    return wb_fd_write(fd, wb_str(text, sizeof text));
 }
 
 int ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err)
@@ -100,7 +103,7 @@ int ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err)
     if (r < 0)
         return r;
     /* Somebody who only looks (ws_lock_read) has it for a moment: the owner named is then none that lives. */
-    for (unsigned tries = 0; (r = try_lock(fd)) == 0 && tries < 100; tries++) {
+    for (unsigned tries = 0; (r = try_lock(fd, LOCK_EX)) == 0 && tries < 100; tries++) {
         if (read_info(fd, &other) >= 0 && other.pid > 0 && (kill(other.pid, 0) == 0 || errno != ESRCH))
             break;
         (void)usleep(2000);
@@ -122,7 +125,7 @@ int ws_lock_take(const char *path, struct ws_lock *ret, struct upp_err *err)
 void ws_lock_release(struct ws_lock *l)
 {
     if (l->fd >= 0)
-        (void)WB_CALL(truncate)(l->fd, 0); /* it names nobody now; the lock itself ends with the descriptor */
+        (void)write_info(l->fd, NULL); /* the lock itself ends with the descriptor */
     wb_fd_close(&l->fd);
 }
 
@@ -133,7 +136,7 @@ int ws_lock_read(const char *path, struct ws_lock_info *ret, struct upp_err *err
     int                         r  = open_lock(path, O_RDWR, err, &fd);
     if (r < 0)
         return r;
-    r = try_lock(fd);
+    r = try_lock(fd, LOCK_EX);
     if (r > 0) {
         r = upp_fail(err, UPP_ENOTFOUND, "nobody has the database open");
         wb_err_where(err, wb_cstr(path));
@@ -145,6 +148,23 @@ int ws_lock_read(const char *path, struct ws_lock_info *ret, struct upp_err *err
         return fail(err, r, path, "read");
     *ret = info;
     return 0;
+}
+
+int ws_lock_look(const char *path, int *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_fd_close) int fd = -1;
+    int                         r  = open_lock(path, O_RDONLY, err, &fd);
+    if (r < 0)
+        return r == -UPP_ENOTFOUND ? 0 : r;
+    r = try_lock(fd, LOCK_SH);
+    if (r < 0)
+        return fail(err, r, path, "read");
+    if (r == 0)
+        return 0;
+    (void)flock(fd, LOCK_UN); /* nobody shall have to wait for who only looks */
+    *ret = fd;
+    fd   = -1;
+    return 1;
 }
 
 static uint32_t fold(const char *s)

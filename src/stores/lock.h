@@ -10,6 +10,9 @@
 
 #include "base/buf.h"
 
+/* Behind the text: a page that outlives its owner (stores/promise.h). Where pages of any size may begin. */
+enum { WS_LOCK_PAGE = 64 << 10, WS_LOCK_PAGE_SIZE = 4096 };
+
 struct ws_lock_info {
     int  pid;         /* 0: it does not say (nobody holds it, or its owner is just starting) */
     char socket[108]; /* the size of sun_path; empty: it does not say */
@@ -26,6 +29,10 @@ void ws_lock_release(struct ws_lock *l);
 
 /* Who owns the database at path. -UPP_ENOTFOUND: there is no lock file, or nobody holds it. */
 int ws_lock_read(const char *path, struct ws_lock_info *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The lock file, to be looked at while nobody owns the database (*ret: to be closed): 1. 0: somebody does, or there is
+ * none. */
+int ws_lock_look(const char *path, int *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* PATH.sock; where that is too long for a socket, a short name in the same folder. -UPP_EINVALID: that is too long,
  * too. */

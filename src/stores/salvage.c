@@ -24,6 +24,7 @@ struct ws_salvage {
     struct ws_salvage_loss losses[LOSSES];
     size_t                 n_losses;
     unsigned               probes;
+    int64_t                row; /* this one of the log was there; 0: nobody knows */
 };
 
 static int failed(struct ws_salvage *s, struct upp_err *err)
@@ -119,19 +120,54 @@ static int copy_file(struct ws_salvage *s, const char *from, const char *to, str
     return r;
 }
 
+/* A log that does not hold what it must is not left to SQLite, which would stop at the first bad frame. */
+static int apply_log(struct ws_salvage *s, const char *from, const struct ws_promise_look *x, struct upp_err *err)
+{
+    struct ws_wal_hint    hint = {.frames = x->needed, .moved = x->moved};
+    struct ws_wal_applied done;
+    if (x->known && (x->record.salt == x->wal.head.salt || !x->wal.head.whole)) {
+        hint.salt = x->record.salt;
+        hint.head = x->record.head;
+    }
+    int r = ws_wal_apply(from, s->copy, &hint, &done, err);
+    if (r >= 0 && done.lost) {
+        char why[sizeof s->losses[0].why];
+        (void)snprintf(why, sizeof why, "%u of %u pages cannot be read", done.lost, done.frames);
+        lose(s, "write-ahead log", why);
+    }
+    return r;
+}
+
+/* The log: whose frames are all good SQLite reads itself. */
+static int copy_log(struct ws_salvage *s, const char *path, int lock, struct upp_err *err)
+{
+    char                    from[PATHS], to[PATHS + 8];
+    struct ws_promise_look *x = wb_calloc(1, sizeof *x);
+    int r = x ? ws_promise_look(path, lock, x, err) : upp_fail(err, UPP_ENOMEM, "no memory for the write-ahead log");
+    (void)snprintf(from, sizeof from, "%s-wal", path);
+    (void)snprintf(to, sizeof to, "%s-wal", s->copy);
+    if (r >= 0)
+        s->row = x->row;
+    if (r >= 0 && x->bad && !x->known)
+        lose(s, "write-ahead log", "it is of another database");
+    else if (r >= 0 && (x->bad ? x->needed : !x->known && x->wal.frames < x->wal.there))
+        r = apply_log(s, from, x, err);
+    else if (r >= 0 && x->wal.exists && !x->bad)
+        r = copy_file(s, from, to, err);
+    wb_free(x);
+    return r;
+}
+
 static int copy_both(struct ws_salvage *s, const char *path, struct upp_err *err)
 {
-    struct ws_lock_info who;
-    char                from[PATHS], to[PATHS + 8];
+    WB_CLEANUP(wb_fd_close) int lock = -1;
+    struct ws_lock_info         who;
     if (ws_lock_read(path, &who, NULL) >= 0)
         return upp_fail(err, UPP_EBUSY, "process %d has %s open: stop it first", who.pid, path);
     int r = copy_file(s, path, s->copy, err);
-    if (r < 0)
-        return r;
-    (void)snprintf(from, sizeof from, "%s-wal", path);
-    (void)snprintf(to, sizeof to, "%s-wal", s->copy);
-    r = copy_file(s, from, to, err);
-    return r == -UPP_ENOTFOUND ? 0 : r;
+    if (r >= 0)
+        r = ws_lock_look(path, &lock, err);
+    return r < 0 ? r : copy_log(s, path, lock, err);
 }
 
 /* ---- Opening ----------------------------------------------------------------------------------------------- */
@@ -499,6 +535,23 @@ static bool is_hurt(const struct ws_salvage *s, const char *table)
     return false;
 }
 
+/* The newest row that is known to have been on the disk. */
+static int ask_row(struct ws_salvage *s, struct upp_err *err)
+{
+    sqlite3_stmt *st = NULL;
+    int           rc = sqlite3_prepare_v2(s->out, "SELECT ifnull(max(id), 0) FROM log", -1, &st, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(st);
+    int64_t last = rc == SQLITE_ROW ? sqlite3_column_int64(st, 0) : 0;
+    (void)sqlite3_finalize(st);
+    char why[sizeof s->losses[0].why];
+    (void)snprintf(why, sizeof why, "the rows %lld to %lld of the log are missing", (long long)last + 1,
+                   (long long)s->row);
+    if (rc == SQLITE_ROW && last < s->row)
+        lose(s, "write-ahead log", why);
+    return rc == SQLITE_ROW ? 0 : failed(s, err);
+}
+
 static int salvage(struct ws_salvage *s, struct upp_err *err)
 {
     int r = sqlite3_exec(s->out, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(s, err);
@@ -513,7 +566,7 @@ static int salvage(struct ws_salvage *s, struct upp_err *err)
                    sqlite3_exec(s->out, ws_tables_strays, NULL, NULL, NULL) != SQLITE_OK ||
                    sqlite3_exec(s->out, "COMMIT", NULL, NULL, NULL) != SQLITE_OK))
         r = failed(s, err);
-    return r;
+    return r >= 0 && s->row ? ask_row(s, err) : r;
 }
 
 static void remove_one(const char *path)

@@ -59,7 +59,9 @@ static int touch(struct ws_sqlite *s, struct upp_err *err)
  */
 static int settle_log(struct ws_sqlite *s, struct upp_err *err)
 {
-    int rc = sqlite3_wal_checkpoint_v2(s->writer.db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    int rc = ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_TRUNCATE);
+    if (rc == SQLITE_OK)
+        ws_promise_settled(&s->promise);
     if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED || rc == SQLITE_FULL)
         return 0;
     return ws_sqlite_fail(s, s->writer.db, rc, "moving the log into the database", err);
@@ -72,13 +74,19 @@ static int open_files(void *arg, struct upp_err *err)
     bool              locks = !s->opts.vfs && !s->opts.read_only;
     if (r >= 0 && locks)
         r = ws_lock_take(s->path, &s->lock_file, err);
+    if (r >= 0 && !s->opts.vfs)
+        r = ws_loss_meet(s, err);
     if (r >= 0 && locks)
         r = touch(s, err);
     if (r >= 0)
         r = ws_conn_open(s, WS_WRITER, &s->writer, err);
     if (r >= 0)
         r = ws_schema_open(s, &s->writer, err);
+    if (r >= 0 && !s->opts.vfs)
+        r = ws_loss_ask(s, err);
     if (r >= 0 && !s->opts.read_only)
+        r = settle_log(s, err);
+    if (r >= 0 && locks && (r = ws_loss_record(s, err)) > 0)
         r = settle_log(s, err);
     if (r >= 0 && !s->opts.read_only) {
         int64_t strays = 0;
@@ -92,26 +100,34 @@ static int open_files(void *arg, struct upp_err *err)
     if (r >= 0 && !s->opts.read_only && !ws_reserve_fill(s))
         wb_log(WB_WARN, "there is no room for a reserve: on a full disk runs cannot be cancelled",
                WB_LZ("path", s->path));
+    wb_free(s->look);
+    s->look = NULL;
+    s->open = r >= 0;
     return r;
 }
 
-/* The last connection moves the log into the database, unless a sync has failed: then it stays as it is. */
+/* The last connection moves the log into the database, unless a sync has failed, or the store was not opened: then it
+ * stays as it is. */
 static int close_files(void *arg, struct upp_err *err)
 {
-    struct ws_sqlite *s = arg;
+    struct ws_sqlite *s     = arg;
+    bool              whole = s->open && !s->broken && !atomic_load(&s->vfs.sync_failed);
     (void)err;
     if (s->writer.db) {
-        bool whole = !s->broken && !atomic_load(&s->vfs.sync_failed);
+        whole = whole && ws_vfs_watch(&s->vfs, true);
         if (whole && !s->opts.read_only)
             whole = ws_batch_sync(s, NULL) >= 0;
         if (!whole)
             (void)sqlite3_db_config(s->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        else
+            (void)ws_promise_moving(&s->promise);
     }
     ws_readers_close(s);
     ws_conn_close(&s->checkpointer);
     ws_conn_close(&s->writer);
     ws_reserve_close(s);
     ws_vfs_done(&s->vfs);
+    ws_promise_close(&s->promise, whole);
     ws_lock_release(&s->lock_file);
     return 0;
 }

@@ -31,10 +31,24 @@ int ws_poisoned(struct ws_sqlite *s, struct upp_err *err)
     if (!atomic_load(&s->vfs.sync_failed) && !s->broken)
         return 0;
     atomic_store(&s->store.state, WL_FAILED);
+    if (atomic_load(&s->vfs.gone))
+        return ws_sqlite_gone(s, err);
     int r = upp_fail(err, UPP_ESTORE, "%s: nothing is written any more until the store is opened again",
                      s->broken ? "a transaction could not be ended" : "a sync failed");
     wb_err_where(err, wb_cstr(s->path));
     return r;
+}
+
+int ws_checkpoint(struct ws_sqlite *s, struct ws_conn *c, int mode)
+{
+    int frames = -1;
+    if (!ws_vfs_watch(&s->vfs, true))
+        return SQLITE_IOERR_FSYNC;
+    uint32_t tag = ws_promise_moving(&s->promise);
+    int      rc  = sqlite3_wal_checkpoint_v2(c->db, "main", mode, NULL, &frames);
+    if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+        ws_promise_moved(&s->promise, tag, rc == SQLITE_OK ? frames : -1);
+    return rc;
 }
 
 static int statement(struct ws_sqlite *s, enum ws_statement i, struct upp_err *err)
@@ -60,8 +74,9 @@ static bool own_fault(int r)
 /* One commit behind a savepoint of its own. */
 static int apply_saved(struct ws_sqlite *s, struct ws_item *x, struct upp_err *err)
 {
-    size_t done;
-    int    r = statement(s, WS_SAVE, err);
+    size_t  done;
+    int64_t row = s->row;
+    int     r   = statement(s, WS_SAVE, err);
     if (r < 0)
         return r;
     x->result = ws_change_apply(s, x->c, &done, &x->err);
@@ -72,7 +87,8 @@ static int apply_saved(struct ws_sqlite *s, struct ws_item *x, struct upp_err *e
     }
     if (x->result < 0) {
         ws_change_forget(s, x->c);
-        r = statement(s, WS_SAVE_UNDO, err);
+        s->row = row;
+        r      = statement(s, WS_SAVE_UNDO, err);
     }
     return r < 0 ? r : statement(s, WS_SAVE_END, err);
 }
@@ -135,13 +151,15 @@ int ws_batch_sync(struct ws_sqlite *s, struct upp_err *err)
     if (rc != SQLITE_OK)
         return ws_sqlite_fail(s, s->writer.db, rc, "the log", err);
     s->unsynced = false;
+    ws_promise_synced(&s->promise);
     return 0;
 }
 
 static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
 {
-    bool sync = wants_sync(batch);
-    int  r    = set_promise(s, sync, err);
+    bool    sync = wants_sync(batch);
+    int64_t row  = s->row;
+    int     r    = set_promise(s, sync, err);
     if (r >= 0)
         r = statement(s, WS_BEGIN, err);
     if (r >= 0)
@@ -152,6 +170,7 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
         r = statement(s, WS_COMMIT, err);
     wb_crashpoint("store.commit.after");
     if (r != 0) {
+        s->row = row;
         roll_back(s);
         return r;
     }
@@ -159,7 +178,11 @@ static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
         s->unsynced = !sync; /* a sync is of all that was written before it */
     else if (sync)
         r = ws_batch_sync(s, err); /* what is acknowledged may stand in a transaction before */
-    return r < 0 ? r : ws_poisoned(s, err);
+    if (r >= 0)
+        r = ws_poisoned(s, err);
+    if (r >= 0 && s->appended)
+        ws_promise_keep(&s->promise, s->row, sync);
+    return r;
 }
 
 /* ---- A full disk ----------------------------------------------------------------------------------- */
@@ -222,7 +245,8 @@ void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *
     struct wb_link refused;
     wb_list_init(&refused);
     s->now_ms = wb_wall_ms();
-    int r     = ws_poisoned(s, err);
+    ws_promise_watch(&s->promise, s->now_ms);
+    int r = ws_poisoned(s, err);
     if (r >= 0)
         r = write_what_fits(s, batch, &refused, err);
     ws_forgot_by_all(s);

@@ -143,8 +143,10 @@ static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row
     r = run(s, WS_ADD_ROW, err);
     if (r == WS_CONSTRAINT)
         return ws_row_misplaced(err, row, end);
-    if (r >= 0)
+    if (r >= 0) {
+        s->row = sqlite3_last_insert_rowid(s->writer.db);
         remember_end(s, tenant, row->node, wl_pos_next(row->pos, row->n_entries));
+    }
     return r;
 }
 

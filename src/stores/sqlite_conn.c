@@ -32,6 +32,17 @@ static int locked(struct ws_sqlite *s, struct upp_err *err)
     return r;
 }
 
+int ws_sqlite_gone(struct ws_sqlite *s, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf name = WB_BUF(1 << 16);
+    wb_buf_addf(&name, "%s%s", s->path, atomic_load(&s->vfs.gone) == WS_GONE_LOG ? "-wal" : "");
+    int r = upp_fail(err, UPP_ESTORE,
+                     "was deleted, or another file was put in its place, while it was in use: nothing is written"
+                     " any more until the store is opened again");
+    wb_err_where(err, wb_buf_str(&name));
+    return r;
+}
+
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err)
 {
     int r;
@@ -54,6 +65,8 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
             r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
             break;
         }
+        if (is_sync(rc) && atomic_load(&s->vfs.gone))
+            return ws_sqlite_gone(s, err);
         r = upp_fail(err, UPP_ESTORE, is_sync(rc) ? "a sync failed: %s" : "the disk failed: %s", what);
         break;
     default:

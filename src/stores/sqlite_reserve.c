@@ -1,8 +1,8 @@
 /* stores/sqlite_reserve.c — room on the disk that is kept for last words.
  *
  * On a full disk runs must still be cancelled and ended, and things be deleted. So a file of some size stands beside
- * the database (FILE-reserve) and holds nothing of worth. When the disk is full its room is given back to the disk, and
- * only such commits are taken. When it can be had again, and as much beside it, the disk is not full any more.
+ * the database (FILE-full_disk_reserve) and holds nothing of worth. When the disk is full its room is given back to the
+ * disk, and only such commits are taken. When it can be had again, and as much beside it, the disk is not full any more.
  *
  * It is filled with bytes that no file system makes shorter. That it cannot be had is no failure: then a full disk
  * refuses everything.
@@ -15,6 +15,15 @@
 #include <string.h>
 
 enum { PIECE = 64 << 10 };
+
+/* What follows the last '-' may hold no other and no '.': SQLite takes what is before it for the database, whose mode
+ * the file gets. */
+#define NAME "-full_disk_reserve"
+#define NAME_OF_OLD "-reserve"
+
+static const char text[] = "Room that weft keeps for a full disk, so that runs can still be cancelled and ended, and"
+                           " things be deleted (docs/storage.md). It holds nothing. While no weft has the database"
+                           " open it may be deleted; the next start makes it again.\n";
 
 static const sqlite3_io_methods *of(const struct ws_sqlite *s)
 {
@@ -30,12 +39,14 @@ static bool open_file(struct ws_sqlite *s)
 {
     enum { FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MAIN_JOURNAL };
     sqlite3_vfs *base = s->vfs.base; /* below ours: it is never synced */
-    size_t       n    = strlen(s->path) + sizeof "-reserve" + 1;
+    size_t       n    = strlen(s->path) + sizeof NAME + 1;
     s->reserve.path   = wb_calloc(1, n);
     s->reserve.file   = wb_calloc(1, (size_t)base->szOsFile);
     if (!s->reserve.path || !s->reserve.file)
         return false;
-    (void)snprintf(s->reserve.path, n, "%s-reserve", s->path);
+    (void)snprintf(s->reserve.path, n, "%s" NAME_OF_OLD, s->path);
+    (void)base->xDelete(base, s->reserve.path, 0); /* as it was called once */
+    (void)snprintf(s->reserve.path, n, "%s" NAME, s->path);
     int out;
     return base->xOpen(base, s->reserve.path, s->reserve.file, FLAGS, &out) == SQLITE_OK;
 }
@@ -50,6 +61,8 @@ static bool grow(struct ws_sqlite *s, sqlite3_int64 from, sqlite3_int64 to)
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         memcpy(p + i, &x, 8);
     }
+    if (ok && from == 0)
+        memcpy(p, text, sizeof text - 1);
     for (; ok && from < to; from += PIECE)
         ok = of(s)->xWrite(s->reserve.file, p, (int)WB_MIN(to - from, (sqlite3_int64)PIECE), from) == SQLITE_OK;
     wb_free(p);

@@ -12,6 +12,7 @@
  *   sqlite_blob.c    values, blobs and who refers to them
  *   sqlite_read.c    reading, on workers, each with a connection of the pool
  *   sqlite_search.c  following the log, and the words that are learned from it
+ *   sqlite_loss.c    what a log must hold that an unclean stop has left, and a start without what is missing
  *   sqlite_reserve.c room that is kept for the ends of runs on a full disk
  *   sqlite_look.c    families, values, pieces, and what those who tidy up ask for
  */
@@ -161,6 +162,7 @@ void ws_resetp(sqlite3_stmt **st);
  * program's WS_LOCKED. */
 #define WS_LOCKED "locked"
 int ws_disk_full(struct ws_sqlite *s, struct upp_err *err);
+int ws_sqlite_gone(struct ws_sqlite *s, struct upp_err *err); /* a file is not where it was opened */
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err);
 
 /* Binding. Texts and ids are borrowed until the statement is reset. */
@@ -230,6 +232,9 @@ struct ws_sqlite {
     char                 *path;
     struct ws_vfs         vfs;
     struct ws_lock        lock_file;
+    struct ws_promise     promise; /* of whoever writes */
+    struct ws_promise_look *look;  /* how it was found; while it is opened */
+    bool                  open;    /* all of it went well */
 
     pthread_mutex_t   lock; /* of all to the next line */
     pthread_cond_t    idle; /* a reader was given back; the writer, or a checkpoint, has ended */
@@ -251,6 +256,7 @@ struct ws_sqlite {
     bool           full;       /* synchronous is FULL now, else NORMAL */
     bool           appended;   /* the commit that just ended put something into the log */
     bool           strays;     /* there are threads whose ids are not of their family */
+    int64_t        row;        /* the newest of the table `log` that it has added */
     bool           broken;     /* a transaction could not be rolled back */
     bool           disk_full;  /* only last words are taken */
     bool           steady;     /* the log was not moved since the last transaction: the next one only appends to it */
@@ -327,6 +333,9 @@ struct ws_item {
 /* All of them, a list of ws_item, in one transaction; each gets its result. By whoever writes, as all of these. */
 void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err);
 
+/* Moves the log into the database; what SQLite says. On any thread. */
+int ws_checkpoint(struct ws_sqlite *s, struct ws_conn *c, int mode);
+
 /* Syncs what no sync has followed. */
 int ws_batch_sync(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 int ws_batch_hook(void *arg, sqlite3 *db, const char *name, int pages); /* SQLite's after each commit */
@@ -385,6 +394,16 @@ int ws_drop_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_ref *x, str
 /* What the search knew of the entries from..to-1 of a node. */
 int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
                     struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- sqlite_loss.c ---- */
+
+/* Is all there that was acknowledged? Else it is refused; or, with accept_loss, what is damaged is put aside. Before
+ * SQLite opens the file; then what can be seen only in the database. */
+int ws_loss_meet(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
+int ws_loss_ask(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Gives the database an id, where it has none, and writes down what was accepted: 1 where it wrote anything. */
+int ws_loss_record(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- sqlite_reserve.c ---- */
 

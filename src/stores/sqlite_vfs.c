@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/defs.h"
 #include "base/file.h"
 #include "base/hooks.h"
@@ -30,6 +32,41 @@ static struct file *file(sqlite3_file *f)
 static sqlite3_file *below(sqlite3_file *f)
 {
     return file(f)->below;
+}
+
+/* ---- Files that must stay ----------------------------------------------------------------------------- */
+
+static void watch(struct ws_watched *w, const struct file *f)
+{
+    struct stat st;
+    if (w->path || !f->path || !f->v->hooks || (f->fd >= 0 ? fstat(f->fd, &st) : stat(f->path, &st)) != 0)
+        return;
+    *w = (struct ws_watched){f->path, st.st_dev, st.st_ino};
+}
+
+static bool stays(const struct ws_watched *w)
+{
+    struct stat st;
+    if (!w->path)
+        return true;
+    if (stat(w->path, &st) != 0)
+        return errno != ENOENT && errno != ENOTDIR; /* else nobody knows */
+    return st.st_dev == w->device && st.st_ino == w->inode && st.st_nlink;
+}
+
+bool ws_vfs_watch(struct ws_vfs *v, bool now)
+{
+    enum { EVERY_MS = 1000 };
+    uint64_t t = wb_mono_ms();
+    if (!now && t - atomic_load(&v->watched_ms) < EVERY_MS)
+        return !atomic_load(&v->gone);
+    atomic_store(&v->watched_ms, t);
+    int gone = !stays(&v->database) ? WS_GONE_DATABASE : !stays(&v->log) ? WS_GONE_LOG : WS_GONE_NONE;
+    if (gone && !atomic_load(&v->gone))
+        atomic_store(&v->gone, gone);
+    if (atomic_load(&v->gone))
+        atomic_store(&v->sync_failed, true);
+    return !atomic_load(&v->gone);
 }
 
 /* ---- Syncing --------------------------------------------------------------------------------------- */
@@ -65,7 +102,9 @@ static int f_sync(sqlite3_file *s, int flags)
 {
     struct file *f  = file(s);
     int          rc = SQLITE_OK;
-    if (f->fd < 0)
+    if (!ws_vfs_watch(f->v, false))
+        rc = SQLITE_IOERR_FSYNC;
+    else if (f->fd < 0)
         rc = f->below->pMethods->xSync(f->below, flags);
     else if (sync_fd(f->fd) < 0)
         rc = SQLITE_IOERR_FSYNC;
@@ -89,8 +128,15 @@ static int full_or(int rc)
     return (rc & 0xff) == SQLITE_IOERR && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) ? SQLITE_FULL : rc;
 }
 
+static struct ws_promise *promise(sqlite3_file *f)
+{
+    return file(f)->wal ? file(f)->v->promise : NULL;
+}
+
 static int f_Write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
+    if (promise(f))
+        ws_promise_write(promise(f), p, n, at);
     errno = 0;
     return full_or(below(f)->pMethods->xWrite(below(f), p, n, at));
 }
@@ -110,7 +156,6 @@ static int f_ShmMap(sqlite3_file *f, int page, int size, int extend, void volati
     }
 
 PASS(Read, (sqlite3_file * f, void *p, int n, sqlite3_int64 at), (below(f), p, n, at))
-PASS(Truncate, (sqlite3_file * f, sqlite3_int64 n), (below(f), n))
 PASS(FileSize, (sqlite3_file * f, sqlite3_int64 *n), (below(f), n))
 PASS(Lock, (sqlite3_file * f, int level), (below(f), level))
 PASS(Unlock, (sqlite3_file * f, int level), (below(f), level))
@@ -123,6 +168,13 @@ PASS(ShmUnmap, (sqlite3_file * f, int unlink_too), (below(f), unlink_too))
 PASS(Fetch, (sqlite3_file * f, sqlite3_int64 at, int n, void **p), (below(f), at, n, p))
 PASS(Unfetch, (sqlite3_file * f, sqlite3_int64 at, void *p), (below(f), at, p))
 
+static int f_Truncate(sqlite3_file *f, sqlite3_int64 n)
+{
+    if (promise(f) && n == 0)
+        ws_promise_none(promise(f));
+    return below(f)->pMethods->xTruncate(below(f), n);
+}
+
 static void f_ShmBarrier(sqlite3_file *f)
 {
     below(f)->pMethods->xShmBarrier(below(f));
@@ -130,6 +182,9 @@ static void f_ShmBarrier(sqlite3_file *f)
 
 static int f_Close(sqlite3_file *f)
 {
+    struct ws_watched *w = file(f)->wal ? &file(f)->v->log : &file(f)->v->database;
+    if (file(f)->path && w->path == file(f)->path)
+        w->path = NULL;
     return below(f)->pMethods->xClose(below(f));
 }
 
@@ -165,6 +220,8 @@ static int v_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *s, int flags
     f->fd                   = v->hooks ? fd : -1;
     f->wal                  = flags & SQLITE_OPEN_WAL;
     f->new                  = flags &SQLITE_OPEN_CREATE;
+    if (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB))
+        watch(f->wal ? &v->log : &v->database, f);
     int             version = f->below->pMethods->iVersion;
     f->base.pMethods        = &methods[WB_MIN(WB_MAX(version, 1), 3) - 1];
     return rc;
@@ -172,6 +229,8 @@ static int v_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *s, int flags
 
 static int v_delete(sqlite3_vfs *vfs, const char *path, int sync_too)
 {
+    if (ours(vfs)->promise && wb_str_ends(wb_cstr(path), UPP_STR("-wal")))
+        ws_promise_none(ours(vfs)->promise);
     return ours(vfs)->base->xDelete(ours(vfs)->base, path, sync_too);
 }
 

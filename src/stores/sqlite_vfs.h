@@ -9,7 +9,19 @@
 
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 #include <upp/base.h>
+
+#include "stores/promise.h"
+
+/* A file that must stay where it is as long as it is open. */
+struct ws_watched {
+    const char *path; /* NULL: it is not open */
+    dev_t       device;
+    ino_t       inode;
+};
+
+enum ws_gone { WS_GONE_NONE, WS_GONE_DATABASE, WS_GONE_LOG };
 
 struct ws_vfs {
     sqlite3_vfs      vfs; /* registered under `name` */
@@ -18,10 +30,18 @@ struct ws_vfs {
     bool             hooks;     /* files are the system's: sync through the hook table where the descriptor is known */
     _Atomic uint64_t wal_syncs; /* that succeeded */
     _Atomic bool     sync_failed; /* some sync, at some time */
+
+    struct ws_promise *promise; /* told what is done to the log; NULL: nobody is */
+    struct ws_watched  database, log;
+    _Atomic uint64_t   watched_ms; /* when they were last looked at */
+    _Atomic int        gone;       /* enum ws_gone: it was deleted, or another file is in its place; as a failed sync */
 };
 
 /* base: its name; NULL: the system's. The struct must stay where it is until ws_vfs_done. */
 int  ws_vfs_init(struct ws_vfs *v, const char *base, struct upp_err *err) UPP_MUST_CHECK;
 void ws_vfs_done(struct ws_vfs *v);
+
+/* Are the database and its log still where they were opened? At most once a second, unless it must be now. */
+bool ws_vfs_watch(struct ws_vfs *v, bool now);
 
 #endif

@@ -145,7 +145,7 @@ static void move_rest(struct ws_sqlite *s)
     ws_sqlite_unlock(s);
     s->steady = !go;
     if (go)
-        (void)sqlite3_wal_checkpoint_v2(s->writer.db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        (void)ws_checkpoint(s, &s->writer, SQLITE_CHECKPOINT_PASSIVE);
 }
 
 static int write_job(void *arg, struct upp_err *err)
@@ -299,8 +299,7 @@ static int checkpoint_job(void *arg, struct upp_err *err)
         return 0;
     if (!s->checkpointer.db)
         r = ws_conn_open(s, WS_CHECKPOINTER, &s->checkpointer, err);
-    bool moved = r >= 0 && sqlite3_wal_checkpoint_v2(s->checkpointer.db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL,
-                                                     NULL) == SQLITE_OK;
+    bool moved = r >= 0 && ws_checkpoint(s, &s->checkpointer, SQLITE_CHECKPOINT_PASSIVE) == SQLITE_OK;
     ws_sqlite_lock(s); /* a failed one is tried again when the log is longer still; a failed sync is remembered */
     s->log_rest      = moved;
     s->checkpointing = s->checkpoint_asked = false;

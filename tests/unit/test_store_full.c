@@ -99,7 +99,7 @@ WEFT_SUSPENDS static int last_words(struct full *x, struct upp_err *err)
     FAIL_UNLESS(is_full(append(x, 1, err), err));
     disk_room(x->d, 8 << 20);
     TRY(append(x, 20000, err));
-    FAIL_UNLESS(wl_store_state(x->s) == WL_WORKS && disk_size(x->d, "-reserve") == 1 << 20);
+    FAIL_UNLESS(wl_store_state(x->s) == WL_WORKS && disk_size(x->d, "-full_disk_reserve") == 1 << 20);
     return 0;
 }
 
@@ -188,7 +188,7 @@ WEFT_SUSPENDS static int open_on_full(void *arg, struct upp_err *err)
         r = append(x, 20000, err);
     x->s->ops->close(x->s);
     FAIL_UNLESS(is_full(r, err));
-    FAIL_UNLESS(disk_size(x->d, "-reserve") == 0);
+    FAIL_UNLESS(disk_size(x->d, "-full_disk_reserve") == 0);
     disk_room(x->d, 0);
     TRY(open_full(x, 0, err));
     r = x->s->ops->node(x->s, &ALICE, 7, &got, err);
