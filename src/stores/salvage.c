@@ -12,8 +12,9 @@
 #include "base/file.h"
 #include "base/hooks.h"
 #include "stores/sqlite_store.h"
+#include "stores/sqlite_sum.h"
 
-enum { BLOCK = 4096, CHUNK = 256 * BLOCK, PROBES = 256, LOSSES = 16, PATHS = 1100 };
+enum { BLOCK = 4096, CHUNK = 256 * BLOCK, PROBES = 256, LOSSES = 256, PATHS = 1100 };
 
 enum list { NODES, THREADS, LOST, HOLES, LISTS };
 
@@ -25,6 +26,7 @@ struct ws_salvage {
     size_t                 n_losses;
     unsigned               probes;
     int64_t                row; /* this one of the log was there; 0: nobody knows */
+    bool                   summed; /* its rows have checksums */
 };
 
 static int failed(struct ws_salvage *s, struct upp_err *err)
@@ -32,16 +34,22 @@ static int failed(struct ws_salvage *s, struct upp_err *err)
     return upp_fail(err, UPP_ESTORE, "the new database: %s", sqlite3_errmsg(s->out));
 }
 
-static void lose(struct ws_salvage *s, const char *table, const char *why)
+/* `once`: a table is named for one reason; else for each that differs. */
+static void add_loss(struct ws_salvage *s, const char *table, const char *why, bool once)
 {
     for (size_t i = 0; i < s->n_losses; i++)
-        if (strcmp(s->losses[i].table, table) == 0)
+        if (strcmp(s->losses[i].table, table) == 0 && (once || strcmp(s->losses[i].why, why) == 0))
             return;
     if (s->n_losses == LOSSES)
         return;
     struct ws_salvage_loss *l = &s->losses[s->n_losses++];
     l->table                  = table;
-    (void)snprintf(l->why, sizeof l->why, "%s", why);
+    (void)snprintf(l->why, sizeof l->why, "%s", s->n_losses == LOSSES ? "and more, which are not listed" : why);
+}
+
+static void lose(struct ws_salvage *s, const char *table, const char *why)
+{
+    add_loss(s, table, why, true);
 }
 
 /* A call of ours, for a worker: SQLite needs more of a stack than a fiber has. */
@@ -188,7 +196,7 @@ WEFT_SUSPENDS static int make_new(struct ws_salvage *s, struct upp_err *err)
         return r;
     ws_sqlite_close(store);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    if (sqlite3_open_v2(s->made, &s->out, flags, NULL) != SQLITE_OK ||
+    if (sqlite3_open_v2(s->made, &s->out, flags, NULL) != SQLITE_OK || ws_sum_functions(s->out) != SQLITE_OK ||
         sqlite3_exec(s->out,
                      "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;"
                      "CREATE TEMP TABLE known(tenant, node, pos, id, PRIMARY KEY(tenant, node, pos)) WITHOUT ROWID;"
@@ -207,7 +215,7 @@ static bool open_copy(struct ws_salvage *s)
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     (void)sqlite3_close_v2(s->in);
     s->in = NULL;
-    return sqlite3_open_v2(s->copy, &s->in, flags, NULL) == SQLITE_OK &&
+    return sqlite3_open_v2(s->copy, &s->in, flags, NULL) == SQLITE_OK && ws_sum_functions(s->in) == SQLITE_OK &&
            sqlite3_exec(s->in, "PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; SELECT * FROM sqlite_schema;",
                         NULL, NULL, NULL) == SQLITE_OK;
 }
@@ -306,6 +314,33 @@ static int columns_of(struct ws_salvage *s, const struct table *t, struct wb_buf
     return wb_buf_check(list, err);
 }
 
+/* Does any table have them? One that has none then has lost them. */
+static bool is_summed(struct ws_salvage *s)
+{
+    sqlite3_stmt *st  = NULL;
+    bool          any = false;
+    (void)sqlite3_prepare_v2(s->in, "SELECT 1 FROM pragma_table_info(?) WHERE name = 'sum'", -1, &st, NULL);
+    for (const struct ws_summed *t = ws_summed; st && !any && t->table; t++) {
+        (void)sqlite3_bind_text(st, 1, t->table, -1, SQLITE_STATIC);
+        any = sqlite3_step(st) == SQLITE_ROW;
+        (void)sqlite3_reset(st);
+    }
+    (void)sqlite3_finalize(st);
+    return any;
+}
+
+/* The last column of what is read of a table: NULL, or what is wrong with the row. */
+static void add_check(struct ws_salvage *s, const struct table *t, struct wb_buf *sql)
+{
+    const struct ws_summed *of = ws_summed;
+    while (of->table && strcmp(of->table, t->name) != 0)
+        of++;
+    if (s->summed && !t->index && of->table)
+        wb_buf_addf(sql, ", weft_damage(sum, '%s', %s)", of->table, of->columns);
+    else
+        wb_buf_add(sql, UPP_STR(", NULL"));
+}
+
 struct scan {
     const struct table *t;
     struct upp_str      columns;
@@ -332,6 +367,22 @@ static int prepare_put(struct ws_salvage *s, struct scan *x, struct upp_err *err
     return r;
 }
 
+/* Puts the row that was just read into the new database; one whose checksum is wrong is lost. */
+static int put_row(struct ws_salvage *s, const struct scan *x, sqlite3_stmt *st)
+{
+    const int   n   = sqlite3_column_count(st) - 1;
+    const char *why = (const char *)sqlite3_column_text(st, n);
+    if (why) {
+        add_loss(s, x->t->name, why, false);
+        return SQLITE_OK;
+    }
+    for (int i = 0; i < n; i++)
+        (void)sqlite3_bind_value(x->put, i + 1, sqlite3_column_value(st, i));
+    int rc = sqlite3_step(x->put);
+    (void)sqlite3_reset(x->put);
+    return rc == SQLITE_DONE ? SQLITE_OK : SQLITE_ABORT;
+}
+
 /* Takes rows between two keys (numbered tables; else all), upwards or downwards, until the end or one that cannot be
  * read. The key of a numbered table is its first column. */
 static int take_rows(struct ws_salvage *s, struct scan *x, int64_t from, int64_t to, bool down, struct upp_err *err)
@@ -343,7 +394,9 @@ static int take_rows(struct ws_salvage *s, struct scan *x, int64_t from, int64_t
             wb_buf_add(&key, UPP_STR(" DESC"));
         wb_buf_add(&key, wb_str(p, 1));
     }
-    wb_buf_addf(&sql, "SELECT %.*s FROM %s %s%s", UPP_FMT(x->columns), x->t->name,
+    wb_buf_addf(&sql, "SELECT %.*s", UPP_FMT(x->columns));
+    add_check(s, x->t, &sql);
+    wb_buf_addf(&sql, " FROM %s %s%s", x->t->name,
                 x->t->index ? "INDEXED BY " : "NOT INDEXED", x->t->index ? x->t->index : "");
     if (x->t->numbered)
         wb_buf_addf(&sql, " WHERE %s BETWEEN %lld AND %lld", x->t->key, (long long)from, (long long)to);
@@ -353,11 +406,7 @@ static int take_rows(struct ws_salvage *s, struct scan *x, int64_t from, int64_t
         return r;
     int rc = sqlite3_prepare_v2(s->in, sql.p, (int)sql.n, &st, NULL);
     while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        int n = sqlite3_column_count(st);
-        for (int i = 0; i < n; i++)
-            (void)sqlite3_bind_value(x->put, i + 1, sqlite3_column_value(st, i));
-        rc = sqlite3_step(x->put) == SQLITE_DONE ? SQLITE_OK : SQLITE_ABORT;
-        (void)sqlite3_reset(x->put);
+        rc = put_row(s, x, st);
         if (rc == SQLITE_ABORT) {
             r = failed(s, err);
             break;
@@ -464,7 +513,9 @@ static int take_singles(struct ws_salvage *s, size_t i, struct upp_err *err)
     x.columns                          = wb_buf_str(&list);
     if (wb_str_starts(x.columns, number))
         x.columns = wb_str_sub(x.columns, number.n, SIZE_MAX);
-    wb_buf_addf(&sql, "SELECT %.*s FROM %s WHERE %s", UPP_FMT(x.columns), t.name, singles[i].where);
+    wb_buf_addf(&sql, "SELECT %.*s", UPP_FMT(x.columns));
+    add_check(s, &t, &sql);
+    wb_buf_addf(&sql, " FROM %s WHERE %s", t.name, singles[i].where);
     r = wb_buf_check(&sql, err);
     if (r >= 0)
         r = prepare_put(s, &x, err);
@@ -474,12 +525,8 @@ static int take_singles(struct ws_salvage *s, size_t i, struct upp_err *err)
     while (asks && sqlite3_step(missing) == SQLITE_ROW) {
         for (int k = 0; k < sqlite3_column_count(missing); k++)
             (void)sqlite3_bind_value(get, k + 1, sqlite3_column_value(missing, k));
-        if (sqlite3_step(get) == SQLITE_ROW) {
-            for (int k = 0; k < sqlite3_column_count(get); k++)
-                (void)sqlite3_bind_value(x.put, k + 1, sqlite3_column_value(get, k));
-            (void)sqlite3_step(x.put);
-            (void)sqlite3_reset(x.put);
-        }
+        if (sqlite3_step(get) == SQLITE_ROW)
+            (void)put_row(s, &x, get);
         (void)sqlite3_reset(get);
     }
     (void)sqlite3_finalize(missing);
@@ -492,7 +539,7 @@ static int take_singles(struct ws_salvage *s, size_t i, struct upp_err *err)
 
 static const char mend[] =
     /* Tenants without a name. */
-    "INSERT OR IGNORE INTO tenants SELECT DISTINCT tenant, CAST('lost-' || tenant AS BLOB) FROM threads"
+    "INSERT OR IGNORE INTO tenants(id, name) SELECT DISTINCT tenant, CAST('lost-' || tenant AS BLOB) FROM threads"
     " WHERE tenant NOT IN (SELECT id FROM tenants);"
     /* A row whose place does not follow: the node ends before it. */
     "INSERT INTO temp.holes SELECT tenant, node, min(want), 'a row is lost' FROM (SELECT tenant, node, pos,"
@@ -552,8 +599,29 @@ static int ask_row(struct ws_salvage *s, struct upp_err *err)
     return rc == SQLITE_ROW ? 0 : failed(s, err);
 }
 
+/* What the rows do not show: one that is gone without a trace, an index that leads elsewhere, pages that nothing leads to.
+ */
+static void check_file(struct ws_salvage *s)
+{
+    sqlite3_stmt *st  = NULL;
+    int           rc  = sqlite3_prepare_v2(s->in, "PRAGMA integrity_check(1)", -1, &st, NULL);
+    const char   *say = NULL;
+    char          why[200];
+    if (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+        say = (const char *)sqlite3_column_text(st, 0);
+    if (!say || strcmp(say, "ok") != 0) {
+        (void)snprintf(why, sizeof why, "integrity_check: %s", say ? say : sqlite3_errmsg(s->in));
+        for (char *p = why; *p; p++)
+            if (*p == '\n')
+                *p = ' ';
+        lose(s, "file", why);
+    }
+    (void)sqlite3_finalize(st);
+}
+
 static int salvage(struct ws_salvage *s, struct upp_err *err)
 {
+    s->summed = is_summed(s);
     int r = sqlite3_exec(s->out, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(s, err);
     for (size_t i = 0; r >= 0 && i < WB_LEN(tables); i++)
         r = take_table(s, &tables[i], err);
@@ -564,9 +632,14 @@ static int salvage(struct ws_salvage *s, struct upp_err *err)
         r = failed(s, err);
     if (r >= 0 && (sqlite3_exec(s->out, mend, NULL, NULL, NULL) != SQLITE_OK ||
                    sqlite3_exec(s->out, ws_tables_strays, NULL, NULL, NULL) != SQLITE_OK ||
+                   ws_sum_all(s->out) != SQLITE_OK ||
                    sqlite3_exec(s->out, "COMMIT", NULL, NULL, NULL) != SQLITE_OK))
         r = failed(s, err);
-    return r >= 0 && s->row ? ask_row(s, err) : r;
+    if (r >= 0 && s->row)
+        r = ask_row(s, err);
+    if (r >= 0 && !ws_salvage_loss(s, 0))
+        check_file(s);
+    return r;
 }
 
 static void remove_one(const char *path)

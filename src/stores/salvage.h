@@ -2,7 +2,8 @@
  *
  * The damaged file is copied, with its log, and not touched again. Tables are read from both ends until a page is in
  * the way, and around that page where their keys are numbers. Indexes are made anew; they also say which rows are
- * missing. A node's rows are kept up to the first that is lost: what comes after it cannot be placed.
+ * missing. A row whose checksum is wrong is lost. A node's rows are kept up to the first that is lost: what comes after
+ * it cannot be placed. Where nothing is lost, SQLite's own check of the file is asked too.
  *
  * The new database stands in a folder of the caller's, and goes with ws_salvage_close. On a fiber they
  * wait for a worker; elsewhere they block.
@@ -23,10 +24,10 @@ void              ws_salvage_closep(struct ws_salvage **s);
 /* The new database: to be opened for reading only. */
 const char *ws_salvage_path(const struct ws_salvage *s);
 
-/* A table of which something could not be read. NULL: there are no more. */
+/* A table of which something could not be read, or a row of it whose checksum is wrong. NULL: there are no more. */
 struct ws_salvage_loss {
     const char *table;
-    char        why[128];
+    char        why[256];
 };
 const struct ws_salvage_loss *ws_salvage_loss(const struct ws_salvage *s, size_t i);
 

@@ -65,10 +65,11 @@ static void roll_back(struct ws_sqlite *s)
     ws_change_forget_all(s);
 }
 
-/* A failure of the caller's making, which the neighbours need not know of. */
-static bool own_fault(int r)
+/* A failure of the caller's making, or of a row that it alone wants: the neighbours need not know of it. */
+static bool own_fault(const struct ws_item *x)
 {
-    return r == -UPP_EBUSY || r == -UPP_ENOTFOUND || r == -UPP_EINVALID || r == -UPP_ELIMIT;
+    return x->result == -UPP_EBUSY || x->result == -UPP_ENOTFOUND || x->result == -UPP_EINVALID ||
+           x->result == -UPP_ELIMIT || (x->result == -UPP_ESTORE && strcmp(x->err.cause, WS_DAMAGED) == 0);
 }
 
 /* One commit behind a savepoint of its own. */
@@ -80,7 +81,7 @@ static int apply_saved(struct ws_sqlite *s, struct ws_item *x, struct upp_err *e
     if (r < 0)
         return r;
     x->result = ws_change_apply(s, x->c, &done, &x->err);
-    if (x->result < 0 && !own_fault(x->result)) {
+    if (x->result < 0 && !own_fault(x)) {
         if (err)
             *err = x->err;
         return x->result;
@@ -108,7 +109,7 @@ static int apply_all(struct ws_sqlite *s, struct wb_link *batch, bool saved, str
             continue;
         }
         x->result = ws_change_apply(s, x->c, &done, &x->err);
-        if (x->result < 0 && !own_fault(x->result)) {
+        if (x->result < 0 && !own_fault(x)) {
             if (err)
                 *err = x->err;
             return x->result;

@@ -5,6 +5,7 @@
  */
 #include "base/defs.h"
 #include "stores/sqlite_store.h"
+#include "stores/sqlite_sum.h"
 
 #include <string.h>
 
@@ -73,9 +74,10 @@ static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t
     if (r < 0)
         return r;
     if (r == 1) {
-        *ret = wl_pos_next((uint64_t)sqlite3_column_int64(st, 0), (uint32_t)sqlite3_column_int64(st, 1));
+        *ret = wl_pos_next((uint64_t)sqlite3_column_int64(st, 2), (uint32_t)sqlite3_column_int64(st, 3));
+        r    = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
         (void)sqlite3_reset(st);
-        return 0;
+        return r;
     }
     r    = ws_change_is_node(s, tenant, node, err);
     *ret = 0;
@@ -140,6 +142,7 @@ static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row
     ws_bind_u64(st, 6, row->format);
     ws_bind_str(st, 7, row->body);
     ws_bind_str(st, 8, row->tape);
+    ws_bind_u64(st, 9, (uint64_t)ws_sum_of_row(tenant, row));
     r = run(s, WS_ADD_ROW, err);
     if (r == WS_CONSTRAINT)
         return ws_row_misplaced(err, row, end);

@@ -1,6 +1,7 @@
 /* stores/sqlite_conn.c — a connection, its statements, and what SQLite's results mean. */
 #include "base/err.h"
 #include "stores/sqlite_store.h"
+#include "stores/sqlite_sum.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -43,6 +44,20 @@ int ws_sqlite_gone(struct ws_sqlite *s, struct upp_err *err)
     return r;
 }
 
+static int row_damaged(struct ws_sqlite *s, const char *which, struct upp_err *err)
+{
+    int r = upp_fail(err, UPP_ESTORE, "is damaged (%s): %s", which, WS_DOCTOR);
+    wb_err_where(err, wb_cstr(s->path));
+    cause(err, WS_DAMAGED);
+    return r;
+}
+
+int ws_row_whole(struct ws_sqlite *s, sqlite3_stmt *st, const char *table, int n, struct upp_err *err)
+{
+    char which[WS_SUM_NAME];
+    return ws_sum_holds(st, table, n, which) ? 0 : row_damaged(s, which, err);
+}
+
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err)
 {
     int r;
@@ -51,6 +66,8 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
         return ws_disk_full(s, err);
     case SQLITE_BUSY:
         return locked(s, err);
+    case SQLITE_FORMAT: /* weft_whole */
+        return row_damaged(s, db ? sqlite3_errmsg(db) : what, err);
     case SQLITE_NOMEM:
         r = upp_fail(err, UPP_ENOMEM, "no memory: %s", what);
         break;
@@ -139,6 +156,12 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
         return r;
     }
     (void)sqlite3_busy_timeout(c->db, WS_BUSY_MS);
+    rc = ws_sum_functions(c->db);
+    if (rc != SQLITE_OK) {
+        int r = ws_sqlite_fail(s, c->db, rc, "it does not take functions of ours", err);
+        ws_conn_close(c);
+        return r;
+    }
     char sql[512];
     (void)sqlite3_snprintf(sizeof sql, sql,
                            "PRAGMA cache_size = -%d; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;"

@@ -4,6 +4,7 @@
  * the newest row again when that is deleted, so a row that belongs to nobody keeps it.
  */
 #include "stores/sqlite_store.h"
+#include "stores/sqlite_sum.h"
 
 /* Each statement here begins with the tenant and one number or id. */
 static int need(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, uint64_t key, sqlite3_stmt **ret,
@@ -175,10 +176,11 @@ int ws_set_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row, st
         return r;
     ws_bind_u64(st, 3, row->pos);
     r                = ws_step(s, st, err);
-    uint64_t entries = r == 1 ? (uint64_t)sqlite3_column_int64(st, 0) : 0;
+    uint64_t entries = r == 1 ? (uint64_t)sqlite3_column_int64(st, 3) : 0;
+    int      whole   = r == 1 ? ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err) : 0;
     (void)sqlite3_reset(st);
-    if (r != 1)
-        return r < 0 ? r : ws_no_row(err, row);
+    if (r != 1 || whole < 0)
+        return r < 0 ? r : whole < 0 ? whole : ws_no_row(err, row);
     r = need(s, WS_SET_ROW, tenant, row->node, &st, err);
     if (r < 0)
         return r;

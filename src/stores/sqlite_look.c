@@ -2,6 +2,7 @@
 #include "base/defs.h"
 #include "model/id.h"
 #include "stores/sqlite_reading.h"
+#include "stores/sqlite_sum.h"
 
 #include <string.h>
 
@@ -276,13 +277,14 @@ static int read_piece(struct ws_reading *x, struct ws_conn *c, struct upp_err *e
     (void)sqlite3_bind_blob(st, 2, x->blob->b, sizeof x->blob->b, SQLITE_STATIC);
     ws_bind_u64(st, 3, x->key);
     r = ws_step(x->s, st, err);
-    if (r == 1) {
-        piece.bytes = ws_column_str(x->a, st, 0);
-        piece.last  = x->key + 1 == ws_column_u64(st, 1);
+    int whole = r == 1 ? ws_row_whole(x->s, st, "pieces", WS_PIECES_COLUMNS, err) : 0;
+    if (r == 1 && whole >= 0) {
+        piece.bytes = ws_column_str(x->a, st, 1);
+        piece.last  = x->key + 1 == ws_column_u64(st, 3);
     }
     (void)sqlite3_reset(st);
-    if (r != 1)
-        return r < 0 ? r : ws_no_blob(err, UPP_ENOTFOUND);
+    if (r != 1 || whole < 0)
+        return r < 0 ? r : whole < 0 ? whole : ws_no_blob(err, UPP_ENOTFOUND);
     r = wb_arena_check(x->a, err);
     if (r >= 0)
         *(struct wl_piece *)x->ret = piece;

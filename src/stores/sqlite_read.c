@@ -4,6 +4,7 @@
 #include "base/hooks.h"
 #include "fiber/fiber.h"
 #include "stores/sqlite_reading.h"
+#include "stores/sqlite_sum.h"
 
 #include <string.h>
 
@@ -221,21 +222,21 @@ static int read_rows(struct ws_reading *x, struct ws_conn *c, struct upp_err *er
     ws_bind_u64(st, 4, g->to);
     ws_bind_u64(st, 5, g->max_rows + 1);
     while ((r = ws_step(x->s, st, err)) == 1) {
-        size_t is = (size_t)sqlite3_column_bytes(st, 4) + (size_t)sqlite3_column_bytes(st, 5);
+        size_t is = (size_t)sqlite3_column_bytes(st, 6) + (size_t)sqlite3_column_bytes(st, 7);
         if (rows.n == g->max_rows || (rows.n && is > g->max_bytes - WB_MIN(bytes, g->max_bytes))) {
             rows.more = true;
             break;
         }
         struct wl_row *row = room_for_row(x->a, &rows, &cap);
-        if (!row)
+        if (!row || (r = ws_row_whole(x->s, st, "log", WS_LOG_COLUMNS, err)) < 0)
             break;
         *row = (struct wl_row){.node      = g->node,
-                               .pos       = ws_column_u64(st, 0),
-                               .n_entries = (uint32_t)ws_column_u64(st, 1),
-                               .run       = ws_column_id(st, 2),
-                               .format    = (uint32_t)ws_column_u64(st, 3),
-                               .body      = ws_column_str(x->a, st, 4),
-                               .tape      = ws_column_str(x->a, st, 5)};
+                               .pos       = ws_column_u64(st, 2),
+                               .n_entries = (uint32_t)ws_column_u64(st, 3),
+                               .run       = ws_column_id(st, 4),
+                               .format    = (uint32_t)ws_column_u64(st, 5),
+                               .body      = ws_column_str(x->a, st, 6),
+                               .tape      = ws_column_str(x->a, st, 7)};
         rows.n++;
         bytes += is;
     }

@@ -37,8 +37,8 @@ static inline uint64_t ws_column_u64(sqlite3_stmt *st, int i)
     return (uint64_t)sqlite3_column_int64(st, i);
 }
 
-/* The columns of a thread and of a run, from the first on. */
-enum { WS_RUN_COLUMNS = 27 };
+/* The columns of a thread and of a run, from the first on; those of a run with the one that says it is whole. */
+enum { WS_RUN_COLUMNS = 28 };
 void ws_read_thread(struct wb_arena *a, sqlite3_stmt *st, struct upp_str tenant, struct wl_thread *t);
 void ws_read_run(struct wb_arena *a, sqlite3_stmt *st, struct wm_run *x);
 

@@ -5,6 +5,7 @@
  *   sqlite_statements.c
  *                    the statements over them
  *   sqlite_conn.c    a connection, its statements, what SQLite's results mean
+ *   sqlite_sum.c     the checksums of rows
  *   sqlite_writer.c  the queue, who writes what waits in it, checkpoints
  *   sqlite_batch.c   many commits in one transaction, and its sync
  *   sqlite_change.c  one commit inside the writer's transaction: what is added, and set
@@ -159,11 +160,15 @@ void ws_resetp(sqlite3_stmt **st);
 #define WS_DOCTOR "`weft doctor --export DIR` saves what can be read"
 
 /* What SQLite says, as an error of ours that names the file. A full disk has the cause WL_DISK_FULL, a lock of another
- * program's WS_LOCKED. */
-#define WS_LOCKED "locked"
+ * program's WS_LOCKED, a row whose sum is wrong WS_DAMAGED: that one is named, and all others go on. */
+#define WS_LOCKED  "locked"
+#define WS_DAMAGED "damaged row"
 int ws_disk_full(struct ws_sqlite *s, struct upp_err *err);
 int ws_sqlite_gone(struct ws_sqlite *s, struct upp_err *err); /* a file is not where it was opened */
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err);
+
+/* Compares a row, whose first n columns are those of its sum and whose next one is the sum. */
+int ws_row_whole(struct ws_sqlite *s, sqlite3_stmt *st, const char *table, int n, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Binding. Texts and ids are borrowed until the statement is reset. */
 static inline void ws_bind_u64(sqlite3_stmt *st, int i, uint64_t v)
@@ -289,7 +294,7 @@ void ws_sqlite_unref(struct ws_sqlite *s);
 
 /* ---- sqlite_tables.c ---- */
 
-enum { WS_SCHEMA = 2 }; /* the version that we know and write */
+enum { WS_SCHEMA = 3 }; /* the version that we know and write */
 
 /* Makes the tables in an empty file, brings those of an older version to ours, looks at those of any other. */
 int ws_schema_open(struct ws_sqlite *s, struct ws_conn *c, struct upp_err *err) UPP_MUST_CHECK;

@@ -6,9 +6,10 @@
 #include "base/crash.h"
 #include "base/err.h"
 #include "stores/sqlite_store.h"
+#include "stores/sqlite_sum.h"
 
 enum {
-    MIN_READER = 2,          /* what we write can be read by programs that know this number (docs/storage.md) */
+    MIN_READER = 3,          /* what we write can be read by programs that know this number (docs/storage.md) */
     APP_ID     = 0x57656674, /* "Weft" */
 };
 
@@ -78,6 +79,20 @@ static const char to_2[] =
     "CREATE INDEX stray_threads_at ON stray_threads(tenant, id);"
     "INSERT INTO meta VALUES('learned', 0);";
 
+/* Checksums. Tables that are nothing but their keys have none: what is served is read from the rows they lead to. */
+static const char to_3[] = "ALTER TABLE meta ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE tenants ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE log ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE nodes ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE threads ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE runs ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE aliases ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE keys ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE branches ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE vals ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE blobs ADD COLUMN sum INTEGER;"
+                           "ALTER TABLE pieces ADD COLUMN sum INTEGER;";
+
 /* Every step of it may be done again. */
 const char ws_tables_strays[] =
     /* Every thread with the family of the one at its top. */
@@ -106,15 +121,15 @@ const char ws_tables_strays[] =
 /* [i]: from version i to i + 1. What is filled from what is there already is not done to a new file. */
 static const struct {
     const char *tables, *fill;
-} steps[] = {{to_1, ""}, {to_2, ws_tables_strays}};
+} steps[] = {{to_1, ""}, {to_2, ws_tables_strays}, {to_3, ""}};
 _Static_assert(sizeof steps / sizeof steps[0] == WS_SCHEMA, "a step for each version");
 
 int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct upp_err *err)
 {
     char more[256];
     (void)sqlite3_snprintf(sizeof more, more,
-                           "PRAGMA application_id = %d; INSERT OR REPLACE INTO meta VALUES('schema', %d),"
-                           " ('min_reader', %d); COMMIT",
+                           "PRAGMA application_id = %d; INSERT OR REPLACE INTO meta(name, value) VALUES('schema', %d),"
+                           " ('min_reader', %d)",
                            APP_ID, WS_SCHEMA, MIN_READER);
     int r = ws_conn_exec(s, c, "BEGIN IMMEDIATE", err);
     for (int64_t i = from; r >= 0 && i < WS_SCHEMA; i++) {
@@ -126,6 +141,11 @@ int ws_tables_make(struct ws_sqlite *s, struct ws_conn *c, int64_t from, struct 
     }
     if (r >= 0)
         r = ws_conn_exec(s, c, more, err);
+    int rc = r >= 0 ? ws_sum_all(c->db) : SQLITE_OK;
+    if (rc != SQLITE_OK)
+        r = ws_sqlite_fail(s, c->db, rc, "giving its rows checksums", err);
+    if (r >= 0)
+        r = ws_conn_exec(s, c, "COMMIT", err);
     wb_crashpoint("migrate.after");
     return r;
 }

@@ -276,10 +276,47 @@ def test_an_encrypted_store(good):
     db.commit()
     db.close()
     report, files = export("sealed.db", exits=1)
-    assert report["whole"] == 5 and report["cut"] == 1 and len(files) == 6 and not report["tables"], report
+    assert report["whole"] == 5 and report["cut"] == 1 and len(files) == 6, report
+    assert [t["table"] for t in report["tables"]] == ["log"] and "checksum" in report["tables"][0]["reason"], report
     os.rename(f"{HERE}/key", f"{HERE}/other")
     p = weft("doctor", "--export", "out", db="sealed.db")
     assert p.returncode == 1 and "key" in p.stderr, p
+
+
+def test_a_changed_text_is_named(good):
+    """A text that is still a text: what is changed is not given out, by no command; the rest is."""
+    said = weft("run", "echo", "four apples", db="sums.db")
+    assert said.returncode == 0 and weft("run", "echo", "pears", db="sums.db").returncode == 0
+    threads = {"apples" in weft("show", t, db="sums.db").stdout: t for t in weft("threads", db="sums.db").stdout.split()
+               if t.startswith("thread_")}
+    with open(f"{HERE}/sums.db", "rb") as f:
+        new = f.read()
+    at = new.find(b"four apples")
+    with open(f"{HERE}/sums.db", "wb") as f:
+        f.write(new[:at] + b"five" + new[at + 4:])
+    p = weft("show", threads[True], db="sums.db")
+    assert p.returncode == 1 and "five" not in p.stdout and HINT in p.stderr, p
+    place = re.search(r"is damaged \(a row of log, node ([0-9a-f]{16}), position (\d+)\.\d+: its checksum is wrong\)", p.stderr)
+    assert place, p
+    assert "pears" in weft("show", threads[False], db="sums.db").stdout
+    report, files = export("sums.db", exits=1)
+    assert report["whole"] == 1 and report["cut"] == 1 and "pears" in files[f"{threads[False]}.json"], report
+    assert "five" not in files[f"{threads[True]}.json"], files
+    assert [t["table"] for t in report["tables"]] == ["log"] and place[0][12:-1] in report["tables"][0]["reason"], report
+    losses = [x for t in report["threads"] for x in t["losses"]]
+    assert [(x["node"], x["position"]) for x in losses] == [(place[1], int(place[2]))], report
+
+
+def test_rows_in_the_place_of_others(good):
+    """The same text in two places, exchanged: both are named."""
+    for text in ("one of two", "two of two"):
+        assert weft("run", "echo", text, db="swapped.db").returncode == 0
+    with open(f"{HERE}/swapped.db", "rb") as f:
+        new = f.read()
+    with open(f"{HERE}/swapped.db", "wb") as f:
+        f.write(new.replace(b"one of two", b"@@@").replace(b"two of two", b"one of two").replace(b"@@@", b"two of two"))
+    report, _ = export("swapped.db", exits=1)
+    assert report["cut"] == 2 and report["whole"] == 0, report
 
 
 def test_misuse(good):

@@ -1,4 +1,4 @@
-/* A database of version 1 (tests/fixtures/stores) becomes one of version 2: whole, or not at all. */
+/* A database of version 1 or 2 (tests/fixtures/stores) becomes one of version 3: whole, or not at all. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,21 +7,24 @@
 #include "base/hooks.h"
 #include "fiber/sim.h"
 #include "log/log.h"
+#include "stores/blobs.h"
 #include "stores/sqlite.h"
+#include "stores/sqlite_sum.h"
 #include "support/disk.h"
 #include "support/rig.h"
 #include "support/stores.h"
 
-#define FIXTURE "fixtures/stores/schema-1.db"
+enum { NOW = 3, ENTRIES_2 = 26 /* on the paths of threads of the fixture of version 2 */ };
 
 static const struct wb_uuid none;
 
-/* A copy of the fixture; vfs NULL: as a file. */
-static bool copy_fixture(const char *path, const char *vfs)
+/* A copy of the fixture of a version; vfs NULL: as a file. */
+static bool copy_fixture(int version, const char *path, const char *vfs)
 {
-    char     from[512];
+    char     from[512], name[64];
     sqlite3 *in = NULL, *out = NULL;
-    (void)snprintf(from, sizeof from, "file:%s?mode=ro&immutable=1", test_source(FIXTURE));
+    (void)snprintf(name, sizeof name, "fixtures/stores/schema-%d.db", version);
+    (void)snprintf(from, sizeof from, "file:%s?mode=ro&immutable=1", test_source(name));
     bool ok = sqlite3_open_v2(from, &in, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) == SQLITE_OK &&
               sqlite3_open_v2(path, &out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, vfs) == SQLITE_OK;
     sqlite3_backup *b = ok ? sqlite3_backup_init(out, "main", in, "main") : NULL;
@@ -51,12 +54,28 @@ static bool whole(const char *path, const char *vfs)
     return number(path, vfs, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'") == 1;
 }
 
+/* Does every row of every table have the sum that it should have? */
+static bool summed(const char *path, const char *vfs)
+{
+    sqlite3 *db = NULL;
+    bool     ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, vfs) == SQLITE_OK && ws_sum_functions(db) == SQLITE_OK;
+    for (const struct ws_summed *t = ws_summed; ok && t->table; t++) {
+        char sql[1024];
+        (void)snprintf(sql, sizeof sql, "SELECT count(weft_whole(sum, '%s', %s)) FROM %s", t->table, t->columns, t->table);
+        ok = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+        if (!ok)
+            test_note("%s", sqlite3_errmsg(db));
+    }
+    (void)sqlite3_close(db);
+    return ok;
+}
+
 /* ---- What is in it --------------------------------------------------------------------------------- */
 
 static const struct wl_owner owner = {UPP_STR_INIT("local"), UPP_STR_INIT("")};
 
 /* Every thread of the owner, every entry on its path. */
-WEFT_SUSPENDS static int read_all(struct wl_store *s, size_t *threads, size_t *entries, struct upp_err *err)
+WEFT_SUSPENDS static int read_heads(struct wl_store *s, size_t *threads, size_t *entries, struct upp_err *err)
 {
     UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(8 << 20);
     struct wl_thread                          *p;
@@ -67,9 +86,8 @@ WEFT_SUSPENDS static int read_all(struct wl_store *s, size_t *threads, size_t *e
         struct wl_path  path;
         struct wl_line *lines;
         size_t          n;
-        FAIL_UNLESS(p[i].at == 0);
         TRY(wl_node_end(s, &owner, p[i].head, &end, err));
-        TRY(wl_path_open(s, &owner, p[i].head, end.length, &a, &path, err));
+        TRY(wl_path_open(s, &owner, p[i].head, wl_thread_length(&p[i], end.length), &a, &path, err));
         TRY(wl_path_tail(s, &owner, &path, UINT32_MAX, 1000, &a, &lines, &n, err));
         FAIL_UNLESS(n == path.length);
         *entries += n;
@@ -127,13 +145,14 @@ static char path_of[512];
 
 WEFT_SUSPENDS static int open_it(bool read_only, struct wl_store **ret, struct upp_err *err)
 {
-    return ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path_of, .read_only = read_only), ret, err);
+    TRY(ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path_of, .read_only = read_only), ret, err));
+    return ws_blobs_open(*ret, ret, err);
 }
 
 WEFT_SUSPENDS static int look_at_it(struct wl_store *s, struct upp_err *err)
 {
     size_t threads, entries;
-    TRY(read_all(s, &threads, &entries, err));
+    TRY(read_heads(s, &threads, &entries, err));
     test_note("%zu threads, %zu entries", threads, entries);
     FAIL_UNLESS(threads == 7 && entries == 21);
     return read_families(s, err);
@@ -191,15 +210,45 @@ TEST(store_migrates_from_version_1)
 {
     struct upp_err err = {0};
     (void)snprintf(path_of, sizeof path_of, "%s/old.db", test_folder());
-    CHECK(copy_fixture(path_of, NULL));
+    CHECK(copy_fixture(1, path_of, NULL));
     CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'schema'"), 1);
     int r = test_on_loop(migrate, NULL, &err);
     test_note("%d: %s", r, err.msg);
     CHECK(r >= 0);
-    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'schema'"), 2);
-    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'min_reader'"), 2);
+    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'schema'"), 3);
+    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'min_reader'"), 3);
     CHECK_INT(number(path_of, NULL, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'kin%'"), 0);
-    CHECK(whole(path_of, NULL));
+    CHECK(whole(path_of, NULL) && summed(path_of, NULL));
+}
+
+WEFT_SUSPENDS static int migrate_2(void *arg, struct upp_err *err)
+{
+    struct wl_store *s = NULL;
+    size_t           threads, entries;
+    (void)arg;
+    FAIL_UNLESS(open_it(true, &s, err) == -UPP_EREFUSED && strstr(err->msg, "older weft"));
+    for (int i = 0; i < 2; i++) { /* and again, now that it is ours */
+        TRY(open_it(i == 1, &s, err));
+        int r = read_heads(s, &threads, &entries, err);
+        s->ops->close(s);
+        TRY(r);
+        test_note("%zu threads, %zu entries", threads, entries);
+        FAIL_UNLESS(threads == 8 && entries == ENTRIES_2);
+    }
+    return 0;
+}
+
+TEST(store_migrates_from_version_2)
+{
+    struct upp_err err = {0};
+    (void)snprintf(path_of, sizeof path_of, "%s/old.db", test_folder());
+    CHECK(copy_fixture(2, path_of, NULL));
+    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'schema'"), 2);
+    int r = test_on_loop(migrate_2, NULL, &err);
+    test_note("%d: %s", r, err.msg);
+    CHECK(r >= 0);
+    CHECK_INT(number(path_of, NULL, "SELECT value FROM meta WHERE name = 'schema'"), 3);
+    CHECK(whole(path_of, NULL) && summed(path_of, NULL));
 }
 
 /* Both ways lead to the same tables. */
@@ -217,7 +266,7 @@ TEST(store_migrates_to_the_tables_of_a_new_file)
     struct upp_err err = {0};
     char           old[512];
     (void)snprintf(path_of, sizeof path_of, "%s/old.db", test_folder());
-    CHECK(copy_fixture(path_of, NULL));
+    CHECK(copy_fixture(1, path_of, NULL));
     CHECK_INT(test_on_loop(make_new, NULL, &err), 0);
     (void)snprintf(path_of, sizeof path_of, "%s/new.db", test_folder());
     CHECK_INT(test_on_loop(make_new, NULL, &err), 0);
@@ -301,7 +350,7 @@ TEST_WITH(store_recovers_runs_of_version_1, .no_torture = "the engine's tests do
     struct rig     rig = {0};
     struct upp_err err = {0};
     (void)snprintf(path_of, sizeof path_of, "%s/old.db", test_folder());
-    CHECK(copy_fixture(path_of, NULL));
+    CHECK(copy_fixture(1, path_of, NULL));
     static const char again[] = "{\"replies\":[{\"parts\":[{\"text\":\"again\"}]}],\"at_end\":\"restart\"}";
     CHECK_INT(rig_agent(&rig, "slow", again, &err), 0);
     CHECK_INT(rig_agent(&rig, "asking", again, &err), 0);
@@ -321,6 +370,7 @@ TEST_WITH(store_recovers_runs_of_version_1, .no_torture = "the engine's tests do
 /* ---- Power is lost --------------------------------------------------------------------------------- */
 
 struct cut {
+    int          version; /* of the fixture */
     struct disk *disk;
     uint64_t     at; /* power goes in the middle of this write, truncation or sync; 0: never */
     bool         opened;
@@ -333,14 +383,16 @@ WEFT_SUSPENDS static int cut_off(void *arg, struct upp_err *err)
     size_t           threads, entries;
     disk_crash_after(c->disk, c->at);
     int r     = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = "weft.db", .vfs = disk_name(c->disk)), &s, err);
+    if (r >= 0)
+        r = ws_blobs_open(s, &s, err);
     c->opened = r >= 0;
     if (r < 0)
         return c->at ? 0 : r;
     if (!c->at) { /* everything is there */
-        r = read_all(s, &threads, &entries, err);
-        if (r >= 0 && (threads != 7 || entries != 21))
+        r = read_heads(s, &threads, &entries, err);
+        if (r >= 0 && (threads != (c->version == 1 ? 7 : 8) || entries != (c->version == 1 ? 21 : ENTRIES_2)))
             r = upp_fail(err, UPP_EBUG, "%zu threads, %zu entries", threads, entries);
-        if (r >= 0)
+        if (r >= 0 && c->version == 1)
             r = read_families(s, err);
     }
     s->ops->close(s);
@@ -359,21 +411,22 @@ static bool life(struct cut *c, uint64_t seed)
 }
 
 /* At the n-th write or sync. *over: it was not reached. */
-static bool migrate_cut_at(uint64_t n, uint64_t seed, bool *over, unsigned seen[3])
+static bool migrate_cut_at(int from, uint64_t n, uint64_t seed, bool *over, unsigned seen[NOW + 1])
 {
-    struct cut c  = {.disk = disk_new(seed), .at = n};
-    bool       ok = EXPECT(copy_fixture("weft.db", disk_name(c.disk)));
+    struct cut c  = {.version = from, .disk = disk_new(seed), .at = n};
+    bool       ok = EXPECT(copy_fixture(from, "weft.db", disk_name(c.disk)));
     ok            = ok && life(&c, seed);
     *over         = !disk_crashed(c.disk);
     disk_crash(c.disk);
     int64_t version = ok ? number("weft.db", disk_name(c.disk), "SELECT value FROM meta WHERE name = 'schema'") : 0;
     test_note("power at %llu: version %lld", (unsigned long long)n, (long long)version);
-    ok = ok && EXPECT(version == 1 || version == 2) && EXPECT(version == 2 || !c.opened);
+    ok = ok && EXPECT(version == from || version == NOW) && EXPECT(version == NOW || !c.opened);
     ok = ok && EXPECT(whole("weft.db", disk_name(c.disk)));
     seen[ok ? version : 0]++;
     c.at = 0;
     ok   = ok && life(&c, seed + 1) && EXPECT(whole("weft.db", disk_name(c.disk)));
-    ok   = ok && EXPECT(number("weft.db", disk_name(c.disk), "SELECT value FROM meta WHERE name = 'schema'") == 2);
+    ok   = ok && EXPECT(number("weft.db", disk_name(c.disk), "SELECT value FROM meta WHERE name = 'schema'") == NOW);
+    ok   = ok && EXPECT(summed("weft.db", disk_name(c.disk)));
     disk_free(c.disk);
     return ok;
 }
@@ -381,14 +434,17 @@ static bool migrate_cut_at(uint64_t n, uint64_t seed, bool *over, unsigned seen[
 TEST_WITH(store_migrates_whole_or_not_at_all, .no_torture = "the disk is the test's own, and fails by itself",
           .seconds = 300)
 {
-    bool     over    = false;
-    unsigned seen[3] = {0};
-    uint64_t n       = 0;
-    while (!over && n < 2000) {
-        n++;
-        for (uint64_t seed = 0; seed < 3; seed++)
-            CHECK(migrate_cut_at(n, n * 10 + seed, &over, seen));
+    for (int from = 1; from < NOW; from++) {
+        bool     over          = false;
+        unsigned seen[NOW + 1] = {0};
+        uint64_t n             = 0;
+        while (!over && n < 2000) {
+            n++;
+            for (uint64_t seed = 0; seed < 3; seed++)
+                CHECK(migrate_cut_at(from, n, n * 10 + seed, &over, seen));
+        }
+        test_note("%llu places: %u times version %d, %u times %d", (unsigned long long)n, seen[from], from, seen[NOW],
+                  NOW);
+        CHECK(over && seen[from] > 20 && seen[NOW] > 3);
     }
-    test_note("%llu places: %u times version 1, %u times 2", (unsigned long long)n, seen[1], seen[2]);
-    CHECK(over && seen[1] > 20 && seen[2] > 3);
 }
