@@ -5,6 +5,8 @@
  */
 #include "agent/session_reading.h"
 
+#include "agent/session_known.h"
+
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/iso8601.h"
@@ -77,6 +79,18 @@ static int add_children(struct wa_reading *x, struct wm_tree_doc *t, struct upp_
     return r;
 }
 
+/* Where it branches off. Events behind the last message that it sees are seen too, unless there are more of them. */
+static void describe_branch(const struct wa_doc_node *parent, uint32_t length, struct wm_tree_node *to)
+{
+    size_t   n    = wa_messages_before(parent, length);
+    uint32_t from = n ? parent->entry_of[n - 1] + 1 : 0;
+    uint32_t next = n < parent->n_messages ? parent->entry_of[n] : UINT32_MAX;
+    size_t   sees = wa_events_between(parent, from, length);
+    to->branch    = (uint32_t)n;
+    if (sees < wa_events_between(parent, from, next))
+        to->branch_events = (uint32_t)sees;
+}
+
 static void describe(struct wa_reading *x, const struct wa_doc_node *from, struct wm_tree_node *to)
 {
     const struct wl_node *n       = &from->node;
@@ -96,8 +110,9 @@ static void describe(struct wa_reading *x, const struct wa_doc_node *from, struc
                      .messages = from->messages,
                      .n        = from->n_messages},
     };
+    to->branch_events = WM_ALL_MESSAGES;
     if (from->parent != UINT32_MAX)
-        to->branch = (uint32_t)wa_messages_before(&x->nodes[from->parent], n->parent_length);
+        describe_branch(&x->nodes[from->parent], n->parent_length, to);
     wb_arena_reset(&x->scratch);
 }
 
@@ -154,7 +169,10 @@ static WEFT_SUSPENDS int read_node(struct wa_reading *x, size_t at, struct upp_e
     struct wa_doc_node *node = &x->nodes[at];
     struct wa_progress *p    = &x->progress.p[at];
     cut(node, wl_pos_index(p->from));
-    struct wa_doc_node more = {.node = node->node, .length = node->length};
+    struct wa_doc_node more = {.node = node->node, .length = node->length, .known = x->opts};
+    for (size_t i = 0; i < node->n_messages; i++)
+        if (node->messages[i].role == UPP_ROLE_ASSISTANT)
+            more.asked = &node->messages[i];
     int                r    = wa_node_read(x->store, x->owner, &more, x->to, err);
     if (r < 0)
         return r;
@@ -205,9 +223,14 @@ static WEFT_SUSPENDS int read_tree(struct wa_reading *x, struct wm_tree_doc *ret
     if (!ret->nodes)
         return wb_arena_check(x->to, err);
     for (size_t i = 0; i < x->n_nodes; i++) {
-        describe(x, &x->nodes[i], &ret->nodes[i]);
-        if (!x->nodes[i].node.parent)
+        struct wa_doc_node *node = &x->nodes[i];
+        describe(x, node, &ret->nodes[i]);
+        if (node->node.parent)
+            r = wa_known_events(x->to, x->opts, node->before, node->n_before, &ret->nodes[i].metadata, err);
+        else
             ret->root = (uint32_t)i;
+        if (r < 0)
+            return r;
         if (x->nodes[i].node.key == x->thread->head)
             ret->current = (uint32_t)i;
     }
@@ -260,10 +283,15 @@ static WEFT_SUSPENDS int read_session(struct wa_reading *x, struct wm_session *r
         r = find_agent(x, &doc.agent_id, err);
     if (r < 0)
         return r;
-    const struct wl_node *root = &x->nodes[doc.tree.root].node;
+    const struct wa_doc_node *first = &x->nodes[doc.tree.root];
+    const struct wl_node     *root  = &first->node;
+    r = wa_known_events(x->to, x->opts, first->before, first->n_before, &doc.metadata, err);
+    if (r < 0)
+        return r;
     doc.id                     = or_else(origin(x, root, "session"), wa_uuid_text(x->to, t->id));
     doc.created                = or_else(origin(x, root, "began"), wa_time_text(x->to, t->created_ms));
-    doc.updated                = wa_time_text(x->to, t->updated_ms);
+    struct upp_str was         = t->version == 1 && t->created_ms == root->created_ms ? origin(x, root, "changed") : (struct upp_str){0};
+    doc.updated                = or_else(was, wa_time_text(x->to, t->updated_ms)); /* nothing came since */
     *ret                       = doc;
     return wb_arena_check(x->to, err);
 }

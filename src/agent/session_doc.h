@@ -15,6 +15,8 @@ struct wa_thought {
     struct upp_str text;
 };
 
+struct wa_doc_opts;
+
 /* One node of a thread's tree, with what of it is messages. */
 struct wa_doc_node {
     struct wl_node      node;
@@ -25,11 +27,22 @@ struct wa_doc_node {
     size_t              n_messages;
     struct wa_thought  *thoughts;
     size_t              n_thoughts;
+    uint32_t           *event_of; /* indices of the system events that everybody sees */
+    size_t              n_events;
     bool                has_events; /* among what was read last */
+
+    /* What the log knows beside is said in the messages' metadata (agent/session_known.h); NULL: it is not. */
+    const struct wa_doc_opts *known;
+    const struct upp_message *asked;  /* known: the assistant's last before what is read; NULL: none */
+    struct wl_line           *before; /* known: the entries before the first message */
+    size_t                    n_before;
 };
 
 /* How many of its messages stand among its first `length` entries. */
 size_t wa_messages_before(const struct wa_doc_node *node, uint32_t length);
+
+/* How many of its events stand from an index on, before another. */
+size_t wa_events_between(const struct wa_doc_node *node, uint32_t from, uint32_t to);
 
 /* How much of it is wanted. */
 struct wa_doc_opts {

@@ -1,5 +1,5 @@
 /* agent/session_nodes.c — the nodes of a tree and their messages, out of the log. */
-#include "agent/session_doc.h"
+#include "agent/session_known.h"
 
 #include <stdlib.h>
 
@@ -167,6 +167,14 @@ size_t wa_messages_before(const struct wa_doc_node *node, uint32_t length)
     return low;
 }
 
+size_t wa_events_between(const struct wa_doc_node *node, uint32_t from, uint32_t to)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < node->n_events; i++)
+        n += node->event_of[i] >= from && node->event_of[i] < to;
+    return n;
+}
+
 static bool is_message(const struct wm_entry *e)
 {
     return (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL &&
@@ -189,6 +197,26 @@ static struct upp_message message_of(struct wb_arena *a, const struct wl_line *l
     return m;
 }
 
+/* Each message with what the log knows beside it: up to the next one. */
+static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n, struct wb_arena *a, struct upp_err *err)
+{
+    const struct upp_message *asked = node->asked;
+    size_t                    at = 0, next = 0;
+    int                       r = 0;
+    while (at < n && !is_message(&lines[at].entry))
+        at++;
+    node->before   = lines;
+    node->n_before = at;
+    for (size_t i = 0; r >= 0 && at < n; i++, at = next) {
+        struct upp_message *m = &node->messages[i];
+        for (next = at + 1; next < n && !is_message(&lines[next].entry);)
+            next++;
+        r     = wa_known_message(a, node->known, &lines[at], next - at, asked, m, err);
+        asked = m->role == UPP_ROLE_ASSISTANT ? m : asked;
+    }
+    return r;
+}
+
 int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node, struct wb_arena *a,
                  struct upp_err *err)
 {
@@ -203,16 +231,19 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
     r = wl_path_tail(s, o, &path, end.length, end.length - WB_MIN(node->length, end.length), a, &lines, &n, err);
     if (r < 0)
         return r;
-    node->n_messages = node->n_thoughts = 0;
+    node->n_messages = node->n_thoughts = node->n_events = 0;
     node->has_events                    = false;
     node->messages                      = wb_new_n(a, struct upp_message, n);
     node->entry_of                      = wb_new_n(a, uint32_t, n);
     node->thoughts                      = wb_new_n(a, struct wa_thought, n);
-    if (!node->messages || !node->entry_of || !node->thoughts)
+    node->event_of                      = wb_new_n(a, uint32_t, n);
+    if (!node->messages || !node->entry_of || !node->thoughts || !node->event_of)
         return wb_arena_check(a, err);
     for (size_t i = 0; i < n; i++) {
         const struct wm_entry *e = &lines[i].entry;
         node->has_events |= e->kind == WM_ENTRY_EVENT;
+        if (e->kind == WM_ENTRY_EVENT && wm_is_shown(e))
+            node->event_of[node->n_events++] = lines[i].index;
         if (is_message(e)) {
             node->entry_of[node->n_messages]   = lines[i].index;
             node->messages[node->n_messages++] = message_of(a, &lines[i]);
@@ -222,5 +253,6 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
                 .index = lines[i].index, .run = lines[i].run, .text = wm_message_text(a, &e->message)};
     }
     node->length = end.length;
-    return wb_arena_check(a, err);
+    r            = node->known ? add_known(node, lines, n, a, err) : 0;
+    return r < 0 ? r : wb_arena_check(a, err);
 }

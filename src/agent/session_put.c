@@ -6,6 +6,8 @@
  */
 #include "agent/session_put.h"
 
+#include "agent/session_known.h"
+
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "json/write.h"
@@ -155,20 +157,22 @@ int wa_put_row(struct wa_put *p, uint64_t node, struct wl_end *end, const struct
     return r < 0 ? r : wa_put_add(p, (struct wl_change){.kind = WL_ADD_ROW, .row = stored}, err);
 }
 
-/* One row of up to ROW_MESSAGES entries. Times are kept as they are. */
-static WEFT_SUSPENDS int add_row(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list,
-                                 size_t n, int64_t now, struct upp_err *err)
+/* Room for the entries of a row. */
+static int entries_room(struct wa_put *p, struct upp_err *err)
 {
-    struct wm_entry *entries = p->entries;
-    if (!entries && !(entries = p->entries = wb_calloc(ROW_MESSAGES, sizeof *entries)))
+    if (!p->entries && !(p->entries = wb_calloc(ROW_MESSAGES, sizeof *p->entries)))
         return upp_fail(err, UPP_ENOMEM, "no memory for the entries of a row");
-    for (size_t i = 0; i < n; i++) {
-        entries[i] = (struct wm_entry){
-            .kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL, .message = list[i]};
-        if (!list[i].time_ms && !list[i].time_text.p)
-            entries[i].message.time_ms = now;
-    }
-    struct wm_row row = {.time_ms = now, .entries = entries, .n_entries = n};
+    return 0;
+}
+
+/* A row of the first n entries. Times are kept as they are. */
+static WEFT_SUSPENDS int add_row(struct wa_put *p, uint64_t node, struct wl_end *end, size_t n, int64_t now,
+                                 struct upp_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!p->entries[i].message.time_ms && !p->entries[i].message.time_text.p)
+            p->entries[i].message.time_ms = now;
+    struct wm_row row = {.time_ms = now, .entries = p->entries, .n_entries = n};
     return wa_put_row(p, node, end, &row, err);
 }
 
@@ -176,14 +180,71 @@ int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const s
                     struct upp_err *err)
 {
     int64_t wall = wb_wall_ms(), now = WB_MAX(wall, end->time_ms);
-    for (size_t at = 0; at < n;) {
+    int     r = entries_room(p, err);
+    for (size_t at = 0; r >= 0 && at < n;) {
         size_t some = WB_MIN(n - at, (size_t)ROW_MESSAGES);
-        int    r    = add_row(p, node, end, list + at, some, now, err);
-        if (r < 0)
-            return r;
+        for (size_t i = 0; i < some; i++)
+            p->entries[i] = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
+                                              .origin   = WM_ORIGIN_IMPORT,
+                                              .audience = WM_AUDIENCE_ALL,
+                                              .message  = list[at + i]};
+        r = add_row(p, node, end, some, now, err);
         at += some;
     }
-    return 0;
+    return r;
+}
+
+/* Entries that are gathered until they fill a row. */
+struct gathering {
+    struct wa_put  *put;
+    uint64_t        node;
+    struct wl_end  *end;
+    struct wb_arena a; /* of the row */
+    size_t          n;
+    int64_t         now;
+};
+
+static WEFT_SUSPENDS int end_row(struct gathering *g, struct upp_err *err)
+{
+    int r = g->n ? add_row(g->put, g->node, g->end, g->n, g->now, err) : 0;
+    g->n  = 0;
+    return r;
+}
+
+static WEFT_SUSPENDS int gather(struct gathering *g, const struct wm_entry *list, size_t n, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        g->put->entries[g->n++] = list[i];
+        r                       = g->n == ROW_MESSAGES ? end_row(g, err) : 0;
+    }
+    return r;
+}
+
+int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wa_known *before,
+                 const struct upp_message *list, size_t n, struct upp_err *err)
+{
+    int64_t                                 wall  = wb_wall_ms();
+    const struct upp_message               *asked = NULL;
+    struct gathering g = {.put = p, .node = node, .end = end, .a = WB_ARENA(1u << 30), .now = WB_MAX(wall, end->time_ms)};
+    int              r = entries_room(p, err);
+    if (r >= 0 && before)
+        r = gather(&g, before->events, before->n, err);
+    for (size_t i = 0; r >= 0 && i < n; i++) {
+        struct wa_known k;
+        if (!g.n)
+            wb_arena_reset(&g.a);
+        r = wa_known_take(&g.a, &list[i], asked, &k, err);
+        if (r >= 0)
+            r = gather(&g, &k.message, 1, err);
+        if (r >= 0)
+            r = gather(&g, k.events, k.n, err);
+        asked = list[i].role == UPP_ROLE_ASSISTANT ? &list[i] : asked;
+    }
+    if (r >= 0)
+        r = end_row(&g, err);
+    wb_arena_done(&g.a);
+    return r;
 }
 
 /* ---- Nodes ----------------------------------------------------------------------------------------------- */
@@ -232,6 +293,7 @@ static int origin_of(const struct wm_session *doc, const struct wm_tree_node *no
         say(&w, "session", doc->id);
         say(&w, "agent", doc->agent_id);
         say(&w, "began", doc->created);
+        say(&w, "changed", doc->updated);
     }
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
@@ -242,25 +304,73 @@ static int origin_of(const struct wm_session *doc, const struct wm_tree_node *no
 struct import {
     const struct wm_session *doc;
     struct wl_new_thread     made;
-    struct wl_node          *nodes; /* by place in the document */
+    struct wl_node          *nodes;  /* by place in the document */
+    struct wa_known         *before; /* the events before the first message of each */
+    uint32_t               **starts; /* find_starts; NULL: not looked for yet */
+    struct upp_str           metadata; /* of the thread */
     struct wb_arena         *memory;
     struct upp_str           rest; /* WA_IMPORTED */
     struct wl_value          value;
     char                     name[WB_UUID_TEXT + 1];
 };
 
+/* Where each message of a node stands among its entries, and behind the last where they end. Looked for once a node. */
+static int find_starts(struct import *x, uint32_t node, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 30);
+    const struct wm_thread_json              *t     = &x->doc->tree.nodes[node].thread;
+    uint32_t                                  at    = (uint32_t)x->before[node].n;
+    uint32_t                                 *start = wb_new_n(x->memory, uint32_t, t->n + 1);
+    int                                       r     = wb_arena_check(x->memory, err);
+    for (size_t i = 0; r >= 0 && i < t->n; i++) {
+        struct upp_str  metadata = t->messages[i].metadata;
+        struct wa_known k;
+        start[i] = at;
+        r        = wa_known_take_events(&a, &metadata, &k, err);
+        at += 1 + (uint32_t)k.n;
+        wb_arena_reset(&a);
+    }
+    if (r < 0)
+        return r;
+    start[t->n]     = at;
+    x->starts[node] = start;
+    return 0;
+}
+
+/* How many entries of its parent a branch sees. */
+static int seen_length(struct import *x, const struct wm_tree_node *branch, uint32_t *ret, struct upp_err *err)
+{
+    size_t n = WB_MIN((size_t)branch->branch, x->doc->tree.nodes[branch->parent].thread.n);
+    int    r = x->starts[branch->parent] ? 0 : find_starts(x, branch->parent, err);
+    if (r < 0)
+        return r;
+    const uint32_t *start  = x->starts[branch->parent];
+    uint32_t        behind = n ? start[n - 1] + 1 : 0;
+    *ret                   = behind + WB_MIN(start[n] - behind, branch->branch_events);
+    return 0;
+}
+
 /* Nodes keep the order of the document: each is a millisecond older than the next. */
-static int make_nodes(struct import *x, struct upp_err *err)
+static int make_nodes(struct import *x, const struct wa_known *first, struct upp_err *err)
 {
     const struct wm_tree_doc *t = &x->doc->tree;
     x->nodes                    = wb_new_n(x->memory, struct wl_node, t->n);
+    x->before                   = wb_new_n(x->memory, struct wa_known, t->n);
+    x->starts                   = wb_new_n(x->memory, uint32_t *, t->n);
     int r                       = wb_arena_check(x->memory, err);
+    if (r >= 0)
+        x->before[t->root] = *first;
     for (size_t i = 0; r >= 0 && i < t->n; i++) {
-        struct wl_node *n = &x->nodes[i];
+        struct wl_node *n        = &x->nodes[i];
+        struct upp_str  metadata = t->nodes[i].metadata;
+        if (i != t->root)
+            r = wa_known_take_events(x->memory, &metadata, &x->before[i], err);
+        if (r < 0)
+            return r;
         *n                = (struct wl_node){.tree       = x->made.root.tree,
                                              .created_ms = x->made.root.created_ms + (int64_t)i,
                                              .name       = t->nodes[i].name,
-                                             .metadata   = t->nodes[i].metadata};
+                                             .metadata   = metadata};
         n->id             = x->made.root.id;
         if (i != t->root)
             r = wl_id_new(wl_family(x->made.root.tree), &n->id, err);
@@ -268,12 +378,13 @@ static int make_nodes(struct import *x, struct upp_err *err)
         if (r >= 0)
             r = origin_of(x->doc, &t->nodes[i], x->memory, &n->origin, err);
     }
-    for (size_t i = 0; r >= 0 && i < t->n; i++)
-        if (t->nodes[i].parent != UINT32_MAX) {
-            const struct wm_tree_node *parent = &t->nodes[t->nodes[i].parent];
-            x->nodes[i].parent                = x->nodes[t->nodes[i].parent].key;
-            x->nodes[i].parent_length         = (uint32_t)WB_MIN((size_t)t->nodes[i].branch, parent->thread.n);
-        }
+    for (size_t i = 0; r >= 0 && i < t->n; i++) {
+        const struct wm_tree_node *n = &t->nodes[i];
+        if (n->parent == UINT32_MAX)
+            continue;
+        x->nodes[i].parent = x->nodes[n->parent].key;
+        r                  = seen_length(x, n, &x->nodes[i].parent_length, err);
+    }
     return r;
 }
 
@@ -319,7 +430,8 @@ static WEFT_SUSPENDS int put_all(struct import *x, struct wa_put *p, struct upp_
         r = wa_put_node(p, &x->nodes[i], err);
     for (size_t i = 0; r >= 0 && i < t->n; i++) {
         struct wl_end end = {0};
-        r = wa_put_messages(p, x->nodes[i].key, &end, t->nodes[i].thread.messages, t->nodes[i].thread.n, err);
+        const struct wm_thread_json *thread = &t->nodes[i].thread;
+        r = wa_put_known(p, x->nodes[i].key, &end, &x->before[i], thread->messages, thread->n, err);
     }
     if (r >= 0 && x->rest.p)
         r = wa_put_add(p, (struct wl_change){.kind = WL_PUT_VALUE, .value = &x->value}, err);
@@ -337,16 +449,20 @@ int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm
     struct import                         x = {.doc = doc, .memory = a};
     WB_CLEANUP(wa_put_done) struct wa_put p;
     struct wb_uuid                        other;
+    struct wa_known                       first;
     wa_put_init(&p, s, o);
+    x.metadata = doc->metadata;
     int  taken = s->ops->alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
     bool alias = !(anyway && taken == 0);
     int  r     = taken == -UPP_ENOTFOUND ? 0 : taken;
     if (r >= 0)
+        r = wa_known_take_events(a, &x.metadata, &first, err);
+    if (r >= 0)
         r = wl_thread_make(
-            o, UPP_OPTS(wl_thread_opts, .metadata = doc->metadata, .alias = alias ? doc->id : (struct upp_str){0}),
+            o, UPP_OPTS(wl_thread_opts, .metadata = x.metadata, .alias = alias ? doc->id : (struct upp_str){0}),
             &x.made, err);
     if (r >= 0)
-        r = make_nodes(&x, err);
+        r = make_nodes(&x, &first, err);
     if (r >= 0)
         r = keep_checkpoints(&x, err);
     p.coming = &x.made.thread;

@@ -49,6 +49,12 @@ WEFT_SUSPENDS int wa_put_row(struct wa_put *p, uint64_t node, struct wl_end *end
 WEFT_SUSPENDS int wa_put_messages(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *list,
                                   size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same with what is known beside them (agent/session_known.h) as entries of its own; `before`: events before the
+ * first message, may be NULL. */
+struct wa_known;
+WEFT_SUSPENDS int wa_put_known(struct wa_put *p, uint64_t node, struct wl_end *end, const struct wa_known *before,
+                               const struct upp_message *list, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+
 /* The last one. */
 WEFT_SUSPENDS int wa_put_commit(struct wa_put *p, struct upp_err *err) UPP_MUST_CHECK;
 

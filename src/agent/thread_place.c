@@ -86,7 +86,7 @@ WEFT_SUSPENDS static int branch_off(struct wl_store *s, const struct wl_owner *o
     put->n_half = 1;
     r           = wa_put_node(put, &branch, err);
     if (r >= 0)
-        r = wa_put_messages(put, branch.key, &end, list, n, err);
+        r = wa_put_known(put, branch.key, &end, NULL, list, n, err);
     place->length = end.length;
     return r;
 }
@@ -123,6 +123,8 @@ WEFT_SUSPENDS static int place_messages(struct wl_store *s, const struct wl_owne
         k++;
     size_t upto = k == cp->n_messages ? from + k : from;
     *ret        = (struct wa_place){.node = node->node.key, .length = upto ? node->entry_of[upto - 1] + 1 : 0};
+    while (wa_events_between(node, ret->length, ret->length + 1)) /* what came with it belongs to it */
+        ret->length++;
     if (k == cp->n_messages)
         return close_place(s, o, ret, put, err);
     r = wa_open_at(s, o, ret->node, ret->length, a, &open, err);

@@ -18,6 +18,7 @@ int weft__tree_view(struct weft_tree *t, struct wb_arena *a, struct wm_tree_doc 
         if (n->parent)
             (void)upp_thread_messages(n->parent->thread, &all);
         *node = (struct wm_tree_node){.id       = n->id,
+                                      .branch_events = WM_ALL_MESSAGES,
                                       .name     = n->name,
                                       .metadata = n->metadata,
                                       .parent   = n->parent ? n->parent->place : UINT32_MAX,

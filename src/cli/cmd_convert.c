@@ -11,6 +11,7 @@
 #include "cli/converting.h"
 #include "cli/input.h"
 #include "cli/setup.h"
+#include "dialects/agentapi_decode.h"
 
 struct asked {
     const char *from, *to, *view, *agent, *target, *now, *seed, *out, *config;
@@ -41,7 +42,14 @@ static int join(struct upp_str lines, struct wb_buf *to, struct upp_err *err)
         any = true;
     }
     wb_buf_addc(to, ']');
-    return wb_buf_check(to, err);
+    return any ? wb_buf_check(to, err) : upp_fail(err, UPP_EINVALID, "there is no line in it");
+}
+
+/* A log as one document: the lines of a stream are what they said, all others the items of a list. */
+static int read_log(const struct cli_conversion *c, struct upp_str lines, struct wb_buf *to, struct upp_err *err)
+{
+    bool may = !c->from || c->from == &wd_document_agentapi;
+    return may && wd_aap_is_stream(lines) ? wd_aap_stream_document(lines, to, err) : join(lines, to, err);
 }
 
 static int convert_whole(struct cli_conversion *c, const char *file, struct wb_buf *out, struct upp_err *err)
@@ -53,8 +61,9 @@ static int convert_whole(struct cli_conversion *c, const char *file, struct wb_b
     if (r >= 0)
         r = cli_input_all(&in, &text, err);
     if (r >= 0 && c->log) {
-        r    = join(text, &list, err);
+        r    = read_log(c, text, &list, err);
         text = wb_buf_str(&list);
+        wb_buf_done(&in.text); /* it may be long, and is in the list */
     }
     if (r >= 0)
         r = cli_convert_text(c, &(struct cli_place){.file = in.name}, text, out, err);
@@ -239,11 +248,14 @@ static int go(struct cli_conversion *c, const struct asked *q, const char **file
         return cli_misuse(c->self, "takes --lines or --out, not both");
     if (c->log && q->lines)
         return cli_misuse(c->self, "takes --lines or --log, not both");
-    if (q->out)
-        return n ? convert_files(c, files, n, q->out) : cli_misuse(c->self, "--out wants files");
-    if (n > 1)
+    if (q->out && !n)
+        return cli_misuse(c->self, "--out wants files");
+    if (!q->out && n > 1)
         return cli_misuse(c->self, "takes one file, or --out and a folder");
-    return q->lines ? convert_lines(c, n ? files[0] : NULL) : convert_one(c, n ? files[0] : NULL);
+    int code = q->out     ? convert_files(c, files, n, q->out)
+               : q->lines ? convert_lines(c, n ? files[0] : NULL)
+                          : convert_one(c, n ? files[0] : NULL);
+    return code == CLI_GOOD && c->wrong ? CLI_FAILED : code;
 }
 
 static int run(const struct cli_command *self, int argc, char **argv)
@@ -287,7 +299,10 @@ const struct cli_command cli_convert = {
     .summary = "a document in another dialect",
     .help = "Reads a conversation's document (FILE, or standard input) and writes it in another dialect to standard\n"
             "output. `--from auto`, the default, finds out which dialect it is in.\n"
-            "What the other dialect cannot say is told on standard error: FILE: lost: POINTER: WHAT: WHY.\n"
+            "What does not come back from there is told on standard error: FILE: lost: POINTER: WHAT: WHY. (Found out\n"
+            "by sending it back; documents above 32 MiB only with --report.)\n"
+            "What was written and is not valid by the rules of `weft validate` is an error: it is written all the\n"
+            "same, the mistakes are told, FILE: written: POINTER: RULE: SENTENCE, and the command ends with 1.\n"
             "--report: as JSON lines, {\"pointer\", \"what\", \"why\"}, all of them.\n"
             "--verify: also writes the document in its own dialect; fails where that differs from what was read.\n"
             "--view AGENT: as this agent sees the conversation, where the dialect has such a view.\n"
@@ -300,7 +315,9 @@ const struct cli_command cli_convert = {
             "--lines: each line is a document, and so is each line that is written. A line that is wrong is told\n"
             "with its number and left out; the rest goes on, and the command ends with 1.\n"
             "--log: the lines are the items of one list, and the list is the document: a log of envelopes is one\n"
-            "conversation.\n"
+            "conversation. The lines of an Agent API stream, also as SSE, are the response that they make up. A log of\n"
+            "which nothing is understood is an error.\n"
+            "A document or log is at most 256 MiB, and takes some eight times its bytes of memory.\n"
             "--out DIR: makes DIR/NAME of each file, of any number. A file that is wrong is told, the rest goes on,\n"
             "and the command ends with 1.",
     .run  = run,

@@ -214,6 +214,55 @@ static void give_prompts(const struct wc_config *config, struct wm_doc *doc)
         }
 }
 
+static int tell_written(const struct cli_conversion *c, const struct cli_place *at, const struct wd_problem *p,
+                        struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE_MAX_BYTES);
+    struct wj_writer                      w;
+    if (c->report) {
+        begin_line(c, at, &w, &out, err);
+        cli_problem_write(&w, p);
+        wj_write_name(&w, UPP_STR("written"));
+        wj_write_bool(&w, true);
+        wj_write_close(&w, '}');
+        return cli_line_out(stderr, &w);
+    }
+    cli_place_print(stderr, at);
+    (void)fputs(": written: ", stderr);
+    cli_print_text(stderr, p->pointer, 0);
+    (void)fprintf(stderr, ": %s: ", p->rule);
+    cli_print_text(stderr, p->sentence, 0);
+    (void)putc('\n', stderr);
+    return 0;
+}
+
+/* What was written, held against its dialect's own rules: mistakes of the document that was read may have come along. */
+static int check_written(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
+    const struct wd_document_ops                   *ops;
+    int    r     = wd_document_validate(c->to, text, &memory, &problems, &ops, err);
+    size_t shown = 0;
+    if (r < 0 || !problems.errors)
+        return r;
+    cli_progress_hide(&c->progress);
+    c->wrong = true;
+    for (size_t i = 0; r >= 0 && i < problems.list.n && (c->report || shown < CLI_LOSSES_SHOWN); i++)
+        if (problems.list.p[i].severity == WD_ERROR) {
+            r = tell_written(c, at, &problems.list.p[i], err);
+            shown++;
+        }
+    return r;
+}
+
+/* Is it known what comes back? Not from one agent's view, or where something was to be left out. */
+static bool is_whole(const struct cli_conversion *c, size_t bytes)
+{
+    return !c->opts.view.n && !c->opts.target && !c->opts.pure && !c->opts.no_system &&
+           (c->report || bytes <= CLI_RETURN_BYTES);
+}
+
 int cli_convert_text(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct wb_buf *out,
                      struct upp_err *err)
 {
@@ -221,15 +270,24 @@ int cli_convert_text(struct cli_conversion *c, const struct cli_place *at, struc
     WB_CLEANUP(wd_losses_done) struct wd_losses     losses = {.a = &memory};
     WB_CLEANUP(wd_document_done) struct wd_document d      = {0};
     struct wd_convert_opts                          opts   = c->opts;
+    size_t                                          from   = 0;
     if (!c->seeded)
         opts.seed = seed_of(text);
     int r = wd_document_read(&d, c->from, text, &opts, err);
+    if (r >= 0 && c->log && !d.doc.entries.n)
+        r = upp_fail(err, UPP_EINVALID, "nothing in its lines was understood as %s", d.ops->title);
     if (r >= 0 && c->verify)
         r = verify(&d, &opts, err);
     if (r >= 0) {
         give_prompts(c->config, &d.doc);
-        r = wd_document_write(&d, c->to, &opts, out, &losses, err);
+        from = out->n;
+        r    = wd_document_write(&d, c->to, &opts, out, &losses, err);
     }
+    struct upp_str written = wb_str_sub(wb_buf_str(out), from, SIZE_MAX);
+    if (r >= 0 && is_whole(c, text.n))
+        r = wd_document_returns(&d, c->to, written, &opts, &losses, err);
+    if (r >= 0)
+        r = check_written(c, at, written, err);
     if (r >= 0)
         r = wb_arena_check(&memory, err);
     if (r < 0 || !(d.problems.list.n + losses.list.n))

@@ -25,10 +25,14 @@ struct cli_conversion {
     bool                          report; /* losses as JSON lines, all of them */
     bool                          many;   /* each says its file too */
     bool                          log;    /* what is read is lines that are the items of one list */
+    bool                          wrong;  /* something was written that its own dialect does not take */
     struct cli_progress           progress;
 };
 
-enum { CLI_LOSSES_SHOWN = 20 /* of a document, to people */ };
+enum {
+    CLI_LOSSES_SHOWN = 20,       /* of a document, to people */
+    CLI_RETURN_BYTES = 32 << 20, /* of a document that is sent back to find its losses; longer: with --report alone */
+};
 
 /* Adds the converted document to out. What of it was lost, or could not be understood, is told. */
 int cli_convert_text(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct wb_buf *out,

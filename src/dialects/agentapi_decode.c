@@ -312,19 +312,24 @@ int wd_aap_decode(struct wd_aap_decoder *d, struct upp_str line, struct upp_err 
 
 /* ---- The end --------------------------------------------------------------------------------------------- */
 
+static void put_messages(struct wd_aap_decoder *d, struct wj_writer *w)
+{
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < d->messages.n; i++) {
+        struct wd_aap_building *m = &d->messages.p[i];
+        if (!m->role.p)
+            m->role = UPP_STR("assistant");
+        wd_aap_built_write(w, m);
+    }
+    wj_write_close(w, ']');
+}
+
 static int list_of(struct wd_aap_decoder *d, yyjson_val **ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
-    wj_write_open(&w, '[');
-    for (size_t i = 0; i < d->messages.n; i++) {
-        struct wd_aap_building *m = &d->messages.p[i];
-        if (!m->role.p)
-            m->role = UPP_STR("assistant");
-        wd_aap_built_write(&w, m);
-    }
-    wj_write_close(&w, ']');
+    put_messages(d, &w);
     int r = wj_writer_check(&w);
     if (r < 0)
         return r;
@@ -369,5 +374,104 @@ int wd_aap_decode_end(struct wd_aap_decoder *d, int64_t now_ms, struct upp_err *
     d->ended = true;
     if (r < 0 && err)
         *err = why;
+    return r;
+}
+
+/* ---- A whole one ------------------------------------------------------------------------------------------ */
+
+/* What of a line is a frame; no text: nothing. */
+static struct upp_str frame_of(struct upp_str line)
+{
+    line = wb_str_trim(line);
+    if (wb_str_starts(line, UPP_STR("data:")))
+        line = wb_str_trim(wb_str_sub(line, 5, SIZE_MAX));
+    return line.n && line.p[0] == '{' ? line : (struct upp_str){0};
+}
+
+bool wd_aap_is_stream(struct upp_str lines)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WD_DOC_MEMORY);
+    struct upp_str                            line, first = {0}, object;
+    yyjson_val                               *v;
+    while (!first.n && wb_str_split(&lines, '\n', &line))
+        first = frame_of(line);
+    if (!first.n || wj_read(&a, first, UPP_OPTS(wj_read_opts, .max_bytes = WD_AAP_LINE), &v, NULL) < 0)
+        return false;
+    object = wd_text_at(v, "object");
+    return wb_str_eq(object, UPP_STR("content")) ||
+           (wb_str_eq(object, UPP_STR("response")) && !yyjson_is_arr(yyjson_obj_get(v, "output")));
+}
+
+static void put_text(struct wj_writer *w, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    wj_write_name(w, wb_cstr(name));
+    wj_write_str(w, text);
+}
+
+static void put_number(struct wj_writer *w, const char *name, uint64_t n, bool always)
+{
+    if (!n && !always)
+        return;
+    wj_write_name(w, wb_cstr(name));
+    wj_write_u64(w, n);
+}
+
+static void put_response(struct wd_aap_decoder *d, struct wj_writer *w)
+{
+    wj_write_open(w, '{');
+    put_text(w, "object", UPP_STR("response"));
+    put_text(w, "status", wb_cstr(wd_aap_status_word(d->status)));
+    if (d->message.p || d->code.p) {
+        wj_write_name(w, UPP_STR("error"));
+        wj_write_open(w, '{');
+        put_text(w, "code", d->code);
+        put_text(w, "message", d->message);
+        wj_write_close(w, '}');
+    }
+    put_text(w, "id", d->id);
+    put_number(w, "created_at", d->created_at, false);
+    put_number(w, "completed_at", d->completed_at, false);
+    wj_write_name(w, UPP_STR("output"));
+    put_messages(d, w);
+    if (d->has_usage) {
+        wj_write_name(w, UPP_STR("usage"));
+        wj_write_open(w, '{');
+        put_number(w, "input_tokens", d->usage.input, true);
+        put_number(w, "output_tokens", d->usage.output, true);
+        put_number(w, "total_tokens", d->usage.input + d->usage.output, true);
+        wj_write_close(w, '}');
+    }
+    put_text(w, "session_id", d->session);
+    wj_write_close(w, '}');
+}
+
+int wd_aap_stream_document(struct upp_str lines, struct wb_buf *out, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wm_doc_done) struct wm_doc     doc = {0};
+    struct wd_aap_decoder                     d;
+    struct wj_writer                          w;
+    struct upp_str                            line;
+    uint64_t                                  number = 0;
+    int                                       r      = 0;
+    wd_aap_decoder_init(&d, &doc, &a, (struct upp_str){0});
+    while (r >= 0 && wb_str_split(&lines, '\n', &line)) {
+        number++;
+        r = wd_aap_decode(&d, line, err);
+    }
+    if (r < 0)
+        r = upp_wrap(err, r, "line %" PRIu64, number);
+    if (r >= 0 && d.status < WD_AAP_COMPLETED) { /* it broke off */
+        d.status  = WD_AAP_FAILED;
+        d.message = d.message.p ? d.message : UPP_STR("the stream ended before the response did");
+    }
+    if (r >= 0) {
+        wj_writer_init(&w, out, err);
+        put_response(&d, &w);
+        r = wj_writer_check(&w);
+    }
+    wd_aap_decoder_done(&d);
     return r;
 }

@@ -48,6 +48,12 @@ void wd_aap_decoder_done(struct wd_aap_decoder *d);
  * -UPP_ELIMIT. What is refused changes nothing that was gathered. */
 int wd_aap_decode(struct wd_aap_decoder *d, struct upp_str line, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Are these the lines of a stream? Its first frame is a response or a content. */
+bool wd_aap_is_stream(struct upp_str lines);
+
+/* All that a stream said as the document of a response (docs/dialects/agentapi.md). err says which line is wrong. */
+int wd_aap_stream_document(struct upp_str lines, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Nothing more comes. */
 int wd_aap_decode_end(struct wd_aap_decoder *d, int64_t now_ms, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -42,7 +42,13 @@ void wd_document_done(struct wd_document *d);
 int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                       struct wb_buf *out, struct wd_losses *losses, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same for a document of the model that was not read from one: its entries are divided into turns. */
+/* Settles what was lost in `text`, which is the document as it was written in the dialect `to`: what does not come back
+ * from there is told with its pointer, and what does is not. */
+int wd_document_returns(struct wd_document *d, const struct wd_document_ops *to, struct upp_str text,
+                        const struct wd_convert_opts *opts, struct wd_losses *losses,
+                        struct upp_err *err) UPP_MUST_CHECK;
+
+/* Writes a document of the model that was not read from one: its entries are divided into turns. */
 int wd_doc_write(const struct wm_doc *doc, const struct wd_document_ops *to, const struct wd_convert_opts *opts,
                  struct wb_buf *out, struct wd_losses *losses, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -18,11 +18,12 @@
 
 enum {
     WD_DOC_BYTES    = 256 << 20, /* of one document */
-    WD_DOC_MEMORY   = 0x7fffffff,
     WD_DOC_DEPTH    = 192,
     WD_MAX_PROBLEMS = 1000, /* that are told one by one; the rest is counted */
     WD_MAX_LOSSES   = 100000,
 };
+
+#define WD_DOC_MEMORY ((size_t)8 << 30) /* that one may take: the longest takes some eight times its bytes */
 
 /* ---- Problems and losses: data, never prose alone ----------------------------------------------------- */
 

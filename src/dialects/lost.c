@@ -1,4 +1,4 @@
-/* dialects/lost.c — what a document said and the model has not, with the place of each.
+/* dialects/lost.c — what of a document is lost, with the place of each.
  *
  * There may be very many in one long list: they are told in the order of the document, and the way to each begins where
  * the way to the one before it ended.
@@ -53,20 +53,39 @@ static int by_place(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void wd_lost_tell(struct wd_lifting *l, struct wd_losses *losses)
+void wd_lost_sort(struct wd_lifting *l)
 {
-    struct way *way = l->lost.n ? wb_new(losses->a, struct way) : NULL;
-    if (l->lost.n && !way)
-        losses->failed = -UPP_ENOMEM;
-    if (way)
+    if (l->lost.n)
         qsort(l->lost.p, l->lost.n, sizeof *l->lost.p, by_place);
-    for (size_t i = 0; way && i < l->lost.n; i++) {
+}
+
+/* Is it, or what it stands in, known to have no place in the model? */
+static bool is_known(const struct wd_lifting *l, const yyjson_val *v)
+{
+    size_t low = 0, high = l->lost.n; /* behind the last that is not behind it */
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (l->lost.p[mid] <= v)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low && unsafe_yyjson_get_next(l->lost.p[low - 1]) > v;
+}
+
+void wd_lost_tell(const struct wd_lifting *l, yyjson_val *const *list, size_t n, struct wd_losses *losses)
+{
+    struct way *way = n ? wb_new(losses->a, struct way) : NULL;
+    if (n && !way)
+        losses->failed = -UPP_ENOMEM;
+    for (size_t i = 0; way && i < n; i++) {
         char              text[512], what[64];
         struct wj_pointer pointer;
         wj_pointer_init(&pointer, text, sizeof text);
-        find(way, &pointer, l->root, l->lost.p[i]);
-        const char *said = wj_found(l->lost.p[i], what, sizeof what);
+        find(way, &pointer, l->root, list[i]);
+        const char *said = wj_found(list[i], what, sizeof what);
         wd_loss_add(losses, wj_pointer_str(&pointer), wb_cstr(said),
-                    UPP_STR("only its own dialect has a place for it"));
+                    is_known(l, list[i]) ? UPP_STR("only its own dialect has a place for it")
+                                         : UPP_STR("it does not come back as it was"));
     }
 }

@@ -18,8 +18,9 @@ void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_va
 /* Hangs what was made on the document. */
 int wd_residue_hang(struct wd_lifting *l, const char *dialect, struct upp_err *err) UPP_MUST_CHECK;
 
-/* What was read and neither the model nor the other dialect has. */
-void wd_lost_tell(struct wd_lifting *l, struct wd_losses *losses);
+/* Values of the document that are lost, in its order; l->lost is sorted before. */
+void wd_lost_sort(struct wd_lifting *l);
+void wd_lost_tell(const struct wd_lifting *l, yyjson_val *const *list, size_t n, struct wd_losses *losses);
 
 /* "entries/7"; of what is no entry's: an empty text. */
 struct upp_str wd_loss_place(struct wd_losses *l, uint32_t entry);

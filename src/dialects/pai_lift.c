@@ -162,7 +162,11 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
         return wb_arena_check(l->a, err);
     bool              binary = wb_str_eq(item.kind, UPP_STR("binary"));
     struct upp_media *media  = wb_new(l->a, struct upp_media);
-    if (!(binary ? item.data.p : wb_str_ends(item.kind, UPP_STR("-url")) ? item.url.p : NULL) || !media)
+    if (wb_str_eq(item.kind, UPP_STR("uploaded-file"))) /* where it lies is all that is known of it */
+        item.url = wd_text_at(v, "file_id");
+    else if (!wb_str_ends(item.kind, UPP_STR("-url")))
+        item.url = (struct upp_str){0};
+    if (!(binary ? item.data.p : item.url.p) || !media)
         return wb_arena_check(l->a, err);
     *media     = (struct upp_media){.source = binary ? UPP_SOURCE_BASE64 : UPP_SOURCE_URL,
                                     .data   = binary ? standard_base64(l->a, item.data) : item.url,

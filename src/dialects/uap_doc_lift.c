@@ -117,8 +117,8 @@ static int lift_node(struct path *t, yyjson_val *node, yyjson_val *child)
 {
     struct wm_doc *doc   = t->in.l->doc;
     yyjson_val    *list  = wd_last_at(wd_last_at(node, "thread"), "messages"), *v;
+    int            r     = wd_upp_lift_events(&t->in, yyjson_obj_get(node, "metadata"));
     size_t         first = doc->entries.n, most = child ? seen(child) : SIZE_MAX, i, max;
-    int            r = 0;
     wd_upp_lift_some(&t->in, WB_MIN(yyjson_arr_size(list), most));
     yyjson_arr_foreach(list, i, max, v)
     {

@@ -61,6 +61,9 @@ static inline uint8_t wd_upp_part_role(const struct upp_part *p)
 /* What the document says of itself in its metadata: before the messages. */
 int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata) UPP_MUST_CHECK;
 
+/* The events of a map's weft: they come before what is lifted next. */
+int wd_upp_lift_events(struct wd_upp_in *t, yyjson_val *metadata) UPP_MUST_CHECK;
+
 /* So many messages will come. */
 void wd_upp_lift_some(struct wd_upp_in *t, size_t messages);
 

@@ -169,7 +169,10 @@ static int lift_event(struct wd_upp_in *t, yyjson_val *v)
     uint32_t    agent;
     if (!said)
         return 0;
-    int r = agent_of(t, yyjson_obj_get(v, "agent"), yyjson_obj_get(v, "name"), true, &agent);
+    yyjson_val *turn = object_at(v, "turn"); /* it begins with the event */
+    int         r    = agent_of(t, yyjson_obj_get(v, "agent"), yyjson_obj_get(v, "name"), true, &agent);
+    if (r >= 0 && turn && t->l->doc->turns.n)
+        r = turn_begin(t, turn, true, WM_NO_AGENT);
     if (r < 0)
         return r;
     struct upp_str       time = wd_text_at(v, "timestamp");
@@ -395,6 +398,12 @@ static int lift_agent(struct wd_upp_in *t, yyjson_val *v)
     if (!a.name.p)
         a.name = a.id;
     return wm_doc_agent_add(t->l->doc, &a, &at, t->err);
+}
+
+int wd_upp_lift_events(struct wd_upp_in *t, yyjson_val *metadata)
+{
+    yyjson_val *weft = object_at(metadata, "weft");
+    return weft ? lift_events(t, yyjson_obj_get(weft, "events")) : 0;
 }
 
 int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata)

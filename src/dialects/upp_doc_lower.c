@@ -107,11 +107,11 @@ static const struct wm_doc_turn *turn_at(struct wd_upp_out *t, uint32_t i)
     return t->turn < d->turns.n ? &d->turns.p[t->turn] : NULL;
 }
 
-/* The first message of the turn that is written. */
-static bool begins(const struct wd_lowering *l, const struct wm_doc_turn *turn, uint32_t i)
+/* The first of the turn that is written. Events before all messages belong to the first turn, whatever it begins with. */
+static bool begins(const struct wd_upp_out *t, const struct wm_doc_turn *turn, uint32_t i)
 {
     uint32_t k = turn->first;
-    while (k < i && (wd_is_event(wd_entry_at(l, k)) || !wm_is_shown(&wd_entry_at(l, k)->e)))
+    while (k < i && ((!t->turn && wd_is_event(wd_entry_at(t->l, k))) || !wm_is_shown(&wd_entry_at(t->l, k)->e)))
         k++;
     return k == i;
 }
@@ -133,11 +133,12 @@ static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
 {
     const struct wm_doc_turn  *turn = turn_at(t, i), *before = turn && t->turn ? turn - 1 : NULL;
     const struct wm_doc_entry *e = wd_entry_at(t->l, i);
-    if (!turn || !begins(t->l, turn, i))
+    bool                       event = wd_is_event(e);
+    if (!turn || (event && !t->turn) || !begins(t, turn, i))
         return;
     bool           user    = is_users(e);
     uint32_t       by      = user ? WM_NO_AGENT : e->agent;
-    bool           own     = turn->agent != by; /* it is not whose the message is */
+    bool           own     = event || turn->agent != by; /* it is not whose the message is */
     bool           same    = before && (user ? before->agent == WM_NO_AGENT
                                              : before->agent != WM_NO_AGENT && (by == WM_NO_AGENT || by == before->agent));
     struct upp_str started = unless(turn->started, &e->e.message);
@@ -175,6 +176,7 @@ static void say_event(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
     say_text(&in, UPP_STR("timestamp"), wd_upp_time(t->l, e->e.message.time_text, e->e.message.time_ms));
     if (!say_json(&in, UPP_STR("said"), e->e.data))
         wd_lose(t->l, i, "what an event said", "it is no JSON");
+    say_turn(t, &in, i);
     wj_write_close(&in.l->w, '}');
 }
 

@@ -5,7 +5,7 @@
  * id comes twice, depth and size have limits. Written with the seed's fields, in the seed's order; optional maps as {}.
  *
  * Keys of ours stand in the metadata maps: "uap.branchPoint" of a node (messages of its parent that it sees; absent:
- * all of them), "uap.threadLength" of a checkpoint (messages of its node before its run's input; absent: all of them).
+ * all of them), "uap.branchEvents" (system events behind the last of these that it sees; absent: all), "uap.threadLength" of a checkpoint (messages of its node before its run's input; absent: all of them).
  * They are taken out when read and put in when written, so that the map is otherwise the user's, token for token.
  * One that says more messages than there are is refused, as is one that is no number. "uap.own" of a checkpoint may be
  * any value.
@@ -40,6 +40,7 @@ struct wm_tree_node {
     struct upp_str        id, name; /* name: no text: none */
     uint32_t              parent;   /* its place in the list; UINT32_MAX: the root */
     uint32_t              branch;   /* uap.branchPoint, or WM_ALL_MESSAGES */
+    uint32_t              branch_events; /* uap.branchEvents, or WM_ALL_MESSAGES */
     uint32_t             *children; /* places, in the order in which the document names them */
     size_t                n_children;
     struct wm_thread_json thread;

@@ -83,6 +83,8 @@ static void put_node(struct wj_writer *w, const struct wm_tree_doc *t, const str
     open_map(w, node->metadata);
     if (node->parent != UINT32_MAX && node->branch != WM_ALL_MESSAGES)
         put_u32(w, UPP_STR("uap.branchPoint"), node->branch);
+    if (node->parent != UINT32_MAX && node->branch_events != WM_ALL_MESSAGES)
+        put_u32(w, UPP_STR("uap.branchEvents"), node->branch_events);
     wj_write_close(w, '}');
     wj_write_close(w, '}');
 }

@@ -62,9 +62,9 @@ static void read_node(struct tree *t, size_t i, struct upp_str created, struct u
                                                                          [METADATA] = {UPP_STR_INIT("metadata"), WM_OBJ,
                                                                                                     WM_MAY_MISS},
                                                                          };
-    static const struct upp_str keys[] = {UPP_STR_INIT("uap.branchPoint")};
+    static const struct upp_str keys[] = {UPP_STR_INIT("uap.branchPoint"), UPP_STR_INIT("uap.branchEvents")};
     struct wm_tree_node        *node   = &t->doc->nodes[i];
-    yyjson_val                 *m[N];
+    yyjson_val                 *m[N], *found[WB_LEN(keys)] = {0};
     uint32_t                    at;
     if (!wm_getting_members(t->d, t->values[i], table, N, m))
         return;
@@ -76,8 +76,10 @@ static void read_node(struct tree *t, size_t i, struct upp_str created, struct u
     read_thread(t->d, m[THREAD], created, updated, node);
     node->id       = wj_text(m[ID]);
     node->name     = wm_getting_text(m[NAME]);
-    node->metadata = wm_getting_map(t->d, m[METADATA], keys, WB_LEN(keys), &t->lengths[i]);
+    node->metadata = wm_getting_map(t->d, m[METADATA], keys, WB_LEN(keys), found);
     node->parent   = NONE;
+    t->lengths[i]  = found[0];
+    node->branch_events = wm_getting_length(t->d, found[1], WM_SESSION_MESSAGES);
     t->parents[i]  = m[PARENT];
     t->children[i] = m[CHILDREN];
 }

@@ -16,6 +16,12 @@ gives() {
     verdict $? "$title"
 }
 
+# as_valid STATUS DIALECT FILE: what was written is valid and it ended with 0, or it is not and it ended with 1.
+as_valid() {
+    "$weft" validate --as "$2" "$3" >/dev/null 2>&1
+    [ $? = "$1" ]
+}
+
 misuse() { # misuse PATTERN ARGUMENT...
     pattern=$1
     shift
@@ -76,15 +82,18 @@ said 'that tells its lines' 'FILE: POINTER: RULE: sentence'
 # ---- One document
 
 for file in "$golden"/pydantic/*.json; do
-    "$weft" convert --to thread --verify "$file" >thread.json 2>log && ! [ -s log ]
+    "$weft" convert --to thread --verify "$file" >thread.json 2>log
+    as_valid $? thread thread.json && ! grep -q ': lost: ' log
     verdict $? "$(basename "$file") as a thread, without a loss"
     "$weft" convert --from thread --to pydantic --verify - <thread.json >back.json 2>log
+    as_valid $? pydantic back.json
     verdict $? 'and back'
     same 'is what it was' "$file" back.json
 done
 for file in "$golden"/thread/*.json; do
     check "$(basename "$file") as Pydantic AI's messages" "$weft" convert --to pydantic --verify "$file"
-    "$weft" convert --to thread --verify <"$file" >back.json 2>log && ! [ -s log ]
+    "$weft" convert --to thread --verify <"$file" >back.json 2>log
+    as_valid $? thread back.json && ! grep -q ': lost: ' log
     verdict $? 'and in its own dialect, without a loss'
     same 'is what it was' "$file" back.json
 done
@@ -209,10 +218,119 @@ verdict $? 'a full disk is a failure'
 misuse '^weft convert: takes --lines or --log, not both' convert --to thread --log --lines a
 python3 -c 'import json, sys
 for e in json.load(open(sys.argv[1])): print(json.dumps(e), "\n")' "$golden/envelope/exchange.json" >envelopes.jsonl
-"$weft" convert --to thread --log --verify envelopes.jsonl >one.json 2>log && "$weft" convert --to envelope one.json >back.json 2>>log
+"$weft" convert --to thread --log --verify envelopes.jsonl >one.json 2>log
+"$weft" convert --to envelope one.json >back.json 2>>log
 same 'a log of envelopes is one thread, and comes back' back.json "$golden/envelope/exchange.json"
 "$weft" convert --to ui --log envelopes.jsonl 2>log >/dev/null
 said 'what is lost says its place in the log' '^envelopes.jsonl: lost: /2/confidence: '
+
+cat >stream.jsonl <<'END'
+{"id":"response_123","object":"response","status":"created"}
+{"id":"msg_abc","object":"message","type":"assistant","status":"created"}
+{"status":"in_progress","type":"text","index":0,"delta":true,"text":"This","object":"content","msg_id":"msg_abc"}
+{"status":"in_progress","type":"text","index":0,"delta":true,"text":" image shows...","object":"content","msg_id":"msg_abc"}
+{"status":"completed","type":"text","index":0,"delta":false,"text":"This image shows...","object":"content","msg_id":"msg_abc"}
+{"id":"msg_abc","status":"completed","object":"message"}
+{"id":"response_123","status":"completed","object":"response"}
+END
+cat >other.jsonl <<'END'
+{"status":"created","id":"response_1","object":"response"}
+{"status":"created","id":"msg_1","object":"message","type":"assistant"}
+{"status":"in_progress","type":"text","index":0,"delta":true,"text":"Hello","object":"content"}
+{"status":"in_progress","type":"text","index":0,"delta":true,"text":", ","object":"content"}
+{"status":"in_progress","type":"text","index":0,"delta":true,"text":"world","object":"content"}
+{"status":"completed","type":"text","index":0,"delta":false,"text":"Hello, world!","object":"content"}
+{"status":"completed","id":"msg_1","object":"message"}
+{"status":"completed","id":"response_1","object":"response"}
+END
+sed 's/^/data: /; s/$/\n/' stream.jsonl >stream.sse
+for file in stream.jsonl stream.sse; do
+    check "a stream of the Agent API is the response it makes up: $file" "$weft" convert --log --from agentapi --to thread $file
+    grep -q '"This image shows..."' log
+    verdict $? 'with what it said'
+done
+check 'and so is the other one of the specification, of its own accord' "$weft" convert --log --to thread other.jsonl
+grep -q '"Hello, world!"' log
+verdict $? 'with what that said'
+echo '{"status":"created","id":"response_1","object":"response"}' >nothing.jsonl
+gives 'one that says nothing is an error' 1 "$weft" convert --log --from agentapi --to thread nothing.jsonl </dev/null
+said 'that says so' '^weft convert: nothing.jsonl: nothing in its lines was understood as '
+gives 'and so is an empty log' 1 "$weft" convert --log --from agentapi --to thread - </dev/null
+sed 3q stream.jsonl | sed '3s/{/{x/' >broken.jsonl
+gives 'a line that is none' 1 "$weft" convert --log --from agentapi --to thread broken.jsonl </dev/null
+said 'is told by its number' '^weft convert: broken.jsonl: .*line 3'
+
+# ---- Nothing is lost in silence, and what is written is valid
+
+"$weft" convert --to upp "$golden/thread/enrichment.json" >there.json 2>log
+"$weft" convert --from upp --to thread there.json 2>>log | python3 -c 'import json, sys
+turns = json.load(sys.stdin)["turns"]
+assert turns[1]["started_at"] == "2025-01-15T10:00:01Z" and turns[1]["messages"][0]["event_type"] == "prompt.enriched"' 2>>log
+verdict $? 'an event that begins a turn is in its turn again'
+"$weft" convert --to pydantic --report "$golden/envelope/decomposer.json" >/dev/null 2>log
+said 'JSON that becomes a text is told' '"pointer":"(/0)?/content(/type|/data)?"'
+cat >args.json <<'END'
+[{"parts":[{"part_kind":"user-prompt","content":"hi","timestamp":"2026-01-01T00:00:00Z"}],"kind":"request"},
+ {"parts":[{"part_kind":"tool-call","tool_name":"f","args":"\"raw\"","tool_call_id":"c"}],"kind":"response","timestamp":"2026-01-01T00:00:01Z"}]
+END
+"$weft" convert --to ui args.json >there.json 2>log
+"$weft" convert --from ui --to pydantic there.json 2>/dev/null | grep -q '"args":"\\"raw\\""' || grep -q ': lost: /1/parts/0/args: ' log
+verdict $? 'arguments that are a text come back or are told'
+echo '[{"parts":[{"part_kind":"user-prompt","content":[{"kind":"uploaded-file","file_id":"file-1","provider_name":"openai"}],"timestamp":"2026-01-01T00:00:00Z"}],"kind":"request"}]' >uploaded.json
+"$weft" convert --to ui uploaded.json >there.json 2>log
+python3 -c 'import json
+[m] = json.load(open("there.json"))
+assert [p["url"] for p in m["parts"] if p["type"] == "file"] == ["file-1"]' 2>>log
+verdict $? 'a message that is only an uploaded file is a file'
+"$weft" convert --to thread uploaded.json >there.json 2>log && [ "$(grep -o 'file-1' there.json | wc -l)" -ge 1 ]
+verdict $? 'in a thread too'
+"$weft" convert --from thread --to pydantic there.json >back.json 2>log
+same 'and comes back as it was' uploaded.json back.json
+echo '[{"parts":[{"part_kind":"user-prompt","content":[{"kind":"binary","data":"*!","media_type":"image/png"}],"timestamp":"2026-01-01T00:00:00Z"}],"kind":"request"}]' >base64.json
+"$weft" convert --to thread base64.json >there.json 2>log
+[ $? = 1 ] && ! "$weft" validate there.json >/dev/null 2>&1
+verdict $? 'what is written and not valid is an error'
+said 'that says where' '^base64.json: written: /turns/0/.*: TP-7: '
+"$weft" convert --to thread --report base64.json >/dev/null 2>log
+said 'also as JSON' '"rule":"TP-7".*"written":true'
+python3 - "$weft" "$golden" >log 2>&1 <<'END'
+# Golden documents and others with a mistake, from each dialect to each: convert tells what validate would refuse.
+import copy, glob, json, random, re, subprocess, sys
+weft, golden = sys.argv[1:]
+dialects = "thread pydantic ui agentapi aitp assistants envelope upp uap".split()
+chance = random.Random(17)
+def places(value):
+    for key in range(len(value)) if isinstance(value, list) else list(value) if isinstance(value, dict) else ():
+        yield value, key
+        yield from places(value[key])
+def mistaken(document):
+    document = copy.deepcopy(document)
+    within, key = chance.choice(list(places(document)) or [([0], 0)])
+    within[key] = chance.choice([None, "*!", -1, [], {}, "2026-99-99T00:00:00Z", [{"kind": "binary", "data": "*"}]])
+    return document
+failed = 0
+for source in dialects:
+    files = glob.glob(f"{golden}/{source}/documents/*.json") or glob.glob(f"{golden}/{source}/*.json")
+    documents = [json.load(open(f)) for f in sorted(files)]
+    documents += [mistaken(chance.choice(documents)) for _ in range(20)]
+    lines = "".join(json.dumps(d) + "\n" for d in documents)
+    for target in dialects:
+        p = subprocess.run([weft, "convert", "--from", source, "--to", target, "--lines"], input=lines, capture_output=True, text=True)
+        refused = {int(n) for n in re.findall(r"(?m)^weft convert: -:(\d+): ", p.stderr)}
+        told = {int(n) for n in re.findall(r"(?m)^-:(\d+): written: ", p.stderr)}
+        written = [n for n in range(1, len(documents) + 1) if n not in refused]
+        assert len(p.stdout.splitlines()) == len(written), p.stderr
+        v = subprocess.run([weft, "validate", "--as", target, "--lines", "-"], input=p.stdout, capture_output=True, text=True)
+        wrong = {written[int(n) - 1] for n, rest in re.findall(r"(?m)^-:(\d+): (.*)", v.stdout) if not re.match(r"[^ ]*: [^ ]+: warning: ", rest)}
+        if wrong != told or p.returncode != (1 if refused or told else 0):
+            failed += 1
+            print(source, target, p.returncode, sorted(wrong ^ told), v.stdout[:300], v.stderr[:200])
+sys.exit(failed > 0)
+END
+verdict $? 'whatever is converted to whatever, what is not valid is told'
+"$weft" convert --to envelope "$golden/envelope/executor.json" 2>log >/dev/null
+! grep -q lost log
+verdict $? 'what comes back is not told to be lost'
 
 # ---- Lines
 

@@ -214,15 +214,16 @@ def attempt(documents, *args):
         with open(f"{folder}/in", "w") as f:
             f.writelines(f"{d}\n" for d in documents)
         p = weft("convert", *args, "--lines", "in", cwd=folder)
-    refused = {}
+    refused, invalid = {}, False
     for line in p.stderr.split("\n")[:-1]:
         told = re.match(r"(weft convert: )?in:([0-9]+): (.+)", line)  # without the name it is a loss, or a warning
         if not told:
             return [], f"says '{line}'"
         if told[1]:
             refused[int(told[2])] = Refused(told[3])
+        invalid |= told[3].startswith("written: ")  # and was written all the same
     written = p.stdout.split("\n")[:-1]
-    if p.returncode != (1 if refused else 0) or len(written) + len(refused) != len(documents):
+    if p.returncode != (1 if refused or invalid else 0) or len(written) + len(refused) != len(documents):
         return [], f"exit {p.returncode}: {len(written)} written and {len(refused)} refused of {len(documents)}"
     rest = iter(written)
     return [refused[n] if n in refused else next(rest) for n in range(1, len(documents) + 1)], None
