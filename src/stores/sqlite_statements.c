@@ -30,6 +30,7 @@ const char *const ws_statements[WS_STATEMENTS] = {
     [WS_ADD_THREAD] = "INSERT INTO threads(tenant, " THREAD ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
     [WS_SET_THREAD] = "UPDATE threads SET head = ?4, version = version + 1, queued = ?5, title = ?6, metadata = ?7,"
                       " updated = ?8, at = ?9 WHERE tenant = ?1 AND id = ?2 AND version = ?3",
+    [WS_TOUCH_THREAD]   = "UPDATE threads SET updated = ?3 WHERE tenant = ?1 AND id = ?2 AND updated < ?3",
     [WS_THREAD_VERSION] = "SELECT version FROM threads WHERE tenant = ?1 AND id = ?2",
     [WS_ADD_RUN]      = "INSERT INTO runs(tenant, user, " RUN ") VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,"
                         "?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25,?26,?27,?28,?29)",
