@@ -5,6 +5,7 @@
 #include "base/secret.h"
 #include "json/value.h"
 #include "runtime/config_read.h"
+#include "upp/vendors.h"
 
 enum { MAX_KEYS = 16, MAX_HEADERS = 16, MAX_PROVIDERS = 32 };
 
@@ -250,6 +251,18 @@ static void made(struct wc_reader *r, const struct reading *m, int code, const s
                    err->msg);
 }
 
+/* A model without its key fails at its first call: that can be said before. */
+static void look_for_key(struct wc_reader *r, const struct reading *m)
+{
+    const struct upp__provider *p;
+    if (m->opts.keys.kind || upp__provider_find(upp_provider_name(m->provider), m->opts.api, &p, NULL) < 0 || !p->env ||
+        p->habits & UPP__KEY_OPTIONAL)
+        return;
+    const char *key = wc_env(r, p->env);
+    if (!key || !key[0])
+        wc_warning(r, m->key, "this model has no 'api_key', and the environment variable %s is not set", p->env);
+}
+
 static void make_vendor(struct wc_reader *r, struct reading *m)
 {
     struct upp_err err = {0};
@@ -261,6 +274,7 @@ static void make_vendor(struct wc_reader *r, struct reading *m)
         wc_mistake(r, m->key, "only a scripted model has a script or an echo");
     if (wb_arena_check(&r->config->arena, NULL) < 0)
         return;
+    look_for_key(r, m);
     m->opts.size                     = sizeof m->opts;
     m->opts.retry.retry_after_max_ms = m->retry.retry_after_max_ms; /* what it says of an answer is cut to this, too */
     made(r, m,
