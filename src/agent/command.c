@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/hooks.h"
 #include "config.h"
+#include "fiber/loop.h"
 
 enum { READ_BYTES = 16 * 1024, MAX_LINE = 128 * 1024 /* the system's own limit for one word */ };
 
@@ -388,12 +389,21 @@ WEFT_SUSPENDS static int converse(struct call *c, struct upp_err *err)
     return r;
 }
 
+/* How long it may take: its own limit, or what a deadline around it leaves, such as the tool's timeout_ms. */
+static double seconds_left(const struct wa_command *command)
+{
+    const struct weft_fiber *f   = weft_fiber_self();
+    uint64_t                 now = weft__loop_clock(f->loop), left = f->deadline > now ? f->deadline - now : 0;
+    return f->deadline == WEFT__NEVER ? command->seconds : WB_MIN((double)left / 1e9, (double)command->seconds);
+}
+
 WEFT_SUSPENDS int wa_command_run(const struct wa_command *command, struct upp_str arguments, struct upp_str key,
                                  struct wa_command_end *ret, struct upp_err *err)
 {
     struct wa_command_end end = {.out = WB_BUF(command->output), .error = WB_BUF(WA_COMMAND_TAIL)};
     struct call           c   = {
                     .command = command, .arguments = arguments, .ours = {-1, -1, -1}, .theirs = {-1, -1, -1}, .end = &end};
+    double                seconds = seconds_left(command);
     if (!plain(key))
         return upp_fail(err, UPP_EINVALID, "the key of a call holds NUL or is too long");
     int r = open_pipes(&c, err);
@@ -403,7 +413,11 @@ WEFT_SUSPENDS int wa_command_run(const struct wa_command *command, struct upp_st
         r = converse(&c, err);
     finish(&c);
     if (r == -UPP_ETIMEOUT)
-        r = upp_fail(err, UPP_ETIMEOUT, "the program did not end within %u seconds and was ended", command->seconds);
+        r = upp_fail(err, UPP_ETIMEOUT, "the program did not end within %.*f seconds and was ended",
+                     seconds < 0.095                       ? 3
+                     : (unsigned)(seconds * 10 + 0.5) % 10 ? 1
+                                                           : 0,
+                     seconds);
     if (r < 0)
         wa_command_end_done(&end);
     else

@@ -8,7 +8,9 @@
 #include <stdio.h>
 
 #include "agent/middleware.h"
+#include "base/clock.h"
 #include "base/hooks.h"
+#include "base/log.h"
 #include "base/utf8.h"
 #include "json/value.h"
 #include "json/write.h"
@@ -17,17 +19,12 @@
 enum level { DEBUG, INFO, WARN, ERROR };
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
 static const char *const level_marks[] = {"DEBUG", "INFO", "WARN", "ERROR"};
+static const enum wb_log_level levels[] = {WB_DEBUG, WB_INFO, WB_WARN, WB_ERROR};
 
 enum { CUT = 200, LINE_BYTES = 64 << 20, KEY_LENGTH = 12 };
 
 /* ---- Lines --------------------------------------------------------------------------------------------------------
  */
-
-static void to_stderr(void *arg, const char *line)
-{
-    (void)arg;
-    fprintf(stderr, "%s\n", line);
-}
 
 struct logging {
     struct weft_logging_opts opts;
@@ -39,26 +36,66 @@ static bool on(const struct logging *l, enum level level)
     return (unsigned)level >= l->level;
 }
 
-/* A line that does not fit into memory is not told: logging never fails a run. */
-static void give(const struct logging *l, struct wb_buf *line)
+static void write_json(struct wj_writer *w, enum level level, struct upp_str msg, const struct upp_str *said, bool cut)
 {
-    wb_buf_addc(line, 0);
-    if (!line->failed)
-        (l->opts.logger ? l->opts.logger : to_stderr)(l->opts.arg, line->p);
-    wb_buf_done(line);
+    wj_write_open(w, '{');
+    wj_write_name(w, UPP_STR("time"));
+    wm_time_write(w, wb_wall_ms());
+    wj_write_name(w, UPP_STR("level"));
+    wj_write_str(w, wb_cstr(level_names[level]));
+    wj_write_name(w, UPP_STR("msg"));
+    wj_write_str(w, msg);
+    if (said) {
+        wj_write_name(w, UPP_STR("text"));
+        wj_write_str(w, *said);
+    }
+    if (cut) {
+        wj_write_name(w, UPP_STR("cut"));
+        wj_write_bool(w, true);
+    }
+    wj_write_close(w, '}');
+}
+
+/* To the caller's function, or to the program's log in its format. A line that does not fit into memory is not told:
+ * logging never fails a run. */
+static void give(const struct logging *l, enum level level, struct upp_str msg, const struct upp_str *said, bool cut)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(LINE_BYTES);
+    bool                                  own = l->opts.logger, json = !own && wb_log_format_of() == WB_LOG_JSON;
+    struct wj_writer                      w;
+    wb_buf_addc(&line, '\n');
+    wj_writer_init(&w, &line, NULL);
+    if (json)
+        write_json(&w, level, msg, said, cut);
+    else {
+        wb_buf_addf(&line, "[%s] %.*s", level_marks[level], UPP_FMT(msg));
+        if (said) {
+            wb_buf_add(&line, UPP_STR(": "));
+            wj_write_str(&w, *said);
+            wb_buf_add(&line, cut ? UPP_STR("...") : UPP_STR(""));
+        }
+    }
+    int r = wj_writer_check(&w);
+    wb_buf_addc(&line, own ? 0 : '\n');
+    if (r < 0 || line.failed)
+        return;
+    if (own)
+        l->opts.logger(l->opts.arg, line.p + 1);
+    else
+        wb_log_put(levels[level], wb_buf_str(&line));
 }
 
 UPP_PRINTF(3, 4) static void say(const struct logging *l, enum level level, const char *fmt, ...)
 {
-    struct wb_buf line = WB_BUF(LINE_BYTES);
-    va_list       args;
+    WB_CLEANUP(wb_buf_done) struct wb_buf msg = WB_BUF(LINE_BYTES);
+    va_list                               args;
     if (!on(l, level))
         return;
-    wb_buf_addf(&line, "[%s] ", level_marks[level]);
     va_start(args, fmt);
-    wb_buf_vaddf(&line, fmt, args);
+    wb_buf_vaddf(&msg, fmt, args);
     va_end(args);
-    give(l, &line);
+    if (!msg.failed)
+        give(l, level, wb_buf_str(&msg), NULL, false);
 }
 
 /* ---- Keys ---------------------------------------------------------------------------------------------------------
@@ -137,24 +174,16 @@ static size_t first_characters(struct upp_str s, size_t max)
 /* What was said: at debug alone. */
 static void quote(const struct logging *l, const char *what, struct upp_str text)
 {
-    struct wb_buf    masked = WB_BUF(LINE_BYTES), clean = WB_BUF(LINE_BYTES), line = WB_BUF(LINE_BYTES);
-    struct wj_writer w;
+    WB_CLEANUP(wb_buf_done) struct wb_buf masked = WB_BUF(LINE_BYTES), clean = WB_BUF(LINE_BYTES);
     if (!on(l, DEBUG))
         return;
     add_masked(&masked, text);
     struct upp_str all = wb_buf_str(&masked);
     size_t         cut = l->opts.include_messages ? all.n : first_characters(all, CUT);
     wb_utf8_add_clean(&clean, wb_str_sub(all, 0, cut));
-    wb_buf_addf(&line, "[DEBUG] %s: ", what);
-    wj_writer_init(&w, &line, NULL);
-    wj_write_str(&w, wb_buf_str(&clean));
-    if (cut < all.n)
-        wb_buf_add(&line, UPP_STR("..."));
-    if (wj_writer_check(&w) >= 0 && !masked.failed && !clean.failed)
-        give(l, &line);
-    wb_buf_done(&masked);
-    wb_buf_done(&clean);
-    wb_buf_done(&line);
+    struct upp_str said = wb_buf_str(&clean);
+    if (!masked.failed && !clean.failed)
+        give(l, DEBUG, wb_cstr(what), &said, cut < all.n);
 }
 
 static void quote_message(const struct logging *l, struct weft_context *c, const char *what,

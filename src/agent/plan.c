@@ -208,6 +208,14 @@ static struct wa_step *next_step(struct wa_plan *plan)
     return NULL;
 }
 
+bool wa_plan_done(const struct wa_plan *plan)
+{
+    size_t n = 0;
+    while (n < plan->n && plan->steps[n].status == WA_COMPLETED)
+        n++;
+    return n == plan->n;
+}
+
 struct wa_step *wa_plan_step(struct wa_plan *plan, struct upp_str id)
 {
     for (size_t i = 0; i < plan->n; i++)
@@ -255,6 +263,8 @@ static WEFT_SUSPENDS int do_step(struct weft_run *run, const struct wa_planning 
         return r;
     if (done < 0)
         return step_failed(run, own, step, &why, err);
+    if (wa_plan_done(plan))
+        wr_done(run);
     return done == WA_HANDED_BACK ? done : weft_run_step_end(run, err);
 }
 

@@ -77,9 +77,10 @@ int wa_own_keep(struct weft_run *run, const struct wa_own *own, struct upp_err *
 /* metadata.planStepId; no text: none. */
 int wa_plan_at(struct weft_run *run, struct upp_str id, struct upp_err *err) UPP_MUST_CHECK;
 
-/* By id; NULL: there is none. Is no step after it still to be done? */
+/* By id; NULL: there is none. Is no step after it still to be done? Are all completed? */
 struct wa_step *wa_plan_step(struct wa_plan *plan, struct upp_str id);
 bool            wa_plan_last(const struct wa_plan *plan, const struct wa_step *step);
+bool            wa_plan_done(const struct wa_plan *plan);
 
 /* Carries out the wave of the private value. 1: it is enough. */
 WEFT_SUSPENDS int wa_plan_wave(struct weft_run *run, const struct wa_planning *how, struct wa_own *own,

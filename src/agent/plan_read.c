@@ -127,6 +127,33 @@ static size_t next_of(const struct reading *r, const uint32_t *place)
     return SIZE_MAX;
 }
 
+/* What a step that is left depends on, and is left too: where nothing can be next, each has one. */
+static size_t waits_for(const struct reading *r, const uint32_t *place, size_t i)
+{
+    for (uint32_t k = 0; k < r->steps[i].n_after; k++)
+        if (place[r->steps[i].after[k]] == UINT32_MAX)
+            return r->steps[i].after[k];
+    return i;
+}
+
+/* Says which steps wait for each other: whoever goes on long enough from any that is left goes round. */
+static int circle(struct reading *r, const uint32_t *place)
+{
+    struct wj_list list  = {0};
+    size_t         first = 0;
+    while (place[first] != UINT32_MAX)
+        first++;
+    for (size_t n = 0; n < r->n; n++)
+        first = waits_for(r, place, first);
+    size_t i = first;
+    do {
+        wj_list_add(&list, " -> ", "'", r->steps[i].id);
+        i = waits_for(r, place, i);
+    } while (i != first);
+    wj_list_add(&list, " -> ", "'", r->steps[first].id);
+    return bad(r, "its steps depend on each other in a circle: %s", list.p);
+}
+
 /* Into topological order, where the order of the model is kept as far as it can be. */
 static int sort(struct reading *r, struct wa_plan *ret)
 {
@@ -142,7 +169,7 @@ static int sort(struct reading *r, struct wa_plan *ret)
     while (ret->n < r->n) {
         size_t i = next_of(r, place);
         if (i == SIZE_MAX)
-            return bad(r, "its steps depend on each other in a circle");
+            return circle(r, place);
         ret->steps[ret->n] = r->steps[i];
         for (uint32_t k = 0; k < ret->steps[ret->n].n_after; k++)
             ret->steps[ret->n].after[k] = place[ret->steps[ret->n].after[k]];

@@ -147,6 +147,8 @@ static int settle(struct wave *w, size_t i, struct upp_err *err)
         w->own->code = (uint64_t)b->why.code;
         w->own->why  = wb_arena_dup(wr_memory(w->run), wb_cstr(b->why.msg));
     }
+    if (wa_plan_done(w->plan))
+        wr_done(w->run);
     int r = wa_own_keep(w->run, w->own, err);
     return r < 0 ? r : wa_plan_keep(w->run, w->plan, err);
 }

@@ -330,13 +330,14 @@ static void lose(void)
     (void)atomic_fetch_add_explicit(&out.lost, 1, memory_order_relaxed);
 }
 
-static void write_line(const struct line *l)
+/* Its first byte is a line feed. */
+static void write_line(struct upp_str line)
 {
     bool           torn  = atomic_exchange_explicit(&out.torn, false, memory_order_relaxed);
-    struct upp_str s     = wb_str(l->bytes + !torn, l->n - !torn);
+    struct upp_str s     = wb_str_sub(line, !torn, SIZE_MAX);
     size_t         whole = s.n;
     while (s.n) {
-        int64_t r = WB_CALL(write)(out.fd, s.p, s.n);
+        int64_t r = WB_CALL(write)(out.fd < 0 ? 2 : out.fd, s.p, s.n);
         if (r == -EINTR)
             continue;
         if (r <= 0 || (uint64_t)r > s.n) {
@@ -347,6 +348,30 @@ static void write_line(const struct line *l)
         }
         s = wb_str_sub(s, (size_t)r, s.n);
     }
+}
+
+static void give(enum wb_log_level level, struct upp_str line)
+{
+    if (out.sink)
+        out.sink(out.arg, level, wb_str_sub(line, 1, line.n - 2));
+    else
+        write_line(line);
+}
+
+void wb_log_put(enum wb_log_level level, struct upp_str line)
+{
+    if (busy) {
+        lose();
+        return;
+    }
+    busy = true;
+    give(level, line);
+    busy = false;
+}
+
+enum wb_log_format wb_log_format_of(void)
+{
+    return out.format;
 }
 
 void wb_log_line(enum wb_log_level level, const char *msg, const struct wb_log_field *fields)
@@ -360,9 +385,6 @@ void wb_log_line(enum wb_log_level level, const char *msg, const struct wb_log_f
     l.cut = l.full = false;
     l.n            = 0; /* the bytes are not cleared: they are written before they are read */
     make(&l, level, msg, fields);
-    if (out.sink)
-        out.sink(out.arg, level, wb_str(l.bytes + 1, l.n - 2));
-    else
-        write_line(&l);
+    give(level, wb_str(l.bytes, l.n));
     busy = false;
 }

@@ -84,6 +84,13 @@ void         wb_log_to(wb_log_sink *sink, void *arg);
 /* Lines that could not be written, or only in part, since the program started. */
 uint64_t wb_log_lost(void);
 
+/* A line that somebody else made, to where lines go (before wb_log_setup: to standard error), whatever its level and
+ * length. It begins with a line feed, which is written after a torn line, and ends with one. */
+void wb_log_put(enum wb_log_level level, struct upp_str line);
+
+/* How such a line is wanted. */
+enum wb_log_format wb_log_format_of(void);
+
 /* wb_log calls this for a level in force. Fields end with WB_LOG_END. */
 void wb_log_line(enum wb_log_level level, const char *msg, const struct wb_log_field *fields);
 

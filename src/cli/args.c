@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "runtime/config_read.h"
+
 static const struct cli_option *find(const struct cli_option *options, size_t n, const char *arg, const char **value)
 {
     size_t len = strcspn(arg, "=");
@@ -11,6 +13,14 @@ static const struct cli_option *find(const struct cli_option *options, size_t n,
         if (strlen(options[i].name) == len && memcmp(options[i].name, arg, len) == 0)
             return &options[i];
     return NULL;
+}
+
+static int unknown(const struct cli_command *self, const char *arg, const struct cli_option *options, size_t n)
+{
+    struct wc_guess guess = {0};
+    for (size_t i = 0; i < n; i++)
+        wc_guess(&guess, wb_cstr(arg), wb_cstr(options[i].name));
+    return cli_misuse(self, "does not take '%s'%s", arg, wc_guessed(&guess));
 }
 
 int cli_parse(const struct cli_command *self, int argc, char **argv, const struct cli_option *options, size_t n,
@@ -32,7 +42,7 @@ int cli_parse(const struct cli_command *self, int argc, char **argv, const struc
         }
         const struct cli_option *o = find(options, n, arg, &value);
         if (!o || (value && !o->wants))
-            return cli_misuse(self, "does not take '%s'", arg);
+            return unknown(self, arg, options, o ? 0 : n);
         if (!o->wants) {
             *o->flag = true;
             continue;

@@ -5,7 +5,7 @@
 #include <upp/base.h>
 
 /* Exit codes of every command. */
-enum { CLI_GOOD = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
+enum { CLI_GOOD = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INCOMPLETE = 3 /* a run */, CLI_INTERRUPTED = 130 };
 
 struct cli_command {
     const char *name;

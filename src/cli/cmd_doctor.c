@@ -26,6 +26,7 @@
 #include "cli/args.h"
 #include "cli/doctor_export.h"
 #include "cli/doctor_search.h"
+#include "cli/doctor_store.h"
 #include "fiber/loop_uv.h"
 #include "json/read.h"
 #include "json/write.h"
@@ -178,6 +179,19 @@ static void check_log(struct report *r, const char *path)
         add(r, "log", GOOD, "%s has all that was acknowledged", path);
 }
 
+/* The store of the configuration, and the folder that it is in. */
+static void check_store(struct report *r, const char *config, const char *given)
+{
+    struct cli_doctor_store s;
+    cli_doctor_store(config, given, &s);
+    if (s.folder[0])
+        check_folder(r, s.folder);
+    if (s.looked)
+        add(r, "database", s.bad ? BAD : GOOD, "%s%s%s", s.what.where, s.what.where[0] ? ": " : "", s.what.msg);
+    if (s.path[0])
+        check_log(r, s.path);
+}
+
 /* ---- Clock and limits --------------------------------------------------------------------------------- */
 
 static void check_clock(struct report *r)
@@ -303,7 +317,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const char                           *folder = NULL, *to = NULL, *config = NULL;
     bool                                  json = false, search = false;
     size_t                                n;
-    const struct cli_option               options[] = {{"--store", "a folder or sqlite:PATH", &folder, NULL},
+    const struct cli_option               options[] = {{"--store", "a folder or a store", &folder, NULL},
                                                        {"--json", NULL, NULL, &json},
                                                        {"--export", "a folder", &to, NULL},
                                                        {"--rebuild-search", NULL, NULL, &search},
@@ -319,20 +333,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_misuse(self, "--export writes a report.json; it has no --json");
     if (to)
         return cli_doctor_export(self, to, config, folder);
-    if (config)
-        return cli_misuse(self, "--config is for --export and --rebuild-search");
-    const char *path = folder && strncmp(folder, "sqlite:", 7) == 0 ? folder + 7 : NULL;
-    if (path) {
-        const char *slash = strrchr(path, '/');
-        int         upto  = !slash ? 0 : slash == path ? 1 : (int)(slash - path);
-        folder            = slash ? wb_arena_printf(&r.arena, "%.*s", upto, path).p : NULL;
-    }
-    if (!folder)
-        folder = ".";
     check_libraries(&r);
-    check_folder(&r, folder);
-    if (path)
-        check_log(&r, path);
+    check_store(&r, config, folder);
     check_clock(&r);
     check_descriptors(&r);
     check_maps(&r);
@@ -351,11 +353,13 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_doctor = {
     .name = "doctor",
     .usage =
-        "[--store FOLDER|URL] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search [--config FILE] "
+        "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search [--config FILE] "
         "[--store URL]",
     .summary = "checks that this machine is fit: libraries, store folder, clock, limits",
     .help =
-        "Checks the libraries, that a store can be written in FOLDER (default: here), the clock and the limits.\n"
+        "Checks the libraries, the store, the clock and the limits. The store is that of the configuration: its folder\n"
+        "can be written, and the database, where there is one, can be read. --store names another one, or a folder;\n"
+        "without a configuration it is this folder.\n"
         "One line a check: ok, warn or bad. Exits 1 when one is bad.\n"
         "With a URL (sqlite:PATH) also whether the store there has all that was acknowledged: what is missing of its\n"
         "write-ahead log is bad; that it was started without (`weft serve --accept-loss`) is a warning.\n"

@@ -149,7 +149,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_misuse(self, "--as names a dialect (`weft convert --help` lists them), or is log");
     if ((uap || x.log) && x.view)
         return cli_misuse(self, "--view is of other dialects: of %s there is one for all", x.as);
-    return cli_read_store(self, file, store, export_it, &x);
+    return cli_read_store(self, file, store, false, export_it, &x);
 }
 
 const struct cli_command cli_export = {

@@ -19,6 +19,7 @@
 #include "cli/shown.h"
 #include "json/value.h"
 #include "json/write.h"
+#include "runtime/config_read.h"
 
 enum { INPUT_MAX = 8 << 20, LOST_MAX = 5 /* times in a row that a stream ends without an event */ };
 
@@ -258,11 +259,26 @@ static int exit_code(struct running *c)
         (void)fprintf(stderr, "weft run: interrupted: the run is cancelled\n");
     else
         cli_shown_explain(&c->shown);
-    return c->interrupted ? CLI_INTERRUPTED : CLI_FAILED;
+    return c->interrupted                           ? CLI_INTERRUPTED
+           : cli_shown_is(&c->shown, "incomplete") ? CLI_INCOMPLETE
+                                                    : CLI_FAILED;
+}
+
+/* No such agent: was another one meant? Whoever owns the store may have other agents than the file has. */
+static int no_agent(struct running *c, int r, struct upp_err *err)
+{
+    struct upp_err  why   = *err;
+    struct wc_guess guess = {0};
+    if (r != -UPP_ENOTFOUND || !wb_str_starts(wb_cstr(why.msg), UPP_STR("no agent")))
+        return r;
+    for (size_t i = 0; i < c->door.config->n_agents; i++)
+        wc_guess(&guess, c->agent, c->door.config->agents[i].def.name);
+    return upp_fail(err, UPP_ENOTFOUND, "%s%s", why.msg, wc_guessed(&guess));
 }
 
 static void running_done(struct running *c)
 {
+    wb_log_to(NULL, NULL);
     cli_shown_done(&c->shown);
     wb_buf_done(&c->thread_path);
     wb_arena_done(&c->arena);
@@ -288,10 +304,13 @@ static int go(const struct cli_command *self, struct running *c, const char *fil
     if (r < 0)
         return cli_fail(self, &err);
     (void)cli_log_setup(config, NULL, WB_WARN);
+    wb_log_to(cli_shown_log, &c->shown);
     (void)wb_uuid_text(key, c->key);
     c->door.config = config;
     c->door.place  = &place;
     r              = cli_on_loop(command, c, &err);
+    if (r < 0)
+        r = no_agent(c, r, &err);
     if (r < 0 && c->interrupted) {
         (void)fprintf(stderr, "weft run: interrupted\n");
         return CLI_INTERRUPTED;
@@ -328,6 +347,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_misuse(self, "--title is of a new thread, and --thread names one that is there");
     if (read_text(words[1], &in, &c.text, &err) < 0)
         return cli_fail(self, &err);
+    if (!wb_str_trim(c.text).n)
+        return cli_misuse(self, "wants a text that says something");
     return go(self, &c, file, store);
 }
 
@@ -338,11 +359,12 @@ const struct cli_command cli_run = {
     .help =
         "Gives TEXT (-: standard input) to AGENT, in a new thread (called TITLE) or in that of ID, and prints the answer\n"
         "as it comes.\n"
-        "  --json            one JSON object in the end: run, thread, status, text, usage, error, pending\n"
+        "  --json            one JSON object in the end: run, thread, status, text, incomplete, usage, error, pending\n"
         "  --events          a line an event\n"
         "  --events --json   the events themselves (UAP's AgentStreamEvents), one a line\n"
         "Where a server owns the store, the server runs it. Ctrl-C cancels the run, twice leaves at once.\n"
         "Exits 0 when the run is completed; 1 when it failed, was cancelled by another or waits for answers (standard\n"
-        "error says for which, and how to give them); 130 when it was interrupted.",
+        "error says for which, and how to give them); 3 when a limit cut it short (a budget or max_steps; standard\n"
+        "error says which); 130 when it was interrupted.",
     .run = run,
 };

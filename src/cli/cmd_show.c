@@ -233,7 +233,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_misuse(self, "wants the id of a thread");
     if (limit && (!wb_str_u64(wb_cstr(limit), &s.limit) || s.limit < 1 || s.limit > LIMIT_MAX))
         return cli_misuse(self, "--limit is 1 to %d", LIMIT_MAX);
-    return cli_read_store(self, file, store, show, &s);
+    return cli_read_store(self, file, store, false, show, &s);
 }
 
 const struct cli_command cli_show = {

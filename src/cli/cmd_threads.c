@@ -67,7 +67,7 @@ WEFT_SUSPENDS static int list_one(struct cli_reading *rd, const struct wl_thread
 WEFT_SUSPENDS static int list_all(struct cli_reading *rd, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
-    for (size_t n = PAGE; n == PAGE;) {
+    for (size_t n = rd->store ? PAGE : 0; n == PAGE;) {
         struct wl_thread *t;
         wb_arena_reset(&rd->arena);
         int r = rd->store->ops->threads(rd->store, &rd->owner, after, PAGE, &rd->arena, &t, &n, err);
@@ -93,7 +93,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &l.json}};
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
-    return bad ? bad : cli_read_store(self, file, store, list_all, &l);
+    if (bad)
+        return bad;
+    int r = cli_read_store(self, file, store, true, list_all, &l);
+    if (r == CLI_GOOD && !l.n) /* not on standard output: there is no thread of that name */
+        (void)fprintf(stderr, "weft threads: no threads yet\n");
+    return r;
 }
 
 const struct cli_command cli_threads = {

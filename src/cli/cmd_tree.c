@@ -54,7 +54,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return bad;
     if (n < 1)
         return cli_misuse(self, "wants the id of a thread");
-    return cli_read_store(self, file, store, look, &x);
+    return cli_read_store(self, file, store, false, look, &x);
 }
 
 const struct cli_command cli_tree = {

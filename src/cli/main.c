@@ -1,7 +1,7 @@
 /* cli/main.c — weft: finds the command and runs it.
  *
  * Output is for standard output, everything else for standard error; exit 0 good, 1 the thing failed, 2 wrong usage,
- * 130 interrupted.
+ * 3 a run was cut short by a limit, 130 interrupted.
  */
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include "base/crash.h"
 #include "base/defs.h"
 #include "cli/cli.h"
+#include "runtime/config_read.h"
 #include "runtime/global.h"
 
 static const struct cli_command *const commands[] = {
@@ -39,7 +40,11 @@ static const struct cli_command *find(const char *name)
 
 static int unknown(const char *name)
 {
-    (void)fprintf(stderr, "weft: there is no command '%s'; `weft help` lists them\n", name);
+    struct wc_guess guess = {0};
+    for (size_t i = 0; i < WB_LEN(commands); i++)
+        wc_guess(&guess, wb_cstr(name), wb_cstr(commands[i]->name));
+    (void)fprintf(stderr, "weft: there is no command '%s'%s\n", name,
+                  wc_guessed(&guess)[0] ? wc_guessed(&guess) : "; `weft help` lists them");
     return CLI_USAGE;
 }
 

@@ -10,6 +10,8 @@ WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
     struct cli_reading *rd = arg;
     struct wl_store    *s;
     int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = rd->place.path, .read_only = true), &s, err);
+    if (r == -UPP_ENOTFOUND && rd->may_lack)
+        return rd->fn(rd, err);
     if (r >= 0)
         r = wrt_store_dress(rd->config, &rd->place, s, &rd->store, err);
     if (r < 0)
@@ -19,7 +21,7 @@ WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
     return r;
 }
 
-int cli_read_store(const struct cli_command *self, const char *file, const char *store,
+int cli_read_store(const struct cli_command *self, const char *file, const char *store, bool may_lack,
                    int (*fn)(struct cli_reading *r, struct upp_err *err), void *arg)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
@@ -33,8 +35,9 @@ int cli_read_store(const struct cli_command *self, const char *file, const char 
         r = upp_fail(&err, UPP_ENOTFOUND, "the store is memory:, which keeps nothing that another process could read");
     if (r >= 0) {
         (void)cli_log_setup(config, NULL, WB_WARN);
-        rd.config = config;
-        r         = cli_on_loop(read_it, &rd, &err);
+        rd.config   = config;
+        rd.may_lack = may_lack;
+        r           = cli_on_loop(read_it, &rd, &err);
     }
     wb_arena_done(&rd.arena);
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;

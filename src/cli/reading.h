@@ -14,10 +14,12 @@ struct cli_reading {
     WEFT_SUSPENDS int (*fn)(struct cli_reading *r, struct upp_err *err);
     struct wrt_place        place;
     const struct wc_config *config;
+    bool                    may_lack; /* where there is no database yet, `store` is NULL */
 };
 
-/* Opens the store of the configuration (or of `store`), calls fn, closes: the exit code. */
-int cli_read_store(const struct cli_command *self, const char *file, const char *store,
+/* Opens the store of the configuration (or of `store`), calls fn, closes: the exit code. may_lack: also before the
+ * first run. */
+int cli_read_store(const struct cli_command *self, const char *file, const char *store, bool may_lack,
                    int (*fn)(struct cli_reading *r, struct upp_err *err), void *arg);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cli/shown.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/defs.h"
@@ -10,26 +11,81 @@
 #include "json/value.h"
 #include "json/write.h"
 
-enum { TEXT_MAX = 64 << 20, SMALL_MAX = 16 << 20 };
+enum { TEXT_MAX = 64 << 20, SMALL_MAX = 16 << 20, HELD_MAX = 64 << 10 };
+
+static bool same_place(void)
+{
+    struct stat out, error;
+    return fstat(1, &out) == 0 && fstat(2, &error) == 0 && out.st_dev == error.st_dev && out.st_ino == error.st_ino;
+}
+
+/* With the lock: what was held comes now. */
+static void let_go(struct cli_shown *s)
+{
+    if (s->open || !s->held.n)
+        return;
+    (void)fflush(stdout);
+    (void)fwrite(s->held.p, 1, s->held.n, stderr);
+    wb_buf_clear(&s->held);
+}
+
+static void end_line_held(struct cli_shown *s)
+{
+    if (s->open)
+        (void)putchar('\n');
+    s->open = false;
+    let_go(s);
+}
+
+static void end_line(struct cli_shown *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    end_line_held(s);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void cli_shown_log(void *shown, enum wb_log_level level, struct upp_str line)
+{
+    struct cli_shown *s = shown;
+    (void)level;
+    (void)pthread_mutex_lock(&s->lock);
+    bool fits = s->held.n + line.n < HELD_MAX;
+    if (!fits) /* too much to wait with */
+        end_line_held(s);
+    if (fits && s->open && s->same) {
+        wb_buf_add(&s->held, line);
+        wb_buf_addc(&s->held, '\n');
+    } else
+        (void)fprintf(stderr, "%.*s\n", UPP_FMT(line));
+    (void)pthread_mutex_unlock(&s->lock);
+}
 
 void cli_shown_init(struct cli_shown *s, enum cli_show how)
 {
     *s = (struct cli_shown){.how      = how,
                             .terminal = isatty(1) == 1,
+                            .same     = same_place(),
+                            .lock     = PTHREAD_MUTEX_INITIALIZER,
+                            .held     = WB_BUF(HELD_MAX),
                             .arena    = WB_ARENA(512u << 20),
                             .text     = WB_BUF(TEXT_MAX),
                             .status   = WB_BUF(32),
                             .usage    = WB_BUF(SMALL_MAX),
+                            .cut      = WB_BUF(SMALL_MAX),
                             .error    = WB_BUF(SMALL_MAX),
                             .pending  = WB_BUF(SMALL_MAX)};
 }
 
 void cli_shown_done(struct cli_shown *s)
 {
+    if (s->how == CLI_SHOW_TEXT)
+        end_line(s); /* it failed in the middle */
+    wb_buf_done(&s->held);
     wb_arena_done(&s->arena);
     wb_buf_done(&s->text);
     wb_buf_done(&s->status);
     wb_buf_done(&s->usage);
+    wb_buf_done(&s->cut);
     wb_buf_done(&s->error);
     wb_buf_done(&s->pending);
 }
@@ -49,7 +105,7 @@ bool cli_shown_is(const struct cli_shown *s, const char *status)
 
 bool cli_shown_over(const struct cli_shown *s)
 {
-    static const char *const words[] = {"completed", "failed", "cancelled", "expired", "waiting"};
+    static const char *const words[] = {"completed", "incomplete", "failed", "cancelled", "expired", "waiting"};
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (cli_shown_is(s, words[i]))
             return true;
@@ -64,23 +120,19 @@ static struct upp_str member(yyjson_val *object, const char *name)
     return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){NULL, 0};
 }
 
-static void end_line(struct cli_shown *s)
-{
-    if (s->open)
-        (void)putchar('\n');
-    s->open = false;
-}
-
 static void say(struct cli_shown *s, struct upp_str text)
 {
     if (!text.n)
         return;
+    (void)pthread_mutex_lock(&s->lock);
     if (s->terminal)
         cli_print_text(stdout, text, 0);
     else
         (void)fwrite(text.p, 1, text.n, stdout);
     (void)fflush(stdout);
     s->open = text.p[text.n - 1] != '\n';
+    let_go(s);
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 /* A value as JSON, in a buffer; none: empty. */
@@ -97,6 +149,8 @@ static int run_state(struct cli_shown *s, yyjson_val *data, struct upp_err *err)
     wb_buf_add(&s->status, member(data, "status"));
     int r = keep(&s->usage, yyjson_obj_get(data, "usage"), err);
     if (r >= 0)
+        r = keep(&s->cut, yyjson_obj_get(data, "incomplete"), err);
+    if (r >= 0)
         r = keep(&s->error, yyjson_obj_get(data, "error"), err);
     if (r >= 0)
         r = keep(&s->pending, yyjson_obj_get(data, "pending"), err);
@@ -108,7 +162,8 @@ static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, 
 {
     static const char *const shown[]          = {"status",        "stepNumber",  "toolName",     "toolCallId", "text",
                                                  "argumentsJson", "result",      "isError",      "last",       "eventType",
-                                                 "eventData",     "sourceAgent", "targetAgents", "error",      "usage"};
+                                                 "eventData",     "sourceAgent", "targetAgents", "incomplete", "error",
+                                                 "usage"};
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(TEXT_MAX);
     (void)printf("%-8.*s %.*s", UPP_FMT(id), UPP_FMT(type));
     for (size_t i = 0; i < WB_LEN(shown); i++) {
@@ -196,6 +251,7 @@ static int print_object(struct cli_shown *s, struct wb_uuid thread, struct upp_e
     wj_write_str(&w, wb_buf_str(&s->status));
     wj_write_name(&w, UPP_STR("text"));
     wj_write_str(&w, wb_buf_str(&s->text));
+    raw_member(&w, "incomplete", &s->cut);
     raw_member(&w, "usage", &s->usage);
     raw_member(&w, "error", &s->error);
     raw_member(&w, "pending", &s->pending);
@@ -244,6 +300,8 @@ void cli_shown_explain(struct cli_shown *s)
     wb_arena_reset(&s->arena);
     if (cli_shown_is(s, "waiting"))
         explain_pending(s, run);
+    else if (s->cut.n && wj_read(&s->arena, wb_buf_str(&s->cut), NULL, &error, NULL) >= 0)
+        (void)fprintf(stderr, "weft run: %s is incomplete: it has reached %.*s\n", run, UPP_FMT(member(error, "reason")));
     else if (s->error.n && wj_read(&s->arena, wb_buf_str(&s->error), NULL, &error, NULL) >= 0)
         (void)fprintf(stderr, "weft run: %s %.*s: %.*s\n", run, UPP_FMT(wb_buf_str(&s->status)),
                       UPP_FMT(member(error, "message")));

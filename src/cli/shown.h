@@ -2,10 +2,12 @@
 #ifndef CLI_SHOWN_H
 #define CLI_SHOWN_H
 
+#include <pthread.h>
 #include <yyjson.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/uuid.h"
 
 enum cli_show {
@@ -21,10 +23,18 @@ struct cli_shown {
     struct wb_arena arena;                         /* of the event at hand */
     struct wb_buf   text;                          /* of the last message */
     struct wb_uuid  run;                           /* all zero: not known yet */
-    struct wb_buf   status, usage, error, pending; /* of the last state of the run; JSON but for the first */
+    struct wb_buf   status, usage, cut, error, pending; /* of the last state of the run; JSON but for the first */
     bool            open;                          /* standard output stands in the middle of a line */
+
+    pthread_mutex_t lock; /* of `open` and what is held: any thread may log */
+    bool            same; /* standard output and standard error are one file, or one terminal */
+    struct wb_buf   held; /* lines of the log that came in the middle of a line */
 };
 void cli_shown_init(struct cli_shown *s, enum cli_show how);
+
+/* A sink (base/log.h) for the program's log: where both go to the same place, a line of it waits until the line of the
+ * text has ended. */
+void cli_shown_log(void *shown, enum wb_log_level level, struct upp_str line);
 void cli_shown_done(struct cli_shown *s);
 
 int cli_shown_event(struct cli_shown *s, struct upp_str id, struct upp_str data, struct upp_err *err) UPP_MUST_CHECK;

@@ -145,7 +145,7 @@ const char *asst_status(const struct wm_run *run, const struct wm_pending *pendi
     case WM_CANCELING:
         return "cancelling";
     case WM_COMPLETED:
-        return "completed";
+        return wm_is_incomplete(run->status, run->error) ? "incomplete" : "completed";
     case WM_FAILED:
         return "failed";
     case WM_CANCELED:
@@ -260,7 +260,11 @@ int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run 
     seconds(w, "completed_at", run->status == WM_COMPLETED ? run->ended_ms : 0);
     required_action(w, run, pending, n);
     run_error(w, run->status == WM_FAILED ? error : NULL);
-    null(w, "incomplete_details");
+    name(w, "incomplete_details");
+    if (error && run->status == WM_COMPLETED)
+        wj_write_value(w, error);
+    else
+        wj_write_null(w);
     stored(w, "model", options, "null");
     stored(w, "instructions", options, "\"\"");
     stored(w, "tools", options, "[]");

@@ -121,7 +121,7 @@ static void ends(struct asst_stream *s, const struct wm_event *ev, struct wd_out
     s->run.error    = wb_buf_str(&s->error);
     s->run.ended_ms = ev->time_ms;
     s->run.usage    = ev->usage;
-    run_frame(s, ev, o, e->run);
+    run_frame(s, ev, o, wm_is_incomplete(ev->status, ev->text) ? "thread.run.incomplete" : e->run);
     done(s, o, ASST_ENDED);
 }
 

@@ -129,9 +129,10 @@ static void step_end(struct uap *u, const struct uap_voice *v, const struct wm_e
 static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
 {
     uap_begin(o, ev, "run", true);
-    wd_str(o, "status", wb_cstr(wd_status_word(ev->status)));
+    bool cut = wm_is_incomplete(ev->status, ev->text);
+    wd_str(o, "status", cut ? UPP_STR("incomplete") : wb_cstr(wd_status_word(ev->status)));
     if (ev->text.p) {
-        wj_write_name(&o->w, UPP_STR("error"));
+        wj_write_name(&o->w, cut ? UPP_STR("incomplete") : UPP_STR("error"));
         wd_json_or_str(o, &u->scratch, ev->text);
     }
     if (ev->n_pending) {

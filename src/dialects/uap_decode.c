@@ -337,7 +337,8 @@ static int on_void(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err *e
 static bool has_ended(struct upp_str status)
 {
     static const struct upp_str words[] = {
-        UPP_STR_INIT("completed"), UPP_STR_INIT("failed"), UPP_STR_INIT("cancelled"), UPP_STR_INIT("expired")};
+        UPP_STR_INIT("completed"), UPP_STR_INIT("incomplete"), UPP_STR_INIT("failed"), UPP_STR_INIT("cancelled"),
+        UPP_STR_INIT("expired")};
     for (size_t i = 0; i < WB_LEN(words); i++)
         if (wb_str_eq(status, words[i]))
             return true;
@@ -368,7 +369,7 @@ static int on_run(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err *er
         r = results_flush(d, err);
     if (r >= 0 && wb_str_eq(status, UPP_STR("failed")))
         r = event_add(d, UPP_STR("stream.error"), yyjson_obj_get(data, "error"), NULL, NULL, err);
-    else if (r >= 0 && !wb_str_eq(status, UPP_STR("completed")))
+    else if (r >= 0 && !wb_str_eq(status, UPP_STR("completed")) && !wb_str_eq(status, UPP_STR("incomplete")))
         r = event_add(d, UPP_STR("stream.abort"), yyjson_obj_get(data, "status"), NULL, NULL, err);
     if (r >= 0)
         usage_of(d, yyjson_obj_get(data, "usage"));

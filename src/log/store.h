@@ -174,6 +174,8 @@ enum wl_change_kind {
     WL_SET_RUN,     /* run; as WL_SET_THREAD */
     WL_ADD_ALIAS,   /* alias; -UPP_EBUSY: taken (by another object; by the same it is no change) */
     WL_ADD_KEY,     /* key; -UPP_EBUSY: used before and not yet 24 hours old */
+    WL_TOUCH_THREAD, /* thread: it changed at updated_ms, if that is later than what is stored. Neither its version
+                      * counts nor that of anybody else; one that is not there is no change */
     /* What can be changed and deleted. What is not there: -UPP_ENOTFOUND, but for the three that drop values, aliases
      * and references, which then change nothing. */
     WL_SET_NODE, /* node: name and metadata, by its key */

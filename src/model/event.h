@@ -58,6 +58,12 @@ static inline bool wm_status_ended(uint8_t status)
     return status >= WM_COMPLETED;
 }
 
+/* Completed, but cut short by a limit? `why` is the error of the run, or the text of its last record. */
+static inline bool wm_is_incomplete(uint8_t status, struct upp_str why)
+{
+    return status == WM_COMPLETED && why.n > 0;
+}
+
 /* How a tool call came out. */
 enum wm_outcome {
     WM_DONE = 1,

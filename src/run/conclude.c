@@ -71,6 +71,7 @@ int wr_last_step(struct wr_run *run, struct upp_err *err)
         r = wr_step_hook(run, err);
     if (r >= 0)
         r = wr_step_close(run, err);
+    run->done = run->done || !run->over;
     return r < 0 ? r : wr_enough(run, false, err);
 }
 

@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "fiber/loop.h"
+#include "json/read.h"
+#include "json/value.h"
 #include "model/upp_json.h"
 #include "run/internal.h"
 
@@ -191,6 +193,20 @@ static struct upp_str error_json(struct wr_run *run, const struct upp_err *why)
     return s;
 }
 
+/* Which limit cut it short; NULL: none, it had nothing more to do. ReAct notes in the state that it stopped. */
+static const char *limit_of(struct wr_run *run)
+{
+    yyjson_val *v = NULL, *reached;
+    if (run->over && !run->done)
+        return run->over;
+    struct upp_str metadata = run->pub.state.metadata;
+    if (wb_str_find(metadata, UPP_STR("maxStepsReached"), 0) == SIZE_MAX ||
+        wj_read(&run->memory, metadata, NULL, &v, NULL) < 0)
+        return NULL;
+    reached = yyjson_obj_get(v, "maxStepsReached");
+    return reached && yyjson_is_true(reached) ? "max_steps" : NULL;
+}
+
 static int last_records(struct wr_run *run, uint8_t status, const struct upp_err *why, struct upp_err *err)
 {
     int              r  = wr_repair(run, status == WM_CANCELED, err);
@@ -205,6 +221,13 @@ static int last_records(struct wr_run *run, uint8_t status, const struct upp_err
         ev->text = error_json(run, why);
         if (!ev->text.p)
             return upp_fail(err, UPP_ENOMEM, "no memory for an error");
+        run->row.error = ev->text;
+    }
+    const char *limit = status == WM_COMPLETED ? limit_of(run) : NULL;
+    if (limit) {
+        ev->text = wb_arena_printf(&run->memory, "{\"reason\":\"%s\"}", limit);
+        if (!ev->text.p)
+            return wb_arena_check(&run->memory, err);
         run->row.error = ev->text;
     }
     return 0;
@@ -222,10 +245,12 @@ static WEFT_SUSPENDS int end_run(struct wr_run *run, uint8_t status, const struc
     row.usage               = run->pub.state.usage;
     row.ended_ms            = run->time_ms;
     row.expires_ms          = 0;
+    struct wl_thread thread = {.id = row.thread, .updated_ms = run->time_ms};
     struct wl_change last[] = {{.kind = WL_SET_RUN, .run = &row},
-                               {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}}};
+                               {.kind = WL_HOLD_NODE, .hold = {run->row.node, run->row.id, {{0}}}},
+                               {.kind = WL_TOUCH_THREAD, .thread = &thread}};
     wb_crashpoint("end.before");
-    r = wr_flush(run, &WR_MORE_OF(last), err);
+    r = wr_flush(run, &(struct wr_more){last, row.depth ? 2 : 3}, err); /* threads of children are in no list */
     wb_crashpoint("end.after");
     run->changing = false;
     if (r >= 0) {

@@ -223,6 +223,7 @@ int wr_handoff(struct wr_run *run, struct upp_err *err)
     }
     if (r >= 0)
         r = pass_on(run, err);
+    run->done = false;
     return r < 0 ? r : 1;
 }
 

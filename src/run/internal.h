@@ -301,6 +301,7 @@ struct wr_run {
     uint64_t                  worked_ms;    /* before it was taken up */
     uint64_t                  began_ns;     /* by the loop's clock: it works since; 0: it does not */
     const char               *over;         /* the limit that ended it; NULL: none */
+    bool                      done;         /* it has no more to do: a limit that it reaches now cuts nothing short */
     char                      id_text[WB_UUID_TEXT + 1];
     int64_t                   time_ms;   /* of the newest entry on the path */
     bool                      loaded;    /* history and journal are there */

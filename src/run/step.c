@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/crash.h"
 #include "run/internal.h"
+#include "run/strategy.h"
 
 /* A branch keeps its journal. Of others what belongs to no one step stays: branches that are not adopted yet. */
 static void journal_close(struct wr_run *run)
@@ -92,6 +93,17 @@ static WEFT_SUSPENDS int tell_watch(struct wr_run *run, struct upp_err *err)
     return w && w->stepped ? w->stepped(w->arg, &run->pub, err) : 0;
 }
 
+/* Is it known already that there is to be another step? The hook is asked when this one is committed. */
+static bool goes_on(const struct wr_run *run)
+{
+    return !run->done && !run->passing.to.n && !(run->pub.hooks && run->pub.hooks->stop);
+}
+
+void wr_done(struct weft_run *pub)
+{
+    wr_of(pub)->done = true;
+}
+
 int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
@@ -100,6 +112,8 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
         r = wr_step_hook(run, err);
     if (r >= 0)
         r = wr_step_close(run, err);
+    if (r >= 0) /* in the checkpoint stands also that it was the last one */
+        r = wr_budget(run, goes_on(run), err);
     if (r < 0)
         return r;
     wb_crashpoint("c4.before");
@@ -109,7 +123,7 @@ int weft_run_step_end(struct weft_run *pub, struct upp_err *err)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     if (r >= 0)
         r = tell_watch(run, err);
-    return r < 0 ? r : wr_enough(run, true, err);
+    return r < 0 ? r : wr_enough(run, !run->done, err);
 }
 
 int weft_run_reasoned(struct weft_run *pub, struct upp_str text, struct upp_err *err)
@@ -144,17 +158,18 @@ int wr_wait_for(struct wr_run *run, struct upp_err *err)
         return run->changing = false, upp_fail(err, UPP_ENOMEM, "no memory for a run that waits");
     for (size_t i = 0; i < run->pending.n; i++)
         copy[i] = run->pending.p[i];
-    ev->status           = WM_WAITING;
-    ev->pending          = copy;
-    ev->n_pending        = run->pending.n;
-    run->draft.state     = true;
-    struct wm_run row    = run->row;
-    row.status           = WM_WAITING;
-    row.epoch            = run->tree->epoch;
-    row.expires_ms       = run->row.depth ? 0 : expires(run->engine);
-    struct wl_change set = {.kind = WL_SET_RUN, .run = &row};
+    ev->status              = WM_WAITING;
+    ev->pending             = copy;
+    ev->n_pending           = run->pending.n;
+    run->draft.state        = true;
+    struct wm_run row       = run->row;
+    row.status              = WM_WAITING;
+    row.epoch               = run->tree->epoch;
+    row.expires_ms          = run->row.depth ? 0 : expires(run->engine);
+    struct wl_thread thread = {.id = row.thread, .updated_ms = wr_now(run)};
+    struct wl_change set[]  = {{.kind = WL_SET_RUN, .run = &row}, {.kind = WL_TOUCH_THREAD, .thread = &thread}};
     wb_crashpoint("wait.before");
-    int r = wr_flush(run, &(struct wr_more){&set, 1}, err);
+    int r = wr_flush(run, &(struct wr_more){set, row.depth ? 1 : 2}, err);
     wb_crashpoint("wait.after");
     run->changing = false;
     if (r < 0)

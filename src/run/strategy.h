@@ -17,6 +17,9 @@ bool wr_step_begun(struct weft_run *run); /* was anything said in the current st
  * UPP_HAND_BACK: none, and calls go to whoever started the run. */
 int wr_rounds(struct weft_run *run, uint32_t own);
 
+/* The strategy has done all there was: a limit that is reached with its last step cuts nothing short. */
+void wr_done(struct weft_run *run);
+
 /* How many steps its budgets leave it, and those of all above it; UINT32_MAX: no limit. */
 uint32_t wr_steps_left(struct weft_run *run);
 

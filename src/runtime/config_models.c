@@ -259,13 +259,16 @@ static void made(struct wc_reader *r, const struct reading *m, int code, const s
 }
 
 /* Where the file has no key, the variable of the provider has one. It is taken now, not at the first call: until then
- * it would have to stay in the environment. Where it is not set the library says so at the first call. */
+ * it would have to stay in the environment. A model without its key fails at its first call: that can be said before. */
 static void take_key(struct wc_reader *r, struct reading *m)
 {
     const struct upp__provider *p = NULL;
-    if (m->opts.keys.n || upp__provider_find(upp_provider_name(m->provider), m->opts.api, &p, NULL) < 0 || !p->env)
+    if (m->opts.keys.kind || m->opts.keys.n ||
+        upp__provider_find(upp_provider_name(m->provider), m->opts.api, &p, NULL) < 0 || !p->env)
         return;
     const char *value = wc_env(r, p->env);
+    if ((!value || !*value) && !(p->habits & UPP__KEY_OPTIONAL))
+        wc_warning(r, m->key, "this model has no 'api_key', and the environment variable %s is not set", p->env);
     if (!value || !*value || !wc_hide(r, wb_cstr(p->env), wb_cstr(value)))
         return;
     m->keys[m->opts.keys.n++] = (struct upp_key){.text = wb_cstr(value)}; /* the model has its own copy */

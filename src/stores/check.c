@@ -112,6 +112,7 @@ static int check_change(const struct wl_change *c, struct upp_err *err)
     case WL_SET_THREAD:
         return check_thread(c->thread, err);
     case WL_HOLD_NODE:
+    case WL_TOUCH_THREAD:
     case WL_DROP_THREAD:
     case WL_DROP_NODE:
     case WL_DROP_RUN:

@@ -246,6 +246,24 @@ static void undo_thread(struct ws_mem_applying *a, struct ws_mem_done *d)
     ws_mem_give(a->m, t, t->size);
 }
 
+/* It is listed by this time. */
+static void move_thread(struct ws_mem_applying *a, struct ws_mem_thread *t, int64_t updated_ms)
+{
+    ws_mem_unlist_thread(a->m, t);
+    t->v.updated_ms = updated_ms;
+    ws_mem_list_thread(a->m, t);
+}
+
+static void touch_thread(struct ws_mem_applying *a, const struct wl_thread *thread, struct ws_mem_done *d)
+{
+    struct ws_mem_thread *t = ws_mem_thread(a->m, a->tenant, thread->id);
+    if (!t || t->v.updated_ms >= thread->updated_ms)
+        return;
+    d->now     = t;
+    d->updated = t->v.updated_ms;
+    move_thread(a, t, thread->updated_ms);
+}
+
 /* ---- Runs ------------------------------------------------------------------------------------------ */
 
 static size_t live_at(struct ws_memory *m, const struct ws_mem_run *run)
@@ -495,6 +513,9 @@ static int apply_one(struct ws_mem_applying *a, const struct wl_change *c, struc
         return add_alias(a, c->alias, d, err);
     case WL_ADD_KEY:
         return add_key(a, c->key, d, err);
+    case WL_TOUCH_THREAD:
+        touch_thread(a, c->thread, d);
+        return 0;
     case WL_SET_NODE:
     case WL_SET_ROW:
     case WL_DROP_THREAD:
@@ -543,6 +564,10 @@ static void undo_one(struct ws_mem_applying *a, struct ws_mem_done *d)
         break;
     case WL_ADD_KEY:
         undo_key(a, d);
+        break;
+    case WL_TOUCH_THREAD:
+        if (d->now)
+            move_thread(a, d->now, d->updated);
         break;
     case WL_SET_NODE:
     case WL_SET_ROW:
@@ -604,6 +629,7 @@ static void settle_one(struct ws_mem_applying *a, struct ws_mem_done *d)
     case WL_HOLD_NODE:
     case WL_ADD_RUN:
     case WL_ADD_ALIAS:
+    case WL_TOUCH_THREAD:
     case WL_LEARN:
     case WL_TIDY:
         break;

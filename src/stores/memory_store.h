@@ -205,6 +205,7 @@ struct ws_mem_done {
     struct ws_mem_blob  *blob;    /* whose `loose` or name has changed, from these: */
     struct wl_blob_key   key;
     int64_t              loose;
+    int64_t              updated; /* of a thread, before */
 };
 
 struct ws_mem_applying {

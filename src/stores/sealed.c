@@ -292,6 +292,7 @@ static int seal_change(struct sealing *g, struct wl_change *c, struct upp_err *e
     case WL_DROP_BLOB:
         return hide_blob(g, c->blob, &c->blob, err);
     case WL_HOLD_NODE:
+    case WL_TOUCH_THREAD:
     case WL_DROP_THREAD:
     case WL_DROP_NODE:
     case WL_DROP_RUN:

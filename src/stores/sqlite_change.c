@@ -244,6 +244,15 @@ static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_threa
                                   : ws_change_why_not(s, WS_THREAD_VERSION, tenant, "thread", &t->id, t->version, err);
 }
 
+static int touch_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_TOUCH_THREAD);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_id(st, 2, &t->id);
+    ws_bind_u64(st, 3, (uint64_t)t->updated_ms);
+    return run(s, WS_TOUCH_THREAD, err);
+}
+
 static int add_run(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wm_run *x,
                    struct upp_err *err)
 {
@@ -386,6 +395,8 @@ static int apply_one(struct ws_sqlite *s, int64_t tenant, struct upp_str user, c
         return add_alias(s, tenant, user, c->alias, err);
     case WL_ADD_KEY:
         return add_key(s, tenant, c->key, err);
+    case WL_TOUCH_THREAD:
+        return touch_thread(s, tenant, c->thread, err);
     case WL_SET_NODE:
         return ws_set_node(s, tenant, c->node, err);
     case WL_SET_ROW:

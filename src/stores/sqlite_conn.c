@@ -3,6 +3,7 @@
 #include "stores/sqlite_store.h"
 #include "stores/sqlite_sum.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,6 +59,18 @@ int ws_row_whole(struct ws_sqlite *s, sqlite3_stmt *st, const char *table, int n
     return ws_sum_holds(st, table, n, which) ? 0 : row_damaged(s, which, err);
 }
 
+/* One that is only read is not made where there is none. */
+static int other(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err)
+{
+    int sys = db && (rc & 0xff) == SQLITE_CANTOPEN ? sqlite3_system_errno(db) : 0;
+    if (s->opts.read_only && sys == ENOENT)
+        return upp_fail(err, UPP_ENOTFOUND, "there is no database here yet: the first run makes it");
+    return upp_fail(err, UPP_ESTORE, "%s: %s", what,
+                    sys  ? strerror(sys)
+                    : db ? sqlite3_errmsg(db)
+                         : sqlite3_errstr(rc));
+}
+
 int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, struct upp_err *err)
 {
     int r;
@@ -87,7 +100,7 @@ int ws_sqlite_fail(struct ws_sqlite *s, sqlite3 *db, int rc, const char *what, s
         r = upp_fail(err, UPP_ESTORE, is_sync(rc) ? "a sync failed: %s" : "the disk failed: %s", what);
         break;
     default:
-        r = upp_fail(err, UPP_ESTORE, "%s: %s", what, db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+        r = other(s, db, rc, what, err);
         break;
     }
     wb_err_where(err, wb_cstr(s->path));

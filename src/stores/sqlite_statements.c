@@ -54,6 +54,9 @@ const char *const ws_statements[WS_STATEMENTS] = {
                       " updated = ?8, at = ?9, sum = " WS_SUM("threads", "tenant, id, tree, parent, user, ?4, kind,"
                       " version + 1, ?5, ?6, ?7, created, ?8, ?9")
                       " WHERE tenant = ?1 AND id = ?2 AND version = ?3 AND " WS_WHOLE("threads", WS_OF_THREADS),
+    [WS_TOUCH_THREAD]   = "UPDATE threads SET updated = ?3, sum = " WS_SUM("threads", "tenant, id, tree, parent, user,"
+                          " head, kind, version, queued, title, metadata, created, ?3, at")
+                          " WHERE tenant = ?1 AND id = ?2 AND updated < ?3 AND " WS_WHOLE("threads", WS_OF_THREADS),
     [WS_THREAD_VERSION] = "SELECT version, " WS_WHOLE("threads", WS_OF_THREADS) " FROM threads WHERE tenant = ?1"
                           " AND id = ?2",
     [WS_ADD_RUN]      = "INSERT " ADD("runs", WS_OF_RUNS, P_29),

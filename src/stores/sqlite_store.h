@@ -47,6 +47,7 @@ enum ws_statement {
     WS_HOLD_NODE,
     WS_ADD_THREAD,
     WS_SET_THREAD,
+    WS_TOUCH_THREAD,
     WS_THREAD_VERSION,
     WS_ADD_RUN,
     WS_SET_RUN,

@@ -1,11 +1,12 @@
 /* upp/scripted.c — the model without a network: answers from a script, or an echo (docs/scripted.md).
  *
  * It has no memory between calls. Which replies were used is read from the request itself: each answer carries its
- * reply's index in its metadata. So forks, restarts, crashes and parallel branches need nothing.
+ * reply's index, and which script that is of, in its metadata. So forks, restarts, crashes and parallel branches need
+ * nothing, and several scripts can answer on one thread.
  *
  * Invariants
  *  1. The same request gets the same answer, cut in the same way.
- *  2. Deltas are slices of the script's text; none ends inside a character.
+ *  2. Deltas are slices of the script's text, or of what a fill made of it; none ends inside a character.
  */
 #include "upp/scripted.h"
 
@@ -47,12 +48,21 @@ static void forget(struct used *u)
     u->count = u->last = 0;
 }
 
-/* Our own metadata exactly as we write it, the one that is there nearly always: {"scripted":{"reply":7}}. */
-static bool named_plainly(struct upp_str metadata, uint64_t *ret)
+/* Our own metadata exactly as we write it, the one that is there nearly always:
+ * {"scripted":{"reply":7,"script":"0123456789abcdef"}}. 1: *ret; 0: of another script; <0: it is not of that form.
+ * Answers of older versions do not say which script it was: they count for any. */
+static int named_plainly(const struct upp__script *s, struct upp_str metadata, uint64_t *ret)
 {
-    static const struct upp_str head = UPP_STR_INIT("{\"scripted\":{\"reply\":"), tail = UPP_STR_INIT("}}");
-    return metadata.n > head.n + tail.n && wb_str_starts(metadata, head) && wb_str_ends(metadata, tail) &&
-           wb_str_u64(wb_str_sub(metadata, head.n, metadata.n - head.n - tail.n), ret);
+    static const struct upp_str head = UPP_STR_INIT("{\"scripted\":{\"reply\":"), old = UPP_STR_INIT("}}");
+    if (!wb_str_starts(metadata, head))
+        return -1;
+    size_t end = head.n;
+    while (end < metadata.n && metadata.p[end] >= '0' && metadata.p[end] <= '9')
+        end++;
+    struct upp_str tail = wb_str_sub(metadata, end, SIZE_MAX);
+    if (wb_str_eq(tail, s->tail) || wb_str_eq(tail, old))
+        return wb_str_u64(wb_str_sub(metadata, head.n, end - head.n), ret) ? 1 : -1;
+    return tail.n == s->tail.n && wb_str_starts(tail, UPP__SCRIPT_MEMBER) ? 0 : -1;
 }
 
 static yyjson_val *member(yyjson_val *obj, const char *name)
@@ -60,13 +70,14 @@ static yyjson_val *member(yyjson_val *obj, const char *name)
     return obj && yyjson_is_obj(obj) ? yyjson_obj_get(obj, name) : NULL;
 }
 
-/* The reply that an assistant message names. 1: *ret; 0: none, also where its metadata makes no sense. */
-static int named(const struct upp_message *m, uint64_t *ret, struct upp_err *err)
+/* The reply of this script that an assistant message names. 1: *ret; 0: none, also where its metadata makes no sense. */
+static int named(const struct upp__script *s, const struct upp_message *m, uint64_t *ret, struct upp_err *err)
 {
     if (m->role != UPP_ROLE_ASSISTANT || !m->metadata.p)
         return 0;
-    if (named_plainly(m->metadata, ret))
-        return 1;
+    int plainly = named_plainly(s, m->metadata, ret);
+    if (plainly >= 0)
+        return plainly;
     if (wb_str_find(m->metadata, UPP_STR("scripted"), 0) == SIZE_MAX)
         return 0;
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(16u * METADATA_MAX);
@@ -74,7 +85,11 @@ static int named(const struct upp_message *m, uint64_t *ret, struct upp_err *err
     int r = wj_read(&a, m->metadata, UPP_OPTS(wj_read_opts, .max_bytes = METADATA_MAX), &v, err);
     if (r < 0)
         return r == -UPP_ENOMEM ? r : 0;
-    v = member(member(v, "scripted"), "reply");
+    yyjson_val *state = member(v, "scripted"), *script = member(state, "script");
+    struct upp_str own = wb_str_sub(s->tail, UPP__SCRIPT_MEMBER.n, UPP__SCRIPT_HASH);
+    if (script && !(yyjson_is_str(script) && wb_str_eq(wj_text(script), own)))
+        return 0;
+    v = member(state, "reply");
     return v && yyjson_is_raw(v) && wj_num_u64(wj_text(v), ret);
 }
 
@@ -85,7 +100,7 @@ static int find_used(const struct upp__script *s, const struct upp_request *req,
     for (size_t i = 0; i < req->n_messages; i++) {
         bool     forward = s->at_end == UPP__RESTART;
         uint64_t index;
-        int      r = named(req->messages[forward ? i : req->n_messages - 1 - i], &index, err);
+        int      r = named(s, req->messages[forward ? i : req->n_messages - 1 - i], &index, err);
         if (r < 0)
             return r;
         if (r == 0 || index >= s->n)
@@ -157,11 +172,11 @@ static const struct upp__reply *first_unused(const struct upp__script *s, const 
     unsigned failures = req->attempt > 1 ? req->attempt - 1 : 0; /* of this call so far */
     for (size_t i = 0; i < s->n; i++) {
         const struct upp__reply *reply = &s->replies[i];
-        if (is_used(u, i) || !holds(reply, req))
+        if ((is_used(u, i) && !s->again) || !holds(reply, req))
             continue;
         if (!reply->error.code)
             return reply;
-        if (i < u->last)
+        if (i < u->last && !s->again)
             continue;
         if (failures == 0)
             return reply;
@@ -216,6 +231,7 @@ struct answer {
     struct wb_buf            said;   /* echo: the user's text, and a reply made of it */
     struct upp__reply        echo;
     struct upp__script_part  echo_part;
+    struct wb_arena          filled; /* a reply with words of the question in it */
 };
 
 static int fail(struct answer *a, struct upp_err *err)
@@ -260,7 +276,13 @@ static int scripted_open(struct upp_step *s, struct upp_err *err)
 {
     const struct upp__script *script = s->model->state;
     struct answer            *a      = upp_step_state(s);
-    return script->echo ? make_echo(s, script, a, err) : choose(script, s->request, &a->reply, err);
+    if (script->echo)
+        return make_echo(s, script, a, err);
+    int r = choose(script, s->request, &a->reply, err);
+    if (r < 0 || !a->reply->n_fills)
+        return r;
+    a->filled = (struct wb_arena)WB_ARENA(ARENA_MAX);
+    return upp__script_fill(a->reply, s->request, &a->filled, &a->reply, err);
 }
 
 /* How much of the text is the next delta: at most `max` bytes (0: all), but at least one character. A character
@@ -365,6 +387,7 @@ static void scripted_close(struct upp_step *s)
 {
     struct answer *a = upp_step_state(s);
     wb_buf_done(&a->said);
+    wb_arena_done(&a->filled);
 }
 
 /* ---- The model ------------------------------------------------------------------------------------------------- */

@@ -10,7 +10,10 @@ enum {
     UPP__SCRIPT_BYTES   = 4 << 20, /* of a script, at most */
     UPP__SCRIPT_REPLIES = 65536,
     UPP__SCRIPT_DELAY   = 3600000, /* ms before one delta, at most */
+    UPP__SCRIPT_HASH    = 16,      /* digits */
+    UPP__SCRIPT_FILLS   = 16,      /* of a reply */
 };
+#define UPP__SCRIPT_MEMBER UPP_STR(",\"script\":\"")
 
 enum upp__at_end { UPP__REPEAT_LAST = 1, UPP__RESTART, UPP__FAIL };
 
@@ -31,10 +34,18 @@ struct upp__script_error {
     uint64_t       after;
 };
 
+/* A mark in what is said that stands for words of the user's question. */
+struct upp__script_fill {
+    struct upp_str mark; /* "${city}" */
+    struct upp_str after, otherwise;
+};
+
 struct upp__reply {
     struct upp_str           contains, tool_result; /* no text: not asked for */
     struct upp__script_part *parts;
     size_t                   n_parts;
+    struct upp__script_fill *fills;
+    size_t                   n_fills;
     struct upp_usage         usage;
     uint64_t                 delta_bytes; /* 0: a text is one delta */
     uint64_t                 delay_ms;
@@ -48,7 +59,9 @@ struct upp__reply {
 struct upp__script {
     struct wb_arena    arena; /* that all of it lives in */
     struct upp_str     name;
+    struct upp_str     tail; /* what an answer's metadata ends with: which script it is, by a hash of its text */
     bool               echo;
+    bool               again; /* no reply is used up */
     uint64_t           delta_bytes, delay_ms; /* of replies that do not say */
     struct upp__reply *replies;
     size_t             n;
@@ -57,5 +70,9 @@ struct upp__script {
 
 /* Reads a script into *s, whose arena is ready. -UPP_EINVALID names the place. */
 int upp__script_read(struct upp__script *s, struct upp_str text, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A reply that has fills, as it is said in answer to this request, in the arena. */
+int upp__script_fill(const struct upp__reply *reply, const struct upp_request *req, struct wb_arena *a,
+                     const struct upp__reply **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

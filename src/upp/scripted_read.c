@@ -1,4 +1,5 @@
 /* upp/scripted_read.c — scripts from JSON: field tables for the shapes, then what tables cannot say. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -69,6 +70,17 @@ static const struct wj_field when_rows[] = {
 };
 WJ_SHAPE(scripted_when, struct j_when, when_rows);
 
+struct j_fill {
+    struct wj_node node;
+    struct upp_str name, after, otherwise;
+};
+static const struct wj_field fill_rows[] = {
+    F_STR(struct j_fill, name, "name", F_REQUIRED),
+    F_STR(struct j_fill, after, "after", F_REQUIRED),
+    F_STR(struct j_fill, otherwise, "default", F_REQUIRED),
+};
+WJ_SHAPE(scripted_fill, struct j_fill, fill_rows);
+
 /* What a provider may say: UPP's twelve. Ours (a store failed, a run waits) are not for models. */
 WJ_ENUM(codes, enum upp_code, UPP_EPROVIDER, WJ_WORD("AUTHENTICATION_FAILED", UPP_EAUTH),
         WJ_WORD("RATE_LIMITED", UPP_ERATE), WJ_WORD("CONTEXT_LENGTH_EXCEEDED", UPP_ECONTEXT),
@@ -112,6 +124,7 @@ WJ_ENUM(stops, enum upp_stop, UPP_STOP_END, WJ_WORD("end_turn", UPP_STOP_END), W
 struct j_reply {
     struct wj_node node;
     struct j_when *when;
+    WJ_ARR(struct j_fill) fill;
     WJ_ARR(struct j_part) parts;
     struct j_usage *usage;
     uint64_t        delta_bytes, delay_ms;
@@ -122,6 +135,7 @@ struct j_reply {
 };
 static const struct wj_field reply_rows[] = {
     F_OBJ(struct j_reply, when, "when", 0, scripted_when),
+    F_LIST(struct j_reply, fill, "fill", 0, scripted_fill),
     F_LIST(struct j_reply, parts, "parts", 0, scripted_part),
     F_OBJ(struct j_reply, usage, "usage", 0, scripted_usage),
     F_U64(struct j_reply, delta_bytes, "delta_bytes", 0),
@@ -139,7 +153,7 @@ WJ_ENUM(ends, enum upp__at_end, UPP__REPEAT_LAST, WJ_WORD("repeat_last", UPP__RE
 struct j_script {
     struct wj_node   node;
     struct upp_str   name;
-    bool             echo;
+    bool             echo, again;
     uint64_t         delta_bytes, delay_ms;
     enum upp__at_end at_end;
     WJ_ARR(struct j_reply) replies;
@@ -147,6 +161,7 @@ struct j_script {
 static const struct wj_field script_rows[] = {
     F_STR(struct j_script, name, "name", 0),
     F_BOOL(struct j_script, echo, "echo", 0),
+    F_BOOL(struct j_script, again, "again", 0),
     F_U64(struct j_script, delta_bytes, "delta_bytes", 0),
     F_U64(struct j_script, delay_ms, "delay_ms", 0),
     F_LIST(struct j_script, replies, "replies", 0, scripted_reply),
@@ -289,6 +304,30 @@ static int read_when(const struct reading *in, const struct j_when *j, struct up
     return no_extra(in, &j->node);
 }
 
+static int read_fills(const struct reading *in, const struct j_reply *j, struct upp__reply *ret)
+{
+    if (j->fill.n > UPP__SCRIPT_FILLS)
+        return refuse(in, j->node.from, "expected at most 16 fills");
+    if (j->data)
+        return refuse(in, j->node.from, "expected either fill or data");
+    ret->fills = wb_new_n(in->arena, struct upp__script_fill, j->fill.n + 1);
+    if (!ret->fills)
+        return wb_arena_check(in->arena, in->err);
+    for (size_t i = 0; i < j->fill.n; i++) {
+        const struct j_fill *f = &j->fill.p[i];
+        int                  r = no_extra(in, &f->node);
+        if (r >= 0 && (!f->name.n || !f->after.n))
+            r = refuse(in, f->node.from, "expected a name and an 'after' that are not empty");
+        if (r < 0)
+            return r;
+        ret->fills[ret->n_fills++] =
+            (struct upp__script_fill){.mark      = wb_arena_printf(in->arena, "${%.*s}", UPP_FMT(f->name)),
+                                      .after     = f->after,
+                                      .otherwise = f->otherwise};
+    }
+    return wb_arena_check(in->arena, in->err);
+}
+
 static int read_usage(const struct reading *in, const struct j_usage *j, struct upp__reply *ret)
 {
     ret->usage = (struct upp_usage){
@@ -304,13 +343,16 @@ static int read_reply(const struct reading *in, const struct j_reply *j, size_t 
     ret->delay_ms    = WJ_IS_SET(j, delay_ms) ? j->delay_ms : in->script->delay_ms;
     ret->stop        = UPP_STOP_END;
     ret->id          = j->id;
-    ret->metadata    = wb_arena_printf(in->arena, "{\"scripted\":{\"reply\":%zu}}", index);
+    ret->metadata =
+        wb_arena_printf(in->arena, "{\"scripted\":{\"reply\":%zu%.*s", index, UPP_FMT(in->script->tail));
     if (r >= 0 && !j->parts.p && !j->error && !j->data)
         r = refuse(in, j->node.from, "expected parts, data or error");
     if (r >= 0 && ret->delay_ms > UPP__SCRIPT_DELAY)
         r = refuse(in, j->node.from, "expected a delay_ms of at most 3600000");
     if (r >= 0 && j->when)
         r = read_when(in, j->when, ret);
+    if (r >= 0 && j->fill.p)
+        r = read_fills(in, j, ret);
     if (r >= 0 && j->usage)
         r = read_usage(in, j->usage, ret);
     if (r >= 0 && j->data)
@@ -329,6 +371,8 @@ static int read_replies(const struct reading *in, const struct j_script *j)
     struct upp__script *s = in->script;
     if (s->echo ? j->replies.p || WJ_IS_SET(j, at_end) : !j->replies.n)
         return refuse(in, j->node.from, "expected either replies (at least one) or echo");
+    if (s->again && WJ_IS_SET(j, at_end))
+        return refuse(in, j->node.from, "a script whose replies come again has no at_end");
     if (j->replies.n > UPP__SCRIPT_REPLIES)
         return refuse(in, j->node.from, "expected at most 65536 replies");
     s->replies = wb_new_n(in->arena, struct upp__reply, j->replies.n);
@@ -356,7 +400,10 @@ int upp__script_read(struct upp__script *s, struct upp_str text, struct upp_err 
         return r;
     struct reading in = {.arena = &s->arena, .root = v, .script = s, .err = err};
     s->name           = j.name;
+    s->tail =
+        wb_arena_printf(&s->arena, "%.*s%016" PRIx64 "\"}}", UPP_FMT(UPP__SCRIPT_MEMBER), wb_str_hash(text));
     s->echo           = j.echo;
+    s->again          = j.again;
     s->delta_bytes    = j.delta_bytes;
     s->delay_ms       = j.delay_ms;
     s->at_end         = WJ_IS_SET(&j, at_end) ? (uint8_t)j.at_end : UPP__REPEAT_LAST;

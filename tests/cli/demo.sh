@@ -15,7 +15,7 @@ said 'it says so' 'weft.yaml: good: 3 agents, 3 models, 1 tools$'
 # The entries without what is different each time: ids, times, which reply of a script it was.
 entries() {
     "$weft" show "$1" --json --store "$store" |
-        sed -E 's/"(id|run|timestamp|origin)":"[^"]*",?//g; s/"metadata":\{"scripted":\{"reply":[0-9]+\}\},//; s/,\}/}/g'
+        sed -E 's/"(id|run|timestamp|origin)":"[^"]*",?//g; s/"metadata":\{"scripted":\{"reply":[0-9]+,"script":"[0-9a-f]{16}"\}\},//; s/,\}/}/g'
 }
 
 cat >"$tap/wanted" <<'EOF'
@@ -112,6 +112,15 @@ said 'and ends well' ' run status="completed" usage=\{"inputTokens":270,"outputT
 entries "$thread" | sed '1,8d; s/call_[0-9a-f]*/call_001/g; s/And the weather now/What'"'"'s the weather like in Tokyo/' >"$tap/entries"
 diff "$tap/wanted" "$tap/entries" >"$tap/log"
 verdict $? 'and is the same again'
+
+check 'another city' "$weft" run weather 'How is the weather in "São Paulo"?' --store "$store"
+said 'is the one that was asked for' '^Let me check the current weather in "São Paulo"\.$'
+said 'also in the end' '^The weather in "São Paulo" is currently 18.*C and partly cloudy\.'
+thread=$("$weft" threads --store "$store" | head -n 1 | cut -d' ' -f1)
+check 'and the tool was asked for it' "$weft" show "$thread" --store "$store"
+said 'as JSON' '-> get_weather \{"city":"\\"São Paulo\\"","units":"celsius"\}'
+check 'on its thread the travel agent has its own answers' "$weft" run travel 'What shall I pack?' --thread "$thread" --store "$store"
+said 'each once more' '^An umbrella is never wrong\.$'
 
 check 'the other agent alone' "$weft" run travel 'What shall I pack?' --store "$store"
 said 'has an answer' '^An umbrella is never wrong\.$'

@@ -54,6 +54,7 @@ agents:
   second: {model: echo, title: The Second}
   boss: {model: boss, tools: [weather, get_weather]}
   torn: {model: torn}
+  short: {model: weather, tools: [get_weather], middleware: [{budget: {max_steps: 1}}]}
 """
 SCRIPTS = {
     "slow": [{"parts": [{"text": WORDS}], "delta_bytes": 5, "delay_ms": 10}],
@@ -397,6 +398,39 @@ def test_a_run_without_a_stream_is_polled(s):
     r = s.good("POST", f"/v1/threads/{t}/runs", {"assistant_id": "echo", "additional_messages": [{"role": "user", "content": "hey"}]})
     assert r["object"] == "thread.run" and r["status"] in ("queued", "in_progress", "completed") and r["thread_id"] == t
     assert wait_for(s, t, r["id"], "completed")["completed_at"]
+
+
+def test_a_run_that_a_limit_cut_short_is_incomplete(s):
+    t = s.thread()
+    body = {"assistant_id": "short", "stream": True, "additional_messages": [{"role": "user", "content": "hello"}]}
+    stream = s.stream("POST", f"/v1/threads/{t}/runs?as=assistants", body)
+    while stream.next():
+        pass
+    assert b"event: thread.run.incomplete\n" in stream.raw and b"thread.run.completed" not in stream.raw, stream.raw
+    run = re.search(rb'"id":"(run_[0-9a-f]+)"', stream.raw)[1].decode()
+    run = s.good("GET", f"/v1/threads/{t}/runs/{run}")
+    assert run["status"] == "incomplete" and run["incomplete_details"] == {"reason": "max_steps"}, run
+    assert run["last_error"] is None and run["completed_at"], run
+    stream, _, _ = s.start("short")
+    last = last_state(list(stream))
+    assert last["status"] == "incomplete" and last["incomplete"] == {"reason": "max_steps"} and "error" not in last, last
+    stream, t, run = s.start("weather")
+    list(stream)
+    run = s.good("GET", f"/v1/threads/{t}/runs/{run}")
+    assert run["status"] == "completed" and run["incomplete_details"] is None, run
+
+
+def test_threads_are_listed_by_their_last_change(s):
+    def first():
+        return [x["id"] for x in s.good("GET", "/v1/threads?limit=2")["data"]]
+    stream, t, run = s.start("client")
+    list(stream)
+    stream, u, _ = s.start("echo")
+    list(stream)
+    assert first() == [u, t], (t, u)
+    s.good("POST", f"/v1/runs/{run}/answers", {"answers": [{"call_id": "c1", "output": 1}]})
+    wait_for(s, t, run, "completed")  # its end is a change, too
+    assert first() == [t, u], (t, u)
 
 
 def test_a_failed_run_says_why(s):

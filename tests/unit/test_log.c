@@ -353,6 +353,17 @@ TEST(log_sink_cannot_recurse)
     CHECK_INT(wb_log_lost() - before, 2);
 }
 
+/* Made by others: as they are, at any level, in the same place. */
+TEST(log_takes_lines_of_others)
+{
+    RIG(WB_ERROR, WB_LOG_JSON);
+    CHECK(rig);
+    CHECK_INT(wb_log_format_of(), WB_LOG_JSON);
+    wb_log_put(WB_DEBUG, UPP_STR("\n[DEBUG] as it is\n"));
+    wb_log(WB_INFO, "not in force");
+    CHECK_STR(seen(rig), UPP_STR("[DEBUG] as it is\n"));
+}
+
 TEST(log_writes_whole_lines_to_a_descriptor)
 {
     char path[512];
@@ -367,14 +378,17 @@ TEST(log_writes_whole_lines_to_a_descriptor)
         wb_log_to(NULL, NULL);
         wb_log(WB_INFO, "one");
         wb_log(WB_INFO, "two");
+        wb_log_put(WB_INFO, UPP_STR("\ntime=3\n"));
     }
     CHECK(wb_file_read(path, &text, NULL) == 0);
     /* Under torture lines may be missing, but none is ever glued to another. */
     struct upp_str rest = wb_buf_str(&text), line;
     while (wb_str_split(&rest, '\n', &line))
         ALWAYS(line.n == 0 || wb_str_eq(line, UPP_STR(TIME_TEXT "level=info msg=\"one\"")) ||
-                                        wb_str_eq(line, UPP_STR(TIME_TEXT "level=info msg=\"two\"")));
-    CHECK_STR(wb_buf_str(&text), UPP_STR(TIME_TEXT "level=info msg=\"one\"\n" TIME_TEXT "level=info msg=\"two\"\n"));
+                                        wb_str_eq(line, UPP_STR(TIME_TEXT "level=info msg=\"two\"")) ||
+                                        wb_str_eq(line, UPP_STR("time=3")));
+    CHECK_STR(wb_buf_str(&text),
+              UPP_STR(TIME_TEXT "level=info msg=\"one\"\n" TIME_TEXT "level=info msg=\"two\"\ntime=3\n"));
 }
 
 static int     answer;

@@ -1,6 +1,7 @@
 /* logging(): the seed's lines, levels, and what never appears. */
 #include <string.h>
 
+#include "base/log.h"
 #include "support/bed.h"
 
 #define ID "5f0c8c1e-6a4e-4f0e-9d0c-0b8f6f6a1c11"
@@ -53,6 +54,32 @@ TEST(logging_at_error_is_silent_while_all_is_well)
     LOGS(&b, .level = "error");
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text), UPP_STR(""));
+}
+
+static void hear(void *arg, enum wb_log_level level, struct upp_str line)
+{
+    if (wb_str_find(line, UPP_STR("\"msg\":"), 0) != SIZE_MAX) /* but for its time */
+        bed_say(arg, "%u %.*s\n", (unsigned)level,
+                UPP_FMT(wb_str_sub(line, strlen("{\"time\":\"2026-02-03T04:05:06.789Z\","), SIZE_MAX)));
+}
+
+/* Without a function of its own the lines go to the program's log, in its format. covers: UAP-10.3 */
+TEST(logging_goes_to_the_log_of_the_program)
+{
+    struct bed                   b      = {.act = run_it, .place.script = SCRIPT(REPLY(TEXT("\\u0007\\\"")))};
+    const struct weft_middleware list[] = {weft_logging(.level = "debug", .no_timing = true)};
+    b.list                              = list;
+    b.n                                 = 1;
+    wb_log_setup(WB_OFF, WB_LOG_JSON, -1); /* the middleware has a level of its own */
+    wb_log_to(hear, &b);
+    int r = bed_play(&b);
+    wb_log_to(NULL, NULL);
+    wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
+    CHECK_INT(r, 0);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("3 \"level\":\"info\",\"msg\":\"Agent " ID " starting execution\"}\n"
+                                       "4 \"level\":\"debug\",\"msg\":\"Input\",\"text\":\"Hello\"}\n"
+                                       "4 \"level\":\"debug\",\"msg\":\"Output\",\"text\":\"\\u0007\\\"\"}\n"
+                                       "3 \"level\":\"info\",\"msg\":\"Agent " ID " completed (0 tokens)\"}\n"));
 }
 
 #define TOOLS                                                                                                          \

@@ -67,8 +67,11 @@ TEST(plan_read_refuses)
         {P(S("a", "") "," S("a", "")), "two steps have the id 'a'"},
         {P(S("a", "\"b\"")), "step 'a' depends on 'b', which there is not"},
         {P(S("a", "1")), "step 'a' depends on '', which there is not"},
-        {P(S("a", "\"a\"")), "its steps depend on each other in a circle"},
-        {P(S("a", "\"b\"") "," S("b", "\"c\"") "," S("c", "\"a\"")), "its steps depend on each other in a circle"},
+        {P(S("a", "\"a\"")), "its steps depend on each other in a circle: 'a' -> 'a'"},
+        {P(S("a", "\"b\"") "," S("b", "\"c\"") "," S("c", "\"a\"")),
+         "its steps depend on each other in a circle: 'a' -> 'b' -> 'c' -> 'a'"},
+        {P(S("x", "\"a\"") "," S("a", "\"b\"") "," S("free", "") "," S("b", "\"free\",\"a\"") "," S("y", "\"x\"")),
+         "its steps depend on each other in a circle: 'a' -> 'b' -> 'a'"},
     };
     for (size_t i = 0; i < WB_LEN(rows); i++) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);

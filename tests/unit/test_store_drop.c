@@ -456,20 +456,27 @@ WEFT_SUSPENDS static int undoes(struct test_store *t, struct upp_err *err)
     UPP_CLEANUP(wb_buf_done) struct wb_buf before = WB_BUF(1 << 16), after = WB_BUF(1 << 16);
     struct wl_node   root = test_family_node(F, 1), leaf = test_family_node(F, 2), missing = {.key = 99};
     struct wl_node   named = {.key = root.key, .name = UPP_STR("new")}, other = test_family_node(F, 3);
-    struct wl_thread one = thread_of(F, 1), two = thread_of(F, 2), set = two;
+    struct wl_thread one = thread_of(F, 1), two = thread_of(F, 2);
     struct wl_row    row    = test_row(root.key, 0, 1, "old"),
                   rows[2]   = {test_row(leaf.key, 0, 1, "a"), test_row(leaf.key, wl_pos(1, 0), 1, "b")};
     struct wl_row new       = test_row(root.key, 0, 1, "new");
     struct wl_alias names[] = {{WL_ALIAS_THREAD, UPP_STR("one"), one.id}, {WL_ALIAS_THREAD, UPP_STR("two"), two.id}};
-    struct wm_run   run = {.id = test_uuid(5), .thread = one.id, .version = 1, .status = WM_COMPLETED}, more = run;
     struct wl_value v[]  = {{UPP_STR("s"), UPP_STR("a"), UPP_STR("1")},
                                      {UPP_STR("s"), UPP_STR("b"), UPP_STR("2")},
                                               {UPP_STR("s"), UPP_STR("c"), UPP_STR("3")}};
     struct wl_value anew = {UPP_STR("s"), UPP_STR("a"), UPP_STR("other")};
-    static struct wl_piece p[6];
-    static struct wl_ref   ref[4];
-    more.id = test_uuid(6);
-    set.at  = 4;
+    static struct wl_piece  p[6]; /* frames are limited */
+    static struct wl_ref    ref[4];
+    static struct wl_thread set;
+    static struct wm_run    run, more;
+    run.id      = test_uuid(5);
+    run.thread  = one.id;
+    run.version = 1;
+    run.status  = WM_COMPLETED;
+    more        = run;
+    more.id     = test_uuid(6);
+    set         = two;
+    set.at      = 4;
     for (unsigned char i = 0; i < 6; i++)
         p[i] = (struct wl_piece){.key = {{(unsigned char)(i + 1)}}, .last = true, .bytes = UPP_STR("piece")};
     ref[0]      = (struct wl_ref){.blob = p[0].key, .node = root.key};

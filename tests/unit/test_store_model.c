@@ -130,6 +130,15 @@ static int random_thread(struct world *w, union thing *x, bool set)
     return 0;
 }
 
+static int random_touch(struct world *w, union thing *x)
+{
+    unsigned k = (unsigned)below(w, THREADS);
+    x->thread  = (struct wl_thread){.id = test_uuid(k + 1), .updated_ms = (int64_t)below(w, 50)};
+    if (w->next.thread[k].is && w->next.thread[k].updated < x->thread.updated_ms)
+        w->next.thread[k].updated = x->thread.updated_ms;
+    return 0;
+}
+
 static int random_run(struct world *w, union thing *x, bool set)
 {
     unsigned k       = (unsigned)below(w, RUNS);
@@ -167,7 +176,7 @@ static int random_change(struct world *w, struct wl_change *c, union thing *x, c
 {
     static const enum wl_change_kind kinds[] = {WL_ADD_ROW,  WL_ADD_ROW,   WL_ADD_ROW,    WL_ADD_ROW,    WL_ADD_ROW,
                                                 WL_ADD_NODE, WL_HOLD_NODE, WL_ADD_THREAD, WL_SET_THREAD, WL_SET_THREAD,
-                                                WL_ADD_RUN,  WL_SET_RUN,   WL_SET_RUN,    WL_ADD_ALIAS};
+                                                WL_ADD_RUN,  WL_SET_RUN,   WL_SET_RUN,    WL_ADD_ALIAS,  WL_TOUCH_THREAD};
     *c = (struct wl_change){.kind = kinds[below(w, sizeof kinds / sizeof kinds[0])], .row = &x->row};
     switch (c->kind) {
     case WL_ADD_ROW:
@@ -179,6 +188,8 @@ static int random_change(struct world *w, struct wl_change *c, union thing *x, c
     case WL_ADD_THREAD:
     case WL_SET_THREAD:
         return random_thread(w, x, c->kind == WL_SET_THREAD);
+    case WL_TOUCH_THREAD:
+        return random_touch(w, x);
     case WL_ADD_RUN:
     case WL_SET_RUN:
         return random_run(w, x, c->kind == WL_SET_RUN);

@@ -41,6 +41,15 @@ static void model_said(struct talk *t, unsigned reply)
     t->messages[i].metadata = wb_cstr(t->metadata[i]);
 }
 
+/* Without the name of the script. */
+static void show_metadata(struct wb_buf *out, struct upp_str m)
+{
+    size_t at = wb_str_find(m, UPP__SCRIPT_MEMBER, 0);
+    wb_buf_add(out, wb_str_sub(m, 0, at));
+    if (at != SIZE_MAX)
+        wb_buf_add(out, wb_str_sub(m, at + UPP__SCRIPT_MEMBER.n + UPP__SCRIPT_HASH + 1, SIZE_MAX));
+}
+
 static void show(struct wb_buf *out, const struct upp_step_event *ev)
 {
     static const char *const stops[] = {"?", "end_turn", "max_tokens", "tool_use", "content_filter", "error"};
@@ -60,7 +69,8 @@ static void show(struct wb_buf *out, const struct upp_step_event *ev)
         wb_buf_addc(out, ']');
         break;
     default:
-        wb_buf_addf(out, " %s %.*s", stops[ev->stop], UPP_FMT(ev->metadata));
+        wb_buf_addf(out, " %s ", stops[ev->stop]);
+        show_metadata(out, ev->metadata);
         if (ev->data.p)
             wb_buf_addf(out, " data %.*s", UPP_FMT(ev->data));
         if (ev->usage.input || ev->usage.output || ev->usage.cache_read || ev->usage.cache_write)
@@ -181,6 +191,119 @@ TEST(scripted_takes_the_first_reply_that_holds)
     CHECK_ANSWER(m, &u, "[0:1|P] end_turn " NAMED(1));
     u.parts[2].id = UPP_STR("c3");
     CHECK_ANSWER(m, &u, "[0:1|any] end_turn " NAMED(3));
+}
+
+/* What the model says of its answer, in `to`. */
+static bool metadata_of(const struct upp_model *m, const struct talk *t, char *to, size_t size)
+{
+    UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+    struct upp_step_event                         ev   = {0};
+    struct upp_err                                err;
+    int                                           r = upp_step_open(m, &t->req, NULL, &step, &err);
+    while (r >= 0 && (r = upp_step_next(step, &ev, &err)) > 0 && ev.kind != UPP_STEP_END)
+        ;
+    (void)snprintf(to, size, "%.*s", UPP_FMT(ev.metadata));
+    return r > 0;
+}
+
+/* covers: UPP-13f */
+TEST(scripted_counts_replies_of_its_own_script)
+{
+    UPP_CLEANUP(upp_model_freep) struct upp_model *a = NULL, *b = NULL;
+    struct upp_err                                 err;
+    static struct talk                             t; /* frames are limited */
+    char                                           said[64], other[80];
+    CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"A\"}]},{\"parts\":[{\"text\":\"B\"}]}]}"), &a,
+                           &err) == 0);
+    CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{\"parts\":[{\"text\":\"X\"}]},{\"parts\":[{\"text\":\"Y\"}]}]}"), &b,
+                           &err) == 0);
+    memset(&t, 0, sizeof t);
+    user_says(&t, "hello");
+    CHECK(metadata_of(a, &t, said, sizeof said));
+    CHECK_INT(strlen(said), strlen("{\"scripted\":{\"reply\":0,\"script\":\"0123456789abcdef\"}}"));
+    model_said(&t, 0);
+    t.messages[1].metadata = wb_cstr(said);
+    CHECK_ANSWER(a, &t, "[0:1|B] end_turn " NAMED(1));
+    CHECK_ANSWER(b, &t, "[0:1|X] end_turn " NAMED(0));
+    (void)snprintf(other, sizeof other, "{ \"other\":1,%s", said + 1); /* also where somebody has written more */
+    t.messages[1].metadata = wb_cstr(other);
+    CHECK_ANSWER(a, &t, "[0:1|B] end_turn " NAMED(1));
+    CHECK_ANSWER(b, &t, "[0:1|X] end_turn " NAMED(0));
+    t.messages[1].metadata = UPP_STR("{\"scripted\":{\"reply\":0,\"script\":7}}"); /* nobody's */
+    CHECK_ANSWER(a, &t, "[0:1|A] end_turn " NAMED(0));
+    t.messages[1].metadata = UPP_STR("{\"scripted\":{\"reply\":0}}"); /* of a version that did not say it: anybody's */
+    CHECK_ANSWER(a, &t, "[0:1|B] end_turn " NAMED(1));
+    CHECK_ANSWER(b, &t, "[0:1|Y] end_turn " NAMED(1));
+}
+
+/* covers: UPP-13f */
+TEST(scripted_says_the_same_again)
+{
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL, *none = NULL;
+    struct upp_err                                 err;
+    struct talk                                    t = {0};
+    CHECK(upp_scripted_new(UPP_STR("{\"again\":true,\"replies\":[{\"when\":{\"contains\":\"a\"},\"error\":{\"code\":"
+                                   "\"RATE_LIMITED\"}},{\"when\":{\"contains\":\"a\"},\"parts\":[{\"text\":\"A\"}]},"
+                                   "{\"parts\":[{\"text\":\"else\"}]}]}"),
+                           &m, &err) == 0);
+    for (int i = 0; i < 3; i++) {
+        user_says(&t, "a");
+        t.req.attempt = 1;
+        CHECK_ANSWER(m, &t, " RATE_LIMITED 0 0: rate limited, as the script says");
+        t.req.attempt = 2;
+        CHECK_ANSWER(m, &t, "[0:1|A] end_turn " NAMED(1));
+        model_said(&t, 1);
+        user_says(&t, "b");
+        CHECK_ANSWER(m, &t, "[0:1|else] end_turn " NAMED(2));
+        model_said(&t, 2);
+    }
+    CHECK_INT(upp_scripted_new(UPP_STR("{\"again\":true,\"at_end\":\"fail\",\"replies\":[{\"parts\":[]}]}"), &none, &err),
+              -UPP_EINVALID);
+    CHECK_STR(wb_cstr(err.msg), UPP_STR("script: a script whose replies come again has no at_end"));
+}
+
+#define FILL "\"fill\":[{\"name\":\"city\",\"after\":\" in \",\"default\":\"Oslo\"},{\"name\":\"x\",\"after\":\"=\",\"default\":\"\"}]"
+
+/* covers: UPP-13f */
+TEST(scripted_fills_in_words_of_the_question)
+{
+    static const struct {
+        const char *asked, *text, *argument;
+    } cases[] = {
+        {"How is it in Rome?", "It is mild in Rome. Rome!  ", "Rome"},
+        {"in Rome", "It is mild in Oslo. Oslo!  ", "Oslo"}, /* nothing before it */
+        {"weather in  New York , now", "It is mild in New York. New York!  ", "New York"},
+        {"in a \"in\" in \"it\"\\", "It is mild in \"it\"\\. \"it\"\\!  ", "\\\"it\\\"\\\\"},
+        {"x in ?", "It is mild in Oslo. Oslo!  ", "Oslo"},
+        {"x in ${city}${x}", "It is mild in ${city}${x}. ${city}${x}!  ", "${city}${x}"}, /* what was put in is no mark */
+        {"how=well in \xc3\xa9", "It is mild in \xc3\xa9. \xc3\xa9! well in \xc3\xa9 ", "\xc3\xa9"},
+        {"", "It is mild in Oslo. Oslo!  ", "Oslo"},
+    };
+    UPP_CLEANUP(upp_model_freep) struct upp_model *m = NULL;
+    static struct talk                             t; /* frames are limited */
+    struct upp_err                                 err;
+    char                                           longer[512], want[1024];
+    CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{" FILL ",\"parts\":[{\"text\":\"It is mild in ${city}. ${city}! ${x} \"},"
+                                   "{\"tool_call\":{\"name\":\"f\",\"arguments\":{\"a\":\"${city}\",\"${b\":1}}}]}]}"),
+                           &m, &err) == 0);
+    for (size_t i = 0; i < WB_LEN(cases); i++) {
+        memset(&t, 0, sizeof t);
+        test_note("case %zu", i);
+        user_says(&t, cases[i].asked);
+        say(&t, UPP_ROLE_TOOL, (struct upp_part){.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = UPP_STR("\" in Bonn\"")});
+        (void)snprintf(want, sizeof want, "[0:1|%s][1:8 f |{\"a\":\"%s\",\"${b\":1}] tool_use " NAMED(0), cases[i].text,
+                       cases[i].argument);
+        CHECK_ANSWER(m, &t, want);
+    }
+    memset(&t, 0, sizeof t); /* of a long one only the beginning, whole characters */
+    (void)memset(longer, 'x', sizeof longer);
+    memcpy(longer, " in ", 4);
+    memcpy(longer + 4 + 199, "\xc3\xa9", 2);
+    longer[sizeof longer - 1] = 0;
+    user_says(&t, longer);
+    (void)snprintf(want, sizeof want, "[0:1|It is mild in %.199s. %.199s!  ][1:8 f |{\"a\":\"%.199s\",\"${b\":1}] tool_use " NAMED(0),
+                   longer + 4, longer + 4, longer + 4);
+    CHECK_ANSWER(m, &t, want);
 }
 
 /* covers: UPP-13f */
@@ -427,6 +550,9 @@ TEST(scripted_waits_before_each_delta)
 /* ---- Scripts that are none -----------------------------------------------------------------------------------------
  */
 
+#define F1 "{\"name\":\"a\",\"after\":\"x\",\"default\":\"\"}"
+#define F8 F1 "," F1 "," F1 "," F1 "," F1 "," F1 "," F1 "," F1 "," F1 /* and one */
+
 TEST(scripted_says_what_is_wrong_with_a_script)
 {
     static const struct {
@@ -443,6 +569,11 @@ TEST(scripted_says_what_is_wrong_with_a_script)
         {"{\"echo\":true,\"speed\":1}", "/speed", "script: expected no such member"},
         {"{\"echo\":true,\"echo\":true}", NULL, NULL},
         {"{\"replies\":[{}]}", "/replies/0", "script: expected parts, data or error"},
+        {"{\"replies\":[{\"parts\":[],\"fill\":[{\"name\":\"\",\"after\":\"x\",\"default\":\"\"}]}]}", "/replies/0/fill/0",
+         "script: expected a name and an 'after' that are not empty"},
+        {"{\"replies\":[{\"parts\":[],\"fill\":[{\"name\":\"a\",\"after\":\"x\"}]}]}", "/replies/0/fill/0", NULL},
+        {"{\"replies\":[{\"data\":1,\"fill\":[]}]}", "/replies/0", "script: expected either fill or data"},
+        {"{\"replies\":[{\"parts\":[],\"fill\":[" F8 "," F8 "]}]}", NULL, NULL},
         {"{\"replies\":[{\"parts\":[]},{\"parts\":[{}]}]}", "/replies/1/parts/0",
          "script: expected one of text, reasoning, tool_call and media"},
         {"{\"replies\":[{\"parts\":[{\"text\":\"a\",\"reasoning\":\"b\"}]}]}", "/replies/0/parts/0",
