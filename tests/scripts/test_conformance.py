@@ -74,6 +74,16 @@ def mark_after_a_test_on_one_line():
 
 
 @case
+def mark_behind_prose():
+    for mark in (f"/* Why it is so. {MARK} TP-1 */", f"/* Why\n * it is so. {MARK} TP-1 */", f"int x; // why. {MARK} TP-1"):
+        check(tests_of("tests/unit/test_a.c", f"{mark}\nTEST(one)\n{{\n}}\n"), "[one](../tests/unit/test_a.c)")
+    for text in (f"/* What it {MARK} nothing */\nTEST(one)\n", f'TEST(one)\n{{\n    f("{MARK} TP-1");\n}}\n'):
+        with tree({"tests/t.c": text}) as root:
+            check(script("conformance", "--root", root)[0], 0, text)
+            check(row_of(root, "TP-1")[4], "open", text)
+
+
+@case
 def mark_in_c_without_a_test_names_the_line():
     text = f"/* {MARK} TP-1 */\nint LLVMFuzzerTestOneInput(void)\n{{\n}}\nTEST(other)\n{{\n}}\n"
     check(tests_of("tests/fuzz/fuzz_a.c", text), "[tests/fuzz/fuzz_a.c:1](../tests/fuzz/fuzz_a.c#L1)")
