@@ -40,7 +40,7 @@ struct weft_session_opts {
     uint32_t                       size;
     bool                           no_checkpoints; /* UAP: checkpoints = false */
     uint8_t                        interval;       /* enum weft_interval */
-    const char                    *id; /* UUIDv4; NULL: a new one. -UPP_EBUSY: there is one already */
+    const char                    *id;             /* UUIDv4; NULL: a new one. -UPP_EBUSY: there is one already */
     const char                    *metadata;       /* JSON object; NULL: {} */
     const struct weft_persistence *persistence;    /* borrowed; NULL: the runtime's log alone */
 };

@@ -353,6 +353,7 @@ static WEFT_SUSPENDS int plays_phases(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-5.1/3, TP-60/2 */
 TEST(borrowed_texts_of_a_run_are_put_back)
 {
     AGENTS(NULL, plays_phases);
@@ -500,6 +501,7 @@ static int wraps(void *arg, struct upp_call *call, struct upp_value *v, struct u
 static const struct upp_tool          visit[] = {{.name = "visits", .description = "", .run = visits}};
 static const struct upp_tool_strategy between = {.on_before = unwraps, .on_after = wraps};
 
+/* covers: UPP-8/2 */
 TEST(borrowed_arguments_of_a_call)
 {
     WB_CLEANUP(upp_model_freep) struct upp_model *model = NULL;
@@ -529,6 +531,7 @@ static WEFT_SUSPENDS int visits_in_a_run(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-4.2/2 */
 TEST(borrowed_arguments_of_a_call_in_a_run)
 {
     AGENTS(VISIT, visits_in_a_run);

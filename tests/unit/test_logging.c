@@ -25,7 +25,7 @@ static WEFT_SUSPENDS int run_it(struct bed *b, struct upp_err *err)
     "{\"replies\":[{\"parts\":[{\"text\":\"abcdefgh\"}],\"delta_bytes\":4,\"delay_ms\":600,"                           \
     "\"usage\":{\"input_tokens\":100,\"output_tokens\":50}}]}"
 
-/* covers: UAP-10.3 */
+/* covers: UAP-10.3/1 */
 TEST(logging_has_the_lines_of_the_seed)
 {
     struct bed b = {.act = run_it, .place.script = ANSWER};
@@ -37,7 +37,7 @@ TEST(logging_has_the_lines_of_the_seed)
                                        "[INFO] Agent " ID " completed in 1.2s (150 tokens)\n"));
 }
 
-/* covers: UAP-10.3, UAP-16.3 */
+/* covers: UAP-10.3/3/5, UAP-16.3/2 */
 TEST(logging_at_info_has_no_text)
 {
     struct bed b = {.act = run_it, .place.script = ANSWER};
@@ -47,6 +47,7 @@ TEST(logging_at_info_has_no_text)
                                        "[INFO] Agent " ID " completed (150 tokens)\n"));
 }
 
+/* covers: UAP-10.3/3 */
 TEST(logging_at_error_is_silent_while_all_is_well)
 {
     struct bed b = {.act = run_it, .place.script = ANSWER};
@@ -60,7 +61,7 @@ TEST(logging_at_error_is_silent_while_all_is_well)
            "\"usage\":{\"input_tokens\":5,\"output_tokens\":2}},"                                                      \
            "{\"parts\":[{\"tool_call\":{\"id\":\"c2\",\"name\":\"fails\"}}]}," REPLY(TEXT("good")))
 
-/* covers: UAP-10.3 */
+/* covers: UAP-10.3/2/3, UAP-16.3/2 */
 TEST(logging_tells_steps_and_calls)
 {
     struct bed b = {.act = run_it, .place.script = TOOLS};
@@ -89,7 +90,7 @@ TEST(logging_at_debug_has_arguments_and_results)
     CHECK(strstr(b.text, "tool 'add' ended\n[DEBUG] Result: \"4712\"\n"));
 }
 
-/* covers: UAP-10.3 */
+/* covers: UAP-10.3/4/6 */
 TEST(logging_tells_a_failure_with_its_causes_at_debug)
 {
     struct bed b = {.act          = run_it,
@@ -113,7 +114,7 @@ static WEFT_SUSPENDS int run_secrets(struct bed *b, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-16.3 */
+/* covers: UAP-10.3/6, UAP-16.3/1 */
 TEST(logging_never_shows_a_key)
 {
     struct bed b = {.act = run_secrets};
@@ -133,7 +134,7 @@ static WEFT_SUSPENDS int run_long(struct bed *b, struct upp_err *err)
     return bed_run(b, text, false, err);
 }
 
-/* covers: UAP-16.3 */
+/* covers: UAP-16.3/3 */
 TEST(logging_cuts_what_was_said)
 {
     struct bed b = {.act = run_long};
@@ -145,6 +146,7 @@ TEST(logging_cuts_what_was_said)
     CHECK(strncmp(input + 8 + 201, "\"...\n", 5) == 0);
 }
 
+/* covers: UAP-10.3/5, UAP-16.3/4 */
 TEST(logging_shows_all_where_it_is_wanted)
 {
     struct bed b = {.act = run_long};

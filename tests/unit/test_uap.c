@@ -13,6 +13,7 @@ struct ear {
     struct wb_buf heard; /* the newest request */
     const char   *says;
     unsigned      calls;
+    bool          all; /* of them, a line "request" before each */
 };
 
 static void ear_done(struct ear *e)
@@ -32,7 +33,10 @@ static int ear_open(struct upp_step *s, struct upp_err *err)
 {
     struct ear               *e = s->model->state;
     const struct upp_request *r = s->request;
-    wb_buf_clear(&e->heard);
+    if (!e->all)
+        wb_buf_clear(&e->heard);
+    else
+        wb_buf_addf(&e->heard, "request\n");
     wb_buf_addf(&e->heard, "system %.*s\nparams %.*s\nstructure %.*s\n", UPP_FMT(r->system), UPP_FMT(r->params),
                 UPP_FMT(r->structure));
     for (size_t i = 0; i < r->n_tools; i++)
@@ -143,6 +147,7 @@ static WEFT_SUSPENDS int changes_nothing(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-2.4/1, UAP-4.3b/2 */
 TEST(uap_run_and_stream_change_nothing_that_was_given)
 {
     AGENTS(NULL, changes_nothing);
@@ -177,6 +182,7 @@ static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-2.2/2/3, UAP-4.2/1 */
 TEST(uap_derived_agent_has_every_option)
 {
     AGENTS(NULL, derives);
@@ -212,6 +218,7 @@ static WEFT_SUSPENDS int has_ids(struct agents *p, struct upp_err *err)
     struct upp_err                                        why = {0};
     TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .hooks = &hooks), &a, err));
     TRY(weft_session_new(a, NULL, &s, err));
+    FAIL_UNLESS(wb_str_eq(weft_session_metadata(s), UPP_STR("{}")) && weft_session_agent(s) == a);
     TRY(weft_session_run(s, UPP_STR("hello"), &turn, err));
     TRY(weft_session_checkpoint(s, 0, &cp, err));
     TRY(weft_session_tree(s, &t, err));
@@ -231,6 +238,7 @@ static WEFT_SUSPENDS int has_ids(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-3.4/1/5, UAP-6.1a/1 */
 TEST(uap_ids_are_uuids_of_version_4)
 {
     AGENTS(NULL, has_ids);
@@ -331,6 +339,7 @@ static WEFT_SUSPENDS int with_context(struct agents *p, struct upp_err *err)
     return r;
 }
 
+/* covers: UAP-5.1/2/3, UAP-5.5/1/4, UAP-10.1/2, UAP-10.2/7 */
 TEST(uap_strategy_and_middleware_see_their_context_in_run_and_stream)
 {
     AGENTS(NULL, with_context);
@@ -360,6 +369,7 @@ static WEFT_SUSPENDS int fails_in_a_stream(struct agents *p, struct upp_err *err
     return 0;
 }
 
+/* covers: UAP-10.2/8 */
 TEST(uap_middleware_hears_of_a_stream_that_fails)
 {
     AGENTS(SCRIPT("{\"error\":{\"code\":\"RATE_LIMITED\"}}"), fails_in_a_stream);
@@ -415,6 +425,7 @@ static WEFT_SUSPENDS int every_strategy(struct agents *p, struct upp_err *err)
     return checkpoints_of(p, SCRIPT(REPLY(TEXT("done"))), own, 1, err);
 }
 
+/* covers: UAP-5.5/2, UAP-6.5c/2 */
 TEST(uap_every_strategy_makes_checkpoints)
 {
     AGENTS(NULL, every_strategy);
@@ -496,6 +507,7 @@ static WEFT_SUSPENDS int ten_steps(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-5.3a/5 */
 TEST_WITH(uap_react_has_ten_steps, .no_torture = "many calls of one kind; react_* are tortured")
 {
     AGENTS(AGAIN, ten_steps);
@@ -511,6 +523,7 @@ static WEFT_SUSPENDS int few_messages(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-11.6/4 */
 TEST(uap_stop_at_a_number_of_messages)
 {
     AGENTS(AGAIN, few_messages);
@@ -530,6 +543,7 @@ static WEFT_SUSPENDS int ten_planned(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-5.4a/3 */
 TEST_WITH(uap_plan_has_ten_steps, .no_torture = "many calls of one kind; plan_* are tortured")
 {
     AGENTS("{\"at_end\":\"repeat_last\",\"replies\":[" PLAN_OF(ELEVEN) "," REPLY(TEXT("done")) "]}", ten_planned);
@@ -549,6 +563,7 @@ static WEFT_SUSPENDS int recovers(struct agents *p, struct upp_err *err)
     return r == -UPP_ENOMEM ? r : 0;
 }
 
+/* covers: UAP-5.4d/2/3, UAP-11.1/3 */
 TEST(uap_plan_recovers_by_its_hook)
 {
     AGENTS(SCRIPT(PLAN_OF(STEP("a", "")), REPLY(CALL("1", "fails", ""))), recovers);
@@ -579,6 +594,7 @@ static WEFT_SUSPENDS int aborts(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-11.1/4 */
 TEST(uap_abort_is_no_completion)
 {
     AGENTS(SCRIPT(SLOW_REPLY(100, TEXT("One two three four"))), aborts);
@@ -607,9 +623,45 @@ static WEFT_SUSPENDS int own_schema(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-5.4d/4/5 */
 TEST(uap_plan_schema_is_sent_as_it_is)
 {
     AGENTS(NULL, own_schema);
+}
+
+/* Steps of one wave see what there was before it; the next wave sees both. */
+static WEFT_SUSPENDS int wave_is_blind(struct agents *p, struct upp_err *err)
+{
+    EAR(ear, "{\"steps\":[" STEP("a", "") "," STEP("b", "") "," STEP("c", "\"a\",\"b\"") "]}");
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent                           *a    = NULL;
+    ear.all                                           = true;
+    int r = weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = &ear_model, .execution = weft_strategy_plan), &a,
+                           err);
+    if (r >= 0)
+        r = weft_agent_run(a, UPP_STR("go"), &turn, err);
+    weft_agent_free(a);
+    TRY(r);
+    const struct upp_str all = wb_buf_str(&ear.heard);
+    unsigned             saw = 0;
+    size_t               end;
+    for (size_t at = 0; at < all.n; at = end) {
+        end = WB_MIN(wb_str_find(all, UPP_STR("request\n"), at + 1), all.n);
+        struct upp_str one = wb_str_sub(all, at, end - at);
+        bool           sees_a = wb_str_find(one, UPP_STR("Carry out step 'a'"), 0) != SIZE_MAX,
+             sees_b           = wb_str_find(one, UPP_STR("Carry out step 'b'"), 0) != SIZE_MAX,
+             sees_c           = wb_str_find(one, UPP_STR("Carry out step 'c'"), 0) != SIZE_MAX;
+        saw += sees_c ? sees_a && sees_b : sees_a != sees_b;
+    }
+    test_note("%.*s", UPP_FMT(all));
+    FAIL_UNLESS(ear.calls == 4 && saw == 3);
+    return 0;
+}
+
+/* covers: UAP-5.4b/3 */
+TEST(uap_plan_steps_of_one_wave_do_not_see_each_other)
+{
+    AGENTS(NULL, wave_is_blind);
 }
 
 /* What the two sessions send with the same next run. */
@@ -674,6 +726,7 @@ static WEFT_SUSPENDS int sends_the_same(struct agents *p, struct upp_err *err)
     return speaks_as_before(&ear, &ear_model, p, err);
 }
 
+/* covers: UAP-6.5b/2, UAP-13.6b/1/2 */
 TEST(uap_session_from_json_sends_the_same_requests)
 {
     AGENTS(NULL, sends_the_same);
@@ -715,7 +768,39 @@ static WEFT_SUSPENDS int appends_at_last(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-3.3/4 */
 TEST(uap_ask_appends_when_middleware_is_done)
 {
     AGENTS(NULL, appends_at_last);
+}
+
+/* ---- Arguments that nobody checks ------------------------------------------------------------------------------------------ */
+
+static int takes_all(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
+{
+    return upp_value_json(ret, call->arguments, err);
+}
+
+static WEFT_SUSPENDS int calls_both(struct agents *p, struct upp_err *err)
+{
+    static const struct weft_tool_opts           off     = {.size = sizeof off, .unchecked = true};
+    static const struct upp_tool                 tools[] = {
+        {.name = "checked", .parameters = "{n: integer}", .run = takes_all},
+        {.name = "unchecked", .parameters = "{n: integer}", .run = takes_all, .extra = &off}};
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;
+    struct weft_agent                           *a;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {tools, 2}), &a, err));
+    TRY(weft_agent_run(a, UPP_STR("go"), &turn, err));
+    FAIL_UNLESS(turn->n_messages == 4 && turn->messages[2].n_parts == 2);
+    const struct upp_part *results = turn->messages[2].parts;
+    FAIL_UNLESS(results[0].is_error && wb_str_find(results[0].text, UPP_STR("/n"), 0) != SIZE_MAX);
+    FAIL_UNLESS(!results[1].is_error && wb_str_eq(results[1].text, UPP_STR("{\"n\":\"x\"}")));
+    return 0;
+}
+
+/* covers: UPP-17/4 */
+TEST(uap_tool_may_go_unchecked)
+{
+    AGENTS(SCRIPT(REPLY(CALL("1", "checked", "\"n\":\"x\""), CALL("2", "unchecked", "\"n\":\"x\"")), REPLY(TEXT("done"))),
+           calls_both);
 }
