@@ -313,7 +313,7 @@ TEST_WITH(borrowed_session_is_read_by_one_at_a_time, .no_torture = "threads of t
 
 /* ---- Runs -------------------------------------------------------------------------------------------------------- */
 
-/* Names of phases that are made in one place: each is a phase of its own. And what a run says of itself is put back in. */
+/* Names of phases that are made in one place: each is a phase of its own. And what a run says of itself is put back. */
 static WEFT_SUSPENDS int asks_in_phases(struct weft_run *run, struct upp_err *err)
 {
     const struct weft_reply *first = NULL, *second = NULL;
@@ -359,7 +359,7 @@ TEST(borrowed_texts_of_a_run_are_put_back)
     AGENTS(NULL, plays_phases);
 }
 
-/* ---- Middleware --------------------------------------------------------------------------------------------------- */
+/* ---- Middleware -------------------------------------------------------------------------------------------------- */
 
 #define WORDS "{\"words\":1}"
 
@@ -429,13 +429,15 @@ static WEFT_SUSPENDS int around(struct agents *p, struct upp_err *err)
 {
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn    = NULL;
     struct seen                                  seen    = {.words = ""};
-    const struct weft_middleware                 well[]  = {{.name = "looks", .arg = &seen, .after = looks_after},
-                                                            {.name = "sets", .arg = &seen, .before = before, .after = after}};
-    const struct weft_middleware                 badly[] = {{.name = "looks", .arg = &seen, .on_error = looks_at_failure},
-                                                            {.name = "sets", .arg = &seen, .before = before_and_fails}};
+    const struct weft_middleware well[]  = {{.name = "looks", .arg = &seen, .after = looks_after},
+                                            {.name = "sets", .arg = &seen, .before = before, .after = after}};
+    const struct weft_middleware badly[] = {{.name = "looks", .arg = &seen, .on_error = looks_at_failure},
+                                            {.name = "sets", .arg = &seen, .before = before_and_fails}};
     struct weft_agent                           *a, *b;
-    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = well, .n_middleware = 2), &a, err));
-    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = badly, .n_middleware = 2), &b, err));
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = well, .n_middleware = 2), &a,
+                       err));
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .middleware = badly, .n_middleware = 2), &b,
+                       err));
     int r = weft_agent_run(a, UPP_STR(FIRST), &turn, err);
     if (r >= 0 && !(answers(turn, WORDS) && strcmp(seen.metadata, WORDS) == 0 &&
                     strcmp(seen.input, WORDS) == 0))
@@ -457,7 +459,7 @@ TEST(borrowed_texts_of_a_context_are_copied)
     AGENTS(NULL, around);
 }
 
-/* ---- Calls of tools ------------------------------------------------------------------------------------------------ */
+/* ---- Calls of tools ---------------------------------------------------------------------------------------------- */
 
 /* The arguments are what was inside of them, and what was read before is good until the call ends. */
 static int unwraps(void *arg, struct upp_call *call, struct upp_err *err)
@@ -494,7 +496,8 @@ static int wraps(void *arg, struct upp_call *call, struct upp_value *v, struct u
 }
 
 #define VISIT                                                                                                          \
-    SCRIPT(REPLY(CALL("c1", "visits", "\"city\":\"Rome, in the South\",\"inner\":{\"city\":\"Oslo, in the North\"}")),     \
+    SCRIPT(REPLY(CALL("c1", "visits",                                                                                  \
+                      "\"city\":\"Rome, in the South\",\"inner\":{\"city\":\"Oslo, in the North\"}")),                 \
            REPLY(TEXT("done")))
 #define VISITED "\"\\\"(\\\\\\\"Oslo, in the North\\\\\\\")\\\"\""
 
@@ -508,9 +511,9 @@ TEST(borrowed_arguments_of_a_call)
     UPP_CLEANUP(upp_llm_freep) struct upp_llm    *llm   = NULL;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn  *turn  = NULL;
     CHECK_INT(upp_scripted_new(UPP_STR(VISIT), &model, NULL), 0);
-    CHECK_INT(
-        upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = visit, .n_tools = 1, .strategy = between), &llm, NULL),
-        0);
+    CHECK_INT(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = visit, .n_tools = 1, .strategy = between), &llm,
+                          NULL),
+              0);
     CHECK_INT(upp_ask(llm, UPP_STR("go"), &turn, NULL), 0);
     CHECK(turn->n_executions == 1);
     CHECK_STR(turn->executions[0].arguments, UPP_STR("{\"city\":\"Oslo, in the North\"}"));
@@ -537,7 +540,7 @@ TEST(borrowed_arguments_of_a_call_in_a_run)
     AGENTS(VISIT, visits_in_a_run);
 }
 
-/* ---- Threads, trees, turns ------------------------------------------------------------------------------------------ */
+/* ---- Threads, trees, turns --------------------------------------------------------------------------------------- */
 
 /* Again and again, so that its memory grows and its list moves. */
 TEST(borrowed_messages_of_a_thread_are_pushed)

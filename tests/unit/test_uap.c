@@ -76,7 +76,7 @@ static int ear_next(struct upp_step *s, struct upp_step_event *ev, struct upp_er
 static const struct upp_model_ops listens = {
     .size = sizeof listens, .provider = "ear", .step_size = sizeof(uint32_t), .open = ear_open, .next = ear_next};
 
-#define EAR(e_, words)                                                                                                  \
+#define EAR(e_, words)                                                                                                 \
     WB_CLEANUP(ear_done) struct ear e_ = {.heard = WB_BUF(1u << 20), .says = (words)};                               \
     const struct upp_model          e_##_model = {.ops = &listens, .name = UPP_STR("m"), .state = &e_}
 
@@ -188,7 +188,7 @@ TEST(uap_derived_agent_has_every_option)
     AGENTS(NULL, derives);
 }
 
-/* ---- Ids ----------------------------------------------------------------------------------------------------------- */
+/* ---- Ids --------------------------------------------------------------------------------------------------------- */
 
 static bool is_uuid4(struct upp_str text)
 {
@@ -227,8 +227,8 @@ static WEFT_SUSPENDS int has_ids(struct agents *p, struct upp_err *err)
     FAIL_UNLESS(is_uuid4(upp_thread_id(weft_node_thread(weft_tree_root(t)))));
 
     /* One that a program gives is one, too: neither another text nor another version. */
-    static const char *const given[] = {"x", "5f0c8c1e-6a4e-1f0e-9d0c-0b8f6f6a1c11", "5f0c8c1e-6a4e-7f0e-9d0c-0b8f6f6a1c11",
-                                        "5f0c8c1e-6a4e-4f0e-1d0c-0b8f6f6a1c11"};
+    static const char *const given[] = {"x", "5f0c8c1e-6a4e-1f0e-9d0c-0b8f6f6a1c11",
+                                        "5f0c8c1e-6a4e-7f0e-9d0c-0b8f6f6a1c11", "5f0c8c1e-6a4e-4f0e-1d0c-0b8f6f6a1c11"};
     for (size_t i = 0; i < WB_LEN(given); i++) {
         int r = weft_session_new(a, UPP_OPTS(weft_session_opts, .id = given[i]), &other, &why);
         TRY(r == -UPP_ENOMEM ? r : 0);
@@ -244,7 +244,7 @@ TEST(uap_ids_are_uuids_of_version_4)
     AGENTS(NULL, has_ids);
 }
 
-/* ---- Strategies ------------------------------------------------------------------------------------------------------ */
+/* ---- Strategies -------------------------------------------------------------------------------------------------- */
 
 struct seen {
     const struct weft_agent *agent;
@@ -417,8 +417,9 @@ static WEFT_SUSPENDS int every_strategy(struct agents *p, struct upp_err *err)
 {
     static const struct weft_strategy own = {.name = "own", .execute = once};
     TRY(checkpoints_of(p, SCRIPT(REPLY(CALL("1", "add", "")), REPLY(TEXT("done"))), weft_strategy_loop, 2, err));
-    TRY(checkpoints_of(p, SCRIPT(REPLY(TEXT("hm")), REPLY(CALL("1", "add", "")), REPLY(TEXT("hm")), REPLY(TEXT("done"))),
-                       weft_strategy_react, 2, err));
+    TRY(checkpoints_of(
+        p, SCRIPT(REPLY(TEXT("hm")), REPLY(CALL("1", "add", "")), REPLY(TEXT("hm")), REPLY(TEXT("done"))),
+        weft_strategy_react, 2, err));
     TRY(checkpoints_of(p,
                        SCRIPT(PLAN_OF(STEP("a", "") "," STEP("b", "\"a\"")), REPLY(TEXT("one")), REPLY(TEXT("two"))),
                        weft_strategy_plan, 3, err));
@@ -431,7 +432,7 @@ TEST(uap_every_strategy_makes_checkpoints)
     AGENTS(NULL, every_strategy);
 }
 
-/* ---- Limits that nobody gave ----------------------------------------------------------------------------------------- */
+/* ---- Limits that nobody gave ------------------------------------------------------------------------------------- */
 
 struct counting {
     unsigned steps, completes, errors;
@@ -549,7 +550,7 @@ TEST_WITH(uap_plan_has_ten_steps, .no_torture = "many calls of one kind; plan_* 
     AGENTS("{\"at_end\":\"repeat_last\",\"replies\":[" PLAN_OF(ELEVEN) "," REPLY(TEXT("done")) "]}", ten_planned);
 }
 
-/* ---- Errors and hooks -------------------------------------------------------------------------------------------------- */
+/* ---- Errors and hooks -------------------------------------------------------------------------------------------- */
 
 /* Without a new plan the error of a step ends the run, unless the hook has a turn; and then the run is complete. */
 static WEFT_SUSPENDS int recovers(struct agents *p, struct upp_err *err)
@@ -600,7 +601,7 @@ TEST(uap_abort_is_no_completion)
     AGENTS(SCRIPT(SLOW_REPLY(100, TEXT("One two three four"))), aborts);
 }
 
-/* ---- What the model is sent --------------------------------------------------------------------------------------------- */
+/* ---- What the model is sent -------------------------------------------------------------------------------------- */
 
 static WEFT_SUSPENDS int own_schema(struct agents *p, struct upp_err *err)
 {
@@ -691,7 +692,8 @@ static WEFT_SUSPENDS int speaks_as_before(struct ear *ear, const struct upp_mode
     struct upp_part parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("what is 1 + 2?")},
                                 {.kind = UPP_PART_CALL, .id = UPP_STR("c1"), .name = UPP_STR("add"),
                                  .text = UPP_STR("{\"a\":1.0}")},
-                                {.kind = UPP_PART_RESULT, .id = UPP_STR("c1"), .name = UPP_STR("add"), .text = UPP_STR("3")},
+                                {.kind = UPP_PART_RESULT, .id = UPP_STR("c1"), .name = UPP_STR("add"),
+                                 .text = UPP_STR("3")},
                                 {.kind = UPP_PART_TEXT, .text = UPP_STR("so?")}};
     const struct upp_message said[] = {
         {.role = UPP_ROLE_USER, .parts = &parts[0], .n_parts = 1},
@@ -732,7 +734,7 @@ TEST(uap_session_from_json_sends_the_same_requests)
     AGENTS(NULL, sends_the_same);
 }
 
-/* ---- ask ------------------------------------------------------------------------------------------------------------------ */
+/* ---- ask --------------------------------------------------------------------------------------------------------- */
 
 struct asked {
     struct upp_thread *thread;
@@ -774,7 +776,7 @@ TEST(uap_ask_appends_when_middleware_is_done)
     AGENTS(NULL, appends_at_last);
 }
 
-/* ---- Arguments that nobody checks ------------------------------------------------------------------------------------------ */
+/* ---- Arguments that nobody checks -------------------------------------------------------------------------------- */
 
 static int takes_all(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
@@ -801,6 +803,7 @@ static WEFT_SUSPENDS int calls_both(struct agents *p, struct upp_err *err)
 /* covers: UPP-17/4 */
 TEST(uap_tool_may_go_unchecked)
 {
-    AGENTS(SCRIPT(REPLY(CALL("1", "checked", "\"n\":\"x\""), CALL("2", "unchecked", "\"n\":\"x\"")), REPLY(TEXT("done"))),
+    AGENTS(SCRIPT(REPLY(CALL("1", "checked", "\"n\":\"x\""), CALL("2", "unchecked", "\"n\":\"x\"")),
+                  REPLY(TEXT("done"))),
            calls_both);
 }
