@@ -40,7 +40,7 @@ struct weft_session_opts {
     uint32_t                       size;
     bool                           no_checkpoints; /* UAP: checkpoints = false */
     uint8_t                        interval;       /* enum weft_interval */
-    const char                    *id;             /* UUID; NULL: a new one. -UPP_EBUSY: there is one already */
+    const char                    *id;             /* UUIDv4; NULL: a new one. -UPP_EBUSY: there is one already */
     const char                    *metadata;       /* JSON object; NULL: {} */
     const struct weft_persistence *persistence;    /* borrowed; NULL: the runtime's log alone */
 };
@@ -63,7 +63,7 @@ UPP_API void weft_session_closep(struct weft_session **s);
 /* Also removes it from the log, and from opts->persistence. */
 UPP_API WEFT_SUSPENDS int weft_session_erase(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 
-UPP_API struct upp_str     weft_session_id(const struct weft_session *s);
+UPP_API struct upp_str     weft_session_id(const struct weft_session *s); /* all three: good as long as the session */
 UPP_API struct weft_agent *weft_session_agent(const struct weft_session *s);
 UPP_API struct upp_str     weft_session_metadata(const struct weft_session *s); /* JSON object */
 
@@ -102,7 +102,7 @@ UPP_API WEFT_SUSPENDS int weft_session_query_open(struct weft_session *s, struct
 
 /* ---- Checkpoints ------------------------------------------------------------------------------------------- */
 
-/* UAP's Checkpoint. Good until the session's next call. */
+/* UAP's Checkpoint. Good until the session's next call, which may be given what it has. */
 struct weft_checkpoint {
     struct upp_str            id, session_id;
     int64_t                   time_ms;

@@ -86,10 +86,13 @@ struct wa_asked {
     const struct upp_message       **list; /* what history points to; NULL: nothing was allocated */
     struct upp_part                  text;
     struct upp_message               of_text, of_parts;
+    struct wb_arena                  memory; /* of a copy */
 };
 
 /* Points into `to`, and to what the caller gave: neither may move. */
 int  wa_asked_take(struct wa_asked *to, const struct upp_input *given, struct upp_err *err) UPP_MUST_CHECK;
+/* From now on what it points to is its own: for whoever may free what the caller gave. `thread` and `wait` are not. */
+int  wa_asked_own(struct wa_asked *q, struct upp_err *err) UPP_MUST_CHECK;
 void wa_asked_done(struct wa_asked *q);
 
 /* On which engine, and which thread of its store: that of a session. */

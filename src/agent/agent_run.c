@@ -5,6 +5,7 @@
 #include "base/opts.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
+#include "model/upp_json.h"
 
 enum { LOOK_MS = 20, MESSAGES = 1 << 20 };
 
@@ -40,6 +41,7 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
     q->list      = NULL;
     q->input     = NULL;
     q->n_history = 0;
+    q->memory    = (struct wb_arena)WB_ARENA(1u << 30);
     if (in->thread)
         list = upp_thread_messages(in->thread, &n);
     if (n > MESSAGES || in->n_messages > MESSAGES)
@@ -71,9 +73,27 @@ int wa_asked_take(struct wa_asked *q, const struct upp_input *given, struct upp_
                                     : upp_fail(err, UPP_EINVALID, "there is nothing to ask: no history and no input");
 }
 
+static int own(struct wa_asked *q, const struct upp_message **m, struct upp_err *err)
+{
+    struct upp_message *copy = wb_new(&q->memory, struct upp_message);
+    int                 r    = copy ? wm_message_copy(&q->memory, *m, copy, err) : wb_arena_check(&q->memory, err);
+    if (r >= 0)
+        *m = copy;
+    return r;
+}
+
+int wa_asked_own(struct wa_asked *q, struct upp_err *err)
+{
+    int r = q->input ? own(q, &q->input, err) : 0;
+    for (size_t i = 0; r >= 0 && i < q->n_history; i++)
+        r = own(q, &q->list[i], err);
+    return r;
+}
+
 void wa_asked_done(struct wa_asked *q)
 {
     wb_free(q->list);
+    wb_arena_done(&q->memory);
     q->list = NULL;
 }
 

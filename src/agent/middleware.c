@@ -211,6 +211,16 @@ static int copy_changes(struct context *x, const struct weft_context *was, struc
     return r;
 }
 
+/* Also of a function that failed: others hear of it with what it set, or with what was. Before anything is freed that
+ * it may point into. */
+static int keep_changes(struct context *x, const struct weft_context *was, int result, struct upp_err *err)
+{
+    int r = copy_changes(x, was, result < 0 ? NULL : err);
+    if (r < 0)
+        x->pub = *was;
+    return result < 0 ? result : r;
+}
+
 /* ---- Calls ------------------------------------------------------------------------------------------------------ */
 
 static void tell(const struct chain *ch, struct context *x, const char *which, uint64_t began, int result)
@@ -242,8 +252,8 @@ static WEFT_SUSPENDS int one_before(struct chain *ch, struct context *x, struct 
     int                 r = it->kind ? it->kind->before(it->own, &x->pub, err) : it->m.before(it->m.arg, &x->pub, err);
     tell(ch, x, "before", began, r);
     if (r < 0)
-        return named(it, "before", r, err);
-    return copy_changes(x, &was, err);
+        r = named(it, "before", r, err);
+    return keep_changes(x, &was, r, err);
 }
 
 static WEFT_SUSPENDS int before(void *arg, struct weft_run *run, struct upp_err *err)
@@ -275,15 +285,16 @@ static WEFT_SUSPENDS int one_after(struct chain *ch, struct context *x, struct u
     uint64_t            began = wb_mono_ns();
     int r = it->kind ? it->kind->after(it->own, &x->pub, &now, err) : it->m.after(it->m.arg, &x->pub, &now, err);
     tell(ch, x, "after", began, r);
+    if (r >= 0 && !now)
+        r = upp_fail(err, UPP_EINVALID, "it gave back no turn");
+    if (r < 0)
+        r = named(it, "after", r, err);
+    r = keep_changes(x, &was, r, err);
     if (now && now != *turn) {
         upp_turn_free(*turn);
         *turn = now;
     }
-    if (r >= 0 && !now)
-        r = upp_fail(err, UPP_EINVALID, "it gave back no turn");
-    if (r < 0)
-        return named(it, "after", r, err);
-    return copy_changes(x, &was, err);
+    return r;
 }
 
 static WEFT_SUSPENDS int after(void *arg, struct weft_run *run, struct upp_turn **turn, struct upp_err *err)
@@ -313,11 +324,11 @@ static WEFT_SUSPENDS int one_failed(struct chain *ch, struct context *x, struct 
     tell(ch, x, "on_error", began, r);
     if (r > 0 && !turn)
         r = upp_fail(&own, UPP_EINVALID, "it gave back no turn");
+    int kept = keep_changes(x, &was, r, &own);
     if (r > 0)
         return *ret = turn, 1;
     upp_turn_free(turn);
-    if (r >= 0)
-        r = copy_changes(x, &was, &own);
+    r = kept;
     if (r < 0) {
         r         = named(it, "on_error", r, &own);
         *why      = own;

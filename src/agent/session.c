@@ -111,20 +111,28 @@ struct upp_str weft_session_metadata(const struct weft_session *s)
     return s->metadata.p ? s->metadata : UPP_STR("{}");
 }
 
-/* As the log has it. */
-static int take_thread(struct weft_session *s, struct upp_str id, const struct wl_thread *t, struct upp_err *err)
+/* Programs have them as long as the session: they are taken once. */
+static int take_texts(struct weft_session *s, struct upp_str id, struct upp_str metadata, struct upp_err *err)
 {
-    char *texts = wb_alloc(id.n + t->metadata.n + 1);
+    char *texts = wb_alloc(id.n + metadata.n + 1);
     if (!texts)
         return upp_fail(err, UPP_ENOMEM, "no memory for a session");
     memcpy(texts, id.p, id.n);
-    if (t->metadata.n)
-        memcpy(texts + id.n, t->metadata.p, t->metadata.n);
+    if (metadata.n)
+        memcpy(texts + id.n, metadata.p, metadata.n);
     s->id       = wb_str(texts, id.n);
-    s->metadata = t->metadata.p ? wb_str(texts + id.n, t->metadata.n) : (struct upp_str){0};
+    s->metadata = metadata.p ? wb_str(texts + id.n, metadata.n) : (struct upp_str){0};
     s->texts    = texts;
-    s->thread   = t->id;
     return 0;
+}
+
+/* As the log has it. */
+static int take_thread(struct weft_session *s, struct upp_str id, const struct wl_thread *t, struct upp_err *err)
+{
+    int r = take_texts(s, id, t->metadata, err);
+    if (r >= 0)
+        s->thread = t->id;
+    return r;
 }
 
 struct making {
@@ -180,10 +188,8 @@ static int take_json(struct weft_session *s, struct upp_str json, struct upp_err
     int r = wm_session_read(&s->doc_memory, json, &s->doc, err);
     if (r < 0)
         return r;
-    s->has_doc  = true;
-    s->id       = s->doc.id;
-    s->metadata = s->doc.metadata;
-    return 0;
+    s->has_doc = true;
+    return take_texts(s, s->doc.id, s->doc.metadata, err);
 }
 
 static WEFT_SUSPENDS int load(struct weft_session *s, struct upp_str id, struct upp_err *err)
@@ -292,12 +298,10 @@ static struct upp_str id_of(void *home, struct upp_str agent)
     return a ? wa_agent_id(a) : (struct upp_str){0};
 }
 
-int wa_session_read(struct weft_session *s, struct upp_err *err)
+static WEFT_SUSPENDS int read_on(struct weft_session *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     struct wl_thread                          t;
-    if (s->has_doc)
-        return 0;
     if (!s->reading && !(s->reading = wa_doc_new()))
         return upp_fail(err, UPP_ENOMEM, "no memory for a session");
     struct wa_doc_opts opts = {.no_checkpoints = s->no_checkpoints,
@@ -313,6 +317,20 @@ int wa_session_read(struct weft_session *s, struct upp_err *err)
     s->doc.id  = s->id;
     s->has_doc = true;
     return 0;
+}
+
+int wa_session_read(struct weft_session *s, struct upp_err *err)
+{
+    int r = 0;
+    while (r >= 0 && s->is_read) /* by another fiber: both may look */
+        r = weft_cond_wait(&s->was_read, err);
+    if (r < 0 || s->has_doc)
+        return r;
+    s->is_read = true;
+    r          = read_on(s, err);
+    s->is_read = false;
+    weft_cond_broadcast(&s->was_read);
+    return r;
 }
 
 /* As it goes into the log: calls have results, and what counted all messages of a node counts those that are there. The
@@ -344,9 +362,8 @@ int wa_session_settle(struct weft_session *s, struct upp_err *err)
         r = mend(s, &a, &doc, err);
     if (r >= 0)
         r = wa_session_put(wr_engine_store(s->home->kept), &wa_owner, &doc, true, &a, &t, err);
-    if (r >= 0)
-        r = take_thread(s, s->id, &t, err); /* its texts lay in the document */
     if (r >= 0) {
+        s->thread = t.id;
         wa_session_stale(s);
         wb_arena_done(&s->doc_memory);
     }

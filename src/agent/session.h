@@ -21,7 +21,7 @@ struct weft_session {
     struct weft_agent      *agent;
     struct wa_home         *home;
     struct upp_str          id, metadata; /* as the program says them */
-    char                   *texts;        /* where they lie, once it is in the log */
+    char                   *texts;        /* where they lie */
     struct wb_uuid          thread;       /* all zero: not in the log yet */
     struct weft_persistence persistence;
     bool                    persists, no_checkpoints, every_turn;
@@ -35,6 +35,8 @@ struct weft_session {
     bool              has_doc;    /* it is true */
     struct wb_arena   doc_memory; /* where the one lies of which it was made */
     struct wa_doc    *reading;    /* where the other one lies; NULL: nobody has looked */
+    bool              is_read;    /* somebody is at it: one at a time */
+    struct weft_cond  was_read;
     struct wb_buf     subagents;  /* of the checkpoint that was looked at */
 };
 
@@ -50,7 +52,8 @@ WEFT_SUSPENDS int         wa_session_change(struct weft_session *s, const char *
 WEFT_SUSPENDS int         wa_session_look(struct weft_session *s, const char *name, wa_session_fn *fn, void *arg,
                                           struct upp_err *err) UPP_MUST_CHECK; /* one that changes nothing */
 
-/* What the program has in memory (the document it was made of, changes of its tree) goes into the log. */
+/* What the program has in memory (the document it was made of, changes of its tree) goes into the log. This, and
+ * wa_session_read, free what checkpoints show: whoever calls them has copied what a program handed in. */
 WEFT_SUSPENDS int wa_session_settle(struct weft_session *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* s->doc is what the log has now: what is new is read. */

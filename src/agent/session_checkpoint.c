@@ -99,17 +99,19 @@ int wa_session_end_runs(struct weft_session *s, struct wb_uuid thread, struct up
 
 static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    const struct upp_str                     *id = arg;
     WB_CLEANUP(wb_arena_done) struct wb_arena a  = WB_ARENA(1u << 30);
+    struct upp_str                            id = wb_arena_dup(&a, *(const struct upp_str *)arg); /* it may be ours */
     WB_CLEANUP(wa_put_done) struct wa_put     put;
     struct wl_thread                          t;
     struct wa_place                           place = {0};
     wa_put_init(&put, NULL, &wa_owner);
-    int r = wa_session_settle(s, err);
+    int r = wb_arena_check(&a, err);
+    if (r >= 0)
+        r = wa_session_settle(s, err);
     if (r >= 0)
         r = wa_session_read(s, err);
     if (r >= 0)
-        r = check_known(s, *id, err);
+        r = check_known(s, id, err);
     if (r >= 0)
         r = wa_session_end_runs(s, s->thread, err);
     put.store  = wr_engine_store(s->home->kept);
@@ -120,7 +122,7 @@ static WEFT_SUSPENDS int go_back(struct weft_session *s, void *arg, struct upp_e
     if (r >= 0)
         r = wl_half_clear(put.store, &wa_owner, &t, err);
     if (r >= 0)
-        r = wa_checkpoint_find(put.store, &wa_owner, &t, *id, &put, &place, err);
+        r = wa_checkpoint_find(put.store, &wa_owner, &t, id, &put, &place, err);
     if (r < 0)
         return r;
     t.head = place.node;

@@ -7,6 +7,7 @@
 #include "agent/query.h"
 #include "agent/session.h"
 #include "base/hooks.h"
+#include "model/upp_json.h"
 #include "upp/threads.h"
 
 enum { PAGE = 256 };
@@ -77,6 +78,8 @@ static WEFT_SUSPENDS int ask(struct weft_session *s, void *arg, struct upp_err *
     struct upp_err  why = {0};
     (void)s;
     int r = wa_asked_take(&asked, UPP_OPTS(upp_input, .text = x->text), err);
+    if (r >= 0)
+        r = wa_asked_own(&asked, err); /* a run of the session may change it meanwhile */
     if (r >= 0)
         r = answer(x, &asked, err);
     wa_asked_done(&asked);
@@ -242,16 +245,27 @@ static WEFT_SUSPENDS int begin(struct weft_session *s, void *arg, struct upp_err
     return make_query(s, b, node.key, thread, err);
 }
 
+/* What is read of the session is read anew when a run of it goes on. */
+static int copy_messages(struct wb_arena *a, const struct wm_thread_json *from, struct beginning *b,
+                         struct upp_err *err)
+{
+    struct upp_message *list = wb_new_n(a, struct upp_message, from->n);
+    int                 r    = wb_arena_check(a, err);
+    for (size_t i = 0; r >= 0 && i < from->n; i++)
+        r = wm_message_copy(a, &from->messages[i], &list[i], err);
+    b->messages = list;
+    b->n        = from->n;
+    return r;
+}
+
 /* A node that is a query's sees nothing of its parent. */
-static int find_query(struct weft_session *s, struct beginning *b, size_t *ret, struct upp_err *err)
+static int find_query(struct weft_session *s, struct wb_arena *a, struct beginning *b, size_t *ret, struct upp_err *err)
 {
     const struct wm_tree_doc *t = &s->doc.tree;
     for (size_t i = 0; i < t->n; i++)
         if (wb_str_eq(t->nodes[i].thread.id, b->id) && t->nodes[i].parent == t->root && !t->nodes[i].branch) {
-            b->messages = t->nodes[i].thread.messages;
-            b->n        = t->nodes[i].thread.n;
-            *ret        = i;
-            return 0;
+            *ret = i;
+            return copy_messages(a, &t->nodes[i].thread, b, err);
         }
     return upp_fail(err, UPP_ENOTFOUND, "session %.*s has no query '%.*s'", UPP_FMT(s->id),
                     (int)WB_MIN(b->id.n, (size_t)64), b->id.p);
@@ -265,15 +279,18 @@ static WEFT_SUSPENDS int find_again(struct weft_session *s, void *arg, struct up
     struct wa_doc_node                       *nodes;
     struct wb_uuid                            thread;
     size_t                                    at = 0, n;
-    int                                       r  = settle(s, err);
+    b->id                                        = wb_arena_dup(&a, b->id); /* it may be of what is freed now */
+    int r                                        = wb_arena_check(&a, err);
+    if (r >= 0)
+        r = settle(s, err);
     if (r >= 0)
         r = wa_session_thread(s, &a, &t, err);
     if (r >= 0)
-        r = wa_session_read(s, err);
-    if (r >= 0)
         r = wa_tree_nodes(wr_engine_store(s->home->kept), &wa_owner, t.tree, &a, &nodes, &n, err);
     if (r >= 0)
-        r = find_query(s, b, &at, err);
+        r = wa_session_read(s, err); /* what it reads is good until somebody waits */
+    if (r >= 0)
+        r = find_query(s, &a, b, &at, err);
     if (r >= 0 && at >= n)
         r = upp_fail(err, UPP_EBUSY, "the tree of session %.*s has just changed", UPP_FMT(s->id));
     if (r >= 0)
@@ -295,8 +312,13 @@ static WEFT_SUSPENDS int start(struct weft_session *s, struct beginning *b, wa_s
 
 int weft_session_query(struct weft_session *s, struct upp_str text, struct weft_query_result **ret, struct upp_err *err)
 {
-    struct beginning b = {0};
-    return text.p ? start(s, &b, begin, text, ret, err) : upp_fail(err, UPP_EINVALID, "a query without a question");
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 30);
+    struct upp_str                            own = wb_arena_dup(&a, text); /* it may be of what is freed now */
+    struct beginning                          b   = {0};
+    int                                       r   = wb_arena_check(&a, err);
+    if (r < 0)
+        return r;
+    return text.p ? start(s, &b, begin, own, ret, err) : upp_fail(err, UPP_EINVALID, "a query without a question");
 }
 
 int weft_session_query_open(struct weft_session *s, struct upp_str thread, struct weft_query_result **ret,

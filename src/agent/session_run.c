@@ -132,6 +132,8 @@ int weft_session_run_with(struct weft_session *s, const struct upp_input *in, st
     if (result >= 0)
         result = wa_asked_take(&r.asked, in, err);
     if (result >= 0)
+        result = wa_asked_own(&r.asked, err); /* it may be the session's, which is about to change */
+    if (result >= 0)
         result = wa_session_change(s, "weft_session_run", run, &r, err);
     wa_asked_done(&r.asked);
     *ret = r.turn;

@@ -554,10 +554,14 @@ struct forking {
 
 static WEFT_SUSPENDS int fork_node(struct weft_session *s, void *arg, struct upp_err *err)
 {
-    struct forking *f = arg;
-    int             r = open_tree(s, NULL, err);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
+    struct forking                           *f    = arg;
+    struct upp_str                            from = wb_arena_dup(&a, f->from); /* it may be of what is freed now */
+    int                                       r    = wb_arena_check(&a, err);
     if (r >= 0)
-        r = weft_tree_branch(s->tree->tree, f->from, NULL, &f->id, err);
+        r = open_tree(s, NULL, err);
+    if (r >= 0)
+        r = weft_tree_branch(s->tree->tree, from, NULL, &f->id, err);
     return r < 0 ? r : wa_session_tree_store(s, err);
 }
 

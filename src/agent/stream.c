@@ -86,6 +86,8 @@ static int open_stream(struct weft_agent *a, struct weft_session *session, const
     atomic_init(&s->refs, 1);
     wa_telling_init(&s->telling, &o, a->structure != NULL);
     int r = wa_asked_take(&s->asked, in, err);
+    if (r >= 0 && session) /* which may change before the first pull, and with it what it was asked */
+        r = wa_asked_own(&s->asked, err);
     if (r < 0) {
         release(s);
         return r;

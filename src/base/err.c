@@ -81,9 +81,11 @@ UPP_PRINTF(3, 0) static void format(char *buf, size_t size, const char *fmt, va_
 int wb_vfail(struct upp_err *err, enum upp_code code, const char *fmt, va_list args)
 {
     if (err) {
-        memset(err, 0, offsetof(struct upp_err, msg)); /* format() ends msg itself */
+        char msg[sizeof err->msg]; /* the arguments may be words of *err */
+        format(msg, sizeof msg, fmt, args);
+        memset(err, 0, offsetof(struct upp_err, msg));
         err->code = (int)code;
-        format(err->msg, sizeof err->msg, fmt, args);
+        memcpy(err->msg, msg, strlen(msg) + 1);
     }
     return -(int)code;
 }

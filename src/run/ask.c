@@ -565,7 +565,10 @@ int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_
         }
     if (!run->model)
         return upp_fail(err, UPP_EINVALID, "agent %.*s has no model", UPP_FMT(run->def->name));
-    int r = ask(&a, err);
+    a.phase = wb_arena_dup(&run->memory, a.phase); /* the journal has it when the caller's is gone */
+    int r   = wb_arena_check(&run->memory, err);
+    if (r >= 0)
+        r = ask(&a, err);
     if (r < 0)
         return r;
     *ret = &run->said.p[run->said.n - 1]->reply;

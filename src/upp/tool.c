@@ -113,8 +113,7 @@ int upp__call_read(struct upp__call *c, struct upp_err *err)
     struct upp_str text = c->pub.arguments;
     if (c->args && c->read.p == text.p && c->read.n == text.n)
         return 0;
-    if (c->read.p)
-        wb_arena_reset(&c->scratch);
+    /* What was read before stays: others have texts of it until the call ends, and these may be one. */
     c->args = NULL;
     int r   = wj_read(&c->scratch, text, NULL, &c->args, err);
     if (r >= 0 && !yyjson_is_obj(c->args))

@@ -138,7 +138,7 @@ check 'and --report' "$weft" convert --to pydantic more.json --report
 verdict $? 'has them all'
 
 # ---- System prompts
-# covers: TP-9, TP-37
+# covers: TP-9/1/3/4, TP-37/1/2/3/4
 
 old=$golden/pydantic/v0.0.14.json
 "$weft" convert --to thread "$old" >got 2>log
@@ -434,7 +434,7 @@ refused 'a file in its place too' "$weft" convert --to thread --out keep.json in
 said 'as is said' '^weft convert: in/1.json: keep.json/1.json: cannot make a file beside it: not a directory'
 
 # ---- Validating
-# covers: TP-45
+# covers: TP-45/1/2/3
 
 check 'good documents' "$weft" validate "$golden"/pydantic/example-*.json "$golden"/pydantic/current.json "$golden"/thread/weather.json
 [ -s log ]

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The demo is ThreadProtocol's example thread: two agents, a tool, a handoff by mention. usage: demo.sh WEFT   (TAP)
-# covers: TP-5, TP-31, TP-60, TP-62, AAP-6
+# covers: TP-62/6
 set -u
 weft=$(realpath "$1")
 demo=$(CDPATH='' cd -- "$(dirname -- "$0")/../../demo" && pwd)

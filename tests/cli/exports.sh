@@ -1,7 +1,7 @@
 #!/bin/sh
 # What a live run left in the log comes out whole: ids, models, prompts that were changed, forks; and what is wrong with
 # a document is told. usage: exports.sh WEFT   (TAP)
-# covers: TP-5, TP-6, TP-7, TP-50, TP-61, UAP-3.4, AAP-6, AITP-1, AITP-8, AITP-9
+# covers: TP-5, TP-6/2/3/4, TP-7/3, TP-50, TP-61, UAP-3.4/2, AAP-6, AITP-8/4, AITP-9/1
 set -u
 weft=$(realpath "$1")
 . "$(dirname "$0")/../support/tap.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Encryption and its keys, from outside: real runs with words planted in all they say. usage: keys.sh WEFT   (TAP)
-# covers: UAP-16.2
+# covers: UAP-16.2/1/2/3
 set -u
 umask 077 # a key that others can read is refused
 weft=$(realpath "$1")

@@ -17,7 +17,7 @@ for header in "$include"/upp/*.h "$include"/weft/*.h; do
 done
 check "a program in C11" "$cc" -std=c11 -Wall -Wextra -Werror -I"$include" -fsyntax-only "$here/use.c"
 check "the same program in C++17" as_cxx "$here/use.c"
-# covers: UAP-14.3 (with tests/scripts/test_uap_examples.py, which says that every name is in it)
+# covers: UAP-14.3/2 (with tests/scripts/test_uap_examples.py, which says that every name is in it)
 check "every C name of docs/uap.md in C11" "$cc" -std=c11 -Wall -Wextra -Werror -I"$include" -fsyntax-only "$here/uap_names.c"
 check "and in C++17" as_cxx "$here/uap_names.c"
 tap_end

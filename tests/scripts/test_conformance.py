@@ -74,6 +74,16 @@ def mark_after_a_test_on_one_line():
 
 
 @case
+def mark_behind_prose():
+    for mark in (f"/* Why it is so. {MARK} TP-1 */", f"/* Why\n * it is so. {MARK} TP-1 */", f"int x; // why. {MARK} TP-1"):
+        check(tests_of("tests/unit/test_a.c", f"{mark}\nTEST(one)\n{{\n}}\n"), "[one](../tests/unit/test_a.c)")
+    for text in (f"/* What it {MARK} nothing */\nTEST(one)\n", f'TEST(one)\n{{\n    f("{MARK} TP-1");\n}}\n'):
+        with tree({"tests/t.c": text}) as root:
+            check(script("conformance", "--root", root)[0], 0, text)
+            check(row_of(root, "TP-1")[4], "open", text)
+
+
+@case
 def mark_in_c_without_a_test_names_the_line():
     text = f"/* {MARK} TP-1 */\nint LLVMFuzzerTestOneInput(void)\n{{\n}}\nTEST(other)\n{{\n}}\n"
     check(tests_of("tests/fuzz/fuzz_a.c", text), "[tests/fuzz/fuzz_a.c:1](../tests/fuzz/fuzz_a.c#L1)")
@@ -135,13 +145,13 @@ def page_and_summary():
     with tree({"tests/t.c": f"/* {MARK} TP-1, TP-2, UPP-13 */\nTEST(one)\n"}, states=SOME_DONE) as root:
         code, out, err = script("conformance", "--root", root)
         check((code, err), (0, ""))
-        check(out.splitlines()[:4], ["ground (done): 0 ids, 0 shown, 0 open, 0 missing",
-                                     "spine (open): 0 ids, 0 shown, 0 open, 0 missing",
-                                     "providers (open): 1 ids, 1 shown, 0 open, 0 missing",
-                                     "agents (open): 1 ids, 0 shown, 1 open, 0 missing"])
+        check(out.splitlines()[:4], ["ground (done): 0 ids, 0 shown, 0 partly, 0 open, 0 missing",
+                                     "spine (open): 0 ids, 0 shown, 0 partly, 0 open, 0 missing",
+                                     "providers (open): 1 ids, 1 shown, 0 partly, 0 open, 0 missing",
+                                     "agents (open): 1 ids, 0 shown, 0 partly, 1 open, 0 missing"])
         page = (root / PAGE).read_text()
         check_in("make conformance", page)
-        check_in("| documents | done | 2 | 2 | 0 | 0 |\n", page)
+        check_in("| documents | done | 2 | 2 | 0 | 0 | 0 | 0 | 0 |\n", page)
         check_in("## UAP 1.0, agents (UAP)\n", page)
         check("(ENV)" in page, False, "empty table")
         check(page.endswith("- A note.\n"), True, "notes last")
@@ -163,9 +173,74 @@ def done_id_without_a_test_fails():
     with tree({"tests/t.c": f"/* {MARK} TP-1 */\nTEST(one)\n"}, states=SOME_DONE) as root:
         code, out, err = script("conformance", "--root", root)
         check((code, err), (1, f"{REQUIREMENTS}:3: TP-2 has no test though documents is done\n"))
-        check_in("documents (done): 2 ids, 1 shown, 0 open, 1 missing\n", out)
+        check_in("documents (done): 2 ids, 1 shown, 0 partly, 0 open, 1 missing\n", out)
         check(row_of(root, "TP-2")[4], "MISSING")
         check(row_of(root, "UAP-5.3b")[4], "open")
+
+
+CLAUSES = ROWS[:4] + ["UAP-5.3b/1\t-\tFirst.", "UAP-5.3b/2\t-\tSecond.", "UAP-5.3b/3\t-\tThird."] + ROWS[4:]
+AGENTS_DONE = OPEN.replace(" agents", "") + "done: agents\n"
+
+
+@case
+def an_id_is_shown_when_all_its_clauses_are():
+    for marks, states in (("UAP-5.3b/1, UAP-5.3b/2 UAP-5.3b/3.", ["shown"] * 4),
+                          ("UAP-5.3b/3/1/2 */", ["shown"] * 4),
+                          ("UAP-5.3b/1/3*/", ["partly", "shown", "open", "shown"]),
+                          ("UAP-5.3b/2, TP-1 */", ["partly", "open", "shown", "open"]),
+                          ("TP-1 */", ["open", "open", "open", "open"])):
+        with tree({"tests/t.c": f"/* {MARK} {marks}\nTEST(one)\n"}, rows=CLAUSES) as root:
+            code, _, err = script("conformance", "--root", root)
+            check((code, err), (0, ""), marks)
+            check([row_of(root, i)[4] for i in ("UAP-5.3b", "UAP-5.3b/1", "UAP-5.3b/2", "UAP-5.3b/3")], states, marks)
+
+
+@case
+def a_partly_shown_id_of_a_done_milestone_is_counted_and_named():
+    files = {"tests/t.c": f"/* {MARK} UAP-5.3b/2 */\nTEST(one)\n",
+             LEVELS: "level\tfeature\tids\n1\tBoth\tUAP-5.3b, TP-1\n1\tOne\tUAP-5.3b\n"}
+    with tree(files, rows=CLAUSES, states=AGENTS_DONE) as root:
+        code, out, err = script("conformance", "--root", root)
+        check((code, err), (0, ""))
+        check_in("agents (done): 1 ids, 0 shown, 1 partly, 0 open, 0 missing\n", out)
+        page = (root / PAGE).read_text()
+        check_in("| agents | done | 1 | 0 | 1 | 0 | 0 | 3 | 1 |\n", page)
+        check_in("\nOf done milestones 1 ids are shown partly: UAP-5.3b.\n", page)
+        check_in("| 1 | Both | UAP-5.3b, TP-1 | open |\n| 1 | One | UAP-5.3b | partly |\n", page)
+        check(row_of(root, "UAP-5.3b"), ["UAP-5.3b", "Three.", "agents", "", "partly"])
+        check(row_of(root, "UAP-5.3b/2"), ["UAP-5.3b/2", "Second.", "", "[one](../tests/t.c)", "shown"])
+
+
+@case
+def an_id_of_a_done_milestone_without_any_clause_shown_fails():
+    with tree(rows=CLAUSES, states=AGENTS_DONE) as root:
+        code, _, err = script("conformance", "--root", root)
+        check((code, err), (1, f"{REQUIREMENTS}:4: UAP-5.3b has no test though agents is done\n"))
+        check([row_of(root, i)[4] for i in ("UAP-5.3b", "UAP-5.3b/1")], ["MISSING", "open"])
+
+
+@case
+def marks_of_clauses_are_exact():
+    for rest, reason in (("UAP-5.3b */", "covers UAP-5.3b, which has 3 clauses: name those that are shown, as in UAP-5.3b/1"),
+                         ("UAP-5.3b/ */", "covers UAP-5.3b, which has 3 clauses: name those that are shown, as in UAP-5.3b/1"),
+                         ("UAP-5.3b/4 */", "covers unknown id UAP-5.3b/4"),
+                         ("UAP-5.3b/1/9 */", "covers unknown id UAP-5.3b/9"),
+                         ("UAP-5.3b/1-2 */", "covers unknown id UAP-5.3b/1-2"),
+                         ("TP-1/1 */", "covers unknown id TP-1/1")):
+        refused(f"tests/t.c:1: {reason}", files={"tests/t.c": f"/* {MARK} {rest}\nTEST(one)\n"}, rows=CLAUSES)
+
+
+@case
+def malformed_clauses_are_refused():
+    for row, reason in (("UPP-13/1\tlater\tText.", "UPP-13/1 is a clause: its milestone is that of UPP-13, and is written -"),
+                        ("UPP-13/2\t-\tText.", "UPP-13/2 is clause 1 of UPP-13"),
+                        ("UPP-14/1\t-\tText.", "UPP-14/1 stands without a row UPP-14"),
+                        ("UPP-14\t-\tText.", "unknown milestone '-' (one of ground, spine, providers, agents, sessions, "
+                                            "documents, later)"),
+                        ("UPP-13/01\t-\tText.", "'UPP-13/01' is not an id with one of the prefixes TP, AITP, AAP, ENV, UAP, UPP")):
+        refused(f"{REQUIREMENTS}:8: {reason}", rows=ROWS + [row])
+    refused(f"{REQUIREMENTS}:7: UPP-13 has one clause: it is that clause", rows=ROWS + ["UPP-13/1\t-\tText."])
+    refused(f"{LEVELS}:2: unknown id UAP-5.3b/1", files={LEVELS: "level\tfeature\tids\n1\tx\tUAP-5.3b/1\n"}, rows=CLAUSES)
 
 
 @case

@@ -15,28 +15,28 @@ from pathlib import Path
 
 # What each program shows.
 # covers: UAP-3.2 (imports)
-# covers: UAP-4.2, UAP-4.3a, UAP-4.4, UAP-2.1 (agent)
+# covers: UAP-2.1/1, UAP-4.2/1, UAP-4.3a/1/2, UAP-4.4/2 (agent)
 # covers: UAP-4.6 (structure)
-# covers: UAP-5.2 (loop)
-# covers: UAP-5.3a, UAP-5.3b (agent_react, react)
-# covers: UAP-5.4a, UAP-5.4b, UAP-5.4c (plan)
-# covers: UAP-5.1, UAP-5.5 (custom, lifecycle)
-# covers: UAP-6.1a, UAP-6.2 (session_usage, session_persistence, complete, migrated)
-# covers: UAP-13.1, UAP-13.7 (session_json)
-# covers: UAP-7.1a, UAP-7.2, UAP-7.3 (tree_usage, history_traversal)
-# covers: UAP-4.3c, UAP-8.1, UAP-8.2 (sub_agent)
-# covers: UAP-8.3, UAP-4.7 (inherit)
-# covers: UAP-8.4, UAP-8.5 (family)
-# covers: UAP-9.1, UAP-9.2a, UAP-9.2b (ask, query, ask_and_query, session_query)
-# covers: UAP-10.1, UAP-10.2 (order)
-# covers: UAP-10.3 (logging)
-# covers: UAP-10.4 (built_in)
-# covers: UAP-10.5 (timing)
-# covers: UAP-11.1, UAP-11.4 (hooks)
-# covers: UAP-11.6 (stop)
+# covers: UAP-5.2/1 (loop)
+# covers: UAP-5.3a/1, UAP-5.3b/1 (agent_react, react)
+# covers: UAP-5.4a/1, UAP-5.4c/1 (plan)
+# covers: UAP-5.1/1, UAP-5.5/5 (custom, lifecycle)
+# covers: UAP-6.1a/3/5, UAP-6.2/2 (session_usage, session_persistence, complete, migrated)
+# covers: UAP-13.1/2, UAP-13.7/1 (session_json)
+# covers: UAP-7.1a/1, UAP-7.2/2, UAP-7.3 (tree_usage, history_traversal)
+# covers: UAP-4.3c, UAP-8.1, UAP-8.2/3 (sub_agent)
+# covers: UAP-8.3/1/2, UAP-4.7 (inherit)
+# covers: UAP-8.4/1 (family)
+# covers: UAP-9.1, UAP-9.2a/1/2, UAP-9.2b/1/2 (ask, query, ask_and_query, session_query)
+# covers: UAP-10.1/1, UAP-10.2/1/3 (order)
+# covers: UAP-10.3/1 (logging)
+# covers: UAP-10.4/1/8 (built_in)
+# covers: UAP-10.5/1/2 (timing)
+# covers: UAP-5.3b/2, UAP-11.1/1, UAP-11.4/1 (hooks)
+# covers: UAP-11.6/3 (stop)
 # covers: UAP-11.5 (on_error)
-# covers: UAP-4.3b, UAP-12.1, UAP-12.2, UAP-12.5a (stream)
-# covers: UAP-12.5b, UAP-12.5c (filter)
+# covers: UAP-4.3b/1, UAP-12.1/1, UAP-12.2/3, UAP-12.5a (stream)
+# covers: UAP-12.1/2, UAP-12.5b/2, UAP-12.5c/4 (filter)
 
 root, unit, programs = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
 folder, page = root / "examples/uap", (root / "docs/uap.md").read_text()
@@ -91,7 +91,7 @@ check(len(tests) > 30, "docs/uap.md names tests", tests)
 check(tests <= units | set(said), "and there are all of them", sorted(tests - units - set(said)))
 
 # ---- The tables are complete
-# covers: UAP-14.3 (and tests/headers/run.sh)
+# covers: UAP-14.3/1
 NAMES = """agent session ask query loop react plan logging ThreadTree ThreadNode Session Checkpoint
 AgentOptions Agent ToToolOptions ExecutionStrategy ExecutionContext ExecutionState LoopOptions ReactOptions PlanOptions PlanStep
 StepResult SessionOptions PersistenceAdapter QueryResult Middleware MiddlewareContext LoggingOptions AgentStrategy

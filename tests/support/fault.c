@@ -17,7 +17,11 @@ struct block {
     uint64_t serial;
 };
 
-enum { MAX_FDS = 65536 };
+enum {
+    MAX_FDS   = 65536,
+    SPOIL_MAX = 1 << 20, /* of a block: what nobody has ever written costs no memory, and shall not begin to */
+    SPOILT    = 0xdb,
+};
 
 static struct {
     pthread_mutex_t  lock;
@@ -144,6 +148,26 @@ static void *f_alloc(size_t n)
     return p;
 }
 
+/* What was freed is overwritten, so that whoever still looks at it finds nonsense, without a sanitizer too. */
+static void spoil(void *p, size_t n)
+{
+    memset(p, SPOILT, n < SPOIL_MAX ? n : SPOIL_MAX);
+}
+
+/* A block that grows always moves. */
+static void *resized(void *p, size_t before, size_t n)
+{
+    if (!before || before > SPOIL_MAX)
+        return F.below.resize(p, n);
+    void *grown = F.below.alloc(n);
+    if (grown) {
+        memcpy(grown, p, before < n ? before : n);
+        spoil(p, before);
+        F.below.release(p);
+    }
+    return grown;
+}
+
 static void *f_resize(void *p, size_t n)
 {
     if (verdict(FAULT_MEMORY))
@@ -152,11 +176,14 @@ static void *f_resize(void *p, size_t n)
     lock();
     size_t before = forget(p);
     unlock();
-    void *grown = F.below.resize(p, n);
+    void *grown = resized(p, before, n);
     lock();
     if (grown && before)
         clear_from(grown, before, n);
-    remember(grown ? grown : p, n);
+    if (grown)
+        remember(grown, n);
+    else if (before)
+        remember(p, before);
     unlock();
     return grown;
 }
@@ -164,8 +191,9 @@ static void *f_resize(void *p, size_t n)
 static void f_release(void *p)
 {
     lock();
-    forget(p);
+    size_t n = forget(p);
     unlock();
+    spoil(p, n);
     F.below.release(p);
 }
 

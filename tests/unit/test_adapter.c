@@ -1,9 +1,10 @@
-/* What adapters write and read with. covers: UPP-11 */
+/* What adapters write and read with. */
 #include "base/defs.h"
 #include "base/str.h"
 #include "support/test.h"
 #include "upp/adapter.h"
 
+/* covers: UPP-11/1 */
 TEST(adapter_endpoint_takes_roots_and_whole_addresses)
 {
     static const struct {

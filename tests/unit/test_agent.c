@@ -26,7 +26,7 @@ static WEFT_SUSPENDS int a_model_is_enough(struct agents *p, struct upp_err *err
     return 0;
 }
 
-/* covers: UAP-2.5, UAP-3.4, UAP-4.2, UAP-4.3d */
+/* covers: UAP-4.3d, UAP-2.5/1/2, UAP-3.4/1 */
 TEST(agent_with_a_model_alone_runs)
 {
     AGENTS(NULL, a_model_is_enough);
@@ -56,7 +56,7 @@ static WEFT_SUSPENDS int names_and_ids(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-3.4, UAP-4.2 */
+/* covers: UAP-4.2/2 */
 TEST(agent_names_and_ids_are_taken_once)
 {
     AGENTS(NULL, names_and_ids);
@@ -188,7 +188,7 @@ static WEFT_SUSPENDS int derives(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-2.2 */
+/* covers: UAP-2.2/2/3, UAP-4.2/1 */
 TEST(agent_derives_all_options)
 {
     AGENTS(NULL, derives);
@@ -276,7 +276,7 @@ static int looks_like_a_tool(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-4.3c, UAP-8.1, UAP-8.2 */
+/* covers: UAP-4.3c, UAP-8.1, UAP-8.2/1/2/3 */
 TEST(agent_looks_like_a_tool)
 {
     AGENTS(NULL, looks_like_a_tool);
@@ -309,7 +309,7 @@ static WEFT_SUSPENDS int asks_an_agent(struct agents *p, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-8.1, UAP-8.2 */
+/* covers: UAP-8.1, UAP-8.2/4/5 */
 TEST(agent_as_a_tool_answers)
 {
     AGENTS(SCRIPT(REPLY(CALL("1", "helper", "\"task\":\"say this\"")), REPLY(CALL("2", "helper", "\"n\":1")),

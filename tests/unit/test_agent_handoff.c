@@ -28,7 +28,8 @@ static WEFT_SUSPENDS int by_tool(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* The call says what the other is asked; where it is silent the agent's definition does. covers: TP-62 */
+/* The call says what the other is asked; where it is silent the agent's definition does. */
+/* covers: TP-62/1 */
 TEST(agent_hands_over_by_tool)
 {
     AGENTS(SCRIPT(REPLY(CALL("c", "handoff_to_helper", "\"reason\":\"better\",\"message\":\"Please!\""))), by_tool);
@@ -94,7 +95,7 @@ static WEFT_SUSPENDS int judged(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/3 */
 TEST(guardrails_may_be_an_agent)
 {
     AGENTS(NULL, judged);

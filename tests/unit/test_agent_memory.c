@@ -31,7 +31,7 @@ static WEFT_SUSPENDS int talk(struct bed *b, struct upp_err *err)
 /* The rig's tools cost some tokens of their own: 400 leave room for a few messages. */
 #define FEW "{\"replies\":[{\"parts\":[{\"text\":\"good\"}]}]}"
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/6/7 */
 TEST(agent_memory_leaves_out_the_oldest)
 {
     struct bed b = {.act = talk}, *p = &b;
@@ -61,7 +61,8 @@ static WEFT_SUSPENDS int one_run(struct bed *b, struct upp_err *err)
     SCRIPT(ROUND("\"contains\":\"add\"", "add") "," ROUND("\"tool_result\":\"add\"", "big") "," ROUND(                 \
         "\"tool_result\":\"big\"", "fails") "," REPLY(TEXT("6")))
 
-/* A call and its result stay together, and what was asked stays. covers: UAP-10.4 */
+/* A call and its result stay together, and what was asked stays. */
+/* covers: UAP-10.4/7 */
 TEST(agent_memory_never_separates_a_call_from_its_result)
 {
     struct bed b = {.act = one_run, .place.script = ROUNDS}, *p = &b;
@@ -109,7 +110,8 @@ static int play_with_summary(struct bed *b, struct upp_err *err)
     return r;
 }
 
-/* The summary is an entry of its own; later runs begin with it; nothing is summed up twice. covers: UAP-10.4 */
+/* The summary is an entry of its own; later runs begin with it; nothing is summed up twice. */
+/* covers: UAP-10.4/6 */
 TEST(agent_memory_summary_stands_for_what_was_said)
 {
     struct bed     b   = {.act = long_talk};
@@ -185,7 +187,7 @@ static WEFT_SUSPENDS int ask_with_memory(struct bed *b, struct upp_err *err)
     return bed_history(b, err);
 }
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/6 */
 TEST(agent_memory_retrieves_once_a_run)
 {
     struct bed b = {.act = ask_with_memory, .place.script = FEW}, *p = &b;

@@ -32,7 +32,7 @@ static WEFT_SUSPENDS int asks(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-9.1 */
+/* covers: UAP-9.1, UAP-2.4/2 */
 TEST(ask_goes_on_with_a_thread)
 {
     AGENTS(SCRIPT(REPLY(TEXT("one")), REPLY(TEXT("two")), "{\"error\":{\"code\":\"RATE_LIMITED\"}}"), asks);
@@ -60,7 +60,7 @@ static WEFT_SUSPENDS int queries(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-9.2a, UAP-9.2b */
+/* covers: UAP-9.2a/1, UAP-9.2b/1 */
 TEST(query_has_a_thread_of_its_own)
 {
     AGENTS(

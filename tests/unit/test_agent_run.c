@@ -62,7 +62,7 @@ static WEFT_SUSPENDS int unstructured(struct agents *p, struct upp_err *err)
     return same_turn(p, NULL, err);
 }
 
-/* covers: UAP-2.1, UAP-4.3a, UAP-4.4 */
+/* covers: UAP-2.1/1, UAP-2.5/2, UAP-4.3a/1 */
 TEST(agent_run_gives_the_turn_of_generate)
 {
     for (size_t i = 0; i < WB_LEN(scripts); i++) {
@@ -121,7 +121,7 @@ static WEFT_SUSPENDS int asks_with_history(struct agents *p, struct upp_err *err
     return 0;
 }
 
-/* covers: UAP-2.4, UAP-4.3a, UAP-4.4 */
+/* covers: UAP-4.3a/1/2, UAP-4.4/1 */
 TEST(agent_run_takes_history_and_input)
 {
     AGENTS(NULL, asks_with_history);
@@ -142,6 +142,7 @@ static WEFT_SUSPENDS int answers_what_is_there(struct agents *p, struct upp_err 
     return 0;
 }
 
+/* covers: UAP-4.4/2 */
 TEST(agent_run_sends_the_whole_conversation)
 {
     AGENTS(SCRIPT(REPLY(CALL("1", "note", "")), REPLY(TEXT("one")), REPLY(TEXT("two"))), answers_what_is_there);

@@ -115,7 +115,7 @@ static WEFT_SUSPENDS int tells_both(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-4.3b, UAP-12.1, UAP-12.2, UAP-12.5a */
+/* covers: UAP-12.5a, UAP-4.3b/1, UAP-12.1/1, UAP-12.2/2/4 */
 TEST(agent_stream_tells_both_layers_in_order)
 {
     AGENTS(ROUND, tells_both);
@@ -156,7 +156,7 @@ static WEFT_SUSPENDS int passes_on(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-12.2, UAP-12.5c */
+/* covers: UAP-12.2/1, UAP-12.5c/4 */
 TEST(agent_stream_passes_provider_events_on_unchanged)
 {
     AGENTS(ROUND, passes_on);
@@ -179,6 +179,7 @@ static WEFT_SUSPENDS int one_source(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-12.2/1, UAP-12.5c/4 */
 TEST(agent_stream_of_one_source)
 {
     AGENTS(ROUND, one_source);
@@ -248,7 +249,7 @@ static WEFT_SUSPENDS int same_as_run(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-12.5c */
+/* covers: UAP-12.5c/1/2 */
 TEST(agent_stream_and_run_are_equal)
 {
     AGENTS(ROUND, same_as_run);
@@ -405,7 +406,7 @@ static WEFT_SUSPENDS int same_json_of_a_plan(struct agents *p, struct upp_err *e
 
 #define ON(what, then) "{\"when\":{\"contains\":\"" what "\"}," then "}"
 
-/* covers: UAP-5.4b */
+/* covers: UAP-5.4b/6, UAP-12.2/3 */
 TEST(agent_event_json_names_the_steps_of_a_plan)
 {
     AGENTS(SCRIPT(ON("Make a", "\"data\":{\"steps\":[{\"id\":\"a\",\"description\":\"add\"},{\"id\":\"b\","
@@ -415,7 +416,7 @@ TEST(agent_event_json_names_the_steps_of_a_plan)
            same_json_of_a_plan);
 }
 
-/* covers: UAP-12.2 */
+/* covers: UAP-12.2/2 */
 TEST(agent_event_json_is_that_of_the_dialect)
 {
     AGENTS(SCRIPT(CUT_REPLY("{\"reasoning\":\"hm\"}", TEXT("a \\\"b\\\""), CALL("1", "add", "\"a\":1, \"b\": 2"),
@@ -478,7 +479,7 @@ static WEFT_SUSPENDS int aborted_before(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-12.5b */
+/* covers: UAP-12.5b/3 */
 TEST(agent_stream_aborted_before_it_began)
 {
     AGENTS(ROUND, aborted_before);
@@ -508,6 +509,7 @@ static WEFT_SUSPENDS int aborted_while(struct agents *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-12.1/2, UAP-12.5b/1/2 */
 TEST(agent_stream_aborted_in_the_middle_of_a_text)
 {
     AGENTS(SCRIPT(SLOW_REPLY(100, TEXT("One two three four"))), aborted_while);
@@ -538,6 +540,7 @@ static WEFT_SUSPENDS int aborted_from_a_thread(struct agents *p, struct upp_err 
     return 0;
 }
 
+/* covers: UAP-12.1/2, UAP-12.5b/1 */
 TEST(agent_stream_aborted_from_another_thread)
 {
     AGENTS(SCRIPT(REPLY(CALL("1", "slow", "")), REPLY(TEXT("never"))), aborted_from_a_thread);
@@ -631,7 +634,7 @@ static WEFT_SUSPENDS int both_ways(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-5.1, UAP-5.5 */
+/* covers: UAP-5.1/4, UAP-5.5/1 */
 TEST(strategy_has_a_stream_and_the_whole_context)
 {
     AGENTS("{\"replies\":[{\"parts\":[{\"text\":\"hi\"}]}]}", both_ways);

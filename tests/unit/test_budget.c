@@ -39,7 +39,7 @@ static WEFT_SUSPENDS int complete(void *arg, struct weft_run *run, const struct 
         .arg = (bed), .on_complete = complete                                                                          \
     }
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/8 */
 TEST(budget_of_steps)
 {
     struct bed b = {.act = run_it, .place.script = ROUNDS};
@@ -57,7 +57,7 @@ TEST(budget_that_is_just_enough)
     CHECK_STR(wb_cstr(b.text), UPP_STR("over \ncycles 5 executions 4 tokens 60\n"));
 }
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/8 */
 TEST(budget_of_tokens)
 {
     struct bed b = {.act = run_it, .place.script = ROUNDS};
@@ -66,7 +66,7 @@ TEST(budget_of_tokens)
     CHECK_STR(wb_cstr(b.text), UPP_STR("over max_tokens\ncycles 3 executions 3 tokens 45\n"));
 }
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/8 */
 TEST(budget_of_money)
 {
     struct bed b = {.act = run_it, .place.script = ROUNDS};
@@ -75,7 +75,8 @@ TEST(budget_of_money)
     CHECK_STR(wb_cstr(b.text), UPP_STR("over max_cost\ncycles 2 executions 2 tokens 30\n") );
 }
 
-/* A call that takes longer is given up. covers: UAP-10.4 */
+/* A call that takes longer is given up. */
+/* covers: UAP-10.4/8 */
 TEST(budget_of_time)
 {
     struct bed b = {.act          = run_it,
@@ -98,7 +99,8 @@ TEST(budget_of_time_while_the_model_speaks)
     SCRIPT("{\"parts\":[" CALL("c1", "ask_helper") "],\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}," ROUND(     \
         "c2") "," REPLY(TEXT("done")))
 
-/* What a child uses counts. covers: UAP-10.4 */
+/* What a child uses counts. */
+/* covers: UAP-10.4/9 */
 TEST(budget_counts_agents_below)
 {
     struct bed b = {.act          = run_it,
@@ -112,6 +114,7 @@ TEST(budget_counts_agents_below)
 }
 
 /* And a child stops where the budget of its parent ends. */
+/* covers: UAP-10.4/9 */
 TEST(budget_stops_agents_below)
 {
     struct bed b = {.act = run_it, .place.script = HELPED, .place.helper = ROUNDS};

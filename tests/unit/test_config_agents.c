@@ -167,7 +167,7 @@ TEST(config_agents_have_rights)
     CHECK_STR(c->agents[2].def.params, UPP_STR("{\"temperature\":0.5,\"top_p\":1}"));
 }
 
-/* covers: TP-62 */
+/* covers: TP-62/1 */
 TEST(config_handoffs_are_tools)
 {
     static const char text[] =

@@ -148,7 +148,7 @@ TEST(dialect_agentapi_knows_plain_arguments)
     }
 }
 
-/* covers: AAP-1, AAP-4 */
+/* covers: AAP-1, AAP-4/1, AAP-13/3 */
 TEST(dialect_agentapi_answers_are_entries)
 {
     for (size_t i = 0; i < WB_LEN(becomes); i++) {
@@ -217,7 +217,7 @@ static void invent(uint64_t seed, struct wb_buf *out)
     wb_buf_add(out, wrap < 2 ? UPP_STR("]") : UPP_STR("]}"));
 }
 
-/* covers: AAP-17 */
+/* covers: AAP-17, AAP-2/2, AAP-4/2, AAP-5/1, AAP-20/1 */
 TEST_WITH(dialect_agentapi_comes_back_through_a_thread,
           .no_torture = "hundreds of documents; the golden ones are tortured")
 {
@@ -417,7 +417,7 @@ static int problems_of(struct upp_str text, struct wb_buf *out, struct upp_err *
     return r < 0 ? r : wb_buf_check(out, err);
 }
 
-/* covers: AAP-1, AAP-2, AAP-5, AAP-6 */
+/* covers: AAP-1, AAP-6, AAP-2/1, AAP-4/1/2, AAP-5/1/2 */
 TEST(dialect_agentapi_rules)
 {
     for (size_t i = 0; i < WB_LEN(rules); i++) {
@@ -429,7 +429,7 @@ TEST(dialect_agentapi_rules)
     }
 }
 
-/* covers: AAP-3 */
+/* covers: AAP-3/1/2 */
 TEST(dialect_agentapi_statuses_follow_each_other)
 {
     static const struct {

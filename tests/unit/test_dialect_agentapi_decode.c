@@ -98,6 +98,7 @@ static const char *const seed_2 =
     "data: {\"id\":\"msg_abc\",\"status\":\"completed\",\"object\":\"message\"}\n\n"
     "data: {\"id\":\"response_123\",\"status\":\"completed\",\"object\":\"response\"}\n\n";
 
+/* covers: AAP-18/1 */
 TEST(dialect_agentapi_decode_reads_the_examples_of_the_specification)
 {
     static const struct {
@@ -160,7 +161,7 @@ static const struct {
      "", WD_AAP_COMPLETED},
 };
 
-/* covers: AAP-3 */
+/* covers: AAP-3/2, AAP-8/3, AAP-13/3, AAP-15/1/6 */
 TEST(dialect_agentapi_decode_streams)
 {
     for (size_t i = 0; i < WB_LEN(streams); i++) {
@@ -191,6 +192,7 @@ static const struct {
     {R("created") "{\"object\":\"content\",\"type\":\"text\",\"index\":-1}", "'index'"},
 };
 
+/* covers: AAP-15/3 */
 TEST(dialect_agentapi_decode_refuses)
 {
     for (size_t i = 0; i < WB_LEN(refused); i++) {
@@ -279,7 +281,7 @@ static yyjson_val *content(struct wb_arena *a, const char *type, const char *dat
     return text.p && wj_read(a, text, NULL, &v, &err) >= 0 ? v : NULL;
 }
 
-/* covers: AAP-16 */
+/* covers: AAP-16/1 */
 TEST(dialect_agentapi_build_merges_data)
 {
     for (size_t i = 0; i < WB_LEN(merges); i++) {
@@ -295,7 +297,7 @@ TEST(dialect_agentapi_build_merges_data)
     }
 }
 
-/* covers: AAP-16 */
+/* covers: AAP-16/1/2 */
 TEST(dialect_agentapi_build_refuses_what_cannot_be)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena               a   = WB_ARENA(ROOM);

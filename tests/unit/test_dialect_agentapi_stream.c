@@ -41,6 +41,7 @@ static void golden(const char *name)
     }
 EVENTS_SCRIPTS(GOLDEN)
 
+/* covers: AAP-9/2 */
 TEST(dialect_agentapi_golden_uncreated)
 {
     CHECK(
@@ -54,7 +55,7 @@ static struct wd_stream_opts asked(uint64_t n)
 
 static const struct dialect_rules rules = {&wd_stream_agentapi, asked, in_order, NULL};
 
-/* covers: AAP-9, AAP-10 */
+/* covers: AAP-10, AAP-5/2, AAP-9/1/3 */
 TEST_WITH(dialect_agentapi_scripts_are_in_order, .no_torture = "the golden tests torture the same scripts")
 {
     CHECK(dialect_scripts_in_order(&rules));
@@ -65,7 +66,7 @@ TEST_WITH(dialect_agentapi_ends_in_order_anywhere, .no_torture = "a thousand run
     CHECK(dialect_ends_in_order(&rules));
 }
 
-/* covers: AAP-3 */
+/* covers: AAP-3/1/2 */
 TEST_WITH(dialect_agentapi_invented_runs_are_in_order, .no_torture = "thousands of runs; the golden ones are tortured")
 {
     CHECK(dialect_invented_in_order(&rules));

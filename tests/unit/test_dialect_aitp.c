@@ -50,7 +50,7 @@ static int told(struct upp_str text, const struct wd_document_ops *ops, struct w
     return r < 0 ? r : wb_buf_check(out, err);
 }
 
-/* covers: AITP-2, AITP-11 */
+/* covers: AITP-2, AITP-11/1 */
 TEST(dialect_aitp_reads_actors_and_texts)
 {
     size_t                                          n    = 0;
@@ -71,7 +71,7 @@ TEST(dialect_aitp_reads_actors_and_texts)
 }
 
 /* Whoever made the thread is the user; an actor counts more than a role. */
-/* covers: AITP-12 */
+/* covers: AITP-12/2 */
 TEST(dialect_aitp_understands_the_class_diagram)
 {
     static const char *const                        who[] = {NULL,    "https://shop.example/agent", NULL,
@@ -199,7 +199,7 @@ static int invent(uint64_t seed, struct wb_arena *a, struct wm_doc *d, struct up
     return wb_arena_check(a, err) < 0 ? -1 : wm_doc_divide(d, err);
 }
 
-/* covers: AITP-1 */
+/* covers: AITP-1, AITP-12/1 */
 TEST_WITH(dialect_aitp_keeps_what_the_model_says, .no_torture = "hundreds of documents; the golden ones are tortured")
 {
     for (uint64_t seed = 1; seed <= 2000; seed++) {

@@ -616,7 +616,7 @@ static int states_of(struct upp_str text, struct wb_buf *out, struct upp_err *er
     return r < 0 ? r : wb_buf_check(out, err);
 }
 
-/* covers: AITP-7, AITP-8, AITP-14 */
+/* covers: AITP-7/1/2, AITP-8/1/2/3, AITP-14/2/3 */
 TEST(dialect_aitp_follows_requests)
 {
     for (size_t i = 0; i < WB_LEN(threads); i++) {
@@ -643,7 +643,7 @@ TEST(dialect_aitp_follows_requests)
     }
 }
 
-/* covers: AITP-11 */
+/* covers: AITP-11/1 */
 TEST(dialect_aitp_seed_is_valid)
 {
     size_t                                n = 0, errors = 1;
@@ -694,7 +694,7 @@ static const struct {
     {"{\"$schema\":\"https://example.org/x\"}", "", ""},
 };
 
-/* covers: AITP-14 */
+/* covers: AITP-14/1/2 */
 TEST(dialect_aitp_checks_one_message)
 {
     for (size_t i = 0; i < 2 * WB_LEN(alone); i++) {
@@ -813,7 +813,7 @@ static const struct {
      "warning /messages/1/role AITP-3\n"},
 };
 
-/* covers: AITP-1, AITP-2, AITP-4, AITP-12 */
+/* covers: AITP-1, AITP-2, AITP-4, AITP-12/2/3 */
 TEST(dialect_aitp_rules)
 {
     for (size_t i = 0; i < WB_LEN(rules); i++) {

@@ -85,6 +85,7 @@ TEST(dialect_envelope_keeps_what_others_say)
 }
 
 /* What the model alone says of it is all there is: nothing had to be kept beside. */
+/* covers: ENV-1/2 */
 TEST(dialect_envelope_writes_what_it_reads)
 {
     size_t                                          n    = 0;
@@ -203,7 +204,7 @@ static int problems_of(struct upp_str text, struct wb_buf *out, struct upp_err *
     return r < 0 ? r : wb_buf_check(out, err);
 }
 
-/* covers: ENV-11, ENV-16 */
+/* covers: ENV-16, ENV-11/1 */
 TEST_WITH(dialect_envelope_keeps_the_model, .no_torture = "hundreds of documents; the golden ones are tortured")
 {
     for (uint64_t i = 1; i <= 1000; i++) {
@@ -273,7 +274,7 @@ static const char *const some_envelopes[] = {
     "{\"role\":\"nobody\"}",
 };
 
-/* covers: ENV-11 */
+/* covers: ENV-11/2 */
 TEST_WITH(dialect_envelope_comes_back_through_a_thread,
           .no_torture = "hundreds of documents; the golden ones are tortured")
 {
@@ -326,7 +327,7 @@ TEST(dialect_envelope_knows_no_model_of_its_agent)
     CHECK(!d.doc.entries.p[1].said.model.p);
 }
 
-/* covers: ENV-11 */
+/* covers: ENV-11/1 */
 TEST(dialect_envelope_is_a_message_of_its_agent)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
@@ -642,7 +643,7 @@ TEST(dialect_envelope_examples_are_good)
 
 /* tests/interop/envelope/broken.json: [{"what", "envelope", "problems": [...], "schema": false?}]. The same table is
  * held against the JSON Schema there. */
-/* covers: ENV-1 */
+/* covers: ENV-1/1 */
 TEST(dialect_envelope_rules)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(ROOM);
@@ -709,7 +710,7 @@ static bool is_file(const char *path, const struct wb_buf *is)
     return text && !is->failed && wb_str_eq(wb_str(text, n), wb_buf_str(is));
 }
 
-/* covers: ENV-17 */
+/* covers: ENV-17/1 */
 TEST(dialect_envelope_schema_is_of_the_table)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf schema = WB_BUF(ROOM), types = WB_BUF(ROOM);

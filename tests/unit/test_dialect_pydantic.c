@@ -70,7 +70,7 @@ static bool all_judged(const struct row *rows, size_t n)
     return true;
 }
 
-/* covers: TP-45 */
+/* covers: TP-45/1 */
 TEST(dialect_pydantic_refuses_messages)
 {
     static const struct row rows[] = {

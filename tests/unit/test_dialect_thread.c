@@ -148,7 +148,9 @@ static const struct {
     {TURN(RESPONSE(CALL("1")) "," REQUEST("{\"part_kind\":\"retry-prompt\",\"content\":\"x\",\"tool_name\":\"g\","
                                           "\"tool_call_id\":\"1\"}")),
      "warning /turns/0/messages/1/parts/0/tool_name TP-41\n"},
-    {TURN(REQUEST("{\"part_kind\":\"retry-prompt\",\"content\":\"x\",\"tool_call_id\":\"9\"}")), ""},
+    {TURN(REQUEST("{\"part_kind\":\"retry-prompt\",\"content\":\"x\",\"tool_call_id\":\"9\"}")), ""}, /* of no tool */
+    {TURN(REQUEST("{\"part_kind\":\"retry-prompt\",\"content\":\"x\",\"tool_name\":\"f\",\"tool_call_id\":\"9\"}")),
+     "error " P0 "/tool_call_id TP-41\n"},
     /* TP-42 */
     {"{" HEAD ",\"agents\":{\"a\":{\"agent_id\":\"b\",\"agent_name\":\"A\",\"created_at\":\"" AT "\"}},\"turns\":[]}",
      "error /agents/a/agent_id TP-42\n"},
@@ -172,7 +174,8 @@ static const struct {
      "warning " M0 "/timestamp TP-44\n"},
 };
 
-/* covers: TP-1 TP-2 TP-3 TP-4 TP-5 TP-6 TP-7 TP-8 TP-14 TP-40 TP-41 TP-42 TP-43 TP-44 TP-45 */
+/* covers: TP-1, TP-2, TP-3, TP-4, TP-5, TP-14, TP-40, TP-43, TP-44 */
+/* covers: TP-6/2/3, TP-7/1, TP-8/1, TP-9/1, TP-13/2/3, TP-41/1/2/3, TP-42/1/2, TP-45/1 */
 TEST(thread_rules_are_told_with_pointer_and_severity)
 {
     for (size_t i = 0; i < WB_LEN(rules); i++) {
@@ -191,7 +194,7 @@ static bool golden(const char *path, char **text, size_t *n)
     return EXPECT(*text);
 }
 
-/* covers: TP-45 TP-13 */
+/* covers: TP-13/2, TP-45/2 */
 TEST(thread_examples_of_the_specification_are_valid)
 {
     WB_CLEANUP(freep) char               *weather = NULL, *fragment = NULL;
@@ -231,7 +234,7 @@ static int convert(struct upp_str text, const struct wd_document_ops *to, const 
     return r < 0 ? r : wd_document_write(&d, to, opts, out, losses, err);
 }
 
-/* covers: TP-13 */
+/* covers: TP-13/4 */
 TEST(thread_of_a_higher_major_is_refused)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
@@ -240,7 +243,7 @@ TEST(thread_of_a_higher_major_is_refused)
     CHECK(err.code == UPP_EINVALID && strstr(err.msg, "3.1.0") && strstr(err.msg, "2.0.0"));
 }
 
-/* covers: TP-13 */
+/* covers: TP-13/2/3 */
 TEST(thread_of_another_version_keeps_it)
 {
     static const char newer[] = "{\"version\":\"2.7.0\",\"thread_id\":\"t\",\"created_at\":\"" AT
@@ -318,7 +321,7 @@ TEST(thread_seen_by_one_agent_names_the_others)
                    UPP_OPTS(wd_convert_opts, .view = UPP_STR("nobody")), &out, NULL, &err) < 0);
 }
 
-/* covers: TP-9 */
+/* covers: TP-9/3/4 */
 TEST(thread_without_system_prompts_reports_them)
 {
     static const char messages[] = "[{\"parts\":[{\"content\":\"SECRET "
@@ -339,7 +342,7 @@ TEST(thread_without_system_prompts_reports_them)
     }
 }
 
-/* covers: TP-50 TP-51 TP-16 */
+/* covers: TP-50, TP-16, TP-51/1 */
 TEST(thread_keeps_branch_point_and_running_turn)
 {
     static const char text[] =
@@ -363,7 +366,7 @@ TEST(thread_keeps_branch_point_and_running_turn)
     CHECK(wb_str_find(wb_buf_str(&ended), UPP_STR("attachments"), 0) < ended.n);
 }
 
-/* covers: TP-22 TP-30 */
+/* covers: TP-30, TP-13/1, TP-22/1 */
 TEST(thread_made_of_messages_has_their_times_and_usage)
 {
     static const char messages[] =
@@ -398,6 +401,23 @@ TEST(thread_made_of_messages_has_their_times_and_usage)
     CHECK(convert(wb_cstr(messages), &wd_document_thread,
                   UPP_OPTS(wd_convert_opts, .agent = UPP_STR("bob"), .pure = true), &out, NULL, &err) >= 0);
     CHECK_STR(wb_buf_str(&out), wb_cstr(want));
+}
+
+/* covers: TP-22/2 */
+TEST(thread_usage_of_responses_without_any)
+{
+    static const char messages[] =
+        "[{\"parts\":[{\"content\":\"hi\",\"timestamp\":\"2026-05-01T00:00:00Z\",\"part_kind\":\"user-prompt\"}],"
+        "\"kind\":\"request\"},{\"parts\":[],\"usage\":{\"input_tokens\":10,\"output_tokens\":4},\"timestamp\":"
+        "\"2026-05-01T00:00:01Z\",\"kind\":\"response\"},{\"parts\":[],\"timestamp\":\"2026-05-01T00:00:02Z\",\"kind\":"
+        "\"response\"}]";
+    static const char want[] = "\"total_usage\":{\"input_tokens\":10,\"output_tokens\":4,\"total_tokens\":14}";
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(ROOM);
+    struct upp_err                        err;
+    CHECK(convert(wb_cstr(messages), &wd_document_thread,
+                  UPP_OPTS(wd_convert_opts, .agent = UPP_STR("bob"), .pure = true), &out, NULL, &err) >= 0);
+    test_note("%.*s", UPP_FMT(wb_buf_str(&out)));
+    CHECK(wb_str_find(wb_buf_str(&out), wb_cstr(want), 0) != SIZE_MAX);
 }
 
 /* ---- Calls --------------------------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ static const struct {
     {UAP("tomorrow", "") UPP("smell_delta", "0", "") UAP("reasoning", "") UAP("checkpoint", ""), "", 2},
 };
 
-/* covers: UAP-12.2 */
+/* covers: UAP-12.2/2 */
 TEST(dialect_uap_decode_events)
 {
     for (size_t i = 0; i < WB_LEN(cases); i++) {

@@ -71,7 +71,7 @@ static bool keeps(const struct wd_document_ops *ops, const char *path)
     return test_expect_str(wb_buf_str(&is), wb_buf_str(&was), __FILE__, __LINE__, "what was said");
 }
 
-/* covers: TP-34 */
+/* covers: TP-34/1 */
 TEST(dialect_ui_doc_keeps_what_threads_say)
 {
     CHECK(keeps(&wd_document_thread, "golden/thread/weather.json"));

@@ -224,7 +224,7 @@ TEST(dialect_upp_doc_results_find_their_calls)
         }
 }
 
-/* covers: UPP-2, UAP-13.1 */
+/* covers: UAP-13.1/1, UPP-2/1 */
 TEST_WITH(dialect_upp_doc_keeps_what_the_model_says,
           .no_torture = "hundreds of documents; the golden ones are tortured")
 {
@@ -518,7 +518,7 @@ static int problems_of(const struct wd_document_ops *of, struct upp_str text, st
     return r < 0 ? r : wb_buf_check(out, err);
 }
 
-/* covers: UAP-13.6c, UAP-13.7 */
+/* covers: UAP-13.6c, UAP-13.7/1 */
 TEST(dialect_upp_doc_rules)
 {
     for (size_t i = 0; i < WB_LEN(rules); i++) {

@@ -75,7 +75,7 @@ static WEFT_SUSPENDS int every(struct test_store *t, struct upp_err *err)
     return 0;
 }
 
-/* covers: TP-12, TP-32 */
+/* covers: TP-12, TP-32, AAP-20/2 */
 TEST(documents_come_back_from_the_log)
 {
     CHECK(test_each_store(every, NULL));

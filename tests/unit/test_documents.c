@@ -17,7 +17,8 @@ static bool comes_back(const struct wd_document_ops *ops, struct upp_str text, v
     return test_same_text(&is, &was, "written back");
 }
 
-/* covers: TP-12, UPP-5, UAP-7.4, UAP-13.6a */
+/* covers: TP-12, UAP-7.4, UAP-13.6a/2, TP-6/1, TP-7/2, TP-8/2, TP-22/3, AITP-11/2, AITP-12/1, ENV-1/2, UPP-5/3 */
+/* covers: AAP-18/2 */
 TEST(documents_come_back_token_for_token)
 {
     const struct wd_document_ops *ops;

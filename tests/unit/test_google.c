@@ -1,4 +1,4 @@
-/* What talk files cannot say of the Gemini adapter. covers: UPP-13d UPP-15 */
+/* What talk files cannot say of the Gemini adapter. covers: UPP-13d */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -19,7 +19,7 @@ static WEFT_SUSPENDS int run_it(struct bed *b, struct upp_err *err)
 
 #define NUMBER "[0-9]{3}-[0-9]{4}"
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/1 */
 TEST(guardrails_rejected_input_never_reaches_the_model)
 {
     struct bed                   b = {.act = run_it}, *p = &b;
@@ -30,7 +30,7 @@ TEST(guardrails_rejected_input_never_reaches_the_model)
                                        "user: my number is 555-1234 and 555-9999\n"));
 }
 
-/* covers: UAP-10.4, TP-61 */
+/* covers: TP-61, UAP-10.4/2 */
 TEST(guardrails_rewritten_input_is_what_the_model_is_told)
 {
     struct bed                   b = {.act = run_it}, *p = &b;
@@ -43,7 +43,7 @@ TEST(guardrails_rewritten_input_is_what_the_model_is_told)
                          "event {\"type\":\"prompt.enriched\""));
 }
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/4 */
 TEST(guardrails_flag_is_an_event)
 {
     struct bed                   b = {.act = run_it}, *p = &b;
@@ -59,7 +59,7 @@ TEST(guardrails_flag_is_an_event)
                       "\"source\":\"guardrails\"}\n"));
 }
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/3 */
 TEST(guardrails_rejected_output_is_not_kept)
 {
     struct bed                   b = {.act = run_it}, *p = &b;
@@ -83,7 +83,8 @@ static WEFT_SUSPENDS int listen_to_it(struct bed *b, struct upp_err *err)
     return 0;
 }
 
-/* Nothing is heard before it is whole, and then in one piece. covers: UAP-10.4 */
+/* Nothing is heard before it is whole, and then in one piece. */
+/* covers: UAP-10.4/5 */
 TEST(guardrails_output_is_held_back_and_rewritten)
 {
     struct bed                   b = {.act = listen_to_it, .place.script = NUMBERS}, *p = &b;
@@ -118,6 +119,7 @@ static WEFT_SUSPENDS int listen_too_early(struct bed *b, struct upp_err *err)
     return r;
 }
 
+/* covers: UAP-10.4/5 */
 TEST(guardrails_rejected_output_is_not_heard)
 {
     struct bed                   b = {.act = listen_too_early, .place.script = NUMBERS}, *p = &b;
@@ -136,6 +138,7 @@ static WEFT_SUSPENDS int upper(void *arg, struct upp_str text, struct upp_str *r
     return arg ? upp_fail(err, UPP_ENET, "nobody knows") : 1;
 }
 
+/* covers: UAP-10.4/3 */
 TEST(guardrails_callback_rewrites)
 {
     struct bed                   b = {.act = run_it, .place.no_store = true}, *p = &b;

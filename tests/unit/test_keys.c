@@ -1,5 +1,4 @@
 /* Keys of models. */
-/* covers: UPP-10 */
 #include "upp/keys.h"
 
 #include <math.h>
@@ -32,6 +31,7 @@ static int constant(void *arg, const struct upp_wait *wait, char *into, size_t s
     return (int)n;
 }
 
+/* covers: UPP-10/1 */
 TEST(keys_order_of_places)
 {
     static char           said[]  = "said";
@@ -94,6 +94,7 @@ TEST(keys_none_names_the_variable)
     CHECK(unsetenv(ENV) == 0);
 }
 
+/* covers: UPP-10/1 */
 TEST(keys_in_turn)
 {
     WB_CLEANUP(freep) struct upp__keys *k   = NULL;
@@ -187,6 +188,7 @@ TEST_WITH(keys_by_weight_follow_the_hook, .no_torture = "it replaces the table t
     }
 }
 
+/* covers: UPP-10/1 */
 TEST(keys_by_weight_come_as_often)
 {
     WB_CLEANUP(freep) struct upp__keys *k    = NULL;
@@ -240,6 +242,7 @@ static int take(struct upp_keys how, const struct upp_wait *wait, size_t *n, str
     return r;
 }
 
+/* covers: UPP-10/1 */
 TEST(keys_from_a_function)
 {
     static const struct upp_wait wait  = {.size = sizeof wait};

@@ -7,7 +7,7 @@
 #include "support/llm.h"
 #include "support/test.h"
 
-/* covers: UPP-1 */
+/* covers: UPP-1/1 */
 TEST(llm_asks_and_gives_a_turn)
 {
     struct upp_err err = {0};
@@ -77,7 +77,7 @@ static int told_next(struct upp_step *s, struct upp_step_event *ret, struct upp_
 static const struct upp_model_ops told_ops = {
     .size = sizeof told_ops, .provider = "told", .step_size = sizeof(int), .open = told_open, .next = told_next};
 
-/* covers: UPP-1, UPP-3 */
+/* covers: UPP-1/3, UPP-3/1 */
 TEST(llm_hands_its_options_to_the_provider)
 {
     struct upp_err                                   err    = {0};
@@ -110,7 +110,7 @@ TEST(llm_hands_its_options_to_the_provider)
     CHECK_STR(wb_cstr(turn->losses[1].why), UPP_STR("it is another vendor's"));
 }
 
-/* covers: UPP-1 */
+/* covers: UPP-1/1 */
 TEST(llm_history_alone_gives_a_turn_without_a_user_message)
 {
     struct upp_err                                 err   = {0};
@@ -144,7 +144,7 @@ static int nothing(struct upp_call *call, struct upp_value *ret, struct upp_err 
     return 0;
 }
 
-/* covers: UPP-1, UPP-15 */
+/* covers: UPP-1/4, UPP-15/2 */
 TEST(llm_refuses_what_makes_no_sense_before_any_call)
 {
     static const struct upp_tool one[]  = {UPP_TOOL(nothing, "does nothing", "{}")};
@@ -178,7 +178,7 @@ TEST(llm_refuses_what_makes_no_sense_before_any_call)
     CHECK_INT(upp_llm_new(UPP_OPTS(upp_llm_opts, .system = "x"), &none, NULL), -UPP_EINVALID);
 }
 
-/* covers: UPP-15 */
+/* covers: UPP-15/2 */
 TEST(llm_checks_media_of_users_history_included)
 {
     static const struct {
@@ -214,7 +214,7 @@ TEST(llm_checks_media_of_users_history_included)
     ALWAYS(!stream);
 }
 
-/* covers: UPP-2 */
+/* covers: UPP-2/3 */
 TEST(llm_keeps_the_order_of_what_was_said)
 {
     struct upp_err err = {0};

@@ -256,14 +256,14 @@ static int plays(const struct row *row, bool stream)
     return same;
 }
 
-/* covers: UPP-1, UPP-3, UPP-4, UAP-5.2 */
+/* covers: UAP-5.2/1, UPP-1/1, UPP-3/1, UPP-4/1 */
 TEST(llm_gives_what_the_engine_gives)
 {
     for (size_t i = 0; i < 2 * WB_LEN(scripts); i++)
         CHECK(plays(&(struct row){.script = scripts[i / 2]}, i % 2));
 }
 
-/* covers: UAP-5.2 */
+/* covers: UAP-2.5/2, UAP-5.2/2 */
 TEST(llm_ends_where_the_engine_ends)
 {
     for (size_t i = 0; i < 2 * WB_LEN(limited); i++)

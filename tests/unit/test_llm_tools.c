@@ -19,7 +19,7 @@ static int play(struct scene *sc, const char *script, struct upp_turn **ret, str
     "{\"replies\":[{\"parts\":[{\"tool_call\":{\"id\":\"c1\",\"name\":\"" name "\",\"arguments\":" arguments           \
     "}}]},{\"parts\":[{\"text\":\"done\"}]}]}"
 
-/* covers: UPP-7, UPP-8 */
+/* covers: UPP-8/2, UPP-7/1/2 */
 TEST(llm_tools_table)
 {
     static const struct {
@@ -170,7 +170,7 @@ TEST(llm_tools_table)
     }
 }
 
-/* covers: UPP-8 */
+/* covers: UPP-8/3 */
 TEST(llm_tools_failing_on_error_ends_the_turn)
 {
     struct upp_err                               err  = {0};
@@ -204,7 +204,7 @@ static int say_null(struct upp_call *call, struct upp_value *ret, struct upp_err
     return 0;
 }
 
-/* covers: UPP-8 */
+/* covers: UPP-4/1, UPP-8/1 */
 TEST(llm_tools_stop_after_so_many_rounds)
 {
     static const char forever[] = "{\"replies\":[{\"parts\":[{\"tool_call\":{\"name\":\"f\"}}],\"usage\":"
@@ -243,12 +243,12 @@ TEST(llm_tools_stop_after_so_many_rounds)
         CHECK_INT(turn->n_messages, 2 + 2 * cases[i].rounds);
         CHECK_INT(turn->n_executions, cases[i].rounds);
         CHECK_INT(turn->n_cycles, cases[i].rounds + 1);
-        CHECK_INT(turn->usage.output, 2 * (cases[i].rounds + 1)); /* covers: UPP-4 */
+        CHECK_INT(turn->usage.output, 2 * (cases[i].rounds + 1)); /* */
         CHECK_STR(turn->executions[0].result, UPP_STR("null"));
     }
 }
 
-/* covers: UPP-3 */
+/* covers: UPP-3/1 */
 TEST(llm_tools_structured_answer_beside_calls_stops)
 {
     static const char script[] = "{\"replies\":[{\"parts\":[{\"tool_call\":{\"name\":\"f\"}}],\"data\":{\"a\":1}},"
@@ -385,7 +385,7 @@ static int count_beside(struct upp_call *call, struct upp_value *ret, struct upp
     return upp_value_text(ret, call->id, err);
 }
 
-/* covers: UPP-3, UPP-7 */
+/* covers: UPP-3/2 */
 TEST(llm_tools_results_in_call_order_executions_as_they_end)
 {
     struct upp_err        err   = {0};
@@ -486,4 +486,24 @@ TEST(llm_team_closed_early_waits_for_all)
     upp__team_close(team);
     for (size_t i = 0; i < PIECES; i++)
         ALWAYS(atomic_load(&p.done[i]) == 1);
+}
+
+static int takes_all(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
+{
+    return upp_value_json(ret, call->arguments, err);
+}
+
+/* What the schema says is for the model: a layer above may check it. */
+/* covers: UPP-7/3 */
+TEST(llm_tools_arguments_are_handed_on_unchecked)
+{
+    static const struct upp_tool                  tool  = {.name = "f", .parameters = "{x: integer}", .run = takes_all};
+    UPP_CLEANUP(upp_model_freep) struct upp_model *model = llm_script(CALLS("f", "{\"x\":\"text\",\"y\":1}"));
+    UPP_CLEANUP(upp_llm_freep) struct upp_llm     *llm   = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn   *turn  = NULL;
+    CHECK(model);
+    CHECK_INT(upp_llm_new(UPP_OPTS(upp_llm_opts, .use = model, .tools = &tool, .n_tools = 1), &llm, NULL), 0);
+    CHECK_INT(upp_ask(llm, UPP_STR("go"), &turn, NULL), 0);
+    CHECK(turn->n_executions == 1 && !turn->executions[0].is_error);
+    CHECK_STR(turn->executions[0].result, UPP_STR("{\"x\":\"text\",\"y\":1}"));
 }

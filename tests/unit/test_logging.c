@@ -26,7 +26,7 @@ static WEFT_SUSPENDS int run_it(struct bed *b, struct upp_err *err)
     "{\"replies\":[{\"parts\":[{\"text\":\"abcdefgh\"}],\"delta_bytes\":4,\"delay_ms\":600,"                           \
     "\"usage\":{\"input_tokens\":100,\"output_tokens\":50}}]}"
 
-/* covers: UAP-10.3 */
+/* covers: UAP-10.3/1 */
 TEST(logging_has_the_lines_of_the_seed)
 {
     struct bed b = {.act = run_it, .place.script = ANSWER};
@@ -38,7 +38,7 @@ TEST(logging_has_the_lines_of_the_seed)
                                        "[INFO] Agent " ID " completed in 1.2s (150 tokens)\n"));
 }
 
-/* covers: UAP-10.3, UAP-16.3 */
+/* covers: UAP-10.3/3/5, UAP-16.3/2 */
 TEST(logging_at_info_has_no_text)
 {
     struct bed b = {.act = run_it, .place.script = ANSWER};
@@ -48,6 +48,7 @@ TEST(logging_at_info_has_no_text)
                                        "[INFO] Agent " ID " completed (150 tokens)\n"));
 }
 
+/* covers: UAP-10.3/3 */
 TEST(logging_at_error_is_silent_while_all_is_well)
 {
     struct bed b = {.act = run_it, .place.script = ANSWER};
@@ -63,7 +64,7 @@ static void hear(void *arg, enum wb_log_level level, struct upp_str line)
                 UPP_FMT(wb_str_sub(line, strlen("{\"time\":\"2026-02-03T04:05:06.789Z\","), SIZE_MAX)));
 }
 
-/* Without a function of its own the lines go to the program's log, in its format. covers: UAP-10.3 */
+/* Without a function of its own the lines go to the program's log, in its format. covers: UAP-10.3/7 */
 TEST(logging_goes_to_the_log_of_the_program)
 {
     struct bed                   b      = {.act = run_it, .place.script = SCRIPT(REPLY(TEXT("\\u0007\\\"")))};
@@ -87,7 +88,7 @@ TEST(logging_goes_to_the_log_of_the_program)
            "\"usage\":{\"input_tokens\":5,\"output_tokens\":2}},"                                                      \
            "{\"parts\":[{\"tool_call\":{\"id\":\"c2\",\"name\":\"fails\"}}]}," REPLY(TEXT("good")))
 
-/* covers: UAP-10.3 */
+/* covers: UAP-10.3/2/3, UAP-16.3/2 */
 TEST(logging_tells_steps_and_calls)
 {
     struct bed b = {.act = run_it, .place.script = TOOLS};
@@ -116,7 +117,7 @@ TEST(logging_at_debug_has_arguments_and_results)
     CHECK(strstr(b.text, "tool 'add' ended\n[DEBUG] Result: \"4712\"\n"));
 }
 
-/* covers: UAP-10.3 */
+/* covers: UAP-10.3/4/6 */
 TEST(logging_tells_a_failure_with_its_causes_at_debug)
 {
     struct bed b = {.act          = run_it,
@@ -140,7 +141,7 @@ static WEFT_SUSPENDS int run_secrets(struct bed *b, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-16.3 */
+/* covers: UAP-10.3/6, UAP-16.3/1 */
 TEST(logging_never_shows_a_key)
 {
     struct bed b = {.act = run_secrets};
@@ -160,7 +161,7 @@ static WEFT_SUSPENDS int run_long(struct bed *b, struct upp_err *err)
     return bed_run(b, text, false, err);
 }
 
-/* covers: UAP-16.3 */
+/* covers: UAP-16.3/3 */
 TEST(logging_cuts_what_was_said)
 {
     struct bed b = {.act = run_long};
@@ -172,6 +173,7 @@ TEST(logging_cuts_what_was_said)
     CHECK(strncmp(input + 8 + 201, "\"...\n", 5) == 0);
 }
 
+/* covers: UAP-10.3/5, UAP-16.3/4 */
 TEST(logging_shows_all_where_it_is_wanted)
 {
     struct bed b = {.act = run_long};

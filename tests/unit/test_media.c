@@ -13,7 +13,7 @@ static void media_freep(struct upp_media **m)
     upp_media_free(*m);
 }
 
-/* covers: UPP-2 */
+/* covers: UPP-2/2 */
 TEST(media_endings)
 {
     static const struct {
@@ -45,7 +45,7 @@ static bool is_text(int r, struct upp_str got, const char *want)
     return same;
 }
 
-/* covers: UPP-2 */
+/* covers: UPP-2/2 */
 TEST(media_from_bytes_and_back)
 {
     struct upp_err                            err = {0};
@@ -67,6 +67,7 @@ TEST(media_from_bytes_and_back)
     CHECK(is_text(r, text, "\1\2\377"));
 }
 
+/* covers: UPP-2/2 */
 TEST(media_from_text_and_addresses)
 {
     struct upp_err                            err  = {0};
@@ -90,6 +91,7 @@ TEST(media_from_text_and_addresses)
     ALWAYS(!none);
 }
 
+/* covers: UPP-2/2 */
 TEST(media_from_files)
 {
     struct upp_err                            err = {0};

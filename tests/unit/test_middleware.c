@@ -78,7 +78,7 @@ static WEFT_SUSPENDS int run_that_fails(struct bed *b, struct upp_err *err)
     return r == -UPP_ENOMEM || r == -UPP_ESTORE ? r : 0;
 }
 
-/* covers: UAP-10.2 */
+/* covers: UAP-10.1/1, UAP-10.2/1 */
 TEST(middleware_before_in_order_after_in_reverse)
 {
     struct bed b = {.act = just_run};
@@ -101,7 +101,7 @@ TEST(middleware_without_a_store_is_the_same)
                                        "1.after seen=\"123\" 'hello'\n"));
 }
 
-/* covers: UAP-10.2 */
+/* covers: UAP-10.1/1, UAP-10.2/2 */
 TEST(middleware_error_in_before_reaches_all_on_error)
 {
     struct bed b = {.act = run_that_fails, .fails_in = 1};
@@ -114,7 +114,7 @@ TEST(middleware_error_in_before_reaches_all_on_error)
                                        "REFUSED: before of 2: not today\n"));
 }
 
-/* covers: UAP-10.2 */
+/* covers: UAP-10.2/5 */
 TEST(middleware_first_turn_of_on_error_wins)
 {
     struct bed b = {.act = run_that_fails, .fails_in = 1, .heals_in = 2};
@@ -126,6 +126,7 @@ TEST(middleware_first_turn_of_on_error_wins)
                                        "UNKNOWN: never mind\n"));
 }
 
+/* covers: UAP-10.2/2 */
 TEST(middleware_error_in_after_reaches_on_error)
 {
     struct bed b = {.act = run_that_fails, .fails_in = 2};
@@ -158,7 +159,8 @@ static WEFT_SUSPENDS int hook_error(void *arg, struct weft_run *run, const struc
 
 #define BROKEN SCRIPT("{\"error\":{\"code\":\"QUOTA_EXCEEDED\"}}")
 
-/* The strategy's hook comes first; its turn passes after, that of middleware does not. covers: UAP-10.2 */
+/* The strategy's hook comes first; its turn passes after, that of middleware does not. */
+/* covers: UAP-10.2/6 */
 TEST(middleware_hook_on_error_comes_first)
 {
     struct bed b  = {.act = run_that_fails, .heals_in = 2, .place.script = BROKEN};
@@ -171,6 +173,7 @@ TEST(middleware_hook_on_error_comes_first)
     CHECK(strstr(b.text, "never mind\n"));
 }
 
+/* covers: UAP-10.2/6 */
 TEST(middleware_turn_of_the_hook_passes_after)
 {
     struct bed b  = {.act = run_that_fails, .heals_in = 1, .place.script = BROKEN};
@@ -243,6 +246,7 @@ static WEFT_SUSPENDS int run_twice(struct bed *b, struct upp_err *err)
 }
 
 /* The rewritten input is on the path of its run alone. */
+/* covers: UAP-10.2/3 */
 TEST(middleware_rewritten_input_is_for_its_run)
 {
     struct bed                   b = {.act = run_twice}, *p = &b;
@@ -270,6 +274,7 @@ static WEFT_SUSPENDS int other_past(void *arg, struct weft_context *c, struct up
 
 #define PAST(bed) ((struct weft_middleware){.name = "past", .arg = (bed), .before = other_past})
 
+/* covers: UAP-10.1/2, UAP-10.2/3 */
 TEST(middleware_other_history_is_told_and_not_kept)
 {
     struct bed                   b = {.act = run_twice}, *p = &b;
@@ -298,7 +303,8 @@ static WEFT_SUSPENDS int crash_in_the_first_step(struct bed *b, struct upp_err *
     return 0;
 }
 
-/* What before changed is there again, and before is not done again. covers: UAP-10.2 */
+/* What before changed is there again, and before is not done again. */
+/* covers: UAP-10.2/3 */
 TEST(middleware_before_is_not_done_again_after_a_crash)
 {
     struct bed                   b = {.act = crash_in_the_first_step, .place.script = SLOWLY}, *p = &b;
@@ -376,6 +382,7 @@ static WEFT_SUSPENDS int no_turn(void *arg, struct weft_context *c, struct upp_t
     return 0;
 }
 
+/* covers: UAP-10.2/4 */
 TEST(middleware_after_may_replace_the_turn)
 {
     struct bed                   b        = {.act = run_that_fails};
@@ -387,6 +394,7 @@ TEST(middleware_after_may_replace_the_turn)
     CHECK_STR(wb_cstr(b.text), UPP_STR("1.before\n1.after seen=\"1\" 'never mind'\nUNKNOWN: never mind\n"));
 }
 
+/* covers: UAP-10.2/4 */
 TEST(middleware_after_must_give_a_turn)
 {
     struct bed                   b        = {.act = run_that_fails};
@@ -435,7 +443,7 @@ static WEFT_SUSPENDS int timing_error(void *arg, struct weft_context *c, const s
         .name = "timing", .arg = (bed), .before = timing_before, .after = timing_after, .on_error = timing_error       \
     }
 
-/* covers: UAP-10.5 */
+/* covers: UAP-10.5/1 */
 TEST(middleware_timing_measures_a_run)
 {
     struct bed                   b = {.act = just_run, .place.script = SCRIPT(SLOW_REPLY(100, TEXT("abcdefgh")))};
@@ -446,7 +454,7 @@ TEST(middleware_timing_measures_a_run)
     CHECK_STR(wb_cstr(b.text), UPP_STR("Execution took 200ms\n"));
 }
 
-/* covers: UAP-10.5 */
+/* covers: UAP-10.5/2 */
 TEST(middleware_timing_measures_a_failure_and_a_recovery)
 {
     for (unsigned heals = 0; heals < 2; heals++) {
@@ -480,7 +488,7 @@ static WEFT_SUSPENDS int trace_and_run(struct bed *b, struct upp_err *err)
     return bed_run(b, "hello", false, err);
 }
 
-/* covers: UAP-2.4 */
+/* covers: UAP-2.4/3 */
 TEST(middleware_calls_are_traced)
 {
     struct bed                   b        = {.act = trace_and_run};
@@ -491,6 +499,35 @@ TEST(middleware_calls_are_traced)
     BED_PLAYS(&b);
     CHECK_STR(wb_cstr(b.text),
               UPP_STR("1 logging before 0\nshout\n2 shout before 0\n3 other after 0\n4 logging after 0\n"));
+}
+
+static void traced_time(void *arg, const struct wa_trace *t)
+{
+    bed_say(arg, "%s %s %llu ms\n", t->name, t->which, (unsigned long long)(t->ns / 1000000));
+}
+
+static WEFT_SUSPENDS int takes_its_time(void *arg, struct weft_context *c, struct upp_err *err)
+{
+    (void)arg, (void)c;
+    return weft_sleep_ms(70, err);
+}
+
+static WEFT_SUSPENDS int time_and_run(struct bed *b, struct upp_err *err)
+{
+    wa_around_trace(b->place.around, traced_time, b);
+    return bed_run(b, "hello", false, err);
+}
+
+/* covers: UAP-2.4/4 */
+TEST(middleware_calls_are_traced_with_their_time)
+{
+    struct bed                   b        = {.act = time_and_run};
+    const struct weft_middleware around[] = {{.name = "slow", .before = takes_its_time},
+                                             {.name = "other", .after = another_turn}};
+    b.list                                = around;
+    b.n                                   = 2;
+    BED_PLAYS(&b);
+    CHECK_STR(wb_cstr(b.text), UPP_STR("slow before 70 ms\nother after 0 ms\n"));
 }
 
 /* ---- Run and stream -----------------------------------------------------------------------------------------------
@@ -507,7 +544,7 @@ static WEFT_SUSPENDS int read_it(struct bed *b, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-10.2 */
+/* covers: UAP-10.2/7 */
 TEST(middleware_is_the_same_where_somebody_listens)
 {
     struct bed b = {.act = read_it};
@@ -570,7 +607,7 @@ static WEFT_SUSPENDS int run_and_say(struct bed *b, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-3.3 */
+/* covers: UAP-3.3/1, UAP-11.6/1 */
 TEST(middleware_stands_around_all_else)
 {
     struct bed b = {.act = run_and_say, .place.script = SCRIPT(REPLY(CALL("c1", "add")) "," REPLY(TEXT("x")))}, *p = &b;
@@ -643,7 +680,7 @@ static unsigned warnings_of(const struct weft_middleware *list, size_t n)
     return seen;
 }
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/10 */
 TEST(middleware_warns_where_guardrails_comes_late)
 {
     struct weft_middleware first[] = {
@@ -753,7 +790,7 @@ static WEFT_SUSPENDS int all_append(struct bed *b, struct upp_err *err)
 
 #define ADDED(type) "event {\"type\":\"" type "\",\"data\":{},\"source\":\"x\"}\n"
 
-/* covers: TP-60 */
+/* covers: TP-60/1 */
 TEST(middleware_hooks_and_tools_append_system_events)
 {
     const struct weft_middleware list[] = {{.name = "appends", .before = append_before, .after = append_after}};

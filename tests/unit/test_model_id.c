@@ -2,7 +2,7 @@
 
 #include "support/test.h"
 
-/* covers: UAP-3.4 */
+/* covers: UAP-3.4/2 */
 TEST(model_id_survives_its_uuid)
 {
     static const struct wm_id ids[] = {

@@ -33,7 +33,7 @@ static struct upp_str compact(struct wb_arena *a, const char *path)
 /* ---- What is good --------------------------------------------------------------------------------- */
 
 /* Token for token, in the same order. The one is the seed's example (13.5), with messages where it has dots. */
-/* covers: UAP-13.1, UAP-13.6a */
+/* covers: UAP-3.4/3, UAP-13.1/2, UAP-13.6a/1/5 */
 TEST(session_json_is_read_and_written_back)
 {
     static const char *const files[] = {"golden/session/seed.json", "golden/session/all.json"};
@@ -51,7 +51,7 @@ TEST(session_json_is_read_and_written_back)
     }
 }
 
-/* covers: UAP-13.1 */
+/* covers: UAP-6.5b/1, UAP-13.1/1, UAP-13.6a/2/4 */
 TEST(session_json_is_read_into_its_parts)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(8u << 20);
@@ -93,7 +93,7 @@ TEST(session_json_is_read_into_its_parts)
 #define TREE   "\"threadTree\":{\"rootId\":\"n\",\"currentId\":\"n\",\"nodes\":[" NODE "]}"
 
 /* What may be absent is filled in as the seed's example has it; what nobody knows is dropped. */
-/* covers: UAP-13.1 */
+/* covers: UAP-13.1/1 */
 TEST(session_json_may_leave_things_out)
 {
     static const struct {
@@ -364,7 +364,7 @@ static bool same_end(const char *where, const char *want)
     return wb_str_starts(end, UPP_STR("line")) ? wb_str_starts(got, end) : wb_str_eq(got, end);
 }
 
-/* covers: UAP-13.7, UAP-13.6c */
+/* covers: UAP-13.6c, UAP-13.7/1 */
 TEST(session_json_that_is_broken_is_refused)
 {
     _Static_assert(WB_LEN(broken) >= 80, "the table is long");
@@ -390,7 +390,7 @@ TEST(session_json_that_is_broken_is_refused)
 }
 
 /* Bytes after the end, and every beginning of a document, which is none. */
-/* covers: UAP-13.7 */
+/* covers: UAP-13.7/1 */
 TEST_WITH(session_json_that_is_cut_is_refused, .no_torture = "thousands of documents; the others have every fault")
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena good = WB_ARENA(8u << 20);
@@ -431,7 +431,7 @@ static void add_path(struct wb_buf *b, unsigned n, bool round)
     wb_buf_addf(b, "]}");
 }
 
-/* covers: UAP-13.7 */
+/* covers: UAP-13.7/1 */
 TEST_WITH(session_tree_has_a_depth, .no_torture = "thousands of nodes; the others have every fault")
 {
     static const struct {
@@ -458,7 +458,7 @@ TEST_WITH(session_tree_has_a_depth, .no_torture = "thousands of nodes; the other
     }
 }
 
-/* covers: UAP-13.7 */
+/* covers: UAP-13.7/1 */
 TEST_WITH(session_tree_has_a_number_of_nodes, .no_torture = "65,536 nodes; the others have every fault")
 {
     for (unsigned over = 0; over < 2; over++) {
@@ -493,7 +493,7 @@ static void add_nested(struct wb_buf *b, unsigned n)
     wb_buf_addf(b, n ? "}}]}" : "]}");
 }
 
-/* covers: UAP-13.7 */
+/* covers: UAP-13.7/1 */
 TEST_WITH(session_plan_may_be_long, .no_torture = "thousands of steps; the others have every fault")
 {
     const unsigned steps = 20000;
@@ -516,7 +516,7 @@ TEST_WITH(session_plan_may_be_long, .no_torture = "thousands of steps; the other
     }
 }
 
-/* covers: UAP-13.7 */
+/* covers: UAP-13.7/1 */
 TEST(session_json_nests_eight_sessions)
 {
     for (unsigned over = 0; over < 2; over++) {

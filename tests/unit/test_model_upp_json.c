@@ -339,6 +339,7 @@ TEST(model_upp_thread_keeps_its_bytes)
     }
 }
 
+/* covers: UPP-9/3 */
 TEST(model_upp_usage_and_errors)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);

@@ -1,4 +1,4 @@
-/* What talk files cannot say of the Ollama adapter. covers: UPP-13e UPP-15 */
+/* What talk files cannot say of the Ollama adapter. covers: UPP-13e */
 #include "base/defs.h"
 #include "base/str.h"
 #include "support/reader.h"
@@ -10,6 +10,7 @@ static const struct upp__vendor local = {.adapter                        = &upp_
                                          .model                          = UPP_STR_INIT("llama3.2"),
                                                                .base_url = UPP_STR_INIT("http://127.0.0.1:11434")};
 
+/* covers: UPP-15/2 */
 TEST(ollama_needs_no_key)
 {
     struct upp_part                         part   = {.kind = UPP_PART_TEXT, .text = UPP_STR("Hi")};

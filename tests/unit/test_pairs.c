@@ -77,7 +77,7 @@ static bool every_pair(uint64_t seed)
     return true;
 }
 
-/* covers: TP-11, AITP-27, AAP-17, ENV-11 */
+/* covers: TP-11, AITP-27, AAP-17, ENV-11/2 */
 TEST_WITH(pairs_of_dialects_keep_what_was_said, .no_torture = "thousands of documents; the golden ones are tortured")
 {
     const char *more  = getenv("WEFT_PAIR_SEEDS");

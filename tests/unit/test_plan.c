@@ -65,7 +65,7 @@ static const char three_steps[] =
     "end 4: assistant; 10+2 in 1 cycles, 0 executions [a:completed b:completed c:completed] at c\nstop 4 58\n"
     "complete: user assistant assistant tool assistant assistant; 47+11 in 5 cycles, 1 executions; said: 3\n";
 
-/* covers: UAP-5.4a, UAP-5.4b, UAP-5.4c, UAP-11.6 */
+/* covers: UAP-5.4a/1/2, UAP-5.4b/1, UAP-5.4c/3, UAP-11.1/2, UAP-11.6/1/2 */
 TEST(plan_steps_in_topological_order)
 {
     const struct weft_strategy plan = SEQUENTIAL;
@@ -79,7 +79,8 @@ TEST(plan_steps_in_topological_order)
 
 #define AS_PLANNED STEP("c", "say it", "\"b\"") "," STEP("a", "look", "") "," STEP("b", "add", "\"a\"")
 
-/* The plan is what the run says then. covers: UAP-5.4d, UAP-11.6 */
+/* The plan is what the run says then. */
+/* covers: UAP-11.6/1 */
 TEST(plan_stops_after_planning_when_the_hook_says_so)
 {
     for (int i = 0; i < 2; i++) {
@@ -100,7 +101,7 @@ TEST(plan_without_steps_is_answered)
           .hooks = heard_hooks(&e.heard), .act = runs);
 }
 
-/* covers: UAP-5.4d */
+/* covers: UAP-5.4d/1 */
 TEST(plan_that_is_too_long_keeps_its_first_steps)
 {
     const struct weft_strategy two = weft_plan(.max_plan_steps = 2, .max_parallel = 1);
@@ -117,7 +118,7 @@ static WEFT_SUSPENDS int runs_without_structure(struct place *p, struct upp_err 
     return runs(p, err);
 }
 
-/* covers: UAP-5.4a */
+/* covers: UAP-5.4a/1 */
 TEST(plan_as_text_where_the_model_has_no_structured_output)
 {
     EXPECTS(e, .log = "Answer with one JSON object and nothing else, as this schema says:\n{\"type\":\"object\"",
@@ -136,7 +137,7 @@ TEST(plan_as_text_where_the_model_has_no_structured_output)
                                                                     "") "," STEP("d", "mend it",                       \
                                                                                  "\"a\"")) "," USED(TEXT("mended")))
 
-/* covers: UAP-5.4c */
+/* covers: UAP-5.4a/3, UAP-5.4c/1/2/3 */
 TEST(plan_new_one_when_a_step_fails_and_nothing_is_done_twice)
 {
     EXPECTS(e, .heard.plan = true,
@@ -151,7 +152,7 @@ TEST(plan_new_one_when_a_step_fails_and_nothing_is_done_twice)
     PLAYS(.script = FAILS_ONCE, .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = runs);
 }
 
-/* covers: UAP-5.4d */
+/* covers: UAP-5.4d/2 */
 TEST(plan_without_a_new_one_fails_with_the_step)
 {
     const struct weft_strategy once = weft_plan(.no_replan = true);
@@ -161,7 +162,7 @@ TEST(plan_without_a_new_one_fails_with_the_step)
     PLAYS(.script = FAILS_ONCE, .strategy = &once, .hooks = heard_hooks(&e.heard), .act = runs);
 }
 
-/* covers: UAP-5.4c */
+/* covers: UAP-5.4b/7, UAP-5.4c/4 */
 TEST(plan_number_of_new_ones_is_bounded)
 {
     const struct weft_strategy two = weft_plan(.max_replans = 2);
@@ -176,7 +177,8 @@ TEST(plan_number_of_new_ones_is_bounded)
 
 #define ONLY_A "{\"when\":{\"contains\":\"Carry out step 'a'\"},"
 
-/* A model that fails in a step, with and without having said something: a step all the same. covers: UAP-11.6 */
+/* A model that fails in a step, with and without having said something: a step all the same. */
+/* covers: UAP-11.6/1 */
 TEST(plan_step_in_which_the_model_fails)
 {
     static const char *const breaks[] = {
@@ -220,7 +222,8 @@ static WEFT_SUSPENDS int runs_with_little(struct place *p, struct upp_err *err)
     return runs(p, err);
 }
 
-/* A step that is cut off by a budget is not completed; the run is, with what it has. covers: UAP-5.4c, UAP-10.4 */
+/* A step that is cut off by a budget is not completed; the run is, with what it has. */
+/* covers: UAP-5.4c/3, UAP-10.4/8 */
 TEST(plan_step_that_a_budget_cuts_off)
 {
     EXPECTS(e, .heard.plan = true, .log = "tool: add=3\n",
@@ -231,7 +234,7 @@ TEST(plan_step_that_a_budget_cuts_off)
           .strategy = &weft_strategy_plan, .hooks = heard_hooks(&e.heard), .act = runs_with_little);
 }
 
-/* covers: UAP-5.4d */
+/* covers: UAP-5.4d/5 */
 TEST(plan_schema_of_ones_own_must_give_steps)
 {
     const struct weft_strategy mine = weft_plan(.plan_schema = "{\"type\":\"object\"}", .no_replan = true);
@@ -294,7 +297,7 @@ static WEFT_SUSPENDS int observes(struct place *p, struct upp_err *err)
     return observed_is(p, s.run, all, err);
 }
 
-/* covers: UAP-12.2 */
+/* covers: UAP-12.2/3 */
 TEST(plan_step_with_several_rounds_is_observed)
 {
     PLAYS(.script   = SCRIPT(PLAN(STEP("a", "pick", "")) "," USED(ADD("c1")) "," USED(CALL("p1", "pick")) "," USED(

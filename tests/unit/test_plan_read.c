@@ -24,7 +24,7 @@ static int reads(struct wb_arena *a, const char *json, const struct wa_plan *don
 #define S(id, deps) "{\"id\":\"" id "\",\"description\":\"d\",\"dependsOn\":[" deps "]}"
 #define P(...)      "{\"steps\":[" __VA_ARGS__ "]}"
 
-/* covers: UAP-5.4b, UAP-5.4d */
+/* covers: UAP-5.4a/2, UAP-5.4b/1, UAP-5.4d/1 */
 TEST(plan_read_order)
 {
     static const struct {
@@ -47,7 +47,7 @@ TEST(plan_read_order)
     }
 }
 
-/* covers: UAP-5.4b */
+/* covers: UAP-5.4b/7 */
 TEST(plan_read_refuses)
 {
     static const struct {
@@ -84,7 +84,7 @@ TEST(plan_read_refuses)
     }
 }
 
-/* covers: UAP-5.4c */
+/* covers: UAP-5.4c/2 */
 TEST(plan_read_keeps_what_is_completed)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(1u << 20);

@@ -63,7 +63,7 @@ static WEFT_SUSPENDS int at_the_same_time(struct place *p, struct upp_err *err)
     return p->no_store ? 0 : log_has(p, &s, in_the_log, err);
 }
 
-/* covers: UAP-5.4b */
+/* covers: UAP-5.4b/2/4/5 */
 TEST(plan_wave_takes_as_long_as_one_step)
 {
     for (int i = 0; i < 2; i++) {
@@ -84,6 +84,7 @@ static WEFT_SUSPENDS int two_at_a_time(struct place *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-5.4b/2 */
 TEST(plan_wave_has_a_limit)
 {
     const struct weft_strategy two = weft_plan(.max_parallel = 2);
@@ -122,7 +123,7 @@ static WEFT_SUSPENDS int read_twice(struct place *p, struct upp_err *err)
     return observed_is(p, s.run, "2:a1=\"slowly\" ; 3:b1=\"slowly\" ; ", err);
 }
 
-/* covers: UAP-12.2 */
+/* covers: UAP-12.2/3 */
 TEST(plan_wave_is_read_the_same_later)
 {
     PLAYS(.script = TWO_AND_ONE, .strategy = &weft_strategy_plan, .act = read_twice);
@@ -195,6 +196,7 @@ static WEFT_SUSPENDS int both_wait(struct place *p, struct upp_err *err)
     return heard_is(h, both_waited, err); /* each once, though the wave was entered twice */
 }
 
+/* covers: UAP-5.4b/4 */
 TEST(plan_wave_waits_for_all_its_clients)
 {
     WB_CLEANUP(heard_done) struct heard h = {0};
@@ -268,7 +270,7 @@ static WEFT_SUSPENDS int one_fails(struct place *p, struct upp_err *err)
         err);
 }
 
-/* covers: UAP-5.4c */
+/* covers: UAP-5.4c/1 */
 TEST(plan_wave_with_a_step_that_fails)
 {
     WB_CLEANUP(heard_done) struct heard h = {.plan = true};
@@ -308,7 +310,7 @@ static WEFT_SUSPENDS int one_is_silent(struct place *p, struct upp_err *err)
     "{\"when\":{\"contains\":\"Carry out step '" id "'\"},\"error\":{\"code\":\"CONTENT_FILTERED\",\"message\":"       \
     "\"no\"}}"
 
-/* covers: UAP-5.4b, UAP-11.6 */
+/* covers: UAP-5.4b/5/6, UAP-11.6/1 */
 TEST(plan_wave_with_a_step_that_says_nothing)
 {
     WB_CLEANUP(heard_done) struct heard h = {.plan = true};
@@ -378,7 +380,7 @@ static WEFT_SUSPENDS int runs_out(struct place *p, struct upp_err *err)
     return log_has(p, &s, "assistant: b is done\n", err);
 }
 
-/* covers: UAP-5.4c, UAP-10.4 */
+/* covers: UAP-5.4c/3, UAP-10.4/8 */
 TEST(plan_wave_with_a_step_that_a_budget_cuts_off)
 {
     static const struct limit limits[] = {
@@ -416,7 +418,7 @@ static WEFT_SUSPENDS int has_few_steps(struct place *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-10.4 */
+/* covers: UAP-10.4/8 */
 TEST(plan_wave_is_no_wider_than_its_budget)
 {
     PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "") "," STEP("c", "")) "," ON(
@@ -464,7 +466,8 @@ static WEFT_SUSPENDS int asks_below(struct place *p, struct upp_err *err)
                       err);
 }
 
-/* What an agent below used is the step's that asked it. covers: UAP-5.4b */
+/* What an agent below used is the step's that asked it. */
+/* covers: UAP-5.4b/5 */
 TEST(plan_wave_counts_agents_below_in_their_step)
 {
     WB_CLEANUP(heard_done) struct heard h = {0};
@@ -510,7 +513,7 @@ static WEFT_SUSPENDS int hands_over(struct place *p, struct upp_err *err)
         err);
 }
 
-/* covers: TP-62 */
+/* covers: TP-62/3 */
 TEST(plan_wave_hands_over_when_it_is_adopted)
 {
     PLAYS(.script = SCRIPT(
@@ -597,7 +600,7 @@ static WEFT_SUSPENDS int tells_in_order(struct place *p, struct upp_err *err)
                    err);
 }
 
-/* covers: TP-60 */
+/* covers: TP-60/3 */
 TEST(plan_wave_adopts_system_events_in_the_order_of_the_plan)
 {
     PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "pick")) "," ON(
@@ -660,7 +663,7 @@ static WEFT_SUSPENDS int revoked_before(struct place *p, struct upp_err *err)
     return steps_are(p, s.run, "<1: 1:10+2> <2:a a1=2 2:10+2> <3:b b1=2 3:10+2> <4: 4:10+2> <5:d 5:10+2> ", err);
 }
 
-/* covers: TP-63 */
+/* covers: TP-63/1 */
 TEST(plan_wave_knows_what_was_revoked)
 {
     PLAYS(.script   = SCRIPT(PLAN(STEP("a", "") "," STEP("b", "")) "," ON("a", CALL("a1", "add")) "," ON(
@@ -686,7 +689,7 @@ static WEFT_SUSPENDS int revoked_since(struct place *p, struct upp_err *err)
                      err);
 }
 
-/* covers: TP-63 */
+/* covers: TP-63/1 */
 TEST(plan_wave_revokes_for_what_comes_after_it)
 {
     PLAYS(.script = SCRIPT(
@@ -723,7 +726,7 @@ static WEFT_SUSPENDS int first_wish_counts(struct place *p, struct upp_err *err)
                    err);
 }
 
-/* covers: TP-62 */
+/* covers: TP-62/3 */
 TEST(plan_wave_with_two_handoffs_follows_the_first_of_the_plan)
 {
     PLAYS(.script = SCRIPT(

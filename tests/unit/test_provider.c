@@ -118,7 +118,7 @@ static const char done[] = "{\"model\":\"m\",\"message\":{\"role\":\"assistant\"
 /* ---- Tests
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* covers: UPP-11 */
+/* covers: UPP-11/1/2 */
 TEST(provider_options_reach_the_wire)
 {
     static const struct upp_header      mine[] = {{UPP_STR_INIT("x-team"), UPP_STR_INIT("blue")},
@@ -289,6 +289,7 @@ TEST(provider_limits_may_be_none)
     CHECK_STR(wb_buf_str(&said), UPP_STR("hihi"));
 }
 
+/* covers: UPP-11/2 */
 TEST(provider_uses_no_member_that_an_old_transport_lacks)
 {
     WB_CLEANUP(scene_done)
@@ -307,7 +308,7 @@ TEST(provider_reads_enough_of_an_error)
     CHECK(s.read < 20000 && s.why.http == 503);
 }
 
-/* covers: UPP-9 */
+/* covers: UPP-9/4 */
 TEST(provider_never_shows_the_key)
 {
     WB_CLEANUP(scene_done)
@@ -333,7 +334,7 @@ TEST(provider_sends_no_half_pairs)
                                                     0) != SIZE_MAX);
 }
 
-/* covers: UPP-15 */
+/* covers: UPP-15/2 */
 TEST(provider_refuses_what_it_cannot_do_before_any_call)
 {
     const struct upp_media sound = {.source = UPP_SOURCE_BASE64, .data = UPP_STR("AQL/"), .mime = UPP_STR("audio/wav")};

@@ -288,7 +288,7 @@ TEST_WITH(providers_page_says_what_the_talk_files_show, .no_torture = "it reads 
 
 /* ---- What must be shown ----------------------------------------------------------------------------------------- */
 
-/* covers: UPP-13 */
+/* covers: UPP-13, UPP-15/1 */
 TEST_WITH(providers_show_what_they_can_do, .no_torture = "it reads files of the tests, and makes no model")
 {
     count_all();

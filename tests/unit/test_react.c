@@ -31,7 +31,7 @@ static WEFT_SUSPENDS int in_order(struct place *p, struct upp_err *err)
                     err);
 }
 
-/* covers: UAP-11.4, UAP-11.6, UAP-5.3a, UAP-5.3b, UAP-5.3c, UAP-11.1 */
+/* covers: UAP-4.4/1, UAP-5.3a/2, UAP-5.3b/1, UAP-5.3c/1, UAP-11.1/1/2, UAP-11.4/1, UAP-11.6/1/2 */
 TEST(react_calls_the_hooks_in_the_documented_order)
 {
     for (int i = 0; i < 2; i++) {
@@ -72,9 +72,27 @@ static WEFT_SUSPENDS int in_the_log(struct place *p, struct upp_err *err)
     return history_is(p, &s, two_steps, err);
 }
 
+/* covers: UAP-5.3a/1/7 */
 TEST(react_what_the_model_is_sent_is_in_the_log)
 {
     PLAYS(.script = TWO_STEPS, .strategy = &weft_strategy_react, .act = in_the_log);
+}
+
+/* To stream it is to look on. */
+static WEFT_SUSPENDS int in_the_log_of_a_stream(struct place *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf seen = WB_BUF(1u << 20);
+    struct wr_started                     s;
+    TRY(place_start(p, &s, err));
+    TRY(rig_read(&p->rig, s.run, &seen, err));
+    TRY(heard_end(p, &s, WM_COMPLETED, err));
+    return history_is(p, &s, two_steps, err);
+}
+
+/* covers: UAP-5.3c/3 */
+TEST(react_says_the_same_to_a_stream)
+{
+    PLAYS(.script = TWO_STEPS, .strategy = &weft_strategy_react, .act = in_the_log_of_a_stream);
 }
 
 /* The process ends after so many milliseconds; what is in the log is the same. */
@@ -95,7 +113,7 @@ static WEFT_SUSPENDS int resumed(struct place *p, struct upp_err *err)
                       err);
 }
 
-/* covers: UAP-5.3c */
+/* covers: UAP-5.3c/2 */
 TEST_WITH(react_says_the_same_after_a_restart, .no_torture = "a sweep; react_calls_the_hooks... is tortured")
 {
     for (unsigned ms = 1; ms < 130; ms += 3) {
@@ -127,7 +145,7 @@ static WEFT_SUSPENDS int at_the_limit(struct place *p, struct upp_err *err)
                       err);
 }
 
-/* covers: UAP-5.3a */
+/* covers: UAP-5.3a/4, UAP-5.3b/3 */
 TEST(react_ends_at_max_steps_with_the_turn_so_far)
 {
     const struct weft_strategy          two = weft_react(.max_steps = 2);
@@ -146,7 +164,7 @@ static WEFT_SUSPENDS int stopped(struct place *p, struct upp_err *err)
     return heard_ends(h, "stop 1 24\ncomplete: user assistant tool; 20+4 in 2 cycles, 1 executions; adding\n", err);
 }
 
-/* covers: UAP-11.6 */
+/* covers: UAP-5.3a/3, UAP-5.3b/3, UAP-11.6/1 */
 TEST(react_stops_when_the_hook_says_so)
 {
     WB_CLEANUP(heard_done) struct heard h = {.stop_at = 1};
@@ -162,7 +180,7 @@ static WEFT_SUSPENDS int refused(struct place *p, struct upp_err *err)
     return heard_is(h, "error INVALID_REQUEST: observation_format 'xml': expected markdown, json or text\n", err);
 }
 
-/* covers: UAP-5.3a */
+/* covers: UAP-5.3a/7, UAP-11.1/1 */
 TEST(react_refuses_another_format)
 {
     const struct weft_strategy          xml = weft_react(.observation_format = "xml");
@@ -183,6 +201,7 @@ static WEFT_SUSPENDS int prompted(struct place *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-5.3a/6 */
 TEST(react_with_a_prompt_and_a_format_of_its_own)
 {
     const struct weft_strategy mine = weft_react(.reasoning_prompt = "Well?", .observation_format = "text");
@@ -205,6 +224,7 @@ static WEFT_SUSPENDS int no_tool_ran(struct place *p, struct upp_err *err)
 }
 
 /* A call in the reason phase, where there are no tools. */
+/* covers: UAP-5.3a/1 */
 TEST(react_calls_while_reasoning_are_not_run)
 {
     WB_CLEANUP(heard_done) struct heard h = {0};
@@ -214,7 +234,7 @@ TEST(react_calls_while_reasoning_are_not_run)
 
 /* ---- Observations ------------------------------------------------------------------------------------------------ */
 
-/* covers: UAP-5.3a, UAP-5.3c */
+/* covers: UAP-5.3a/7 */
 TEST(react_observations_in_every_format)
 {
     struct upp_part parts[] = {

@@ -206,13 +206,13 @@ static int react_with(size_t n, uint64_t seed)
     return r;
 }
 
-/* covers: UAP-11.4 */
+/* covers: UAP-11.4/2 */
 TEST(react_three_runs_hear_their_hooks_in_order)
 {
     CHECK_INT(react_with(3, 1), 0);
 }
 
-/* covers: UAP-11.4 */
+/* covers: UAP-11.4/2 */
 TEST_WITH(react_1000_runs_hear_their_hooks_in_order, .no_torture = "three of them are tortured", .seconds = 120)
 {
     for (uint64_t seed = 1; seed <= 3; seed++)

@@ -1,5 +1,4 @@
 /* Trying again. */
-/* covers: UPP-10 */
 #include <math.h>
 #include <pthread.h>
 #include <upp/provider.h>
@@ -24,6 +23,7 @@ static int64_t failed(struct upp_retry *r, int code, unsigned attempt, uint64_t 
     return upp_retry_failed(r, &why, attempt, &ms) ? (int64_t)ms : -1;
 }
 
+/* covers: UPP-10/2 */
 TEST(retry_codes_of_each_strategy)
 {
     static const struct {
@@ -50,6 +50,7 @@ TEST(retry_codes_of_each_strategy)
     }
 }
 
+/* covers: UPP-10/2/3 */
 TEST(retry_delays_without_chance)
 {
     static const struct {
@@ -99,6 +100,7 @@ TEST(retry_delays_without_chance)
     }
 }
 
+/* covers: UPP-10/2 */
 TEST(retry_jitter_stays_in_its_bounds)
 {
     WB_CLEANUP(freep) struct upp_retry *r     = NULL;
@@ -164,6 +166,7 @@ TEST_WITH(retry_jitter_by_the_hook, .no_torture = "it replaces the table that in
     CHECK_INT(got[3], 1000); /* no chance, no jitter */
 }
 
+/* covers: UPP-10/2 */
 TEST_WITH(retry_bucket_by_the_clock, .no_torture = "it replaces the table that injects the faults")
 {
     WB_CLEANUP(freep) struct upp_retry *r      = NULL;
@@ -277,6 +280,7 @@ TEST(retry_by_a_function)
     upp_retry_succeeded(bare);
 }
 
+/* covers: UPP-10/2 */
 TEST(retry_none_is_none)
 {
     struct upp_err why = {.code = UPP_ERATE};

@@ -152,7 +152,7 @@ TEST(run_retries_before_output)
 #define BREAKS(text, after)                                                                                            \
     "{\"parts\":[" TEXT(text) "],\"delta_bytes\":3,\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":" after "}}"
 
-/* covers: UPP-10 */
+/* covers: UPP-10/4 */
 TEST(run_voids_after_output)
 {
     plays(SCENE(.script = SCRIPT(BREAKS("As I was saying", "2") "," REPLY(TEXT("Once more."))), .act = says_and_shows),

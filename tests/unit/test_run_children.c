@@ -37,7 +37,7 @@ static const struct wr_tool none[]        = {ASKS("never", "nobody")};
 
 /* ---- Input and result ------------------------------------------------------------------------------------------ */
 
-/* covers: UAP-8.2 */
+/* covers: UAP-8.2/5 */
 TEST(children_input_is_the_task_or_all_arguments)
 {
     static const struct family_member members[] = {
@@ -60,6 +60,7 @@ TEST(children_input_is_the_task_or_all_arguments)
 }
 
 /* The result is the text of the turn, a failure an error result with the reason. */
+/* covers: UAP-8.2/4 */
 TEST(children_result_is_the_turns_text)
 {
     static const struct family_member members[] = {
@@ -84,7 +85,7 @@ TEST(children_result_is_the_turns_text)
 #define WHEN(text, ...)  "{\"when\":{\"contains\":\"" text "\"},\"parts\":[" JOIN(__VA_ARGS__) "]}"
 #define AFTER(tool, ...) "{\"when\":{\"tool_result\":\"" tool "\"},\"parts\":[" __VA_ARGS__ "]}"
 
-/* covers: UAP-8.3 */
+/* covers: UAP-8.3/2 */
 TEST(children_without_a_model_have_their_parents)
 {
     static const struct wr_tool       of_main[] = {ASKS("ask_mid", "mid")};
@@ -107,7 +108,8 @@ TEST(children_without_a_model_have_their_parents)
     CHECK(says(&f->asked, "main params={\"p\":1} asked=leaf-task tools=never\n"));
 }
 
-/* One with a model of its own has nothing of its parent's, and gives its own to those below. covers: UAP-8.3 */
+/* One with a model of its own has nothing of its parent's, and gives its own to those below. */
+/* covers: UAP-8.3/1 */
 TEST(children_with_a_model_keep_it)
 {
     static const struct wr_tool       of_main[] = {ASKS("ask_own", "own")}, of_own[] = {ASKS("ask_low", "low")};
@@ -179,8 +181,10 @@ static bool walk(yyjson_val *v, yyjson_val *parent, struct wb_buf *out, uint64_t
         sum += below;
     }
     wb_buf_addc(out, ']');
-    *input = tokens(v, "totalUsage", "inputTokens");
-    return *input == sum && text_in(v, "turnId").n == WB_UUID_TEXT;
+    yyjson_val *started = yyjson_obj_get(v, "started");
+    uint64_t    when    = 0;
+    *input              = tokens(v, "totalUsage", "inputTokens");
+    return *input == sum && text_in(v, "turnId").n == WB_UUID_TEXT && started && wb_str_u64(wj_text(started), &when) && when > 0;
 }
 
 static WEFT_SUSPENDS int check_trace(struct family *f, const char *want, struct upp_err *err)
@@ -244,7 +248,7 @@ static WEFT_SUSPENDS int use_it_in_three_lives(struct family *f, struct upp_err 
     return use_it(f, true, err);
 }
 
-/* covers: UAP-8.4 */
+/* covers: UAP-8.4/5/6 */
 TEST(children_usage_is_their_parents_too)
 {
     struct upp_err err;
@@ -252,7 +256,7 @@ TEST(children_usage_is_their_parents_too)
     CHECK_INT(family_play(f, &err), 0);
 }
 
-/* covers: UAP-8.4 */
+/* covers: UAP-8.4/5 */
 TEST(children_usage_is_counted_once_across_restarts)
 {
     struct upp_err err;
@@ -281,7 +285,7 @@ static bool turn_has_all(const struct family *f)
            f->turn->usage.output == 2266 && out == 2266;
 }
 
-/* covers: UAP-8.4 */
+/* covers: UAP-8.4/5 */
 TEST(children_cycles_are_in_the_turn)
 {
     struct upp_err err;
@@ -380,7 +384,7 @@ static WEFT_SUSPENDS int look_at_events(struct family *f, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-8.4 */
+/* covers: UAP-8.4/1/2 */
 TEST(children_know_who_they_and_their_parents_are)
 {
     static const struct weft_hooks    hooks     = {.arg = &seen, .on_step_start = look_at_run};

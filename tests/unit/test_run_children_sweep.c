@@ -1,7 +1,7 @@
 /* A run with two agents below it and three tools, cancelled at its 1st, 2nd, 3rd ... suspension until it runs through
  * untouched; on the simulated loop and on libuv. Whatever the moment: the run and all below it have ended, every call
  * has one result, what the parts used is what the whole used, and no fiber, process or descriptor is left.
- * covers: UAP-16.1 */
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -209,12 +209,14 @@ static unsigned sweep(const struct play *play, uint64_t seed, bool fiber, bool n
     return cut_short;
 }
 
+/* covers: UAP-16.1/6 */
 TEST_WITH(children_sweep_by_request, .no_torture = "a sweep of its own; the program is tortured below", .seconds = 300)
 {
     for (uint64_t seed = 1; seed <= 5; seed++)
         CHECK(sweep(&asking, seed, false, false) > 30);
 }
 
+/* covers: UAP-16.1/6 */
 TEST_WITH(children_sweep_by_fiber, .no_torture = "a sweep of its own; the program is tortured below", .seconds = 300)
 {
     for (uint64_t seed = 1; seed <= 5; seed++)
@@ -244,6 +246,7 @@ static const struct family_member planning[] = {
      FAMILY_TOOLS(tools)}};
 static const struct play waves = {planning, WB_LEN(planning), {.input = 85, .output = 130}};
 
+/* covers: UAP-16.1/6 */
 TEST_WITH(children_sweep_of_a_wave, .no_torture = "a sweep of its own; waves are tortured in plan_wave_*",
           .seconds = 300)
 {

@@ -285,7 +285,7 @@ TEST_WITH(crash_at_every_commit, .no_torture = swept, .seconds = 300)
     CHECK(sweep(&everything) >= 30);
 }
 
-/* covers: UAP-5.3c */
+/* covers: UAP-5.3c/2 */
 TEST_WITH(crash_at_every_commit_of_react, .no_torture = swept, .seconds = 300)
 {
     static const struct stage react = {
@@ -306,7 +306,8 @@ TEST_WITH(crash_at_every_commit_of_react, .no_torture = swept, .seconds = 300)
 #define PLAN(...)                                                                                                      \
     "{\"when\":{\"contains\":\"plan\"},\"data\":{\"steps\":[" __VA_ARGS__ "]},\"usage\":{\"input_tokens\":7}}"
 
-/* One after the other, with a step that fails and a new plan. covers: UAP-5.4c */
+/* One after the other, with a step that fails and a new plan. */
+/* covers: UAP-5.4c/2 */
 TEST_WITH(crash_at_every_commit_of_a_plan, .no_torture = swept, .seconds = 300)
 {
     static const struct weft_strategy_plan_opts one    = {.size = sizeof one, .max_parallel = 1};
@@ -341,7 +342,7 @@ static const struct stage in_order = {
     .act    = lives,
 };
 
-/* covers: UAP-2.6 */
+/* covers: UAP-2.6/2 */
 TEST_WITH(crash_at_every_commit_between_groups, .no_torture = swept, .seconds = 300)
 {
     uint64_t n = 1, deaths = 0;
@@ -485,7 +486,7 @@ static const struct stage waves = {
     .sums     = true,
 };
 
-/* covers: UAP-5.4b, UAP-5.4c */
+/* covers: UAP-5.4b/4, UAP-5.4c/2 */
 TEST_WITH(crash_at_every_commit_of_waves, .no_torture = swept, .seconds = 300)
 {
     CHECK(sweep(&waves) >= 40);
@@ -531,7 +532,7 @@ static const struct stage telling_waves = {
     .log      = SAID(""),
 };
 
-/* covers: UAP-5.4b, TP-60, TP-62 */
+/* covers: UAP-5.4b/4, TP-60/3, TP-62/3 */
 TEST_WITH(crash_at_every_commit_of_waves_that_tell, .no_torture = swept, .seconds = 300)
 {
     CHECK(sweep(&telling_waves) >= 40);
@@ -568,7 +569,7 @@ TEST_WITH(crash_at_every_commit_of_waves_below, .no_torture = swept, .seconds = 
 #define FLAGGED                                                                                                        \
     "event {\"type\":\"guardrail.flagged\",\"data\":{\"rule\":\"all\",\"on\":\"output\"},\"source\":\"guardrails\"}\n"
 
-/* The same for what middleware appends: each text of the model is flagged, once. covers: TP-60 */
+/* The same for what middleware appends: each text of the model is flagged, once. */
 TEST_WITH(crash_at_every_commit_of_waves_with_guardrails, .no_torture = swept, .seconds = 300)
 {
     const struct weft_guard_rule rules[] = {{.name = "all", .pattern = ".", .action = WEFT_FLAG}};

@@ -1,4 +1,4 @@
-/* System events, handoffs between agents, tools that are granted and revoked. covers: TP-60, TP-62, TP-63 */
+/* System events, handoffs between agents, tools that are granted and revoked. */
 #include <stdio.h>
 #include <string.h>
 
@@ -153,6 +153,7 @@ static const struct wr_handoff to_helper = {
 static const char mentioned_events[] = "main: message 1\nmain: step 1\nmain: " HANDED("explicit_mention") //
     "\nhelper: message 2\nhelper: step 2\n";
 
+/* covers: TP-62/3/4 */
 TEST(handoff_by_mention)
 {
     PLAYS(.script = SCRIPT(REPLY(TEXT("It is 18 degrees. Helper, you go on."))),
@@ -176,6 +177,7 @@ TEST(handoff_needs_the_name_as_a_word)
           .handoffs = &to_helper, .n_handoffs = 1, .events = "main: message 1\nmain: step 1\n");
 }
 
+/* covers: TP-62/1/3 */
 TEST(handoff_by_tool)
 {
     PLAYS(.script = SCRIPT(
@@ -193,6 +195,7 @@ static int hands_over(void *arg, struct weft_run *run, uint32_t step, const stru
     return weft_run_handoff(run, &(struct weft_handoff_to){.agent = UPP_STR("helper")}, err);
 }
 
+/* covers: TP-62/2 */
 TEST(handoff_by_the_program)
 {
     PLAYS(.script = SCRIPT(REPLY(CALL("a", "add")) "," REPLY(TEXT("never said"))),
@@ -214,6 +217,7 @@ TEST(handoff_to_nobody_fails)
 }
 
 /* The helper hands over to itself for ever: eight times, and then the tool says no. */
+/* covers: TP-62/5 */
 TEST(handoff_has_a_limit)
 {
     static const char helper[] =
@@ -241,6 +245,7 @@ static int asked_without_it(void *arg, struct weft_run *pub, uint32_t step, cons
     return run->path.n == 2 ? 0 : upp_fail(err, UPP_EBUG, "the model was told %zu messages", run->path.n - 1);
 }
 
+/* covers: TP-60/3/5 */
 TEST(system_event_is_stored_streamed_and_not_sent)
 {
     PLAYS(.script = SCRIPT(REPLY(TEXT("so"))), .helper = SCRIPT(REPLY(TEXT("?"))),
@@ -285,7 +290,8 @@ static int revokes(void *arg, struct weft_run *run, uint32_t step, const struct 
 #define EVENT(type) "event {\"type\":\"tool." type "\",\"data\":{\"tools\":[\"add\"]},\"source\":\"main\"}\n"
 
 /* Revoked in the first step: that step's call is still answered, the next one is unknown, and the one after it was
- * granted again. covers: TP-63 */
+ * granted again. */
+/* covers: TP-63/1/2/3 */
 TEST(grants_hold_from_the_next_step)
 {
     PLAYS(.script = SCRIPT(
@@ -375,7 +381,7 @@ static WEFT_SUSPENDS int revoked_for_good(void *arg, struct upp_err *err)
     return r;
 }
 
-/* covers: TP-63 */
+/* covers: TP-63/2 */
 TEST(grants_outlive_a_restart_and_follow_the_branch)
 {
     struct upp_err err = {0};

@@ -1,6 +1,6 @@
 /* The engine on a model behind real sockets: what breaks is void and asked again; a cancel ends the call.
  *
- * covers: UPP-10 */
+ */
 #include <upp/provider.h>
 
 #include "base/defs.h"
@@ -97,6 +97,7 @@ static bool told(const struct scene *s, const char *what)
     return wb_str_find(wb_buf_str(&s->events), wb_cstr(what), 0) != SIZE_MAX;
 }
 
+/* covers: UPP-10/4 */
 TEST_WITH(run_over_http_voids_what_broke, .no_torture = "run_voids_* and outgoing_* are tortured")
 {
     struct faults_reply replies[] = {FAULTS_REPLY(busy), FAULTS_REPLY(broken), FAULTS_REPLY(well)};

@@ -1,5 +1,5 @@
 /* What a run may do, against a model that wants more: it calls what it was not offered, asks below its depth, and its
- * agent says that all is allowed. covers: UAP-16.1 */
+ * agent says that all is allowed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -97,6 +97,7 @@ TEST(rights_what_is_denied_is_not_offered_and_not_run)
     CHECK_STR(wb_cstr(told), UPP_STR("ran:help"));
 }
 
+/* covers: UAP-16.1/4 */
 TEST(rights_what_is_denied_above_is_denied_below)
 {
     static const char *const deny[] = {"harm", NULL}, *const allow[] = {"harm", "help", NULL};
@@ -115,6 +116,7 @@ TEST(rights_what_is_denied_above_is_denied_below)
 }
 
 /* What a tool entry allows is for the agent as that tool; asked by another one it may more. */
+/* covers: UAP-16.1/1 */
 TEST(rights_of_a_tool_entry_are_of_that_entry)
 {
     static const char *const        allow[] = {"help", NULL};
@@ -143,6 +145,7 @@ static WEFT_SUSPENDS int speak(struct family *f, struct upp_err *err)
 }
 
 /* An agent that may not call handoff_to_helper does not get there by speaking of it. */
+/* covers: UAP-16.1/4 */
 TEST(rights_a_name_that_is_spoken_does_no_more_than_a_call)
 {
     static const char *const        deny[]   = {"handoff_to_helper", NULL};
@@ -163,6 +166,7 @@ TEST(rights_a_name_that_is_spoken_does_no_more_than_a_call)
 /* ---- Depth ---------------------------------------------------------------------------------------------------------
  */
 
+/* covers: UAP-16.1/5 */
 TEST(rights_depth_is_counted_from_where_it_was_set)
 {
     static const struct weft_rights   one = {.max_depth = 1}, many = {.max_depth = 100};
@@ -177,6 +181,7 @@ TEST(rights_depth_is_counted_from_where_it_was_set)
     ALWAYS(!n_told);
 }
 
+/* covers: UAP-16.1/1 */
 TEST(rights_of_an_entry_may_say_no_agents_at_all)
 {
     static const struct weft_rights   alone     = {.max_depth = UINT32_MAX};
@@ -204,6 +209,7 @@ static const struct wr_tool harm_asks[] = {{.spec = SPEC_OF("harm"), .base = {.r
     }
 #define HARMS_ONCE CALLS_THEN_SAYS(SAY_CALL("h", "harm", "{}"), "ok")
 
+/* covers: UAP-16.1/2/3 */
 TEST(rights_handlers_are_asked_for_every_call_below)
 {
     static const struct weft_rights   root = {HANDLER(root_yes)}, leaf = {HANDLER(leaf_yes)};
@@ -214,6 +220,7 @@ TEST(rights_handlers_are_asked_for_every_call_below)
     CHECK_STR(wb_cstr(told), UPP_STR("root:a root:b own:h leaf:h root:h ran:harm"));
 }
 
+/* covers: UAP-16.1/3 */
 TEST(rights_a_no_above_is_a_no)
 {
     static const char *const          harmless[] = {"ask", "ask_leaf", "harm", NULL};
@@ -285,6 +292,7 @@ TEST(rights_a_person_says_yes_to_a_grandchilds_call)
     CHECK_STR(wb_cstr(told), UPP_STR("own:h leaf:h root:h ran:harm"));
 }
 
+/* covers: UAP-16.1/3 */
 TEST(rights_a_person_says_no_to_a_grandchilds_call)
 {
     static struct person who = {false, "tool harm denied \"Tool execution denied by approval handler\""};
@@ -308,6 +316,7 @@ static size_t times(const struct family *f, const char *text)
 }
 
 /* Steps and tokens of a parent's budget are those of all below it, whatever an agent below says of its own. */
+/* covers: UAP-16.1/5 */
 TEST(rights_a_budget_above_ends_those_below)
 {
     static const struct weft_rights   few = {.budget = {.max_steps = 4}}, many = {.budget = {.max_steps = 1000}};
@@ -323,6 +332,7 @@ TEST(rights_a_budget_above_ends_those_below)
     CHECK_INT(times(f, "main params="), 1);
 }
 
+/* covers: UAP-16.1/1 */
 TEST(rights_a_budget_of_an_entry_is_of_that_child)
 {
     static const struct weft_rights   few       = {.budget = {.max_tokens = 25}};
@@ -338,6 +348,7 @@ TEST(rights_a_budget_of_an_entry_is_of_that_child)
 }
 
 /* The time of a parent is the time of all below it. */
+/* covers: UAP-16.1/5 */
 TEST(rights_a_deadline_above_ends_those_below)
 {
     static const struct weft_rights   soon      = {.budget = {.max_time_ms = 300}};
@@ -351,6 +362,7 @@ TEST(rights_a_deadline_above_ends_those_below)
 }
 
 /* Nobody says when it is enough: the loop has a limit all the same, in every run of the tree. */
+/* covers: UAP-16.1/7 */
 TEST_WITH(rights_every_loop_has_a_limit, .no_torture = "twenty steps; the others are tortured")
 {
     static const struct family_member members[] = {

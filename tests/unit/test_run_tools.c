@@ -109,7 +109,7 @@ static void table_row(size_t i, bool no_store)
         CHECK(same_turn(run.turn, turn));
 }
 
-/* covers: UPP-7, UPP-8, UAP-5.2 */
+/* covers: UAP-5.2/1, UPP-8/1/2, UPP-7/1/2 */
 TEST_WITH(tools_table_is_libupps, .no_torture = "twenty runs; the next one is tortured")
 {
     for (size_t i = 0; i < WB_LEN(table); i++)
@@ -122,7 +122,7 @@ TEST(tools_table_without_a_store)
     table_row(16, true);
 }
 
-/* covers: UPP-8 */
+/* covers: UPP-8/3 */
 TEST(tools_failing_on_error_ends_the_run)
 {
     struct upp_err                        err = {0};
@@ -259,7 +259,7 @@ static const char denied_told[] = "\"Tool execution denied by approval handler\"
 static const char denied_kept[] = "\"Tool execution denied\"";
 static const char waited[]      = "approve:c1{\"x\":2} | on_call on_before approval | ";
 
-/* covers: UPP-7 */
+/* covers: UPP-7/1 */
 TEST(tools_approval_that_is_pending)
 {
     ask_about((struct asking){.sc = {CHANGED, .approval = WEFT_PENDING}, .yes = true}, false,
@@ -281,7 +281,7 @@ TEST(tools_approval_by_function_and_flag)
               "{\"x\":2}");
 }
 
-/* covers: UPP-7 */
+/* covers: UPP-7/2 */
 TEST(tools_denied_by_a_person)
 {
     ask_about((struct asking){.sc = {CHANGED, .approval = WEFT_PENDING}, .restarts = true}, false, waited,
@@ -370,7 +370,7 @@ static WEFT_SUSPENDS int tells(struct round *round, struct upp_err *err)
     return round_story(round, out, err);
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/2 */
 TEST(tools_arguments_that_do_not_fit)
 {
     struct upp_err                        err   = {0};
@@ -397,7 +397,8 @@ TEST(tools_arguments_that_do_not_fit)
     CHECK(wb_str_find(told, UPP_STR("/when"), 0) != SIZE_MAX);
 }
 
-/* What on_before puts in is checked, not what the model wrote. covers: UPP-17 */
+/* What on_before puts in is checked, not what the model wrote. */
+/* covers: UPP-17/2 */
 TEST(tools_changed_arguments_are_checked)
 {
     struct upp_err                        err = {0};

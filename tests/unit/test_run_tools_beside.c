@@ -90,7 +90,7 @@ static int meet(struct upp_call *call, struct upp_value *ret, struct upp_err *er
     return r ? upp_fail(err, UPP_ETIMEOUT, "nobody came") : 0;
 }
 
-/* covers: UAP-2.6 */
+/* covers: UAP-2.6/1 */
 TEST_WITH(beside_each_other, .no_torture = "a worker that cannot be started leaves the other waiting")
 {
     struct meeting       m       = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};

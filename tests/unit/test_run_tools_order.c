@@ -136,7 +136,7 @@ static const struct rules all_rules[] = {
     {.tools = {[1] = {AFTER(A)}, [2] = {AFTER(A)}, [3] = {AFTER(B, C)}}, .calls = "dcba", .groups = "a|cb|d"},
 };
 
-/* covers: UAP-2.6 */
+/* covers: UAP-2.6/1/2 */
 TEST_WITH(tools_order_by_rules, .no_torture = "many runs; the next one is tortured")
 {
     for (size_t i = 0; i < WB_LEN(all_rules); i++)
@@ -210,7 +210,7 @@ static const char four[] = SCRIPT(REPLY(CALL("c", "c", "{}") "," CALL("b", "b", 
     "d", "d", "{}")) "," REPLY(TEXT("done")));
 static const char four_story[] = "answer:a{} +d-d\napprove:c{} +d-d+b-b\n+d-d+b-b+c-c";
 
-/* covers: UAP-2.6 */
+/* covers: UAP-2.6/2 */
 TEST(tools_order_holds_while_a_client_takes_its_time)
 {
     waited(false, four, four_story);

@@ -166,7 +166,7 @@ TEST(runtime_keeps_the_ids_of_agents)
     CHECK_INT(test_on_loop(live_once, &l, &err), 0); /* check_agents compares */
 }
 
-/* covers: UAP-16.2 */
+/* covers: UAP-16.2/1 */
 TEST(runtime_lives_in_an_encrypted_file)
 {
     static const char key[]   = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";

@@ -34,7 +34,7 @@ static void check_rows(const struct row *rows, size_t n)
     }
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/1 */
 TEST(schema_checks_any_value)
 {
     static const struct row rows[] = {
@@ -73,7 +73,7 @@ TEST(schema_checks_any_value)
     check_rows(rows, WB_LEN(rows));
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/1 */
 TEST(schema_checks_numbers_exactly)
 {
     static const struct row rows[] = {
@@ -100,7 +100,7 @@ TEST(schema_checks_numbers_exactly)
     check_rows(rows, WB_LEN(rows));
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/1 */
 TEST(schema_checks_strings_by_characters)
 {
     static const struct row rows[] = {
@@ -120,7 +120,7 @@ TEST(schema_checks_strings_by_characters)
     check_rows(rows, WB_LEN(rows));
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/1 */
 TEST(schema_checks_arrays)
 {
     static const struct row rows[] = {
@@ -149,7 +149,7 @@ TEST(schema_checks_arrays)
     check_rows(rows, WB_LEN(rows));
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/1 */
 TEST(schema_checks_objects)
 {
     static const struct row rows[] = {
@@ -181,7 +181,7 @@ TEST(schema_checks_objects)
     check_rows(rows, WB_LEN(rows));
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/1 */
 TEST(schema_checks_combinations)
 {
     static const struct row rows[] = {
@@ -213,7 +213,7 @@ TEST(schema_checks_combinations)
     check_rows(rows, WB_LEN(rows));
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/1 */
 TEST(schema_follows_references)
 {
     static const struct row rows[] = {
@@ -241,7 +241,7 @@ TEST(schema_follows_references)
     check_rows(rows, WB_LEN(rows));
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/1 */
 TEST(schema_says_what_is_wrong_with_itself)
 {
     static const struct {
@@ -335,7 +335,7 @@ static void note(void *arg, const char *pointer, const char *reason)
     s->calls++;
 }
 
-/* covers: UPP-17 */
+/* covers: UPP-17/2 */
 TEST(schema_reports_each_violation_of_arguments)
 {
     WB_CLEANUP(upp_schema_freep) struct upp_schema *s    = NULL;

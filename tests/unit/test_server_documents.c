@@ -106,7 +106,7 @@ static WEFT_SUSPENDS int round_trip(struct desk *d, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-16.2b */
+/* covers: UAP-16.2b/2 */
 TEST(server_documents_go_out_and_come_back)
 {
     DESK(.act = round_trip);
@@ -151,6 +151,9 @@ static WEFT_SUSPENDS int waits_for_nothing(struct desk *d, struct upp_err *err)
     TRY(weft_sleep_ms(60000, err));
     TRY(runs_of(d, "one", t.s, &n, err));
     FAIL_UNLESS(n == 0 && wr_engine_counts(d->rig.engine).started == 0);
+    GET("/v1/threads/s-1/export?as=uap"); /* its id is one of ours, and is given back as it came */
+    FAIL_UNLESS(strcmp(t.s, "s-1") != 0);
+    IS("id", "s-1");
     TRY(desk_run(d, t.s, "echo", "and now?", err));
     TRY(desk_well_formed(d, t.s, err));
     GET("/v1/threads/s-1/messages");
@@ -171,7 +174,7 @@ static WEFT_SUSPENDS int waits_for_nothing(struct desk *d, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-16.2b */
+/* covers: UAP-3.4/4, UAP-16.2b/3/5 */
 TEST(server_documents_start_nothing)
 {
     DESK(.act = waits_for_nothing);
@@ -315,7 +318,7 @@ static WEFT_SUSPENDS int refuses(struct desk *d, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-16.2b */
+/* covers: UAP-13.7/2, UAP-16.2b/1 */
 TEST(server_documents_that_are_broken_are_refused)
 {
     DESK(.act = refuses);

@@ -291,31 +291,31 @@ static int play(const char *provider, const char *api, const char *answer, bool 
     return r;
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/1/4 */
 TEST_WITH(server_system_attacks_anthropic, .no_torture = "hundreds of requests; one is tortured below")
 {
     CHECK_INT(play("anthropic", NULL, NULL, false, plays_attacks), 0);
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/1 */
 TEST_WITH(server_system_attacks_openai_responses, .no_torture = "hundreds of requests; one is tortured below")
 {
     CHECK_INT(play("openai", NULL, NULL, false, plays_attacks), 0);
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/1 */
 TEST_WITH(server_system_attacks_openai_chat, .no_torture = "hundreds of requests; one is tortured below")
 {
     CHECK_INT(play("openai", "chat", NULL, false, plays_attacks), 0);
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/1 */
 TEST_WITH(server_system_attacks_google, .no_torture = "hundreds of requests; one is tortured below")
 {
     CHECK_INT(play("google", NULL, NULL, false, plays_attacks), 0);
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/1 */
 TEST_WITH(server_system_attacks_ollama, .no_torture = "hundreds of requests; one is tortured below")
 {
     CHECK_INT(play("ollama", NULL, NULL, false, plays_attacks), 0);
@@ -351,7 +351,7 @@ static WEFT_SUSPENDS int plays_more(struct talk *t, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/7 */
 TEST(server_system_is_not_what_a_run_asks_for)
 {
     CHECK_INT(play("openai", NULL, NULL, false, plays_more), 0);
@@ -409,7 +409,7 @@ static WEFT_SUSPENDS int plays_instructions(struct talk *t, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/8 */
 TEST(server_system_has_the_instructions_of_a_run)
 {
     CHECK_INT(play("openai", NULL, NULL, false, plays_instructions), 0);
@@ -469,7 +469,7 @@ static WEFT_SUSPENDS int plays_answers(struct talk *t, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/2 */
 TEST_WITH(server_system_is_not_what_a_tool_says, .no_torture = "the way of answers is tortured in run_answers_*")
 {
     CHECK_INT(play("ollama", NULL, VENDOR_CALLS_PICK, false, plays_answers), 0);
@@ -530,13 +530,13 @@ static WEFT_SUSPENDS int plays_open(struct talk *t, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/5 */
 TEST(server_system_let_in_is_a_users_word)
 {
     CHECK_INT(play("anthropic", NULL, NULL, true, plays_open), 0);
 }
 
-/* covers: UAP-16.5 */
+/* covers: UAP-16.5/5 */
 TEST_WITH(server_system_let_in_is_a_users_word_everywhere, .no_torture = "the one above is tortured")
 {
     CHECK_INT(play("openai", NULL, NULL, true, plays_open), 0);

@@ -88,13 +88,13 @@ static WEFT_SUSPENDS int given_ids(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-3.4 */
+/* covers: UAP-3.4/5 */
 TEST(session_takes_an_id_of_version_4)
 {
     AGENTS(TWO_STEPS, given_ids);
 }
 
-/* covers: UAP-6.1a, UAP-6.2, UAP-6.5b, UAP-6.5c */
+/* covers: UAP-6.1a/1/2/3, UAP-6.2/4, UAP-6.5b/1, UAP-6.5c/1 */
 TEST(session_goes_back_and_branches)
 {
     AGENTS(TWO_STEPS, usage);
@@ -172,7 +172,7 @@ static WEFT_SUSPENDS int round_trip(struct agents *p, struct upp_err *err)
     return count(third, 4, err);
 }
 
-/* covers: UAP-6.5a, UAP-6.5d, UAP-13.6b */
+/* covers: UAP-6.5d, UAP-6.1a/5, UAP-6.5a/2 */
 TEST(session_survives_its_json)
 {
     AGENTS(TWO_STEPS, round_trip);
@@ -199,7 +199,7 @@ static WEFT_SUSPENDS int intervals(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-6.5c */
+/* covers: UAP-6.1a/6, UAP-6.5c/3 */
 TEST(session_checkpoints_steps_or_turns_or_nothing)
 {
     AGENTS(TWO_STEPS, intervals);
@@ -255,9 +255,11 @@ static WEFT_SUSPENDS int trees(struct agents *p, struct upp_err *err)
     TRY(weft_session_checkpoint(s, 0, &cp, err));
     char id[64];
     snprintf(id, sizeof id, "%.*s", UPP_FMT(cp.id));
-    TRY(weft_session_restore(s, wb_cstr(id), err));
-    TRY(weft_tree_history(t, &list, &n, err));
-    FAIL_UNLESS(n == 3 && weft_tree_count(t) == 3);
+    for (int i = 0; i < 2; i++) { /* twice is once */
+        TRY(weft_session_restore(s, wb_cstr(id), err));
+        TRY(weft_tree_history(t, &list, &n, err));
+        FAIL_UNLESS(n == 3 && weft_tree_count(t) == 3);
+    }
     TRY(say(s, "Add logging instead", "It logs.", err));
     FAIL_UNLESS(weft_tree_count(t) == 4 && messages(weft_tree_current(t)) == 2);
     TRY(weft_tree_history(t, &list, &n, err));
@@ -269,7 +271,7 @@ static WEFT_SUSPENDS int trees(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-7.2, UAP-6.2 */
+/* covers: UAP-2.4/2, UAP-6.1a/2/4, UAP-6.2/1/2/3/4, UAP-6.5b/2, UAP-7.2/3 */
 TEST(session_has_a_tree)
 {
     AGENTS(TWO_STEPS, trees);
@@ -362,7 +364,7 @@ static WEFT_SUSPENDS int shelves(struct agents *p, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-6.1b */
+/* covers: UAP-6.1a/5, UAP-6.1b/1 */
 TEST(session_is_kept_by_a_programs_own_store)
 {
     AGENTS(TWO_STEPS, shelves);
@@ -391,7 +393,7 @@ static WEFT_SUSPENDS int erases(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-6.1b */
+/* covers: UAP-6.1b/2 */
 TEST(session_that_is_erased_leaves_nothing)
 {
     AGENTS(TWO_STEPS, erases);
@@ -434,7 +436,7 @@ static WEFT_SUSPENDS int streams(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-12.2 */
+/* covers: UAP-6.1a/3, UAP-12.2/4, UAP-12.5c/3 */
 TEST(session_streams_with_its_checkpoints)
 {
     AGENTS(TWO_STEPS, streams);
@@ -519,7 +521,7 @@ static WEFT_SUSPENDS int in_order(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-3.3, UAP-10.1 */
+/* covers: UAP-3.3/2/3, UAP-10.1/3 */
 TEST(session_checkpoints_have_their_place)
 {
     AGENTS(TWO_STEPS, in_order);

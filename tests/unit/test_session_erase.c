@@ -95,7 +95,6 @@ static WEFT_SUSPENDS int in_memory(struct agents *p, struct upp_err *err)
     return erase(a, true, err);
 }
 
-/* covers: UAP-6.1b */
 TEST(session_that_is_erased_leaves_nothing)
 {
     AGENTS(REPLIES, in_memory);
@@ -120,6 +119,7 @@ static WEFT_SUSPENDS int in_a_file(void *loop, struct upp_err *err)
     return r;
 }
 
+/* covers: UAP-6.1b/3 */
 TEST_WITH(session_that_is_erased_from_a_file_leaves_nothing, .no_torture = "sessions and stores are tortured each")
 {
     struct upp_err    err  = {0};

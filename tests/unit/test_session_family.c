@@ -100,7 +100,7 @@ static WEFT_SUSPENDS int family(struct agents *p, struct upp_err *err)
     return in_store(s, &seen, child, &a, err);
 }
 
-/* covers: UAP-8.4, UAP-6.5a, UAP-13.6a */
+/* covers: UAP-6.5a/1, UAP-6.5b/1, UAP-8.4/1/4, UAP-13.6a/4 */
 TEST(session_knows_who_asked_whom)
 {
     AGENTS(REPLIES, family);

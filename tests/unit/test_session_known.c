@@ -1,5 +1,5 @@
 /* What the log knows of a conversation is in its SessionJSON, and comes back in another runtime: system events, who
- * spoke, names of tools, metadata of parts. covers: UAP-13.6a, TP-60, TP-62, TP-63 */
+ * spoke, names of tools, metadata of parts. covers: UAP-13.6a/6, TP-63/2 */
 #include <string.h>
 
 #include "agent/session.h"

@@ -72,7 +72,7 @@ static WEFT_SUSPENDS int mends(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-13.6b */
+/* covers: UAP-13.6b/4 */
 TEST(session_of_a_document_with_open_calls)
 {
     AGENTS(NULL, mends);
@@ -129,7 +129,7 @@ static WEFT_SUSPENDS int has_ids(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-13.6a */
+/* covers: UAP-13.6a/1 */
 TEST(session_messages_of_a_document_have_ids)
 {
     AGENTS(NULL, has_ids);

@@ -111,7 +111,7 @@ static WEFT_SUSPENDS int queries(struct agents *p, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-9.2b */
+/* covers: UAP-9.2b/2 */
 TEST(session_query_has_a_thread_in_its_tree)
 {
     AGENTS(REPLIES, queries);
@@ -134,7 +134,7 @@ static WEFT_SUSPENDS int isolated(struct agents *p, struct upp_err *err)
     return say(s, "e", "three", err);
 }
 
-/* covers: UAP-9.2b */
+/* covers: UAP-9.2a/2 */
 TEST(session_query_neither_hears_nor_is_heard)
 {
     AGENTS(SCRIPT(REPLY(TEXT("one")), REPLY(TEXT("two")), REPLY(TEXT("three"))), isolated);
@@ -179,7 +179,7 @@ static WEFT_SUSPENDS int kept(struct agents *p, struct upp_err *err)
     return r;
 }
 
-/* covers: UAP-9.2b */
+/* covers: UAP-9.2b/2 */
 TEST(session_query_is_kept_with_the_session)
 {
     AGENTS(REPLIES, kept);

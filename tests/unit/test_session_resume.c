@@ -109,7 +109,7 @@ static int die(struct life *l)
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* covers: UAP-6.6, UAP-6.1b */
+/* covers: UAP-6.6, UAP-6.1b/3 */
 TEST_WITH(session_goes_on_after_a_death, .no_torture = "another process dies in it")
 {
     struct life    l   = {0};

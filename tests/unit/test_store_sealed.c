@@ -1,4 +1,4 @@
-/* The sealed store: what nobody finds in the file, what is noticed, which key opens it. covers: UAP-16.2 */
+/* The sealed store: what nobody finds in the file, what is noticed, which key opens it. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -315,7 +315,7 @@ WEFT_SUSPENDS static int scan(void *arg, struct upp_err *err)
     return r < 0 ? r : ok && scan_files(x) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the files");
 }
 
-/* covers: UAP-16.2 */
+/* covers: UAP-16.2/3 */
 TEST(sealed_file_holds_none_of_the_words)
 {
     struct upp_err err = {0};
@@ -358,7 +358,7 @@ static int have_session(const char *key, struct upp_model *model, struct upp_err
     return 0;
 }
 
-/* covers: UAP-16.2 */
+/* covers: UAP-16.2/1 */
 TEST_WITH(sealed_sessions_of_a_program, .no_torture = "sessions and the store have tests of their own that are")
 {
     static const char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
@@ -413,7 +413,7 @@ WEFT_SUSPENDS static int keys(void *arg, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-16.2 */
+/* covers: UAP-16.2/2 */
 TEST(sealed_store_opens_with_its_key_alone)
 {
     struct upp_err err = {0};
@@ -502,6 +502,7 @@ WEFT_SUSPENDS static int read_changed(void *arg, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-16.2b/6 */
 TEST_WITH(sealed_store_notices_what_was_changed, .no_torture = "the file is changed from outside", .seconds = 300)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf whole = WB_BUF(64 << 20);

@@ -32,7 +32,7 @@ static WEFT_SUSPENDS int completes(struct place *p, struct upp_err *err)
                     err);
 }
 
-/* covers: UAP-5.1, UAP-5.5 */
+/* covers: UAP-5.1/1, UAP-5.5/1/2/5, UAP-11.6/1 */
 TEST(strategy_of_ones_own)
 {
     WB_CLEANUP(heard_done) struct heard h = {0};
@@ -63,7 +63,7 @@ static WEFT_SUSPENDS int is_told(struct place *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-5.1 */
+/* covers: UAP-5.1/5 */
 TEST(strategy_has_a_signal)
 {
     PLAYS(.script = SCRIPT(REPLY(TEXT("hi"))), .strategy = &patient, .act = is_told);
@@ -82,6 +82,7 @@ static WEFT_SUSPENDS int is_canceled(struct place *p, struct upp_err *err)
     return 0;
 }
 
+/* covers: UAP-5.1/2, UAP-5.5/3 */
 TEST(strategy_of_ones_own_is_cancelled)
 {
     PLAYS(.script = SLOWLY, .strategy = &custom, .act = is_canceled);
@@ -187,7 +188,7 @@ static WEFT_SUSPENDS int compare(struct place *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-2.2 */
+/* covers: UAP-2.2/1 */
 TEST(strategy_does_not_change_what_the_model_is_given)
 {
     static const struct weft_strategy *const    all[] = {&weft_strategy_loop, &weft_strategy_react, &weft_strategy_plan,

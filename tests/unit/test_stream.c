@@ -45,7 +45,7 @@ static const char two_cycles[] =
     "{\"tool_call\":{\"id\":\"c2\",\"name\":\"nope\",\"arguments\":\"\"}}],\"usage\":{\"input_tokens\":3}},"
     "{\"parts\":[{\"text\":\"3\"}],\"usage\":{\"input_tokens\":4}}]}";
 
-/* covers: UPP-6 */
+/* covers: UPP-6, UPP-1/2 */
 TEST(stream_tells_all_of_it_in_order)
 {
     struct upp_err                                    err    = {0};
@@ -354,7 +354,7 @@ static void again_succeeded(void *arg)
     a->succeeded++;
 }
 
-/* covers: UPP-10 */
+/* covers: UPP-10/4 */
 TEST(stream_tries_again_before_anything_was_said)
 {
     static const struct {

@@ -10,7 +10,7 @@ static struct upp_str text_of(const struct upp_message *m)
     return m && m->n_parts ? m->parts[0].text : (struct upp_str){0};
 }
 
-/* covers: UPP-5 */
+/* covers: UPP-5/1 */
 TEST(thread_takes_messages_and_gives_them_back)
 {
     struct upp_err                                   err = {0};
@@ -48,8 +48,8 @@ TEST(thread_takes_messages_and_gives_them_back)
     CHECK_STR(text_of(list), UPP_STR("three"));
 }
 
-/* covers: UPP-5 */
 /* thread.push(...thread.messages): what is pushed may be its own. */
+/* covers: UPP-5/1 */
 TEST(thread_takes_its_own_messages)
 {
     UPP_CLEANUP(upp_thread_freep) struct upp_thread *t = NULL;
@@ -68,6 +68,7 @@ TEST(thread_takes_its_own_messages)
         CHECK_STR(list[i].parts[0].text, i % 2 ? UPP_STR("two") : UPP_STR("one"));
 }
 
+/* covers: UPP-5/2 */
 TEST(thread_slices_as_javascript_does)
 {
     static const struct {
@@ -103,7 +104,7 @@ TEST(thread_slices_as_javascript_does)
     CHECK_INT(n, 0);
 }
 
-/* covers: UPP-5 */
+/* covers: UPP-5/3 */
 TEST(thread_json_keeps_ids_and_times_exactly)
 {
     static const char json[] =
@@ -154,7 +155,7 @@ TEST(thread_json_refuses)
     }
 }
 
-/* covers: UPP-1, UPP-5 */
+/* covers: UPP-1/1, UPP-5/1 */
 TEST(thread_goes_on_turn_after_turn)
 {
     struct upp_err err = {0};

@@ -113,7 +113,7 @@ static const struct {
      "{\"type\":\"agent.handoff\",\"data\":[\"from\"],\"targets\":\"a\"}"},
 };
 
-/* covers: TP-61, TP-62 */
+/* covers: TP-61, TP-62/3 */
 TEST(thread_doc_tells_events_whole)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);

@@ -5,7 +5,7 @@
 #include "support/test.h"
 #include "upp/talk.h"
 
-/* covers: UPP-7 */
+/* covers: UPP-7/1 */
 TEST(tool_parameters_short_form)
 {
     static const struct {
@@ -101,7 +101,7 @@ static void call_done(struct upp__call *c)
     wb_arena_done(&c->scratch);
 }
 
-/* covers: UPP-7 */
+/* covers: UPP-7/1 */
 TEST(tool_arguments_by_name)
 {
     struct upp_err err = {0};

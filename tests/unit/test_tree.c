@@ -63,7 +63,8 @@ static int turn_of(struct weft_agent *a, struct weft_tree *t, const char *text, 
     return r < 0 ? r : upp_thread_append(weft_node_thread(weft_tree_current(t)), turn, err);
 }
 
-/* 7.2. covers: UAP-7.1a, UAP-7.2 */
+/* 7.2. */
+/* covers: UAP-7.1a/1/3, UAP-7.2/2 */
 TEST(tree_of_the_seed)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena             a   = WB_ARENA(1u << 20);
@@ -129,7 +130,7 @@ TEST(tree_history_is_that_of_the_path)
     CHECK_INT(weft_node_branch_point(c), 0);
 }
 
-/* covers: UAP-7.1a, UAP-7.4 */
+/* covers: UAP-7.4, UAP-3.4/1, UAP-7.1a/2/4 */
 TEST(tree_nodes_can_be_looked_at)
 {
     UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
@@ -160,7 +161,8 @@ TEST(tree_nodes_can_be_looked_at)
     CHECK_STR(weft_node_metadata(one), UPP_STR("{\"b\":2}"));
 }
 
-/* Every function of libupp works on a node's thread. covers: UAP-7.2 */
+/* Every function of libupp works on a node's thread. */
+/* covers: UAP-7.2/1/2 */
 TEST(tree_threads_are_threads)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena        a     = WB_ARENA(1u << 20);
@@ -190,7 +192,7 @@ TEST(tree_threads_are_threads)
 
 /* ---- Merging -------------------------------------------------------------------------------------- */
 
-/* covers: UAP-7.1b */
+/* covers: UAP-7.1b/2/3 */
 TEST(tree_merge_appends_what_is_not_there)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena      a   = WB_ARENA(1u << 20);
@@ -246,7 +248,7 @@ TEST(tree_merge_of_messages_without_ids)
     CHECK(upp_thread_messages(weft_node_thread(weft_tree_node(t, UPP_STR("b"))), &n)->id.n == WB_UUID_TEXT);
 }
 
-/* covers: UAP-7.1b */
+/* covers: UAP-7.1b/1 */
 TEST(tree_of_unknown_nodes_is_an_error)
 {
     UPP_CLEANUP(weft_tree_freep) struct weft_tree *t   = NULL;
@@ -294,7 +296,7 @@ static struct upp_str written(struct wb_arena *a, struct weft_tree *t)
     return copy;
 }
 
-/* covers: UAP-7.4, UAP-13.6a */
+/* covers: UAP-7.4, UAP-3.4/3, UAP-13.6a/3 */
 TEST(tree_json_keeps_all_of_it)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena      a    = WB_ARENA(8u << 20);
@@ -327,7 +329,7 @@ TEST(tree_json_keeps_all_of_it)
     CHECK(upp_thread_user(weft_node_thread(root), UPP_STR("new"), &err) >= 0);
 }
 
-/* covers: UAP-7.4 */
+/* covers: UAP-7.4, UAP-6.5a/2 */
 TEST(tree_json_of_one_that_was_made)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena      a = WB_ARENA(1u << 20);

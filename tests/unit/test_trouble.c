@@ -1,5 +1,4 @@
 /* Errors of vendors, normalised, and when they say to try again. */
-/* covers: UPP-9 */
 #include "upp/trouble.h"
 
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #define NOW INT64_C(1789000000000) /* 2026-09-10T00:26:40Z */
 
+/* covers: UPP-9/1 */
 TEST(trouble_code_comes_from_the_body_then_from_the_status)
 {
     static const struct {
@@ -136,6 +136,7 @@ TEST(trouble_code_comes_from_the_body_then_from_the_status)
     }
 }
 
+/* covers: UPP-9/2 */
 TEST(trouble_error_keeps_what_the_vendor_said)
 {
     struct upp_err      err;
@@ -179,6 +180,7 @@ TEST(trouble_long_texts_are_cut)
     CHECK(strlen(err.cause) < sizeof err.cause && strlen(err.where) < sizeof err.where);
 }
 
+/* covers: UPP-9/4 */
 TEST(trouble_never_shows_the_key)
 {
     static const struct {
@@ -294,6 +296,7 @@ static uint64_t after(const char *name, const char *value)
     return upp__retry_after(&head, NOW, 3600000);
 }
 
+/* covers: UPP-10/3 */
 TEST(trouble_retry_after_in_all_its_spellings)
 {
     static const struct {

@@ -35,7 +35,7 @@ static bool goes_round(const char *json, const char *want)
     "{\"toolName\":\"calc\",\"toolCallId\":\"tc1\",\"arguments\":{\"e\":\"2+2\"},\"result\":4,\"isError\":false,"      \
     "\"duration\":3"
 
-/* covers: UPP-3, UPP-4 */
+/* covers: UPP-3/1, UPP-4/2 */
 TEST(turn_json_goes_round)
 {
     CHECK(goes_round(TURN, TURN));
@@ -107,7 +107,7 @@ static int calc(struct upp_call *call, struct upp_value *ret, struct upp_err *er
     return upp_value_json(ret, UPP_STR(" 4 "), err);
 }
 
-/* covers: UPP-2, UPP-3 */
+/* covers: UPP-2/1, UPP-3/2 */
 TEST(turn_of_a_call_as_json_and_back)
 {
     static const struct upp_tool tools[] = {UPP_TOOL(calc, "calculates", "{e: string}")};

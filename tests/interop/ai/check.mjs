@@ -2,6 +2,7 @@
 //   reader  readUIMessageStream over the whole stream
 //   chat    the chat class: one request for each segment, with the user's answers between them
 //   resume  the chat class that reconnects and is given everything from the beginning
+// covers: TP-60/4
 import { readdirSync, readFileSync } from 'node:fs';
 import { chatClass, compare, load, report } from './client.mjs';
 import { expect } from './expect.mjs';

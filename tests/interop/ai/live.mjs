@@ -2,6 +2,7 @@
 //   chat    the chat class starts the run and reads along, with the user's answers between its requests
 //   again   the stream is read once more, from the beginning, by readUIMessageStream: the same chunks, the same message
 //   resume  another chat class that reconnects, and is given everything from the beginning
+// covers: TP-34/2
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chatClass, clean, compare, load, report } from './client.mjs';
 import { scenarios, story } from './scenarios.mjs';

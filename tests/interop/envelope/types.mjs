@@ -1,5 +1,6 @@
 // types.mjs — tsc and the validator are of one mind, as far as types can tell: an envelope that lacks a member, or has one
 // of another type, does not compile. (Empty texts, numbers out of range and times are not a matter of types.)
+// covers: ENV-17/2
 import ts from 'typescript';
 import { cases, good, isBroken, report, typesFile } from './files.mjs';
 
