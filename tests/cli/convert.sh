@@ -312,7 +312,7 @@ failed = 0
 for source in dialects:
     files = glob.glob(f"{golden}/{source}/documents/*.json") or glob.glob(f"{golden}/{source}/*.json")
     documents = [json.load(open(f)) for f in sorted(files)]
-    documents += [mistaken(chance.choice(documents)) for _ in range(20)]
+    documents += [mistaken(chance.choice(documents)) for _ in range(8)]
     lines = "".join(json.dumps(d) + "\n" for d in documents)
     for target in dialects:
         p = subprocess.run([weft, "convert", "--from", source, "--to", target, "--lines"], input=lines, capture_output=True, text=True)

@@ -38,6 +38,25 @@ entries "$thread" >"$tap/entries"
 diff "$tap/wanted" "$tap/entries" >"$tap/log"
 verdict $? 'its thread is the example'
 
+# As a session it has the handoff, who spoke, and the tools' names; imported elsewhere and written again it is the same.
+check 'as a session' "$weft" export "$thread" --as uap --store "$store" -o "$tap/session.json"
+check 'imported into another store' "$weft" import "$tap/session.json" --store "sqlite:$tap/other.db"
+"$weft" export "$(tail -n 1 "$tap/log")" --as uap --store "sqlite:$tap/other.db" -o "$tap/again.json" >"$tap/log" 2>&1
+verdict $? 'and written there'
+python3 - "$tap/session.json" "$tap/again.json" >"$tap/log" 2>&1 <<'END'
+import json, sys
+def said(file):
+    [node] = json.load(open(file))["threadTree"]["nodes"]
+    for m in node["thread"]["messages"]:
+        weft = m.get("metadata", {}).get("weft", {})
+        yield weft.get("name", weft.get("agent")), [e["said"]["type"] for e in weft.get("events", [])], m
+first, again = (list(said(f)) for f in sys.argv[1:])
+assert "agent.handoff" in [t for _, types, _ in first for t in types], first
+assert {"weather", "travel"} <= {who for who, _, _ in first}, first
+assert first == again, (first, again)
+END
+verdict $? 'with the event, who spoke, and all else'
+
 # As a document it is the specification's own, but for ids, times and which models they are: each member that the
 # example has is there with its value, and what is there besides is what a live run knows.
 check 'as a ThreadProtocol document' "$weft" export "$thread" --as thread --store "$store" -o "$tap/thread.json"
