@@ -232,7 +232,9 @@ static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message
     if (!e)
         return NULL;
     t->entry = t->l->doc->entries.n - 1;
-    e->id    = m->id;
+    e->id    = wd_text_at(t->weft, "id");
+    if (!e->id.p)
+        e->id = m->id;
     return e;
 }
 

@@ -190,7 +190,7 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     char                text[WB_UUID_TEXT + 1];
     struct wd_aap_live *m = &s->live;
     wd_aap_to_started(s, ev, o);
-    struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v8(hash_of(s->run), ++s->messages), text)};
+    struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), ++s->messages), text)};
     wb_arena_reset(&m->texts);
     wb_buf_clear(&m->said);
     m->open   = true;
@@ -320,7 +320,7 @@ void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aa
     base(s, o, "response", status, failed);
     if (failed)
         put_error(s, o, ev);
-    (void)wb_uuid_text(s->responses > 1 ? wb_uuid_v8(~hash_of(s->run), s->responses) : s->run, text);
+    (void)wb_uuid_text(s->responses > 1 ? wb_uuid_v4(~hash_of(s->run), s->responses) : s->run, text);
     (void)snprintf(id, sizeof id, "response_%s", text);
     wd_str(o, "id", wb_cstr(id));
     wd_u64(o, "created_at", seconds(s->created_ms));

@@ -250,6 +250,12 @@ static void put_parts(struct wd_lowering *l, const struct message *m)
     wj_write_close(&l->w, ']');
 }
 
+/* As the protocol has them; any other is carried. */
+static bool is_message_id(struct upp_str id)
+{
+    return wb_str_starts(id, UPP_STR("msg_"));
+}
+
 static void put_metadata(struct out *o, const struct message *m)
 {
     struct wd_lowering *l      = o->l;
@@ -265,8 +271,12 @@ static void put_metadata(struct out *o, const struct message *m)
         wd_name(l, "joins");
         wj_write_bool(&l->w, !begins);
     }
-    if (begins)
+    if (begins) {
+        struct upp_str own = wd_entry_at(l, m->entry)->id;
+        if (own.p && !is_message_id(own))
+            wd_member(l, "id", own);
         put_about(l, m);
+    }
     put_parts(l, m);
     wj_write_close(&l->w, '}');
     wj_write_close(&l->w, '}');
@@ -343,15 +353,16 @@ static const char *status_of(const struct wd_lowering *l, const struct message *
     return m->kind == WD_AAP_OUTPUT ? error ? "failed" : "completed" : cut ? "incomplete" : "completed";
 }
 
-/* Its own where it has one, with the prefix if that is a UUID; else one that follows from that, or from its place. */
+/* Its own where that is one of a message, with the prefix if it is a UUID; else one that follows from it, or from its
+ * place. */
 static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
 {
     char           text[WB_UUID_TEXT + 1];
     struct upp_str own = wd_entry_at(l, entry)->id;
     struct wb_uuid id;
-    if (!part && own.p && !wb_uuid_parse(own, &id))
+    if (!part && is_message_id(own))
         return own;
-    if (!part && own.p) {
+    if (!part && own.p && wb_uuid_parse(own, &id)) {
         struct upp_str with[] = {UPP_STR("msg_"), own};
         return wb_arena_join(&l->keep, with, WB_LEN(with));
     }

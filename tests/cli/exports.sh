@@ -114,6 +114,16 @@ EOF
 )
 check "an id of version 8 still leads there: $old" "$weft" fork "$thread" --at "$old" --store "$store"
 
+# What came with an id of its own goes out by one of the Agent API, and comes back with its own.
+echo '[{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}, {"id": "m2", "role": "assistant", "parts": [{"type": "text", "text": "ho"}]}]' >ui.json
+check 'a thread of another' "$weft" import ui.json --as ui --store "$store"
+other=$("$weft" threads --store "$store" | head -n 1 | cut -d' ' -f1)
+"$weft" export "$other" --as agentapi --store "$store" -o other.agentapi 2>log
+verdict $? 'as agentapi'
+check 'is valid' "$weft" validate --strict --as agentapi other.agentapi
+"$weft" convert --from agentapi --to ui other.agentapi 2>log | tr -d ' ' >back.json
+check 'and comes back' grep -q '"id":"m1".*"id":"m2"' back.json
+
 # What is wrong with a document.
 cat >null.json <<'EOF'
 {"version": "2.0.0", "thread_id": "t", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:09Z",
