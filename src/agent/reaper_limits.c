@@ -13,7 +13,7 @@
 
 static bool write_file(const char *folder, const char *name, const char *text)
 {
-    char path[4200];
+    char path[2300];
     if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
         return false;
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -65,7 +65,8 @@ static bool make_v2(struct reaper_limits *l, char *path)
         return false;
     *slash = 0;
     (void)snprintf(parent, sizeof parent, "/sys/fs/cgroup%s", path);
-    return make_below(l, parent) || (write_file(parent, "cgroup.subtree_control", "+pids +memory") && make_below(l, parent));
+    return make_below(l, parent) ||
+           (write_file(parent, "cgroup.subtree_control", "+pids +memory") && make_below(l, parent));
 }
 
 static bool make_v1(struct reaper_limits *l, const char *path)
