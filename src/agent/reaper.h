@@ -3,11 +3,11 @@
  *     weft-reaper PARENT MEMORY CPU PROCESSES PROGRAM [ARGUMENT...]
  *     weft-reaper --limits
  *
- * PARENT is the pid of the process that starts it; MEMORY (bytes: of address space for each process of the tool, and of
- * memory for all of them together) and CPU (seconds, for each process) are limits, and so is PROCESSES (of all of them,
- * threads included); 0 for none. With --limits it says in a line by what means this system holds a tool to the limits
- * of all of its processes (agent/reaper_limits.h). PROGRAM is looked up in PATH when it holds no slash. Environment, folder and
- * the three standard descriptors are the tool's own.
+ * PARENT is the pid of the process that starts it. Limits, 0 for none: MEMORY (bytes: address space of each process of
+ * the tool, and memory of all of them together), CPU (seconds, of each process), PROCESSES (of all of them, threads
+ * included). With --limits it says in a line by what means this system holds a tool to those of all its processes
+ * (agent/reaper_limits.h). PROGRAM is looked up in PATH when it holds no slash. Environment, folder and the three
+ * standard descriptors are the tool's own.
  *
  * The protocol is one pipe. The reaper keeps the writing end of standard output for as long as anything of the tool
  * lives:

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool write_file(const char *folder, const char *name, const char *text)
+__attribute__((noinline)) static bool write_file(const char *folder, const char *name, const char *text)
 {
-    char path[4200];
+    char path[1400];
     if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
         return false;
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -56,7 +56,7 @@ static bool make_below(struct reaper_limits *l, const char *parent)
  * the one above ours (a service with a subgroup of its own that was given its group to manage). */
 static bool make_v2(struct reaper_limits *l, char *path)
 {
-    char parent[2100];
+    char parent[1100];
     (void)snprintf(parent, sizeof parent, "/sys/fs/cgroup%s", strcmp(path, "/") == 0 ? "" : path);
     if (make_below(l, parent))
         return true;
@@ -65,19 +65,20 @@ static bool make_v2(struct reaper_limits *l, char *path)
         return false;
     *slash = 0;
     (void)snprintf(parent, sizeof parent, "/sys/fs/cgroup%s", path);
-    return make_below(l, parent) || (write_file(parent, "cgroup.subtree_control", "+pids +memory") && make_below(l, parent));
+    return make_below(l, parent) ||
+           (write_file(parent, "cgroup.subtree_control", "+pids +memory") && make_below(l, parent));
 }
 
 static bool make_v1(struct reaper_limits *l, const char *path)
 {
-    char parent[2100];
+    char parent[1100];
     (void)snprintf(parent, sizeof parent, "/sys/fs/cgroup/pids%s", strcmp(path, "/") == 0 ? "" : path);
     return make_below(l, parent);
 }
 
 static bool make_group(struct reaper_limits *l)
 {
-    char  line[2048];
+    char  line[1024];
     bool  made = false;
     FILE *f    = fopen("/proc/self/cgroup", "re");
     while (f && !made && fgets(line, sizeof line, f)) {

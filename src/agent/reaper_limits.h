@@ -16,7 +16,7 @@ struct reaper_limits {
     unsigned long long processes, memory; /* 0: no limit */
     enum reaper_means  means;
     bool               memory_too;    /* the group holds the memory as well */
-    char               folder[4096]; /* of the group */
+    char               folder[1200]; /* of the group */
 };
 
 /* Finds the means, and makes the group where it is one. */

@@ -54,8 +54,9 @@ void cli_log_warnings(const struct wc_report *report)
 int cli_take_key(struct wrt_place *place, struct wb_secret **ret, struct upp_err *err)
 {
     static const char name[] = "WEFT_ENCRYPTION_KEY";
-    int               r      = place->key || place->kind != WC_STORE_SQLITE || !getenv(name) ? -UPP_ENOTFOUND
-                                                                                            : wb_secret_env(name, ret, err);
+    int               r      = -UPP_ENOTFOUND;
+    if (!place->key && place->kind == WC_STORE_SQLITE && getenv(name))
+        r = wb_secret_env(name, ret, err);
     wb_env_wipe(name);
     if (r == 0)
         place->key = wb_secret_reveal(*ret).p;

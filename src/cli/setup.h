@@ -25,7 +25,7 @@ void cli_print_mistakes(FILE *out, const char *path, const struct wc_report *rep
 /* The warnings of the file, in the log. */
 void cli_log_warnings(const struct wc_report *report);
 
-/* The master key that WEFT_ENCRYPTION_KEY holds, where it is set: into *ret, and to the place; the variable is wiped. */
+/* The master key that WEFT_ENCRYPTION_KEY holds, if it is set: into *ret, and to the place. The variable is wiped. */
 int cli_take_key(struct wrt_place *place, struct wb_secret **ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Turns the log on, to standard error: at `level` (a word; NULL: as the file says, LOG_LEVEL, or `otherwise`).
