@@ -546,8 +546,7 @@ static bool is_hurt(const struct ws_salvage *s, const char *table)
     return false;
 }
 
-/* What the rows do not show: one that is gone without a trace, an index that leads elsewhere, pages that nothing leads to.
- */
+/* What rows do not show: one that is gone without a trace, an index that leads elsewhere, pages that nothing leads to. */
 static void check_file(struct ws_salvage *s)
 {
     sqlite3_stmt *st  = NULL;
