@@ -599,8 +599,7 @@ static int ask_row(struct ws_salvage *s, struct upp_err *err)
     return rc == SQLITE_ROW ? 0 : failed(s, err);
 }
 
-/* What the rows do not show: one that is gone without a trace, an index that leads elsewhere, pages that nothing leads to.
- */
+/* What rows do not show: one that is gone without a trace, an index that leads elsewhere, pages that nothing leads to. */
 static void check_file(struct ws_salvage *s)
 {
     sqlite3_stmt *st  = NULL;

@@ -1,5 +1,6 @@
 /* stores/sqlite_conn.c — a connection, its statements, and what SQLite's results mean. */
 #include "base/err.h"
+#include "stores/sqlite_grams.h"
 #include "stores/sqlite_store.h"
 #include "stores/sqlite_sum.h"
 
@@ -170,6 +171,8 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
     }
     (void)sqlite3_busy_timeout(c->db, WS_BUSY_MS);
     rc = ws_sum_functions(c->db);
+    if (rc == SQLITE_OK)
+        rc = ws_grams_functions(c->db);
     if (rc != SQLITE_OK) {
         int r = ws_sqlite_fail(s, c->db, rc, "it does not take functions of ours", err);
         ws_conn_close(c);

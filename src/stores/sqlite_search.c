@@ -1,7 +1,8 @@
 /* stores/sqlite_search.c — following the log, and the words that are learned from it.
  *
- * Words of three letters and more are found by FTS5's trigrams, newest first; each match is then compared byte by byte,
- * so that the index decides nothing. Shorter ones are looked for in the newest words alone.
+ * The index says which texts may have all of a word's trigrams (sqlite_grams.h), newest first, and decides nothing: it
+ * keeps no texts, so whoever asked reads each and compares. Words of fewer than three letters it does not know: where
+ * there are no others, all texts may have them.
  *
  * Between following and learning a row may be erased. So whoever learns says how often rows had been changed when it
  * read (`changes`). That is counted twice, when a change is made and when its transaction is over: a reader that counts
@@ -14,12 +15,13 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "stores/sqlite_grams.h"
 #include "stores/sqlite_reading.h"
 
 enum {
-    TRIGRAM = 3,
-    NEWEST  = 200000, /* words in which short ones are looked for */
-    SQL_MAX = 64 << 10,
+    GRAMS     = 64, /* of all words, that the index is asked for: more make a match no surer */
+    SQL_MAX   = 64 << 10,
+    GRAMS_MAX = 256 << 10, /* bytes of the set of a text: three for each number at most */
 };
 
 /* ---- Learning: the writer's ------------------------------------------------------------------------------- */
@@ -55,9 +57,13 @@ static int tenant_number(struct ws_sqlite *s, struct upp_str name, int64_t *ret,
 
 static int add_words(struct ws_sqlite *s, const struct wl_words *w, struct upp_err *err)
 {
-    sqlite3_stmt *st;
-    int64_t       tenant = 0;
-    int           r      = tenant_number(s, w->tenant, &tenant, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf grams = WB_BUF(GRAMS_MAX);
+    sqlite3_stmt                         *st;
+    int64_t                               tenant = 0;
+    int                                   r      = tenant_number(s, w->tenant, &tenant, err);
+    ws_grams_of(w->text, &grams);
+    if (r >= 0)
+        r = wb_buf_check(&grams, err);
     if (r >= 0 && tenant)
         r = ws_forget_words(s, tenant, w->node, w->index, (uint64_t)w->index + 1, err);
     if (r < 0 || !tenant)
@@ -71,7 +77,7 @@ static int add_words(struct ws_sqlite *s, const struct wl_words *w, struct upp_e
     ws_bind_u64(st, 4, (uint64_t)w->time_ms);
     bind_text(st, 5, w->who);
     bind_text(st, 6, w->tool);
-    bind_text(st, 7, w->text);
+    ws_bind_name(st, 7, wb_buf_str(&grams));
     r           = ws_change_run(s, st, err);
     int64_t row = sqlite3_last_insert_rowid(s->writer.db);
     if (r >= 0)
@@ -79,7 +85,6 @@ static int add_words(struct ws_sqlite *s, const struct wl_words *w, struct upp_e
     if (r < 0)
         return r;
     ws_bind_u64(st, 1, (uint64_t)row);
-    bind_text(st, 2, w->text);
     return ws_change_run(s, st, err);
 }
 
@@ -221,27 +226,17 @@ static int split(struct upp_str text, struct words *ret, struct upp_err *err)
             continue;
         if (ret->n == WL_QUERY_WORDS)
             return upp_fail(err, UPP_ELIMIT, "more than %d words to look for", WL_QUERY_WORDS);
-        ret->trigrams += wb_utf8_count(word) >= TRIGRAM;
+        ret->trigrams += wb_utf8_count(word) >= WS_GRAM;
         ret->p[ret->n++] = word;
     }
     return 0;
 }
 
-/* FTS5's expression for all words that are long enough: each between quotes, those in it twice. */
+/* FTS5's expression for all words that are long enough. */
 static void match_of(const struct words *w, struct wb_buf *out)
 {
-    for (size_t i = 0; i < w->n; i++) {
-        if (wb_utf8_count(w->p[i]) < TRIGRAM)
-            continue;
-        wb_buf_addc(out, ' ');
-        wb_buf_addc(out, '"');
-        for (size_t k = 0; k < w->p[i].n; k++) {
-            wb_buf_addc(out, w->p[i].p[k]);
-            if (w->p[i].p[k] == '"')
-                wb_buf_addc(out, '"');
-        }
-        wb_buf_addc(out, '"');
-    }
+    for (size_t i = 0; i < w->n; i++)
+        (void)ws_grams_words(w->p[i], GRAMS / w->n, out);
 }
 
 enum {
@@ -255,8 +250,7 @@ enum {
     AT_UNTIL,
     AT_LOW,
     AT_HIGH,
-    AT_FAMILY,
-    AT_WORD
+    AT_FAMILY
 };
 
 static void sql_of(const struct wl_query *q, const struct words *w, struct wb_buf *out)
@@ -267,8 +261,6 @@ static void sql_of(const struct wl_query *q, const struct words *w, struct wb_bu
     wb_buf_addf(out, " AND w.tenant = (SELECT id FROM tenants WHERE name = ?%d)", AT_TENANT);
     if (w->trigrams)
         wb_buf_addf(out, " AND words_text MATCH ?%d", AT_MATCH);
-    else if (w->n)
-        wb_buf_addf(out, " AND w.id > (SELECT max(id) FROM words) - %d", NEWEST);
     if (q->who.n)
         wb_buf_addf(out, " AND w.who = ?%d", AT_WHO);
     if (q->tool.n)
@@ -283,13 +275,11 @@ static void sql_of(const struct wl_query *q, const struct words *w, struct wb_bu
                         "place") " FROM stray_nodes x"
                                  " WHERE x.tenant = w.tenant AND x.family = ?%d))",
                     AT_LOW, AT_HIGH, AT_FAMILY);
-    for (size_t i = 0; i < w->n; i++)
-        wb_buf_addf(out, " AND instr(w.text, ?%d)", AT_WORD + (int)i);
     wb_buf_addf(out, " ORDER BY %s DESC LIMIT ?%d", row, AT_MAX);
     wb_buf_addc(out, 0);
 }
 
-static void bind_query(sqlite3_stmt *st, const struct ws_reading *x, const struct words *w, struct upp_str match,
+static void bind_query(sqlite3_stmt *st, const struct ws_reading *x, struct upp_str match,
                        const unsigned char family[4])
 {
     const struct wl_query *q   = x->query;
@@ -305,8 +295,6 @@ static void bind_query(sqlite3_stmt *st, const struct ws_reading *x, const struc
     ws_bind_u64(st, AT_LOW, low);
     ws_bind_u64(st, AT_HIGH, low | UINT32_MAX);
     (void)sqlite3_bind_blob(st, AT_FAMILY, family, 4, SQLITE_STATIC);
-    for (size_t i = 0; i < w->n; i++)
-        bind_text(st, AT_WORD + (int)i, w->p[i]);
 }
 
 static void finalizep(sqlite3_stmt **st)
@@ -335,7 +323,7 @@ static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
     int rc = sqlite3_prepare_v2(c->db, sql.p, (int)sql.n, &st, NULL);
     if (rc != SQLITE_OK)
         return ws_sqlite_fail(x->s, c->db, rc, "a search", err);
-    bind_query(st, x, &w, wb_buf_str(&match), family);
+    bind_query(st, x, wb_buf_str(&match), family);
     struct wl_hit *p = wb_new_n(x->a, struct wl_hit, x->max);
     while (p && x->n < x->max && (r = ws_step(x->s, st, err)) == 1)
         p[x->n++] = (struct wl_hit){

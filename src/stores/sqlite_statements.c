@@ -64,8 +64,8 @@ const char *const ws_statements[WS_STATEMENTS] = {
                         " durability = ?8, cancel = ?9, epoch = ?10, queue = ?11, agent = ?12, options = ?13, error = ?14,"
                         " u_input = ?15, u_output = ?16, u_read = ?17, u_write = ?18, started = ?19, ended = ?20,"
                         " expires = ?21, swept = ?22, sum = " WS_SUM("runs", "tenant, user, id, root, parent, thread,"
-                        " ?4, ?5, ?6, version + 1, depth, ?7, ?8, ?9, ?10, ?11, ?12, call, ?13, ?14, ?15, ?16, ?17, ?18,"
-                        " created, ?19, ?20, ?21, ?22")
+                        " ?4, ?5, ?6, version + 1, depth, ?7, ?8, ?9, ?10, ?11, ?12, call, ?13, ?14, ?15, ?16, ?17,"
+                        " ?18, created, ?19, ?20, ?21, ?22")
                         " WHERE tenant = ?1 AND id = ?2 AND version = ?3 AND " WS_WHOLE("runs", WS_OF_RUNS),
     [WS_RUN_VERSION]  = "SELECT version, " WS_WHOLE("runs", WS_OF_RUNS) " FROM runs WHERE tenant = ?1 AND id = ?2",
     [WS_ADD_ALIAS]    = "INSERT " ADD("aliases", WS_OF_ALIASES, P_5),
@@ -80,8 +80,8 @@ const char *const ws_statements[WS_STATEMENTS] = {
                 " AND node = ?2 AND pos >= ?3 AND pos < ?4 ORDER BY pos LIMIT ?5",
     [WS_ROWS_BACK] = "SELECT " WS_OF_LOG ", sum FROM log WHERE " OF_TENANT
                      " AND node = ?2 AND pos >= ?3 AND pos < ?4 ORDER BY pos DESC LIMIT ?5",
-    [WS_NODE]   = "SELECT id, tree, parent, parent_length, holder, created, " WS_WHOLE("nodes", WS_OF_NODES) " FROM nodes WHERE "
-                OF_TENANT " AND key = ?2",
+    [WS_NODE]   = "SELECT id, tree, parent, parent_length, holder, created, " WS_WHOLE("nodes", WS_OF_NODES)
+                " FROM nodes WHERE " OF_TENANT " AND key = ?2",
     [WS_THREAD] = "SELECT " THREAD " FROM threads WHERE " OF_TENANT " AND id = ?2",
     [WS_THREAD_UPDATED] = "SELECT updated, " WS_WHOLE("threads", WS_OF_THREADS) " FROM threads WHERE " OF_TENANT
                           " AND id = ?2 AND user = ?3",
@@ -91,8 +91,8 @@ const char *const ws_statements[WS_STATEMENTS] = {
     [WS_RUNS]      = "SELECT " RUN " FROM runs WHERE " OF_TENANT " AND thread = ?2 ORDER BY number DESC LIMIT ?3",
     [WS_RUNS_LIVE] = "SELECT " RUN " FROM runs INDEXED BY runs_waiting WHERE " OF_TENANT
                      " AND thread = ?2 AND status < 5 ORDER BY number LIMIT ?3",
-    [WS_LIVE]  = "SELECT " RUN ", (SELECT name FROM tenants WHERE id = runs.tenant AND " WS_WHOLE("tenants", WS_OF_TENANTS)
-                 "), user"
+    [WS_LIVE]  = "SELECT " RUN ", (SELECT name FROM tenants WHERE id = runs.tenant AND "
+                 WS_WHOLE("tenants", WS_OF_TENANTS) "), user"
                  " FROM runs INDEXED BY runs_live WHERE status < 5 AND id > ?1 ORDER BY id, number LIMIT ?2",
     [WS_ALIAS] = "SELECT object, " WS_WHOLE("aliases", WS_OF_ALIASES) " FROM aliases WHERE " OF_TENANT
                  " AND user = ?2 AND kind = ?3 AND text = ?4",
@@ -113,7 +113,8 @@ const char *const ws_statements[WS_STATEMENTS] = {
     [WS_SET_ROW]      = "UPDATE log SET format = ?4, body = ?5, tape = ?6,"
                         " sum = " WS_SUM("log", "tenant, node, pos, n, run, ?4, ?5, ?6")
                         " WHERE tenant = ?1 AND node = ?2 AND pos = ?3",
-    [WS_FORGET_TEXT]  = "INSERT INTO words_text(words_text, rowid, text) SELECT 'delete', id, text FROM words"
+    [WS_FORGET_TEXT]  = "INSERT INTO words_text(words_text, rowid, grams) SELECT 'delete', id, weft_grams(grams)"
+                        " FROM words"
                         " WHERE tenant = ?1 AND node = ?2 AND entry >= ?3 AND entry < ?4",
     [WS_FORGET_WORDS] = "DELETE FROM words WHERE tenant = ?1 AND node = ?2 AND entry >= ?3 AND entry < ?4",
     /* One that is damaged stays as it is: what refers to it can still be erased. */
@@ -131,8 +132,8 @@ const char *const ws_statements[WS_STATEMENTS] = {
                            " AND n.key = " WS_PLACE("x.place") " WHERE x.tenant = ?1 AND n.parent = ?2 AND x.family = ?3"
                                                                " LIMIT 1",
     [WS_LOG_NEWEST]      = "SELECT max(id) FROM log",
-    [WS_LOG_KEEP]        = "INSERT OR REPLACE INTO log(id, tenant, node, pos, n, format, sum) VALUES(?1, 0, 0, 0, 0, 0, "
-                           WS_SUM("log", "0, 0, 0, 0, NULL, 0, NULL, NULL") ")",
+    [WS_LOG_KEEP]        = "INSERT OR REPLACE INTO log(id, tenant, node, pos, n, format, sum) VALUES(?1, 0, 0, 0, 0, 0,"
+                           " " WS_SUM("log", "0, 0, 0, 0, NULL, 0, NULL, NULL") ")",
     [WS_DROP_ROWS]       = "DELETE FROM log WHERE tenant = ?1 AND node = ?2",
     [WS_DROP_NODE]       = "DELETE FROM nodes WHERE tenant = ?1 AND key = ?2",
     [WS_DROP_BRANCH]     = "DELETE FROM branches WHERE tenant = ?1 AND key = ?2",
@@ -152,7 +153,8 @@ const char *const ws_statements[WS_STATEMENTS] = {
     [WS_DROP_PIECES]     = "DELETE FROM pieces WHERE id >= ?1 AND id < ?2",
     [WS_ADD_REF]         = "INSERT OR IGNORE INTO refs(tenant, node, pos, id, blob) VALUES(?1,?2,?3,?4,?5)",
     [WS_DROP_REF]        = "DELETE FROM refs WHERE tenant = ?1 AND node = ?2 AND pos = ?3 AND id = ?4 AND blob = ?5",
-    [WS_COUNT_REF] = SET_BLOB("key", "pieces", "whole", "refs + ?2", "CASE WHEN refs + ?2 = 0 THEN ?3 END") " WHERE number = ?1",
+    [WS_COUNT_REF] = SET_BLOB("key", "pieces", "whole", "refs + ?2", "CASE WHEN refs + ?2 = 0 THEN ?3 END")
+                     " WHERE number = ?1",
 
     [WS_OWN_NODES] = "SELECT " NODE " FROM nodes n" BRANCH " WHERE n." OF_TENANT
                      " AND n.key >= ?2 AND n.key <= ?3 ORDER BY n.key LIMIT ?4",
@@ -164,17 +166,19 @@ const char *const ws_statements[WS_STATEMENTS] = {
     [WS_STRAY_THREADS] = "SELECT " THREAD " FROM threads WHERE " OF_TENANT " AND id IN (SELECT id FROM stray_threads"
                          " WHERE " OF_TENANT " AND id > ?2 AND id >= ?3 AND id <= ?4 AND family = ?6)"
                          " ORDER BY id LIMIT ?5",
-    [WS_VALUE]         = "SELECT bytes, " WS_WHOLE("vals", WS_OF_VALS) " FROM vals WHERE " OF_TENANT " AND space = ?2 AND name = ?3",
+    [WS_VALUE]         = "SELECT bytes, " WS_WHOLE("vals", WS_OF_VALS) " FROM vals WHERE " OF_TENANT
+                         " AND space = ?2 AND name = ?3",
     [WS_VALUES] =
         "SELECT name, bytes, " WS_WHOLE("vals", WS_OF_VALS) " FROM vals WHERE " OF_TENANT
         " AND space = ?2 AND name > ?3 ORDER BY name LIMIT ?4",
-    [WS_TENANTS_BY_NAME] = "SELECT name, " WS_WHOLE("tenants", WS_OF_TENANTS) " FROM tenants WHERE name > ?1 ORDER BY name"
-                           " LIMIT ?2",
-    [WS_PIECE]           = "SELECT p.id, p.bytes, p.sum, b.pieces, weft_whole(b.sum, 'blobs', b.tenant, b.key, b.pieces,"
-                           " b.whole, b.refs, b.loose) FROM blobs b CROSS JOIN pieces p ON p.id = (b.number << 20) + ?3"
+    [WS_TENANTS_BY_NAME] = "SELECT name, " WS_WHOLE("tenants", WS_OF_TENANTS) " FROM tenants WHERE name > ?1"
+                           " ORDER BY name LIMIT ?2",
+    [WS_PIECE]           = "SELECT p.id, p.bytes, p.sum, b.pieces, weft_whole(b.sum, 'blobs', b.tenant, b.key,"
+                           " b.pieces, b.whole, b.refs, b.loose) FROM blobs b CROSS JOIN pieces p ON p.id = (b.number << 20) + ?3"
                            " WHERE b." OF_TENANT " AND b.key = ?2 AND b.whole",
     [WS_LOOSE] =
-        "SELECT key, " WS_WHOLE("blobs", WS_OF_BLOBS) " FROM blobs WHERE " OF_TENANT " AND loose IS NOT NULL AND loose < ?2 ORDER BY loose LIMIT ?3",
+        "SELECT key, " WS_WHOLE("blobs", WS_OF_BLOBS) " FROM blobs WHERE " OF_TENANT
+        " AND loose IS NOT NULL AND loose < ?2 ORDER BY loose LIMIT ?3",
     [WS_OLD_RUNS] = "SELECT " RUN ", number FROM runs NOT INDEXED WHERE " OF_TENANT
                     " AND number > ?2 AND created < ?3 ORDER BY number LIMIT ?4",
 
@@ -185,6 +189,6 @@ const char *const ws_statements[WS_STATEMENTS] = {
     [WS_LEARNED]    = "SELECT value, " WS_WHOLE("meta", WS_OF_META) " FROM meta WHERE name = 'learned'",
     [WS_LOG_END]    = "SELECT id FROM log WHERE tenant <> 0 ORDER BY id DESC LIMIT 1",
     [WS_LEARN_UPTO] = "INSERT OR REPLACE " ADD("meta", WS_OF_META, "'learned', ?1"),
-    [WS_ADD_WORDS]  = "INSERT INTO words(tenant, node, entry, time, who, tool, text) VALUES(?1,?2,?3,?4,?5,?6,?7)",
-    [WS_ADD_TEXT]   = "INSERT INTO words_text(rowid, text) VALUES(?1,?2)",
+    [WS_ADD_WORDS]  = "INSERT INTO words(tenant, node, entry, time, who, tool, grams) VALUES(?1,?2,?3,?4,?5,?6,?7)",
+    [WS_ADD_TEXT]   = "INSERT INTO words_text(rowid, grams) SELECT id, weft_grams(grams) FROM words WHERE id = ?1",
 };

@@ -13,6 +13,7 @@
  *   sqlite_blob.c    values, blobs and who refers to them
  *   sqlite_read.c    reading, on workers, each with a connection of the pool
  *   sqlite_search.c  following the log, and the words that are learned from it
+ *   sqlite_grams.c   what the index of words keeps of a text
  *   sqlite_loss.c    what a log must hold that an unclean stop has left, and a start without what is missing
  *   sqlite_reserve.c room that is kept for the ends of runs on a full disk
  *   sqlite_look.c    families, values, pieces, and what those who tidy up ask for

@@ -9,9 +9,18 @@
 #include "base/defs.h"
 
 const struct ws_summed ws_summed[] = {
-    {"meta", WS_OF_META},       {"tenants", WS_OF_TENANTS},   {"log", WS_OF_LOG},   {"nodes", WS_OF_NODES},
-    {"threads", WS_OF_THREADS}, {"runs", WS_OF_RUNS},         {"aliases", WS_OF_ALIASES}, {"keys", WS_OF_KEYS},
-    {"branches", WS_OF_BRANCHES}, {"vals", WS_OF_VALS},       {"blobs", WS_OF_BLOBS}, {"pieces", WS_OF_PIECES},
+    {"meta", WS_OF_META},
+    {"tenants", WS_OF_TENANTS},
+    {"log", WS_OF_LOG},
+    {"nodes", WS_OF_NODES},
+    {"threads", WS_OF_THREADS},
+    {"runs", WS_OF_RUNS},
+    {"aliases", WS_OF_ALIASES},
+    {"keys", WS_OF_KEYS},
+    {"branches", WS_OF_BRANCHES},
+    {"vals", WS_OF_VALS},
+    {"blobs", WS_OF_BLOBS},
+    {"pieces", WS_OF_PIECES},
     {NULL, NULL},
 };
 

@@ -79,7 +79,9 @@ static const char to_2[] =
     "CREATE INDEX stray_threads_at ON stray_threads(tenant, id);"
     "INSERT INTO meta VALUES('learned', 0);";
 
-/* Checksums. Tables that are nothing but their keys have none: what is served is read from the rows they lead to. */
+/* Checksums. Tables that are nothing but their keys have none: what is served is read from the rows they lead to.
+ *
+ * And an index of words without the texts (sqlite_grams.h). It is learned anew, as the log is read. */
 static const char to_3[] = "ALTER TABLE meta ADD COLUMN sum INTEGER;"
                            "ALTER TABLE tenants ADD COLUMN sum INTEGER;"
                            "ALTER TABLE log ADD COLUMN sum INTEGER;"
@@ -91,7 +93,15 @@ static const char to_3[] = "ALTER TABLE meta ADD COLUMN sum INTEGER;"
                            "ALTER TABLE branches ADD COLUMN sum INTEGER;"
                            "ALTER TABLE vals ADD COLUMN sum INTEGER;"
                            "ALTER TABLE blobs ADD COLUMN sum INTEGER;"
-                           "ALTER TABLE pieces ADD COLUMN sum INTEGER;";
+                           "ALTER TABLE pieces ADD COLUMN sum INTEGER;"
+                           "DROP TABLE words_text;"
+                           "DROP TABLE words;"
+                           "CREATE TABLE words(id INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, node INTEGER NOT NULL,"
+                           " entry INTEGER NOT NULL, time INTEGER NOT NULL, who TEXT, tool TEXT, grams BLOB);"
+                           "CREATE UNIQUE INDEX words_at ON words(tenant, node, entry);"
+                           "CREATE VIRTUAL TABLE words_text USING fts5(grams, content='', tokenize='ascii',"
+                           " detail=none, columnsize=0);"
+                           "UPDATE meta SET value = 0 WHERE name = 'learned';";
 
 /* Every step of it may be done again. */
 const char ws_tables_strays[] =

@@ -58,10 +58,12 @@ static bool whole(const char *path, const char *vfs)
 static bool summed(const char *path, const char *vfs)
 {
     sqlite3 *db = NULL;
-    bool     ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, vfs) == SQLITE_OK && ws_sum_functions(db) == SQLITE_OK;
+    bool     ok = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, vfs) == SQLITE_OK;
+    ok          = ok && ws_sum_functions(db) == SQLITE_OK;
     for (const struct ws_summed *t = ws_summed; ok && t->table; t++) {
         char sql[1024];
-        (void)snprintf(sql, sizeof sql, "SELECT count(weft_whole(sum, '%s', %s)) FROM %s", t->table, t->columns, t->table);
+        (void)snprintf(sql, sizeof sql, "SELECT count(weft_whole(sum, '%s', %s)) FROM %s", t->table, t->columns,
+                       t->table);
         ok = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
         if (!ok)
             test_note("%s", sqlite3_errmsg(db));

@@ -1,4 +1,4 @@
-/* Rows of a SQLite file whose bytes were changed behind its back: each is named, none is given out, all others go on. */
+/* Rows of a SQLite file that were changed behind its back: each is named, none is given out, all others go on. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
