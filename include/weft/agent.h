@@ -239,6 +239,7 @@ struct weft_event {
     struct upp_usage          usage;
     struct upp_event          upp;      /* UPP: as the provider layer tells it */
     struct upp_str            from, to; /* system events: its source; its targets, a JSON list. No text: none */
+    struct upp_str            parent_agent_id, parent_run_id; /* of an agent below: who called it. No text: nobody */
 };
 
 struct weft_stream_opts {

@@ -174,6 +174,10 @@ static void put_child(struct out *o, const struct weft_event *ev)
 {
     put_str(o, "runId", ev->run_id);
     put_u64(o, "depth", ev->depth);
+    if (ev->parent_run_id.n) {
+        put_str(o, "parentAgentId", ev->parent_agent_id);
+        put_str(o, "parentTurnId", ev->parent_run_id);
+    }
 }
 
 static void put_uap(struct out *o, const struct weft_event *ev)

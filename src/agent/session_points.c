@@ -12,6 +12,7 @@
 #include "base/hooks.h"
 #include "json/read.h"
 #include "json/value.h"
+#include "json/write.h"
 
 enum { SUBS = 4096 };
 
@@ -103,6 +104,39 @@ static int value_of(struct wa_reading *x, yyjson_val *state, const char *name, s
     return r < 0 ? r : wb_arena_check(x->to, err);
 }
 
+static uint64_t number_at(yyjson_val *list, size_t i)
+{
+    yyjson_val *v = yyjson_arr_get(list, i);
+    uint64_t    n;
+    return v && yyjson_is_raw(v) && wb_str_u64(wj_text(v), &n) ? n : 0;
+}
+
+/* The metadata, with the tokens that the run had used: a row has them once, as its usage. */
+static int metadata_of(struct wa_reading *x, yyjson_val *state, struct upp_str *ret, struct upp_err *err)
+{
+    static const struct upp_str           total = UPP_STR_INIT("totalTokens");
+    WB_CLEANUP(wb_buf_done) struct wb_buf b     = WB_BUF(16u << 20);
+    yyjson_val                           *usage = yyjson_obj_get(state, "usage"), *key, *v;
+    struct wj_writer                      w;
+    size_t                                i, max;
+    wj_writer_init(&w, &b, err);
+    wj_write_open(&w, '{');
+    yyjson_obj_foreach(yyjson_obj_get(state, "metadata"), i, max, key, v)
+    {
+        if (wj_named(key, total))
+            continue;
+        wj_write_name(&w, wj_text(key));
+        wj_write_value(&w, v);
+    }
+    wj_write_name(&w, total);
+    wj_write_u64(&w, number_at(usage, 0) + number_at(usage, 1));
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r >= 0)
+        *ret = wb_arena_dup(x->to, wb_buf_str(&b));
+    return r < 0 ? r : wb_arena_check(x->to, err);
+}
+
 static int read_state(struct wa_reading *x, struct upp_str json, struct wm_checkpoint *ret, struct upp_err *err)
 {
     yyjson_val *state;
@@ -110,7 +144,7 @@ static int read_state(struct wa_reading *x, struct upp_str json, struct wm_check
         return 0;
     int r = wj_read(&x->scratch, json, NULL, &state, err);
     if (r >= 0)
-        r = value_of(x, state, "metadata", &ret->state_metadata, err);
+        r = metadata_of(x, state, &ret->state_metadata, err);
     if (r >= 0)
         r = value_of(x, state, "plan", &ret->plan, err);
     return r < 0 ? r : value_of(x, state, "own", &ret->own, err);

@@ -66,6 +66,12 @@ static void release(struct weft_stream *s)
 
 /* ---- Its life --------------------------------------------------------------------------------------------------- */
 
+/* Without a session nothing is kept that one could go back to. */
+static uint8_t points_of(const struct weft_session *s)
+{
+    return !s || s->no_checkpoints ? WA_POINTS_NONE : s->every_turn ? WA_POINTS_TURN : WA_POINTS_STEPS;
+}
+
 static int open_stream(struct weft_agent *a, struct weft_session *session, const struct upp_input *in,
                        const struct weft_stream_opts *opts, struct weft_stream **ret, struct upp_err *err)
 {
@@ -84,7 +90,7 @@ static int open_stream(struct weft_agent *a, struct weft_session *session, const
     s->session   = session;
     s->where     = (struct wa_where){.engine = a->home->engine};
     atomic_init(&s->refs, 1);
-    wa_telling_init(&s->telling, &o, a->structure != NULL);
+    wa_telling_init(&s->telling, &o, a->structure != NULL, points_of(session));
     int r = wa_asked_take(&s->asked, in, err);
     if (r >= 0 && session) /* which may change before the first pull, and with it what it was asked */
         r = wa_asked_own(&s->asked, err);

@@ -66,10 +66,13 @@ static void voice_drop(struct wa_telling *t, struct wa_voice *v)
         }
 }
 
-void wa_telling_init(struct wa_telling *t, const struct weft_stream_opts *opts, bool structured)
+void wa_telling_init(struct wa_telling *t, const struct weft_stream_opts *opts, bool structured, uint8_t points)
 {
-    *t = (struct wa_telling){
-        .only = opts->only, .children = opts->children, .structured = structured, .scratch = WB_ARENA(SCRATCH_BYTES)};
+    *t = (struct wa_telling){.only       = opts->only,
+                             .children   = opts->children,
+                             .structured = structured,
+                             .points     = points,
+                             .scratch    = WB_ARENA(SCRATCH_BYTES)};
     voice_init(&t->root, (struct wb_uuid){{0}});
 }
 
@@ -114,6 +117,10 @@ static inline struct weft_event *give(struct tale *s, uint8_t source, uint8_t ty
                                                .agent_id = wb_str(t->agent_text, WB_UUID_TEXT),
                                                .run_id   = wb_str(t->run_text, WB_UUID_TEXT),
                                                .upp.type = source == WEFT_SOURCE_UPP ? type : 0};
+    if (WB_UNLIKELY(e->depth)) {
+        e->parent_agent_id = wb_str(t->parent_agent_text, WB_UUID_TEXT);
+        e->parent_run_id   = wb_str(t->parent_run_text, WB_UUID_TEXT);
+    }
     return e;
 }
 
@@ -253,6 +260,8 @@ static int expect_child(struct tale *s, struct upp_err *err)
     int              r = child_voice(s->t, s->ev->child, &v, err);
     if (r < 0)
         return r;
+    v->parent_agent    = s->ev->from->agent_id;
+    v->parent_run      = s->ev->from->run;
     struct upp_str all = wb_arena_dup(&v->memory, s->ev->text);
     v->task            = member(&v->memory, all, "task");
     if (!v->task.p)
@@ -324,11 +333,38 @@ static void child_ended(struct tale *s, const struct wa_voice *v)
     e->text     = s->ev->text.p ? member(&s->t->scratch, s->ev->text, "message") : v->last;
 }
 
+/* Of an agent below there is none that this session could be put back to. */
+static void checkpoint(struct tale *s, const struct wa_voice *v)
+{
+    struct wa_telling *t = s->t;
+    if (s->ev->from->depth || t->points == WA_POINTS_NONE)
+        return;
+    if (t->points == WA_POINTS_STEPS)
+        (void)give_id(s, v, WEFT_CHECKPOINT);
+    t->point      = s->ev->id;
+    t->point_step = s->ev->step;
+}
+
+/* Of the checkpoints of a turn the last one is kept. */
+static void turn_checkpoint(struct tale *s, const struct wa_voice *v)
+{
+    struct wa_telling *t = s->t;
+    struct weft_event *e = t->points == WA_POINTS_TURN && t->point_step ? give_step(s, v, WEFT_CHECKPOINT) : NULL;
+    if (!e)
+        return;
+    e->step       = t->point_step;
+    e->id         = wb_uuid_text(t->point, t->id_text);
+    t->point_step = 0;
+}
+
 static int run_changed(struct tale *s, struct wa_voice *v, struct upp_err *err)
 {
     struct weft_event *e;
-    if (!s->ev->from->depth)
+    if (!s->ev->from->depth) {
+        if (wm_status_ended(s->ev->status))
+            turn_checkpoint(s, v);
         return 0;
+    }
     if (!v->begun && (e = give(s, WEFT_SOURCE_UAP, WEFT_SUBAGENT_START))) {
         e->text = wb_arena_dup(&s->t->scratch, v->task);
         wb_arena_reset(&v->memory);
@@ -398,7 +434,7 @@ static int rare(struct tale *s, struct wa_voice *v, struct upp_err *err)
         step_end(s, v);
         return 0;
     case WM_CHECKPOINT:
-        (void)give_id(s, v, WEFT_CHECKPOINT);
+        checkpoint(s, v);
         return 0;
     case WM_SYSTEM:
         return system_event(s, v, err);
@@ -435,6 +471,10 @@ int wa_tell(struct wa_telling *t, const struct wm_event *ev, struct weft_event *
     if (t->gone)
         voice_drop(t, WB_TAKE(t->gone));
     int r = ev->from->depth ? child_voice(t, ev->from->run, &v, err) : 0;
+    if (r >= 0 && ev->from->depth) {
+        name(v->parent_agent, &t->parent_agent, t->parent_agent_text);
+        name(v->parent_run, &t->parent_run, t->parent_run_text);
+    }
     if (r >= 0)
         r = rare(&s, v, err);
     if (r < 0)

@@ -31,6 +31,13 @@ static size_t count_open(const struct wa_open *o)
     return n;
 }
 
+const struct upp_part *wa_open_next(const struct wa_open *o, const struct upp_part *after)
+{
+    while (o->of && (after = upp_part_next(o->of, after, UPP_PARTS_CALLS)) && !is_open(o, after))
+        ;
+    return o->of ? after : NULL;
+}
+
 bool wa_is_open(const struct wa_open *o)
 {
     return count_open(o) > 0;
@@ -218,6 +225,12 @@ int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_err *
 /* ---- The log ------------------------------------------------------------------------------------------------------
  */
 
+static bool is_said(const struct wm_entry *e)
+{
+    return (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL &&
+           !wm_is_hidden(e);
+}
+
 enum { TAIL = 32 /* entries that are looked at: the results of a call stand right behind it */ };
 
 int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length, struct wb_arena *a,
@@ -230,13 +243,33 @@ int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint
     int r = wl_path_open(s, o, node, length, a, &path, err);
     if (r >= 0)
         r = wl_path_tail(s, o, &path, path.length, TAIL, a, &lines, &n, err);
-    for (size_t i = 0; r >= 0 && i < n; i++) {
-        const struct wm_entry *e = &lines[i].entry;
-        if ((e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR) && e->audience == WM_AUDIENCE_ALL &&
-            !wm_is_hidden(e))
-            wa_open_follow(ret, &e->message);
-    }
+    for (size_t i = 0; r >= 0 && i < n; i++)
+        if (is_said(&lines[i].entry))
+            wa_open_follow(ret, &lines[i].entry.message);
     if (r >= 0 && !count_open(ret))
         *ret = (struct wa_open){0};
     return r;
+}
+
+int wa_open_imported(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t, struct wb_arena *a,
+                     struct wa_open *ret, uint32_t *at, struct upp_err *err)
+{
+    struct wl_path  path;
+    struct wl_line *lines;
+    size_t          n = 0;
+    *ret              = (struct wa_open){0};
+    int r             = wl_thread_path(s, o, t, a, &path, err);
+    if (r >= 0)
+        r = wl_path_tail(s, o, &path, path.length, TAIL, a, &lines, &n, err);
+    if (r < 0 || !n)
+        return r;
+    const struct wl_line *last = &lines[n - 1];
+    if (last->entry.kind != WM_ENTRY_REPAIR || last->entry.origin != WM_ORIGIN_IMPORT || last->node != t->head ||
+        t->at || !last->index || wm_is_hidden(&last->entry))
+        return 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        if (is_said(&lines[i].entry))
+            wa_open_follow(ret, &lines[i].entry.message);
+    *at = last->index + 1;
+    return count_open(ret) > 0;
 }

@@ -44,4 +44,13 @@ int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_err *
 WEFT_SUSPENDS int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,
                              struct wb_arena *a, struct wa_open *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Calls that came open with a document, at the end of a thread: what closed them there is its last entry, and is shown
+ * to nobody. 1: `ret` has them, and *at is the number of that entry in the head. 0: there are none. */
+WEFT_SUSPENDS int wa_open_imported(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
+                                   struct wb_arena *a, struct wa_open *ret, uint32_t *at,
+                                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* The next call that has no result, behind `after`; NULL: from the first one on, and no more. */
+const struct upp_part *wa_open_next(const struct wa_open *o, const struct upp_part *after);
+
 #endif

@@ -19,14 +19,17 @@ struct wd_out {
     struct wj_writer  w;
     size_t            from;  /* of the open frame */
     struct upp_str    aside; /* uap: the phase of the scaffolding that is said; no text: none */
+
+    const struct uap_caller *caller; /* uap: of the child whose event it is; NULL: none */
 };
 
 static inline void wd_out_init(struct wd_out *o, struct wd_frames *to, struct upp_err *err)
 {
-    o->to    = to;
-    o->w     = (struct wj_writer){.out = &to->text, .err = err};
-    o->from  = 0;
-    o->aside = (struct upp_str){0};
+    o->to     = to;
+    o->w      = (struct wj_writer){.out = &to->text, .err = err};
+    o->from   = 0;
+    o->aside  = (struct upp_str){0};
+    o->caller = NULL;
 }
 
 int wd_out_check(struct wd_out *o) UPP_MUST_CHECK;

@@ -14,6 +14,17 @@ enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: 13 bytes for one */
 
 /* ---- The two sorts of frames ----------------------------------------------------------------------------- */
 
+/* Whose it is, where it is a child's. */
+static void whose_child(struct wd_out *o, const struct wm_event *ev)
+{
+    static const struct wb_uuid none;
+    wd_u64(o, "depth", ev->from->depth);
+    if (!o->caller || wb_uuid_eq(o->caller->run, none))
+        return;
+    wd_uuid(o, "parentAgentId", o->caller->agent);
+    wd_uuid(o, "parentTurnId", o->caller->run);
+}
+
 void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bool whose)
 {
     wd_frame_open(o, UPP_STR("{\"source\":\"uap\",\"uap\":{"));
@@ -24,7 +35,7 @@ void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bo
     if (whose || ev->from->depth > 0)
         wd_uuid(o, "runId", ev->from->run);
     if (ev->from->depth > 0)
-        wd_u64(o, "depth", ev->from->depth);
+        whose_child(o, ev);
 }
 
 void uap_begin_in_step(struct wd_out *o, const struct uap_voice *v, const struct wm_event *ev, const char *type)
@@ -45,7 +56,7 @@ void uap_upp_begin(struct wd_out *o, const struct wm_event *ev, struct upp_str t
     if (ev->from->depth > 0) {
         wd_uuid(o, "agentId", ev->from->agent_id);
         wd_uuid(o, "runId", ev->from->run);
-        wd_u64(o, "depth", ev->from->depth);
+        whose_child(o, ev);
     }
     if (o->aside.n)
         wd_str(o, "aside", o->aside);
@@ -215,8 +226,9 @@ static int rare_event(struct uap *u, struct uap_voice *v, const struct wm_event 
     case WM_TOOL_STARTED:
         if (!wm_is_branch(ev))
             tool_started(v, ev, o);
-        return 0;
+        return u->children && ev->child_node ? uap_caller_begin(u, ev, err) : 0;
     case WM_TOOL_ENDED:
+        uap_caller_end(u, ev);
         if (!wm_is_branch(ev))
             tool_ended(u, v, ev, o);
         return 0;
@@ -226,7 +238,9 @@ static int rare_event(struct uap *u, struct uap_voice *v, const struct wm_event 
     case WM_STEP_END:
         step_end(u, v, ev, o);
         return 0;
-    case WM_CHECKPOINT:
+    case WM_CHECKPOINT: /* a thread cannot be put back to one of a child, which has a thread of its own */
+        if (ev->from->depth)
+            return 0;
         uap_begin_in_step(o, v, ev, "checkpoint");
         wd_uuid(o, "checkpointId", ev->id);
         uap_end(o);
@@ -276,6 +290,8 @@ static int uap_event(void *state, const struct wm_event *ev, struct wd_frames *o
     if (r == 0 && WB_LIKELY(ev->kind == WM_DELTA))
         r = uap_delta(v, ev, &o, err);
     else if (r == 0) {
+        struct uap_caller caller = v->caller; /* the voice may end with the event */
+        o.caller                 = &caller;
         set_aside(v, ev, &o);
         r = rare_event(u, v, ev, &o, err);
     }
@@ -288,6 +304,7 @@ static void uap_done(void *state)
     while (u->others.n)
         uap_voice_drop(u, u->others.p[0]);
     wb_vec_done(&u->others);
+    wb_vec_done(&u->callers);
     uap_voice_done(&u->root);
     wb_arena_done(&u->scratch);
 }

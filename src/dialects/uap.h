@@ -9,8 +9,15 @@
 #include "dialects/frame.h"
 #include "dialects/open.h"
 
+/* Who called a child. */
+struct uap_caller {
+    struct wb_uuid child, agent, run;
+    uint64_t       call; /* hash of the call's id */
+};
+
 struct uap_voice {
-    struct wb_uuid run;
+    struct wb_uuid    run;
+    struct uap_caller caller; /* of a child */
     struct wd_open open;
     struct wb_buf  aside;         /* the phase of the open message, where it is scaffolding */
     struct wb_buf  plan_step;     /* the step of a plan that the current step is */
@@ -23,6 +30,7 @@ struct uap {
     bool             children;
     struct uap_voice root;
     WB_VEC(struct uap_voice *) others;
+    WB_VEC(struct uap_caller) callers; /* of children that have not spoken yet */
     struct wb_arena scratch;
 };
 
@@ -34,6 +42,10 @@ void uap_voice_done(struct uap_voice *v);
 /* The voice of a child's run: made where it has none. */
 int uap_voice_of_child(struct uap *u, const struct wm_event *ev, struct uap_voice **ret,
                        struct upp_err *err) UPP_MUST_CHECK;
+
+/* A call began that is a child, and ended: until the child speaks its caller is remembered. */
+int  uap_caller_begin(struct uap *u, const struct wm_event *ev, struct upp_err *err) UPP_MUST_CHECK;
+void uap_caller_end(struct uap *u, const struct wm_event *ev);
 
 /* Of a child that has ended. */
 void uap_voice_drop(struct uap *u, struct uap_voice *v);

@@ -9,6 +9,8 @@ enum {
     CALLS_MAX  = 4096,    /* of one message */
     VOICES_MAX = 256,     /* child runs that speak at the same time */
     PHASE_MAX  = 1 << 16, /* name of a phase */
+
+    CALLERS_MAX = 1 << 16, /* calls of agents that are open and have said nothing: of all levels, each with CALLS_MAX */
 };
 
 void uap_voice_init(struct uap_voice *v, struct wb_uuid run)
@@ -27,6 +29,37 @@ void uap_voice_done(struct uap_voice *v)
     wb_arena_done(&v->ids);
 }
 
+int uap_caller_begin(struct uap *u, const struct wm_event *ev, struct upp_err *err)
+{
+    struct uap_caller c = {ev->child, ev->from->agent_id, ev->from->run, wb_str_hash(ev->call)};
+    if (wb_vec_push(&u->callers, c, CALLERS_MAX))
+        return 0;
+    return u->callers.n >= CALLERS_MAX ? upp_fail(err, UPP_ELIMIT, "more than %d calls of agents are open", CALLERS_MAX)
+                                       : upp_fail(err, UPP_ENOMEM, "out of memory");
+}
+
+void uap_caller_end(struct uap *u, const struct wm_event *ev)
+{
+    uint64_t call = u->callers.n ? wb_str_hash(ev->call) : 0;
+    for (size_t i = 0; i < u->callers.n; i++)
+        if (u->callers.p[i].call == call && wb_uuid_eq(u->callers.p[i].run, ev->from->run)) {
+            u->callers.p[i] = u->callers.p[--u->callers.n];
+            return;
+        }
+}
+
+/* The child speaks for the first time. */
+static struct uap_caller take_caller(struct uap *u, struct wb_uuid child)
+{
+    for (size_t i = 0; i < u->callers.n; i++)
+        if (wb_uuid_eq(u->callers.p[i].child, child)) {
+            struct uap_caller found = u->callers.p[i];
+            u->callers.p[i]         = u->callers.p[--u->callers.n];
+            return found;
+        }
+    return (struct uap_caller){0};
+}
+
 int uap_voice_of_child(struct uap *u, const struct wm_event *ev, struct uap_voice **ret, struct upp_err *err)
 {
     for (size_t i = 0; i < u->others.n; i++)
@@ -43,7 +76,8 @@ int uap_voice_of_child(struct uap *u, const struct wm_event *ev, struct uap_voic
         return upp_fail(err, UPP_ENOMEM, "out of memory");
     }
     uap_voice_init(v, ev->from->run);
-    *ret = v;
+    v->caller = take_caller(u, v->run);
+    *ret      = v;
     return 0;
 }
 

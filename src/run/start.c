@@ -140,6 +140,8 @@ static int draft_input(struct wr_run *run, const struct upp_message *input, stru
         return r;
     e->message.time_ms    = run->time_ms; /* that of the run */
     e->message.time_text  = (struct upp_str){0};
+    if (e->message.role != UPP_ROLE_USER) /* results: nobody asked anything */
+        return 0;
     struct upp_message *m = wb_new(&run->memory, struct upp_message);
     if (!m)
         return wb_arena_check(&run->memory, err);
@@ -273,6 +275,18 @@ static WEFT_SUSPENDS int join_key(struct wr_starting *s, struct wr_started *ret,
     return 1;
 }
 
+/* In the place of the head's last entry, where that is what the caller has seen. */
+static int take_place(struct wr_starting *s, struct upp_err *err)
+{
+    const struct wr_start *w = s->what;
+    if (!w->at)
+        return 0;
+    if (s->thread.head != w->head || s->thread.at || s->end.length != w->at)
+        return upp_fail(err, UPP_EREFUSED, "the thread has gone on meanwhile");
+    s->thread.at = w->at; /* that is: without its last entry (wl_thread_length) */
+    return 0;
+}
+
 /* The key is looked for after the thread: who is refused because of a run knows whether the run is its own. */
 static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret, struct upp_err *err)
 {
@@ -282,6 +296,8 @@ static WEFT_SUSPENDS int try_start(struct wr_starting *s, struct wr_started *ret
     if (r != 0)
         return r < 0 ? r : 0;
     r = wr_start_busy(s, ret, err);
+    if (r == 0)
+        r = take_place(s, err);
     if (r == 0)
         r = wr_start_leave(s, err);
     if (r == 0)

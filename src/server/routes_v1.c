@@ -13,7 +13,7 @@
 #include "server/server.h"
 #include "server/sse_out.h"
 
-enum { POLL_MS = 100, KEY_MAX = 255, ANSWERS_MAX = 128 };
+enum { POLL_MS = 100, KEY_MAX = 255 };
 
 int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err)
 {
@@ -148,6 +148,14 @@ static int read_key(struct sv_exchange *x, const struct wl_thread *t, struct wr_
     return wb_arena_check(&x->arena, err);
 }
 
+/* Has an earlier request with the key started the run? */
+WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_start *start)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_key    used;
+    return start->key.n && s->ops->key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
+}
+
 /* The last additional message is the input of the run, in one commit with it. Those before it, and all where the last
  * is an assistant's, are appended first, unless the key says that this has happened. */
 WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thread *t, const struct sv_entries *e,
@@ -178,6 +186,7 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
     bool              stream = false;
     unsigned char     hash[32];
     struct sv_entries entries;
+    struct sv_answers answers;
     struct sv_body    b;
     struct wl_thread  t;
     int               r = sv_find_thread(x, &t, err);
@@ -203,11 +212,22 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
     if (r >= 0)
         r = read_key(x, &t, &start, hash, err);
     if (r >= 0)
+        r = sv_read_answers(x, &b, &answers, err);
+    if (r >= 0 && answers.n && entries.n)
+        r = upp_fail(err, UPP_EINVALID,
+                     "a run begins with answers to open calls or with additional_messages, not both");
+    if (r >= 0)
         r = put_messages(x, &t, &entries, &start, err);
+    bool goes_on = false; /* a run that waited */
+    if (r >= 0 && answers.n && !key_is_used(x, &start)) {
+        r       = sv_put_answers(x, &t, &answers, &start, &run.run, err);
+        goes_on = r > 0;
+    }
     if (r < 0)
         return r;
     start.thread = t.id;
-    r            = wr_start(x->server->opts.engine, &start, &run, err);
+    if (!goes_on)
+        r = wr_start(x->server->opts.engine, &start, &run, err);
     if (r == -UPP_EBUSY)
         return sv_say_busy(x, &t, true, err);
     if (r < 0)
@@ -215,7 +235,7 @@ WEFT_SUSPENDS static int create_run(struct sv_exchange *x, struct upp_err *err)
     return stream ? sv_stream_events(x, run.run, &(struct wr_from){0}, true, err) : sv_answer_run(x, run.run, err);
 }
 
-/* ---- Looking, cancelling, answering ------------------------------------------------------------------------------ */
+/* ---- Looking, cancelling ----------------------------------------------------------------------------------------- */
 
 /* The run that {t}/{r} names: one of that thread. */
 WEFT_SUSPENDS static int find_in_thread(struct sv_exchange *x, struct wb_uuid *ret, struct upp_err *err)
@@ -260,59 +280,6 @@ WEFT_SUSPENDS static int cancel_in_thread(struct sv_exchange *x, struct upp_err 
     struct wb_uuid run;
     int            r = find_in_thread(x, &run, err);
     return r < 0 ? r : cancel(x, run, err);
-}
-
-static int read_answer(struct sv_exchange *x, const struct sv_body *b, yyjson_val *v, struct wr_answer *ret,
-                       struct upp_err *err)
-{
-    *ret = (struct wr_answer){0};
-    if (!yyjson_is_obj(v))
-        return sv_body_wrong(b, v, err, "an answer is an object");
-    int r = sv_body_str(b, v, UPP_STR("call_id"), &ret->call, err);
-    if (r == 0)
-        r = sv_body_str(b, v, UPP_STR("tool_call_id"), &ret->call, err);
-    if (r == 0)
-        return sv_body_wrong(b, v, err, "an answer needs a call_id");
-    if (r >= 0)
-        r = sv_body_bool(b, v, UPP_STR("is_error"), &ret->is_error, err);
-    if (r < 0)
-        return r;
-    yyjson_val *output   = yyjson_obj_getn(v, "output", 6); /* null is a result too */
-    int         approval = sv_body_bool(b, v, UPP_STR("approved"), &ret->approved, err);
-    if (approval < 0)
-        return approval;
-    if (!output == !approval)
-        return sv_body_wrong(b, v, err, "an answer has an output, or says whether it is approved");
-    return sv_body_text(&x->arena, output, &ret->result, err);
-}
-
-WEFT_SUSPENDS static int answer_run(struct sv_exchange *x, struct upp_err *err)
-{
-    yyjson_val    *list = NULL, *v;
-    struct sv_body b;
-    struct wb_uuid run;
-    size_t         i, max;
-    int            r = sv_run_id(x->params[0], &run, err);
-    if (r >= 0)
-        r = sv_body_read(x, &b, err);
-    if (r >= 0)
-        r = sv_body_array(&b, b.root, UPP_STR("answers"), &list, err);
-    if (r < 0)
-        return r;
-    size_t n = list ? yyjson_arr_size(list) : 0;
-    if (n == 0 || n > ANSWERS_MAX)
-        return upp_fail(err, UPP_EINVALID, "answers is an array of 1 to %d", ANSWERS_MAX);
-    struct wr_answer *answers = wb_new_n(&x->arena, struct wr_answer, n);
-    if (!answers)
-        return wb_arena_check(&x->arena, err);
-    yyjson_arr_foreach(list, i, max, v)
-    {
-        r = read_answer(x, &b, v, &answers[i], err);
-        if (r < 0)
-            return r;
-    }
-    r = wr_answer(x->server->opts.engine, &x->owner, run, answers, n, err);
-    return r < 0 ? r : sv_answer_run(x, run, err);
 }
 
 /* ---- Events ------------------------------------------------------------------------------------------------------ */
@@ -369,7 +336,7 @@ static const struct sv_route rows[] = {
     {SV_POST, "/v1/threads/{t}/runs/{r}/cancel", cancel_in_thread, 0, 0},
     {SV_GET, "/v1/runs/{r}/events", read_events, 0, 0},
     {SV_POST, "/v1/runs/{r}/cancel", cancel_run, 0, 0},
-    {SV_POST, "/v1/runs/{r}/answers", answer_run, 0, 0},
+    {SV_POST, "/v1/runs/{r}/answers", sv_post_answers, 0, 0},
     {SV_GET, "/v1/search", sv_search, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/threads/{t}/tree", sv_get_tree, 0, SV_ROUTE_LARGE},
     {SV_GET, "/v1/threads/{t}/checkpoints", sv_list_checkpoints, 0, SV_ROUTE_LARGE},

@@ -29,6 +29,22 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
 
+/* Of server/answers_v1.c: the member `answers` of a body (n 0: there is none), and the handler that gives them to a run.
+ */
+struct sv_body;
+struct sv_answers {
+    struct wr_answer *p;
+    size_t            n;
+};
+int sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_post_answers(struct sv_exchange *x, struct upp_err *err);
+
+/* The same for whatever has open calls on a thread. 1: a run waited for them, and goes on: *run. 0: they came open with
+ * a document, and `start` begins with their results. */
+WEFT_SUSPENDS int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a,
+                                 struct wr_start *start, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+
 /* Handler of server/threads_v1.c. */
 WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err);
@@ -58,7 +74,6 @@ WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Entries of an array of messages for an agent (NULL: none); no array: none. */
-struct sv_body;
 struct sv_entries {
     struct wm_entry *p;
     size_t           n;

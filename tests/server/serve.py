@@ -35,6 +35,7 @@ models:
   broken: {provider: scripted, script: broken.json}
   sleepy: {provider: scripted, script: sleepy.json}
   first: {provider: scripted, script: first.json}
+  two: {provider: scripted, script: two.json}
   boss: {provider: scripted, script: boss.json}
   torn: {provider: scripted, script: torn.json}
 tools:
@@ -52,6 +53,7 @@ agents:
   sleepy: {model: sleepy, tools: [nap]}
   first: {model: first, handoff: [{agent: second, prompt: Go on.}]}
   second: {model: echo, title: The Second}
+  two: {model: two, tools: [pick_date, get_weather]}
   boss: {model: boss, tools: [weather, get_weather]}
   torn: {model: torn}
   short: {model: weather, tools: [get_weather], middleware: [{budget: {max_steps: 1}}]}
@@ -65,10 +67,13 @@ SCRIPTS = {
     "ask": [{"parts": [{"tool_call": {"id": "c1", "name": "remove", "arguments": {"p": "x"}}}]}, {"parts": [{"text": "Done."}]}],
     "sleepy": [{"parts": [{"tool_call": {"id": "c1", "name": "nap"}}]}, {"parts": [{"text": "Awake."}]}],
     "first": [{"parts": [{"text": "Over."}, {"tool_call": {"id": "c1", "name": "handoff_to_second", "arguments": {"reason": "r"}}}]}],
+    "two": [{"when": {"contains": "hello"}, "parts": [{"text": "Which day?"}, {"tool_call": {"id": "c1", "name": "pick_date", "arguments": {"a": 1}}},
+                                                      {"tool_call": {"id": "c2", "name": "get_weather"}}]},
+            {"when": {"contains": "day"}, "parts": [{"text": "Booked."}]}],
     "boss": [{"parts": [{"reasoning": "both"}, {"tool_call": {"id": "b1", "name": "weather", "arguments": {"task": "look"}}},
                         {"tool_call": {"id": "b2", "name": "get_weather"}}], "delta_bytes": 4, "delay_ms": 1},
-             {"parts": [{"text": "Mild there."}], "delta_bytes": 3, "delay_ms": 2}],
-    "torn": [{"parts": [{"reasoning": "well"}, {"text": "As I was saying"}], "delta_bytes": 3, "error": {"code": "NETWORK_ERROR", "after": 4}},
+             {"parts": [{"text": "Mild there."}], "delta_bytes": 3, "delay_ms": 2, "usage": {"input_tokens": 3, "output_tokens": 2}}],
+    "torn": [{"parts": [{"reasoning": "well"}, {"text": "As I was saying"}], "delta_bytes": 3, "delay_ms": 30, "error": {"code": "NETWORK_ERROR", "after": 4}},
              {"parts": [{"reasoning": "well"}, {"text": "As I say now"}], "delta_bytes": 3}],
     "broken": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "no such key"}}],
 }
@@ -342,6 +347,30 @@ def test_a_run_streams_in_uap(s):
     assert [m["content"][0]["text"]["value"] for m in said] == ["18 degrees.", "Let me look.", "weather?"]
 
 
+def test_checkpoints_that_are_told_can_be_restored(s):
+    """UAP-12.2: also with events of agents below; and each has the tokens used so far (UAP-11.6)."""
+    stream, thread, run = s.start("boss")
+    list(stream)
+    events = [e["uap"] for _, e in s.stream("GET", f"/v1/runs/{run}/events?children=1") if "uap" in e]
+    told = [e["data"]["checkpointId"] for e in events if e["type"] == "checkpoint"]
+    session = s.good("GET", f"/v1/threads/{thread}/export?as=uap")
+    assert [c["id"] for c in session["checkpoints"]] == told and len(told) == 2, (told, session["checkpoints"])
+    assert [c["state"]["metadata"]["totalTokens"] for c in session["checkpoints"]] == [7, 12], session["checkpoints"]
+    for id in told:
+        s.good("POST", f"/v1/threads/{thread}/restore", {"checkpoint_id": id})
+
+
+def test_events_of_agents_below_say_who_called_them(s):
+    stream, thread, run = s.start("boss")
+    list(stream)
+    events = [e for _, e in s.stream("GET", f"/v1/runs/{run}/events?children=1")]
+    boss = events[0]["uap"]["agentId"]
+    below = [e["uap"]["data"] if "uap" in e else e for e in events if ("uap" in e and "depth" in e["uap"]["data"]) or "depth" in e]
+    own = [e for e in events if "uap" in e and "depth" not in e["uap"]["data"]]
+    assert len(below) > 10 and {(e["parentAgentId"], e["parentTurnId"]) for e in below} == {(boss, run)}, below
+    assert {e["runId"] for e in below} != {run} and not any("parentTurnId" in e["uap"]["data"] for e in own)
+
+
 def test_a_run_is_handed_over(s):
     stream, thread, run = s.start("first", "hello")
     events = list(stream)
@@ -533,6 +562,21 @@ def test_runs_of_every_sort_resume_behind_every_frame(s):
             resumed[run] = {d: resume_everywhere(s, run, d) for d in ("uap&children=1", "ui&target=7&children=1")}
 
 
+def test_who_saw_what_was_taken_back_is_told_so(s):
+    """A stream that broke after output: behind each frame, also those that are void now, the rest as it was live."""
+    for dialect in ("uap", "upp"):
+        t = s.thread()
+        stream = s.stream("POST", f"/v1/threads/{t}/runs?as={dialect}",
+                          {"assistant_id": "torn", "stream": True, "additional_messages": [{"role": "user", "content": "go"}]})
+        list(stream)
+        live = frames_of(stream.raw)
+        run = s.good("GET", f"/v1/threads/{t}/messages?limit=1")["data"][0]["run_id"]
+        after = [id.startswith("2-") for id, _ in live].index(True)
+        assert after > 5
+        for k, (id, _) in enumerate(live):
+            assert rest_of(s, f"/v1/runs/{run}/events?as={dialect}", id) == live[max(k + 1, after):], (dialect, k, id)
+
+
 def test_live_runs_resume_behind_every_frame(s):
     for dialect in DIALECTS:
         cut_everywhere(s, "weather", dialect)
@@ -557,6 +601,51 @@ def test_a_client_tool_waits_for_its_result(s):
     events = list(s.stream("GET", f"/v1/runs/{run}/events"))
     assert last_state(events)["status"] == "completed" and text_of(events) == "Booked."
     assert s.refused(400, "POST", answers, {"answers": [{"call_id": "c1", "output": 1}]})
+
+
+def open_calls(thread):
+    """getPendingToolCalls of ThreadProtocol, over all turns."""
+    parts = [p for t in thread["turns"] for m in t.get("messages", []) for p in m.get("parts", [])]
+    answered = {p["tool_call_id"] for p in parts if p["part_kind"] == "tool-return"}
+    return [p["tool_call_id"] for p in parts if p["part_kind"] == "tool-call" and p["tool_call_id"] not in answered]
+
+
+def test_open_calls_go_to_another_place_and_are_answered_there(s):
+    """A run that waits is a document with open calls; imported, their answers begin the next run."""
+    stream, thread, run = s.start("two")
+    assert [p["toolCallId"] for p in last_state(list(stream))["pending"]] == ["c1"]
+    for dialect in ("thread", "pydantic", "ui", "agentapi", "assistants", "upp", "aitp", "envelope"):
+        doc = s.good("GET", f"/v1/threads/{thread}/export?as={dialect}")
+        if dialect == "thread":
+            assert open_calls(doc) == ["c1"] and doc["turns"][-1]["x_weft"]["partial"] is True, doc
+        there = s.good("POST", f"/v1/threads/import?from={dialect}&agent=two&on_conflict=copy", doc)["id"]
+        assert open_calls(s.good("GET", f"/v1/threads/{there}/export?as=thread")) == ["c1"], dialect
+        runs = f"/v1/threads/{there}/runs"
+
+        def answer(*answers, **more):
+            return {"assistant_id": "two", "answers": list(answers), **more}
+
+        assert "c9" in s.refused(400, "POST", runs, answer({"call_id": "c9", "output": 1}))
+        assert "c2" in s.refused(400, "POST", runs, answer({"call_id": "c1", "output": 1}, {"call_id": "c2", "output": 1}))
+        assert "twice" in s.refused(400, "POST", runs, answer({"call_id": "c1", "output": 1}, {"call_id": "c1", "output": 1}))
+        assert "not run here" in s.refused(400, "POST", runs, answer({"call_id": "c1", "approved": True}))
+        assert "not both" in s.refused(400, "POST", runs, answer({"call_id": "c1", "output": 1},
+                                                                 additional_messages=[{"role": "user", "content": "x"}]))
+        assert s.refused(400, "POST", runs, answer())
+        key = {"Idempotency-Key": "answers"}
+        r = s.good("POST", runs, answer({"call_id": "c1", "output": {"day": 3}}), key)
+        assert s.good("POST", runs, answer({"call_id": "c1", "output": {"day": 3}}), key)["id"] == r["id"]
+        wait_for(s, there, r["id"], "completed")
+        after = s.good("GET", f"/v1/threads/{there}/export?as=thread")
+        assert open_calls(after) == [] and texts(s, there)[-1] == "Booked.", after
+        last = after["turns"][-1]
+        assert last["turn_type"] == "agent" and [p["part_kind"] for m in last["messages"] for p in m["parts"]] == ["tool-return", "text"], last
+        assert last["messages"][0]["parts"][0]["content"] == {"day": 3} and "x_weft" not in last or not last["x_weft"].get("partial"), last
+        assert "no call" in s.refused(400, "POST", runs, answer({"call_id": "c1", "output": 1}))
+    # Where the run still is, the same door lets it go on.
+    r = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "two", "answers": [{"call_id": "c1", "output": {"day": 3}}]})
+    assert r["id"].replace("_", "").endswith(run.replace("-", "")) and wait_for(s, thread, r["id"], "completed")
+    assert texts(s, thread)[-1] == "Booked." and open_calls(s.good("GET", f"/v1/threads/{thread}/export?as=thread")) == []
 
 
 def test_an_approval_is_given_or_denied(s):

@@ -140,6 +140,44 @@ TEST(busy_rejects)
     PLAYS(.seed = 4, .act = rejects);
 }
 
+/* Who answers what a thread ended with, and was not alone, has answered nothing. */
+static WEFT_SUSPENDS int gone_on(struct place *p, struct upp_err *err)
+{
+    struct wr_started  one, two;
+    struct wl_thread   t;
+    struct wl_end      end;
+    struct upp_err     why   = {0};
+    struct upp_part    part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("instead")};
+    struct upp_message input = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    TRY(start(p, "first", WR_REJECT, &one, err));
+    TRY(settle(p, err));
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
+    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    TRY(wl_node_end(p->inner, &rig_owner, t.head, &end, err));
+    struct wr_start what = {.owner = rig_owner, .agent = UPP_STR("main"), .input = &input, .thread = p->thread};
+    what.head            = t.head;
+    what.at              = end.length - 1;
+    FAIL_UNLESS(wr_start(p->rig.engine, &what, &two, &why) == -UPP_EREFUSED && strstr(why.msg, "gone on"));
+    what.head = t.head + 1;
+    what.at   = end.length;
+    FAIL_UNLESS(wr_start(p->rig.engine, &what, &two, &why) == -UPP_EREFUSED);
+    what.head = t.head;
+    TRY(wr_start(p->rig.engine, &what, &two, err)); /* in the place of the answer */
+    uint8_t status;
+    TRY(wr_wait(p->rig.engine, &rig_owner, two.run, &status, err));
+    TRY(p->inner->ops->thread(p->inner, &rig_owner, p->thread, &a, &t, err));
+    FAIL_UNLESS(status == WM_COMPLETED && t.head != what.head && !t.at);
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);
+    TRY(history(p, &out, err));
+    FAIL_UNLESS(times(&out, "first") == 1 && times(&out, "instead") == 1 && times(&out, "one two three four") == 1);
+    return 0;
+}
+
+TEST(busy_takes_the_place_of_the_last_entry)
+{
+    PLAYS(.seed = 4, .act = gone_on);
+}
+
 static WEFT_SUSPENDS int enqueues(struct place *p, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(1u << 20);

@@ -23,7 +23,7 @@ static void sees(void *arg, const struct sse_event *ev)
     struct seen *s = arg;
     char         id[32];
     s->n++;
-    (void)snprintf(id, sizeof id, "1-%zu", s->n);
+    (void)snprintf(id, sizeof id, "1-%zu.1", s->n);
     s->wrong += !wb_str_eq(ev->data, UPP_STR("0123456789")) || !wb_str_eq(ev->name, UPP_STR("tick")) ||
                                                                           !wb_str_eq(ev->id, wb_cstr(id));
 }

@@ -442,6 +442,59 @@ TEST(session_streams_with_its_checkpoints)
     AGENTS(TWO_STEPS, streams);
 }
 
+/* How many are told, each of which is there then: *last is its id. */
+static WEFT_SUSPENDS int count_told(struct weft_session *s, size_t *told_points, char last[64], struct upp_err *err)
+{
+    UPP_CLEANUP(weft_stream_closep) struct weft_stream *stream = NULL;
+    struct weft_event                                   ev;
+    int                                                 r;
+    *told_points = 0;
+    TRY(weft_session_stream(s, UPP_OPTS(upp_input, .text = UPP_STR("Create a hello world program")), NULL, &stream,
+                                        err));
+    while ((r = weft_stream_next(stream, &ev, err)) > 0)
+        if (ev.source == WEFT_SOURCE_UAP && ev.type == WEFT_CHECKPOINT) {
+            ++*told_points;
+            FAIL_UNLESS(ev.step == 2 || *told_points == 1);
+            snprintf(last, 64, "%.*s", UPP_FMT(ev.id));
+        }
+    return r;
+}
+
+static WEFT_SUSPENDS int told_if_kept(struct agents *p, struct upp_err *err)
+{
+    static const struct {
+        struct weft_session_opts opts;
+        size_t                   points;
+    } kinds[] = {{{.size = sizeof kinds[0].opts}, 2},
+                 {{.size = sizeof kinds[0].opts, .interval = WEFT_EVERY_TURN}, 1},
+                 {{.size = sizeof kinds[0].opts, .no_checkpoints = true}, 0}};
+    UPP_CLEANUP(weft_session_closep) struct weft_session *first = NULL;
+    for (size_t i = 0; i < WB_LEN(kinds); i++) {
+        UPP_CLEANUP(weft_session_closep) struct weft_session *s = NULL;
+        size_t                                                n;
+        char                                                  last[64];
+        TRY(i ? weft_session_new(weft_session_agent(first), &kinds[i].opts, &s, err)
+              : make(p, &kinds[i].opts, &first, err));
+        struct weft_session *it = i ? s : first;
+        TRY(count_told(it, &n, last, err));
+        FAIL_UNLESS(n == kinds[i].points);
+        TRY(count(it, n, err));
+        if (!n)
+            continue;
+        struct weft_checkpoint cp;
+        TRY(weft_session_checkpoint(it, n - 1, &cp, err));
+        FAIL_UNLESS(wb_str_eq(cp.id, wb_cstr(last)) && cp.step == 2);
+        TRY(weft_session_restore(it, wb_cstr(last), err));
+    }
+    return 0;
+}
+
+/* covers: UAP-12.2 */
+TEST(session_tells_of_checkpoints_that_are_kept)
+{
+    AGENTS(TWO_STEPS, told_if_kept);
+}
+
 /* ---- In which order ---------------------------------------------------------------------------------------------- */
 
 static struct wb_buf *order; /* of the play that is under way: plays come one after the other */
