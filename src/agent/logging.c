@@ -17,9 +17,9 @@
 #include "model/upp_json.h"
 
 enum level { DEBUG, INFO, WARN, ERROR };
-static const char *const level_names[] = {"debug", "info", "warn", "error"};
-static const char *const level_marks[] = {"DEBUG", "INFO", "WARN", "ERROR"};
-static const enum wb_log_level levels[] = {WB_DEBUG, WB_INFO, WB_WARN, WB_ERROR};
+static const char *const       level_names[] = {"debug", "info", "warn", "error"};
+static const char *const       level_marks[] = {"DEBUG", "INFO", "WARN", "ERROR"};
+static const enum wb_log_level levels[]      = {WB_DEBUG, WB_INFO, WB_WARN, WB_ERROR};
 
 enum { CUT = 200, LINE_BYTES = 64 << 20, KEY_LENGTH = 12 };
 

@@ -353,8 +353,8 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_doctor = {
     .name = "doctor",
     .usage =
-        "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search [--config FILE] "
-        "[--store URL]",
+        "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search "
+        "[--config FILE] [--store URL]",
     .summary = "checks that this machine is fit: libraries, store folder, clock, limits",
     .help =
         "Checks the libraries, the store, the clock and the limits. The store is that of the configuration: its folder\n"

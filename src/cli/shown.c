@@ -301,7 +301,8 @@ void cli_shown_explain(struct cli_shown *s)
     if (cli_shown_is(s, "waiting"))
         explain_pending(s, run);
     else if (s->cut.n && wj_read(&s->arena, wb_buf_str(&s->cut), NULL, &error, NULL) >= 0)
-        (void)fprintf(stderr, "weft run: %s is incomplete: it has reached %.*s\n", run, UPP_FMT(member(error, "reason")));
+        (void)fprintf(stderr, "weft run: %s is incomplete: it has reached %.*s\n", run,
+                      UPP_FMT(member(error, "reason")));
     else if (s->error.n && wj_read(&s->arena, wb_buf_str(&s->error), NULL, &error, NULL) >= 0)
         (void)fprintf(stderr, "weft run: %s %.*s: %.*s\n", run, UPP_FMT(wb_buf_str(&s->status)),
                       UPP_FMT(member(error, "message")));

@@ -32,8 +32,8 @@ struct wm_run {
     struct upp_str   agent;      /* by name: the definition now in force is used */
     struct upp_str   call;       /* a child's: id of the call of its parent */
     struct upp_str   options;    /* JSON: instructions, metadata and all else the request said; no text: none */
-    struct upp_str   error;      /* UPPError as JSON; of a completed run the limit that cut it short, {"reason":"max_steps"};
-                                  * no text: none */
+    struct upp_str   error;      /* UPPError as JSON; of a completed run the limit that cut it short: {"reason":"max_steps"}.
+                                  * No text: none */
     struct upp_usage usage;      /* when it has ended: with all below it */
     int64_t          created_ms, started_ms, ended_ms; /* 0: not yet */
     int64_t          expires_ms;                       /* a waiting run; 0: never */

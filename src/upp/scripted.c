@@ -70,7 +70,8 @@ static yyjson_val *member(yyjson_val *obj, const char *name)
     return obj && yyjson_is_obj(obj) ? yyjson_obj_get(obj, name) : NULL;
 }
 
-/* The reply of this script that an assistant message names. 1: *ret; 0: none, also where its metadata makes no sense. */
+/* The reply of this script that an assistant message names. 1: *ret; 0: none, also where its metadata makes no sense.
+ */
 static int named(const struct upp__script *s, const struct upp_message *m, uint64_t *ret, struct upp_err *err)
 {
     if (m->role != UPP_ROLE_ASSISTANT || !m->metadata.p)
@@ -85,8 +86,8 @@ static int named(const struct upp__script *s, const struct upp_message *m, uint6
     int r = wj_read(&a, m->metadata, UPP_OPTS(wj_read_opts, .max_bytes = METADATA_MAX), &v, err);
     if (r < 0)
         return r == -UPP_ENOMEM ? r : 0;
-    yyjson_val *state = member(v, "scripted"), *script = member(state, "script");
-    struct upp_str own = wb_str_sub(s->tail, UPP__SCRIPT_MEMBER.n, UPP__SCRIPT_HASH);
+    yyjson_val    *state = member(v, "scripted"), *script = member(state, "script");
+    struct upp_str own   = wb_str_sub(s->tail, UPP__SCRIPT_MEMBER.n, UPP__SCRIPT_HASH);
     if (script && !(yyjson_is_str(script) && wb_str_eq(wj_text(script), own)))
         return 0;
     v = member(state, "reply");

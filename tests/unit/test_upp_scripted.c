@@ -257,12 +257,15 @@ TEST(scripted_says_the_same_again)
         CHECK_ANSWER(m, &t, "[0:1|else] end_turn " NAMED(2));
         model_said(&t, 2);
     }
-    CHECK_INT(upp_scripted_new(UPP_STR("{\"again\":true,\"at_end\":\"fail\",\"replies\":[{\"parts\":[]}]}"), &none, &err),
-              -UPP_EINVALID);
+    CHECK_INT(
+        upp_scripted_new(UPP_STR("{\"again\":true,\"at_end\":\"fail\",\"replies\":[{\"parts\":[]}]}"), &none, &err),
+        -UPP_EINVALID);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("script: a script whose replies come again has no at_end"));
 }
 
-#define FILL "\"fill\":[{\"name\":\"city\",\"after\":\" in \",\"default\":\"Oslo\"},{\"name\":\"x\",\"after\":\"=\",\"default\":\"\"}]"
+#define FILL                                                                                                           \
+    "\"fill\":[{\"name\":\"city\",\"after\":\" in \",\"default\":\"Oslo\"},"                                            \
+    "{\"name\":\"x\",\"after\":\"=\",\"default\":\"\"}]"
 
 /* covers: UPP-13f */
 TEST(scripted_fills_in_words_of_the_question)
@@ -275,7 +278,8 @@ TEST(scripted_fills_in_words_of_the_question)
         {"weather in  New York , now", "It is mild in New York. New York!  ", "New York"},
         {"in a \"in\" in \"it\"\\", "It is mild in \"it\"\\. \"it\"\\!  ", "\\\"it\\\"\\\\"},
         {"x in ?", "It is mild in Oslo. Oslo!  ", "Oslo"},
-        {"x in ${city}${x}", "It is mild in ${city}${x}. ${city}${x}!  ", "${city}${x}"}, /* what was put in is no mark */
+        /* what was put in is no mark */
+        {"x in ${city}${x}", "It is mild in ${city}${x}. ${city}${x}!  ", "${city}${x}"},
         {"how=well in \xc3\xa9", "It is mild in \xc3\xa9. \xc3\xa9! well in \xc3\xa9 ", "\xc3\xa9"},
         {"", "It is mild in Oslo. Oslo!  ", "Oslo"},
     };
@@ -283,14 +287,16 @@ TEST(scripted_fills_in_words_of_the_question)
     static struct talk                             t; /* frames are limited */
     struct upp_err                                 err;
     char                                           longer[512], want[1024];
-    CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{" FILL ",\"parts\":[{\"text\":\"It is mild in ${city}. ${city}! ${x} \"},"
+    CHECK(upp_scripted_new(UPP_STR("{\"replies\":[{" FILL
+                                   ",\"parts\":[{\"text\":\"It is mild in ${city}. ${city}! ${x} \"},"
                                    "{\"tool_call\":{\"name\":\"f\",\"arguments\":{\"a\":\"${city}\",\"${b\":1}}}]}]}"),
                            &m, &err) == 0);
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         memset(&t, 0, sizeof t);
         test_note("case %zu", i);
         user_says(&t, cases[i].asked);
-        say(&t, UPP_ROLE_TOOL, (struct upp_part){.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = UPP_STR("\" in Bonn\"")});
+        say(&t, UPP_ROLE_TOOL,
+            (struct upp_part){.kind = UPP_PART_RESULT, .id = UPP_STR("c"), .text = UPP_STR("\" in Bonn\"")});
         (void)snprintf(want, sizeof want, "[0:1|%s][1:8 f |{\"a\":\"%s\",\"${b\":1}] tool_use " NAMED(0), cases[i].text,
                        cases[i].argument);
         CHECK_ANSWER(m, &t, want);
@@ -301,7 +307,8 @@ TEST(scripted_fills_in_words_of_the_question)
     memcpy(longer + 4 + 199, "\xc3\xa9", 2);
     longer[sizeof longer - 1] = 0;
     user_says(&t, longer);
-    (void)snprintf(want, sizeof want, "[0:1|It is mild in %.199s. %.199s!  ][1:8 f |{\"a\":\"%.199s\",\"${b\":1}] tool_use " NAMED(0),
+    (void)snprintf(want, sizeof want,
+                   "[0:1|It is mild in %.199s. %.199s!  ][1:8 f |{\"a\":\"%.199s\",\"${b\":1}] tool_use " NAMED(0),
                    longer + 4, longer + 4, longer + 4);
     CHECK_ANSWER(m, &t, want);
 }
