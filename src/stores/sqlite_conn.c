@@ -139,6 +139,7 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
         return r;
     }
     (void)sqlite3_busy_timeout(c->db, WS_BUSY_MS);
+    (void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* only who closes the store may */
     char sql[512];
     (void)sqlite3_snprintf(sizeof sql, sql,
                            "PRAGMA cache_size = -%d; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY;"
