@@ -217,7 +217,7 @@ int ws_loss_record(struct ws_sqlite *s, struct upp_err *err)
     if (r >= 0 && s->look->bad)
         r = put_record(s, s->look, err);
     if (r >= 0 && stat(s->path, &st) == 0)
-        ws_promise_is(&s->promise, (uint64_t)st.st_dev, (uint64_t)st.st_ino, id);
+        ws_promise_is(&s->promise, (uint64_t)st.st_ino, id);
     return r < 0 ? r : !is || s->look->bad;
 }
 
