@@ -64,7 +64,7 @@ static void read_boot(char ret[40])
 /* The database without its log. */
 struct file {
     bool     there; /* and not empty */
-    uint64_t device, inode;
+    uint64_t inode;
     uint32_t id;
     int      fd;
     void    *page; /* room for one */
@@ -99,9 +99,8 @@ static int file_open(const char *path, struct file *f, struct upp_err *err)
         wb_err_where(err, wb_cstr(path));
         return r;
     }
-    f->there  = st.st_size > 0;
-    f->device = (uint64_t)st.st_dev;
-    f->inode  = (uint64_t)st.st_ino;
+    f->there = st.st_size > 0;
+    f->inode = (uint64_t)st.st_ino;
     for (int i = 0; i < 4; i++)
         f->id = f->id << 8 | head[ID_AT + i];
     return 0;
@@ -330,11 +329,10 @@ void ws_promise_open(struct ws_promise *p, const char *path, int lock, const str
     put(p); /* both slots */
 }
 
-void ws_promise_is(struct ws_promise *p, uint64_t device, uint64_t inode, uint32_t id)
+void ws_promise_is(struct ws_promise *p, uint64_t inode, uint32_t id)
 {
-    p->now.device = device;
-    p->now.inode  = inode;
-    p->now.id     = id;
+    p->now.inode = p->next.inode = inode;
+    p->now.id = p->next.id = id;
     put(p);
 }
 

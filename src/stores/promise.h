@@ -29,9 +29,9 @@ struct ws_record {
     char            magic[8];
     uint64_t        number; /* the higher one counts */
     char            boot[40];
-    uint64_t        lock_inode, device, inode; /* of FILE.lock and FILE */
-    uint32_t        id;                        /* of the database: its user_version; 0: not known */
-    uint32_t        clean;                     /* it was closed, and there is no log */
+    uint64_t        lock_inode, inode; /* of FILE.lock and FILE */
+    uint32_t        id;                /* of the database: its user_version; 0: not known */
+    uint32_t        clean;             /* it was closed, and there is no log */
     uint64_t        salt;
     struct ws_sum   head;                         /* the checksum of the log's header */
     uint32_t        frames, synced, transactions; /* acknowledged; of those, known to be on the disk */
@@ -91,7 +91,7 @@ struct ws_promise {
 
 /* From what was looked at on. Where there is no room for the page it goes without (a warning says so). */
 void ws_promise_open(struct ws_promise *p, const char *path, int lock, const struct ws_promise_look *from);
-void ws_promise_is(struct ws_promise *p, uint64_t device, uint64_t inode, uint32_t id); /* the database */
+void ws_promise_is(struct ws_promise *p, uint64_t inode, uint32_t id); /* the database */
 void ws_promise_close(struct ws_promise *p, bool clean);
 
 /* What SQLite is about to do to the log. */

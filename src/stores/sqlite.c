@@ -84,6 +84,7 @@ static int open_files(void *arg, struct upp_err *err)
         r = ws_schema_open(s, &s->writer, err);
     if (r >= 0 && !s->opts.vfs)
         r = ws_loss_ask(s, err);
+    bool taken = r >= 0; /* from here on it is changed */
     if (r >= 0 && !s->opts.read_only)
         r = settle_log(s, err);
     if (r >= 0 && locks && (r = ws_loss_record(s, err)) > 0)
@@ -100,8 +101,7 @@ static int open_files(void *arg, struct upp_err *err)
     if (r >= 0 && !s->opts.read_only && !ws_reserve_fill(s))
         wb_log(WB_WARN, "there is no room for a reserve: on a full disk runs cannot be cancelled",
                WB_LZ("path", s->path));
-    wb_free(s->look);
-    s->look = NULL;
+    ws_loss_done(s, !taken);
     s->open = r >= 0;
     return r;
 }
@@ -117,10 +117,10 @@ static int close_files(void *arg, struct upp_err *err)
         whole = whole && ws_vfs_watch(&s->vfs, true);
         if (whole && !s->opts.read_only)
             whole = ws_batch_sync(s, NULL) >= 0;
-        if (!whole)
-            (void)sqlite3_db_config(s->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-        else
+        if (whole) {
+            (void)sqlite3_db_config(s->writer.db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
             (void)ws_promise_moving(&s->promise);
+        }
     }
     ws_readers_close(s);
     ws_conn_close(&s->checkpointer);

@@ -170,6 +170,7 @@ int ws_conn_open(struct ws_sqlite *s, enum ws_conn_kind kind, struct ws_conn *c,
         return r;
     }
     (void)sqlite3_busy_timeout(c->db, WS_BUSY_MS);
+    (void)sqlite3_db_config(c->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* only who closes the store may */
     rc = ws_sum_functions(c->db);
     if (rc == SQLITE_OK)
         rc = ws_grams_functions(c->db);

@@ -162,11 +162,15 @@ int ws_loss_ask(struct ws_sqlite *s, struct upp_err *err)
             return refuse(s->path, x, err);
         r = put_aside(s, x, err);
     }
-    if (r >= 0 && x->bad)
-        r = check_all(s, err);
-    if (r < 0 && x->bad)
-        put_back(s, x);
-    return r;
+    return r >= 0 && x->bad ? check_all(s, err) : r;
+}
+
+void ws_loss_done(struct ws_sqlite *s, bool undo)
+{
+    if (s->look && undo)
+        put_back(s, s->look);
+    wb_free(s->look);
+    s->look = NULL;
 }
 
 static int put_id(struct ws_sqlite *s, uint32_t *id, struct upp_err *err)
@@ -213,7 +217,7 @@ int ws_loss_record(struct ws_sqlite *s, struct upp_err *err)
     if (r >= 0 && s->look->bad)
         r = put_record(s, s->look, err);
     if (r >= 0 && stat(s->path, &st) == 0)
-        ws_promise_is(&s->promise, (uint64_t)st.st_dev, (uint64_t)st.st_ino, id);
+        ws_promise_is(&s->promise, (uint64_t)st.st_ino, id);
     return r < 0 ? r : !is || s->look->bad;
 }
 

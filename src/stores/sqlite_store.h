@@ -409,6 +409,8 @@ int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t
 int ws_loss_meet(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 int ws_loss_ask(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 
+void ws_loss_done(struct ws_sqlite *s, bool undo); /* undo: what was put aside goes back */
+
 /* Gives the database an id, where it has none, and writes down what was accepted: 1 where it wrote anything. */
 int ws_loss_record(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 

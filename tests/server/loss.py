@@ -247,6 +247,31 @@ def test_a_damaged_log():
     one_damage(first, threads, middle, *DAMAGES[middle])  # in its place
 
 
+def test_what_does_not_fit_together_is_not_accepted():
+    first, _ = killed()
+    for damage in (header, middle):
+        db = copied(first)
+        damage(db)
+        with open(db, "r+b") as f:  # and the database, too, where the log has nothing newer
+            for page in range(20, os.path.getsize(db) // PAGE):
+                f.seek(page * PAGE)
+                f.write(random.Random(page).randbytes(PAGE))
+        before = bytes_of(db)
+        s = Server(db, "--accept-loss", good=False)
+        assert f"{db}: is damaged" in s.said() and "doctor --export" in s.said(), s.said()
+        assert bytes_of(db) == before and not glob.glob(f"{db}-wal.damaged-*"), os.listdir(os.path.dirname(db))
+
+
+def test_the_reserve_says_what_it_is():
+    db = f"{folder()}/weft.db"
+    open(f"{db}-reserve", "w").close()  # as it was called once
+    with Server(db):
+        with open(f"{db}-full_disk_reserve", "rb") as f:
+            text = f.read()
+        assert len(text) == 1 << 20 and text.startswith(b"Room that weft keeps for a full disk"), text[:80]
+        assert not os.path.exists(f"{db}-reserve")
+
+
 def test_others_may_move_the_log():
     first, threads = killed()
 

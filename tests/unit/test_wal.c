@@ -194,7 +194,7 @@ static bool promise(int lock, uint32_t upto, struct ws_promise *p)
     ws_promise_open(p, db, lock, &look);
     bool ok = fd >= 0 && p->map && stat(db, &st) == 0 && pread(fd, head, WS_WAL_HEAD, 0) == WS_WAL_HEAD;
     if (ok) {
-        ws_promise_is(p, (uint64_t)st.st_dev, (uint64_t)st.st_ino, 0);
+        ws_promise_is(p, (uint64_t)st.st_ino, 0);
         ws_promise_write(p, head, WS_WAL_HEAD, 0);
     }
     for (uint32_t i = 1; ok && i <= upto; i++) {
