@@ -86,8 +86,23 @@ static void put_usage(struct wd_lowering *l, const struct wm_said *s)
     wj_write_close(&l->w, '}');
 }
 
-static void put_response(struct lowering *t, uint32_t i, struct upp_str run)
+/* What its call of the model used; where only the turn says that, and it is all that the turn has of it, the turn's. */
+static struct wm_said said_of(const struct wd_lowering *l, uint32_t i, const struct wm_doc_turn *turn)
 {
+    struct wm_said said = wd_entry_at(l, i)->said;
+    uint32_t       n    = 0;
+    for (uint32_t k = turn->first; !said.has_usage && turn->has_usage && n < 2 && k < turn->first + turn->n; k++)
+        n += wd_entry_at(l, k)->e.kind == WM_ENTRY_MESSAGE && wd_entry_at(l, k)->e.message.role == UPP_ROLE_ASSISTANT;
+    if (n == 1) {
+        said.usage     = turn->usage;
+        said.reasoning = turn->reasoning;
+    }
+    return said;
+}
+
+static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_turn *turn)
+{
+    struct wm_said said = said_of(t->l, i, turn);
     struct wd_lowering        *l    = t->l;
     const struct wm_doc_entry *e    = wd_entry_at(l, i);
     struct upp_str             time = time_of(l, i);
@@ -100,7 +115,7 @@ static void put_response(struct lowering *t, uint32_t i, struct upp_str run)
         else
             wd_lose(l, i, "a result within an answer", "its call has no form that has one");
     wj_write_close(&l->w, ']');
-    put_usage(l, &e->said);
+    put_usage(l, &said);
     wd_member_or_null(l, "model_name", e->said.model);
     wd_member(l, "timestamp", time);
     wd_member(l, "kind", UPP_STR("response"));
@@ -109,7 +124,7 @@ static void put_response(struct lowering *t, uint32_t i, struct upp_str run)
     put_null(l, "provider_details");
     wd_member_or_null(l, "provider_response_id", e->said.response);
     wd_member_or_null(l, "finish_reason", wb_cstr(wd_pai_finish(e->said.stop)));
-    put_ends(t, i, run);
+    put_ends(t, i, turn->run);
 }
 
 static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct upp_str run)
@@ -142,7 +157,7 @@ static uint32_t natural(const struct wd_lowering *l, uint32_t i, uint32_t end, b
     return n;
 }
 
-static void put_message(struct lowering *t, uint32_t i, uint32_t n, struct upp_str run)
+static void put_message(struct lowering *t, uint32_t i, uint32_t n, const struct wm_doc_turn *turn)
 {
     struct wd_lowering        *l = t->l;
     const struct wm_doc_entry *e = wd_entry_at(l, i);
@@ -156,9 +171,9 @@ static void put_message(struct lowering *t, uint32_t i, uint32_t n, struct upp_s
     wd_open(l, i, "message");
     wj_write_open(&l->w, '{');
     if (is_request(e))
-        put_request(t, i, n, run);
+        put_request(t, i, n, turn->run);
     else
-        put_response(t, i, run);
+        put_response(t, i, turn);
     wj_write_close(&l->w, '}');
     wd_close(l);
 }
@@ -225,7 +240,7 @@ int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)
         for (uint32_t i = turn->first; i < end;) {
             uint32_t n = wd_span(l, i, "message", natural(l, i, end, turn->agent == WM_NO_AGENT));
             n          = WB_MAX(WB_MIN(n, end - i), 1);
-            put_message(&t, i, n, turn->run);
+            put_message(&t, i, n, turn);
             i += n;
         }
     }

@@ -107,13 +107,24 @@ static const struct wm_doc_turn *turn_at(struct wd_upp_out *t, uint32_t i)
     return t->turn < d->turns.n ? &d->turns.p[t->turn] : NULL;
 }
 
-/* The first of the turn that is written. Events before all messages belong to the first turn, whatever it begins with. */
+/* Does a turn begin with its first event? An agent's does, whose first message is that agent's: others are read as they
+ * are from their messages. Events before all messages belong to the first turn, whatever it begins with. */
+static bool has_first_event(const struct wd_upp_out *t, const struct wm_doc_turn *turn)
+{
+    uint32_t k = turn->first, end = turn->first + turn->n;
+    while (k < end && (wd_is_event(wd_entry_at(t->l, k)) || !wm_is_shown(&wd_entry_at(t->l, k)->e)))
+        k++;
+    return t->turn && turn->agent != WM_NO_AGENT && k < end && wd_entry_at(t->l, k)->agent == turn->agent;
+}
+
+/* The first of the turn that is written. */
 static bool begins(const struct wd_upp_out *t, const struct wm_doc_turn *turn, uint32_t i)
 {
-    uint32_t k = turn->first;
-    while (k < i && ((!t->turn && wd_is_event(wd_entry_at(t->l, k))) || !wm_is_shown(&wd_entry_at(t->l, k)->e)))
+    bool     events = has_first_event(t, turn);
+    uint32_t k      = turn->first;
+    while (k < i && ((!events && wd_is_event(wd_entry_at(t->l, k))) || !wm_is_shown(&wd_entry_at(t->l, k)->e)))
         k++;
-    return k == i;
+    return k == i && (events || !wd_is_event(wd_entry_at(t->l, i)));
 }
 
 static bool is_users(const struct wm_doc_entry *e)
@@ -134,7 +145,7 @@ static void say_turn(struct wd_upp_out *t, struct wd_upp_weft *o, uint32_t i)
     const struct wm_doc_turn  *turn = turn_at(t, i), *before = turn && t->turn ? turn - 1 : NULL;
     const struct wm_doc_entry *e = wd_entry_at(t->l, i);
     bool                       event = wd_is_event(e);
-    if (!turn || (event && !t->turn) || !begins(t, turn, i))
+    if (!turn || !begins(t, turn, i))
         return;
     bool           user    = is_users(e);
     uint32_t       by      = user ? WM_NO_AGENT : e->agent;
