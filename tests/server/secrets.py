@@ -77,7 +77,7 @@ WAYS = ["url", "headers", "quoted", "low", "b64", "json", "body", "missing", "st
 
 LOOK = r"""cat >/dev/null
 p=$$; while [ "$p" -gt 1 ]; do echo "== $p"; tr '\0' '\n' </proc/$p/environ; p=$(sed -n 's/^PPid:[^0-9]*//p' /proc/$p/status); done 2>&1
-echo "server: $(tr '\0' '\n' </proc/$SERVER/environ 2>&1 | grep -c =)"
+if (exec 3</proc/$SERVER/mem) 2>/dev/null; then echo "memory: open"; else echo "memory: closed"; fi
 """
 
 
@@ -161,7 +161,6 @@ def test_a_provider_that_repeats_the_request():
 
 
 def test_a_tool_that_looks_into_the_server():
-    os.environ["SERVER"] = "1"
     with start() as s:
         with open(f"{HERE}/look.sh", "w") as f:
             f.write(LOOK.replace("$SERVER", str(s.process.pid)))
@@ -171,7 +170,7 @@ def test_a_tool_that_looks_into_the_server():
         run = s.run("calls")
         assert run["status"] == "completed", run
         shown = json.dumps(s.good("GET", f"/v1/threads/{run['thread_id']}/export?as=upp"), ensure_ascii=False)
-        assert "server: 0" in shown or SANITIZED, shown  # not a single variable of it
+        assert "memory: closed" in shown or SANITIZED, shown  # root's too
         nothing_of(shown, "tools")
         assert "no: ***" in shown, shown
 
