@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/defs.h"
@@ -136,6 +137,9 @@ static int copy_both(struct ws_salvage *s, const char *path, struct upp_err *err
     int r = copy_file(s, path, s->copy, err);
     if (r < 0)
         return r;
+    struct stat size;
+    if (stat(s->copy, &size) == 0 && size.st_size < BLOCK) /* SQLite takes one without bytes for a new one */
+        lose(s, "file", "it is shorter than a page");
     (void)snprintf(from, sizeof from, "%s-wal", path);
     (void)snprintf(to, sizeof to, "%s-wal", s->copy);
     r = copy_file(s, from, to, err);
