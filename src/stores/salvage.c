@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/defs.h"
@@ -173,6 +174,9 @@ static int copy_both(struct ws_salvage *s, const char *path, struct upp_err *err
     if (ws_lock_read(path, &who, NULL) >= 0)
         return upp_fail(err, UPP_EBUSY, "process %d has %s open: stop it first", who.pid, path);
     int r = copy_file(s, path, s->copy, err);
+    struct stat size;
+    if (r >= 0 && stat(s->copy, &size) == 0 && size.st_size < BLOCK) /* SQLite takes one without bytes for a new one */
+        lose(s, "file", "it is shorter than a page");
     if (r >= 0)
         r = ws_lock_look(path, &lock, err);
     return r < 0 ? r : copy_log(s, path, lock, err);

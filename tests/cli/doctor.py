@@ -261,6 +261,15 @@ def test_the_first_page_is_gone(good):
         assert files == whole and [t["table"] for t in report["tables"]] == ["file"], (kind, report)
 
 
+def test_nothing_is_left(good):
+    """A file that was cut to nothing is no new store."""
+    for size in (0, 1, 100, 3000):
+        with open(f"{HERE}/bad.db", "wb") as f:
+            f.write(good[:size])
+        report, files = export("bad.db", exits=1)
+        assert not files and [t["table"] for t in report["tables"]][0] == "file", (size, report)
+
+
 def test_an_encrypted_store(good):
     """Texts that were changed do not open: they are lost, and named."""
     with open(f"{HERE}/key", "w", opener=lambda p, flags: os.open(p, flags, 0o600)) as f:
