@@ -298,8 +298,9 @@ void ws_promise_open(struct ws_promise *p, const char *path, int lock, const str
                WB_LZ("path", path), WB_LZ("why", strerror(-r)));
         return;
     }
-    p->map = map;
-    p->now = from->known ? from->record : (struct ws_record){0};
+    p->map       = map;
+    p->was_clean = from->record.clean;
+    p->now       = from->known ? from->record : (struct ws_record){0};
     if (!from->known || p->now.salt != from->wal.head.salt || p->now.frames != from->wal.frames) {
         p->now.n_proofs = 0;
         p->now.top      = (struct ws_proof){0};

@@ -85,6 +85,7 @@ struct ws_promise {
     uint32_t                last; /* the frame that was written last, and its checksum */
     struct ws_sum           last_sum;
     _Atomic uint32_t        tag;  /* which log it is now: of its salt */
+    bool                    was_clean; /* when it was opened */
     int64_t                 watched_ms;
     bool                    lost; /* the page is in memory alone: somebody has cut the file */
 };

@@ -127,7 +127,7 @@ static int close_files(void *arg, struct upp_err *err)
     ws_conn_close(&s->writer);
     ws_reserve_close(s);
     ws_vfs_done(&s->vfs);
-    ws_promise_close(&s->promise, whole);
+    ws_promise_close(&s->promise, whole || (!s->open && s->promise.was_clean));
     ws_lock_release(&s->lock_file);
     return 0;
 }
