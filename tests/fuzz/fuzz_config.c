@@ -37,7 +37,7 @@ FUZZ(config)
     REQUIRE_SHOWN(err.msg);
     for (size_t i = 0; c && i < c->n_agents; i++) {
         const struct wr_agent_def *a = &c->agents[i].def;
-        REQUIRE(a->name.n && c->agents[i].title.n && (a->n_tools == 0 || a->tools));
+        REQUIRE(a->name.n && a->title.n && (a->n_tools == 0 || a->tools));
         REQUIRE(a->n_handoffs <= a->n_tools && (a->n_handoffs == 0 || a->handoffs[0].agent.n));
         REQUIRE(a->strategy && (c->agents[i].n_middleware == 0 || c->agents[i].middleware));
         for (size_t j = 0; j < a->n_tools; j++)

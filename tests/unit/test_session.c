@@ -489,7 +489,7 @@ static WEFT_SUSPENDS int told_if_kept(struct agents *p, struct upp_err *err)
     return 0;
 }
 
-/* covers: UAP-12.2 */
+/* covers: UAP-12.2/5 */
 TEST(session_tells_of_checkpoints_that_are_kept)
 {
     AGENTS(TWO_STEPS, told_if_kept);
