@@ -317,7 +317,8 @@ const struct cli_command cli_convert = {
             "--log: the lines are the items of one list, and the list is the document: a log of envelopes is one\n"
             "conversation. The lines of an Agent API stream, also as SSE, are the response that they make up. A log of\n"
             "which nothing is understood is an error.\n"
-            "A document or log is at most 256 MiB, and takes some eight times its bytes of memory.\n"
+            "A document or log is at most 256 MiB, and takes up to some twelve times its bytes of memory. What is\n"
+            "written is at most 512 MiB; above 256 MiB the command ends with 1, as no other would read it.\n"
             "--out DIR: makes DIR/NAME of each file, of any number. A file that is wrong is told, the rest goes on,\n"
             "and the command ends with 1.",
     .run  = run,

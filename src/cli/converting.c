@@ -242,8 +242,13 @@ static int check_written(struct cli_conversion *c, const struct cli_place *at, s
     WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(WD_DOC_MEMORY);
     WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
     const struct wd_document_ops                   *ops;
-    int    r     = wd_document_validate(c->to, text, &memory, &problems, &ops, err);
     size_t shown = 0;
+    if (text.n > WD_DOC_BYTES) { /* no command would read it */
+        struct wd_problem p = {.rule = "document", .severity = WD_ERROR, .sentence = UPP_STR("longer than 256 MiB")};
+        c->wrong            = true;
+        return tell_written(c, at, &p, err);
+    }
+    int r = wd_document_validate(c->to, text, &memory, &problems, &ops, err);
     if (r < 0 || !problems.errors)
         return r;
     cli_progress_hide(&c->progress);

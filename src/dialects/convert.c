@@ -177,8 +177,10 @@ int wd_document_write(struct wd_document *d, const struct wd_document_ops *to, c
                       struct wb_buf *out, struct wd_losses *losses, struct upp_err *err)
 {
     wd_lost_sort(&d->lifting);
-    if (losses && to != d->ops && !(to->carries && !(opts && opts->pure)))
+    if (losses && to != d->ops && !(to->carries && !(opts && opts->pure))) {
         wd_lost_tell(&d->lifting, d->lifting.lost.p, d->lifting.lost.n, losses);
+        losses->more += d->lifting.lost_more;
+    }
     /* In most dialects it is no longer than that, and is never copied; failures stick. */
     (void)wb_buf_reserve(out, WB_MIN(2 * d->bytes, (out->max - out->n) / 2));
     return write_doc(&d->doc, to, opts, wb_cstr(d->ops->name), out, losses, err);

@@ -23,7 +23,7 @@ enum {
     WD_MAX_LOSSES   = 100000,
 };
 
-#define WD_DOC_MEMORY ((size_t)8 << 30) /* that one may take: the longest takes some eight times its bytes */
+#define WD_DOC_MEMORY ((size_t)8 << 30) /* that one may take beside its text: many times its bytes where it is dense */
 
 /* ---- Problems and losses: data, never prose alone ----------------------------------------------------- */
 
@@ -83,7 +83,7 @@ struct wd_anchor {
 
 enum {
     WD_ANCHORS = 1 << 25, /* of one document */
-    WD_LOST    = 1 << 20, /* values of one document that are not in the model */
+    WD_LOST    = 1 << 20, /* values of one document that are not in the model, and known one by one */
 };
 
 struct wd_lifting {
@@ -97,6 +97,7 @@ struct wd_lifting {
     size_t    index_n;         /* a power of 2 */
     uint8_t  *elsewhere;       /* a bit for each value of the document: it has an anchor */
     WB_VEC(yyjson_val *) lost; /* of the document, and not in the model */
+    size_t lost_more;          /* that are not in the list: it was full */
     int failed;
 
     struct upp_str agent;  /* on whose behalf: the agent where the dialect names none; no text: "agent" */

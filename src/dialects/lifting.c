@@ -159,8 +159,10 @@ struct wd_anchor *wd_anchor_find(struct wd_lifting *l, uint32_t entry, const cha
 static void lost(void *arg, yyjson_val *value)
 {
     struct wd_lifting *l = arg;
-    if (!wb_vec_push(&l->lost, value, (size_t)WD_LOST))
-        l->failed = l->lost.n < WD_LOST ? -UPP_ENOMEM : -UPP_ELIMIT;
+    if (l->lost.n >= WD_LOST)
+        l->lost_more++;
+    else if (!wb_vec_push(&l->lost, value, (size_t)WD_LOST))
+        l->failed = -UPP_ENOMEM;
 }
 
 void wd_anchor_compare(struct wd_lifting *l, struct wd_anchor *anchor, yyjson_val *fresh, struct wj_writer *w)

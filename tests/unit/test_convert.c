@@ -423,9 +423,8 @@ TEST(convert_has_a_limit_of_what_is_lost)
     for (size_t i = 0; i < WB_LEN(texts); i++) {
         WB_CLEANUP(wd_document_done) struct wd_document d   = {0};
         struct upp_err                                  err = {0};
-        CHECK_INT(wd_document_read(&d, &ops, wb_cstr(texts[i]), NULL, &err), i ? -UPP_ELIMIT : 0);
-        CHECK(d.lifting.lost.n == WD_LOST);
-        CHECK_STR(wb_cstr(err.msg), i ? UPP_STR("no room for all that the document said beside") : UPP_STR(""));
+        CHECK_INT(wd_document_read(&d, &ops, wb_cstr(texts[i]), NULL, &err), 0);
+        CHECK(d.lifting.lost.n == WD_LOST && d.lifting.lost_more == i); /* a long log loses more, and is read */
     }
 }
 
