@@ -144,7 +144,7 @@ static void check_part(struct wd_problems *p, const struct wd_pai_part *part)
         need(p, part->content, "TP-6", in, "content");
     if (kind == WD_PAI_TOOL_CALL || kind == WD_PAI_TOOL_RETURN) {
         need_text(p, part->tool_name, in, "tool_name");
-        need_text(p, part->tool_call_id, in, "tool_call_id");
+        need(p, part->tool_call_id.p, "TP-6", in, "tool_call_id");
     }
     switch (kind) {
     case WD_PAI_USER_PROMPT:

@@ -17,6 +17,7 @@
 #include "base/iso8601.h"
 #include "base/log.h"
 #include "stores/sqlite_store.h"
+#include "stores/sqlite_sum.h"
 
 enum { PATHS = 1100, COPY = 64 << 10 };
 
@@ -191,7 +192,7 @@ static int put_record(struct ws_sqlite *s, const struct ws_promise_look *x, stru
     sqlite3_stmt  *st  = NULL;
     (void)wb_time_upp(&now, time);
     (void)snprintf(name, sizeof name, RECORD "%s", time);
-    int rc = sqlite3_prepare_v2(s->writer.db, "INSERT OR REPLACE INTO meta VALUES(?1, ?2)", -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(s->writer.db, "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES(?1, ?2, " WS_SUM("meta", "?1, ?2") ")", -1, &st, NULL);
     if (rc == SQLITE_OK) {
         char text[sizeof x->why + 32];
         (void)snprintf(text, sizeof text, "the %s %s", x->database ? "database" : "write-ahead log", x->why);

@@ -45,6 +45,8 @@ static void sees(void *arg, const struct sse_event *ev)
     while (number /= 10);
     while (d)
         id[n++] = digits[--d];
+    id[n++] = '.';
+    id[n++] = '1';
     REQUIRE(wb_str_split(&s->rest, 1, &sent));
     REQUIRE(same(sent, ev->data));
     REQUIRE(wb_str_eq(ev->name, UPP_STR("delta")) && wb_str_eq(ev->id, wb_str(id, n)));

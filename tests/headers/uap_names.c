@@ -39,6 +39,7 @@ static const any functions[] = {
     NAME(weft_query),
     NAME(weft_query_continue),
     NAME(weft_run_agent_id),
+    NAME(upp_wait_stopped),
     NAME(weft_run_ask),
     NAME(weft_run_history),
     NAME(weft_run_offered),

@@ -82,7 +82,7 @@ static const struct {
     {TURN(RESPONSE("{\"part_kind\":\"tool-call\",\"tool_name\":[],\"tool_call_id\":\"1\",\"args\":null}")),
      "error " P0 "/tool_name TP-6\n"},
     {TURN(RESPONSE("{\"part_kind\":\"tool-call\",\"tool_name\":null,\"tool_call_id\":null,\"args\":null}")),
-     "error " P0 "/tool_name TP-6\nerror " P0 "/tool_call_id TP-6\n"},
+     "error " P0 "/tool_name TP-6\n"}, /* old lists of Pydantic AI have calls without an id */
     {TURN(RESPONSE(CALL("1")) "," REQUEST("{\"part_kind\":\"tool-return\",\"tool_name\":null,\"tool_call_id\":\"1\","
                                           "\"status\":\"success\",\"content\":1}")),
      "error /turns/0/messages/1/parts/0/tool_name TP-6\n"},
