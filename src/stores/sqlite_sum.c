@@ -26,7 +26,7 @@ const struct ws_summed ws_summed[] = {
 
 /* ---- The sum ----------------------------------------------------------------------------------------------- */
 
-/* Every step can be undone, so that one word that differs always makes a difference of 64 bits; only the last cut to 48
+/* Every step can be undone, so that one word that differs always makes a difference of 64 bits; only the last cut to 32
  * can lose it. Four words at a time do not wait for each other. */
 static const uint64_t seeds[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu, 0xd6e8feb86659fd93u};
 
@@ -73,29 +73,37 @@ static uint64_t stir_bytes(uint64_t h, const unsigned char *p, size_t n)
 }
 
 /* Values that are not the same, or not of the same type, differ. */
+static inline uint64_t of_type(uint64_t h, int type)
+{
+    return h ^ (uint64_t)type * 0x94d049bb133111ebu;
+}
+
 static uint64_t stir_value(uint64_t h, sqlite3_value *v)
 {
     int type = sqlite3_value_type(v);
-    h        = stir(h, (uint64_t)type);
+    h        = of_type(h, type);
     if (type == SQLITE_INTEGER)
         return stir(h, (uint64_t)sqlite3_value_int64(v));
     if (type == SQLITE_NULL)
-        return h;
+        return stir(h, 0);
     const unsigned char *p = sqlite3_value_blob(v); /* a real number, which no table of ours has, is its text */
     return stir_bytes(h, p, p ? (size_t)sqlite3_value_bytes(v) : 0);
 }
 
-/* 48 bits with a sign: the longest number that SQLite keeps in six bytes. */
-static sqlite3_int64 finish(uint64_t h)
+/* 32 bits with a sign: what SQLite keeps in four bytes. */
+static inline sqlite3_int64 finish(uint64_t h)
 {
     h = (h ^ h >> 32) * 0xd6e8feb86659fd93u;
-    h ^= h >> 32;
-    return (sqlite3_int64)(h << 16) >> 16;
+    return (int32_t)(h >> 32);
 }
 
-static uint64_t begin(const char *table)
+/* Names of tables have at most eight letters, and are known when this is compiled where it matters. */
+static inline uint64_t begin(const char *table)
 {
-    return stir_bytes(seeds[1], (const unsigned char *)table, strlen(table));
+    uint64_t name = 0;
+    for (int i = 0; i < 8 && table[i]; i++)
+        name |= (uint64_t)(unsigned char)table[i] << 8 * i;
+    return stir(seeds[1], name);
 }
 
 /* ---- The name of a row ------------------------------------------------------------------------------------- */
@@ -188,12 +196,12 @@ static sqlite3_int64 sum_of(const char *table, int n, sqlite3_value **v)
 
 static inline uint64_t stir_number(uint64_t h, uint64_t v)
 {
-    return stir(stir(h, SQLITE_INTEGER), v);
+    return stir(of_type(h, SQLITE_INTEGER), v);
 }
 
 static inline uint64_t stir_str(uint64_t h, const char *p, size_t n)
 {
-    return p ? stir_bytes(stir(h, SQLITE_BLOB), (const unsigned char *)p, n) : stir(h, SQLITE_NULL);
+    return p ? stir_bytes(of_type(h, SQLITE_BLOB), (const unsigned char *)p, n) : stir(of_type(h, SQLITE_NULL), 0);
 }
 
 int64_t ws_sum_of_row(int64_t tenant, const struct wl_row *row)

@@ -1,6 +1,6 @@
 /* stores/sqlite_sum.h — a checksum in each row, over its table's name and all of its columns.
  *
- * Disks change bytes, and a changed text is still a text. The sum is a number of 48 bits in the column `sum`: six bytes
+ * Disks change bytes, and a changed text is still a text. The sum is a number of 32 bits in the column `sum`: four bytes
  * and one of the record's head. It is over the key too, so that a row that stands in another's place is noticed. Where
  * the key is a number that SQLite gives (log, runs, blobs), the row's own key counts instead.
  *
