@@ -254,10 +254,10 @@ static void add_usage(struct upp_usage *sum, const struct upp_usage *u)
 /* In a document events speak of agents by their ids. */
 static int agent_id(void *arg, struct upp_str name, struct upp_str *ret, struct upp_err *err)
 {
-    struct making *m = arg;
-    uint32_t       agent;
-    int            r = agent_of(m, name, &agent, err);
-    *ret             = r < 0 ? name : m->doc->agents.p[agent].id;
+    struct making *m     = arg;
+    uint32_t       agent = 0;
+    int            r     = agent_of(m, name, &agent, err);
+    *ret                 = r < 0 ? name : m->doc->agents.p[agent].id;
     return r;
 }
 

@@ -135,7 +135,8 @@ TEST(mask_takes_anything)
 {
     enum { MANY = 32 };
     struct wb_hidden *all[MANY] = {NULL};
-    char              text[8192], out[64];
+    static char       text[8192]; /* frames are small */
+    char              out[64];
     struct upp_err    err;
     int               r = 0;
     for (size_t i = 0; i < MANY && r == 0; i++) {
