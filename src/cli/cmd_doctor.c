@@ -182,14 +182,18 @@ static void check_log(struct report *r, const char *path)
 /* The store of the configuration, and the folder that it is in. */
 static void check_store(struct report *r, const char *config, const char *given)
 {
-    struct cli_doctor_store s;
-    cli_doctor_store(config, given, &s);
-    if (s.folder[0])
-        check_folder(r, s.folder);
-    if (s.looked)
-        add(r, "database", s.bad ? BAD : GOOD, "%s%s%s", s.what.where, s.what.where[0] ? ": " : "", s.what.msg);
-    if (s.path[0])
-        check_log(r, s.path);
+    struct cli_doctor_store *s = wb_new_n(&r->arena, struct cli_doctor_store, 1); /* too long for a frame */
+    if (!s) {
+        add(r, "store", BAD, "no memory");
+        return;
+    }
+    cli_doctor_store(config, given, s);
+    if (s->folder[0])
+        check_folder(r, s->folder);
+    if (s->looked)
+        add(r, "database", s->bad ? BAD : GOOD, "%s%s%s", s->what.where, s->what.where[0] ? ": " : "", s->what.msg);
+    if (s->path[0])
+        check_log(r, s->path);
 }
 
 /* ---- Clock and limits --------------------------------------------------------------------------------- */

@@ -426,9 +426,10 @@ TEST_WITH(crash_at_every_commit_with_middleware, .no_torture = swept, .seconds =
     const struct wr_around      *around;
     CHECK_INT(wa_around_new(list, WB_LEN(list), NULL, &around, NULL), 0);
     meddled_and_whole = true;
-    struct stage st   = everything;
-    st.around         = around;
-    uint64_t deaths   = sweep(&st);
+    static struct stage st; /* frames are small */
+    st              = everything;
+    st.around       = around;
+    uint64_t deaths = sweep(&st);
     wa_around_free(around);
     CHECK(deaths >= 30);
     CHECK(meddled_and_whole);
