@@ -67,7 +67,7 @@ TEST(model_id_of_others_is_not_ours)
 TEST(model_id_is_no_place)
 {
     for (uint32_t i = 0; i < 20000; i++) {
-        struct wm_id    id  = {.node = 0x0123456789abcdef * (i + 1), .index = i, .noun = 1 + i % 4, .part = i % WM_PARTS};
+        struct wm_id    id  = {.node = UINT64_C(0x0123456789abcdef) * (i + 1), .index = i, .noun = 1 + i % 4, .part = i % WM_PARTS};
         struct wm_place at  = {.node = id.node, .length = i, .step = (uint16_t)i};
         struct wb_uuid  one = wm_id_uuid(id), two = wm_place_uuid(at);
         struct wm_id    back;
