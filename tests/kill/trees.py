@@ -10,7 +10,11 @@ import re
 import shutil
 import sqlite3
 import subprocess
+import sys
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from sums import weft_sum  # noqa: E402
 
 POINTS = """fork.before fork.after restore.before restore.after import.before import.after
 message.delete.before message.delete.after delete.before delete.after erase.node erase.after
@@ -204,10 +208,12 @@ class Trees:
     def age(self):
         """What was deleted was deleted a week ago."""
         with sqlite3.connect(f"{self.folder}/weft.db") as db:
+            db.create_function("weft_sum", -1, weft_sum)
             for tenant, name, text in db.execute("SELECT tenant, name, bytes FROM vals WHERE space = CAST('deleted' AS BLOB)").fetchall():
                 value = json.loads(text)
                 value["time"] -= WEEK
-                db.execute("UPDATE vals SET bytes = CAST(? AS BLOB) WHERE tenant = ? AND space = CAST('deleted' AS BLOB) AND name = ?",
+                db.execute("UPDATE vals SET bytes = CAST(?1 AS BLOB), sum = weft_sum('vals', tenant, space, name, CAST(?1 AS BLOB))"
+                           " WHERE tenant = ?2 AND space = CAST('deleted' AS BLOB) AND name = ?3",
                            (json.dumps(value, separators=(",", ":")), tenant, name))
         db.close()
 

@@ -33,6 +33,9 @@ function told(messages) {
 }
 
 async function check(messages) {
+  // The id of a file that was uploaded to a provider is no address: the package asks for one from version 7 on.
+  messages = messages.map((m) => ({ ...m, parts: m.parts.filter((p) => p.type !== 'file' || URL.canParse(p.url)) }));
+  messages = messages.filter((m) => m.parts.length > 0);
   if (messages.length === 0) return ''; // the package wants at least one
   await ai.validateUIMessages({ messages });
   const all = [];
