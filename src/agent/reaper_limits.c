@@ -1,15 +1,23 @@
 /* agent/reaper_limits.c — see reaper_limits.h. A part of weft-reaper. */
 #include "agent/reaper_limits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#define GROUP_NAME "weft-tool-"
+
+enum { STALE_S = 60 }; /* a group without a process is left over when it is as old */
 
 __attribute__((noinline)) static bool write_file(const char *folder, const char *name, const char *text)
 {
@@ -33,10 +41,30 @@ static bool write_number(const char *folder, const char *name, unsigned long lon
 
 /* ---- Control groups ---------------------------------------------------------------------------------------------- */
 
+/* Removes what reapers that were killed themselves left behind. The system removes no group that has a process; and one
+ * that is new may be of a reaper whose program is about to enter it, whose number means nothing to us where it is of
+ * another namespace. */
+static void remove_stale(const char *parent)
+{
+    DIR *all = opendir(parent);
+    for (struct dirent *e; all && (e = readdir(all));) {
+        struct stat st;
+        char       *end;
+        if (strncmp(e->d_name, GROUP_NAME, strlen(GROUP_NAME)) != 0)
+            continue;
+        long pid = strtol(e->d_name + strlen(GROUP_NAME), &end, 10);
+        if (pid > 0 && !*end && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
+            fstatat(dirfd(all), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime < time(NULL) - STALE_S)
+            (void)unlinkat(dirfd(all), e->d_name, AT_REMOVEDIR);
+    }
+    if (all)
+        (void)closedir(all);
+}
+
 /* A group of our own below `parent`, if its processes can be limited there. */
 static bool make_below(struct reaper_limits *l, const char *parent)
 {
-    if (snprintf(l->folder, sizeof l->folder, "%s/weft-tool-%ld", parent, (long)getpid()) >= (int)sizeof l->folder)
+    if (snprintf(l->folder, sizeof l->folder, "%s/" GROUP_NAME "%ld", parent, (long)getpid()) >= (int)sizeof l->folder)
         return false;
     if (mkdir(l->folder, 0755) != 0 && errno != EEXIST) /* one left over by a reaper that was killed is as good */
         return false;
@@ -49,6 +77,7 @@ static bool make_below(struct reaper_limits *l, const char *parent)
         (void)write_file(l->folder, "memory.swap.max", "0");
         (void)write_file(l->folder, "memory.oom.group", "1");
     }
+    remove_stale(parent);
     return true;
 }
 
