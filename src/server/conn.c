@@ -15,6 +15,7 @@
 
 enum {
     ONE_SEND  = 64 << 10,  /* an answer up to this is one write, head and body */
+    HALVED    = 1 << 20,   /* a longer one is sent in pieces */
     ARENA_MAX = 256 << 20, /* of one request: 13 times the longest body (json/read.h), and as much again as is left */
     SLOW      = 1 << 20,   /* an answer up to this may be taken at 4 KB a second, a longer one at 64 */
     LINGER    = 64 << 20,
@@ -238,6 +239,31 @@ WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
 
 /* ---- Its answer -------------------------------------------------------------------------------------------------- */
 
+/* What the body has room for beyond its text goes back. */
+static void shrink(struct wb_buf *body)
+{
+    char *p = body->cap - body->n > ONE_SEND ? wb_realloc(body->p, body->n + 1) : NULL;
+    if (p) {
+        body->p   = p;
+        body->cap = body->n;
+    }
+}
+
+/* A long body is sent by halves: what was taken goes back to the budget before the rest of it is. */
+WEFT_SUSPENDS static int send_body(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wb_buf *body = &x->reply.body;
+    for (int r; body->n;) {
+        size_t n = body->n > HALVED ? body->n / 2 : body->n;
+        if ((r = sv_conn_send(x->conn, wb_str(body->p, n), err)) < 0)
+            return r;
+        wb_buf_drop(body, n);
+        shrink(body);
+        (void)sv_server_hold(x->server, &x->conn->held, body->cap); /* less is always taken */
+    }
+    return 0;
+}
+
 WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SV_REPLY_HEADERS + 4096 + ONE_SEND);
@@ -259,9 +285,7 @@ WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, stru
     int r = wb_buf_check(&out, err);
     if (r >= 0)
         r = sv_conn_send(x->conn, wb_buf_str(&out), err);
-    if (r >= 0 && !one)
-        r = sv_conn_send(x->conn, body, err);
-    return r;
+    return r >= 0 && !one ? send_body(x, err) : r;
 }
 
 static int decode_params(struct sv_exchange *x, struct upp_err *err)
@@ -340,13 +364,7 @@ static void hold_answer(struct sv_exchange *x)
     struct wb_buf *body = &x->reply.body;
     wb_arena_done(&x->arena);
     sv_http_drop(&x->conn->http);
-    if (body->cap - body->n > ONE_SEND) { /* it grew by half */
-        char *p = wb_realloc(body->p, body->n + 1);
-        if (p) {
-            body->p   = p;
-            body->cap = body->n;
-        }
-    }
+    shrink(body); /* it grew by half */
     if (sv_server_hold(x->server, &x->conn->held, body->cap))
         return;
     wb_buf_done(body);
