@@ -330,15 +330,18 @@ static int check_noise(struct sv_http *h, size_t used, bool in_body)
     return h->fed_body > SV_MAX_NOISE + 8 * h->body.n ? refuse(h, 400, "a chunked body that is mostly not body") : 0;
 }
 
-/* A request line has two blanks, one at each side of the target (RFC 9112 3). llhttp takes any number of them. */
+/* A request line has two blanks, one at each side of the target (RFC 9112 3). llhttp takes any number of them. Asked of
+ * what llhttp has read, and before what that found behind it: the answer does not depend on how the bytes came. */
 static int check_line(struct sv_http *h, struct upp_str bytes)
 {
     for (size_t i = 0; i < bytes.n && h->line_last != '\n'; i++) {
         char c = bytes.p[i];
         if (!h->line_last && (c == '\r' || c == '\n')) /* an empty line before it is let through */
             continue;
-        if (c == ' ' && (h->line_last == ' ' || ++h->blanks > 2))
+        if (c == ' ' && (h->line_last == ' ' || ++h->blanks > 2)) {
+            h->status = 0;
             return refuse(h, 400, "a request line has two blanks, and not one after the other");
+        }
         h->line_last = c ? c : '?';
     }
     return 0;
@@ -346,17 +349,16 @@ static int check_line(struct sv_http *h, struct upp_str bytes)
 
 static enum sv_http_state feed(struct sv_http *h, struct upp_str bytes, size_t *used)
 {
-    bool in_body = h->head_done;
-    if (check_line(h, bytes)) {
-        *used = bytes.n;
+    bool           in_body = h->head_done;
+    llhttp_errno_t r       = llhttp_execute(&h->parser, bytes.p, bytes.n);
+    size_t         read    = r == HPE_OK ? bytes.n : (size_t)(llhttp_get_error_pos(&h->parser) - bytes.p);
+    *used                  = bytes.n;
+    if (check_line(h, wb_str_sub(bytes, 0, read)))
         return SV_HTTP_REFUSED;
-    }
-    llhttp_errno_t r = llhttp_execute(&h->parser, bytes.p, bytes.n);
     if (r == HPE_PAUSED && h->done) {
-        *used = (size_t)(llhttp_get_error_pos(&h->parser) - bytes.p);
-        return check_noise(h, *used, in_body) ? SV_HTTP_REFUSED : SV_HTTP_DONE;
+        *used = read;
+        return check_noise(h, read, in_body) ? SV_HTTP_REFUSED : SV_HTTP_DONE;
     }
-    *used = bytes.n;
     if (r != HPE_OK) {
         const char *why   = llhttp_get_error_reason(&h->parser);
         bool        ours  = h->parser.http_major == 1 && h->parser.http_minor <= 1; /* then it is what follows it */
