@@ -32,7 +32,6 @@
 #include "json/write.h"
 #include "runtime/global.h"
 #include "server/libraries.h"
-#include "stores/postgres.h"
 #include "stores/sqlite.h"
 #include "stores/sqlite_hooks.h"
 #include "upp/http_curl.h"
@@ -83,20 +82,9 @@ UPP_PRINTF(4, 5) static void add(struct report *r, const char *name, enum state 
 
 /* ---- Libraries ----------------------------------------------------------------------------------- */
 
-/* These two do not say their version at run time, and only the command uses them. */
-static struct wb_library edit_library(void)
-{
-    return wb_library("libedit", WEFT_EDIT_VERSION, NULL);
-}
-
-static struct wb_library md4c_library(void)
-{
-    return wb_library("md4c", WEFT_MD4C_VERSION, NULL);
-}
-
 static struct wb_library (*const libraries[])(void) = {
-    wj_library,           weft__uv_library,       upp__curl_library,  weft__llhttp_library, weft__openssl_library,
-    weft__sqlite_library, weft__postgres_library, weft__yaml_library, edit_library,         md4c_library,
+    wj_library,            weft__uv_library,     upp__curl_library,  weft__llhttp_library,
+    weft__openssl_library, weft__sqlite_library, weft__yaml_library,
 };
 
 static void check_libraries(struct report *r)

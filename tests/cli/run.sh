@@ -51,7 +51,7 @@ run 2 version --what
 says 2 "^weft version: does not take '--what'"
 
 run 0 doctor --store "$tap"
-for library in yyjson libuv libcurl llhttp openssl sqlite libpq libfyaml libedit md4c; do
+for library in yyjson libuv libcurl llhttp openssl sqlite libfyaml; do
     says 1 "^ok    $library +([0-9]+\.|not in this build)"
 done
 says 1 '^ok    store +.* is writable'
