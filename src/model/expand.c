@@ -1,5 +1,6 @@
 /* model/expand.c — message and tape to events, of a stored row and of a message that is still open. */
 #include "json/number.h"
+#include "model/doc_calls.h"
 #include "model/id.h"
 #include "model/row.h"
 
@@ -285,7 +286,8 @@ int wm_entry_join(struct wb_arena *a, struct wm_entry *e, const struct wm_event 
                                                .is_error = ev->outcome != WM_DONE,
                                                .id       = ev->call,
                                                .name     = ev->name,
-                                               .text     = ev->text};
+                                               .text     = ev->text,
+                                               .metadata = wm_result_metadata(ev->outcome)};
     }
     e->message.parts   = parts;
     e->message.n_parts = found;

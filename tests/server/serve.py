@@ -39,6 +39,7 @@ models:
   boss: {provider: scripted, script: boss.json}
   torn: {provider: scripted, script: torn.json}
   tattered: {provider: scripted, script: tattered.json}
+  garbled: {provider: scripted, script: garbled.json}
 tools:
   get_weather: {description: d, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo 18"], delivery: pure}
   pick_date: {description: d, parameters: {type: object}}
@@ -58,6 +59,7 @@ agents:
   boss: {model: boss, tools: [weather, get_weather]}
   torn: {model: torn}
   tattered: {model: tattered, tools: [get_weather]}
+  garbled: {model: garbled, tools: [get_weather]}
   short: {model: weather, tools: [get_weather], middleware: [{budget: {max_steps: 1}}]}
 """
 SCRIPTS = {
@@ -82,6 +84,7 @@ SCRIPTS = {
                 [{"parts": [{"text": "I look."}, {"tool_call": {"id": "c1", "name": "get_weather", "arguments": {"city": "Kiel"}}}], "delta_bytes": 4},
                  {"parts": [{"text": "18 degrees."}], "delta_bytes": 4, "delay_ms": 10, "error": {"code": "NETWORK_ERROR", "after": 3}},
                  {"parts": [{"text": "Now: 18 degrees."}], "delta_bytes": 4}],
+    "garbled": [{"parts": [{"tool_call": {"id": "c1", "name": "get_weather", "arguments": '{"city": '}}]}, {"parts": [{"text": "Sorry."}]}],
     "broken": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "no such key"}}],
 }
 
@@ -569,6 +572,23 @@ def test_runs_of_every_sort_resume_behind_every_frame(s):
             resumed[run] = {d: resume_everywhere(s, run, d) for d in ("uap&children=1", "ui&target=7&children=1")}
 
 
+def test_arguments_that_are_no_json_are_answered_with_an_error(s):
+    # covers: AAP-4/3, UPP-17/3
+    stream, thread, run = s.start("garbled")
+    list(stream)
+    frames = [json.loads(b.partition(b"data: ")[2]) for _, b in rest_of(s, f"/v1/runs/{run}/events?as=agentapi", None)]
+    call, output = ([m for m in frames[-1]["output"] if m["type"] == kind] for kind in ("plugin_call", "plugin_call_output"))
+    assert call[0]["content"][0]["data"]["arguments"] == '{"city": ', call
+    assert output[0]["status"] == "failed" and "JSON" in output[0]["content"][0]["data"]["output"], output
+    assert frames[-1]["status"] == "completed" and texts(s, thread)[-1] == "Sorry."
+    doc = s.good("GET", f"/v1/threads/{thread}/export?as=thread")
+    returned = [p for t in doc["turns"] for m in t.get("messages", []) for p in m.get("parts", []) if p["part_kind"] == "tool-return"]
+    assert [(p["tool_call_id"], p["status"]) for p in returned] == [("c1", "validation_error")], returned
+    there = s.good("POST", "/v1/threads/import?from=thread&agent=garbled&on_conflict=copy", doc)["id"]
+    again = s.good("GET", f"/v1/threads/{there}/export?as=thread")
+    assert [p["status"] for t in again["turns"] for m in t.get("messages", []) for p in m.get("parts", []) if "status" in p] == ["validation_error"]
+
+
 TARGETS = DIALECTS + ("ui&target=5", "ui&target=7")
 
 
@@ -637,8 +657,10 @@ def test_open_calls_go_to_another_place_and_are_answered_there(s):
     assert [p["toolCallId"] for p in last_state(list(stream))["pending"]] == ["c1"]
     for dialect in ("thread", "pydantic", "ui", "agentapi", "assistants", "upp", "aitp", "envelope"):
         doc = s.good("GET", f"/v1/threads/{thread}/export?as={dialect}")
-        if dialect == "thread":
-            assert open_calls(doc) == ["c1"] and doc["turns"][-1]["x_weft"]["partial"] is True, doc
+        if dialect == "thread":  # covers: TP-51/2
+            turn = doc["turns"][-1]
+            assert open_calls(doc) == ["c1"] and turn["x_weft"]["partial"] is True, doc
+            assert turn["completed_at"] == turn["messages"][-1]["timestamp"], turn
         there = s.good("POST", f"/v1/threads/import?from={dialect}&agent=two&on_conflict=copy", doc)["id"]
         assert open_calls(s.good("GET", f"/v1/threads/{there}/export?as=thread")) == ["c1"], dialect
         runs = f"/v1/threads/{there}/runs"
