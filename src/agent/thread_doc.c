@@ -6,6 +6,7 @@
 #include "agent/thread_event.h"
 #include "base/iso8601.h"
 #include "model/doc_beside.h"
+#include "model/doc_calls.h"
 #include "model/id.h"
 
 /* What the rows say of a line of the path beside what it is. */
@@ -417,7 +418,8 @@ static int take_results(struct making *m, const struct wm_row *row, struct upp_m
                                                  .is_error = ev->outcome != WM_DONE,
                                                  .id       = wb_arena_dup(m->a, ev->call),
                                                  .name     = wb_arena_dup(m->a, ev->name),
-                                                 .text     = wb_arena_dup(m->a, ev->text)};
+                                                 .text     = wb_arena_dup(m->a, ev->text),
+                                                 .metadata = wm_result_metadata(ev->outcome)};
         to->time_ms          = row->time_ms;
     }
     to->parts = parts;

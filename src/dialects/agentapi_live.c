@@ -190,7 +190,9 @@ void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct
     char                text[WB_UUID_TEXT + 1];
     struct wd_aap_live *m = &s->live;
     wd_aap_to_started(s, ev, o);
-    struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), ++s->messages), text)};
+    /* With the epoch: what a dead process said and nobody can count any more has other ids. */
+    uint64_t       nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
+    struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
     wb_arena_reset(&m->texts);
     wb_buf_clear(&m->said);
     m->open   = true;

@@ -264,7 +264,7 @@ static int rare_event(struct ui *u, const struct wm_event *ev, struct wd_out *o,
         u->settled = true; /* it is not taken back with a step that it stands in */
         return 0;
     case WM_VOID:
-        ui_attempt_void(u, o);
+        ui_attempt_void(u, ev, o);
         return 0;
     case WM_MESSAGE_OPEN:
         return ui_message_open(u, ev, o, err);

@@ -56,7 +56,7 @@ int  ui_part_open(struct ui *u, const struct wm_event *ev, struct wd_out *o, str
 int  ui_delta(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
 int  ui_part_close(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;
 void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o);
-void ui_attempt_void(struct ui *u, struct wd_out *o);
+void ui_attempt_void(struct ui *u, const struct wm_event *ev, struct wd_out *o);
 
 /* Ends what is open of the message: blocks, and calls whose input was not finished. */
 void ui_end_blocks(struct ui *u, struct wd_out *o, const char *why);

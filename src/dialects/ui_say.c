@@ -200,10 +200,13 @@ void ui_message(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 }
 
 /* 7 can take a step back; 5 and 6 can only end what was begun, and the next attempt begins anew beside it. */
-void ui_attempt_void(struct ui *u, struct wd_out *o)
+void ui_attempt_void(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
-    if (!u->open.open)
-        return; /* nothing of it was sent, or a child said it */
+    if (!u->open.open) { /* nothing of it was sent here, or a child said it */
+        if (ev->aside)   /* but elsewhere: the client forgets which blocks are open */
+            ui_simple(o, u->target < 7 ? UPP_STR("{\"type\":\"finish-step\"}") : UPP_STR("{\"type\":\"reset-step\"}"));
+        return;
+    }
     if (u->aside == UI_HIDDEN)
         wd_open_end(&u->open);
     else if (u->target < 7) {

@@ -4,7 +4,7 @@
  * that is one commit, and the event is its compare and swap: whoever else changes a row of the node, or appends to it,
  * was first, and this looks again.
  *
- * A message with calls takes what they were asked and what came of them along; one with results, the results; an input,
+ * An answer takes attempts at it that were taken back along. A message with calls takes what they were asked and what came of them along; one with results, the results; an input,
  * what middleware made of it. These stand in the rows of the same run, on one side of the message. What else was made
  * of it (derived.h), and the threads of sub agents that were called, are erased before, in commits of their own.
  */
@@ -163,6 +163,38 @@ static WEFT_SUSPENDS int follow_run(struct deleting *x, uint64_t pos)
     return upp_fail(x->err, UPP_ELIMIT, "the results of this message stand more than %d rows away", WL_JOIN_ROWS);
 }
 
+static bool has_void(const struct wm_row *row)
+{
+    for (size_t i = 0; i < row->n_records; i++)
+        if (row->records[i].kind == WM_VOID)
+            return true;
+    return false;
+}
+
+/* Attempts at an answer that were taken back: their rows stand right before it. */
+static WEFT_SUSPENDS int follow_lost(struct deleting *x, uint64_t pos)
+{
+    struct wl_range range = {.node = x->at.node, .to = pos, .backwards = true, .max_rows = BATCH};
+    for (size_t looked = 0; looked < WL_JOIN_ROWS;) {
+        struct wl_rows rows;
+        int            r = x->s->ops->rows(x->s, x->o, &range, &x->a, &rows, x->err);
+        for (size_t i = 0; r >= 0 && i < rows.n; i++, looked++) {
+            struct wm_row row;
+            if (!wb_uuid_eq(rows.p[i].run, x->run))
+                return 0;
+            r = read_row(x, &rows.p[i], &row);
+            if (r >= 0 && !has_void(&row))
+                return 0;
+            if (r >= 0)
+                r = edit(x, &rows.p[i], &row, SIZE_MAX);
+            range.to = rows.p[i].pos;
+        }
+        if (r < 0 || !rows.more || !rows.n)
+            return WB_MIN(r, 0);
+    }
+    return upp_fail(x->err, UPP_ELIMIT, "more than %d attempts at this message", WL_JOIN_ROWS);
+}
+
 /* The ids of the calls that the message makes or answers. */
 static int note_calls(struct deleting *x, const struct wm_entry *e)
 {
@@ -181,6 +213,7 @@ static int note_calls(struct deleting *x, const struct wm_entry *e)
                                   .calls     = calls,
                                   .n_calls   = n,
                                   .arguments = m->role == UPP_ROLE_ASSISTANT,
+                                  .lost      = m->role == UPP_ROLE_ASSISTANT,
                                   .asides    = m->role == UPP_ROLE_USER};
     return 0;
 }
@@ -212,6 +245,8 @@ static WEFT_SUSPENDS int collect(struct deleting *x)
     more &= e->message.role == UPP_ROLE_TOOL || !is_far_end(x, &row, i + 1);
     if (r >= 0)
         r = edit(x, &stored, &row, i);
+    if (r >= 0 && x->what.lost)
+        r = follow_lost(x, stored.pos);
     return r < 0 || !more ? r : follow_run(x, stored.pos);
 }
 

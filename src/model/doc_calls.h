@@ -8,6 +8,7 @@
 #define WM_DOC_CALLS_H
 
 #include "model/doc.h"
+#include "model/event.h"
 
 enum wm_call_state { WM_CALL_PENDING = 1, WM_CALL_REJECTED, WM_CALL_COMPLETED };
 
@@ -20,6 +21,13 @@ struct wm_doc_call {
 struct wm_doc_calls {
     WB_VEC(struct wm_doc_call) list; /* in the order in which they were made */
 };
+
+/* Metadata of a result, in the spelling of documents that tell more of it than that it is an error. */
+static inline struct upp_str wm_result_metadata(uint8_t outcome)
+{
+    static const struct upp_str invalid = UPP_STR_INIT("{\"pydantic_ai\":{\"status\":\"validation_error\"}}");
+    return outcome == WM_INVALID ? invalid : (struct upp_str){0};
+}
 
 WB_EXPORT_BEGIN
 

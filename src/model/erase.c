@@ -148,7 +148,8 @@ static size_t taped(const struct wm_row *row)
 static int erase_tape(struct wm_row *row, const struct wm_erasing *what, size_t *n, struct upp_err *err)
 {
     uint64_t events;
-    if (!row->tape.n || (!what->all && (what->entry == SIZE_MAX || what->entry != taped(row))))
+    bool     meant = row->lost ? what->lost : what->entry != SIZE_MAX && what->entry == taped(row);
+    if ((!row->tape.n && !row->lost) || !(what->all || meant))
         return 0;
     int r = wm_row_events(row, &events, err);
     if (r < 0)
@@ -156,6 +157,7 @@ static int erase_tape(struct wm_row *row, const struct wm_erasing *what, size_t 
     if (row->event)
         row->event += events - row->n_records;
     row->tape = (struct upp_str){0};
+    row->lost = NULL;
     ++*n;
     return 0;
 }
@@ -286,6 +288,7 @@ size_t wm_row_sweep(struct wm_row *row)
     size_t n = row->tape.n > 0, kept = 0;
     bool   checkpoint = false;
     row->tape         = (struct upp_str){0};
+    row->lost         = NULL;
     for (size_t i = 0; i < row->n_records; i++) {
         struct wm_event ev = row->records[i];
         if (!outlives(&ev))

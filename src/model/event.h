@@ -98,7 +98,7 @@ struct wm_event {
     uint8_t                 outcome;   /* TOOL_ENDED */
     uint8_t                 part_kind; /* PART_OPEN, DELTA, PART_CLOSE */
     uint8_t                 stop;      /* MESSAGE: enum upp_stop */
-    bool                    aside;     /* MESSAGE_OPEN: scaffolding, for its run alone */
+    bool                    aside;     /* MESSAGE_OPEN: scaffolding, for its run alone. VOID: the reader saw some of it, no event here tells what */
     uint32_t                step;
     uint32_t                part; /* index in the message: PART_*, DELTA */
     uint64_t                number;

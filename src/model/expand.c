@@ -1,5 +1,6 @@
 /* model/expand.c — message and tape to events, of a stored row and of a message that is still open. */
 #include "json/number.h"
+#include "model/doc_calls.h"
 #include "model/id.h"
 #include "model/row.h"
 
@@ -16,6 +17,12 @@ static size_t said_entry(const struct wm_row *row)
            !(row->entries[i].kind == WM_ENTRY_MESSAGE && row->entries[i].message.role == UPP_ROLE_ASSISTANT))
         i++;
     return i;
+}
+
+/* The entry that the tape is about. What was taken back stood behind those of the row. */
+static size_t taped_entry(const struct wm_row *row)
+{
+    return row->lost ? row->n_entries : said_entry(row);
 }
 
 static const struct wm_entry *tool_entry(const struct wm_row *row)
@@ -37,7 +44,9 @@ static const struct wm_entry *prompt_entry(const struct wm_row *row)
 
 static const struct wm_entry *subject(const struct wm_expand *x)
 {
-    return !x->row ? x->open : x->entry < x->row->n_entries ? &x->row->entries[x->entry] : NULL;
+    if (!x->row || x->row->lost)
+        return x->row ? x->row->lost : x->open;
+    return x->entry < x->row->n_entries ? &x->row->entries[x->entry] : NULL;
 }
 
 static struct wb_uuid id_of(const struct wm_expand *x, enum wm_noun noun, size_t entry, uint8_t attempt)
@@ -173,20 +182,23 @@ int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err
 {
     bool first = x->row && x->at.at == 0 && x->at.left == 0 && x->record == 0;
     if (first) {
-        x->entry = said_entry(x->row);
+        x->entry = taped_entry(x->row);
         if (x->row->event)
             x->number = x->row->event;
     }
-    *ev   = (struct wm_event){0};
-    int r = next_mark(x, ev, err);
+    *ev       = (struct wm_event){0};
+    int  r    = next_mark(x, ev, err);
+    bool lost = r > 0 && x->row && x->row->lost;
     if (r < 0)
         return r;
     if (r == 0 && x->row && x->record < x->row->n_records) {
+        if (x->row->lost && !x->record && x->row->event)
+            x->number = x->row->event;
         next_record(x, ev);
         r = 1;
     }
     if (r > 0) {
-        ev->from   = x->from;
+        ev->from   = lost && x->from_lost ? x->from_lost : x->from;
         ev->number = x->number++;
     }
     return r;
@@ -211,7 +223,7 @@ int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err)
     int r = 1;
     if (!x->row->event)
         return 0;
-    x->entry  = said_entry(x->row);
+    x->entry  = taped_entry(x->row);
     x->number = x->row->event;
     while (r > 0 && x->number < number) {
         struct wm_event ev = {0};
@@ -228,19 +240,21 @@ int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err)
     uint64_t n = 0, deltas = 0, text = 0;
     size_t   said = said_entry(row);
     int      r    = wm_tape_count(row->tape, &n, &deltas, err);
+
+    const struct wm_entry *about = row->lost ? row->lost : said < row->n_entries ? &row->entries[said] : NULL;
     if (r < 0)
         return r;
-    if (said == row->n_entries) { /* a step began, and no more than that */
+    if (!about) { /* a step began, and no more than that */
         if (n > 1 || (n && row->tape.p[0] != WM_MARK_STEP))
             return upp_fail(err, UPP_ESTORE, "a tape without the message that it is about");
         *ret = n + row->n_records;
         return 0;
     }
-    for (size_t i = 0; n && i < row->entries[said].message.n_parts; i++)
-        text += row->entries[said].message.parts[i].text.n;
+    for (size_t i = 0; n && i < about->message.n_parts; i++)
+        text += about->message.parts[i].text.n;
     if (deltas > text)
         return upp_fail(err, UPP_ESTORE, "the tape does not fit its message: it is about more text");
-    *ret = n + row->n_records;
+    *ret = (row->lost ? 0 : n) + row->n_records;
     return 0;
 }
 
@@ -272,7 +286,8 @@ int wm_entry_join(struct wb_arena *a, struct wm_entry *e, const struct wm_event 
                                                .is_error = ev->outcome != WM_DONE,
                                                .id       = ev->call,
                                                .name     = ev->name,
-                                               .text     = ev->text};
+                                               .text     = ev->text,
+                                               .metadata = wm_result_metadata(ev->outcome)};
     }
     e->message.parts   = parts;
     e->message.n_parts = found;

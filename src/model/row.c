@@ -5,7 +5,7 @@
  *
  * row      v number of its first event (0)    c epoch (0)          s step (0)        t time, ms since 1970 (0)
  *          a agent, after a handoff (none)    e entries (none)     r records (none)  x state: JSON (none)
- *          b what came beside entries (none)
+ *          b what came beside entries (none)  l what was taken back: a list of one entry (none)
  * entry    k kind (1 message) 2 event 3 repair 4 turn              o origin (1 run) 2 client 3 import
  *          a audience (1 all) 2 run 3 model   n attempt (0)        s step (the row's)
  *          w who (none)                       h phase (none)       j data: JSON (none)
@@ -52,7 +52,7 @@ struct put {
     struct wj_writer     w;
     const struct wm_row *row;
     struct upp_err      *err;
-    char                 list; /* 'e', 'r', or 0: the row itself */
+    char                 list; /* 'e', 'r', 'b', 'l', or 0: the row itself */
     size_t               i;    /* in the list */
     size_t               part; /* of the entry; SIZE_MAX: the entry itself */
     char                 member;
@@ -402,6 +402,20 @@ static void put_beside(struct put *p, const struct wm_row *row)
         p->list = 0;
 }
 
+static void put_lost(struct put *p, const struct wm_row *row)
+{
+    name(p, 'l');
+    if (!row->n_records || row->records[0].kind != WM_VOID)
+        refuse(p, upp_fail(p->err, UPP_EINVALID, "expected a void as the first record"));
+    wj_write_open(&p->w, '[');
+    p->list = 'l';
+    p->i    = 0;
+    put_entry(p, row->lost);
+    wj_write_close(&p->w, ']');
+    if (!failed(p))
+        p->list = 0;
+}
+
 int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *err)
 {
     struct put p    = {.row = row, .err = err, .part = SIZE_MAX};
@@ -418,6 +432,8 @@ int wm_row_write(const struct wm_row *row, struct wb_buf *out, struct upp_err *e
         put_json(&p, 'x', row->state, false);
     if (row->n_beside && !failed(&p))
         put_beside(&p, row);
+    if (row->lost && !failed(&p))
+        put_lost(&p, row);
     wj_write_close(&p.w, '}');
     int r = wj_writer_check(&p.w);
     if (r < 0)

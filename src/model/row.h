@@ -3,7 +3,9 @@
  * A row holds all that one commit point says: the entries it adds to the node, the records it adds to the run's
  * events, the tape of a message, the run's state. It is written whole or not at all, so that a step is one append.
  *
- * Order of its events: those of the tape, then the records. They are numbered from `event` on, without a gap.
+ * Order of its events: those of the tape, then the records. They are numbered from `event` on, without a gap. Where
+ * the tape is about something that was taken back its events are of the epoch before, and the records have the same
+ * numbers again: VOID is the first of them.
  *
  * Format 1 is compact JSON with one-letter names (model/row.c lists them) and, beside it, the tape. Readers for
  * every released number stay.
@@ -47,6 +49,7 @@ struct wm_row {
     size_t           n_records;
     struct upp_str   state; /* JSON: the run's state from here on; no text: as before */
     struct upp_str   tape;
+    struct wm_entry *lost;  /* what the tape is about, where it was taken back: it is in no history. NULL: it was not */
     struct upp_str   agent; /* by name, where the run has been handed over; no text: the run's own */
 
     struct wm_beside *beside; /* not read with entries alone. It goes with any entry that it is about */
@@ -88,6 +91,7 @@ struct wm_erasing {
     size_t                n_calls;
     bool                  arguments; /* and what they were asked */
     bool                  asides;    /* and what middleware made of the input, for its run alone */
+    bool                  lost;      /* and what was taken back */
 
     /* And what was made of a message elsewhere. */
     bool     rewritten; /* what middleware made of a history that has it */
@@ -113,8 +117,9 @@ size_t wm_row_sweep(struct wm_row *row);
 /* The events of one row, one by one; of a message that is still open likewise. */
 struct wm_expand {
     const struct wm_source *from;
-    const struct wm_row    *row;  /* a stored one; or NULL: */
-    const struct wm_tape   *tape; /* the open message, which may grow between two calls */
+    const struct wm_source *from_lost; /* of what was taken back: the epoch before. NULL: as the others */
+    const struct wm_row    *row;       /* a stored one; or NULL: */
+    const struct wm_tape   *tape;      /* the open message, which may grow between two calls */
     const struct wm_entry  *open;
     uint32_t                index;  /* in the node, of the row's first entry / of the open message */
     uint32_t                step;   /* of the open message; a stored row knows its own */
@@ -142,7 +147,7 @@ int wm_expand_next(struct wm_expand *x, struct wm_event *ev, struct upp_err *err
  * at a time, so that who has heard a message while it was open does not pay for it again. */
 int wm_expand_pass(struct wm_expand *x, uint64_t number, struct upp_err *err) UPP_MUST_CHECK;
 
-/* How many events a row has. -UPP_ESTORE: its tape is broken, or is about nothing. */
+/* How many numbers the events of a row take. -UPP_ESTORE: its tape is broken, or is about nothing. */
 int wm_row_events(const struct wm_row *row, uint64_t *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 WB_EXPORT_END

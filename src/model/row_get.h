@@ -42,6 +42,7 @@ size_t wm_get_items(struct wm_get *g, yyjson_val *v, size_t max, yyjson_val **fi
 void wm_get_members(struct wm_get *g, yyjson_val *v, void *into,
                     void (*member)(struct wm_get *g, char name, yyjson_val *v, void *into));
 
-void wm_get_entries(struct wm_get *g, yyjson_val *v); /* of the row (row_read_entries.c) */
+/* row_read_entries.c. NULL: there are none, or it failed. */
+struct wm_entry *wm_get_entries(struct wm_get *g, yyjson_val *v, size_t *ret);
 
 #endif

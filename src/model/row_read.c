@@ -232,6 +232,15 @@ static void get_beside(struct wm_get *g, yyjson_val *v)
 
 /* ---- The row -------------------------------------------------------------------------------------- */
 
+static void get_lost(struct wm_get *g, yyjson_val *v)
+{
+    struct wm_row *row = g->row;
+    size_t         n;
+    row->lost = wm_get_entries(g, v, &n);
+    if (n != 1 || !row->n_records || row->records[0].kind != WM_VOID)
+        wm_get_refuse(g, v, "one entry, behind a void as the first record");
+}
+
 static void row_member(struct wm_get *g, char name, yyjson_val *v, void *into)
 {
     struct wm_row *row = into;
@@ -258,7 +267,7 @@ static void row_member(struct wm_get *g, char name, yyjson_val *v, void *into)
     case 'e':
         if (row->n_records)
             wm_get_refuse_name(g, v - 1, "entries before records");
-        wm_get_entries(g, v);
+        row->entries = wm_get_entries(g, v, &row->n_entries);
         break;
     case 'r':
         get_records(g, v);
@@ -269,6 +278,10 @@ static void row_member(struct wm_get *g, char name, yyjson_val *v, void *into)
         break;
     case 'b':
         get_beside(g, v);
+        break;
+    case 'l':
+        if (!g->entries_only)
+            get_lost(g, v);
         break;
     default:
         wm_get_unknown(g, v);

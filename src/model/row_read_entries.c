@@ -165,15 +165,15 @@ static void entry_member(struct wm_get *g, char name, yyjson_val *v, void *into)
     }
 }
 
-void wm_get_entries(struct wm_get *g, yyjson_val *v)
+struct wm_entry *wm_get_entries(struct wm_get *g, yyjson_val *v, size_t *ret)
 {
-    struct wm_row *row  = g->row;
-    yyjson_val    *item = NULL;
-    size_t         n    = wm_get_items(g, v, UINT32_MAX, &item);
-    row->entries        = n ? wb_new_n(g->a, struct wm_entry, n) : NULL;
-    row->n_entries      = row->entries ? n : 0;
-    for (size_t i = 0; i < row->n_entries && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
-        struct wm_entry *e = &row->entries[i];
+    const struct wm_row *row  = g->row;
+    yyjson_val          *item = NULL;
+    size_t               n    = wm_get_items(g, v, UINT32_MAX, &item);
+    struct wm_entry     *list = n ? wb_new_n(g->a, struct wm_entry, n) : NULL;
+    *ret                      = list ? n : 0;
+    for (size_t i = 0; i < *ret && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
+        struct wm_entry *e = &list[i];
         e->kind            = WM_ENTRY_MESSAGE;
         e->origin          = WM_ORIGIN_RUN;
         e->audience        = WM_AUDIENCE_ALL;
@@ -183,4 +183,5 @@ void wm_get_entries(struct wm_get *g, yyjson_val *v)
         if (e->message.role == 0 && (e->kind == WM_ENTRY_MESSAGE || e->kind == WM_ENTRY_REPAIR))
             wm_get_refuse(g, item, "a message with a role");
     }
+    return list;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/iso8601.h"
+#include "json/compact.h"
 #include "json/match.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -59,12 +60,6 @@ static bool is_json(struct upp_str s)
 {
     struct wj_syntax seen;
     return wj_syntax(s, WJ_MAX_DEPTH, &seen, NULL) == 0;
-}
-
-static bool is_object(struct upp_str s)
-{
-    struct upp_str bare = wb_str_trim(s);
-    return bare.n && bare.p[0] == '{' && is_json(s);
 }
 
 /* Is it what was read at this place? Then it is JSON, and with so few values in it not too deep. */
@@ -239,9 +234,10 @@ static bool put_parts(struct wj_writer *w, const struct upp_message *m, unsigned
 
 /* ---- metadata.weft -------------------------------------------------------------------------------- */
 
+/* Would arguments come back otherwise than they are spelled? */
 static bool is_lost(const struct upp_part *p)
 {
-    return p->kind == UPP_PART_CALL && p->text.n && !is_object(p->text);
+    return p->kind == UPP_PART_CALL && p->text.n && !(p->text.p[0] == '{' && wj_is_compact(p->text, NULL));
 }
 
 unsigned wm_weft_needs(const struct upp_message *m)

@@ -6,10 +6,10 @@
  *
  * What UPP's shape cannot say stands under metadata.weft of the message, only where it is needed, and is taken out
  * again when it is read: order        ["content","call",...]: the order of parts where it is not "content, then calls"
- * ("then results") arguments    {"INDEX":"text"}: of toolCalls whose arguments are text that is no JSON object; UPP's
- * say {} there. (Empty text is {} alone.) What is a JSON object is written as such: its tokens survive, its blanks do
- * not. interrupted  true;  cut  [INDEX...]: parts, counted in message order One that does not fit the message (it was
- * edited since) is dropped.
+ * ("then results") arguments    {"INDEX":"text"}: of toolCalls whose arguments are text that is no JSON object (UPP's
+ * say {} there), or one with blanks or escapes that we would not write: models hear what they said as they spelled it.
+ * (Empty text is {} alone.) interrupted  true;  cut  [INDEX...]: parts, counted in message order One that does not fit
+ * the message (it was edited since) is dropped.
  *
  * Not in UPP's JSON, and lost in it: metadata of parts other than binary, the name in a result, the title of what is no
  * document. Other members of messages, blocks, calls and results than UPP's are not kept when reading (residue is the

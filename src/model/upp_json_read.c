@@ -440,7 +440,17 @@ static void reorder(struct get *g, yyjson_val *order, struct upp_message *m, siz
     m->parts = to;
 }
 
-/* Arguments that are no object, by the number of the call. */
+/* Is it the same value, in another spelling? */
+static bool is_value(struct get *g, struct upp_str text, struct upp_str compact)
+{
+    yyjson_val *v;
+    int         r = wj_read(g->a, text, NULL, &v, NULL);
+    if (r == -UPP_ENOMEM)
+        g->failed = g->failed ? g->failed : wb_arena_check(g->a, g->err);
+    return r >= 0 && wb_str_eq(as_text(g, v), compact);
+}
+
+/* Arguments that are no object, or not spelled as we do it, by the number of the call. */
 static void get_arguments(struct get *g, yyjson_val *map, struct upp_message *m)
 {
     if (!map || !yyjson_is_obj(map) || !m->n_parts)
@@ -454,7 +464,7 @@ static void get_arguments(struct get *g, yyjson_val *map, struct upp_message *m)
     for (size_t k = unsafe_yyjson_get_len(map); k; k--, key = unsafe_yyjson_get_next(key + 1)) {
         uint64_t at;
         if (yyjson_is_str(key + 1) && wb_str_u64(wj_text(key), &at) && at < n &&
-            wb_str_eq(calls[at]->text, UPP_STR("{}")))
+            (wb_str_eq(calls[at]->text, UPP_STR("{}")) || is_value(g, wj_text(key + 1), calls[at]->text)))
             calls[at]->text = wj_text(key + 1);
     }
 }

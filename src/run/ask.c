@@ -40,6 +40,7 @@ static void go_on_air(struct asking *a)
     if (!a->aired)
         return;
     a->open->number = t->next;
+    a->open->epoch  = t->epoch;
     t->open         = a->open;
 }
 
@@ -66,13 +67,13 @@ static int open_message(struct asking *a, struct upp_err *err)
     return wb_buf_check(&o->tape.out, err);
 }
 
-static void drop_message(struct asking *a)
+static void drop_message(struct wr_run *run, struct wr_open **open)
 {
-    wr_readers_leave(a->run->tree, a->open, true);
-    if (a->run->tree->open == a->open)
-        a->run->tree->open = NULL;
-    wr_open_free(a->run->engine, a->open);
-    a->open = NULL;
+    wr_readers_leave(run->tree, *open, true);
+    if (run->tree->open == *open)
+        run->tree->open = NULL;
+    wr_open_free(run->engine, *open);
+    *open = NULL;
 }
 
 /* A call id that is empty or taken in the run tree is replaced; the vendor's own stays in the part's metadata. */
@@ -177,27 +178,34 @@ static bool try_again(struct upp_retry *retry, int r, const struct upp_err *why,
     return upp_retry_failed(retry, &seen, tried, ms) > 0;
 }
 
-/* C5: what was said since the last record is void, and the epoch rises. */
+/* C5: what was said since the last record is void, and the epoch rises. Who reads the events later has to hear it as
+ * those did who listened, or what dialects count and name would be different: so the row holds it. */
 static WEFT_SUSPENDS int void_attempt(struct asking *a, struct upp_err *err)
 {
     struct wr_run  *run   = a->run;
     struct wr_tree *t     = run->tree;
     uint32_t        tried = run->attempt + 1;
-    drop_message(a);
     (void)wr_now(run);
     run->attempt = tried;
     run->voids++;
     run->engine->counts.voids++;
-    if (!a->aired) /* nobody has seen it */
-        return 0;
-    struct wm_event *ev = wr_draft_record(run, WM_VOID, err);
-    if (!ev)
-        return -UPP_ENOMEM;
-    ev->last = t->next - 1;
+    struct wm_event *ev = a->aired ? wr_draft_record(run, WM_VOID, err) : NULL;
+    if (!ev) {
+        drop_message(run, &a->open);
+        return a->aired ? -UPP_ENOMEM : 0; /* or nobody has seen it */
+    }
+    ev->last        = t->next - 1;
+    run->draft.open = a->open;
+    run->draft.lost = true;
+    a->open         = NULL;
     t->epoch++;
     wb_crashpoint("void.before");
     int r = wr_flush(run, NULL, err);
     wb_crashpoint("void.after");
+    if (run->draft.lost) { /* it was not written: what comes next is about something else */
+        drop_message(run, &run->draft.open);
+        run->draft.lost = false;
+    }
     run->attempt = tried; /* also where a prompt went with the row: the answer's place is the same */
     return r;
 }
@@ -372,7 +380,7 @@ static int say_again(struct asking *a, const struct upp_message *said, struct up
 {
     struct upp_message old = a->open->entry.message;
     int                r   = data_again(a, said, err);
-    drop_message(a);
+    drop_message(a->run, &a->open);
     if (r >= 0)
         r = open_message(a, err);
     for (uint32_t i = 0; r >= 0 && i < said->n_parts; i++)
@@ -541,7 +549,7 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
             return r;
     }
     if (a->open)
-        drop_message(a);
+        drop_message(run, &a->open);
     int due = run->asking ? 0 : wr_events_due(run, r < 0 ? NULL : err);
     if (r < 0 || due < 0)
         return r < 0 ? r : due;

@@ -248,6 +248,8 @@ static WEFT_SUSPENDS int run_child(struct wr_run *parent, struct wr_call *call, 
     char ids[2][WB_UUID_TEXT + 1];
     WB_LOG_CTX(WB_LS("child", wb_uuid_text(child->row.id, ids[0])),
                WB_LS("parent", wb_uuid_text(parent->row.id, ids[1])), WB_LS("agent", child->row.agent),
+               WB_LS("agent_id", weft_run_agent_id(&child->pub)),
+               WB_LS("parent_agent_id", weft_run_agent_id(&parent->pub)),
                WB_LS("call", call->id), WB_LU("depth", child->row.depth));
     wb_log(WB_DEBUG, "an agent is asked by another");
     int r = made ? wr_child_go_on(child, err) : begin(parent, child, arguments, err);

@@ -74,7 +74,7 @@ static void take_draft(struct flush *f, struct wr_run *run)
 
 static uint64_t events_of(const struct wr_draft *d)
 {
-    return d->records.n + (d->open ? d->open->tape.events : 0);
+    return d->records.n + (d->open && !d->lost ? d->open->tape.events : 0);
 }
 
 /* Nothing was written: all of it is still to be said, before what came since. False: no memory even for that. */
@@ -90,6 +90,22 @@ static bool give_back(struct flush *f)
     wb_vec_done(&now->records);
     *now = f->draft;
     return ok;
+}
+
+/* What was taken back, where it is not too much, and stands where it was said. */
+static void put_lost(struct flush *f)
+{
+    struct wr_open *o    = f->draft.open;
+    size_t          text = o->tape.out.n;
+    for (size_t i = 0; i < o->entry.message.n_parts; i++) {
+        const struct upp_part *p = &o->entry.message.parts[i];
+        text += p->text.n + p->metadata.n + (p->media ? p->media->data.n : 0);
+    }
+    if (text > WR_LOST_BYTES || f->row.event != o->number || f->row.records[0].kind != WM_VOID ||
+        o->index != f->run->end.length + f->row.n_entries)
+        return;
+    f->row.lost = &o->entry;
+    f->row.tape = wm_tape_end(&o->tape);
 }
 
 static int make_row(struct flush *f, struct upp_err *err)
@@ -108,7 +124,9 @@ static int make_row(struct flush *f, struct upp_err *err)
     for (size_t i = 0; i < f->row.n_records; i++) /* the entries have come to rest */
         if (wm_has_entry(f->row.records[i].kind))
             f->row.records[i].entry = &f->row.entries[f->row.records[i].part];
-    if (f->draft.open)
+    if (f->draft.lost)
+        put_lost(f);
+    else if (f->draft.open)
         f->row.tape = wm_tape_end(&f->draft.open->tape);
     if (!events_of(&f->draft))
         f->row.event = 0;
@@ -192,7 +210,7 @@ static void settle(struct wr_run *run, const struct wr_draft *d, int64_t time_ms
         run->attempt = 0;
     t->next += events_of(d);
     if (d->open) {
-        wr_readers_leave(t, d->open, false);
+        wr_readers_leave(t, d->open, d->lost);
         if (t->open == d->open)
             t->open = NULL;
         wr_open_free(run->engine, d->open);
@@ -263,7 +281,7 @@ static void let_go(struct wr_run *run)
     settle(run, d, run->time_ms);
     d->entries.n = d->records.n = d->observed = 0;
     d->open                                   = NULL;
-    d->state = d->must_sync = false;
+    d->state = d->must_sync = d->lost = false;
     d->turn++;
 }
 

@@ -23,6 +23,7 @@
 enum {
     WR_KEPT_ROWS   = 64,        /* committed rows a tree keeps for readers that follow, while there is a store */
     WR_KEPT_BYTES  = 1 << 20,   /* and at most so much of them */
+    WR_LOST_BYTES  = 1 << 20,   /* of what an attempt said that is void: more of it is not kept for readers */
     WR_KEPT_ALONE  = 64 << 20,  /* without a store: what the slowest reader may be behind */
     WR_RUN_MEMORY  = 512 << 20, /* of one run: history and what was said */
     WR_CALLS       = 128,       /* tool calls of one message */
@@ -164,6 +165,7 @@ struct wr_open {
     size_t           n, room;
     uint32_t         index, step;
     uint64_t         number; /* of its first event, when it is on the air */
+    uint32_t         epoch;  /* of all of them */
     size_t           bytes;
 };
 /* Names, media and small texts are copied into the arena, which outlives it. */
@@ -209,6 +211,7 @@ struct wr_draft {
     WB_VEC(struct wm_entry) entries;
     WB_VEC(struct wm_event) records;
     struct wr_open *open;     /* whose message is the first entry: its tape goes with the row */
+    bool            lost;     /* it is none: it was taken back, and the first record is VOID */
     size_t          observed; /* records that middleware has been told of */
     bool            state;    /* write the run's state */
     bool            must_sync;
@@ -705,7 +708,8 @@ struct wr_reader {
     struct wr_tree *tree;
     struct wb_link  link;
     struct wr_from  from;
-    uint64_t        next; /* number of the next event to be given out */
+    uint64_t        next;  /* number of the next event to be given out */
+    uint64_t        aired; /* events from there on that were given out, and are void since */
     void (*wake)(void *arg);
     void             *arg;
     struct weft_cond  cond;
@@ -713,7 +717,7 @@ struct wr_reader {
 
     struct wm_row    row; /* whose events are given out, from `memory` */
     struct wm_expand expand;
-    struct wm_source from_row;
+    struct wm_source from_row, from_lost;
     struct wb_arena  memory;
     struct wr_open  *open; /* or those of this open message */
     bool             has_row;

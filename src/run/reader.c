@@ -248,7 +248,10 @@ static int note_begun(struct wr_reader *rd, const struct wm_event *ev, struct up
 static int begin_row(struct wr_reader *rd, struct upp_err *err)
 {
     const struct wr_begun *b = begun(rd, rd->from_row.run);
+    rd->from_lost            = rd->from_row;
+    rd->from_lost.epoch      = rd->row.epoch - 1;
     rd->expand.from          = &rd->from_row;
+    rd->expand.from_lost     = &rd->from_lost;
     rd->expand.number        = rd->row.event;
     rd->expand.memory        = &rd->memory;
     if (b)
@@ -256,7 +259,8 @@ static int begin_row(struct wr_reader *rd, struct upp_err *err)
     rd->open = NULL;
     int r    = join_results(rd, err);
     if (r >= 0)
-        r = wm_expand_pass(&rd->expand, rd->next, err);
+        r = wm_expand_pass(&rd->expand, rd->next + (rd->row.lost ? rd->aired : 0), err);
+    rd->aired   = 0;
     rd->has_row = r >= 0;
     return r;
 }
@@ -286,7 +290,7 @@ static void begin_open(struct wr_reader *rd, struct wr_open *o)
 {
     wb_arena_reset(&rd->memory);
     rd->from_row       = o->face->from;
-    rd->from_row.epoch = rd->tree->epoch;
+    rd->from_row.epoch = o->epoch;
     rd->expand         = (struct wm_expand){.from   = &rd->from_row,
                                             .tape   = &o->tape,
                                             .open   = &o->entry,
@@ -306,8 +310,10 @@ void wr_readers_leave(struct wr_tree *t, const struct wr_open *o, bool is_void)
             continue;
         rd->open    = NULL;
         rd->has_row = false;
-        if (is_void)
-            rd->next = o->number;
+        if (is_void) {
+            rd->aired = rd->next - o->number;
+            rd->next  = o->number;
+        }
     }
 }
 
@@ -372,9 +378,11 @@ static WEFT_SUSPENDS __attribute__((noinline)) int find_next(struct wr_reader *r
     return r;
 }
 
-static void note(struct wr_reader *rd, const struct wm_event *ev)
+static void note(struct wr_reader *rd, struct wm_event *ev)
 {
     rd->next = ev->number + 1;
+    if (ev->kind == WM_VOID && !rd->row.lost) /* a process died with it, or it was too much */
+        ev->aside = rd->from.epoch + 1 == ev->from->epoch && rd->from.number >= ev->number;
     if (ev->kind != WM_RUN || ev->from->depth)
         return;
     rd->ended   = wm_status_ended(ev->status);
@@ -402,9 +410,11 @@ static WEFT_SUSPENDS int step(struct wr_reader *rd, struct wm_event *ev, struct 
         if (r < 0)
             return r;
         if (r > 0) {
-            if (ev->number < rd->next)
+            bool lost = ev->from == &rd->from_lost; /* its numbers come again */
+            if (!lost && ev->number < rd->next)
                 continue; /* had, when it was on the air */
-            note(rd, ev);
+            if (!lost)
+                note(rd, ev);
             return ev->kind != WM_STEP_START || (r = note_begun(rd, ev, err)) >= 0 ? 1 : r;
         }
         if (rd->open)
@@ -529,8 +539,12 @@ int wr_reader_next(struct wr_reader *rd, bool to_wait, struct wm_event *ev, stru
 
 uint32_t wr_reader_had(const struct wr_reader *rd, const struct wm_event *ev)
 {
-    const struct wr_from *from = &rd->from;
-    if (ev->number > from->number || (from->epoch && ev->from->epoch > from->epoch))
+    const struct wr_from *from   = &rd->from;
+    bool                  lost   = ev->from == &rd->from_lost;
+    uint64_t              number = lost && !from->epoch ? rd->row.event : ev->number; /* with what takes it back */
+    if (from->epoch && ev->from->epoch < from->epoch)
+        return WR_HAD;
+    if (number > from->number || (from->epoch && ev->from->epoch > from->epoch))
         return 0;
-    return ev->number == from->number && from->part ? from->part : WR_HAD;
+    return number == from->number && from->part ? from->part : WR_HAD;
 }

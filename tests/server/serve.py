@@ -38,6 +38,8 @@ models:
   two: {provider: scripted, script: two.json}
   boss: {provider: scripted, script: boss.json}
   torn: {provider: scripted, script: torn.json}
+  tattered: {provider: scripted, script: tattered.json}
+  garbled: {provider: scripted, script: garbled.json}
 tools:
   get_weather: {description: d, parameters: {type: object}, command: [sh, -c, "cat >/dev/null; echo 18"], delivery: pure}
   pick_date: {description: d, parameters: {type: object}}
@@ -56,6 +58,8 @@ agents:
   two: {model: two, tools: [pick_date, get_weather]}
   boss: {model: boss, tools: [weather, get_weather]}
   torn: {model: torn}
+  tattered: {model: tattered, tools: [get_weather]}
+  garbled: {model: garbled, tools: [get_weather]}
   short: {model: weather, tools: [get_weather], middleware: [{budget: {max_steps: 1}}]}
 """
 SCRIPTS = {
@@ -75,6 +79,12 @@ SCRIPTS = {
              {"parts": [{"text": "Mild there."}], "delta_bytes": 3, "delay_ms": 2, "usage": {"input_tokens": 3, "output_tokens": 2}}],
     "torn": [{"parts": [{"reasoning": "well"}, {"text": "As I was saying"}], "delta_bytes": 3, "delay_ms": 30, "error": {"code": "NETWORK_ERROR", "after": 4}},
              {"parts": [{"reasoning": "well"}, {"text": "As I say now"}], "delta_bytes": 3}],
+    "tattered": [{"parts": [{"text": "Let me look."}, {"tool_call": {"id": "c1", "name": "get_weather", "arguments": {"city": "Kiel"}}}],
+                  "delta_bytes": 4, "delay_ms": 10, "error": {"code": "NETWORK_ERROR", "after": after}} for after in (9, 5)] +
+                [{"parts": [{"text": "I look."}, {"tool_call": {"id": "c1", "name": "get_weather", "arguments": {"city": "Kiel"}}}], "delta_bytes": 4},
+                 {"parts": [{"text": "18 degrees."}], "delta_bytes": 4, "delay_ms": 10, "error": {"code": "NETWORK_ERROR", "after": 3}},
+                 {"parts": [{"text": "Now: 18 degrees."}], "delta_bytes": 4}],
+    "garbled": [{"parts": [{"tool_call": {"id": "c1", "name": "get_weather", "arguments": '{"city": '}}]}, {"parts": [{"text": "Sorry."}]}],
     "broken": [{"error": {"code": "AUTHENTICATION_FAILED", "message": "no such key"}}],
 }
 
@@ -562,19 +572,50 @@ def test_runs_of_every_sort_resume_behind_every_frame(s):
             resumed[run] = {d: resume_everywhere(s, run, d) for d in ("uap&children=1", "ui&target=7&children=1")}
 
 
-def test_who_saw_what_was_taken_back_is_told_so(s):
-    """A stream that broke after output: behind each frame, also those that are void now, the rest as it was live."""
-    for dialect in ("uap", "upp"):
-        t = s.thread()
-        stream = s.stream("POST", f"/v1/threads/{t}/runs?as={dialect}",
-                          {"assistant_id": "torn", "stream": True, "additional_messages": [{"role": "user", "content": "go"}]})
-        list(stream)
-        live = frames_of(stream.raw)
-        run = s.good("GET", f"/v1/threads/{t}/messages?limit=1")["data"][0]["run_id"]
-        after = [id.startswith("2-") for id, _ in live].index(True)
-        assert after > 5
-        for k, (id, _) in enumerate(live):
-            assert rest_of(s, f"/v1/runs/{run}/events?as={dialect}", id) == live[max(k + 1, after):], (dialect, k, id)
+def test_arguments_that_are_no_json_are_answered_with_an_error(s):
+    # covers: AAP-4/3, UPP-17/3
+    stream, thread, run = s.start("garbled")
+    list(stream)
+    frames = [json.loads(b.partition(b"data: ")[2]) for _, b in rest_of(s, f"/v1/runs/{run}/events?as=agentapi", None)]
+    call, output = ([m for m in frames[-1]["output"] if m["type"] == kind] for kind in ("plugin_call", "plugin_call_output"))
+    assert call[0]["content"][0]["data"]["arguments"] == '{"city": ', call
+    assert output[0]["status"] == "failed" and "JSON" in output[0]["content"][0]["data"]["output"], output
+    assert frames[-1]["status"] == "completed" and texts(s, thread)[-1] == "Sorry."
+    doc = s.good("GET", f"/v1/threads/{thread}/export?as=thread")
+    returned = [p for t in doc["turns"] for m in t.get("messages", []) for p in m.get("parts", []) if p["part_kind"] == "tool-return"]
+    assert [(p["tool_call_id"], p["status"]) for p in returned] == [("c1", "validation_error")], returned
+    there = s.good("POST", "/v1/threads/import?from=thread&agent=garbled&on_conflict=copy", doc)["id"]
+    again = s.good("GET", f"/v1/threads/{there}/export?as=thread")
+    assert [p["status"] for t in again["turns"] for m in t.get("messages", []) for p in m.get("parts", []) if "status" in p] == ["validation_error"]
+
+
+TARGETS = DIALECTS + ("ui&target=5", "ui&target=7")
+
+
+def behind_every_frame(s, run, dialect, live):
+    """What was shown while the run worked is shown again, and behind each frame, also those that are void now, the rest of it."""
+    path = f"/v1/runs/{run}/events?as={dialect}"
+    assert rest_of(s, path, None) == live, dialect
+    for k, (id, _) in enumerate(live):
+        assert rest_of(s, path, id) == live[k + 1:], (dialect, k, id)
+
+
+def test_who_saw_what_was_taken_back_gets_the_rest(s):
+    """Streams that broke after output, read by one who stays, by one who is cut off behind every frame, and later."""
+    for agent in ("torn", "tattered"):
+        for dialect in TARGETS:
+            t = s.thread()
+            stream = s.stream("POST", f"/v1/threads/{t}/runs?as={dialect}",
+                              {"assistant_id": agent, "stream": True, "additional_messages": [{"role": "user", "content": "go"}]})
+            list(stream)
+            live = frames_of(stream.raw)
+            run = s.good("GET", f"/v1/threads/{t}/messages?limit=1")["data"][0]["run_id"]
+            epochs = [int(id.partition("-")[0]) for id, _ in live]
+            assert max(epochs) == (2 if agent == "torn" else 4) and epochs == sorted(epochs), (dialect, epochs)
+            assert len({id for id, _ in live}) == len(live), (dialect, live)
+            behind_every_frame(s, run, dialect, live)
+            torn[run, dialect] = live
+            cut_everywhere(s, agent, dialect)
 
 
 def test_live_runs_resume_behind_every_frame(s):
@@ -616,8 +657,10 @@ def test_open_calls_go_to_another_place_and_are_answered_there(s):
     assert [p["toolCallId"] for p in last_state(list(stream))["pending"]] == ["c1"]
     for dialect in ("thread", "pydantic", "ui", "agentapi", "assistants", "upp", "aitp", "envelope"):
         doc = s.good("GET", f"/v1/threads/{thread}/export?as={dialect}")
-        if dialect == "thread":
-            assert open_calls(doc) == ["c1"] and doc["turns"][-1]["x_weft"]["partial"] is True, doc
+        if dialect == "thread":  # covers: TP-51/2
+            turn = doc["turns"][-1]
+            assert open_calls(doc) == ["c1"] and turn["x_weft"]["partial"] is True, doc
+            assert turn["completed_at"] == turn["messages"][-1]["timestamp"], turn
         there = s.good("POST", f"/v1/threads/import?from={dialect}&agent=two&on_conflict=copy", doc)["id"]
         assert open_calls(s.good("GET", f"/v1/threads/{there}/export?as=thread")) == ["c1"], dialect
         runs = f"/v1/threads/{there}/runs"
@@ -776,11 +819,72 @@ def after_kill(s):
     return s
 
 
+def shown(dialect, frames):
+    """What a client of the dialect shows at the end: the texts of its messages, those that never ended last."""
+    data = [json.loads(b.partition(b"data: ")[2]) for _, b in frames if b"[DONE]" not in b]
+    texts, ended, order = {}, {}, []
+    for d in data:
+        if dialect.startswith("ui"):
+            if d["type"] == "text-start":
+                assert d["id"] not in texts, d
+                texts[d["id"]] = ""
+            elif d["type"] == "text-delta":
+                texts[d["id"]] += d["delta"]
+            elif d["type"] == "text-end":
+                ended[d["id"]] = texts[d["id"]]
+            elif d["type"] == "reset-step":
+                texts = {k: v for k, v in texts.items() if k in ended}
+        elif dialect == "assistants":
+            if d["object"] == "thread.message.delta":
+                texts[d["id"]] = texts.get(d["id"], "") + d["delta"]["content"][0]["text"]["value"]
+            elif d["object"] == "thread.message" and d["status"] == "completed":
+                ended[d["id"]] = texts[d["id"]]
+                assert ended[d["id"]] == d["content"][0]["text"]["value"], d
+        elif d["object"] == "content" and d["delta"]:
+            texts[d["msg_id"]] = texts.get(d["msg_id"], "") + d["text"]
+        elif d["object"] == "message" and d["status"] == "completed":
+            ended[d["id"]] = texts[d["id"]]
+            assert ended[d["id"]] == d["content"][0]["text"], d
+        elif d["object"] == "response" and d["status"] == "completed":  # its output is what counts
+            assert [m["id"] for m in d["output"]] == list(ended), d
+            texts = {m["id"]: m["content"][0]["text"] for m in d["output"]}
+    return list(ended.values()), [t for k, t in texts.items() if k not in ended]
+
+
+def after_kill_in_every_dialect(s):
+    """kill -9 in the middle of streams: nobody has what was said, and readers end with the whole text once all the same."""
+    had = {}
+    for dialect in TARGETS[2:]:
+        t = s.thread()
+        stream = s.stream("POST", f"/v1/threads/{t}/runs?as={dialect}",
+                          {"assistant_id": "slow", "stream": True, "additional_messages": [{"role": "user", "content": "go"}]})
+        while stream.raw.count(b"\n\n") < 20:
+            stream.next()
+        had[dialect] = s.good("GET", f"/v1/threads/{t}/messages?limit=1")["data"][0]["run_id"], stream
+    s.kill()
+    s = Server()
+    for dialect, (run, stream) in had.items():
+        path, seen = f"/v1/runs/{run}/events?as={dialect}", frames_of(stream.raw.rpartition(b"\n\n")[0])
+        rest = rest_of(s, path, seen[-1][0])
+        assert [id[0] for id, _ in seen + rest] == ["1"] * len(seen) + ["2"] * len(rest), dialect
+        whole, half = shown(dialect, seen + rest)
+        assert whole == [WORDS], (dialect, whole)
+        assert all(WORDS.startswith(h) for h in half), (dialect, half)
+        assert bool(half) == (dialect in ("ui", "ui&target=5", "assistants")), (dialect, half)
+        for k, (id, _) in enumerate(rest):
+            assert rest_of(s, path, id) == rest[k + 1:], (dialect, k, id)
+        again = rest_of(s, path, None)  # who comes new sees nothing of it
+        assert shown(dialect, again) == ([WORDS], []) and again[-1] == rest[-1], dialect
+    return s
+
+
 def after_restart(s):
     """What was streamed before is streamed again, byte for byte; agents keep their ids."""
     for run, streams in resumed.items():
         for dialect, raw in streams.items():
             assert resume_everywhere(s, run, dialect) == raw
+    for (run, dialect), live in torn.items():
+        behind_every_frame(s, run, dialect, live)
     stream, _, run = s.start("echo")
     list(stream)
     assert s.stream("GET", f"/v1/runs/{run}/events").next()[1]["uap"]["agentId"] == ids["echo"]
@@ -851,7 +955,7 @@ def at_the_end(s):
     return s
 
 
-resumed, ids = {}, {}
+resumed, torn, ids = {}, {}, {}
 results = []
 
 
@@ -881,7 +985,7 @@ def main():
         for name, fn in list(globals().items()):
             if name.startswith("test_"):
                 judge(name[5:], fn, s)
-        for fn in (after_kill, after_restart, after_crashpoint, after_sigterm, with_a_tool, at_the_end):
+        for fn in (after_kill, after_kill_in_every_dialect, after_restart, after_crashpoint, after_sigterm, with_a_tool, at_the_end):
             next_one = judge(fn.__doc__.rstrip("."), fn, s)
             if not next_one:
                 break

@@ -124,14 +124,21 @@ static int expand_row(struct tree *t, size_t i, struct upp_err *err)
         return wb_arena_check(&t->memory, err);
     *from              = row->of->from;
     from->epoch        = row->row.epoch;
-    struct wm_expand x = {
-        .from = from, .row = &row->row, .index = row->index, .memory = &t->memory, .step_id = row->of->step};
+    const struct wm_source lost = {0}; /* what was taken back: readers see it, it is no event of the tree */
+    struct wm_expand       x    = {.from      = from,
+                                   .from_lost = &lost,
+                                   .row       = &row->row,
+                                   .index     = row->index,
+                                   .memory    = &t->memory,
+                                   .step_id   = row->of->step};
     WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(16u << 20);
     TRY(join_row(t, i, err));
     for (struct wm_event ev;;) {
         int r = wm_expand_next(&x, &ev, err);
         if (r <= 0)
             return r;
+        if (ev.from == &lost)
+            continue;
         if (ev.kind == WM_STEP_START)
             row->of->step = ev.id;
         wb_buf_clear(&text);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/defs.h"
+#include "base/log.h"
 #include "fiber/loop.h"
 #include "json/read.h"
 #include "json/value.h"
@@ -328,7 +329,8 @@ TEST_WITH(children_trace_of_what_is_not_there, .no_torture = "it fails as it sho
 
 struct seen {
     char     run[WB_UUID_TEXT + 1], parent[WB_UUID_TEXT + 1], tool[WB_UUID_TEXT + 1];
-    unsigned depth, hooks, agents;
+    char     agent_id[WB_UUID_TEXT + 1], parent_agent_id[WB_UUID_TEXT + 1];
+    unsigned depth, hooks, agents, lines;
 };
 
 static void copy(char *to, struct upp_str text)
@@ -344,6 +346,8 @@ static WEFT_SUSPENDS int look_at_run(void *arg, struct weft_run *run, uint32_t s
     seen->depth = run->depth;
     copy(seen->run, weft_run_id(run));
     copy(seen->parent, run->parent ? weft_run_id(run->parent) : UPP_STR(""));
+    copy(seen->agent_id, weft_run_agent_id(run));
+    copy(seen->parent_agent_id, run->parent ? weft_run_agent_id(run->parent) : UPP_STR(""));
     seen->agents +=
         weft_run_agent_id(run).n == WB_UUID_TEXT && run->parent && weft_run_agent_id(run->parent).n == WB_UUID_TEXT;
     return 0;
@@ -382,6 +386,37 @@ static WEFT_SUSPENDS int look_at_events(struct family *f, struct upp_err *err)
     }
     FAIL_UNLESS(r < 0 || (of_child > 5 && of_root > 5));
     return r;
+}
+
+/* Lines of the log that have all four: who it is and who asked it. */
+static void look_at_line(void *arg, enum wb_log_level level, struct upp_str line)
+{
+    char text[256];
+    (void)arg, (void)level;
+    (void)snprintf(text, sizeof text, "child=%s parent=%s agent=helper agent_id=%s parent_agent_id=%s call=c1", seen.run,
+                   seen.parent, seen.agent_id, seen.parent_agent_id);
+    seen.lines += seen.run[0] && wb_str_find(line, wb_cstr(text), 0) != SIZE_MAX;
+}
+
+/* covers: UAP-8.4/3 */
+TEST(children_are_named_in_the_log)
+{
+    static const struct weft_hooks    hooks     = {.arg = &seen, .on_step_start = look_at_run};
+    static const struct family_member members[] = {
+        {"main", SAYS(SAY(1, 1, SAY_CALL("c1", "ask", "{\"task\":\"a\"}")), SAY(1, 1, SAY_TEXT("done"))),
+         FAMILY_TOOLS(asks_helper)},
+        {"helper", SAYS(SAY(1, 1, SAY_TEXT("helped"))), .hooks = &hooks}};
+    struct upp_err err;
+    seen = (struct seen){.depth = 0};
+    FAMILY_WITH(members, .act = family_turn);
+    wb_log_setup(WB_DEBUG, WB_LOG_TEXT, -1);
+    wb_log_to(look_at_line, NULL);
+    int r = family_play(f, &err);
+    wb_log_setup(WB_OFF, WB_LOG_TEXT, -1);
+    wb_log_to(NULL, NULL);
+    CHECK_INT(r, 0);
+    CHECK(seen.lines > 0); /* the one when it has ended: before, its hook was not asked */
+    CHECK(strlen(seen.agent_id) == WB_UUID_TEXT && strlen(seen.parent_agent_id) == WB_UUID_TEXT);
 }
 
 /* covers: UAP-8.4/1/2 */

@@ -105,12 +105,24 @@ static WEFT_SUSPENDS int client_main(void *arg, struct upp_err *err)
 
 enum { STEPS = 4 };
 
+/* An attempt that says some of that and breaks: within the reasoning, the text, a call. */
+static void torn_reply(struct wb_buf *out, int after)
+{
+    wb_buf_addf(out,
+                "{\"parts\":[{\"reasoning\":\"thinking in vain\"},{\"text\":\"This will not do.\"},"
+                "{\"tool_call\":{\"id\":\"t\",\"name\":\"add\",\"arguments\":{\"a\":1,\"b\":1}}}],"
+                "\"error\":{\"code\":\"NETWORK_ERROR\",\"after\":%d}},",
+                after);
+}
+
 /* Reasoning, text and two tools a step, a letter at a time; children and a client's tool where they are asked for. */
-static void long_script(struct wb_buf *out, unsigned delay_ms, const char *extra)
+static void long_script(struct wb_buf *out, unsigned delay_ms, const char *extra, bool torn)
 {
     *out = (struct wb_buf)WB_BUF(1u << 16);
     wb_buf_addf(out, "{\"delta_bytes\":1,\"delay_ms\":%u,\"replies\":[", delay_ms);
-    for (int i = 0; i < STEPS; i++)
+    for (int i = 0; i < STEPS; i++) {
+        for (int k = 0; torn && k < 1 + i % 2; k++)
+            torn_reply(out, 5 + 10 * i + 5 * k);
         wb_buf_addf(out,
                     "{\"parts\":[{\"reasoning\":\"thinking about part %d\"},{\"text\":\"Now comes part %d of it.\"},"
                     "{\"tool_call\":{\"id\":\"a%d\",\"name\":\"add\",\"arguments\":{\"a\":%d,\"b\":1}}},"
@@ -120,6 +132,7 @@ static void long_script(struct wb_buf *out, unsigned delay_ms, const char *extra
                     i == 2 && extra ? extra
                     : i % 2         ? "fails"
                                     : "note");
+    }
     wb_buf_addf(out, "{\"parts\":[{\"text\":\"That is all there is to say about it, and it is much.\"}]}]}");
     wb_buf_addc(out, 0);
 }
@@ -129,6 +142,7 @@ struct scene {
     uint64_t          seed;
     unsigned          delay_ms;
     const char       *extra;
+    bool              torn; /* attempts break after some output */
     uint64_t          leave, disconnects; /* disconnects: how many of them, from seeds; 0: after every event */
     uint64_t          frames, connections; /* frames: of the dialect that has the fewest */
     struct weft__sim *sim;
@@ -141,7 +155,7 @@ static WEFT_SUSPENDS int open_rig(struct scene *s, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf script;
     s->rig = (struct rig){.store = s->store};
-    long_script(&script, s->delay_ms, s->extra);
+    long_script(&script, s->delay_ms, s->extra, s->torn);
     TRY(wb_buf_check(&script, err));
     TRY(rig_agent(&s->rig, "main", script.p, err));
     TRY(rig_agent(&s->rig, "helper",
@@ -289,6 +303,19 @@ TEST_WITH(resume_across_a_wait, .no_torture = whole)
     CHECK(plays(&s));
 }
 
+TEST_WITH(resume_across_voids, .no_torture = whole)
+{
+    struct scene s = {.seed = 5, .delay_ms = 2, .leave = 1, .torn = true};
+    CHECK(plays(&s));
+    CHECK(s.connections >= 3 * DIALECTS * 100);
+}
+
+TEST_WITH(resume_across_voids_on_disk, .no_torture = whole)
+{
+    struct scene s = {.seed = 6, .delay_ms = 2, .leave = 1, .torn = true, .on_disk = true};
+    CHECK(plays(&s));
+}
+
 /* F13: ten thousand disconnects at random moments, of live, ended and restarted runs. */
 TEST_WITH(resume_after_random_disconnects, .no_torture = whole, .seconds = 300)
 {
@@ -300,6 +327,7 @@ TEST_WITH(resume_after_random_disconnects, .no_torture = whole, .seconds = 300)
                                              .leave       = 10,
                                              .disconnects = 1,
                                              .extra       = extras[seed % WB_LEN(extras)],
+                                             .torn        = seed % 7 == 0,
                                              .on_disk     = seed % 5 == 0};
         CHECK(plays(&s));
         had += s.connections;

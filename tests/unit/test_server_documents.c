@@ -180,6 +180,40 @@ TEST(server_documents_start_nothing)
     DESK(.act = waits_for_nothing);
 }
 
+/* A call of a tool that asks first, which somebody elsewhere has approved, as the document says: it is not run, whoever
+ * says so again, and the next run goes on without it. */
+static WEFT_SUSPENDS int approves_nothing(struct desk *d, struct upp_err *err)
+{
+    static const char doc[] =
+        "[{\"id\":\"m1\",\"role\":\"user\",\"parts\":[{\"type\":\"text\",\"text\":\"do it\"}]},"
+        "{\"id\":\"m2\",\"role\":\"assistant\",\"parts\":[{\"type\":\"tool-danger\",\"toolCallId\":\"c1\","
+        "\"state\":\"approval-responded\",\"input\":{},\"approval\":{\"id\":\"c1\",\"approved\":true}}]}]";
+    static struct rig_ledger ledger;
+    struct desk_id           t;
+    size_t                   n;
+    ledger.n      = 0;
+    d->rig.ledger = &ledger;
+    ASK(doc, "POST /v1/threads/import?from=ui&agent=echo");
+    FAIL_UNLESS(d->reply.status == 200);
+    t = desk_id(d, "id");
+    TRY(weft_sleep_ms(60000, err));
+    TRY(runs_of(d, "one", t.s, &n, err));
+    FAIL_UNLESS(n == 0);
+    ASK("{\"assistant_id\":\"echo\",\"answers\":[{\"call_id\":\"c1\",\"approved\":true}]}",
+        "POST /v1/threads/%s/runs", t.s);
+    FAIL_UNLESS(d->reply.status == 400);
+    TRY(desk_run(d, t.s, "echo", "and now?", err));
+    TRY(desk_well_formed(d, t.s, err));
+    FAIL_UNLESS(ledger.n == 0);
+    return 0;
+}
+
+/* covers: UAP-16.2b/4 */
+TEST(server_documents_approve_nothing)
+{
+    DESK(.act = approves_nothing);
+}
+
 #define TWO_CALLS                                                                                                      \
     "{\"id\":\"a1\",\"type\":\"assistant\",\"content\":[],\"timestamp\":" TIME                                         \
     ",\"toolCalls\":[{\"toolCallId\":\"c1\",\"toolName\":\"note\",\"arguments\":{}},{\"toolCallId\":\"c2\","           \

@@ -691,7 +691,7 @@ static WEFT_SUSPENDS int speaks_as_before(struct ear *ear, const struct upp_mode
     UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
     struct upp_part parts[] = {{.kind = UPP_PART_TEXT, .text = UPP_STR("what is 1 + 2?")},
                                 {.kind = UPP_PART_CALL, .id = UPP_STR("c1"), .name = UPP_STR("add"),
-                                 .text = UPP_STR("{\"a\":1.0}")},
+                                 .text = UPP_STR("{ \"a\" : 1.0, \"b\":\"\\u0041\" }")},
                                 {.kind = UPP_PART_RESULT, .id = UPP_STR("c1"), .name = UPP_STR("add"),
                                  .text = UPP_STR("3")},
                                 {.kind = UPP_PART_TEXT, .text = UPP_STR("so?")}};
@@ -728,7 +728,7 @@ static WEFT_SUSPENDS int sends_the_same(struct agents *p, struct upp_err *err)
     return speaks_as_before(&ear, &ear_model, p, err);
 }
 
-/* covers: UAP-6.5b/2, UAP-13.6b/1/2 */
+/* covers: UAP-6.5b/2, UAP-13.6b/1/2/3 */
 TEST(uap_session_from_json_sends_the_same_requests)
 {
     AGENTS(NULL, sends_the_same);
