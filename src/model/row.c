@@ -405,8 +405,10 @@ static void put_beside(struct put *p, const struct wm_row *row)
 static void put_lost(struct put *p, const struct wm_row *row)
 {
     name(p, 'l');
-    if (!row->n_records || row->records[0].kind != WM_VOID)
+    if (!row->n_records || row->records[0].kind != WM_VOID) {
         refuse(p, upp_fail(p->err, UPP_EINVALID, "expected a void as the first record"));
+        return;
+    }
     wj_write_open(&p->w, '[');
     p->list = 'l';
     p->i    = 0;

@@ -293,13 +293,47 @@ TEST(model_row_that_cannot_be_read_is_not_written)
         case 25:
             entry.who = UPP_STR("\xff"), where = "/e/0/w";
             break;
+        case 26:
+            row.lost = &entry, where = "/l";
+            break;
         default:
-            CHECK_INT(i, 26);
+            CHECK_INT(i, 27);
             return;
         }
         CHECK_INT(wm_row_write(&row, &b, &err), -UPP_EINVALID);
         CHECK_STR(wb_cstr(err.where), wb_cstr(where));
         CHECK(err.msg[0] && err.code == UPP_EINVALID);
+    }
+}
+
+TEST(model_row_keeps_what_was_taken_back)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b     = WB_BUF(1u << 20);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(1u << 20);
+    struct upp_part                           part  = {.kind = UPP_PART_TEXT, .text = UPP_STR("well")};
+    struct wm_entry                           entry = {.kind     = WM_ENTRY_MESSAGE,
+                                                       .origin   = 1,
+                                                       .audience = 1,
+                                                       .attempt  = 3,
+                                                       .message  = {.role = 2, .parts = &part, .n_parts = 1}};
+    struct wm_event                           record = {.kind = WM_VOID, .last = 4};
+    struct wm_row  row  = {.event = 5, .epoch = 2, .records = &record, .n_records = 1, .lost = &entry}, back;
+    struct upp_str tape = UPP_STR("\1\2\3\4\0"); /* message, part, one delta of four bytes */
+    uint64_t       n;
+    tape.n = 5;
+    CHECK_INT(wm_row_write(&row, &b, NULL), 0);
+    CHECK_INT(wm_row_read(&a, WM_FORMAT, wb_buf_str(&b), tape, &back, NULL), 0);
+    CHECK(back.lost && back.lost->attempt == 3 && back.n_entries == 0);
+    CHECK_STR(back.lost->message.parts[0].text, UPP_STR("well"));
+    CHECK(wm_row_events(&back, &n, NULL) == 0 && n == 1); /* the void alone has a number of its own */
+    CHECK_INT(wm_row_read_entries(&a, WM_FORMAT, wb_buf_str(&b), &back, NULL), 0);
+    CHECK(!back.lost);
+    static const char *const bad[] = {"{\"l\":[{\"r\":2}]}", "{\"r\":[{\"k\":7}],\"l\":[]}",
+                                      "{\"r\":[{\"k\":1}],\"l\":[{\"r\":2}]}"};
+    for (size_t i = 0; i < WB_LEN(bad); i++) {
+        struct upp_err err = {0};
+        CHECK_INT(wm_row_read(&a, WM_FORMAT, wb_cstr(bad[i]), UPP_STR(""), &back, &err), -UPP_ESTORE);
+        CHECK_STR(wb_cstr(err.where), UPP_STR("/l"));
     }
 }
 
