@@ -200,7 +200,7 @@ static void compare(struct ws_promise_look *x, const struct file *f, const struc
         return;
     }
     /* Another log, or none that can be read. Whoever began it anew had the database have all of this one. */
-    x->row = x->same_boot ? r->row : r->synced_row;
+    x->row = !x->same_boot ? r->synced_row : r->frames ? r->row : 0;
     if (!x->same_boot || !r->frames || proven(f, x))
         return;
     x->needed = r->frames;

@@ -66,7 +66,7 @@ static WEFT_SUSPENDS int open_as(const char *path, uint8_t index, struct wl_stor
 static const char *const texts[] = {
     "He plans a journey to the lake",
     "The plan: planets, planes and a foo_bar.",
-    "\xc3\x9c" "BER den Fluss; don't, x->y and 100%",
+    ("\xc3\x9c" "BER den Fluss; don't, x->y and 100%"),
     "\xe6\x9d\xb1\xe4\xba\xac\xe9\x83\xbd\xe3\x81\xab\xe8\xa1\x8c\xe3\x81\x8f",
 };
 
@@ -143,9 +143,8 @@ static int64_t ask(const char *path, const char *sql)
 
 static WEFT_SUSPENDS int in_turn(const char *path, uint8_t index, uint8_t want, bool learned, struct upp_err *err)
 {
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(4 << 20);
-    struct wl_store                           *s;
-    uint64_t                                   upto, end;
+    struct wl_store *s;
+    uint64_t         upto, end;
     TRY(open_as(path, index, &s, err));
     int r = wl_store_index(s) == want ? 0 : -UPP_EBUG;
     if (r >= 0)
