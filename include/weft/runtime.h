@@ -22,6 +22,8 @@ struct weft_runtime_opts {
     struct weft_loop *loop;      /* instead of one of its own; it must outlive the runtime */
     const char       *store;     /* where sessions are kept: "memory:" (NULL), or "sqlite:PATH" */
     const char *encryption_key; /* of a file that is encrypted: 64 hex digits, or base64 of 32 bytes. NULL: it is not */
+    const char *search; /* what is kept of messages so that they are found: "words", "substrings", or "off"; another than
+                         * the store has is made anew. NULL: what it has; a new one has "words" */
 };
 
 /* opts NULL: the defaults. No thread is started: the caller's drives the loop inside of calls. On a fiber of the loop a

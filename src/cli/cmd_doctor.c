@@ -362,6 +362,6 @@ const struct cli_command cli_doctor = {
         "it open. Exits 1 when something was lost.\n"
         "\n"
         "--rebuild-search forgets what the search knows of the store and learns it anew from the log. No process may\n"
-        "have the store open.",
+        "have the store open. What it keeps is `search` of the configuration: words, substrings or off.",
     .run = run,
 };

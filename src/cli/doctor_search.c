@@ -15,7 +15,10 @@ struct rebuilding {
 WEFT_SUSPENDS static int learn_all(struct wl_store *s, size_t *rows, struct upp_err *err)
 {
     size_t n = 0;
-    int    r = wl_learn(s, &n, err); /* says whether there is anything to rebuild, before it is forgotten */
+    int    r = wl__search_on(s, err);
+    if (r < 0)
+        return r;
+    r = wl_learn(s, &n, err); /* says whether there is anything to rebuild, before it is forgotten */
     if (r == -UPP_EREFUSED)
         return upp_fail(err, UPP_EREFUSED, "this store keeps no words: whoever searches reads the log");
     if (r >= 0)

@@ -7,6 +7,7 @@
 #include "log/search.h"
 
 #include "base/buf.h"
+#include "base/words.h"
 #include "log/lines.h"
 
 enum {
@@ -42,6 +43,7 @@ struct searching {
     struct upp_str          folded; /* all of them, with a blank between */
     struct wl_thread        thread; /* with q->thread */
     bool                    in_thread;
+    bool                    whole; /* words, not pieces of them */
     struct wb_arena        *a;    /* of the caller */
     struct wb_arena         own;  /* as long as the search lasts */
     struct wb_arena         line; /* as long as one entry */
@@ -97,10 +99,27 @@ static bool has_tool(struct upp_str tools, struct upp_str name)
     return false;
 }
 
+/* Where it stands first; NULL: nowhere. */
+static const char *find_word(const struct searching *x, struct upp_str word)
+{
+    struct upp_str text = wb_buf_str(&x->lower);
+    size_t         at   = 0;
+    while (text.n - at >= word.n) {
+        const char *p = memmem(text.p + at, text.n - at, word.p, word.n);
+        if (!p)
+            break;
+        at = (size_t)(p - text.p);
+        if (!x->whole || (wb_word_ends(text, at) && wb_word_ends(text, at + word.n)))
+            return p;
+        at++;
+    }
+    return NULL;
+}
+
 static bool has_words(const struct searching *x)
 {
     for (size_t i = 0; i < x->n_words; i++)
-        if (!x->lower.n || !memmem(x->lower.p, x->lower.n, x->words[i].p, x->words[i].n))
+        if (!x->lower.n || !find_word(x, x->words[i]))
             return false;
     return true;
 }
@@ -257,7 +276,7 @@ static void snip(struct searching *x, struct wl_found *ret)
 {
     size_t at = 0, n = 0;
     if (x->n_words) {
-        const char *hit = memmem(x->lower.p, x->lower.n, x->words[0].p, x->words[0].n);
+        const char *hit = find_word(x, x->words[0]);
         at              = (size_t)(hit - x->lower.p);
         n               = x->words[0].n;
     }
@@ -411,6 +430,7 @@ WEFT_SUSPENDS static int scan_log(struct searching *x, struct scan *sc, struct w
 WEFT_SUSPENDS static int by_reading(struct searching *x, size_t max, struct wl_results *ret)
 {
     struct scan sc = {.max = max};
+    x->whole = ret->whole = false;
     sc.ring        = wb_arena_zero(&x->own, max * sizeof *sc.ring, _Alignof(uint64_t));
     if (!sc.ring)
         return wb_arena_check(&x->own, x->err);
@@ -430,7 +450,10 @@ WEFT_SUSPENDS static int by_reading(struct searching *x, size_t max, struct wl_r
 WEFT_SUSPENDS static int search(struct searching *x, struct wl_results *ret)
 {
     size_t max = x->q->max ? WB_MIN(x->q->max, (size_t)WL_SEARCH_MAX) : 20;
-    int    r   = check(x);
+    int    r   = wl__search_on(x->s, x->err);
+    x->whole = ret->whole = wl_store_index(x->s) == WL_INDEX_WORDS;
+    if (r >= 0)
+        r = check(x);
     if (r >= 0 && x->in_thread)
         r = x->s->ops->thread(x->s, x->o, x->q->thread, &x->own, &x->thread, x->err);
     if (r >= 0 && x->in_thread && !wb_str_eq(x->thread.owner.user, x->o->user))

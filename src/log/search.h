@@ -51,14 +51,15 @@ struct wl_results {
     uint64_t         upto, end; /* rows of the log: how many are known, of how many there are */
     bool             scanned;   /* the log was read, not words that were learned */
     bool             cut;       /* and not all of it */
+    bool             whole;     /* whole words were looked for, not pieces of them */
 };
 
-/* -UPP_EINVALID: nothing is asked for; -UPP_ELIMIT: too many words. */
+/* -UPP_EINVALID: nothing is asked for; -UPP_ELIMIT: too many words; -UPP_EREFUSED: it is off (enum wl_index). */
 WEFT_SUSPENDS int wl_search(struct wl_store *s, const struct wl_owner *o, const struct wl_search *q, struct wb_arena *a,
                             struct wl_results *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Learns the words of a stretch of the log: how many rows it took; 0: there was none, all is known.
- * -UPP_EREFUSED: the store keeps no words. */
+ * -UPP_EREFUSED: the store keeps no words, or the search is off. */
 WEFT_SUSPENDS int wl_learn(struct wl_store *s, size_t *rows, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Learns entries of a node again whose row was set: of those that are not erased the words are the same. -UPP_EREFUSED
@@ -82,6 +83,9 @@ WEFT_SUSPENDS int wl_learn_left(struct wl_store *s, struct upp_err *err) UPP_MUS
 WEFT_SUSPENDS int wl_forget(struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* ---- search_text.c: what of an entry is looked at ---- */
+
+/* -UPP_EREFUSED where it is off. */
+int wl__search_on(const struct wl_store *s, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Lower case, byte for byte as long as before, control characters as blanks. */
 void wl__fold(char *p, size_t n);

@@ -102,8 +102,11 @@ WEFT_SUSPENDS static int learn_once(struct learning *x, size_t *rows, struct upp
 WEFT_SUSPENDS int wl_learn(struct wl_store *s, size_t *rows, struct upp_err *err)
 {
     struct learning x = {.s = s, .a = WB_ARENA(LEARN_ARENA)};
-    int             r = -UPP_EBUSY;
+    int             r = wl__search_on(s, err);
     *rows             = 0;
+    if (r < 0)
+        return r;
+    r = -UPP_EBUSY;
     for (int tries = 0; r == -UPP_EBUSY && tries < TRIES; tries++) {
         wb_arena_reset(&x.a);
         x.list = NULL;
@@ -141,7 +144,10 @@ WEFT_SUSPENDS int wl_learn_again(struct wl_store *s, const struct wl_owner *o, u
                                  uint32_t end, struct upp_err *err)
 {
     struct learning x = {.s = s, .a = WB_ARENA(LEARN_ARENA)};
-    int             r = first < end ? -UPP_EBUSY : 0;
+    int             r = wl__search_on(s, err);
+    if (r < 0)
+        return r;
+    r = first < end ? -UPP_EBUSY : 0;
     for (int tries = 0; r == -UPP_EBUSY && tries < TRIES; tries++) {
         wb_arena_reset(&x.a);
         x.list = NULL;

@@ -4,6 +4,8 @@
 #include "log/lines.h"
 #include "log/search.h"
 
+const char *const wl_index_names[] = {"substrings", "words", "off", NULL};
+
 /* Letters whose two cases are two bytes each: Latin, Greek, Cyrillic. Others are compared as they are. */
 static uint32_t lower(uint32_t c)
 {
@@ -22,6 +24,13 @@ static uint32_t lower(uint32_t c)
         if (c <= ranges[i].to && (c - ranges[i].from) % ranges[i].every == 0)
             return (uint32_t)((int32_t)c + ranges[i].by);
     return c;
+}
+
+int wl__search_on(const struct wl_store *s, struct upp_err *err)
+{
+    return wl_store_index(s) == WL_INDEX_OFF
+               ? upp_fail(err, UPP_EREFUSED, "the search is off: `search` of the configuration is neither words nor substrings")
+               : 0;
 }
 
 void wl__fold(char *p, size_t n)

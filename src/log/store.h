@@ -372,6 +372,15 @@ struct wl_store_ops {
     WEFT_SUSPENDS void (*close)(struct wl_store *s);
 };
 
+/* What the search is told of the log as it grows. */
+enum wl_index {
+    WL_INDEX_SAME,       /* to whoever opens a store: what it has; a new one has words */
+    WL_INDEX_SUBSTRINGS, /* any piece of a text is found */
+    WL_INDEX_WORDS,      /* whole words are */
+    WL_INDEX_OFF,        /* nothing is kept, and nothing found */
+};
+extern const char *const wl_index_names[]; /* [kind - 1]: as weft.yaml has them; the last one is NULL */
+
 /* First member of every store. */
 struct wl_store {
     const struct wl_store_ops *ops;
@@ -380,7 +389,9 @@ struct wl_store {
         /* So far: for benchmarks and /metrics. Stores in front look at transactions and syncs from other threads. */
         uint64_t commits, transactions, syncs, rows, bytes;
     } count;
-    _Atomic uint8_t state; /* enum wl_state; of stores that stand before another it is not looked at */
+    /* Of stores that stand before another neither is looked at. */
+    _Atomic uint8_t state; /* enum wl_state */
+    uint8_t         index; /* enum wl_index; a store that keeps no words reads, and finds any piece of a text */
 };
 
 static inline enum wl_state wl_store_state(const struct wl_store *s)
@@ -388,6 +399,13 @@ static inline enum wl_state wl_store_state(const struct wl_store *s)
     while (s->inner)
         s = s->inner;
     return (enum wl_state)atomic_load(&s->state);
+}
+
+static inline enum wl_index wl_store_index(const struct wl_store *s)
+{
+    while (s->inner)
+        s = s->inner;
+    return (enum wl_index)s->index;
 }
 
 #endif

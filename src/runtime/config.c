@@ -112,6 +112,14 @@ static void read_durability(struct wc_reader *r, const struct wc_node *n, void *
         c->durability = (uint8_t)(WM_SYNC + which);
 }
 
+static void read_search(struct wc_reader *r, const struct wc_node *n, void *into)
+{
+    struct wc_config *c = into;
+    unsigned          which;
+    if (wc_word(r, n, "search", wl_index_names, &which))
+        c->index = (uint8_t)(WL_INDEX_SUBSTRINGS + which);
+}
+
 static void read_on_busy(struct wc_reader *r, const struct wc_node *n, void *into)
 {
     static const char *const words[] = {"reject", "enqueue", "interrupt", "rollback", NULL};
@@ -190,6 +198,7 @@ static void read_file(struct wc_reader *r, const struct wc_node *root)
         {.name = "server", .read = read_server},
         {.name = "store", .read = read_store},
         {.name = "encryption", .read = read_encryption},
+        {.name = "search", .read = read_search},
         {.name = "durability", .read = read_durability},
         {.name = "on_busy", .read = read_on_busy},
         {.name = "retention", .read = read_retention},

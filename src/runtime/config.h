@@ -117,6 +117,7 @@ struct wc_config {
     uint8_t         store;        /* enum wc_store */
     struct upp_str  store_path;   /* SQLite: the file */
     struct upp_str  key_file;     /* of encryption: the file with the master key; no text: none */
+    uint8_t         index;        /* enum wl_index: of `search` */
     uint8_t         durability;   /* enum wm_durability */
     uint8_t         on_busy;      /* enum wr_busy */
     bool            no_instructions; /* requests may not say what a run's system prompt is */

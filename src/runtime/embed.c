@@ -45,6 +45,16 @@ static WEFT_SUSPENDS int keep(struct wa_home *h, struct upp_err *err)
     return r;
 }
 
+static int read_index(const char *name, uint8_t *ret, struct upp_err *err)
+{
+    for (uint8_t i = 0; name && wl_index_names[i]; i++)
+        if (strcmp(name, wl_index_names[i]) == 0) {
+            *ret = (uint8_t)(WL_INDEX_SUBSTRINGS + i);
+            return 0;
+        }
+    return name ? upp_fail(err, UPP_EINVALID, "search is words, substrings or off, not '%s'", name) : 0;
+}
+
 int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime **ret, struct upp_err *err)
 {
     struct weft_runtime_opts o;
@@ -58,6 +68,8 @@ int weft_runtime_open(const struct weft_runtime_opts *opts, struct weft_runtime 
     int r         = wb_uuid_new(&rt->home.ids, err);
     if (r >= 0)
         r = wrt_place_of(NULL, o.store, &rt->place, err);
+    if (r >= 0)
+        r = read_index(o.search, &rt->place.index, err);
     if (r >= 0 && o.encryption_key)
         r = wb_secret_new(wb_cstr(o.encryption_key), &rt->key, err);
     if (rt->key)

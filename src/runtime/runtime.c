@@ -32,6 +32,7 @@ int wrt_place_of(const struct wc_config *c, const char *url, struct wrt_place *r
     ret->path[0]     = 0;
     ret->key         = NULL;
     ret->accept_loss = false;
+    ret->index       = c ? c->index : WL_INDEX_SAME;
     if (!url && !c)
         url = "memory:";
     if (!url) {
@@ -105,9 +106,12 @@ int wrt_store_open(const struct wc_config *c, const struct wrt_place *at, struct
     struct wl_store *s;
     if (at->kind == WC_STORE_MEMORY) { /* nothing of it is ever at rest */
         int r = ws_memory_open(&s, err);
-        return r < 0 ? r : ws_blobs_open(s, ret, err);
+        if (r < 0)
+            return r;
+        s->index = at->index;
+        return ws_blobs_open(s, ret, err);
     }
-    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = at->path, .accept_loss = at->accept_loss,
+    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = at->path, .accept_loss = at->accept_loss, .index = at->index,
                                     .group_ms = c && c->durability == WM_GROUP ? COMPANY_MS : 0),
                            &s, err);
     return r < 0 ? r : wrt_store_dress(c, at, s, ret, err);

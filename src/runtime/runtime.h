@@ -29,6 +29,7 @@ struct wrt_place {
      */
     const char *key;
     bool        accept_loss; /* SQLite: without what is missing of an unclean stop (ws_sqlite_opts) */
+    uint8_t     index;       /* enum wl_index: what the search is to have */
 };
 
 /* What `url` says ("memory:", "sqlite:PATH" from the current folder), or where that is NULL the configuration (NULL:

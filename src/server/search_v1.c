@@ -136,6 +136,8 @@ static void write_index(struct wj_writer *w, const struct wl_results *r)
     wj_write_bool(w, r->scanned);
     wj_write_name(w, UPP_STR("cut"));
     wj_write_bool(w, r->cut);
+    wj_write_name(w, UPP_STR("whole_words"));
+    wj_write_bool(w, r->whole);
     wj_write_close(w, '}');
 }
 

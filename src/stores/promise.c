@@ -114,15 +114,17 @@ static bool has(const struct file *f, const struct ws_proof *p, bool big)
     return ws_sum_is(ws_frame_sum(p->before, &frame, f->page, big), p->sum);
 }
 
-/* Does the database have the last transaction without the log? Somebody else may have changed some of its pages since.
- * While the log is moved, page by page, all of them and the last one count. */
+/* Does the database have the last transaction without the log? All its pages that are known count: one alone may be as
+ * it was long before (an index that holds something only while a run is live). While the log is moved, page by page,
+ * the highest one counts too. */
 static bool proven(const struct file *f, const struct ws_promise_look *x)
 {
-    uint32_t n   = 0;
-    bool     big = x->wal.head.big;
-    for (uint32_t i = 0; i < x->record.n_proofs; i++)
-        n += has(f, &x->record.proofs[i], big);
-    return n && (!x->moving || (n == x->record.n_proofs && has(f, &x->record.top, big)));
+    const struct ws_record *r   = &x->record;
+    bool                    big = x->wal.head.big;
+    for (uint32_t i = 0; i < r->n_proofs; i++)
+        if (!has(f, &r->proofs[i], big))
+            return false;
+    return r->n_proofs && (!x->moving || has(f, &r->top, big));
 }
 
 /* Both slots: the newer first. */
@@ -198,7 +200,7 @@ static void compare(struct ws_promise_look *x, const struct file *f, const struc
         return;
     }
     /* Another log, or none that can be read. Whoever began it anew had the database have all of this one. */
-    x->row = x->same_boot ? 0 : r->synced_row;
+    x->row = !x->same_boot ? r->synced_row : r->frames ? r->row : 0;
     if (!x->same_boot || !r->frames || proven(f, x))
         return;
     x->needed = r->frames;

@@ -89,6 +89,8 @@ static int open_files(void *arg, struct upp_err *err)
         r = settle_log(s, err);
     if (r >= 0 && locks && (r = ws_loss_record(s, err)) > 0)
         r = settle_log(s, err);
+    if (r >= 0 && (r = ws_index_open(s, err)) > 0)
+        r = settle_log(s, err);
     if (r >= 0 && !s->opts.read_only) {
         int64_t strays = 0;
         r              = ws_conn_number(s, &s->writer, "SELECT EXISTS(SELECT 1 FROM stray_threads)", &strays, err);

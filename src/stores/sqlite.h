@@ -15,6 +15,7 @@ struct ws_sqlite_opts {
     uint32_t reserve_kib; /* 0: 1024: kept free beside the file for the ends of runs on a full disk; UINT32_MAX: none */
     bool     accept_loss; /* opens it without what is missing of an unclean stop, and writes down that it did */
     uint32_t wal_pages;   /* 0: 4096: from this length on the write-ahead log is moved into the database */
+    uint8_t  index;       /* enum wl_index: where the store has another, what it knows is forgotten and learned anew */
 };
 
 /* Opens the file, or makes a new one. On a fiber it waits for a worker; elsewhere it blocks.

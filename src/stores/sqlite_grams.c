@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hooks.h"
+#include "base/words.h"
 
 enum { BITS = 16, NUMBERS = 1 << BITS, WORDS_MAX = (WS_GRAM_WORD + 1) * NUMBERS };
 
@@ -23,10 +24,17 @@ static uint32_t number_of(const char *p, size_t n)
     return (uint32_t)((h ^ h >> 32) * 0xbf58476d1ce4e5b9u >> (64 - BITS));
 }
 
-/* The three characters from *at on: true, their number, and *at is that of the next three. */
-static bool take(struct upp_str s, size_t *at, uint32_t *ret)
+/* The three characters (the word) from *at on: true, their number, and *at is that of the next. */
+static bool take(struct upp_str s, bool words, size_t *at, uint32_t *ret)
 {
-    size_t end = *at;
+    size_t         end = *at;
+    struct upp_str word;
+    if (words) {
+        if (!wb_word_next(s, at, &word))
+            return false;
+        *ret = number_of(word.p, word.n);
+        return true;
+    }
     for (int i = 0; i < WS_GRAM; i++) {
         if (end >= s.n)
             return false;
@@ -45,7 +53,7 @@ static void put_distance(struct wb_buf *out, uint32_t d)
     wb_buf_addc(out, (char)d);
 }
 
-void ws_grams_of(struct upp_str text, struct wb_buf *out)
+void ws_grams_of(struct upp_str text, bool words, struct wb_buf *out)
 {
     uint64_t *set = wb_calloc(NUMBERS / 64, sizeof *set);
     uint32_t  x, before = 0;
@@ -53,7 +61,7 @@ void ws_grams_of(struct upp_str text, struct wb_buf *out)
         out->failed = -UPP_ENOMEM;
         return;
     }
-    for (size_t at = 0; take(text, &at, &x);)
+    for (size_t at = 0; take(text, words, &at, &x);)
         set[x / 64] |= UINT64_C(1) << x % 64;
     for (uint32_t i = 0; i < NUMBERS / 64; i++)
         for (uint64_t bits = set[i]; bits; bits &= bits - 1) {
@@ -72,11 +80,11 @@ static void put_word(struct wb_buf *out, uint32_t x)
     wb_buf_addc(out, ' ');
 }
 
-size_t ws_grams_words(struct upp_str text, size_t most, struct wb_buf *out)
+size_t ws_grams_words(struct upp_str text, bool words, size_t most, struct wb_buf *out)
 {
     size_t   n = 0;
     uint32_t x;
-    for (size_t at = 0; n < most && take(text, &at, &x); n++)
+    for (size_t at = 0; n < most && take(text, words, &at, &x); n++)
         put_word(out, x);
     return n;
 }

@@ -1,28 +1,81 @@
 /* stores/sqlite_search.c — following the log, and the words that are learned from it.
  *
- * The index says which texts may have all of a word's trigrams (sqlite_grams.h), newest first, and decides nothing: it
- * keeps no texts, so whoever asked reads each and compares. Words of fewer than three letters it does not know: where
- * there are no others, all texts may have them.
+ * The index says which texts may have all of a word's trigrams, or the word (sqlite_grams.h), newest first, and decides
+ * nothing: it keeps no texts, so whoever asked reads each and compares. What it does not know (fewer than three letters;
+ * signs alone) all texts may have, where nothing else is asked for.
  *
  * Between following and learning a row may be erased. So whoever learns says how often rows had been changed when it
  * read (`changes`). That is counted twice, when a change is made and when its transaction is over: a reader that counts
  * first and reads then cannot have the new number and the old row without meeting the second count.
  */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "base/str.h"
-#include "base/utf8.h"
 #include "stores/sqlite_grams.h"
 #include "stores/sqlite_reading.h"
+#include "stores/sqlite_sum.h"
 
 enum {
     GRAMS     = 64, /* of all words, that the index is asked for: more make a match no surer */
     SQL_MAX   = 64 << 10,
     GRAMS_MAX = 256 << 10, /* bytes of the set of a text: three for each number at most */
 };
+
+#define FORGET_ALL "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');"
+#define PUT_META(name, value)                                                                                          \
+    "INSERT OR REPLACE INTO meta(" WS_OF_META ", sum) VALUES('" name "', " value ", "                                  \
+    WS_SUM("meta", "'" name "', " value) ");"
+
+/* ---- Which index it has ----------------------------------------------------------------------------------- */
+
+/* All of it, and which comes instead, is one transaction. What comes is learned by whoever follows the log. */
+static int change_index(struct ws_sqlite *s, int64_t to, struct upp_err *err)
+{
+    char sql[1024];
+    (void)snprintf(sql, sizeof sql,
+                   "BEGIN IMMEDIATE;" FORGET_ALL PUT_META("learned", "0") PUT_META("search", "%d") "COMMIT", (int)to,
+                   (int)to);
+    struct upp_err why  = {0};
+    int            r    = ws_conn_exec(s, &s->writer, sql, &why);
+    bool           full = r < 0 && (sqlite3_errcode(s->writer.db) & 0xff) == SQLITE_FULL;
+    if (r < 0 && !sqlite3_get_autocommit(s->writer.db))
+        (void)sqlite3_exec(s->writer.db, "ROLLBACK", NULL, NULL, NULL); /* it failed already */
+    if (r < 0 && !full && err)
+        *err = why;
+    if (!full)
+        return r;
+    wb_log(WB_WARN, "the disk is full: the search keeps the index it has", WB_LZ("path", s->path));
+    return 1;
+}
+
+int ws_index_open(struct ws_sqlite *s, struct upp_err *err)
+{
+    static const char ask[] = "SELECT max(value) FROM meta WHERE name = 'search' AND " WS_WHOLE("meta", WS_OF_META);
+    int64_t           is = 0, rows = 0;
+    int               r  = ws_conn_number(s, &s->writer, ask, &is, err);
+    if (r < 0)
+        return r;
+    if (is < WL_INDEX_SUBSTRINGS || is > WL_INDEX_OFF) /* from before there was a choice */
+        is = WL_INDEX_SUBSTRINGS;
+    s->store.index = (uint8_t)is;
+    if (s->opts.read_only || !s->opts.index || s->opts.index == is)
+        return 0;
+    r = ws_conn_number(s, &s->writer, "SELECT EXISTS(SELECT 1 FROM log)", &rows, err);
+    if (r >= 0)
+        r = change_index(s, s->opts.index, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    if (rows)
+        wb_log(WB_INFO, "the index of the search is another one now: what it knew is forgotten", WB_LZ("path", s->path),
+               WB_LZ("was", wl_index_names[is - 1]), WB_LZ("search", wl_index_names[s->opts.index - 1]));
+    s->store.index = s->opts.index;
+    return 1;
+}
 
 /* ---- Learning: the writer's ------------------------------------------------------------------------------- */
 
@@ -61,7 +114,7 @@ static int add_words(struct ws_sqlite *s, const struct wl_words *w, struct upp_e
     sqlite3_stmt                         *st;
     int64_t                               tenant = 0;
     int                                   r      = tenant_number(s, w->tenant, &tenant, err);
-    ws_grams_of(w->text, &grams);
+    ws_grams_of(w->text, s->store.index == WL_INDEX_WORDS, &grams);
     if (r >= 0)
         r = wb_buf_check(&grams, err);
     if (r >= 0 && tenant)
@@ -95,8 +148,7 @@ int ws_learn(struct ws_sqlite *s, const struct wl_learned *l, struct upp_err *er
     if (l->n && l->changes != atomic_load(&s->changes))
         return upp_fail(err, UPP_EBUSY, "rows were changed since they were read");
     if (l->anew)
-        r = ws_conn_exec(s, &s->writer, "DELETE FROM words; INSERT INTO words_text(words_text) VALUES('delete-all');",
-                         err);
+        r = ws_conn_exec(s, &s->writer, FORGET_ALL, err);
     for (size_t i = 0; r >= 0 && i < l->n; i++)
         r = add_words(s, &l->list[i], err);
     if (r >= 0)
@@ -215,7 +267,7 @@ WEFT_SUSPENDS int ws_look_learned(struct wl_store *s, uint64_t *upto, uint64_t *
 
 struct words {
     struct upp_str p[WL_QUERY_WORDS];
-    size_t         n, trigrams;
+    size_t         n;
 };
 
 static int split(struct upp_str text, struct words *ret, struct upp_err *err)
@@ -226,17 +278,16 @@ static int split(struct upp_str text, struct words *ret, struct upp_err *err)
             continue;
         if (ret->n == WL_QUERY_WORDS)
             return upp_fail(err, UPP_ELIMIT, "more than %d words to look for", WL_QUERY_WORDS);
-        ret->trigrams += wb_utf8_count(word) >= WS_GRAM;
         ret->p[ret->n++] = word;
     }
     return 0;
 }
 
-/* FTS5's expression for all words that are long enough. */
-static void match_of(const struct words *w, struct wb_buf *out)
+/* FTS5's expression for all that the index knows. */
+static void match_of(const struct words *w, bool whole, struct wb_buf *out)
 {
     for (size_t i = 0; i < w->n; i++)
-        (void)ws_grams_words(w->p[i], GRAMS / w->n, out);
+        (void)ws_grams_words(w->p[i], whole, GRAMS / w->n, out);
 }
 
 enum {
@@ -253,13 +304,13 @@ enum {
     AT_FAMILY
 };
 
-static void sql_of(const struct wl_query *q, const struct words *w, struct wb_buf *out)
+static void sql_of(const struct wl_query *q, bool match, struct wb_buf *out)
 {
-    const char *row = w->trigrams ? "words_text.rowid" : "w.id";
+    const char *row = match ? "words_text.rowid" : "w.id";
     wb_buf_addf(out, "SELECT w.id, w.node, w.entry FROM %s WHERE %s < ?%d",
-                w->trigrams ? "words_text CROSS JOIN words w ON w.id = words_text.rowid" : "words w", row, AT_BEFORE);
+                match ? "words_text CROSS JOIN words w ON w.id = words_text.rowid" : "words w", row, AT_BEFORE);
     wb_buf_addf(out, " AND w.tenant = (SELECT id FROM tenants WHERE name = ?%d)", AT_TENANT);
-    if (w->trigrams)
+    if (match)
         wb_buf_addf(out, " AND words_text MATCH ?%d", AT_MATCH);
     if (q->who.n)
         wb_buf_addf(out, " AND w.who = ?%d", AT_WHO);
@@ -313,8 +364,8 @@ static int search(struct ws_reading *x, struct ws_conn *c, struct upp_err *err)
     int           r                          = split(q->words, &w, err);
     if (r < 0)
         return r;
-    sql_of(q, &w, &sql);
-    match_of(&w, &match);
+    match_of(&w, x->s->store.index == WL_INDEX_WORDS, &match);
+    sql_of(q, match.n > 0, &sql);
     r = wb_buf_check(&sql, err);
     if (r >= 0)
         r = wb_buf_check(&match, err);

@@ -425,6 +425,8 @@ bool ws_last_words(const struct wl_commit *c);
 
 /* ---- sqlite_search.c ---- */
 
+/* Which kind of index it is to have; where it has another, that is forgotten: 1. */
+int  ws_index_open(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
 int  ws_learn(struct ws_sqlite *s, const struct wl_learned *l, struct upp_err *err) UPP_MUST_CHECK;
 int  ws_tidy(struct ws_sqlite *s, bool *more, struct upp_err *err) UPP_MUST_CHECK;
 void ws_forgot(struct ws_sqlite *s);        /* a row was set, or dropped */

@@ -101,7 +101,9 @@ static const char to_3[] = "ALTER TABLE meta ADD COLUMN sum INTEGER;"
                            "CREATE UNIQUE INDEX words_at ON words(tenant, node, entry);"
                            "CREATE VIRTUAL TABLE words_text USING fts5(grams, content='', tokenize='ascii',"
                            " detail=none, columnsize=0);"
-                           "UPDATE meta SET value = 0 WHERE name = 'learned';";
+                           "UPDATE meta SET value = 0 WHERE name = 'learned';"
+                           "INSERT INTO meta(name, value) VALUES('search', 2);"; /* WL_INDEX_WORDS */
+_Static_assert(WL_INDEX_WORDS == 2, "what a new file has");
 
 /* Every step of it may be done again. */
 const char ws_tables_strays[] =

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Databases with bits, bytes, pages and rows that are others, cut or exchanged: `weft doctor --export` gives out what the
-unharmed store holds, or exits with 1 and names a loss. Never another content with exit 0, never a crash.
+"""Databases and write-ahead logs with bits, bytes, pages and rows that are others, cut or exchanged: `weft doctor --export`
+gives out what the unharmed store holds, or exits with 1 and names a loss. Never another content with exit 0, never a crash.
 
 usage: mutations.py WEFT   (TAP)
-WEFT_MUTATIONS=N: so many of the database (60), and half as many of the write-ahead log.
-WEFT_MUTATIONS_SEED=N: other ones. WEFT_MUTATIONS_ONE=I: the I-th alone, and what it left stays.
-WEFT_MUTATIONS_WAL=1: those of the log too.
+WEFT_MUTATIONS=N: so many in all (60): half of the database, a quarter of the log after kill -9 (it has begun anew, old frames stand
+behind the new ones), a quarter of a log that is far ahead of its database.
+WEFT_MUTATIONS_SEED=N: other ones. WEFT_MUTATIONS_ONE=I: the I-th of each alone, and what the last left stays.
 """
 import collections
 import json
@@ -106,20 +106,52 @@ def build():
     return read(db)
 
 
-def build_log():
-    """kill -9: what was acknowledged stands in the write-ahead log alone. With what lies beside it."""
+def moved(name):
+    """The log is moved into the database as far as its readers let it: frames of the log, and how many of them were."""
+    db = sqlite3.connect(f"{HERE}/{name}")
+    try:
+        return db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1:]
+    finally:
+        db.close()
+
+
+def build_log(name, before, behind):
+    """kill -9: what was acknowledged last stands in the log alone. `before`: lengths of texts that the database has already;
+    `behind`: a reader keeps the rest from being moved; else the log begins anew, and old frames stand behind its end. With the
+    record of what the log must hold, NAME.lock."""
     with open(f"{HERE}/weft.yaml", "w") as f:
-        f.write(CONFIG % f"{HERE}/live.db")
+        f.write(CONFIG % f"{HERE}/{name}")
     server = subprocess.Popen([WEFT, "serve"], cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    reader = None
     try:
         assert re.match("listening", server.stdout.readline())
         r = random.Random(2)
-        for n in (5, 300, 40, 900):
-            good("run", "echo", some_words(r, n), db="live.db")
+        for n in before:
+            good("run", "echo", some_words(r, n), db=name)
+        if behind:
+            reader = sqlite3.connect(f"{HERE}/{name}", isolation_level=None)
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM log").fetchone()
+            for n in (5, 300, 40, 900, 12, 2000, 7):
+                good("run", "echo", some_words(r, n), db=name)
+            frames, done = moved(name)
+            assert 0 < done < frames // 2, (done, frames)
+        else:
+            frames, done = moved(name)
+            assert 0 < done == frames, (done, frames)
+            for n in (5, 300, 40):
+                good("run", "echo", some_words(r, n), db=name)
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait()
-    return {n: read(n) for n in os.listdir(HERE) if n.startswith("live.db") and os.path.isfile(f"{HERE}/{n}")}
+    files = {n: read(n) for n in (name, f"{name}-wal", f"{name}.lock")}
+    if reader:
+        reader.close()  # only now: who closes it last moves the log
+    assert b"weftlog1" in files[f"{name}.lock"][65536:], "no record of the log"
+    log = files[f"{name}-wal"]
+    salts = {log[i + 8:i + 16] for i in range(HEAD, len(log) - FRAME + 1, FRAME)}
+    assert len(salts) == (1 if behind else 2), salts
+    return files
 
 
 # ---- What is done to a file: each gives the new bytes
@@ -251,7 +283,17 @@ def cut_frames(r, data):
     return data[:at_frame(r, data)]
 
 
-LOG_KINDS = (flip_bit, flip_bit, set_byte, set_bytes, zero_sector, zero_frame, copy_frame, swap_frames, cut_short, cut_frames)
+def gone(r, data):
+    return None
+
+
+def only_head(r, data):
+    """Cut to its head, or with the head of another log."""
+    return data[:HEAD] if r.randrange(2) else data[:16] + r.randbytes(16) + data[HEAD:]
+
+
+LOG_KINDS = (flip_bit, flip_bit, set_byte, set_bytes, zero_sector, zero_frame, copy_frame, swap_frames, cut_short, cut_frames, gone,
+             only_head)
 
 
 # ---- What the doctor says
@@ -287,40 +329,50 @@ def judge(whole, db):
     return (None, "named") if lost else (f"exit 1 and no loss is named: {report}", "named")
 
 
+def put(files):
+    for n, data in files.items():
+        if data is not None:
+            write(n, data)
+        elif os.path.exists(f"{HERE}/{n}"):
+            os.unlink(f"{HERE}/{n}")
+
+
 def mutate(what, count, kinds, files, name, whole):
-    """True: all of them are as they should be."""
+    """True: all of them are as they should be. `files`: all that belongs to the store, written in their places each time; of
+    these, `name` is changed."""
     seen, bad = collections.Counter(), []
+    db = min(files, key=len)
     for i in [int(ONE)] if ONE else range(count):
         r = random.Random(f"{SEED} {what} {i}")
         kind = r.choice(kinds)
-        data = kind(r, files[name])
-        for n, old in files.items():
-            write(n.replace("good.db", "bad.db").replace("live.db", "bad.db"), data if n == name else old)
-        wrong, was = judge(whole, "bad.db")
+        put({**files, name: kind(r, files[name])})
+        wrong, was = judge(whole, db)
         seen[was] += 1
         if wrong or ONE:
             bad += [1] if wrong else []
             print(f"# {what} {i}, {kind.__name__}: {wrong or was}"[:3000], flush=True)
-        for n in os.listdir(HERE):
-            if n.startswith("bad.db") and not ONE:
-                os.unlink(f"{HERE}/{n}")
     print(f"# {count} mutations of the {what}, seed {SEED}: " + ", ".join(f"{n} {w}" for w, n in sorted(seen.items())))
     return not bad
 
 
 def main():
     results = []
-    data = build()
-    code, report, whole, said = export("good.db")
-    assert code == 0 and len(whole) >= 11 and not report["tables"], (code, report, said)
-    results.append(("the database", mutate("database", COUNT, KINDS, {"good.db": data}, "good.db", whole)))
-    if os.environ.get("WEFT_MUTATIONS_WAL"):
-        files = build_log()
-        code, report, whole, said = export("live.db")
-        assert code == 0 and len(whole) == 4 and len(files["live.db-wal"]) > 4 * FRAME, (code, report, said)
-        results.append(("the log", mutate("log", COUNT // 2, LOG_KINDS, files, "live.db-wal", whole)))
+
+    def group(what, count, kinds, files, changed, threads):
+        put(files)
+        code, report, whole, said = export(min(files, key=len))
+        assert code == 0 and len(whole) >= threads and not report["tables"], (code, report, said)
+        results.append((what, mutate(what, count, kinds, files, changed, whole)))
+
+    group("database", COUNT - COUNT // 2, KINDS, {"good.db": build()}, "good.db", 11)
+    killed = build_log("killed.db", (20, 1500, 6), False)
+    group("log of a killed server", COUNT // 4, LOG_KINDS, killed, "killed.db-wal", 6)
+    ahead = build_log("behind.db", (20, 6), True)
+    # Under another name: a record that was copied along with its files, as a backup has it.
+    ahead = {n.replace("behind", "copied"): data for n, data in ahead.items()}
+    group("log that is far ahead", COUNT // 2 - COUNT // 4, LOG_KINDS, ahead, "copied.db-wal", 9)
     for i, (what, ok) in enumerate(results, 1):
-        print(f"{'ok' if ok else 'not ok'} {i} - mutations of {what} are named, or change nothing")
+        print(f"{'ok' if ok else 'not ok'} {i} - mutations of the {what} are named, or change nothing")
     print(f"1..{len(results)}")
     if ONE:
         print(f"# {HERE}")

@@ -300,6 +300,31 @@ def test_others_may_move_the_log():
             assert s.has(made) == 10 and not s.said(), s.said()
 
 
+def test_a_page_that_is_as_before_proves_nothing():
+    """A run that has ended leaves indexes of live runs as they were: those pages of its last transaction are in a database that
+    lacks the rest of it."""
+    db = f"{folder()}/weft.db"
+    with Server(db) as s:
+        def run(text):
+            p = subprocess.run([WEFT, "run", "echo", text, "--config", s.config], capture_output=True, text=True, timeout=240)
+            assert p.returncode == 0, p
+
+        for n in (20, 1500, 6):
+            run("word " * n)
+        c = sqlite3.connect(db)
+        c.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        c.close()
+        for n in (5, 300, 40):
+            run("more " * n)
+    os.unlink(f"{db}-wal")
+    p = doctor(db)
+    assert p.returncode == 1 and f"{db}-wal is gone" in p.stdout + p.stderr, p
+    p, report, _ = exported(db)
+    assert p.returncode == 1 and report["tables"], report
+    s = Server(db, good=False)
+    assert f"{db}-wal: is gone" in s.said(), s.said()
+
+
 def test_a_bad_lock_file():
     first, threads = killed()
     for what in (os.unlink, lambda p: os.truncate(p, 0), lambda p: os.truncate(p, 65600), zero,

@@ -26,7 +26,7 @@ static int open_memory(const char *path, struct wl_store **ret, struct upp_err *
 
 WEFT_SUSPENDS static int open_sqlite(const char *path, struct wl_store **ret, struct upp_err *err)
 {
-    return ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path), ret, err);
+    return ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = path, .index = WL_INDEX_SUBSTRINGS), ret, err);
 }
 
 WEFT_SUSPENDS static int open_blobs_memory(const char *path, struct wl_store **ret, struct upp_err *err)

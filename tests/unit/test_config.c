@@ -49,6 +49,7 @@ static const char whole[] =
     "server:\n"
     "  {listen: '[::1]:${PORT}', instructions: false}\n"
     "store: sqlite:data/weft.db\n"
+    "search: off\n"
     "durability: group\n"
     "on_busy: enqueue\n"
     "retention: {tapes_days: 3, deleted_days: 1, every_seconds: 5}\n"
@@ -159,6 +160,7 @@ TEST(config_has_what_the_file_says)
     CHECK_STR(c->host, UPP_STR("::1"));
     CHECK(c->port == 4711 && c->store == WC_STORE_SQLITE && c->durability == WM_GROUP && c->on_busy == WR_ENQUEUE);
     CHECK(c->no_instructions);
+    CHECK_INT(c->index, WL_INDEX_OFF);
     CHECK(c->retention.tapes_days == 3 && c->retention.deleted_days == 1 && c->retention.every_seconds == 5);
     CHECK_STR(c->store_path, UPP_STR("/etc/weft/data/weft.db"));
     CHECK(c->log_level == WB_DEBUG && c->log_format == WB_LOG_JSON && c->log_said);

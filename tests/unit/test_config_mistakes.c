@@ -79,6 +79,7 @@ static const struct {
     {GOOD "tools: {t: {command: [a], env: {A: '${NOPE}'}}}\n", "3:36: the environment variable 'NOPE' is not set\n"},
     {GOOD "tools: {t: {description: 'a ${'}}\n",
      "3:26: '${' without a name and '}' behind it; write '$${' for the characters themselves\n"},
+    {GOOD "search: all\n", "3:9: search is one of 'substrings', 'words', 'off', not 'all'\n"},
     {GOOD "retention: {tapes_days: 0, deleted: 1}\n",
      "3:25: tapes_days must be a whole number from 1 to 36500, not '0'\n3:28: retention has no key 'deleted'\n"},
     {GOOD "on_busy: ${KEY}\n", "3:10: on_busy is one of 'reject', 'enqueue', 'interrupt', 'rollback', not '${KEY}'\n"},

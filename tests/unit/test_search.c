@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "log/change.h"
 #include "stores/sqlite_grams.h"
 #include "support/stores.h"
@@ -575,7 +574,7 @@ static int blocks_with(const char *path, const char *letters, int *ret)
     sqlite3                               *db   = NULL;
     sqlite3_stmt                          *st   = NULL;
     *ret                                        = -1;
-    FAIL_UNLESS(ws_grams_words(wb_cstr(letters), 9, &word) == 1 && word.n == WS_GRAM_WORD + 1);
+    FAIL_UNLESS(ws_grams_words(wb_cstr(letters), false, 9, &word) == 1 && word.n == WS_GRAM_WORD + 1);
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
         sqlite3_prepare_v2(db, "SELECT count(*) FROM words_text_data WHERE instr(block, CAST(?1 AS BLOB)) > 0", -1, &st,
                            NULL) == SQLITE_OK &&
@@ -628,49 +627,4 @@ static WEFT_SUSPENDS int tidies(struct test_store *t, struct upp_err *err)
 TEST(search_index_is_tidied_of_what_was_erased)
 {
     CHECK(test_each_store(tidies, NULL));
-}
-
-/* ---- What it costs ------------------------------------------------------------------------------------------ */
-
-/* Prose, in turns of a short question and an answer of 4 kB. */
-static WEFT_SUSPENDS int costs(struct test_store *t, struct upp_err *err)
-{
-    enum { TURNS = 150, QUESTION = 100, ANSWER = 4000 };
-    UPP_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(4 << 20);
-    UPP_CLEANUP(wb_buf_done) struct wb_buf     prose = WB_BUF(1 << 20);
-    const bool                                 words = !strstr(t->kind, "memory") && !strstr(t->kind, "sealed");
-    static char                                question[QUESTION + 1], answer[ANSWER + 1];
-    struct wl_thread                           x;
-    sqlite3                                   *db = NULL;
-    sqlite3_stmt                              *st = NULL;
-    if (!words)
-        return 0;
-    TRY(wb_file_read(test_source("../docs/storage.md"), &prose, err));
-    FAIL_UNLESS(prose.n > 2 * (QUESTION + ANSWER));
-    for (size_t i = 0; i < prose.n; i++)
-        prose.p[i] = prose.p[i] < ' ' || prose.p[i] == '"' || prose.p[i] == '\\' ? ' ' : prose.p[i];
-    TRY(wl_thread_new(S, &ALICE, NULL, &a, &x, err));
-    for (unsigned i = 0; i < TURNS; i++) {
-        const char *from = prose.p + (size_t)i * 997 % (prose.n - QUESTION - ANSWER);
-        memcpy(question, from, QUESTION);
-        memcpy(answer, from + QUESTION, ANSWER);
-        TRY(say(S, ALICE, x.head, "alice", question, err));
-        TRY(say(S, ALICE, x.head, "coder", answer, err));
-    }
-    TRY(learn_all(S, err));
-    int64_t size = 0;
-    if (sqlite3_open_v2(t->path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
-        sqlite3_prepare_v2(db, "SELECT page_count * 4096 FROM pragma_page_count", -1, &st, NULL) == SQLITE_OK &&
-        sqlite3_step(st) == SQLITE_ROW)
-        size = sqlite3_column_int64(st, 0);
-    (void)sqlite3_finalize(st);
-    (void)sqlite3_close(db);
-    test_note("%lld bytes of file for %d of text", (long long)size, TURNS * (QUESTION + ANSWER));
-    FAIL_UNLESS(size > 0 && size <= 3 * TURNS * (QUESTION + ANSWER));
-    return 0;
-}
-
-TEST_WITH(search_and_log_are_three_times_the_text_at_most, .no_torture = "it is about a size")
-{
-    CHECK(test_each_store(costs, NULL));
 }

@@ -1,0 +1,74 @@
+/* base/words.c — see words.h. */
+#include "base/words.h"
+
+#include "base/defs.h"
+#include "base/utf8.h"
+
+enum kind { BETWEEN, LETTER, ALONE };
+
+/* From each of them on, up to the next. Letters with their marks stand below U+2000, most of what has no blanks above.
+ */
+static const struct {
+    uint32_t  from;
+    enum kind is;
+} kinds[] = {
+    {0x00, BETWEEN},  {'0', LETTER},    {'9' + 1, BETWEEN}, {'A', LETTER},      {'Z' + 1, BETWEEN}, {'a', LETTER},
+    {'z' + 1, BETWEEN}, {0xc0, LETTER}, {0xe00, ALONE},     {0xf00, LETTER},    {0x1000, ALONE},    {0x10a0, LETTER},
+    {0x1780, ALONE},  {0x1800, LETTER}, {0x2000, BETWEEN},  {0x2070, ALONE},    {0x3000, BETWEEN},  {0x3005, ALONE},
+    {0x3008, BETWEEN}, {0x3021, ALONE}, {0xff00, BETWEEN},  {0xff10, ALONE},
+};
+
+static enum kind kind_of(uint32_t c)
+{
+    size_t low = 0, high = WB_LEN(kinds);
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (kinds[middle].from <= c)
+            low = middle;
+        else
+            high = middle;
+    }
+    return kinds[low].is;
+}
+
+/* The kind of what is there; a byte that belongs to nothing stands between words. */
+static enum kind look(struct upp_str s, size_t at, size_t *n)
+{
+    uint32_t c;
+    *n = wb_wtf8_decode(s, at, &c);
+    if (*n)
+        return kind_of(c);
+    *n = 1;
+    return BETWEEN;
+}
+
+bool wb_word_next(struct upp_str s, size_t *at, struct upp_str *ret)
+{
+    size_t    n, from;
+    enum kind is = BETWEEN;
+    for (from = *at; from < s.n; from += n)
+        if ((is = look(s, from, &n)) != BETWEEN)
+            break;
+    if (is == BETWEEN) {
+        *at = s.n;
+        return false;
+    }
+    size_t end = from + n;
+    while (is == LETTER && end < s.n && look(s, end, &n) == LETTER)
+        end += n;
+    *at  = end;
+    *ret = wb_str_sub(s, from, end - from);
+    return true;
+}
+
+bool wb_word_ends(struct upp_str s, size_t at)
+{
+    enum { LONGEST = 4 };
+    size_t n, from = at;
+    if (at == 0 || at >= s.n)
+        return true;
+    do
+        from--;
+    while (from && at - from < LONGEST && ((unsigned char)s.p[from] & 0xc0) == 0x80);
+    return look(s, from, &n) != LETTER || look(s, at, &n) != LETTER;
+}
