@@ -614,12 +614,15 @@ def test_open_calls_go_to_another_place_and_are_answered_there(s):
     """A run that waits is a document with open calls; imported, their answers begin the next run."""
     stream, thread, run = s.start("two")
     assert [p["toolCallId"] for p in last_state(list(stream))["pending"]] == ["c1"]
-    for dialect in ("thread", "pydantic", "ui", "agentapi", "assistants", "upp", "aitp", "envelope"):
+    for dialect in ("thread", "pydantic", "ui", "agentapi", "assistants", "upp", "aitp", "envelope", "uap"):
         doc = s.good("GET", f"/v1/threads/{thread}/export?as={dialect}")
         if dialect == "thread":
             assert open_calls(doc) == ["c1"] and doc["turns"][-1]["x_weft"]["partial"] is True, doc
         there = s.good("POST", f"/v1/threads/import?from={dialect}&agent=two&on_conflict=copy", doc)["id"]
         assert open_calls(s.good("GET", f"/v1/threads/{there}/export?as=thread")) == ["c1"], dialect
+        if dialect == "uap":  # nothing is said there yet that was not said here
+            again = s.good("GET", f"/v1/threads/{there}/export?as=uap")
+            assert again["threadTree"] == doc["threadTree"], again
         runs = f"/v1/threads/{there}/runs"
 
         def answer(*answers, **more):
