@@ -9,6 +9,7 @@
 #include "dialects/kept.h"
 #include "dialects/pai.h"
 #include "dialects/ui_doc.h"
+#include "dialects/ui_doc_system.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
@@ -495,123 +496,6 @@ static void put_kept(struct message *m)
     }
 }
 
-/* ---- System messages -------------------------------------------------------------------------------------- */
-
-/* System prompts of Pydantic AI: in the residue of a request, or of the list where a request has nothing else. */
-struct prompts {
-    struct wd_lowering  *l;
-    struct wd_kept_items list;
-    yyjson_val          *whole;   /* the next request of the list that is kept as a whole; NULL: no more */
-    size_t               written; /* messages of Pydantic AI before `entry` */
-    uint32_t             entry;
-};
-
-static bool is_prompt(yyjson_val *part)
-{
-    return wb_str_eq(wd_text_at(part, "part_kind"), UPP_STR("system-prompt")) && wd_text_at(part, "content").p;
-}
-
-static void begin_system(struct wd_lowering *l, struct upp_str id, struct upp_str time, struct upp_str usual)
-{
-    wj_write_open(&l->w, '{');
-    wd_member(l, "id", id);
-    wd_member(l, "role", UPP_STR("system"));
-    if (time.p && !wb_str_eq(time, usual)) {
-        wd_name(l, "metadata");
-        wj_write_open(&l->w, '{');
-        wd_name(l, "pydantic_ai");
-        wj_write_open(&l->w, '{');
-        wd_member(l, "timestamp", time);
-        wj_write_close(&l->w, '}');
-        wj_write_close(&l->w, '}');
-    }
-    wd_name(l, "parts");
-    wj_write_open(&l->w, '[');
-}
-
-static void put_prompt(struct wd_lowering *l, yyjson_val *part)
-{
-    wj_write_open(&l->w, '{');
-    wd_member(l, "type", UPP_STR("text"));
-    wd_member(l, "text", wd_text_at(part, "content"));
-    wj_write_close(&l->w, '}');
-}
-
-static void end_system(struct wd_lowering *l)
-{
-    wj_write_close(&l->w, ']');
-    wj_write_close(&l->w, '}');
-}
-
-/* A request of prompts alone, which nothing in the model is. */
-static void put_whole(struct prompts *p, size_t number)
-{
-    yyjson_val *part, *parts = yyjson_obj_get(p->whole, "parts");
-    size_t      i, n;
-    bool        open = false;
-    yyjson_arr_foreach(parts, i, n, part)
-    {
-        if (!is_prompt(part))
-            continue;
-        if (!open)
-            begin_system(p->l, wb_arena_printf(&p->l->keep, "system-%zu-%zu", number, p->list.left),
-                         wd_text_at(part, "timestamp"), (struct upp_str){0});
-        open = true;
-        put_prompt(p->l, part);
-    }
-    if (open)
-        end_system(p->l);
-}
-
-/* The prompts of the request that begins with this entry. */
-static void put_within(struct prompts *p, uint32_t entry)
-{
-    static const char *const path[] = {"metadata", "weft", "system", NULL};
-    struct wd_lowering      *l      = p->l;
-    yyjson_val              *kept   = wd_kept(l, "pydantic", "message", entry), *part;
-    struct wd_kept_items     parts  = wd_kept_items(wd_kept_member(kept, "parts"));
-    struct upp_str           id     = wd_kept_text(kept, path);
-    bool                     open   = false;
-    while ((part = wd_kept_item(&parts))) {
-        if (!is_prompt(part))
-            continue;
-        if (!open)
-            begin_system(l, id.p ? id : wb_arena_numbered(&l->keep, UPP_STR("system-"), entry),
-                         wd_text_at(part, "timestamp"), wd_pai_time_text(l, &wd_entry_at(l, entry)->e.message));
-        open = true;
-        put_prompt(l, part);
-    }
-    if (open)
-        end_system(l);
-}
-
-/* How many entries a message of Pydantic AI became. */
-static uint32_t span_of(const struct wd_lowering *l, uint32_t i)
-{
-    for (const struct wm_residue *r = wd_entry_at(l, i)->residue; r; r = r->next)
-        if (wb_str_eq(r->dialect, UPP_STR("pydantic")) && wb_str_eq(r->slot, UPP_STR("message")) && r->entries)
-            return r->entries;
-    return 1;
-}
-
-/* All that stand before the end of a message, in a message of their own before it. */
-static void put_systems(struct prompts *p, uint32_t end)
-{
-    if (p->l->no_system || p->l->compare)
-        return;
-    do {
-        while (p->whole && p->list.before <= p->written) {
-            put_whole(p, p->written);
-            p->whole = wd_kept_item(&p->list);
-        }
-        if (p->entry >= end)
-            return;
-        put_within(p, p->entry);
-        p->entry += span_of(p->l, p->entry);
-        p->written++;
-    } while (p->entry < end);
-}
-
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
 static struct upp_str id_of(const struct message *m)
@@ -676,7 +560,7 @@ static uint32_t natural(const struct wd_lowering *l, const struct wm_doc_turn *t
     return n;
 }
 
-static void put_turn(struct prompts *p, const struct wm_doc_turn *turn)
+static void put_turn(struct wd_ui_prompts *p, const struct wm_doc_turn *turn)
 {
     struct wd_lowering *l = p->l;
     uint32_t end = turn->first + turn->n;
@@ -686,7 +570,7 @@ static void put_turn(struct prompts *p, const struct wm_doc_turn *turn)
         uint32_t       n = wd_span(l, i, "message", natural(l, turn, i));
         struct message m = {.l = l, .turn = turn, .first = i, .n = WB_MAX(WB_MIN(n, end - i), 1)};
         m.user           = turn->agent == WM_NO_AGENT || is_users(wd_entry_at(l, i));
-        put_systems(p, i + m.n);
+        wd_ui_put_systems(p, i + m.n);
         put_message(&m);
         i += m.n;
     }
@@ -702,11 +586,10 @@ int wd_ui_lower(struct wd_lowering *l, struct upp_err *err)
                      WD_UNSAID_LATER_IDS | WD_UNSAID_LATER_TIMES);
     wd_open(l, WD_THREAD, "list");
     wj_write_open(&l->w, '[');
-    struct prompts p = {.l = l, .list = wd_kept_items(wd_kept(l, "pydantic", "list", WD_THREAD))};
-    p.whole          = wd_kept_item(&p.list);
+    struct wd_ui_prompts p = wd_ui_prompts(l);
     for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++)
         put_turn(&p, &l->doc->turns.p[i]);
-    put_systems(&p, (uint32_t)l->doc->entries.n);
+    wd_ui_put_systems(&p, (uint32_t)l->doc->entries.n);
     wj_write_close(&l->w, ']');
     wd_close(l);
     return wb_arena_check(&l->keep, err);
