@@ -92,7 +92,7 @@ WEFT_SUSPENDS int wa_doc_read(struct wa_doc *d, struct wl_store *s, const struct
  * `closing`: results for the calls that are open behind the current node; NULL: none. No document shows them as long as
  * nothing follows them, and whoever answers the calls does so in their place (wa_open_imported). */
 WEFT_SUSPENDS int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc,
-                                 const struct upp_message *closing, bool anyway, struct wb_arena *a, struct wl_thread *ret,
-                                 struct upp_err *err) UPP_MUST_CHECK;
+                                 const struct upp_message *closing, bool anyway, struct wb_arena *a,
+                                 struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -217,8 +217,8 @@ static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n, 
     return r;
 }
 
-/* What closes open calls of a document at the end of a node stands there until they are answered, on a branch beside it;
- * it is a message as soon as something follows. */
+/* What closes open calls of a document at the end of a node stands there until they are answered, on a branch beside
+ * it; it is a message as soon as something follows. */
 static size_t without_closing(const struct wl_line *lines, size_t n)
 {
     const struct wm_entry *e = n ? &lines[n - 1].entry : NULL;

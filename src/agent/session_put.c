@@ -459,7 +459,8 @@ static WEFT_SUSPENDS int put_all(struct import *x, struct wa_put *p, struct upp_
 }
 
 int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc,
-                   const struct upp_message *closing, bool anyway, struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+                   const struct upp_message *closing, bool anyway, struct wb_arena *a, struct wl_thread *ret,
+                   struct upp_err *err)
 {
     struct import                         x = {.doc = doc, .closing = closing, .memory = a};
     WB_CLEANUP(wa_put_done) struct wa_put p;

@@ -408,9 +408,9 @@ WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *las
     struct wm_entry     entry = {
         .kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_RUN, .audience = WM_AUDIENCE_ALL};
     struct wm_id        place = {.node = last->node, .index = last->length, .noun = WM_NOUN_ENTRY};
-    int                 r     = !turn || !turn->partial ? 0
-                                                        : wa_results_waiting(m->store, m->owner, last->node, last->length, m->a,
-                                                                             &entry.message, err);
+    int                 r     = 0;
+    if (turn && turn->partial)
+        r = wa_results_waiting(m->store, m->owner, last->node, last->length, m->a, &entry.message, err);
     if (r <= 0)
         return r;
     struct wm_doc_entry *e = wm_doc_entry_add(m->doc, err);

@@ -311,8 +311,9 @@ int wd_pai_lift_builtin(struct wd_lifting *l, const struct wd_pai_part *part, bo
 int wd_pai_beside_add(struct wb_arena *a, struct upp_str *metadata, const char *name, struct upp_str json,
                       struct upp_err *err)
 {
-    const struct upp_str list[] = {metadata->n ? wb_str_sub(*metadata, 0, metadata->n - 2) : UPP_STR("{\"pydantic_ai\":{"),
-                                   metadata->n ? UPP_STR(",\"") : UPP_STR("\""),
+    bool                 first  = !metadata->n;
+    const struct upp_str list[] = {first ? UPP_STR("{\"pydantic_ai\":{") : wb_str_sub(*metadata, 0, metadata->n - 2),
+                                   first ? UPP_STR("\"") : UPP_STR(",\""),
                                    wb_cstr(name),
                                    UPP_STR("\":"),
                                    json,

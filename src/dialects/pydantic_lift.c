@@ -119,7 +119,7 @@ static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint3
     return r < 0 ? r : settle(t, role, agent);
 }
 
-/* Calls of the provider's own have their results beside them; one alone is not in the model, which would wait for it. */
+/* Calls of the provider's own have their results beside them; one alone is not in the model: it would be waited for. */
 static const struct upp_str builtins[] = {UPP_STR_INIT("builtin-tool-call"), UPP_STR_INIT("builtin-tool-return")};
 
 static bool has_builtin(const struct wd_pai_part *from, const struct wd_pai_part *end, struct upp_str kind,

@@ -134,8 +134,9 @@ static WEFT_SUSPENDS int is_answered(struct weft_agent *a, struct upp_str json, 
     FAIL_UNLESS(m && n == 2 && m->role == UPP_ROLE_ASSISTANT); /* and nobody is shown what closes them */
     TRY(answer(s, both, 2, &turn, err));
     m = last_of(s, &n, err);
-    FAIL_UNLESS(m && n == 4 && m->n_parts == 1 && wb_str_eq(m->parts[0].text, UPP_STR("Booked.")) && m[-1].role == UPP_ROLE_TOOL &&
-                m[-1].n_parts == 2 && !m[-1].parts[0].is_error && wb_str_eq(m[-1].parts[0].text, UPP_STR("{\"day\":3}")));
+    FAIL_UNLESS(m && n == 4 && m->n_parts == 1 && wb_str_eq(m->parts[0].text, UPP_STR("Booked.")));
+    FAIL_UNLESS(m[-1].role == UPP_ROLE_TOOL && m[-1].n_parts == 2 && !m[-1].parts[0].is_error &&
+                wb_str_eq(m[-1].parts[0].text, UPP_STR("{\"day\":3}")));
     TRY(weft_session_tree(s, &t, err));
     FAIL_UNLESS(weft_tree_count(t) == 2); /* the answers stand on a branch from where the calls were open */
     return 0;
