@@ -142,7 +142,7 @@ UPP_API WEFT_SUSPENDS int weft_session_to_json(struct weft_session *s, struct up
                                                struct upp_err *err) UPP_MUST_CHECK;
 
 /* Checked whole before anything is made of it: -UPP_EINVALID with a pointer. Ids are kept as they are; opts->id and
- * opts->metadata must be NULL. */
+ * opts->metadata must be NULL. Calls that are open at its end: a run whose messages begin with results answers them. */
 UPP_API WEFT_SUSPENDS int weft_session_from_json(struct weft_agent *a, struct upp_str json,
                                                  const struct weft_session_opts *opts, struct weft_session **ret,
                                                  struct upp_err *err) UPP_MUST_CHECK;

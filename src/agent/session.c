@@ -335,7 +335,8 @@ int wa_session_read(struct weft_session *s, struct upp_err *err)
 
 /* As it goes into the log: calls have results, and what counted all messages of a node counts those that are there. The
  * session's own stays as it came, in case that fails. */
-static int mend(const struct weft_session *s, struct wb_arena *a, struct wm_session *ret, struct upp_err *err)
+static int mend(const struct weft_session *s, struct wb_arena *a, struct wm_session *ret, struct upp_message *closing,
+                struct upp_err *err)
 {
     const struct wm_session *doc = &s->doc;
     *ret                         = *doc;
@@ -347,7 +348,7 @@ static int mend(const struct weft_session *s, struct wb_arena *a, struct wm_sess
     memcpy(ret->tree.nodes, doc->tree.nodes, doc->tree.n * sizeof *doc->tree.nodes);
     if (doc->n_checkpoints)
         memcpy(ret->checkpoints, doc->checkpoints, doc->n_checkpoints * sizeof *doc->checkpoints);
-    return wa_mend_session(a, ret, err);
+    return wa_mend_session(a, ret, closing, err);
 }
 
 int wa_session_settle(struct weft_session *s, struct upp_err *err)
@@ -355,13 +356,14 @@ int wa_session_settle(struct weft_session *s, struct upp_err *err)
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 30);
     struct wm_session                         doc;
     struct wl_thread                          t;
+    struct upp_message                        closing;
     if (wa_session_stored(s))
         return s->tree ? wa_session_tree_store(s, err) : 0;
     int r = wa_home_keep(s->home, err);
     if (r >= 0)
-        r = mend(s, &a, &doc, err);
+        r = mend(s, &a, &doc, &closing, err);
     if (r >= 0)
-        r = wa_session_put(wr_engine_store(s->home->kept), &wa_owner, &doc, true, &a, &t, err);
+        r = wa_session_put(wr_engine_store(s->home->kept), &wa_owner, &doc, r > 0 ? &closing : NULL, true, &a, &t, err);
     if (r >= 0) {
         s->thread = t.id;
         wa_session_stale(s);

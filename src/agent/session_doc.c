@@ -6,6 +6,7 @@
 #include "agent/session_reading.h"
 
 #include "agent/session_known.h"
+#include "agent/thread_mend.h"
 
 #include "base/defs.h"
 #include "base/hooks.h"
@@ -270,6 +271,31 @@ static WEFT_SUSPENDS int find_agent(struct wa_reading *x, struct upp_str *ret, s
     return 0;
 }
 
+/* Of a run that waits, what it has already: behind the messages that are read, and not among them. */
+static WEFT_SUSPENDS int add_waiting(struct wa_reading *x, struct wm_tree_doc *tree, struct upp_err *err)
+{
+    const struct wa_doc_node *head = &x->nodes[tree->current];
+    struct wm_thread_json    *t    = &tree->nodes[tree->current].thread;
+    struct upp_message        m;
+    struct wb_uuid            run;
+    int                       r = x->thread->at ? 0 : wl_thread_busy(x->store, x->thread, &head->node, &run, err);
+    if (r < 0 || x->thread->at || wb_uuid_eq(run, (struct wb_uuid){{0}}))
+        return r;
+    r = wa_results_waiting(x->store, x->owner, head->node.key, head->length, x->to, &m, err);
+    if (r <= 0)
+        return r;
+    struct upp_message *list = wb_new_n(x->to, struct upp_message, t->n + 1);
+    if (!list)
+        return wb_arena_check(x->to, err);
+    if (t->n)
+        memcpy(list, t->messages, t->n * sizeof *list);
+    m.id          = wa_uuid_text(x->to, wm_id_uuid((struct wm_id){
+                                            .node = head->node.key, .index = head->length, .noun = WM_NOUN_ENTRY}));
+    list[t->n++]  = m;
+    t->messages   = list;
+    return 0;
+}
+
 static WEFT_SUSPENDS int read_session(struct wa_reading *x, struct wm_session *ret, struct upp_err *err)
 {
     const struct wl_thread *t   = x->thread;
@@ -281,6 +307,8 @@ static WEFT_SUSPENDS int read_session(struct wa_reading *x, struct wm_session *r
         r = wa_read_checkpoints(x, &doc, err);
     if (r >= 0)
         r = find_agent(x, &doc.agent_id, err);
+    if (r >= 0)
+        r = add_waiting(x, &doc.tree, err);
     if (r < 0)
         return r;
     const struct wa_doc_node *first = &x->nodes[doc.tree.root];

@@ -21,7 +21,7 @@ struct wa_doc_opts;
 struct wa_doc_node {
     struct wl_node      node;
     uint32_t            parent; /* its place in the list; UINT32_MAX: the root */
-    uint32_t            length; /* entries that were read */
+    uint32_t            length; /* entries that were read, without a repair at the end that is not shown yet */
     struct upp_message *messages;
     uint32_t           *entry_of; /* by message: its index in the node */
     size_t              n_messages;
@@ -88,9 +88,11 @@ WEFT_SUSPENDS int wa_doc_read(struct wa_doc *d, struct wl_store *s, const struct
 #define WA_IMPORTED WL_IMPORTED
 
 /* A document as a new thread: ids are minted, those of the document are kept beside them; an alias leads from the
- * document's id to it (where that is taken: -UPP_EBUSY, or with `anyway` none does). Nothing runs, nothing waits. */
+ * document's id to it (where that is taken: -UPP_EBUSY, or with `anyway` none does). Nothing runs, nothing waits.
+ * `closing`: results for the calls that are open behind the current node; NULL: none. No document shows them as long as
+ * nothing follows them, and whoever answers the calls does so in their place (wa_open_imported). */
 WEFT_SUSPENDS int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc,
-                                 bool anyway, struct wb_arena *a, struct wl_thread *ret,
-                                 struct upp_err *err) UPP_MUST_CHECK;
+                                 const struct upp_message *closing, bool anyway, struct wb_arena *a,
+                                 struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

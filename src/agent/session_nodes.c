@@ -217,6 +217,14 @@ static int add_known(struct wa_doc_node *node, struct wl_line *lines, size_t n, 
     return r;
 }
 
+/* What closes open calls of a document at the end of a node stands there until they are answered, on a branch beside
+ * it; it is a message as soon as something follows. */
+static size_t without_closing(const struct wl_line *lines, size_t n)
+{
+    const struct wm_entry *e = n ? &lines[n - 1].entry : NULL;
+    return e && e->kind == WM_ENTRY_REPAIR && e->origin == WM_ORIGIN_IMPORT ? n - 1 : n;
+}
+
 int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_node *node, struct wb_arena *a,
                  struct upp_err *err)
 {
@@ -231,6 +239,9 @@ int wa_node_read(struct wl_store *s, const struct wl_owner *o, struct wa_doc_nod
     r = wl_path_tail(s, o, &path, end.length, end.length - WB_MIN(node->length, end.length), a, &lines, &n, err);
     if (r < 0)
         return r;
+    size_t shown     = without_closing(lines, n);
+    end.length      -= (uint32_t)(n - shown);
+    n                = shown;
     node->n_messages = node->n_thoughts = node->n_events = 0;
     node->has_events                    = false;
     node->messages                      = wb_new_n(a, struct upp_message, n);

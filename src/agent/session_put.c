@@ -303,6 +303,7 @@ static int origin_of(const struct wm_session *doc, const struct wm_tree_node *no
 
 struct import {
     const struct wm_session *doc;
+    const struct upp_message *closing; /* behind the current node; NULL: none */
     struct wl_new_thread     made;
     struct wl_node          *nodes;  /* by place in the document */
     struct wa_known         *before; /* the events before the first message of each */
@@ -422,6 +423,18 @@ static int keep_checkpoints(struct import *x, struct upp_err *err)
     return wb_arena_check(x->memory, err);
 }
 
+/* What is open stays so until somebody answers, or goes on without an answer. */
+static WEFT_SUSPENDS int put_closing(struct wa_put *p, uint64_t node, struct wl_end *end, const struct upp_message *m,
+                                     struct upp_err *err)
+{
+    struct wm_entry e   = {.kind     = WM_ENTRY_REPAIR,
+                           .origin   = WM_ORIGIN_IMPORT,
+                           .audience = WM_AUDIENCE_ALL,
+                           .message  = *m};
+    struct wm_row   row = {.time_ms = WB_MAX(wb_wall_ms(), end->time_ms), .entries = &e, .n_entries = 1};
+    return wa_put_row(p, node, end, &row, err);
+}
+
 static WEFT_SUSPENDS int put_all(struct import *x, struct wa_put *p, struct upp_err *err)
 {
     const struct wm_tree_doc *t = &x->doc->tree;
@@ -432,6 +445,8 @@ static WEFT_SUSPENDS int put_all(struct import *x, struct wa_put *p, struct upp_
         struct wl_end end = {0};
         const struct wm_thread_json *thread = &t->nodes[i].thread;
         r = wa_put_known(p, x->nodes[i].key, &end, &x->before[i], thread->messages, thread->n, err);
+        if (r >= 0 && x->closing && i == t->current)
+            r = put_closing(p, x->nodes[i].key, &end, x->closing, err);
     }
     if (r >= 0 && x->rest.p)
         r = wa_put_add(p, (struct wl_change){.kind = WL_PUT_VALUE, .value = &x->value}, err);
@@ -443,10 +458,11 @@ static WEFT_SUSPENDS int put_all(struct import *x, struct wa_put *p, struct upp_
     return r < 0 ? r : wa_put_commit(p, err);
 }
 
-int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc, bool anyway,
-                   struct wb_arena *a, struct wl_thread *ret, struct upp_err *err)
+int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm_session *doc,
+                   const struct upp_message *closing, bool anyway, struct wb_arena *a, struct wl_thread *ret,
+                   struct upp_err *err)
 {
-    struct import                         x = {.doc = doc, .memory = a};
+    struct import                         x = {.doc = doc, .closing = closing, .memory = a};
     WB_CLEANUP(wa_put_done) struct wa_put p;
     struct wb_uuid                        other;
     struct wa_known                       first;

@@ -1,6 +1,8 @@
 /* agent/session_run.c — runs on a session: what came before is in the log, and so is what they say. */
 #include "agent/session.h"
 #include "agent/session_put.h"
+#include "agent/thread_mend.h"
+#include "agent/thread_place.h"
 #include "base/opts.h"
 #include "fiber/loop.h"
 
@@ -19,6 +21,48 @@ static WEFT_SUSPENDS int stepped(void *arg, struct weft_run *run, struct upp_err
     return s->no_checkpoints || s->every_turn ? 0 : wa_session_persist(s, err);
 }
 
+/* The calls that the leading results are of; n: how many those are. */
+static int calls_of(const struct wa_asked *asked, struct wb_arena *a, struct upp_str **ret, size_t *n,
+                    struct upp_err *err)
+{
+    size_t lead = 0, most = 0;
+    for (; lead < asked->n_history && asked->history[lead]->role == UPP_ROLE_TOOL; lead++)
+        most += asked->history[lead]->n_parts;
+    *n   = 0;
+    *ret = wb_new_n(a, struct upp_str, most);
+    if (most && !*ret)
+        return wb_arena_check(a, err);
+    for (size_t i = 0; i < lead; i++)
+        for (const struct upp_part *p = NULL; (p = upp_part_next(asked->history[i], p, UPP_PARTS_RESULTS));)
+            (*ret)[(*n)++] = p->id;
+    return 0;
+}
+
+/* Results for calls with which a document ended. 0: that is not what is asked. */
+static WEFT_SUSPENDS int answer(struct weft_session *s, const struct wa_asked *asked, struct wl_thread *t,
+                                struct wb_arena *a, struct upp_err *err)
+{
+    struct wl_store *store = wr_engine_store(s->home->kept);
+    struct wa_open   open;
+    struct upp_str  *calls;
+    size_t           n;
+    uint32_t         at;
+    int              r = calls_of(asked, a, &calls, &n, err);
+    if (r < 0 || !n)
+        return r;
+    r = wa_open_imported(store, &wa_owner, t, a, &open, &at, err);
+    if (r <= 0)
+        return r;
+    struct upp_message *list = wb_new_n(a, struct upp_message, asked->n_history);
+    r                        = list ? wa_open_check(&open, calls, n, err) : wb_arena_check(a, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < asked->n_history; i++)
+        list[i] = *asked->history[i];
+    r = wa_thread_answer(store, &wa_owner, t, at, list, asked->n_history, err);
+    return r < 0 ? r : 1;
+}
+
 /* What is asked stands behind messages that nobody has answered. */
 static WEFT_SUSPENDS int append(struct weft_session *s, const struct wa_asked *asked, struct upp_err *err)
 {
@@ -28,15 +72,18 @@ static WEFT_SUSPENDS int append(struct weft_session *s, const struct wa_asked *a
     uint32_t                                  index;
     if (!asked->n_history)
         return 0;
+    int r = wa_session_thread(s, &a, &t, err);
+    if (r >= 0)
+        r = answer(s, asked, &t, &a, err);
+    if (r != 0)
+        return r < 0 ? r : 0;
     struct wm_entry *entries = wb_new_n(&a, struct wm_entry, asked->n_history);
-    int              r       = wb_arena_check(&a, err);
+    r                        = wb_arena_check(&a, err);
     for (size_t i = 0; r >= 0 && i < asked->n_history; i++)
         entries[i] = (struct wm_entry){.kind     = WM_ENTRY_MESSAGE,
                                        .origin   = WM_ORIGIN_IMPORT,
                                        .audience = WM_AUDIENCE_ALL,
                                        .message  = *asked->history[i]};
-    if (r >= 0)
-        r = wa_session_thread(s, &a, &t, err);
     return r < 0 ? r : wl_append(store, &wa_owner, &t, entries, asked->n_history, &index, err);
 }
 

@@ -4,9 +4,9 @@
 #include "base/defs.h"
 #include "base/err.h"
 #include "agent/thread_event.h"
+#include "agent/thread_mend.h"
 #include "base/iso8601.h"
 #include "model/doc_beside.h"
-#include "model/doc_calls.h"
 #include "model/id.h"
 
 /* What the rows say of a line of the path beside what it is. */
@@ -402,63 +402,16 @@ WEFT_SUSPENDS static int read_notes(struct making *m, const struct wl_span *span
 
 /* ---- Calls of a run that waits --------------------------------------------------------------------------------- */
 
-/* The results among the records of one row. */
-static int take_results(struct making *m, const struct wm_row *row, struct upp_message *to, struct upp_err *err)
-{
-    struct upp_part *parts = wb_new_n(m->a, struct upp_part, to->n_parts + row->n_records);
-    if (!parts)
-        return wb_arena_check(m->a, err);
-    if (to->n_parts)
-        memcpy(parts, to->parts, to->n_parts * sizeof *parts);
-    for (size_t i = 0; i < row->n_records; i++) {
-        const struct wm_event *ev = &row->records[i];
-        if (ev->kind != WM_TOOL_ENDED || wm_is_branch(ev))
-            continue;
-        parts[to->n_parts++] = (struct upp_part){.kind     = UPP_PART_RESULT,
-                                                 .is_error = ev->outcome != WM_DONE,
-                                                 .id       = wb_arena_dup(m->a, ev->call),
-                                                 .name     = wb_arena_dup(m->a, ev->name),
-                                                 .text     = wb_arena_dup(m->a, ev->text),
-                                                 .metadata = wm_result_metadata(ev->outcome)};
-        to->time_ms          = row->time_ms;
-    }
-    to->parts = parts;
-    return wb_arena_check(m->a, err);
-}
-
-/* Results that came while others are waited for: they are no message yet, and their calls are not open. They stand in
- * rows behind the last entry. */
-WEFT_SUSPENDS static int read_results(struct making *m, const struct wl_span *last, struct upp_message *ret,
-                                      struct upp_err *err)
-{
-    struct wl_rows rows = {.more = true};
-    for (uint64_t from = wl_pos(last->length, 0); rows.more;) {
-        WB_CLEANUP(wb_arena_done) struct wb_arena page = WB_ARENA(1u << 30);
-        struct wl_range range = {.node = last->node, .from = from, .to = wl_pos(last->length + 1, 0)};
-        int             r     = m->store->ops->rows(m->store, m->owner, &range, &page, &rows, err);
-        for (size_t i = 0; r >= 0 && i < rows.n; i++) {
-            struct wm_row row;
-            from = rows.p[i].pos + 1;
-            r    = wm_row_read(&page, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, err);
-            if (r >= 0 && row.n_records)
-                r = take_results(m, &row, ret, err);
-        }
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
 WEFT_SUSPENDS static int add_results(struct making *m, const struct wl_span *last, struct upp_err *err)
 {
     struct wm_doc_turn *turn  = m->doc->turns.n ? &m->doc->turns.p[m->doc->turns.n - 1] : NULL;
-    struct wm_entry     entry = {.kind         = WM_ENTRY_MESSAGE,
-                                 .origin       = WM_ORIGIN_RUN,
-                                 .audience     = WM_AUDIENCE_ALL,
-                                 .message.role = UPP_ROLE_TOOL};
+    struct wm_entry     entry = {
+        .kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_RUN, .audience = WM_AUDIENCE_ALL};
     struct wm_id        place = {.node = last->node, .index = last->length, .noun = WM_NOUN_ENTRY};
-    int                 r     = turn && turn->partial ? read_results(m, last, &entry.message, err) : 0;
-    if (r < 0 || !entry.message.n_parts)
+    int                 r     = 0;
+    if (turn && turn->partial)
+        r = wa_results_waiting(m->store, m->owner, last->node, last->length, m->a, &entry.message, err);
+    if (r <= 0)
         return r;
     struct wm_doc_entry *e = wm_doc_entry_add(m->doc, err);
     if (!e)

@@ -36,6 +36,7 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
     struct wm_session                         doc;
     struct wl_thread                          t;
+    struct upp_message                        closing;
     int                                       r = read_document(&memory, json, &doc, err);
     if (r >= 0)
         r = copy ? 0 : wa_is_taken(s, o, doc.id, &memory, err);
@@ -43,11 +44,11 @@ int wa_thread_import(struct wl_store *s, const struct wl_owner *o, struct upp_st
         return wa_taken(doc.id, err);
     if (r < 0)
         return r;
-    r = wa_mend_session(&memory, &doc, err);
+    r = wa_mend_session(&memory, &doc, &closing, err);
     if (r < 0)
         return r;
     wb_crashpoint("import.before");
-    r = wa_session_put(s, o, &doc, copy, &memory, &t, err);
+    r = wa_session_put(s, o, &doc, r > 0 ? &closing : NULL, copy, &memory, &t, err);
     if (r >= 0)
         wb_crashpoint("import.after");
     if (r == -UPP_EBUSY && !copy && wa_is_taken(s, o, doc.id, &memory, NULL) > 0) /* just now */

@@ -3,7 +3,8 @@
  * What comes from outside is a conversation and nothing more: it is checked whole, belongs to whoever brings it, and
  * every message of it is marked as imported. No run is made of it, so that nothing goes on, is called or approved; its
  * checkpoints are places to go back to, and what they say of a strategy's state is kept and never used. Calls in it
- * that have no result get one that says so (thread_mend.h).
+ * that have no result get one that says so (thread_mend.h); those at its end are open until somebody answers them, or
+ * goes on without.
  */
 #ifndef WA_THREAD_IMPORT_H
 #define WA_THREAD_IMPORT_H

@@ -38,6 +38,32 @@ const struct upp_part *wa_open_next(const struct wa_open *o, const struct upp_pa
     return o->of ? after : NULL;
 }
 
+static bool has_call(const struct upp_str *calls, size_t n, struct upp_str call)
+{
+    while (n && !wb_str_eq(calls[n - 1], call))
+        n--;
+    return n > 0;
+}
+
+int wa_open_check(const struct wa_open *o, const struct upp_str *calls, size_t n, struct upp_err *err)
+{
+    const struct upp_part *p;
+    for (size_t i = 0; i < n; i++) {
+        for (p = NULL; (p = wa_open_next(o, p)) && !wb_str_eq(p->id, calls[i]);)
+            ;
+        if (!p)
+            return upp_fail(err, UPP_EINVALID, "call '%.*s' is not open", UPP_FMT(calls[i]));
+        if (has_call(calls, i, calls[i]))
+            return upp_fail(err, UPP_EINVALID, "call '%.*s' is answered twice", UPP_FMT(calls[i]));
+    }
+    for (p = NULL; (p = wa_open_next(o, p));)
+        if (!has_call(calls, n, p->id))
+            return upp_fail(err, UPP_EINVALID,
+                            "call '%.*s' has no answer: all open calls of a thread are answered at once",
+                            UPP_FMT(p->id));
+    return 0;
+}
+
 bool wa_is_open(const struct wa_open *o)
 {
     return count_open(o) > 0;
@@ -151,6 +177,7 @@ struct mending {
     struct wm_session   *doc;
     struct wm_tree_node *nodes; /* as they were */
     struct wa_mended    *mended;
+    struct wa_open       end; /* what is open behind the current one */
 };
 
 static size_t branch_of(const struct mending *x, const struct wm_tree_node *n)
@@ -193,15 +220,17 @@ static int mend_node(struct mending *x, uint32_t i, struct upp_err *err)
     struct wa_open       open;
     struct wm_tree_node *n = &x->doc->tree.nodes[i];
     open_before(x, i, &open);
-    int r = wa_mend_list(x->a, n->thread.messages, n->thread.n, &open, i == x->doc->tree.current, &x->mended[i], err);
+    int r = wa_mend_list(x->a, n->thread.messages, n->thread.n, &open, false, &x->mended[i], err);
     if (r < 0)
         return r;
+    if (i == x->doc->tree.current)
+        x->end = open;
     n->thread.messages = x->mended[i].list;
     n->thread.n        = x->mended[i].n;
     return 0;
 }
 
-int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_err *err)
+int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_message *closing, struct upp_err *err)
 {
     struct wm_tree_doc *t = &doc->tree;
     struct mending      x = {.a = a, .doc = doc};
@@ -219,7 +248,7 @@ int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_err *
     /* One that says nothing stands at the end of its node, as that is now. */
     for (size_t i = 0; r >= 0 && i < doc->n_checkpoints; i++)
         doc->checkpoints[i].length = now(&x, doc->checkpoints[i].node, doc->checkpoints[i].length);
-    return r;
+    return r < 0 ? r : wa_open_close(a, &x.end, closing, err);
 }
 
 /* ---- The log ------------------------------------------------------------------------------------------------------
@@ -265,11 +294,57 @@ int wa_open_imported(struct wl_store *s, const struct wl_owner *o, const struct 
         return r;
     const struct wl_line *last = &lines[n - 1];
     if (last->entry.kind != WM_ENTRY_REPAIR || last->entry.origin != WM_ORIGIN_IMPORT || last->node != t->head ||
-        t->at || !last->index || wm_is_hidden(&last->entry))
+        t->at || wm_is_hidden(&last->entry))
         return 0;
     for (size_t i = 0; i + 1 < n; i++)
         if (is_said(&lines[i].entry))
             wa_open_follow(ret, &lines[i].entry.message);
     *at = last->index + 1;
     return count_open(ret) > 0;
+}
+
+/* The results among the records of one row. */
+static int take_results(struct wb_arena *a, const struct wm_row *row, struct upp_message *to, struct upp_err *err)
+{
+    struct upp_part *parts = wb_new_n(a, struct upp_part, to->n_parts + row->n_records);
+    if (!parts)
+        return wb_arena_check(a, err);
+    if (to->n_parts)
+        memcpy(parts, to->parts, to->n_parts * sizeof *parts);
+    for (size_t i = 0; i < row->n_records; i++) {
+        const struct wm_event *ev = &row->records[i];
+        if (ev->kind != WM_TOOL_ENDED || wm_is_branch(ev))
+            continue;
+        parts[to->n_parts++] = (struct upp_part){.kind     = UPP_PART_RESULT,
+                                                 .is_error = ev->outcome != WM_DONE,
+                                                 .id       = wb_arena_dup(a, ev->call),
+                                                 .name     = wb_arena_dup(a, ev->name),
+                                                 .text     = wb_arena_dup(a, ev->text),
+                                                 .metadata = wm_result_metadata(ev->outcome)};
+        to->time_ms          = row->time_ms;
+    }
+    to->parts = parts;
+    return wb_arena_check(a, err);
+}
+
+int wa_results_waiting(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length, struct wb_arena *a,
+                       struct upp_message *ret, struct upp_err *err)
+{
+    struct wl_rows rows = {.more = true};
+    *ret                = (struct upp_message){.role = UPP_ROLE_TOOL};
+    for (uint64_t from = wl_pos(length, 0); rows.more;) {
+        WB_CLEANUP(wb_arena_done) struct wb_arena page  = WB_ARENA(1u << 30);
+        struct wl_range                           range = {.node = node, .from = from, .to = wl_pos(length + 1, 0)};
+        int                                       r     = s->ops->rows(s, o, &range, &page, &rows, err);
+        for (size_t i = 0; r >= 0 && i < rows.n; i++) {
+            struct wm_row row;
+            from = rows.p[i].pos + 1;
+            r    = wm_row_read(&page, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, err);
+            if (r >= 0 && row.n_records)
+                r = take_results(a, &row, ret, err);
+        }
+        if (r < 0)
+            return r;
+    }
+    return ret->n_parts > 0;
 }

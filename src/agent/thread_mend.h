@@ -36,9 +36,10 @@ struct wa_mended {
 int wa_mend_list(struct wb_arena *a, struct upp_message *list, size_t n, struct wa_open *open, bool close,
                  struct wa_mended *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* All nodes of a document, along their paths; the current one is closed, others may be open at their ends. Branches and
- * checkpoints that counted all messages of a node count those that are there. */
-int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_err *err) UPP_MUST_CHECK;
+/* All nodes of a document, along their paths; they may be open at their ends. Branches and checkpoints that counted all
+ * messages of a node count those that are there. 1: so is the current one, and *closing closes it (wa_session_put). */
+int wa_mend_session(struct wb_arena *a, struct wm_session *doc, struct upp_message *closing,
+                    struct upp_err *err) UPP_MUST_CHECK;
 
 /* What is open at a place of the log. */
 WEFT_SUSPENDS int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,
@@ -49,6 +50,14 @@ WEFT_SUSPENDS int wa_open_at(struct wl_store *s, const struct wl_owner *o, uint6
 WEFT_SUSPENDS int wa_open_imported(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                    struct wb_arena *a, struct wa_open *ret, uint32_t *at,
                                    struct upp_err *err) UPP_MUST_CHECK;
+
+/* Results that came to a run while others are waited for: they are no message yet, and their calls are not open. They
+ * stand in rows behind the last entry of its node, which has `length`. 1: there are some. */
+WEFT_SUSPENDS int wa_results_waiting(struct wl_store *s, const struct wl_owner *o, uint64_t node, uint32_t length,
+                                     struct wb_arena *a, struct upp_message *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Do these answer every open call, once, and nothing else? -UPP_EINVALID names one that they do not. */
+int wa_open_check(const struct wa_open *o, const struct upp_str *calls, size_t n, struct upp_err *err) UPP_MUST_CHECK;
 
 /* The next call that has no result, behind `after`; NULL: from the first one on, and no more. */
 const struct upp_part *wa_open_next(const struct wa_open *o, const struct upp_part *after);

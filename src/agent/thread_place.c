@@ -389,3 +389,21 @@ int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_t
     r               = close_place(s, o, &place, &put, err);
     return r < 0 ? r : go(s, o, t, &place, shared && place.node == there, &put, a, err);
 }
+
+/* ---- Answers ----------------------------------------------------------------------------------------------------- */
+
+int wa_thread_answer(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, uint32_t at,
+                     const struct upp_message *list, size_t n, struct upp_err *err)
+{
+    WB_CLEANUP(wa_put_done) struct wa_put put;
+    struct wa_place                       place = {.node = t->head, .length = at - 1};
+    wa_put_init(&put, s, o);
+    put.thread = t;
+    put.moved  = true;
+    int r      = branch_off(s, o, &place, list, n, &put, err);
+    if (r < 0)
+        return r;
+    t->head = place.node;
+    t->at   = 0;
+    return wa_put_commit(&put, err);
+}

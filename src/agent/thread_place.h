@@ -36,4 +36,9 @@ WEFT_SUSPENDS int wa_thread_restore(struct wl_store *s, const struct wl_owner *o
 WEFT_SUSPENDS int wa_thread_checkout(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t,
                                      struct upp_str node, struct wb_arena *a, struct upp_err *err) UPP_MUST_CHECK;
 
+/* Messages in the place of what closed calls that came open with a document: `at` is wa_open_imported's. They stand on
+ * a branch from there, which is the thread's head from now on. -UPP_EBUSY: somebody else has changed the thread. */
+WEFT_SUSPENDS int wa_thread_answer(struct wl_store *s, const struct wl_owner *o, struct wl_thread *t, uint32_t at,
+                                   const struct upp_message *list, size_t n, struct upp_err *err) UPP_MUST_CHECK;
+
 #endif

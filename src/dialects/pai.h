@@ -75,6 +75,14 @@ static inline bool wd_pai_fits(enum wd_pai_kind kind, bool request)
 int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *part, struct wd_parts *to,
                 struct upp_err *err) UPP_MUST_CHECK;
 
+/* The same for a call that the provider made itself, and for what it gave: they stand in one answer. */
+int wd_pai_lift_builtin(struct wd_lifting *l, const struct wd_pai_part *part, bool call, struct wd_parts *to,
+                        struct upp_err *err) UPP_MUST_CHECK;
+
+/* One more member of metadata.pydantic_ai of a part that was lifted. `json` is its value. */
+int wd_pai_beside_add(struct wb_arena *a, struct upp_str *metadata, const char *name, struct upp_str json,
+                      struct upp_err *err) UPP_MUST_CHECK;
+
 uint8_t wd_pai_stop(struct upp_str finish_reason); /* enum upp_stop; 0: unknown */
 
 /* What a medium of this kind ("image-url", "binary") and type is in the model. */
@@ -97,6 +105,10 @@ struct wd_pai_out {
 void wd_pai_put_request(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m);
 void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p);
 
+/* Of a call or result that is the provider's own; no request has its result. */
+bool wd_pai_is_builtin(struct wd_lowering *l, const struct upp_part *p);
+void wd_pai_put_builtin(struct wd_pai_out *o, const struct upp_part *p);
+
 /* The time of an entry, as it was written or as the dialect would. */
 struct upp_str               wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m);
 static inline struct upp_str wd_pai_time_text(struct wd_lowering *l, const struct upp_message *m)
@@ -113,5 +125,8 @@ const char *wd_pai_url_kind(uint8_t kind);
 /* What the metadata of a part say to whoever writes it: Pydantic AI's own, or those of the first provider; NULL: none.
  * In `scratch`, which is emptied before. */
 yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata);
+
+/* metadata.pydantic_ai.NAME; NULL: not there. Likewise. */
+yyjson_val *wd_pai_own_at(struct wd_lowering *l, struct upp_str metadata, const char *name);
 
 #endif

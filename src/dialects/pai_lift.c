@@ -287,21 +287,49 @@ static int lift_one(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_p
     }
 }
 
+static int lift_to(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_pai_kind kind, bool builtin,
+                   struct wd_parts *to, struct upp_err *err)
+{
+    struct upp_part part = {0};
+    struct beside   b    = {.text = WB_BUF(WD_DOC_BYTES)};
+    wj_writer_init(&b.w, &b.text, err);
+    int r = lift_one(l, p, kind, &part, &b, err);
+    if (builtin)
+        beside_true(&b, "builtin");
+    if (r >= 0)
+        r = beside_end(&b, l, &part.metadata, err);
+    wb_buf_done(&b.text);
+    return r < 0 ? r : wd_parts_add(to, &part, err);
+}
+
+int wd_pai_lift_builtin(struct wd_lifting *l, const struct wd_pai_part *part, bool call, struct wd_parts *to,
+                        struct upp_err *err)
+{
+    return lift_to(l, part, call ? WD_PAI_TOOL_CALL : WD_PAI_TOOL_RETURN, true, to, err);
+}
+
+int wd_pai_beside_add(struct wb_arena *a, struct upp_str *metadata, const char *name, struct upp_str json,
+                      struct upp_err *err)
+{
+    bool                 first  = !metadata->n;
+    const struct upp_str list[] = {first ? UPP_STR("{\"pydantic_ai\":{") : wb_str_sub(*metadata, 0, metadata->n - 2),
+                                   first ? UPP_STR("\"") : UPP_STR(",\""),
+                                   wb_cstr(name),
+                                   UPP_STR("\":"),
+                                   json,
+                                   UPP_STR("}}")};
+    *metadata = wb_arena_join(a, list, WB_LEN(list));
+    return wb_arena_check(a, err);
+}
+
 int wd_pai_lift(struct wd_lifting *l, const struct wd_pai_part *p, struct wd_parts *to, struct upp_err *err)
 {
     enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
-    struct upp_part  part = {0};
-    struct beside    b    = {.text = WB_BUF(WD_DOC_BYTES)};
     if (kind == WD_PAI_OTHER || kind == WD_PAI_SYSTEM_PROMPT)
         return 0;
     if (kind == WD_PAI_USER_PROMPT)
         return lift_prompt(l, p, to, err);
     if (kind == WD_PAI_FILE)
         return p->content ? lift_item(l, p->content, p, to, err) : 0;
-    wj_writer_init(&b.w, &b.text, err);
-    int r = lift_one(l, p, kind, &part, &b, err);
-    if (r >= 0)
-        r = beside_end(&b, l, &part.metadata, err);
-    wb_buf_done(&b.text);
-    return r < 0 ? r : wd_parts_add(to, &part, err);
+    return lift_to(l, p, kind, false, to, err);
 }

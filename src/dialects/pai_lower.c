@@ -73,6 +73,12 @@ yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata)
     return read_beside(l, metadata).own;
 }
 
+yyjson_val *wd_pai_own_at(struct wd_lowering *l, struct upp_str metadata, const char *name)
+{
+    struct beside b = read_beside(l, metadata);
+    return b.provider.p ? NULL : yyjson_obj_get(b.own, name);
+}
+
 /* Most parts have nothing beside them, and are asked for many things. */
 static inline yyjson_val *beside_at(const struct beside *b, const char *name)
 {
@@ -349,9 +355,9 @@ static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
         wj_write_str(&o->l->w, p->text);
 }
 
-static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b, struct upp_str kind)
 {
-    begin(o, UPP_STR("tool-call"));
+    begin(o, kind);
     put_tool_name(o, p->name);
     bool raw = is_true(b, "raw_args");
     if (o->style == WD_PAI_THREAD)
@@ -364,7 +370,7 @@ static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struc
         put(o, "id", text_of(b, "id"));
         put_provider(o, b);
     }
-    end(o, UPP_STR("tool-call"));
+    end(o, kind);
 }
 
 static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
@@ -390,10 +396,11 @@ static bool is_outcome(struct upp_str word)
                                                                       wb_str_eq(word, UPP_STR("interrupted"));
 }
 
-static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b, bool builtin)
 {
+    struct upp_str kind    = builtin ? UPP_STR("builtin-tool-return") : UPP_STR("tool-return");
     struct upp_str outcome = text_of(b, "outcome"), status = text_of(b, "status");
-    begin(o, UPP_STR("tool-return"));
+    begin(o, kind);
     put_tool_name(o, p->name);
     if (o->style == WD_PAI_THREAD) {
         wd_member_or_null(o->l, "tool_call_id", p->id);
@@ -412,7 +419,9 @@ static void put_result(struct wd_pai_out *o, const struct upp_part *p, const str
                   is_outcome(outcome) ? outcome : p->is_error ? UPP_STR("failed") : UPP_STR("success"));
     } else
         wd_member(o->l, "outcome", outcome);
-    end(o, UPP_STR("tool-return"));
+    if (builtin)
+        put_provider(o, b);
+    end(o, kind);
 }
 
 static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
@@ -425,6 +434,24 @@ static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struc
     end(o, UPP_STR("file"));
 }
 
+/* ThreadProtocol has no calls of providers: they are calls like others there. */
+static bool is_native(const struct wd_pai_out *o, const struct beside *b)
+{
+    return o->style == WD_PAI_PYDANTIC && !b->provider.p && is_true(b, "builtin");
+}
+
+bool wd_pai_is_builtin(struct wd_lowering *l, const struct upp_part *p)
+{
+    return wb_str_find(p->metadata, UPP_STR("\"builtin\""), 0) != SIZE_MAX &&
+           yyjson_is_true(wd_pai_own_at(l, p->metadata, "builtin"));
+}
+
+void wd_pai_put_builtin(struct wd_pai_out *o, const struct upp_part *p)
+{
+    struct beside b = read_beside(o->l, p->metadata);
+    put_result(o, p, &b, true);
+}
+
 void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p)
 {
     struct beside b      = read_beside(o->l, p->metadata);
@@ -432,9 +459,9 @@ void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part
     if (result && is_true(&b, "retry") && p->id.p && p->name.p) /* without them it would be the user's words */
         put_retry(o, p, &b);
     else if (p->kind == UPP_PART_CALL)
-        put_call(o, p, &b);
+        put_call(o, p, &b, is_native(o, &b) ? UPP_STR("builtin-tool-call") : UPP_STR("tool-call"));
     else if (result)
-        put_result(o, p, &b);
+        put_result(o, p, &b, false);
     else if (is_media(p) && (o->style == WD_PAI_THREAD || p->media->source != UPP_SOURCE_URL))
         put_file(o, p, &b);
     else {
@@ -455,5 +482,6 @@ void wd_pai_put_request(struct wd_pai_out *o, uint32_t entry, const struct upp_m
         return;
     }
     for (size_t i = 0; i < m->n_parts; i++)
-        wd_pai_put_part(o, entry, &m->parts[i]);
+        if (o->style == WD_PAI_THREAD || !wd_pai_is_builtin(o->l, &m->parts[i]))
+            wd_pai_put_part(o, entry, &m->parts[i]);
 }

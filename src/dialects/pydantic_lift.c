@@ -9,7 +9,7 @@
 
 struct lifting {
     struct wd_lifting *l;
-    struct wd_parts    parts;
+    struct wd_parts    parts, results; /* results: of calls that the provider made itself */
     struct upp_err    *err;
     uint32_t           agent; /* whose message is read */
     struct upp_str     time;  /* of the message before; no text: none had any */
@@ -67,16 +67,22 @@ static bool is_users(const struct lifting *t, const struct wd_pai_message *m)
     return prompt && (!t->l->doc->entries.n || !t->open || other_run(t, m));
 }
 
+static struct upp_str id_of(const struct wd_pai_message *m)
+{
+    return wd_text_at(yyjson_obj_get(m->metadata, "weft"), "id");
+}
+
 static int turn_for(struct lifting *t, const struct wd_pai_message *m, bool user)
 {
     const struct wm_doc_turn *last = t->whose ? &t->l->doc->turns.p[t->l->doc->turns.n - 1] : NULL;
-    if (!user && t->whose == 'a' && !other_run(t, m) && last->agent == t->agent)
+    if (!user && t->whose == 'a' && !other_run(t, m) && last->agent == t->agent && !id_of(m).p)
         return 0;
     struct wm_doc_turn *turn = wm_doc_turn_add(t->l->doc, t->err);
     if (!turn)
         return failed(t);
     turn->agent = user ? WM_NO_AGENT : t->agent;
     turn->run   = m->run_id;
+    turn->id    = id_of(m);
     t->whose    = user ? 'u' : 'a';
     return 0;
 }
@@ -113,14 +119,59 @@ static int lift_request(struct lifting *t, const struct wd_pai_message *m, uint3
     return r < 0 ? r : settle(t, role, agent);
 }
 
+/* Calls of the provider's own have their results beside them; one alone is not in the model: it would be waited for. */
+static const struct upp_str builtins[] = {UPP_STR_INIT("builtin-tool-call"), UPP_STR_INIT("builtin-tool-return")};
+
+static bool has_builtin(const struct wd_pai_part *from, const struct wd_pai_part *end, struct upp_str kind,
+                        struct upp_str call)
+{
+    while (from < end && !(wb_str_eq(from->part_kind, kind) && wb_str_eq(from->tool_call_id, call)))
+        from++;
+    return from < end;
+}
+
+static int lift_builtin(struct lifting *t, const struct wd_pai_message *m, const struct wd_pai_part *p)
+{
+    const struct wd_pai_part *all = m->parts.p, *end = all + m->parts.n;
+    if (!p->tool_call_id.p || !p->tool_name.p)
+        return 0;
+    if (wb_str_eq(p->part_kind, builtins[0]))
+        return has_builtin(p + 1, end, builtins[1], p->tool_call_id) &&
+                       !has_builtin(all, p, builtins[0], p->tool_call_id)
+                   ? wd_pai_lift_builtin(t->l, p, true, &t->parts, t->err)
+                   : 0;
+    return wb_str_eq(p->part_kind, builtins[1]) && has_builtin(all, p, builtins[0], p->tool_call_id) &&
+                   !has_builtin(all, p, builtins[1], p->tool_call_id)
+               ? wd_pai_lift_builtin(t->l, p, false, &t->results, t->err)
+               : 0;
+}
+
+/* What was said of approvals stands beside the message (pydantic_lower.c). */
+static int lift_approval(struct lifting *t, const struct wd_pai_message *m, struct upp_str call)
+{
+    yyjson_val     *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "approvals");
+    yyjson_val     *v   = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
+    struct upp_str  json;
+    int             r = yyjson_is_obj(v) && t->parts.list.n ? wd_value_text(t->l->a, v, &json, t->err) : 1;
+    if (r)
+        return r < 0 ? r : 0;
+    return wd_pai_beside_add(t->l->a, &t->parts.list.p[t->parts.list.n - 1].metadata, "approval", json, t->err);
+}
+
 static int lift_response(struct lifting *t, const struct wd_pai_message *m)
 {
     int r   = 0;
     t->open = 0; /* whoever answers after an answer has given up on the calls before */
     for (size_t i = 0; r >= 0 && i < m->parts.n; i++) {
-        if (wd_pai_fits(wd_pai_kind(m->parts.p[i].part_kind), false))
-            r = wd_pai_lift(t->l, &m->parts.p[i], &t->parts, t->err);
-        t->open += wd_pai_kind(m->parts.p[i].part_kind) == WD_PAI_TOOL_CALL;
+        const struct wd_pai_part *p    = &m->parts.p[i];
+        enum wd_pai_kind          kind = wd_pai_kind(p->part_kind);
+        if (kind == WD_PAI_OTHER)
+            r = lift_builtin(t, m, p);
+        else if (wd_pai_fits(kind, false))
+            r = wd_pai_lift(t->l, p, &t->parts, t->err);
+        if (r > 0 && kind == WD_PAI_TOOL_CALL)
+            r = lift_approval(t, m, p->tool_call_id);
+        t->open += kind == WD_PAI_TOOL_CALL;
     }
     struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, UPP_ROLE_ASSISTANT, t->agent, t->time, t->err);
     if (!e)
@@ -137,7 +188,11 @@ static int lift_response(struct lifting *t, const struct wd_pai_message *m)
         e->said.usage.cache_write = wd_number_of(m->usage->cache_write);
         e->said.reasoning         = wd_number_at(m->usage->details, "reasoning_tokens");
     }
-    return wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
+    r = wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
+    if (r < 0 || !t->results.list.n)
+        return r;
+    e = wd_entry_add(t->l, UPP_ROLE_TOOL, t->agent, t->time, t->err);
+    return e ? wd_parts_settle(t->l->a, &t->results, &e->e.message, t->err) : failed(t);
 }
 
 /* When it was: it says so, or a part of it does, or the message before. */
@@ -173,6 +228,8 @@ static int lift_message(struct lifting *t, const struct wd_pai_message *m)
     }
     if (m->run_id.p)
         t->run = m->run_id;
+    if (id_of(m).p)
+        t->l->doc->entries.p[first].id = id_of(m);
     r = wd_anchor(t->l, m->node.from, "message", first, n, t->err);
     if (r >= 0 && n == 1)
         wd_settle(t->l, wd_pai_is_plain_message(m, t->l->doc));
@@ -205,6 +262,7 @@ int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err
     if (r >= 0)
         r = wd_anchor(l, root, "list", WD_THREAD, 0, &why);
     wb_vec_done(&t.parts.list);
+    wb_vec_done(&t.results.list);
     if (r < 0 && err)
         *err = why;
     return r;

@@ -1,10 +1,20 @@
 /* dialects/pydantic_lower.c — the model as Pydantic AI's messages, as its current version dumps them. */
 #include "base/err.h"
+#include "base/iso8601.h"
+#include "dialects/answers.h"
+#include "dialects/kept.h"
 #include "dialects/pydantic.h"
+#include "json/value.h"
 
 struct lowering {
     struct wd_lowering *l;
     uint32_t            view; /* the agent for whom it is written; WM_NO_AGENT: for nobody */
+
+    const struct wm_doc_turn *turn;   /* that is written */
+    struct upp_str            system; /* id of the system message whose prompts the request has; no text: none */
+    /* System messages of a list of UI messages: each message of it became a turn. */
+    struct wd_kept_items prompts;
+    yyjson_val          *prompt; /* the next one; NULL: no more */
 };
 
 static void put_null(struct wd_lowering *l, const char *name)
@@ -38,23 +48,93 @@ static const struct wm_doc_agent *speaker(const struct lowering *t, uint32_t ent
     return wb_str_eq(a->id, UPP_STR("agent")) && wb_str_eq(a->name, a->id) ? NULL : a;
 }
 
+/* Members of an object that is there only where it has some. */
+struct opened {
+    struct wd_lowering *l;
+    const char         *name;
+    bool                is;
+};
+
+static void open_for(struct opened *o)
+{
+    if (o->is)
+        return;
+    wd_name(o->l, o->name);
+    wj_write_open(&o->l->w, '{');
+    o->is = true;
+}
+
+static void close_for(struct opened *o)
+{
+    if (o->is)
+        wj_write_close(&o->l->w, '}');
+}
+
+/* What somebody was asked, and said, of a call: UI messages have it there. NULL: nothing. */
+static yyjson_val *approval_of(struct wd_lowering *l, const struct upp_part *p)
+{
+    if (p->kind != UPP_PART_CALL || !p->id.p || wb_str_find(p->metadata, UPP_STR("\"approval\""), 0) == SIZE_MAX)
+        return NULL;
+    yyjson_val *v = wd_pai_own_at(l, p->metadata, "approval");
+    return yyjson_is_obj(v) ? v : NULL;
+}
+
+static void put_approvals(struct opened *own, struct opened *weft, uint32_t entry)
+{
+    struct wd_lowering       *l   = own->l;
+    const struct upp_message *m   = &wd_entry_at(l, entry)->e.message;
+    struct opened             all = {.l = l, .name = "approvals"};
+    for (size_t i = 0; i < m->n_parts && !l->view.p && !l->pure; i++) {
+        yyjson_val *v = approval_of(l, &m->parts[i]);
+        if (!v)
+            continue;
+        open_for(own);
+        open_for(weft);
+        open_for(&all);
+        wj_write_name(&l->w, m->parts[i].id);
+        wj_write_value(&l->w, v);
+    }
+    close_for(&all);
+}
+
+/* Its id, where it begins a turn that has one; not what UI messages call one that has none (ui_doc_lower.c). */
+static struct upp_str turn_id(const struct lowering *t, uint32_t entry)
+{
+    const struct wm_doc_turn *turn = t->turn;
+    if (!turn || turn->first != entry || t->l->view.p || t->l->pure ||
+        wb_str_starts(turn->id, UPP_STR("message-")))
+        return (struct upp_str){0};
+    return turn->id;
+}
+
 static void put_metadata(struct lowering *t, uint32_t entry)
 {
-    struct wd_lowering        *l = t->l;
-    const struct wm_doc_agent *a = speaker(t, entry);
-    if (!a) {
-        put_null(l, "metadata");
-        return;
+    struct wd_lowering        *l    = t->l;
+    const struct wm_doc_agent *a    = speaker(t, entry);
+    yyjson_val                *kept = entry == WD_THREAD ? NULL : wd_kept(l, "ui", "message", entry);
+    struct opened              own = {.l = l, .name = "metadata"}, weft = {.l = l, .name = "weft"};
+    kept = wd_kept_member(kept, "metadata");
+    if (wd_kept_metadata_is(kept)) {
+        open_for(&own);
+        wd_kept_metadata_put(l, kept);
     }
-    wd_name(l, "metadata");
-    wj_write_open(&l->w, '{');
-    wd_name(l, "weft");
-    wj_write_open(&l->w, '{');
-    wd_member(l, "agent", a->id);
-    if (a->name.p && !wb_str_eq(a->name, a->id))
-        wd_member(l, "name", a->name);
-    wj_write_close(&l->w, '}');
-    wj_write_close(&l->w, '}');
+    if (a || turn_id(t, entry).p || t->system.p) {
+        open_for(&own);
+        open_for(&weft);
+    }
+    if (a) {
+        wd_member(l, "agent", a->id);
+        if (a->name.p && !wb_str_eq(a->name, a->id))
+            wd_member(l, "name", a->name);
+    }
+    wd_member(l, "id", turn_id(t, entry));
+    wd_member(l, "system", t->system);
+    if (entry != WD_THREAD)
+        put_approvals(&own, &weft, entry);
+    close_for(&weft);
+    close_for(&own);
+    if (!own.is)
+        put_null(l, "metadata");
 }
 
 static void put_ends(struct lowering *t, uint32_t entry, struct upp_str run)
@@ -100,6 +180,17 @@ static struct wm_said said_of(const struct wd_lowering *l, uint32_t i, const str
     return said;
 }
 
+/* A call that the provider made itself is followed by its result. */
+static void put_answer_part(struct wd_pai_out *o, uint32_t i, const struct upp_part *p)
+{
+    wd_pai_put_part(o, i, p);
+    if (p->kind != UPP_PART_CALL || !wd_pai_is_builtin(o->l, p))
+        return;
+    const struct upp_part *result = wd_answer_of(o->l->doc, i, p->id);
+    if (result && wd_pai_is_builtin(o->l, result))
+        wd_pai_put_builtin(o, result);
+}
+
 static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_turn *turn)
 {
     struct wm_said said = said_of(t->l, i, turn);
@@ -111,7 +202,7 @@ static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_tur
     wj_write_open(&l->w, '[');
     for (size_t k = 0; k < e->e.message.n_parts; k++)
         if (e->e.message.parts[k].kind != UPP_PART_RESULT)
-            wd_pai_put_part(&o, i, &e->e.message.parts[k]);
+            put_answer_part(&o, i, &e->e.message.parts[k]);
         else
             wd_lose(l, i, "a result within an answer", "its call has no form that has one");
     wj_write_close(&l->w, ']');
@@ -127,6 +218,81 @@ static void put_response(struct lowering *t, uint32_t i, const struct wm_doc_tur
     put_ends(t, i, turn->run);
 }
 
+/* ---- System prompts ---------------------------------------------------------------------------------------------- */
+
+static void put_prompt(struct wd_lowering *l, struct upp_str text, struct upp_str time)
+{
+    wj_write_open(&l->w, '{');
+    wd_member(l, "content", text);
+    wd_member_or_null(l, "timestamp", time);
+    put_null(l, "dynamic_ref");
+    wd_member(l, "part_kind", UPP_STR("system-prompt"));
+    wj_write_close(&l->w, '}');
+}
+
+/* The next system message that stands before the turn of that number; NULL: none. */
+static yyjson_val *next_prompt(struct lowering *t, size_t turn)
+{
+    while (t->prompt && !wb_str_eq(wd_text_at(t->prompt, "role"), UPP_STR("system")))
+        t->prompt = wd_kept_item(&t->prompts);
+    return t->prompt && t->prompts.before <= turn ? t->prompt : NULL;
+}
+
+static size_t turn_number(const struct lowering *t)
+{
+    return t->turn ? (size_t)(t->turn - t->l->doc->turns.p) : t->l->doc->turns.n;
+}
+
+/* Those before the turn, as parts of the request that begins it. */
+static void put_prompts(struct lowering *t, struct upp_str time)
+{
+    yyjson_val *m, *part;
+    size_t      i, n;
+    while ((m = next_prompt(t, turn_number(t)))) {
+        struct upp_str said = wd_text_at(yyjson_obj_get(yyjson_obj_get(m, "metadata"), "pydantic_ai"), "timestamp");
+        yyjson_arr_foreach(yyjson_obj_get(m, "parts"), i, n, part)
+        {
+            struct upp_str text = wd_text_at(part, "text");
+            if (text.p && wb_str_eq(wd_text_at(part, "type"), UPP_STR("text")))
+                put_prompt(t->l, text, wb_time_is_pydantic(said) ? said : time);
+        }
+        if (!t->system.p && !t->l->view.p && !t->l->pure && !wb_str_starts(wd_text_at(m, "id"), UPP_STR("system-")))
+            t->system = wd_text_at(m, "id");
+        t->prompt = wd_kept_item(&t->prompts);
+    }
+}
+
+static void begin_request(struct lowering *t)
+{
+    wj_write_open(&t->l->w, '{');
+    wd_name(t->l, "parts");
+    wj_write_open(&t->l->w, '[');
+}
+
+static void end_request(struct lowering *t, struct upp_str time)
+{
+    wj_write_close(&t->l->w, ']');
+    wd_member_or_null(t->l, "timestamp", time);
+    put_null(t->l, "instructions");
+    wd_member(t->l, "kind", UPP_STR("request"));
+    put_ends(t, WD_THREAD, (struct upp_str){0});
+    wj_write_close(&t->l->w, '}');
+    t->system = (struct upp_str){0};
+}
+
+/* Those before a turn that does not begin with a request, or behind the last one: a request of their own. */
+static void put_prompts_alone(struct lowering *t)
+{
+    const struct wm_doc *d = t->l->doc;
+    if (!next_prompt(t, turn_number(t)))
+        return;
+    uint32_t       at   = t->turn ? t->turn->first : (uint32_t)d->entries.n - 1;
+    struct upp_str time = d->entries.n ? time_of(t->l, at) : wd_pai_time_dumped(t->l, d->created, t->l->now_ms);
+    begin_request(t);
+    put_prompts(t, time);
+    end_request(t, time);
+}
+
 static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct upp_str run)
 {
     struct wd_lowering *l    = t->l;
@@ -134,6 +300,8 @@ static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct u
     struct wd_pai_out   o    = {.l = l, .style = WD_PAI_PYDANTIC, .time = time};
     wd_name(l, "parts");
     wj_write_open(&l->w, '[');
+    if (first == t->turn->first)
+        put_prompts(t, time);
     for (uint32_t i = first; i < first + n; i++)
         wd_pai_put_request(&o, i, &wd_entry_at(l, i)->e.message);
     wj_write_close(&l->w, ']');
@@ -141,6 +309,7 @@ static void put_request(struct lowering *t, uint32_t first, uint32_t n, struct u
     put_null(l, "instructions");
     wd_member(l, "kind", UPP_STR("request"));
     put_ends(t, first, run);
+    t->system = (struct upp_str){0};
 }
 
 static bool is_request(const struct wm_doc_entry *e)
@@ -148,10 +317,25 @@ static bool is_request(const struct wm_doc_entry *e)
     return e->e.message.role == UPP_ROLE_USER || e->e.message.role == UPP_ROLE_TOOL;
 }
 
-/* How many entries of a turn are one request where nobody has said: a user's prompts are. */
-static uint32_t natural(const struct wd_lowering *l, uint32_t i, uint32_t end, bool user)
+/* Results that stand in the answer: a request of them would be empty. */
+static bool is_in_answer(struct wd_lowering *l, uint32_t i)
+{
+    const struct wm_doc_entry *e = wd_entry_at(l, i);
+    size_t                     n = 0;
+    if (e->e.kind != WM_ENTRY_MESSAGE || e->e.message.role != UPP_ROLE_TOOL || !e->e.message.n_parts)
+        return false;
+    while (n < e->e.message.n_parts && wd_pai_is_builtin(l, &e->e.message.parts[n]))
+        n++;
+    return n == e->e.message.n_parts;
+}
+
+/* How many entries of a turn are one request where nobody has said: a user's prompts are. An answer has the results of
+ * calls that the provider made itself. */
+static uint32_t natural(struct wd_lowering *l, uint32_t i, uint32_t end, bool user)
 {
     uint32_t n = 1;
+    if (i + 1 < end && !is_request(wd_entry_at(l, i)) && is_in_answer(l, i + 1))
+        return 2;
     while (user && i + n < end && is_request(wd_entry_at(l, i + n)))
         n++;
     return n;
@@ -166,7 +350,7 @@ static void put_message(struct lowering *t, uint32_t i, uint32_t n, const struct
             wd_lose(l, i, "a system event", "there are none in these messages");
         return;
     }
-    if (wd_settled(l, i, "message"))
+    if (wd_settled(l, i, "message") || is_in_answer(l, i))
         return;
     wd_open(l, i, "message");
     wj_write_open(&l->w, '{');
@@ -182,8 +366,10 @@ static void put_message(struct lowering *t, uint32_t i, uint32_t n, const struct
 static bool keeps_prompt(const struct wm_residue *r)
 {
     for (; r; r = r->next)
-        if (wb_str_eq(r->dialect, UPP_STR("pydantic")) &&
-                      wb_str_find(r->json, UPP_STR("\"part_kind\":\"system-prompt\""), 0) != SIZE_MAX)
+        if ((wb_str_eq(r->dialect, UPP_STR("pydantic")) &&
+             wb_str_find(r->json, UPP_STR("\"part_kind\":\"system-prompt\""), 0) != SIZE_MAX) ||
+            (wb_str_eq(r->dialect, UPP_STR("ui")) &&
+             wb_str_find(r->json, UPP_STR("\"role\":\"system\""), 0) != SIZE_MAX))
             return true;
     return false;
 }
@@ -208,21 +394,9 @@ static void put_system(struct lowering *t)
     if (!prompt.n)
         return;
     struct upp_str time = l->doc->entries.n ? time_of(l, 0) : wd_pai_time_dumped(l, l->doc->created, l->now_ms);
-    wj_write_open(&l->w, '{');
-    wd_name(l, "parts");
-    wj_write_open(&l->w, '[');
-    wj_write_open(&l->w, '{');
-    wd_member(l, "content", prompt);
-    wd_member_or_null(l, "timestamp", time);
-    put_null(l, "dynamic_ref");
-    wd_member(l, "part_kind", UPP_STR("system-prompt"));
-    wj_write_close(&l->w, '}');
-    wj_write_close(&l->w, ']');
-    wd_member_or_null(l, "timestamp", time);
-    put_null(l, "instructions");
-    wd_member(l, "kind", UPP_STR("request"));
-    put_ends(t, WD_THREAD, (struct upp_str){0});
-    wj_write_close(&l->w, '}');
+    begin_request(t);
+    put_prompt(l, prompt, time);
+    end_request(t, time);
 }
 
 int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)
@@ -234,9 +408,15 @@ int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)
     wd_open(l, WD_THREAD, "list");
     wj_write_open(&l->w, '[');
     put_system(&t);
+    if (!l->no_system)
+        t.prompts = wd_kept_items(wd_kept(l, "ui", "list", WD_THREAD));
+    t.prompt = wd_kept_item(&t.prompts);
     for (size_t k = 0; k < l->doc->turns.n && !l->w.failed; k++) {
         const struct wm_doc_turn *turn = &l->doc->turns.p[k];
         uint32_t                  end  = turn->first + turn->n;
+        t.turn                         = turn;
+        if (turn->n && !is_request(wd_entry_at(l, turn->first)))
+            put_prompts_alone(&t);
         for (uint32_t i = turn->first; i < end;) {
             uint32_t n = wd_span(l, i, "message", natural(l, i, end, turn->agent == WM_NO_AGENT));
             n          = WB_MAX(WB_MIN(n, end - i), 1);
@@ -244,6 +424,8 @@ int wd_pydantic_lower(struct wd_lowering *l, struct upp_err *err)
             i += n;
         }
     }
+    t.turn = NULL;
+    put_prompts_alone(&t);
     wj_write_close(&l->w, ']');
     wd_close(l);
     return wb_arena_check(&l->keep, err);

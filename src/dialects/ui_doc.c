@@ -19,6 +19,7 @@ static const struct wj_field part_rows[] = {
     [WD_UI_ERROR_TEXT]        = F_STR(struct wd_ui_part, error_text, "errorText", 0),
     [WD_UI_DATA]              = F_ANY(struct wd_ui_part, data, "data", 0),
     [WD_UI_APPROVAL]          = F_ANY(struct wd_ui_part, approval, "approval", 0),
+    [WD_UI_PROVIDER_EXECUTED] = F_ANY(struct wd_ui_part, provider_executed, "providerExecuted", 0),
     [WD_UI_PROVIDER_METADATA] = F_ANY(struct wd_ui_part, provider_metadata, "providerMetadata", 0),
     [WD_UI_CALL_METADATA]     = F_ANY(struct wd_ui_part, call_metadata, "callProviderMetadata", 0),
     [WD_UI_RESULT_METADATA]   = F_ANY(struct wd_ui_part, result_metadata, "resultProviderMetadata", 0),

@@ -3,8 +3,8 @@
  * One table for all kinds of parts: which members a kind has is a matter of rules (ui_doc_check.c). What the model
  * knows of a message and these have no member for stands in its metadata, beside what the live stream writes there:
  *
- *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended"}, "usage":
- * {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
+ *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended", "run"},
+ * "usage": {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
  */
 #ifndef WD_UI_DOC_H
 #define WD_UI_DOC_H
@@ -19,7 +19,7 @@ struct wd_ui_part {
     struct upp_str media_type, filename, url;
     struct upp_str tool_name, tool_call_id, error_text;
     yyjson_val    *provider_metadata, *call_metadata, *result_metadata;
-    yyjson_val    *input, *raw_input, *output, *data, *approval;
+    yyjson_val    *input, *raw_input, *output, *data, *approval, *provider_executed;
 };
 WJ_SHAPE_EXTERN(wd_ui_part, struct wd_ui_part);
 
@@ -39,6 +39,7 @@ enum wd_ui_part_row {
     WD_UI_ERROR_TEXT,
     WD_UI_DATA,
     WD_UI_APPROVAL,
+    WD_UI_PROVIDER_EXECUTED,
     WD_UI_PROVIDER_METADATA,
     WD_UI_CALL_METADATA,
     WD_UI_RESULT_METADATA,
@@ -61,7 +62,7 @@ enum wd_ui_message_row {
 
 /* What the metadata of a message say of it; no text: nothing. */
 struct wd_ui_about {
-    struct upp_str   time, agent, name, model, provider, ended;
+    struct upp_str   time, agent, name, model, provider, ended, run;
     yyjson_val      *events; /* metadata.weft_events */
     bool             has_usage;
     struct upp_usage usage;

@@ -87,6 +87,7 @@ static bool read_who(yyjson_val *v, struct wd_ui_about *to)
     to->model        = text(&o, UPP_STR("model"));
     to->provider     = text(&o, UPP_STR("provider"));
     to->ended        = text(&o, UPP_STR("ended"));
+    to->run          = text(&o, UPP_STR("run"));
     return is_plain(&o) && any;
 }
 

@@ -68,21 +68,60 @@ static void put_but(struct wj_writer *w, yyjson_val *object, struct upp_str name
     }
 }
 
-/* What the provider said of the result, and that it was denied. */
-static int denied_metadata(const struct lifting *t, yyjson_val *said, struct upp_str *ret)
+/* What is known of a part of a tool beside what its provider said; metadata.pydantic_ai has it, as in messages of
+ * Pydantic AI. */
+struct own {
+    bool        denied, builtin; /* builtin: the provider made the call itself */
+    yyjson_val *approval;
+};
+
+static bool is_own(yyjson_val *name, const struct own *own)
+{
+    return (own->denied && wj_named(name, UPP_STR("outcome"))) ||
+           (own->builtin && wj_named(name, UPP_STR("builtin"))) ||
+           (own->approval && wj_named(name, UPP_STR("approval")));
+}
+
+static void put_own(struct wj_writer *w, yyjson_val *said, const struct own *own)
+{
+    yyjson_val *key, *value;
+    size_t      i, n;
+    wj_write_open(w, '{');
+    if (yyjson_is_obj(said)) {
+        yyjson_obj_foreach(said, i, n, key, value)
+        {
+            if (is_own(key, own))
+                continue;
+            wj_write_name(w, wj_text(key));
+            wj_write_value(w, value);
+        }
+    }
+    if (own->denied) {
+        wj_write_name(w, UPP_STR("outcome"));
+        wj_write_str(w, UPP_STR("denied"));
+    }
+    if (own->builtin) {
+        wj_write_name(w, UPP_STR("builtin"));
+        wj_write_bool(w, true);
+    }
+    if (own->approval) {
+        wj_write_name(w, UPP_STR("approval"));
+        wj_write_value(w, own->approval);
+    }
+    wj_write_close(w, '}');
+}
+
+static int tool_metadata(const struct lifting *t, yyjson_val *said, const struct own *own, struct upp_str *ret)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
-    yyjson_val                           *own = yyjson_obj_get(said, "pydantic_ai");
+    if (!own->denied && !own->builtin && !own->approval)
+        return metadata_of(t, said, ret);
     wj_writer_init(&w, &b, t->err);
     wj_write_open(&w, '{');
     put_but(&w, said, UPP_STR("pydantic_ai"));
     wj_write_name(&w, UPP_STR("pydantic_ai"));
-    wj_write_open(&w, '{');
-    put_but(&w, own, UPP_STR("outcome"));
-    wj_write_name(&w, UPP_STR("outcome"));
-    wj_write_str(&w, UPP_STR("denied"));
-    wj_write_close(&w, '}');
+    put_own(&w, yyjson_obj_get(said, "pydantic_ai"), own);
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)
@@ -108,9 +147,9 @@ static int result_of(const struct lifting *t, const struct wd_ui_part *p, struct
         r                     = wd_string_text(t->l->a,
                            reason.p ? reason : denied ? UPP_STR(WD_UI_DENIED) : UPP_STR(""), &to->text, t->err);
     }
+    struct own own = {.denied = denied, .builtin = yyjson_is_true(p->provider_executed)};
     if (r >= 0)
-        r = denied ? denied_metadata(t, p->result_metadata, &to->metadata)
-                   : metadata_of(t, p->result_metadata, &to->metadata);
+        r = tool_metadata(t, p->result_metadata, &own, &to->metadata);
     return r < 0 ? r : 1;
 }
 
@@ -123,7 +162,9 @@ static int call_of(const struct lifting *t, const struct wd_ui_part *p, struct u
                                           .cut  = wb_str_eq(p->state, UPP_STR("input-streaming"))};
     to->text          = to->cut ? UPP_STR("") : UPP_STR("{}");
     int r             = wd_value_text(t->l->a, input, &to->text, t->err);
-    return r < 0 ? r : metadata_of(t, p->call_metadata, &to->metadata);
+    struct own own    = {.builtin  = yyjson_is_true(p->provider_executed),
+                         .approval = yyjson_is_obj(p->approval) ? p->approval : NULL};
+    return r < 0 ? r : tool_metadata(t, p->call_metadata, &own, &to->metadata);
 }
 
 /* ---- Events ---------------------------------------------------------------------------------------------- */
@@ -276,6 +317,7 @@ static int begin(struct lifting *t, const struct wd_ui_message *m, bool user)
     turn->agent = t->agent;
     turn->id    = m->id;
     turn->ended = t->about.ended;
+    turn->run   = t->about.run;
     if (!user && t->about.has_usage) {
         turn->has_usage = true;
         turn->usage     = t->about.usage;

@@ -6,8 +6,10 @@
 #include "base/err.h"
 #include "dialects/answers.h"
 #include "dialects/data_url.h"
+#include "dialects/kept.h"
 #include "dialects/pai.h"
 #include "dialects/ui_doc.h"
+#include "dialects/ui_doc_system.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
@@ -39,23 +41,16 @@ static yyjson_val *read_scratch(struct wd_lowering *l, struct upp_str json)
 
 /* ---- Calls and results ----------------------------------------------------------------------------------- */
 
-/* metadata.pydantic_ai.NAME of a part; NULL: not there. Good until the next one is read. */
-static yyjson_val *own_of(struct wd_lowering *l, struct upp_str metadata, const char *name)
-{
-    yyjson_val *v = metadata.n ? read_scratch(l, metadata) : NULL;
-    return yyjson_obj_get(yyjson_obj_get(v, "pydantic_ai"), name);
-}
-
 static bool is_denied(struct wd_lowering *l, const struct upp_part *result)
 {
-    yyjson_val *outcome = own_of(l, result->metadata, "outcome");
+    yyjson_val *outcome = wd_pai_own_at(l, result->metadata, "outcome");
     return result->is_error && outcome && yyjson_is_str(outcome) && wj_named(outcome, UPP_STR("denied"));
 }
 
 /* Arguments are JSON; those that came as a text are what it says where that is an object. */
 static void put_input(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
 {
-    bool raw = yyjson_is_true(own_of(l, p->metadata, "raw_args"));
+    bool raw = yyjson_is_true(wd_pai_own_at(l, p->metadata, "raw_args"));
     if (p->cut && !p->text.n)
         return;
     wd_name(l, "input");
@@ -98,23 +93,94 @@ static void put_approval(struct wd_lowering *l, const struct upp_part *call, con
     wj_write_close(&l->w, '}');
 }
 
-/* What only says what the state does is not said again; 5 has no place for it. */
+/* What the part says by members of its own is not said again in metadata. */
+static bool is_said(yyjson_val *name, bool denied)
+{
+    return wj_named(name, UPP_STR("builtin")) || wj_named(name, UPP_STR("approval")) ||
+           (denied && wj_named(name, UPP_STR("outcome")));
+}
+
+static size_t count_unsaid(yyjson_val *own, bool denied)
+{
+    yyjson_val *key, *value;
+    size_t      i, n, left = 0;
+    yyjson_obj_foreach(own, i, n, key, value) left += !is_said(key, denied);
+    return left;
+}
+
+static void put_unsaid(struct wd_lowering *l, yyjson_val *own, bool denied)
+{
+    yyjson_val *key, *value;
+    size_t      i, n;
+    wj_write_open(&l->w, '{');
+    yyjson_obj_foreach(own, i, n, key, value)
+    {
+        if (is_said(key, denied))
+            continue;
+        wj_write_name(&l->w, wj_text(key));
+        wj_write_value(&l->w, value);
+    }
+    wj_write_close(&l->w, '}');
+}
+
+/* What a provider said of a call or its result. */
+static void put_tool_metadata(struct wd_lowering *l, const char *name, struct upp_str metadata, bool denied)
+{
+    yyjson_val *v   = metadata.n ? read_scratch(l, metadata) : NULL, *key, *value;
+    yyjson_val *own = yyjson_obj_get(v, "pydantic_ai");
+    size_t      i, n, left = yyjson_is_obj(own) ? count_unsaid(own, denied) : 0;
+    if (!yyjson_is_obj(own) || left == unsafe_yyjson_get_len(own)) {
+        wd_member_json(l, name, metadata);
+        return;
+    }
+    if (!left && unsafe_yyjson_get_len(v) == 1)
+        return;
+    wd_name(l, name);
+    wj_write_open(&l->w, '{');
+    yyjson_obj_foreach(v, i, n, key, value)
+    {
+        if (value == own && !left)
+            continue;
+        wj_write_name(&l->w, wj_text(key));
+        if (value == own)
+            put_unsaid(l, own, denied);
+        else
+            wj_write_value(&l->w, value);
+    }
+    wj_write_close(&l->w, '}');
+}
+
+/* 5 has no place for it. */
 static void put_result_metadata(struct wd_lowering *l, uint32_t entry, const struct upp_part *result, bool denied)
 {
-    if (!result->metadata.n ||
-        (denied && wb_str_eq(result->metadata, UPP_STR("{\"pydantic_ai\":{\"outcome\":\"denied\"}}"))))
-        return;
-    if (l->target == 5)
+    if (l->target != 5)
+        put_tool_metadata(l, "resultProviderMetadata", result->metadata, denied);
+    else if (result->metadata.n)
         wd_lose(l, entry, "what the provider said of a result", "5 has no place for it");
-    else
-        wd_member_json(l, "resultProviderMetadata", result->metadata);
+}
+
+/* What somebody was asked of the call, and said; NULL: nothing, or 5 has no place for it. Good until the next one is
+ * read. */
+static yyjson_val *approval_of(struct wd_lowering *l, const struct upp_part *call)
+{
+    yyjson_val *v = l->target == 5 ? NULL : wd_pai_own_at(l, call->metadata, "approval");
+    return yyjson_is_obj(v) ? v : NULL;
+}
+
+static const char *open_state(struct wd_lowering *l, const struct upp_part *call)
+{
+    yyjson_val *v = approval_of(l, call);
+    return call->cut                                      ? "input-streaming"
+           : !v                                           ? "input-available"
+           : yyjson_is_bool(yyjson_obj_get(v, "approved")) ? "approval-responded"
+                                                          : "approval-requested";
 }
 
 static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const struct upp_part *p)
 {
     const struct upp_part *result = wd_answer_of(l->doc, entry, p->id);
     bool                   denied = result && l->target != 5 && is_denied(l, result);
-    const char            *state  = !result             ? p->cut ? "input-streaming" : "input-available"
+    const char            *state  = !result             ? open_state(l, p)
                                     : !result->is_error ? "output-available"
                                     : denied            ? "output-denied"
                                                         : "output-error";
@@ -127,10 +193,18 @@ static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const str
         wd_member_json(l, "output", result->text.n ? result->text : UPP_STR("null"));
     else if (result && !denied)
         put_error(l, entry, result->text);
-    wd_member_json(l, "callProviderMetadata", p->metadata);
+    if (wd_pai_is_builtin(l, p)) {
+        wd_name(l, "providerExecuted");
+        wj_write_bool(&l->w, true);
+    }
+    put_tool_metadata(l, "callProviderMetadata", p->metadata, false);
     if (result)
         put_result_metadata(l, entry, result, denied);
-    if (denied)
+    yyjson_val *approval = approval_of(l, p);
+    if (approval) {
+        wd_name(l, "approval");
+        wj_write_value(&l->w, approval);
+    } else if (denied)
         put_approval(l, p, result);
     wj_write_close(&l->w, '}');
 }
@@ -343,6 +417,7 @@ static void put_about(struct message *m)
     weft_name(l, &open, "provider", is.provider);
     if (!m->user && !wb_str_eq(end, time))
         weft_name(l, &open, "ended", end);
+    weft_name(l, &open, "run", m->turn->run);
     if (open)
         wj_write_close(&l->w, '}');
 }
@@ -409,6 +484,18 @@ static void put_events(struct message *m)
         wj_write_close(&l->w, '}');
 }
 
+/* What messages of Pydantic AI have there of an application's own: of the first that has some. */
+static void put_kept(struct message *m)
+{
+    for (uint32_t i = m->first; i < m->first + m->n; i++) {
+        yyjson_val *kept = wd_kept_member(wd_kept(m->l, "pydantic", "message", i), "metadata");
+        if (!wd_kept_metadata_is(kept))
+            continue;
+        wd_kept_metadata_put(m->l, kept);
+        return;
+    }
+}
+
 /* ---- Messages -------------------------------------------------------------------------------------------- */
 
 static struct upp_str id_of(const struct message *m)
@@ -449,6 +536,7 @@ static void put_message(struct message *m)
     if (!m->user)
         put_usage(m);
     put_events(m);
+    put_kept(m);
     wj_write_close(&l->w, '}');
     put_parts(m);
     wj_write_close(&l->w, '}');
@@ -472,8 +560,9 @@ static uint32_t natural(const struct wd_lowering *l, const struct wm_doc_turn *t
     return n;
 }
 
-static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *turn)
+static void put_turn(struct wd_ui_prompts *p, const struct wm_doc_turn *turn)
 {
+    struct wd_lowering *l = p->l;
     uint32_t end = turn->first + turn->n;
     if (wd_settled(l, turn->first, "message")) /* each message was read as a turn: it is all of it */
         return;
@@ -481,6 +570,7 @@ static void put_turn(struct wd_lowering *l, const struct wm_doc_turn *turn)
         uint32_t       n = wd_span(l, i, "message", natural(l, turn, i));
         struct message m = {.l = l, .turn = turn, .first = i, .n = WB_MAX(WB_MIN(n, end - i), 1)};
         m.user           = turn->agent == WM_NO_AGENT || is_users(wd_entry_at(l, i));
+        wd_ui_put_systems(p, i + m.n);
         put_message(&m);
         i += m.n;
     }
@@ -496,8 +586,10 @@ int wd_ui_lower(struct wd_lowering *l, struct upp_err *err)
                      WD_UNSAID_LATER_IDS | WD_UNSAID_LATER_TIMES);
     wd_open(l, WD_THREAD, "list");
     wj_write_open(&l->w, '[');
+    struct wd_ui_prompts p = wd_ui_prompts(l);
     for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++)
-        put_turn(l, &l->doc->turns.p[i]);
+        put_turn(&p, &l->doc->turns.p[i]);
+    wd_ui_put_systems(&p, (uint32_t)l->doc->entries.n);
     wj_write_close(&l->w, ']');
     wd_close(l);
     return wb_arena_check(&l->keep, err);

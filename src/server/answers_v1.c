@@ -87,23 +87,19 @@ static const struct wr_answer *answer_for(const struct sv_answers *a, struct upp
 
 static int check_open(const struct sv_answers *a, const struct wa_open *open, struct upp_err *err)
 {
-    for (size_t i = 0; i < a->n; i++) {
-        const struct upp_part *p = NULL;
-        while ((p = wa_open_next(open, p)) && !wb_str_eq(p->id, a->p[i].call))
-            ;
-        if (!p)
-            return upp_fail(err, UPP_EINVALID, "call '%.*s' is not open", UPP_FMT(a->p[i].call));
-        if (answer_for(a, a->p[i].call) != &a->p[i])
-            return upp_fail(err, UPP_EINVALID, "call '%.*s' is answered twice", UPP_FMT(a->p[i].call));
+    struct upp_str calls[ANSWERS_MAX];
+    for (size_t i = 0; i < a->n; i++)
+        calls[i] = a->p[i].call;
+    int r = wa_open_check(open, calls, a->n, err);
+    for (size_t i = 0; r >= 0 && i < a->n; i++)
         if (!a->p[i].result.p && a->p[i].approved) /* what comes with a document starts nothing */
-            return upp_fail(err, UPP_EINVALID,
-                            "call '%.*s' came with a document and is not run here: its output is wanted",
-                            UPP_FMT(a->p[i].call));
-    }
-    return 0;
+            r = upp_fail(err, UPP_EINVALID,
+                         "call '%.*s' came with a document and is not run here: its output is wanted",
+                         UPP_FMT(a->p[i].call));
+    return r;
 }
 
-/* All results in one message, in the order of the calls. */
+/* All results in one message, in the order of the calls: each has one (check_open). */
 static int make_results(struct sv_exchange *x, const struct sv_answers *a, const struct wa_open *open,
                         struct upp_message **ret, struct upp_err *err)
 {
@@ -114,11 +110,7 @@ static int make_results(struct sv_exchange *x, const struct sv_answers *a, const
     *m = (struct upp_message){.role = UPP_ROLE_TOOL, .parts = parts};
     for (const struct upp_part *p = NULL; (p = wa_open_next(open, p));) {
         const struct wr_answer *answer = answer_for(a, p->id);
-        if (!answer)
-            return upp_fail(err, UPP_EINVALID,
-                            "call '%.*s' has no answer: all open calls of a thread are answered at once",
-                            UPP_FMT(p->id));
-        bool denied         = !answer->result.p;
+        bool                    denied = !answer->result.p;
         parts[m->n_parts++] = (struct upp_part){
             .kind     = UPP_PART_RESULT,
             .is_error = denied || answer->is_error,

@@ -655,7 +655,7 @@ def test_open_calls_go_to_another_place_and_are_answered_there(s):
     """A run that waits is a document with open calls; imported, their answers begin the next run."""
     stream, thread, run = s.start("two")
     assert [p["toolCallId"] for p in last_state(list(stream))["pending"]] == ["c1"]
-    for dialect in ("thread", "pydantic", "ui", "agentapi", "assistants", "upp", "aitp", "envelope"):
+    for dialect in ("thread", "pydantic", "ui", "agentapi", "assistants", "upp", "aitp", "envelope", "uap"):
         doc = s.good("GET", f"/v1/threads/{thread}/export?as={dialect}")
         if dialect == "thread":  # covers: TP-51/2
             turn = doc["turns"][-1]
@@ -663,6 +663,9 @@ def test_open_calls_go_to_another_place_and_are_answered_there(s):
             assert turn["completed_at"] == turn["messages"][-1]["timestamp"], turn
         there = s.good("POST", f"/v1/threads/import?from={dialect}&agent=two&on_conflict=copy", doc)["id"]
         assert open_calls(s.good("GET", f"/v1/threads/{there}/export?as=thread")) == ["c1"], dialect
+        if dialect == "uap":  # nothing is said there yet that was not said here
+            again = s.good("GET", f"/v1/threads/{there}/export?as=uap")
+            assert again["threadTree"] == doc["threadTree"], again
         runs = f"/v1/threads/{there}/runs"
 
         def answer(*answers, **more):
@@ -689,6 +692,21 @@ def test_open_calls_go_to_another_place_and_are_answered_there(s):
     r = s.good("POST", f"/v1/threads/{thread}/runs", {"assistant_id": "two", "answers": [{"call_id": "c1", "output": {"day": 3}}]})
     assert r["id"].replace("_", "").endswith(run.replace("-", "")) and wait_for(s, thread, r["id"], "completed")
     assert texts(s, thread)[-1] == "Booked." and open_calls(s.good("GET", f"/v1/threads/{thread}/export?as=thread")) == []
+
+
+def test_pydantic_and_ui_get_from_each_other_what_both_have(s):
+    golden = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden")
+    with open(os.path.join(golden, "pydantic/every.json"), encoding="utf-8") as f:
+        t = s.good("POST", "/v1/threads/import?from=pydantic", json.load(f))["id"]
+    ui = s.good("GET", f"/v1/threads/{t}/export?as=ui")
+    assert [m["role"] for m in ui] == ["system", "user", "assistant", "system", "user", "assistant"], ui
+    assert [p["toolCallId"] for m in ui for p in m["parts"] if p.get("providerExecuted")] == ["b1"] and ui[1]["metadata"]["app"] == {"tenant": 7}
+    with open(os.path.join(golden, "ui/documents/every.json"), encoding="utf-8") as f:
+        t = s.good("POST", "/v1/threads/import?from=ui", json.load(f))["id"]
+    messages = s.good("GET", f"/v1/threads/{t}/export?as=pydantic")
+    assert [p["part_kind"] for p in messages[0]["parts"]] == ["system-prompt", "system-prompt", "user-prompt"], messages
+    assert "builtin-tool-return" in [p["part_kind"] for p in messages[1]["parts"]]
+    assert messages[-1]["metadata"]["weft"]["approvals"]["c3"] == {"id": "ap3"}, messages[-1]
 
 
 def test_an_approval_is_given_or_denied(s):

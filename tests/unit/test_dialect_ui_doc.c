@@ -79,6 +79,24 @@ TEST(dialect_ui_doc_keeps_what_threads_say)
     CHECK(keeps(&wd_document_pydantic, "golden/pydantic/example-1.json"));
     CHECK(keeps(&wd_document_pydantic, "golden/pydantic/example-2.json"));
     CHECK(keeps(&wd_document_pydantic, "golden/pydantic/v0.4.json"));
+    CHECK(keeps(&wd_document_pydantic, "golden/pydantic/every.json"));
+}
+
+/* What pydantic and ui read in each other's residue (kept.h); tests/cli/pydantic_ui.py compares all of it. */
+TEST(dialect_ui_doc_and_pydantic_have_system_prompts)
+{
+    size_t                                n    = 0;
+    WB_CLEANUP(freep) char               *text = test_read("golden/ui/documents/every.json", &n);
+    WB_CLEANUP(wb_buf_done) struct wb_buf pai = WB_BUF(ROOM), back = WB_BUF(ROOM);
+    struct upp_err                        err = {0};
+    CHECK(text);
+    CHECK_INT(convert(wb_str(text, n), &wd_document_ui, &wd_document_pydantic, 0, &pai, NULL, &err), 0);
+    CHECK(wb_str_find(wb_buf_str(&pai), UPP_STR("\"metadata\":{\"app\":{\"tenant\":7},\"weft\":{\"id\":\"u1\","
+                                                "\"system\":\"s1\"}}"), 0) != SIZE_MAX);
+    CHECK_INT(convert(wb_buf_str(&pai), &wd_document_pydantic, &wd_document_ui, 0, &back, NULL, &err), 0);
+    CHECK(wb_str_starts(wb_buf_str(&back), UPP_STR("[{\"id\":\"s1\",\"role\":\"system\",\"parts\":[{\"type\":\"text\","
+                                                   "\"text\":\"Be brief.\"},")));
+    CHECK(wb_str_find(wb_buf_str(&back), UPP_STR("\"approval-responded\""), 0) != SIZE_MAX);
 }
 
 /* ---- Messages that nobody wrote ------------------------------------------------------------------------------------

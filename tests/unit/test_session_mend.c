@@ -78,6 +78,124 @@ TEST(session_of_a_document_with_open_calls)
     AGENTS(NULL, mends);
 }
 
+/* ---- Answers --------------------------------------------------------------------------------------------------- */
+
+static const struct upp_message *last_of(struct weft_session *s, size_t *n, struct upp_err *err)
+{
+    const struct upp_message *list;
+    struct weft_tree         *t;
+    if (weft_session_tree(s, &t, err) < 0 || weft_tree_history(t, &list, n, err) < 0 || !*n)
+        return NULL;
+    return &list[*n - 1];
+}
+
+/* Results as new messages of a run. */
+static WEFT_SUSPENDS int answer(struct weft_session *s, const char *const *calls, size_t n, struct upp_turn **ret,
+                                struct upp_err *err)
+{
+    struct upp_part    parts[4];
+    struct upp_message m = {.role = UPP_ROLE_TOOL, .parts = parts, .n_parts = n};
+    for (size_t i = 0; i < n; i++)
+        parts[i] = (struct upp_part){.kind = UPP_PART_RESULT, .id = wb_cstr(calls[i]), .text = UPP_STR("{\"day\":3}")};
+    return weft_session_run_with(s, UPP_OPTS(upp_input, .messages = &m, .n_messages = 1), ret, err);
+}
+
+#define REFUSED(says_, calls_, n_)                                                                                     \
+    do {                                                                                                               \
+        UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn_ = NULL;                                                     \
+        struct upp_err                               why_  = {0};                                                      \
+        int                                          r_    = answer(s, (calls_), (n_), &turn_, &why_);                 \
+        if (r_ != -UPP_EINVALID)                                                                                       \
+            return r_ < 0 ? (*err = why_, r_) : -UPP_EBUG;                                                             \
+        test_note("%s", why_.msg);                                                                                     \
+        FAIL_UNLESS(strstr(why_.msg, (says_)));                                                                        \
+    } while (0)
+
+/* A session that waits goes elsewhere as a document; there its calls are open, and their answers begin the next run. */
+static WEFT_SUSPENDS int is_answered(struct weft_agent *a, struct upp_str json, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s    = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn = NULL;
+    static const char *const both[] = {"2", "1"}, *const twice[] = {"1", "1"}, *const others[] = {"1", "2", "9"};
+    const struct upp_message                             *m;
+    struct weft_tree                                     *t;
+    struct upp_str                                        again;
+    size_t                                                n;
+    TRY(weft_session_from_json(a, json, NULL, &s, err));
+    TRY(weft_session_save(s, err)); /* it is in the log */
+    TRY(weft_session_to_json(s, &again, err));
+    bool open = wb_str_find(again, UPP_STR("tool_result"), 0) == SIZE_MAX;
+    upp_text_free(again);
+    FAIL_UNLESS(open);
+    REFUSED("call '2' has no answer", both + 1, 1);
+    REFUSED("call '1' is answered twice", twice, 2);
+    REFUSED("call '9' is not open", others, 3);
+    m = last_of(s, &n, err);
+    FAIL_UNLESS(m && n == 2 && m->role == UPP_ROLE_ASSISTANT); /* and nobody is shown what closes them */
+    TRY(answer(s, both, 2, &turn, err));
+    m = last_of(s, &n, err);
+    FAIL_UNLESS(m && n == 4 && m->n_parts == 1 && wb_str_eq(m->parts[0].text, UPP_STR("Booked.")));
+    FAIL_UNLESS(m[-1].role == UPP_ROLE_TOOL && m[-1].n_parts == 2 && !m[-1].parts[0].is_error &&
+                wb_str_eq(m[-1].parts[0].text, UPP_STR("{\"day\":3}")));
+    TRY(weft_session_tree(s, &t, err));
+    FAIL_UNLESS(weft_tree_count(t) == 2); /* the answers stand on a branch from where the calls were open */
+    return 0;
+}
+
+static WEFT_SUSPENDS int goes_elsewhere(struct agents *p, struct upp_err *err)
+{
+    static const struct weft_tool_opts                    client = {.size = sizeof client, .client = true};
+    const struct upp_tool                                 pick   = {.name = "pick", .extra = &client};
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s      = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn   = NULL;
+    struct upp_err                                        why    = {0};
+    struct weft_agent                                    *a;
+    struct upp_str                                        json;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model, .tools = {&pick, 1}), &a, err));
+    TRY(weft_session_new(a, NULL, &s, err));
+    int r = weft_session_run(s, UPP_STR("go"), &turn, &why);
+    if (r != -UPP_EWAIT)
+        return r < 0 ? (*err = why, r) : -UPP_EBUG;
+    TRY(weft_session_to_json(s, &json, err));
+    r = is_answered(a, json, err);
+    upp_text_free(json);
+    return r;
+}
+
+/* The current node has said nothing yet: what is open stands above it. */
+#define ABOVE                                                                                                          \
+    "{\"version\":\"1.0.0\",\"id\":\"s-2\",\"agentId\":\"a\",\"threadTree\":{\"rootId\":\"node-1\","                   \
+    "\"currentId\":\"node-2\",\"nodes\":[{\"id\":\"node-1\",\"parentId\":null,\"thread\":{\"id\":\"th-1\","            \
+    "\"messages\":[" USER("m1", "do it") "," ASKS("m2", "c1") "]},\"metadata\":{},\"children\":[\"node-2\"]},"          \
+    "{\"id\":\"node-2\",\"parentId\":\"node-1\",\"thread\":{\"id\":\"th-2\",\"messages\":[]},\"metadata\":{},"         \
+    "\"children\":[]}]},\"checkpoints\":[],\"metadata\":{},\"createdAt\":" TIME ",\"updatedAt\":" TIME "}"
+
+static WEFT_SUSPENDS int is_open_above(struct agents *p, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_session_closep) struct weft_session *s      = NULL;
+    UPP_CLEANUP(upp_turn_freep) struct upp_turn          *turn   = NULL;
+    static const char *const                              call[] = {"c1"};
+    const struct upp_message                             *m;
+    struct weft_agent                                    *a;
+    size_t                                                n;
+    TRY(weft_agent_new(p->rt, UPP_OPTS(weft_agent_opts, .use = p->model), &a, err));
+    TRY(weft_session_from_json(a, UPP_STR(ABOVE), NULL, &s, err));
+    TRY(answer(s, call, 1, &turn, err));
+    m = last_of(s, &n, err);
+    FAIL_UNLESS(m && n == 4 && !m[-1].parts[0].is_error && wb_str_eq(m[-1].parts[0].id, UPP_STR("c1")));
+    return 0;
+}
+
+TEST(session_whose_calls_are_open_above_its_node)
+{
+    AGENTS(SCRIPT(REPLY(TEXT("Booked."))), is_open_above);
+}
+
+TEST(session_that_waits_is_answered_elsewhere)
+{
+    AGENTS(SCRIPT(REPLY(CALL("1", "pick", ""), CALL("2", "pick", "")), REPLY(TEXT("Booked."))), goes_elsewhere);
+}
+
 /* ---- Ids ------------------------------------------------------------------------------------------------------- */
 
 /* Every message of a document has one of its own; those of checkpoints are the same messages. */
