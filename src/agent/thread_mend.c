@@ -2,6 +2,7 @@
 #include "agent/thread_mend.h"
 
 #include "base/defs.h"
+#include "model/doc_calls.h"
 
 #define UNKNOWN "\"outcome unknown: this conversation was cut off, or taken over, before there was a result\""
 
