@@ -13,7 +13,7 @@
 #include <yyjson.h>
 
 #include "bench.h"
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 
 enum { BYTES = 10 << 20, ALONE = 1 << 20, TEXT = 240, ROOM = 256 << 20, ROUNDS = 3 };
 

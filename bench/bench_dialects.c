@@ -2,9 +2,9 @@
  * what it takes to write the same frames as SSE.
  */
 #include "bench.h"
-#include "dialects/dialect.h"
+#include "dialects/core/dialect.h"
 #include "model/id.h"
-#include "server/sse_out.h"
+#include "server/http/sse_out.h"
 
 enum {
     BATCH  = 64,   /* frames between two looks of the writer */

@@ -10,8 +10,8 @@
 
 #include "bench.h"
 #include "log/log.h"
-#include "stores/memory.h"
-#include "stores/sqlite.h"
+#include "stores/memory/memory.h"
+#include "stores/sqlite/sqlite.h"
 
 enum { SHORT = 100, LONG = 100000, TAIL = 20, FORKS = 2000, SHARED = 500 /* rows of one commit while filling */ };
 

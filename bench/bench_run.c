@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "base/uuid.h"
-#include "dialects/dialect.h"
+#include "dialects/core/dialect.h"
 #include "json/read.h"
 #include "models.h"
 #include "run/engine.h"

@@ -17,7 +17,7 @@
 #include "base/hooks.h"
 #include "bench.h"
 #include "run/engine.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite/sqlite.h"
 
 static const struct wl_owner owner = {.tenant = UPP_STR_INIT("local"), .user = UPP_STR_INIT("")};
 

@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "model/id.h"
-#include "stores/sealed.h"
-#include "stores/sqlite.h"
+#include "stores/sealed/sealed.h"
+#include "stores/sqlite/sqlite.h"
 
 enum { BODY = 1500, TAPE = 100, SESSIONS = 64, ROUNDS = 9, STEPS = 40 };
 

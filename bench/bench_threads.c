@@ -14,7 +14,7 @@
 
 #include "bench.h"
 #include "log/log.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite/sqlite.h"
 
 enum {
     FEW      = 10000,

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "dialects/envelope.h"
+#include "dialects/envelope/envelope.h"
 
 static int save(const char *folder, const char *name, const struct wb_buf *text)
 {

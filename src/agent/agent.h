@@ -50,7 +50,7 @@ struct upp_str wa_agent_id(const struct weft_agent *a); /* ends with NUL */
 /* By which runs refer to it: its name, or its id. */
 struct upp_str wa_agent_name(const struct weft_agent *a);
 
-/* ---- Definitions (agent_def.c) ---------------------------------------------------------------------------- */
+/* ---- Definitions (agent/def.c) ---------------------------------------------------------------------------- */
 
 /* What the engine runs. Nothing in it changes; it is freed with the agent. */
 struct wa_def {
@@ -66,7 +66,7 @@ void wa_def_free(struct wa_def *d); /* NULL is fine */
 /* JSON of an object, without blanks around it; NULL: no text. */
 int wa_object(const char *what, const char *json, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* ---- Tools (agent_tool.c) ---------------------------------------------------------------------------------- */
+/* ---- Tools (agent/tool/tools.c) ---------------------------------------------------------------------------------- */
 
 /* Into `to`; what it needs lies in the arena, but for to->schema. *below: the agent that it is, or NULL. */
 int  wa_tool_make(struct wb_arena *arena, const struct weft_agent *a, const struct upp_tool *from, struct wr_tool *to,
@@ -75,7 +75,7 @@ int  wa_handoff_make(struct wb_arena *arena, const struct weft_agent *to_whom, s
                      struct upp_err *err) UPP_MUST_CHECK;
 void wa_made_free(struct wa_made *m); /* all of a list */
 
-/* ---- Running (agent_run.c) ----------------------------------------------------------------------------------- */
+/* ---- Running (agent/run.c) ----------------------------------------------------------------------------------- */
 
 /* What is asked, as the engine takes it. */
 struct wa_asked {

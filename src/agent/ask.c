@@ -2,7 +2,7 @@
 #include <weft/agent.h>
 
 #include "base/defs.h"
-#include "upp/call.h"
+#include "upp/client/call.h"
 
 int weft_ask(struct weft_agent *a, struct upp_str text, struct upp_thread **thread, struct upp_turn **ret,
              struct upp_err *err)

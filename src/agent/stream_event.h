@@ -1,6 +1,6 @@
 /* agent/stream_event.h — from events of the engine to UAP's AgentStreamEvents, as a C program sees them.
  *
- * The dialect `uap` writes the same ones as JSON (dialects/uap.c); that both agree is a test. What the engine's events
+ * The dialect `uap` writes the same ones as JSON (dialects/uap/stream.c); that both agree is a test. What the engine's events
  * say by themselves is told at once; remembered is, for each run of the tree, which calls its last message made, and of
  * a child what it was asked and what it said last. */
 #ifndef WA_STREAM_EVENT_H

@@ -6,9 +6,9 @@
 
 #include "base/defs.h"
 #include "cli/args.h"
-#include "cli/door.h"
+#include "cli/store_owner.h"
 #include "cli/setup.h"
-#include "cli/shown.h"
+#include "cli/run_view.h"
 #include "json/value.h"
 
 struct canceling {

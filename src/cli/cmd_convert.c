@@ -8,10 +8,10 @@
 #include "base/hooks.h"
 #include "base/iso8601.h"
 #include "cli/args.h"
-#include "cli/converting.h"
+#include "cli/conversion.h"
 #include "cli/input.h"
 #include "cli/setup.h"
-#include "dialects/agentapi_decode.h"
+#include "dialects/agentapi/decode.h"
 
 struct asked {
     const char *from, *to, *view, *agent, *target, *now, *seed, *out, *config;

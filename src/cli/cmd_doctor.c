@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "agent/command.h"
+#include "agent/tool/command.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -32,9 +32,9 @@
 #include "json/write.h"
 #include "runtime/global.h"
 #include "server/libraries.h"
-#include "stores/sqlite.h"
-#include "stores/sqlite_hooks.h"
-#include "upp/http_curl.h"
+#include "stores/sqlite/sqlite.h"
+#include "stores/sqlite/hooks.h"
+#include "upp/http/curl.h"
 
 #include "config.h"
 

@@ -2,14 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session_doc.h"
-#include "agent/thread_doc.h"
+#include "thread/session_doc.h"
+#include "thread/doc.h"
 #include "base/defs.h"
 #include "base/file.h"
 #include "cli/args.h"
-#include "cli/logged.h"
-#include "cli/reading.h"
-#include "dialects/convert.h"
+#include "cli/log_view.h"
+#include "cli/store_reader.h"
+#include "dialects/core/convert.h"
 #include "json/write.h"
 
 struct exporting {

@@ -6,9 +6,9 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "cli/args.h"
-#include "cli/posting.h"
-#include "dialects/document.h"
-#include "server/routes_v1.h"
+#include "cli/change.h"
+#include "dialects/core/document.h"
+#include "server/doors/v1/routes.h"
 
 enum { PIECE = 64 << 10 };
 

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/setup.h"
 #include "runtime/runtime.h"
-#include "stores/sealed.h"
+#include "stores/sealed/sealed.h"
 
 enum { PAGE = 256 }; /* tenants that are looked at together */
 

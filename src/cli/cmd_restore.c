@@ -3,7 +3,7 @@
 
 #include "base/defs.h"
 #include "cli/args.h"
-#include "cli/posting.h"
+#include "cli/change.h"
 #include "json/write.h"
 
 struct restoring {

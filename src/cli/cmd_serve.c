@@ -7,8 +7,8 @@
 #include "base/defs.h"
 #include "cli/args.h"
 #include "cli/setup.h"
-#include "server/routes_v1.h"
-#include "server/server.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
 
 struct serving {
     const struct wc_config *config;

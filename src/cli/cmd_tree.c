@@ -3,9 +3,9 @@
 
 #include "base/defs.h"
 #include "cli/args.h"
-#include "cli/drawn.h"
-#include "cli/reading.h"
-#include "server/tree_v1.h"
+#include "cli/tree_view.h"
+#include "cli/store_reader.h"
+#include "server/doors/v1/tree.h"
 
 struct looking {
     const char        *id;

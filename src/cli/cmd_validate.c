@@ -2,7 +2,7 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "cli/args.h"
-#include "cli/converting.h"
+#include "cli/conversion.h"
 #include "cli/input.h"
 
 enum { LINE = 1 << 20 };

@@ -1,6 +1,6 @@
 /* cli/doctor_export.c — see doctor_export.h.
  *
- * What can be read goes into a database of its own (stores/salvage.h). Rows that can be read and make no sense are cut
+ * What can be read goes into a database of its own (stores/sqlite/salvage.h). Rows that can be read and make no sense are cut
  * off there, with all behind them; then every thread is written as SessionJSON, and report.json says what is missing.
  */
 #include "cli/doctor_export.h"
@@ -12,16 +12,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/session_doc.h"
+#include "thread/session_doc.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/setup.h"
-#include "cli/shown.h"
+#include "cli/run_view.h"
 #include "json/write.h"
 #include "runtime/runtime.h"
-#include "stores/salvage.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite/salvage.h"
+#include "stores/sqlite/sqlite.h"
 
 enum { REPORT_MAX = 256 << 20 };
 

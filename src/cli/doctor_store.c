@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "cli/setup.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite/sqlite.h"
 
 struct looking {
     const struct wc_config *config;

@@ -77,7 +77,7 @@ static inline uint32_t wl_thread_length(const struct wl_thread *t, uint32_t all)
 
 /* The highest bits of a row's format belong to stores that stand in front of others: whoever is above them neither sees
  * them nor may set them. */
-#define WL_FORMAT_CUT (UINT32_C(1) << 30) /* long values were cut out of it: stores/blob_cut.h */
+#define WL_FORMAT_CUT (UINT32_C(1) << 30) /* long values were cut out of it: stores/blobs/cut.h */
 
 struct wl_row {
     uint64_t       node, pos;

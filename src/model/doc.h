@@ -34,7 +34,7 @@ struct wm_said {
     uint64_t         reasoning; /* tokens, within usage.output */
 };
 
-/* What a dialect said that the model has no place for (dialects/residue.h writes and reads it). */
+/* What a dialect said that the model has no place for (dialects/core/residue.h writes and reads it). */
 struct wm_residue {
     struct wm_residue *next;
     struct upp_str     dialect;

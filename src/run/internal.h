@@ -18,7 +18,7 @@
 #include "base/vec.h"
 #include "fiber/fiber.h"
 #include "run/engine.h"
-#include "upp/call.h"
+#include "upp/client/call.h"
 
 enum {
     WR_KEPT_ROWS   = 64,        /* committed rows a tree keeps for readers that follow, while there is a store */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/command.h"
+#include "agent/tool/command.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/hooks.h"

@@ -177,7 +177,7 @@ struct wc_opts {
 
     bool no_files; /* nothing but the text is looked at: models are not made, programs not looked for */
 
-    const char *reaper; /* of command tools (agent/command.h) */
+    const char *reaper; /* of command tools (agent/tool/command.h) */
 };
 
 /* 0; -UPP_EINVALID: there are mistakes, err has the first with "FILE:LINE:COLUMN" in where; -UPP_ENOTFOUND ...: the

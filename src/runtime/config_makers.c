@@ -2,7 +2,7 @@
  *
  * This is the one place where the lists of a file are handed to the layer of agents.
  */
-#include "agent/middleware.h"
+#include "agent/middleware/middleware.h"
 #include "runtime/config.h"
 
 const struct wc_makers wc_makers = {

@@ -5,7 +5,7 @@
 #include "base/secret.h"
 #include "json/value.h"
 #include "runtime/config_read.h"
-#include "upp/vendors.h"
+#include "upp/providers/vendors.h"
 
 enum { MAX_KEYS = 16, MAX_HEADERS = 16, MAX_PROVIDERS = 32 };
 

@@ -2,7 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-#include "agent/command.h"
+#include "agent/tool/command.h"
 #include "base/file.h"
 #include "base/hooks.h"
 #include "runtime/config_read.h"

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #include "fiber/loop_uv.h"
-#include "stores/sqlite_hooks.h"
-#include "upp/http_curl.h"
+#include "stores/sqlite/hooks.h"
+#include "upp/http/curl.h"
 
 #include <config.h> /* the one meson makes: "config.h" would be our neighbour */
 

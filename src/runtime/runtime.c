@@ -8,10 +8,10 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/secret.h"
-#include "stores/blobs.h"
-#include "stores/memory.h"
-#include "stores/sealed.h"
-#include "stores/sqlite.h"
+#include "stores/blobs/blobs.h"
+#include "stores/memory/memory.h"
+#include "stores/sealed/sealed.h"
+#include "stores/sqlite/sqlite.h"
 
 /* ---- The store ------------------------------------------------------------------------------------------ */
 

@@ -45,7 +45,7 @@ WEFT_SUSPENDS int wrt_store_open(const struct wc_config *c, const struct wrt_pla
 struct wl_store *wrt_store_base(struct wl_store *s);
 
 /* The same for a store that is open already, which it takes over: with the key that the place or the configuration has
- * in front of it (stores/sealed.h). -UPP_EREFUSED: it is the wrong one, one is missing, or there is one and the store
+ * in front of it (stores/sealed/sealed.h). -UPP_EREFUSED: it is the wrong one, one is missing, or there is one and the store
  * is not encrypted. */
 WEFT_SUSPENDS int wrt_store_seal(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner,
                                  struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
@@ -64,7 +64,7 @@ struct wrt_runtime {
 };
 
 /* Opens the store, which it then owns, and the engine; nothing runs yet. The configuration must outlive it.
- * -UPP_EBUSY: another process owns the store (stores/lock.h says who). */
+ * -UPP_EBUSY: another process owns the store (stores/sqlite/lock.h says who). */
 WEFT_SUSPENDS int wrt_runtime_open(struct weft_loop *loop, const struct wc_config *c, const struct wrt_place *at,
                                    struct wrt_runtime **ret, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -1,8 +1,8 @@
 /* fuzz/fuzz_aap_decode.c — any lines as the stream of an Agent API response: what reads is written as messages, which
  * read again as the same.
  */
-#include "dialects/agentapi_decode.h"
-#include "dialects/convert.h"
+#include "dialects/agentapi/decode.h"
+#include "dialects/core/convert.h"
 #include "fuzz/fuzz.h"
 
 static bool decode(struct upp_str lines, struct wd_document *d)

@@ -1,8 +1,8 @@
 /* fuzz/fuzz_assistants_decode.c — any lines "NAME DATA" as the events of a stream of the Assistants API: what reads is
  * written as a thread, which reads again as the same.
  */
-#include "dialects/assistants_decode.h"
-#include "dialects/convert.h"
+#include "dialects/assistants/decode.h"
+#include "dialects/core/convert.h"
 #include "fuzz/fuzz.h"
 
 static bool decode(struct upp_str lines, struct wd_document *d)

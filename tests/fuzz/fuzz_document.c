@@ -2,7 +2,7 @@
  * it has been through a dialect that carries what it does not understand; and it is written by every other dialect,
  * for Pydantic AI without an error if it had none.
  */
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 #include "fuzz/fuzz.h"
 #include "json/read.h"
 

@@ -3,7 +3,7 @@
  * The first byte says which framing and, with the second, where the bytes are cut; the rest is the stream. */
 #include "base/str.h"
 #include "fuzz/fuzz.h"
-#include "wire/frames.h"
+#include "upp/http/frames.h"
 
 enum { MAX_EVENT = 200 };
 

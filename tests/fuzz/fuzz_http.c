@@ -1,6 +1,6 @@
 /* fuzz/fuzz_http.c — requests: the same whatever way the bytes are cut, within the limits, and framed in one way only.
  */
-#include "server/http.h"
+#include "server/http/http.h"
 
 #include "base/hooks.h"
 #include "fuzz/fuzz.h"

@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "fuzz/fuzz.h"
 #include "json/read.h"
-#include "upp/talk.h"
+#include "upp/client/talk.h"
 
 static size_t count_named(yyjson_val *object, yyjson_val *name)
 {

@@ -1,8 +1,8 @@
 /* fuzz/fuzz_uap_decode.c — any lines as AgentStreamEvents: what reads is written as a session, which reads again as the
  * same.
  */
-#include "dialects/convert.h"
-#include "dialects/uap_decode.h"
+#include "dialects/core/convert.h"
+#include "dialects/uap/decode.h"
 #include "fuzz/fuzz.h"
 
 static bool decode(struct upp_str lines, struct wd_document *d)

@@ -1,8 +1,8 @@
 /* fuzz/fuzz_ui_decode.c — any lines as the chunks of a UI message stream: what reads is written as UI messages, which
  * read again as the same.
  */
-#include "dialects/convert.h"
-#include "dialects/ui_decode.h"
+#include "dialects/core/convert.h"
+#include "dialects/ui/decode.h"
 #include "fuzz/fuzz.h"
 
 static bool decode(struct upp_str lines, struct wd_document *d)

@@ -5,7 +5,7 @@
 #include "support/events.h"
 #include "support/ui_order.h"
 
-#include "dialects/dialect.h"
+#include "dialects/core/dialect.h"
 #include "json/read.h"
 
 struct bytes {

@@ -12,8 +12,8 @@
 
 #include <weft/fiber.h>
 
-#include "stores/blobs.h"
-#include "stores/sqlite.h"
+#include "stores/blobs/blobs.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/checker.h"
 
 enum { LINE = 2048, WORDS = 5 };

@@ -8,8 +8,8 @@
 
 #include "base/defs.h"
 #include "json/read.h"
-#include "server/routes_v1.h"
-#include "stores/memory.h"
+#include "server/doors/v1/routes.h"
+#include "stores/memory/memory.h"
 
 static bool knows(void *app, struct upp_str key, struct wl_owner *ret)
 {

@@ -10,8 +10,8 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
-#include "server/error.h"
-#include "server/stream.h"
+#include "server/http/error.h"
+#include "server/http/stream.h"
 
 /* ---- Routes ------------------------------------------------------------------------------------------------------ */
 

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "fiber/sim.h"
-#include "server/server.h"
+#include "server/http/server.h"
 #include "support/fibers.h"
 
 struct talk {

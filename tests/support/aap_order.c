@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "dialects/agentapi.h"
-#include "dialects/lift.h"
+#include "dialects/agentapi/agentapi.h"
+#include "dialects/core/lift.h"
 #include "json/read.h"
 #include "json/value.h"
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "agent/middleware.h"
+#include "agent/middleware/middleware.h"
 #include "base/defs.h"
 #include "support/place.h"
 

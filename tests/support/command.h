@@ -2,7 +2,7 @@
 #ifndef TEST_COMMAND_H
 #define TEST_COMMAND_H
 
-#include "agent/command.h"
+#include "agent/tool/command.h"
 #include "support/fibers.h"
 
 /* One call of `sh -c script`. */

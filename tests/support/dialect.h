@@ -2,7 +2,7 @@
 #ifndef DIALECT_H
 #define DIALECT_H
 
-#include "dialects/dialect.h"
+#include "dialects/core/dialect.h"
 #include "support/events.h"
 
 struct dialect {

@@ -2,7 +2,7 @@
 #ifndef TEST_DOCUMENTS_H
 #define TEST_DOCUMENTS_H
 
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 
 /* Calls for each document of tests/golden/DIALECT/ (or DIALECT/documents/, where it has streams too); false: one of the
  * calls was, or there is none. */

@@ -5,7 +5,7 @@
 
 #include "base/defs.h"
 #include "fiber/loop.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 
 /* Tests run one at a time. */
 static struct family              *family_now;

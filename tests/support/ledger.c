@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "dialects/lift.h"
+#include "dialects/core/lift.h"
 
 /* ---- What a line says ------------------------------------------------------------------------------------ */
 

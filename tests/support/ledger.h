@@ -12,7 +12,7 @@
 #ifndef LEDGER_H
 #define LEDGER_H
 
-#include "dialects/document.h"
+#include "dialects/core/document.h"
 
 extern const struct wd_document_ops ledger;
 

@@ -2,7 +2,7 @@
 
 #include "base/defs.h"
 #include "fiber/sim.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 
 WEFT_SUSPENDS int place_open(struct place *p, struct upp_err *err)
 {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 struct reading {
     struct upp__vendor vendor;

@@ -1,6 +1,6 @@
 #include "support/round.h"
 
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 
 static int open_rig(struct round *round, struct upp_err *err)
 {

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "model/id.h"
-#include "stores/blobs.h"
-#include "stores/memory.h"
-#include "stores/sealed.h"
-#include "stores/sqlite.h"
+#include "stores/blobs/blobs.h"
+#include "stores/memory/memory.h"
+#include "stores/sealed/sealed.h"
+#include "stores/sqlite/sqlite.h"
 
 const struct ws_master test_master = {"a key of thirty-two bytes, so so"};
 

@@ -3,7 +3,7 @@
 #define TEST_STORES_H
 
 #include "log/store.h"
-#include "stores/sealed.h"
+#include "stores/sealed/sealed.h"
 #include "support/fibers.h"
 
 /* Runs fn, as a fiber on a loop of its own, once with each kind of store, new and empty. The first failure

@@ -1,4 +1,4 @@
-"""The checksum of a row, as src/stores/sqlite_sum.c makes it: for tests that change a row behind the store's back."""
+"""The checksum of a row, as src/stores/sqlite/sum.c makes it: for tests that change a row behind the store's back."""
 
 ALL = (1 << 64) - 1
 SEEDS = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93)

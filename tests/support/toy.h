@@ -8,7 +8,7 @@
 #ifndef TEST_TOY_H
 #define TEST_TOY_H
 
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 
 extern const struct wd_document_ops toy_dialect, lines_dialect, carrier_dialect;
 

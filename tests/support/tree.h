@@ -3,7 +3,7 @@
 #define TEST_TREE_H
 
 #include "log/log.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/test.h"
 
 static const struct wl_owner tree_owner = {UPP_STR_INIT("acme"), UPP_STR_INIT("")};

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/stores.h"
 
 enum { FAMILIES = 3, NODES = 6, THREADS = 4, RUNS = 6, VALUES = 6, BLOBS = 5, ALIASES = 4, CHANGES = 8 };

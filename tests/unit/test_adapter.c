@@ -2,7 +2,7 @@
 #include "base/defs.h"
 #include "base/str.h"
 #include "support/test.h"
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 /* covers: UPP-11/1 */
 TEST(adapter_endpoint_takes_roots_and_whole_addresses)

@@ -6,7 +6,7 @@
 #include "agent/agent.h"
 #include "agent/stream_event.h"
 #include "base/defs.h"
-#include "dialects/dialect.h"
+#include "dialects/core/dialect.h"
 #include "support/agents.h"
 #include "support/llm.h"
 

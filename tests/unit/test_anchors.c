@@ -1,5 +1,5 @@
 /* The anchors of a document are found by their entry and slot, however many an entry has. */
-#include "dialects/lowering.h"
+#include "dialects/core/writer.h"
 #include "json/read.h"
 #include "support/test.h"
 

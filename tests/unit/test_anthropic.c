@@ -4,7 +4,7 @@
 #include "base/hooks.h"
 #include "base/str.h"
 #include "support/test.h"
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 /* ---- Writing ---------------------------------------------------------------------------------------------------- */
 

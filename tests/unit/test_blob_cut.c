@@ -1,5 +1,5 @@
 /* Rows that are cut: what is found, how it is written, what is refused. */
-#include "stores/blob_cut.h"
+#include "stores/blobs/cut.h"
 
 #include <string.h>
 

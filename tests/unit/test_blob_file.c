@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/hooks.h"
-#include "stores/blob_cut.h"
-#include "stores/blobs.h"
-#include "stores/sqlite.h"
+#include "stores/blobs/cut.h"
+#include "stores/blobs/blobs.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/stores.h"
 
 #define S (t->s)

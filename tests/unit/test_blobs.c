@@ -1,5 +1,5 @@
 /* The store that keeps large values once, in front of each store. */
-#include "stores/blobs.h"
+#include "stores/blobs/blobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/hooks.h"
 #include "fiber/sim.h"
 #include "stores/check.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/stores.h"
 
 #define S (t->s)

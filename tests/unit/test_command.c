@@ -1,4 +1,4 @@
-#include "agent/command.h"
+#include "agent/tool/command.h"
 
 #include <errno.h>
 #include <fcntl.h>

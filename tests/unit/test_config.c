@@ -6,7 +6,7 @@
 #include <string.h>
 #include <upp/provider.h>
 
-#include "agent/command.h"
+#include "agent/tool/command.h"
 #include "base/file.h"
 #include "model/run.h"
 #include "run/engine.h"

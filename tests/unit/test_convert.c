@@ -1,5 +1,5 @@
 /* Documents through the model: with everything back in their own dialect, with losses in others, within limits. */
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 
 #include "base/hooks.h"
 #include "json/read.h"

@@ -1,9 +1,9 @@
 /* Messages of the Agent API Protocol: what they become, their way through a thread, what is refused. */
-#include "dialects/agentapi.h"
+#include "dialects/agentapi/agentapi.h"
 
 #include <stdlib.h>
 
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/documents.h"

@@ -1,10 +1,10 @@
-/* dialects/agentapi_decode.c and agentapi_build.c: streams into the model, and messages under construction. */
-#include "dialects/agentapi_decode.h"
+/* dialects/agentapi/decode.c and dialects/agentapi/build.c: streams into the model, and messages under construction. */
+#include "dialects/agentapi/decode.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 #include "json/read.h"
 #include "support/dialect.h"
 #include "support/test.h"

@@ -1,8 +1,8 @@
-/* dialects/agentapi_stream.c: golden streams, order, purity. */
+/* dialects/agentapi/stream.c: golden streams, order, purity. */
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/dialect.h"
+#include "dialects/core/dialect.h"
 #include "support/aap_order.h"
 #include "support/dialect.h"
 #include "support/test.h"

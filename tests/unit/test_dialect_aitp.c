@@ -1,8 +1,8 @@
 /* AITP threads: what they become, what of the model comes back, what is lost, what is refused. */
 #include <stdlib.h>
 
-#include "dialects/aitp.h"
-#include "dialects/convert.h"
+#include "dialects/aitp/aitp.h"
+#include "dialects/core/convert.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/documents.h"

@@ -1,10 +1,10 @@
 /* AITP's capabilities: messages by themselves, requests and replies over a thread, rules of threads, limits. */
-#include "dialects/aitp_capabilities.h"
+#include "dialects/aitp/capabilities.h"
 
 #include <stdlib.h>
 
-#include "dialects/aitp.h"
-#include "dialects/convert.h"
+#include "dialects/aitp/aitp.h"
+#include "dialects/core/convert.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/test.h"

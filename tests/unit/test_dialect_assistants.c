@@ -1,9 +1,9 @@
-/* dialects/assistants_stream.c: golden streams, order, purity. */
+/* dialects/assistants/stream.c: golden streams, order, purity. */
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/calls.h"
-#include "dialects/dialect.h"
+#include "dialects/core/calls.h"
+#include "dialects/core/dialect.h"
 #include "support/assistants_order.h"
 #include "support/dialect.h"
 #include "support/test.h"

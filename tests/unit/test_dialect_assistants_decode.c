@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/assistants_decode.h"
-#include "dialects/convert.h"
+#include "dialects/assistants/decode.h"
+#include "dialects/core/convert.h"
 #include "support/dialect.h"
 #include "support/test.h"
 #include "support/vast.h"

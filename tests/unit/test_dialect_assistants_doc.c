@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/convert.h"
-#include "dialects/lift.h"
+#include "dialects/core/convert.h"
+#include "dialects/core/lift.h"
 #include "support/test.h"
 
 /* ---- What is kept ------------------------------------------------------------------------------------------------ */

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "dialects/lift.h"
-#include "dialects/convert.h"
-#include "dialects/envelope.h"
+#include "dialects/core/lift.h"
+#include "dialects/core/convert.h"
+#include "dialects/envelope/envelope.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/documents.h"

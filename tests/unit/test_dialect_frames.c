@@ -1,10 +1,10 @@
-/* dialects/frames.c, open.c, calls.c, table.c: their limits. */
+/* dialects/core/frame.c, open.c, calls.c, table.c: their limits. */
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/calls.h"
-#include "dialects/frame.h"
-#include "dialects/open.h"
+#include "dialects/core/calls.h"
+#include "dialects/core/frame.h"
+#include "dialects/core/open_message.h"
 #include "model/id.h"
 #include "support/test.h"
 #include "support/vast.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 #include "support/ledger.h"
 #include "support/test.h"
 

@@ -1,7 +1,7 @@
 /* Pydantic AI's messages: what it refuses, what it does not keep; media; generated lists there and back. */
-#include "dialects/convert.h"
-#include "dialects/pai_media.h"
-#include "dialects/pydantic.h"
+#include "dialects/core/convert.h"
+#include "dialects/pai/media.h"
+#include "dialects/pydantic/pydantic.h"
 #include "json/read.h"
 #include "support/documents.h"
 #include "support/test.h"

@@ -1,7 +1,7 @@
 /* ThreadProtocol: its rules, one by one, and what is derived from it. */
 #include <stdlib.h>
 
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/doc_calls.h"

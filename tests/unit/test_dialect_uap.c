@@ -1,4 +1,4 @@
-/* dialects/uap.c: golden streams, purity, what UAP 12.5 asks of every frame. */
+/* dialects/uap/stream.c: golden streams, purity, what UAP 12.5 asks of every frame. */
 #include <stdio.h>
 #include <string.h>
 

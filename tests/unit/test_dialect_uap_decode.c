@@ -1,9 +1,9 @@
 /* Reading AgentStreamEvents: what each becomes, and every script against what is read of its UI message stream. */
 #include <string.h>
 
-#include "dialects/convert.h"
-#include "dialects/uap_decode.h"
-#include "dialects/ui_decode.h"
+#include "dialects/core/convert.h"
+#include "dialects/uap/decode.h"
+#include "dialects/ui/decode.h"
 #include "support/dialect.h"
 #include "support/test.h"
 #include "support/vast.h"

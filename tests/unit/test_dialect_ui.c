@@ -1,8 +1,8 @@
-/* dialects/ui.c: golden streams, order, purity. */
+/* dialects/ui/stream.c: golden streams, order, purity. */
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/dialect.h"
+#include "dialects/core/dialect.h"
 #include "support/dialect.h"
 #include "support/test.h"
 #include "support/ui_order.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "base/hooks.h"
-#include "dialects/convert.h"
-#include "dialects/ui_decode.h"
+#include "dialects/core/convert.h"
+#include "dialects/ui/decode.h"
 #include "support/test.h"
 #include "support/vast.h"
 

@@ -1,7 +1,7 @@
 /* UI messages: what they become, their way through a thread, events, versions, what is refused. */
 #include <stdlib.h>
 
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/test.h"

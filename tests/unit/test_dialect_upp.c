@@ -1,4 +1,4 @@
-/* dialects/upp_stream.c: golden streams, purity, and that every frame is one of UPP's. */
+/* dialects/upp/stream.c: golden streams, purity, and that every frame is one of UPP's. */
 #include "json/read.h"
 #include "json/value.h"
 #include "support/dialect.h"

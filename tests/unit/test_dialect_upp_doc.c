@@ -2,10 +2,10 @@
  * is refused. */
 #include <stdlib.h>
 
-#include "dialects/convert.h"
-#include "dialects/lowering.h"
-#include "dialects/pai.h"
-#include "dialects/upp_doc.h"
+#include "dialects/core/convert.h"
+#include "dialects/core/writer.h"
+#include "dialects/pai/pai.h"
+#include "dialects/upp/doc.h"
 #include "json/read.h"
 #include "model/session.h"
 #include "support/documents.h"

@@ -1,8 +1,8 @@
 /* Documents of every dialect in the log: they come out as they went in, through forks too, and what is erased is gone
  * from what came beside. */
-#include "agent/doc_put.h"
+#include "thread/doc_put.h"
 
-#include "agent/thread_doc.h"
+#include "thread/doc.h"
 #include "json/read.h"
 #include "log/change.h"
 #include "support/documents.h"

@@ -1,6 +1,6 @@
 /* Every document of tests/golden/DIALECT/ (or DIALECT/documents/): written back it is what it was, token for token. */
-#include "dialects/answers.h"
-#include "dialects/lift.h"
+#include "dialects/core/answers.h"
+#include "dialects/core/lift.h"
 #include "json/read.h"
 #include "support/documents.h"
 #include "support/test.h"

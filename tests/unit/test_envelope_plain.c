@@ -1,6 +1,6 @@
 /* Envelopes that are as we write them are not compared when they are read: all come back as they were, and so do those
  * that just miss it. */
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 #include "support/documents.h"
 #include "support/test.h"
 

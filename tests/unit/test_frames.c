@@ -2,7 +2,7 @@
 #include "base/defs.h"
 #include "base/str.h"
 #include "support/test.h"
-#include "wire/frames.h"
+#include "upp/http/frames.h"
 
 /* Events of bytes that come in pieces of `size`, each as NAME|DATA; and what failed. */
 static int framed(struct upp_str bytes, uint8_t kind, size_t size, size_t max, struct wb_buf *out, struct upp_err *err)

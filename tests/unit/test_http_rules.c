@@ -1,4 +1,4 @@
-#include "upp/http_rules.h"
+#include "upp/http/rules.h"
 
 #include <stdio.h>
 

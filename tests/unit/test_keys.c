@@ -1,5 +1,5 @@
 /* Keys of models. */
-#include "upp/keys.h"
+#include "upp/providers/keys.h"
 
 #include <math.h>
 #include <pthread.h>

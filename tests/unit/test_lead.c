@@ -1,5 +1,5 @@
 /* One leads, the others park: who drives, who is woken, and who takes over. */
-#include "upp/lead.h"
+#include "upp/client/lead.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

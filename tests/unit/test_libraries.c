@@ -5,10 +5,10 @@
 
 #include "base/defs.h"
 #include "base/str.h"
-#include "stores/sqlite_hooks.h"
+#include "stores/sqlite/hooks.h"
 #include "support/fault.h"
 #include "support/test.h"
-#include "upp/http_curl.h"
+#include "upp/http/curl.h"
 
 static void close_db(sqlite3 **db)
 {

@@ -6,7 +6,7 @@
 
 #include "base/defs.h"
 #include "fiber/sim.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/llm.h"
 #include "support/rig.h"

@@ -8,7 +8,7 @@
 #include "support/llm.h"
 #include "support/scene.h"
 #include "support/test.h"
-#include "upp/talk.h"
+#include "upp/client/talk.h"
 
 static int play(struct scene *sc, const char *script, struct upp_turn **ret, struct upp_err *err)
 {

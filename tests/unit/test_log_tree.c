@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "log/lines.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/fibers.h"
 #include "support/tree.h"
 

@@ -1,7 +1,7 @@
 /* Plans as a model says them: order, and all that can be wrong with them. */
 #include <stdio.h>
 
-#include "agent/plan.h"
+#include "agent/strategy/plan.h"
 #include "base/defs.h"
 #include "support/test.h"
 

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "support/fault.h"
 #include "support/test.h"
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 /* ---- A transport of memory -----------------------------------------------------------------------------------------
  */

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "support/talk.h"
 #include "support/test.h"
-#include "upp/vendors.h"
+#include "upp/providers/vendors.h"
 
 enum place { SETTINGS, REQUEST, EVENTS, FAILS };
 

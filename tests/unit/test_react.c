@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/observation.h"
+#include "agent/strategy/observation.h"
 #include "base/defs.h"
 #include "support/hooks.h"
 #include "support/place.h"

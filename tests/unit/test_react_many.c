@@ -6,7 +6,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "fiber/sim.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/rig.h"
 

@@ -1,5 +1,5 @@
 /* What an object said beyond what its dialect writes: made by comparing, put back, and giving way to edits. */
-#include "dialects/residue.h"
+#include "dialects/core/residue.h"
 
 #include "json/read.h"
 #include "support/test.h"

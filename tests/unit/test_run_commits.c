@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/fibers.h"
 #include "support/rig.h"
 

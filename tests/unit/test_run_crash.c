@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/middleware.h"
+#include "agent/middleware/middleware.h"
 #include "base/defs.h"
 #include "fiber/sim.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/frail.h"
 #include "support/rig.h"

@@ -4,7 +4,7 @@
 
 #include "base/defs.h"
 #include "run/internal.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/rig.h"
 

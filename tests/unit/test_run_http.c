@@ -6,7 +6,7 @@
 #include "base/defs.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/faults.h"
 #include "support/fibers.h"
 #include "support/rig.h"

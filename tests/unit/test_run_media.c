@@ -4,7 +4,7 @@
 #include <upp/upp.h>
 
 #include "base/defs.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/agents.h"
 #include "support/rig.h"
 #include "support/vendor.h"

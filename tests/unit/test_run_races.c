@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/place.h"
 
 /* ---- Cancelling -------------------------------------------------------------------------------------------------- */

@@ -5,10 +5,10 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
-#include "dialects/dialect.h"
+#include "dialects/core/dialect.h"
 #include "fiber/sim.h"
-#include "stores/memory.h"
-#include "stores/sqlite.h"
+#include "stores/memory/memory.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/disk.h"
 #include "support/fibers.h"
 #include "support/rig.h"

@@ -5,7 +5,7 @@
 #include "fiber/sim.h"
 #include "log/change.h"
 #include "model/id.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/rig.h"
 

@@ -12,7 +12,7 @@
 #include "support/certs.h"
 #include "support/faults.h"
 #include "support/fibers.h"
-#include "upp/http_curl_call.h"
+#include "upp/http/curl_call.h"
 
 /* ---- The table ----------------------------------------------------------------------------------------------------
  */

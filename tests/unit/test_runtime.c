@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "log/change.h"
 #include "runtime/runtime.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/fibers.h"
 
 static const struct upp_str yaml = UPP_STR_INIT("store: memory\n"

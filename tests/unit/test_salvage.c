@@ -1,6 +1,6 @@
 /* What is saved of a damaged database. (tests/cli/doctor.py damages every page of one, and looks at what is written.)
  */
-#include "stores/salvage.h"
+#include "stores/sqlite/salvage.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stores/sqlite.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/stores.h"
 
 enum { PAGE = 4096, THREADS = 12, ROWS = 6 };

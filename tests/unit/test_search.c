@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "log/change.h"
-#include "stores/sqlite_grams.h"
+#include "stores/sqlite/grams.h"
 #include "support/stores.h"
 
 #define S (t->s)

@@ -7,9 +7,9 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "log/search.h"
-#include "stores/blobs.h"
-#include "stores/memory.h"
-#include "stores/sqlite.h"
+#include "stores/blobs/blobs.h"
+#include "stores/memory/memory.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/stores.h"
 
 static WEFT_SUSPENDS int say(struct wl_store *s, uint64_t node, const char *text, struct upp_err *err)

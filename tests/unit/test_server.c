@@ -1,4 +1,4 @@
-#include "server/server.h"
+#include "server/http/server.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "server/body.h"
+#include "server/http/body.h"
 
 #include "base/defs.h"
 #include "support/test.h"

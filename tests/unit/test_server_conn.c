@@ -1,4 +1,4 @@
-#include "server/conn.h"
+#include "server/http/conn.h"
 
 #include <stdio.h>
 #include <sys/socket.h>

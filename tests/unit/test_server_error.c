@@ -1,4 +1,4 @@
-#include "server/error.h"
+#include "server/http/error.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-#include "server/net.h"
+#include "server/http/net.h"
 
 #include <stdio.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 /* Which entries of a thread are messages of it, and whose. */
 #include <string.h>
 
-#include "server/objects.h"
+#include "server/doors/v1/objects.h"
 #include "support/test.h"
 
 static struct upp_part part = {.kind = UPP_PART_TEXT, .text = UPP_STR_INIT("hello")};

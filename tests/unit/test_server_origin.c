@@ -1,4 +1,4 @@
-#include "server/origin.h"
+#include "server/http/origin.h"
 
 #include "base/defs.h"
 #include "support/test.h"

@@ -1,4 +1,4 @@
-#include "server/reply.h"
+#include "server/http/reply.h"
 
 #include "base/defs.h"
 #include "fiber/sim.h"

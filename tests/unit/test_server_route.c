@@ -1,4 +1,4 @@
-#include "server/route.h"
+#include "server/http/route.h"
 
 #include "base/defs.h"
 #include "support/test.h"

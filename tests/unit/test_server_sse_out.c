@@ -1,4 +1,4 @@
-#include "server/sse_out.h"
+#include "server/http/sse_out.h"
 
 #include "base/defs.h"
 #include "base/random.h"

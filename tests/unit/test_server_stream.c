@@ -1,4 +1,4 @@
-#include "server/stream.h"
+#include "server/http/stream.h"
 
 #include <stdio.h>
 

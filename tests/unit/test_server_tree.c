@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/thread_place.h"
+#include "thread/place.h"
 #include "base/defs.h"
 #include "server/desk.h"
 

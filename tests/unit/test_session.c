@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session.h"
+#include "session/session.h"
 #include "base/hooks.h"
 #include "base/iso8601.h"
 #include "support/agents.h"

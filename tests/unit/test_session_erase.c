@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session.h"
+#include "session/session.h"
 #include "base/clock.h"
 #include "log/change.h"
 #include "log/half.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session.h"
+#include "session/session.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "support/agents.h"

@@ -2,7 +2,7 @@
  * spoke, names of tools, metadata of parts. covers: UAP-13.6a/6, TP-63/2 */
 #include <string.h>
 
-#include "agent/session.h"
+#include "session/session.h"
 #include "support/agents.h"
 
 #define MAIN_ID   "11111111-1111-4111-8111-111111111111"

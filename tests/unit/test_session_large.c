@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session.h"
-#include "agent/thread_place.h"
+#include "session/session.h"
+#include "thread/place.h"
 #include "base/clock.h"
 #include "log/change.h"
 #include "log/half.h"

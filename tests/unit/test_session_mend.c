@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session.h"
+#include "session/session.h"
 #include "support/agents.h"
 
 #define TIME "\"2026-01-15T10:30:00.000Z\""

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session.h"
+#include "session/session.h"
 #include "log/change.h"
 #include "support/agents.h"
 

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/hooks.h"
 #include "stores/check.h"
-#include "stores/memory.h"
+#include "stores/memory/memory.h"
 #include "support/stores.h"
 
 #define S (t->s)

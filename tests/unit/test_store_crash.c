@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fiber/sim.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/disk.h"
 #include "support/stores.h"
 

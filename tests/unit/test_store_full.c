@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fiber/sim.h"
-#include "stores/sqlite.h"
+#include "stores/sqlite/sqlite.h"
 #include "support/disk.h"
 #include "support/fibers.h"
 #include "support/rig.h"

@@ -8,7 +8,7 @@
 
 #include "base/hooks.h"
 #include "fiber/loop.h"
-#include "stores/sqlite_store.h"
+#include "stores/sqlite/store.h"
 #include "support/stores.h"
 
 static const char *db_path(void)

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/random.h"
-#include "stores/sqlite_store.h"
+#include "stores/sqlite/store.h"
 #include "support/stores.h"
 
 static char path_of[512];

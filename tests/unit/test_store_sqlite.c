@@ -11,7 +11,7 @@
 
 #include "base/hooks.h"
 #include "fiber/sim.h"
-#include "stores/sqlite_store.h"
+#include "stores/sqlite/store.h"
 #include "support/disk.h"
 #include "support/stores.h"
 

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "stores/sqlite.h"
-#include "stores/sqlite_sum.h"
+#include "stores/sqlite/sqlite.h"
+#include "stores/sqlite/sum.h"
 #include "support/stores.h"
 
 enum { A = 0xa1, B = 0xb2 };

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "support/talk.h"
 #include "support/test.h"
-#include "wire/frames.h"
+#include "upp/http/frames.h"
 
 enum { MAX_TALKS = 1024 };
 

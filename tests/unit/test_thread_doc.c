@@ -1,11 +1,11 @@
 /* A thread of the log as a document: its turns, what the models said of their answers, and a dialect's text. */
-#include "agent/thread_doc.h"
+#include "thread/doc.h"
 
 #include <string.h>
 
-#include "agent/session.h"
-#include "agent/thread_event.h"
-#include "dialects/convert.h"
+#include "session/session.h"
+#include "thread/event.h"
+#include "dialects/core/convert.h"
 #include "model/id.h"
 #include "support/agents.h"
 

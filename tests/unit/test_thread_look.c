@@ -1,10 +1,10 @@
 /* The tree of a thread at a glance: what the session itself says of it. */
-#include "agent/thread_look.h"
+#include "thread/look.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/session.h"
+#include "session/session.h"
 #include "support/agents.h"
 
 static WEFT_SUSPENDS int say(struct weft_session *s, const char *text, struct upp_err *err)

@@ -3,7 +3,7 @@
 
 #include "base/defs.h"
 #include "support/test.h"
-#include "upp/talk.h"
+#include "upp/client/talk.h"
 
 /* covers: UPP-7/1 */
 TEST(tool_parameters_short_form)

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "agent/tree.h"
+#include "thread/tree.h"
 #include "base/uuid.h"
 #include "json/compare.h"
 #include "json/read.h"

@@ -1,5 +1,5 @@
 /* Errors of vendors, normalised, and when they say to try again. */
-#include "upp/trouble.h"
+#include "upp/providers/trouble.h"
 
 #include <stdio.h>
 #include <upp/provider.h>

@@ -1,5 +1,5 @@
 /* UI messages that say just what we would write are not compared; all others are. Either way they come back. */
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 #include "support/documents.h"
 #include "support/test.h"
 

@@ -1,6 +1,6 @@
 /* Messages of UPP that say just what would be written are not compared; those that nearly do are. All come back token
  * for token. */
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 #include "support/documents.h"
 #include "support/test.h"
 

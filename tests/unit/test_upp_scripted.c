@@ -1,4 +1,4 @@
-#include "upp/scripted.h"
+#include "upp/providers/scripted.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* Reading a write-ahead log: how far SQLite goes, what stands behind a bad frame, and what a lock file promises of it. */
-#include "stores/wal.h"
+#include "stores/sqlite/wal.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "stores/lock.h"
-#include "stores/promise.h"
+#include "stores/sqlite/lock.h"
+#include "stores/sqlite/promise.h"
 #include "support/test.h"
 
 enum { ROWS = 40 };

@@ -4,7 +4,7 @@
 #ifndef UPP_PROVIDERS_BODY_H
 #define UPP_PROVIDERS_BODY_H
 
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 struct upp__body {
     const struct upp__vendor *vendor;

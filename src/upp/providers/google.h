@@ -2,7 +2,7 @@
 #ifndef UPP_PROVIDERS_GOOGLE_H
 #define UPP_PROVIDERS_GOOGLE_H
 
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 struct upp__google_args;
 

@@ -7,7 +7,7 @@
 #ifndef UPP_PROVIDERS_GOOGLE_ARGS_H
 #define UPP_PROVIDERS_GOOGLE_ARGS_H
 
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 enum {
     UPP__GOOGLE_NODES = 1 << 14, /* values in one call's arguments */

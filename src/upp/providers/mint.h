@@ -6,7 +6,7 @@
 #ifndef UPP_PROVIDERS_MINT_H
 #define UPP_PROVIDERS_MINT_H
 
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 /* A new id, in r->keep: "call_" and 32 hex digits by chance, because a name and a number would come again in the next
  * turn. It is added to `list`, a JSON array without its brackets. */

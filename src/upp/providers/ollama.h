@@ -2,7 +2,7 @@
 #ifndef UPP_PROVIDERS_OLLAMA_H
 #define UPP_PROVIDERS_OLLAMA_H
 
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 /* A step being read. */
 struct upp__ollama_own {

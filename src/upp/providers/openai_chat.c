@@ -3,7 +3,7 @@
  *  - A turn of the model is one message: its texts are one `content`, its calls are `tool_calls`.
  *  - Each result is a message of its own, and holds text alone: images of results follow in a message of the user,
  * after the last result in a row.
- *  - Reasoning goes back only where the server wants it (the habits of upp/adapter.h).
+ *  - Reasoning goes back only where the server wants it (the habits of upp/providers/adapter.h).
  */
 #include "upp/providers/openai_chat.h"
 

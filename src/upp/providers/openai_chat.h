@@ -2,7 +2,7 @@
 #ifndef UPP_OPENAI_CHAT_H
 #define UPP_OPENAI_CHAT_H
 
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 #include "upp/providers/reasoning_details.h"
 
 struct upp__chat_call {

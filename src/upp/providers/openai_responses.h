@@ -2,7 +2,7 @@
 #ifndef UPP_OPENAI_RESPONSES_H
 #define UPP_OPENAI_RESPONSES_H
 
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 /* One of our parts: a text of a message, a summary or a text of reasoning, or a call. Found by where it stands in the
  * output, never by its item's id: GitHub Copilot's server gives every event another one. */

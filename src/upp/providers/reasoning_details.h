@@ -4,7 +4,7 @@
 #ifndef UPP_REASONING_DETAILS_H
 #define UPP_REASONING_DETAILS_H
 
-#include "upp/adapter.h"
+#include "upp/providers/adapter.h"
 
 enum { UPP__DETAILS = 4096 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dialects/dialect.h"
+#include "dialects/core/dialect.h"
 #include "support/events.h"
 
 static int stream(const char *script)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "dialects/convert.h"
+#include "dialects/core/convert.h"
 
 static const struct wd_document_ops *take_ops(struct upp_str *line)
 {

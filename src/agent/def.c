@@ -1,0 +1,188 @@
+/* agent/def.c — from an agent's options to what the engine runs.
+ *
+ * Done once, when the agent first runs, for it and all agents that its tools and handoffs lead to: what is wrong with
+ * any of them is said before anything happens. An agent may stand below itself: the depth of a run has a limit, and at
+ * the limit the model is told.
+ */
+#include <upp/schema.h>
+
+#include "agent/agent.h"
+#include "agent/middleware/middleware.h"
+#include "base/vec.h"
+#include "json/read.h"
+
+enum { DEF_BYTES = 64 << 20, TOOLS = 4096 };
+
+/* Agents of one compilation, in the order in which they were found. */
+struct batch {
+    WB_VEC(struct weft_agent *) list;
+};
+
+int wa_object(const char *what, const char *json, struct upp_str *ret, struct upp_err *err)
+{
+    struct wj_syntax seen;
+    *ret = wb_str_trim(wb_cstr(json));
+    if (!json)
+        return 0;
+    int r = wj_syntax(*ret, WJ_MAX_DEPTH, &seen, err);
+    if (r < 0)
+        return upp_wrap(err, r, "%s", what);
+    return ret->p[0] == '{' ? 0 : upp_fail(err, UPP_EINVALID, "%s: expected an object", what);
+}
+
+/* One more agent to be compiled, unless it is or will be. */
+static int want(struct batch *b, const struct weft_agent *of, const struct weft_agent *below, struct upp_err *err)
+{
+    union { /* agents are const to whoever names them as tools */
+        const struct weft_agent *in;
+        struct weft_agent       *out;
+    } a = {.in = below};
+    if (below->home != of->home)
+        return upp_fail(err, UPP_EINVALID, "agent '%.*s' lives in another runtime", UPP_FMT(wa_agent_name(below)));
+    if (below->def || below->queued)
+        return 0;
+    if (!wb_vec_push(&b->list, a.out, WA_AGENTS))
+        return upp_fail(err, UPP_ENOMEM, "no memory for an agent");
+    a.out->queued = true;
+    return 0;
+}
+
+/* To whom it may pass the thread; each has a tool too. */
+static int make_handoffs(const struct weft_agent *a, struct wa_def *d, struct upp_err *err)
+{
+    struct wr_handoff *list = a->n_handoff ? wb_new_n(&d->arena, struct wr_handoff, a->n_handoff) : NULL;
+    for (size_t i = 0; list && i < a->n_handoff; i++) {
+        const struct weft_handoff *h = &a->handoff[i];
+        if (!h->to)
+            return upp_fail(err, UPP_EINVALID, "handoff %zu is to nobody", i);
+        list[i] = (struct wr_handoff){.agent      = wa_agent_name(h->to),
+                                      .title      = wa_agent_name(h->to),
+                                      .prompt     = wb_cstr(h->prompt),
+                                      .on_mention = h->on_mention};
+    }
+    d->pub.handoffs   = list;
+    d->pub.n_handoffs = list ? a->n_handoff : 0;
+    return wb_arena_check(&d->arena, err);
+}
+
+static int check_name(const struct wa_def *d, size_t n, struct upp_err *err)
+{
+    struct upp_str name = d->tools[n].spec.name;
+    for (size_t i = 0; i < n; i++)
+        if (wb_str_eq(d->tools[i].spec.name, name))
+            return upp_fail(err, UPP_EINVALID, "there are two tools called '%.*s'", UPP_FMT(name));
+    return 0;
+}
+
+static int make_tools(struct batch *b, struct weft_agent *a, struct wa_def *d, struct upp_err *err)
+{
+    size_t handoffs = a->n_handoff;
+    if (handoffs > TOOLS || a->tools.n > TOOLS - handoffs)
+        return upp_fail(err, UPP_ELIMIT, "more than %d tools", TOOLS);
+    d->tools = wb_new_n(&d->arena, struct wr_tool, a->tools.n + handoffs + 1);
+    int r    = wb_arena_check(&d->arena, err);
+    for (size_t i = 0; r >= 0 && i < a->tools.n + handoffs; i++) {
+        const struct weft_agent *below = i < a->tools.n ? NULL : a->handoff[i - a->tools.n].to;
+        if (below)
+            r = wa_handoff_make(&d->arena, below, &d->tools[i], err);
+        else
+            r = wa_tool_make(&d->arena, a, &a->tools.list[i], &d->tools[i], &below, err);
+        d->pub.n_tools = i + 1; /* it may have a schema already */
+        if (r >= 0)
+            r = check_name(d, i, err);
+        if (r >= 0 && below)
+            r = want(b, a, below, err);
+    }
+    d->pub.tools = d->tools;
+    return r;
+}
+
+static int lacks(const struct upp_model *m, const char *what, struct upp_err *err)
+{
+    return upp_fail(err, UPP_EINVALID, "model '%.*s' does not support %s", UPP_FMT(m->name), what);
+}
+
+/* Asking a model for what it cannot do is refused before anything is asked. */
+static int check_model(const struct weft_agent *a, const struct wa_def *d, struct upp_err *err)
+{
+    const struct upp_model *m = a->model;
+    if (!m || !m->can)
+        return 0;
+    if (d->pub.n_tools && !(m->can & UPP_CAN_TOOLS))
+        return lacks(m, "tools", err);
+    return a->structure && !(m->can & UPP_CAN_STRUCTURE) ? lacks(m, "structured output", err) : 0;
+}
+
+static int compile(struct batch *b, struct weft_agent *a, struct upp_err *err)
+{
+    struct wb_arena arena = WB_ARENA(DEF_BYTES);
+    struct wa_def  *d     = wb_new(&arena, struct wa_def);
+    if (!d)
+        return wb_arena_check(&arena, err);
+    d->arena             = arena;
+    a->def               = d;
+    d->pub.name          = wa_agent_name(a);
+    d->pub.id            = wa_agent_id(a);
+    d->pub.model         = a->model;
+    d->pub.system        = wb_cstr(a->system);
+    d->pub.strategy      = &a->execution;
+    d->pub.hooks         = a->hooks;
+    d->pub.tool_strategy = a->tool_strategy;
+    d->pub.rights        = a->rights;
+    d->pub.agent         = a;
+    int r                = wa_home_show(a->home, a, err);
+    if (r >= 0)
+        r = wa_object("params", a->params, &d->pub.params, err);
+    if (r >= 0)
+        r = wa_object("structure", a->structure, &d->pub.structure, err);
+    if (r >= 0)
+        r = make_handoffs(a, d, err);
+    if (r >= 0)
+        r = make_tools(b, a, d, err);
+    if (r >= 0)
+        r = check_model(a, d, err);
+    if (r >= 0)
+        r = wa_around_new(a->middleware, a->n_middleware, a, &d->pub.around, err);
+    return r < 0 ? upp_wrap(err, r, "agent '%.*s'", UPP_FMT(wa_agent_name(a))) : 0;
+}
+
+void wa_def_free(struct wa_def *d)
+{
+    if (!d)
+        return;
+    for (size_t i = 0; i < d->pub.n_tools; i++) {
+        union {
+            const struct upp_schema *in;
+            struct upp_schema       *out;
+        } schema = {.in = d->tools[i].schema};
+        upp_schema_free(schema.out);
+    }
+    wa_around_free(d->pub.around);
+    struct wb_arena arena = d->arena;
+    wb_arena_done(&arena);
+}
+
+int wa_agent_def(struct weft_agent *a, const struct wr_agent_def **ret, struct upp_err *err)
+{
+    if (a->def) {
+        *ret = &a->def->pub;
+        return 0;
+    }
+    struct batch b = {0};
+    int          r = want(&b, a, a, err);
+    for (size_t i = 0; r >= 0 && i < b.list.n; i++)
+        r = compile(&b, b.list.p[i], err);
+    for (size_t i = 0; i < b.list.n; i++) {
+        struct weft_agent *one = b.list.p[i];
+        one->queued            = false;
+        if (r < 0) { /* all of them or none: each leads to others */
+            wa_def_free(one->def);
+            one->def = NULL;
+        }
+    }
+    wb_vec_done(&b.list);
+    if (r < 0)
+        return r;
+    *ret = &a->def->pub;
+    return 0;
+}

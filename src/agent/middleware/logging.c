@@ -1,0 +1,369 @@
+/* agent/middleware/logging.c — UAP-10.3: what an agent does, as lines.
+ *
+ * At info and above a line has names, ids, counts and times, never what was said. At debug there is what was said, cut
+ * to 200 characters unless include_messages is set, and with what looks like a key taken out. Texts stand between
+ * quotes with JSON's escapes, so that nothing that was said can pass for a line.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "agent/middleware/middleware.h"
+#include "base/clock.h"
+#include "base/hooks.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "json/value.h"
+#include "json/write.h"
+#include "model/upp_json.h"
+
+enum level { DEBUG, INFO, WARN, ERROR };
+static const char *const       level_names[] = {"debug", "info", "warn", "error"};
+static const char *const       level_marks[] = {"DEBUG", "INFO", "WARN", "ERROR"};
+static const enum wb_log_level levels[]      = {WB_DEBUG, WB_INFO, WB_WARN, WB_ERROR};
+
+enum { CUT = 200, LINE_BYTES = 64 << 20, KEY_LENGTH = 12 };
+
+/* ---- Lines --------------------------------------------------------------------------------------------------------
+ */
+
+struct logging {
+    struct weft_logging_opts opts;
+    uint8_t                  level;
+};
+
+static bool on(const struct logging *l, enum level level)
+{
+    return (unsigned)level >= l->level;
+}
+
+static void write_json(struct wj_writer *w, enum level level, struct upp_str msg, const struct upp_str *said, bool cut)
+{
+    wj_write_open(w, '{');
+    wj_write_name(w, UPP_STR("time"));
+    wm_time_write(w, wb_wall_ms());
+    wj_write_name(w, UPP_STR("level"));
+    wj_write_str(w, wb_cstr(level_names[level]));
+    wj_write_name(w, UPP_STR("msg"));
+    wj_write_str(w, msg);
+    if (said) {
+        wj_write_name(w, UPP_STR("text"));
+        wj_write_str(w, *said);
+    }
+    if (cut) {
+        wj_write_name(w, UPP_STR("cut"));
+        wj_write_bool(w, true);
+    }
+    wj_write_close(w, '}');
+}
+
+/* To the caller's function, or to the program's log in its format. A line that does not fit into memory is not told:
+ * logging never fails a run. */
+static void give(const struct logging *l, enum level level, struct upp_str msg, const struct upp_str *said, bool cut)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf line = WB_BUF(LINE_BYTES);
+    bool                                  own = l->opts.logger, json = !own && wb_log_format_of() == WB_LOG_JSON;
+    struct wj_writer                      w;
+    wb_buf_addc(&line, '\n');
+    wj_writer_init(&w, &line, NULL);
+    if (json)
+        write_json(&w, level, msg, said, cut);
+    else {
+        wb_buf_addf(&line, "[%s] %.*s", level_marks[level], UPP_FMT(msg));
+        if (said) {
+            wb_buf_add(&line, UPP_STR(": "));
+            wj_write_str(&w, *said);
+            wb_buf_add(&line, cut ? UPP_STR("...") : UPP_STR(""));
+        }
+    }
+    int r = wj_writer_check(&w);
+    wb_buf_addc(&line, own ? 0 : '\n');
+    if (r < 0 || line.failed)
+        return;
+    if (own)
+        l->opts.logger(l->opts.arg, line.p + 1);
+    else
+        wb_log_put(levels[level], wb_buf_str(&line));
+}
+
+UPP_PRINTF(3, 4) static void say(const struct logging *l, enum level level, const char *fmt, ...)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf msg = WB_BUF(LINE_BYTES);
+    va_list                               args;
+    if (!on(l, level))
+        return;
+    va_start(args, fmt);
+    wb_buf_vaddf(&msg, fmt, args);
+    va_end(args);
+    if (!msg.failed)
+        give(l, level, wb_buf_str(&msg), NULL, false);
+}
+
+/* ---- Keys ---------------------------------------------------------------------------------------------------------
+ */
+
+/* How keys and tokens of services begin. */
+static const char *const key_heads[] = {"sk-",  "sk_",   "pk_",   "rk_",   "AIza",        "AKIA",   "ASIA",  "ghp_",
+                                        "gho_", "ghs_",  "ghu_",  "ghr_",  "github_pat_", "glpat-", "gsk_",  "xai-",
+                                        "hf_",  "xoxb-", "xoxp-", "xapp-", "ya29.",       "eyJ",    "pplx-", "r8_"};
+
+static bool in_key(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+           c == '.' || c == '+' || c == '/';
+}
+
+/* Also behind a '/' or '.' in it, as in an address. */
+static bool key_head(struct upp_str word)
+{
+    for (size_t at = 0; at + KEY_LENGTH <= word.n; at++) {
+        if (at && word.p[at - 1] != '/' && word.p[at - 1] != '.' && word.p[at - 1] != '+')
+            continue;
+        for (size_t i = 0; i < WB_LEN(key_heads); i++)
+            if (wb_str_starts(wb_str_sub(word, at, SIZE_MAX), wb_cstr(key_heads[i])))
+                return true;
+    }
+    return false;
+}
+
+/* A word after "Bearer", or after a name that says what it is. */
+static bool key_named(struct upp_str before)
+{
+    static const char *const names[] = {"bearer", "api_key", "apikey", "api-key", "password", "secret", "token"};
+    size_t                   n       = before.n;
+    while (n && !in_key(before.p[n - 1]))
+        n--;
+    if (before.n - n > 4)
+        return false;
+    for (size_t i = 0; i < WB_LEN(names); i++) {
+        struct upp_str name = wb_cstr(names[i]);
+        if (n >= name.n && wb_str_eq_nocase(wb_str(before.p + n - name.n, name.n), name))
+            return true;
+    }
+    return false;
+}
+
+/* The text without what looks like a key. */
+static void add_masked(struct wb_buf *out, struct upp_str text)
+{
+    for (size_t at = 0; at < text.n;) {
+        size_t end = at;
+        while (end < text.n && in_key(text.p[end]))
+            end++;
+        struct upp_str word = wb_str_sub(text, at, end - at);
+        if (word.n >= KEY_LENGTH && (key_head(word) || key_named(wb_str_sub(text, 0, at))))
+            wb_buf_add(out, UPP_STR("***"));
+        else
+            wb_buf_add(out, word);
+        if (end < text.n)
+            wb_buf_addc(out, text.p[end++]);
+        at = end;
+    }
+}
+
+static size_t first_characters(struct upp_str s, size_t max)
+{
+    size_t   at = 0;
+    uint32_t c;
+    for (size_t i = 0; i < max && at < s.n; i++) {
+        size_t n = wb_wtf8_decode(s, at, &c);
+        at += n ? n : 1;
+    }
+    return at;
+}
+
+/* What was said: at debug alone. */
+static void quote(const struct logging *l, const char *what, struct upp_str text)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf masked = WB_BUF(LINE_BYTES), clean = WB_BUF(LINE_BYTES);
+    if (!on(l, DEBUG))
+        return;
+    add_masked(&masked, text);
+    struct upp_str all = wb_buf_str(&masked);
+    size_t         cut = l->opts.include_messages ? all.n : first_characters(all, CUT);
+    wb_utf8_add_clean(&clean, wb_str_sub(all, 0, cut));
+    struct upp_str said = wb_buf_str(&clean);
+    if (!masked.failed && !clean.failed)
+        give(l, DEBUG, wb_cstr(what), &said, cut < all.n);
+}
+
+static void quote_message(const struct logging *l, struct weft_context *c, const char *what,
+                          const struct upp_message *m)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(LINE_BYTES);
+    (void)c;
+    if (on(l, DEBUG) && m)
+        quote(l, what, wm_message_text(&a, m));
+}
+
+/* ---- The run ------------------------------------------------------------------------------------------------------
+ */
+
+/* " in 1.2s"; "" where nobody wants to know. */
+static const char *took(const struct logging *l, struct weft_context *c, const char *word, char text[40])
+{
+    uint64_t ms = l->opts.no_timing ? 0 : wr_run_age_ms(c->run);
+    text[0]     = 0;
+    if (!l->opts.no_timing)
+        (void)snprintf(text, 40, " %s %" PRIu64 ".%" PRIu64 "s", word, ms / 1000, ms % 1000 / 100);
+    return text;
+}
+
+static WEFT_SUSPENDS int before(void *own, struct weft_context *c, struct upp_err *err)
+{
+    const struct logging *l = own;
+    (void)err;
+    say(l, INFO, "Agent %.*s starting execution", UPP_FMT(weft_run_agent_id(c->run)));
+    quote_message(l, c, "Input", c->input);
+    return 0;
+}
+
+static WEFT_SUSPENDS int after(void *own, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
+{
+    const struct logging   *l = own;
+    const struct upp_usage *u = &(*turn)->usage;
+    char                    text[40];
+    (void)err;
+    quote_message(l, c, "Output", (*turn)->response);
+    say(l, INFO, "Agent %.*s completed%s (%" PRIu64 " tokens)", UPP_FMT(weft_run_agent_id(c->run)),
+        took(l, c, "in", text), u->input + u->output);
+    return 0;
+}
+
+/* "while planning: model: connection refused" is what happened, and where, from the outside in. */
+static void causes(const struct logging *l, const struct upp_err *why)
+{
+    struct upp_str rest = wb_cstr(why->msg);
+    for (int i = 0; i < 16 && on(l, DEBUG); i++) {
+        size_t colon = i == 15 ? SIZE_MAX : wb_str_find(rest, UPP_STR(": "), 0);
+        quote(l, i ? "Caused by" : "Error", wb_str_sub(rest, 0, colon));
+        if (colon == SIZE_MAX)
+            break;
+        rest = wb_str_sub(rest, colon + 2, SIZE_MAX);
+    }
+    if (why->cause[0])
+        quote(l, "Caused by", wb_cstr(why->cause));
+    if (why->where[0])
+        quote(l, "At", wb_cstr(why->where));
+}
+
+static WEFT_SUSPENDS int on_error(void *own, struct weft_context *c, const struct upp_err *why, struct upp_turn **ret,
+                                  struct upp_err *err)
+{
+    const struct logging *l = own;
+    char                  text[40], status[24] = "";
+    (void)ret;
+    (void)err;
+    if (why->http)
+        (void)snprintf(status, sizeof status, ", status %d", why->http);
+    say(l, ERROR, "Agent %.*s failed%s: %s (%s%s%s%s)", UPP_FMT(weft_run_agent_id(c->run)), took(l, c, "after", text),
+        upp_code_text(why->code), upp_code_name(why->code), why->provider[0] ? ", " : "", why->provider, status);
+    causes(l, why);
+    return 0;
+}
+
+/* ---- Steps and calls ----------------------------------------------------------------------------------------------
+ */
+
+/* A run of one step without tools has no lines of steps: the first one's wait until there is more to tell. */
+enum { STARTED = 1, ENDED = 2, TOLD = 4 };
+
+static void first_step(const struct logging *l, struct weft_context *c, uint64_t *word)
+{
+    if (*word & TOLD)
+        return;
+    struct upp_str id = weft_run_agent_id(c->run);
+    if (*word & STARTED)
+        say(l, INFO, "Agent %.*s step 1 started", UPP_FMT(id));
+    if (*word & ENDED)
+        say(l, INFO, "Agent %.*s step 1 ended (%" PRIu64 " tokens)", UPP_FMT(id), *word >> 8);
+    *word |= TOLD;
+}
+
+static void step(const struct logging *l, struct weft_context *c, const struct wm_event *ev)
+{
+    uint64_t      *word   = wa_context_word(c);
+    uint64_t       tokens = ev->usage.input + ev->usage.output;
+    bool           begins = ev->kind == WM_STEP_START;
+    struct upp_str id     = weft_run_agent_id(c->run);
+    if (ev->step == 1 && !(*word & TOLD)) {
+        *word |= begins ? STARTED : ENDED | tokens << 8;
+        return;
+    }
+    first_step(l, c, word);
+    if (begins)
+        say(l, INFO, "Agent %.*s step %" PRIu32 " started", UPP_FMT(id), ev->step);
+    else
+        say(l, INFO, "Agent %.*s step %" PRIu32 " ended (%" PRIu64 " tokens)", UPP_FMT(id), ev->step, tokens);
+}
+
+/* A tool's name comes from the model: it is shown as a word, whatever it is. */
+static void call(const struct logging *l, struct weft_context *c, const struct wm_event *ev)
+{
+    static const char *const outcomes[] = {
+        "?", "ended", "failed", "has an unknown outcome", "was denied", "was stopped", "has arguments that do not fit"};
+    struct upp_str id = weft_run_agent_id(c->run);
+    char           name[WJ_QUOTED], ms[32] = "";
+    first_step(l, c, wa_context_word(c));
+    wj_quote(ev->name, name, sizeof name);
+    if (ev->kind == WM_TOOL_STARTED) {
+        say(l, INFO, "Agent %.*s calls tool %s", UPP_FMT(id), name);
+        quote(l, "Arguments", ev->text);
+        return;
+    }
+    if (!l->opts.no_timing && ev->outcome <= WM_ERROR)
+        (void)snprintf(ms, sizeof ms, " in %" PRIu64 "ms", ev->ms);
+    say(l, ev->outcome == WM_DONE ? INFO : WARN, "Agent %.*s tool %s %s%s", UPP_FMT(id), name,
+        outcomes[ev->outcome < WB_LEN(outcomes) ? ev->outcome : 0], ms);
+    quote(l, "Result", ev->text);
+}
+
+static void observe(void *own, struct weft_context *c, const struct wm_event *ev)
+{
+    if (ev->kind == WM_STEP_START || ev->kind == WM_STEP_END)
+        step(own, c, ev);
+    else
+        call(own, c, ev);
+}
+
+/* ---- Options ------------------------------------------------------------------------------------------------------
+ */
+
+static int make(const void *opts, void **own, struct upp_err *err)
+{
+    struct logging *l    = wb_calloc(1, sizeof *l);
+    void           *copy = NULL;
+    int r = l ? wa_opts_copy(opts, sizeof l->opts, &copy, err) : upp_fail(err, UPP_ENOMEM, "no memory for logging");
+    if (r >= 0) {
+        l->opts  = *(struct weft_logging_opts *)copy;
+        l->level = UINT8_MAX;
+        for (uint8_t i = 0; i < WB_LEN(level_names); i++)
+            if (wb_str_eq(wb_cstr(l->opts.level ? l->opts.level : "info"), wb_cstr(level_names[i])))
+                l->level = i;
+        if (l->level == UINT8_MAX)
+            r = upp_fail(err, UPP_EINVALID, "level '%s' is none of debug, info, warn, error", l->opts.level);
+    }
+    wb_free(copy);
+    if (r < 0)
+        wb_free(l);
+    else
+        *own = l;
+    return r;
+}
+
+static void drop(void *own)
+{
+    wb_free(own);
+}
+
+const struct weft_middleware_kind wa_logging = {.name     = "logging",
+                                                .make     = make,
+                                                .free     = drop,
+                                                .before   = before,
+                                                .after    = after,
+                                                .on_error = on_error,
+                                                .observe  = observe};
+
+struct weft_middleware weft_logging_with(const struct weft_logging_opts *opts)
+{
+    return (struct weft_middleware){.name = "logging", .kind = &wa_logging, .opts = opts};
+}

@@ -1,0 +1,278 @@
+/* agent/middleware/memory.c — UAP-10.4: what of a long conversation the model is told.
+ *
+ * The log stays as it is. Tokens are estimated: four bytes of text are one, a message costs four more, a medium a
+ * thousand (ESTIMATE in docs/middleware.md). A list that is told begins with something the user said; a call and its
+ * result are told both or not at all, and what this run was asked is always told.
+ */
+#include "agent/middleware/middleware.h"
+#include "base/hooks.h"
+#include "model/upp_json.h"
+#include "upp/client/call.h"
+
+enum { MAX_TOKENS = 8000, KEEP_LAST = 4, MESSAGE_TOKENS = 4, MEDIA_TOKENS = 1000, SUMMARY_BYTES = 1 << 20 };
+
+struct memory {
+    struct weft_memory_opts opts;
+};
+
+/* ---- How much it is -----------------------------------------------------------------------------------------------
+ */
+
+static uint64_t message_tokens(const struct upp_message *m)
+{
+    uint64_t bytes = 0, n = MESSAGE_TOKENS;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct upp_part *p = &m->parts[i];
+        bytes += p->text.n + p->name.n;
+        if (p->media)
+            n += p->media->source == UPP_SOURCE_TEXT ? p->media->data.n / 4 : MEDIA_TOKENS;
+    }
+    return n + (bytes + 3) / 4;
+}
+
+static uint64_t frame_tokens(const struct upp_request *q)
+{
+    uint64_t bytes = q->system.n + q->structure.n;
+    for (size_t i = 0; i < q->n_tools; i++)
+        bytes += q->tools[i].name.n + q->tools[i].description.n + q->tools[i].parameters.n;
+    return (bytes + 3) / 4;
+}
+
+static uint64_t tokens_from(const struct upp_request *q, size_t from)
+{
+    uint64_t n = 0;
+    for (size_t i = from; i < q->n_messages; i++)
+        n += message_tokens(q->messages[i]);
+    return n;
+}
+
+/* ---- Leaving out --------------------------------------------------------------------------------------------------
+ */
+
+/* What is always told: the input and what was remembered for it, messages first to last. */
+struct asked {
+    size_t first, last; /* SIZE_MAX: there is no input */
+};
+
+static struct asked asked_of(struct weft_run *run)
+{
+    struct asked q = {SIZE_MAX, SIZE_MAX};
+    if (wr_run_told(run)) {
+        (void)weft_run_history(run, &q.first);
+        q.last = wr_run_told_at(run);
+    }
+    return q;
+}
+
+/* May the list begin here? Before the input with what a user said; behind it, where the input is put before it, with
+ * what the model said. So no result stands without its call. */
+static bool may_begin(const struct upp_request *q, size_t at, struct asked asked)
+{
+    if (at <= asked.first)
+        return q->messages[at]->role == UPP_ROLE_USER;
+    return at > asked.last && q->messages[at]->role == UPP_ROLE_ASSISTANT;
+}
+
+/* Where the list begins: as early as fits, and never so late that the last ones are missing. */
+static size_t begin_at(const struct upp_request *q, struct asked asked, uint64_t room, size_t keep)
+{
+    size_t   last = q->n_messages > keep ? q->n_messages - keep : 0, best = 0;
+    uint64_t left = tokens_from(q, 0), always = 0;
+    for (size_t i = asked.first; i <= asked.last && i < q->n_messages; i++)
+        always += message_tokens(q->messages[i]);
+    for (size_t at = 0; at <= last && at < q->n_messages; at++) {
+        if (at == 0 || may_begin(q, at, asked)) {
+            best = at;
+            if (left + (at > asked.last ? always : 0) <= room)
+                break;
+        }
+        left -= message_tokens(q->messages[at]);
+    }
+    return best;
+}
+
+static int leave_out(const struct memory *m, struct weft_context *c, struct upp_request *q, struct upp_err *err)
+{
+    struct asked asked = asked_of(c->run);
+    uint64_t     frame = frame_tokens(q);
+    uint64_t     room  = frame < m->opts.max_tokens ? m->opts.max_tokens - frame : 0;
+    size_t       from  = begin_at(q, asked, room, m->opts.keep_last);
+    if (!from)
+        return 0;
+    const struct upp_message **list = wb_new_n(wa_context_memory(c), const struct upp_message *, q->n_messages);
+    if (!list)
+        return wb_arena_check(wa_context_memory(c), err);
+    size_t n = 0;
+    for (size_t i = asked.first; from > asked.last && i <= asked.last; i++)
+        list[n++] = q->messages[i];
+    for (size_t i = from; i < q->n_messages; i++)
+        list[n++] = q->messages[i];
+    q->messages   = list;
+    q->n_messages = n;
+    return 0;
+}
+
+/* ---- Summaries ----------------------------------------------------------------------------------------------------
+ */
+
+static const struct upp_str instruction =
+    UPP_STR_INIT("Summarise the conversation that follows for yourself, so that it can be gone on with: facts, names, "
+                 "numbers, decisions, open questions. Answer with the summary alone.");
+
+static void add_text(struct wb_buf *out, const struct upp_message *m)
+{
+    static const char *const roles[] = {"", "User", "Assistant", "Tool"};
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct upp_part *p = &m->parts[i];
+        if (p->kind == UPP_PART_CALL)
+            wb_buf_addf(out, "Assistant calls %.*s: %.*s\n", UPP_FMT(p->name), UPP_FMT(p->text));
+        else if (p->kind == UPP_PART_TEXT || p->kind == UPP_PART_RESULT)
+            wb_buf_addf(out, "%s: %.*s\n", roles[m->role], UPP_FMT(p->text));
+    }
+}
+
+/* What the model says to one message, as text. */
+static WEFT_SUSPENDS int ask(const struct upp_model *model, struct weft_context *c, struct upp_str text,
+                             struct wb_buf *ret, struct upp_usage *usage, struct upp_err *err)
+{
+    UPP_CLEANUP(upp_step_closep) struct upp_step *step = NULL;
+    struct upp_part                               part = {.kind = UPP_PART_TEXT, .text = text};
+    struct upp_message                            m    = {.role = UPP_ROLE_USER, .parts = &part, .n_parts = 1};
+    const struct upp_message                     *list = &m;
+    struct upp_request    q = {.messages = &list, .n_messages = 1, .system = instruction, .attempt = 1, .whole = true};
+    struct upp_step_event ev;
+    bool                  texts = false;
+    int                   r     = upp_step_open(model, &q, wr_run_wait(c->run), &step, err);
+    while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0) {
+        if (ev.kind == UPP_STEP_PART_OPEN)
+            texts = ev.part_kind == UPP_PART_TEXT;
+        if (ev.kind == UPP_STEP_DELTA && texts)
+            wb_buf_add(ret, ev.text);
+        if (ev.kind == UPP_STEP_END)
+            *usage = ev.usage;
+    }
+    return r < 0 ? r : wb_buf_check(ret, err);
+}
+
+static WEFT_SUSPENDS int summarise(const struct memory *m, struct weft_context *c, size_t covers, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf talk = WB_BUF(64u << 20), said = WB_BUF(SUMMARY_BYTES);
+    const struct upp_model               *model = m->opts.model ? m->opts.model : wr_run_model(c->run);
+    struct upp_usage                      usage = {0};
+    size_t                                n;
+    const struct upp_message *const      *history = weft_run_history(c->run, &n);
+    for (size_t i = 0; i < covers && i < n; i++)
+        add_text(&talk, history[i]);
+    wb_buf_add(&said, UPP_STR("Summary of the conversation so far: "));
+    size_t front = said.n;
+    int    r     = wb_buf_check(&talk, err);
+    if (r >= 0)
+        r = ask(model, c, wb_buf_str(&talk), &said, &usage, err);
+    if (r >= 0 && said.n == front)
+        r = upp_fail(err, UPP_EPROVIDER, "the model said nothing");
+    if (r < 0)
+        return upp_wrap(err, r, "summary of the conversation");
+    return wr_run_summarise(c->run, covers, wb_buf_str(&said), &usage, err);
+}
+
+/* How much of the history a summary would stand for: up to the last place where a list may begin, the last ones kept.
+ * 0: nothing, or no more than the summary that is there. */
+static size_t worth_summing(const struct memory *m, struct weft_context *c, const struct upp_request *q)
+{
+    size_t                           n;
+    const struct upp_message *const *history = weft_run_history(c->run, &n);
+    if (!n || n > q->n_messages || q->messages[0] != history[0])
+        return 0; /* somebody has left something out already */
+    size_t last = q->n_messages > m->opts.keep_last ? q->n_messages - m->opts.keep_last : 0;
+    for (size_t at = WB_MIN(last, n); at > 1; at--)
+        if (at == n || q->messages[at]->role == UPP_ROLE_USER)
+            return at;
+    return 0;
+}
+
+static WEFT_SUSPENDS int view(void *own, struct weft_context *c, struct upp_request *q, struct upp_err *err)
+{
+    const struct memory *m = own;
+    if (frame_tokens(q) + tokens_from(q, 0) <= m->opts.max_tokens)
+        return 0;
+    size_t covers = m->opts.mode == WEFT_SUMMARISE ? worth_summing(m, c, q) : 0;
+    if (covers) {
+        /* The request has the run's own list, which is about to change. */
+        const struct upp_message **list = wb_new_n(wa_context_memory(c), const struct upp_message *, q->n_messages);
+        size_t                     n    = q->n_messages - covers + 1;
+        if (!list)
+            return wb_arena_check(wa_context_memory(c), err);
+        for (size_t i = 1; i < n; i++)
+            list[i] = q->messages[i + covers - 1];
+        int r = summarise(m, c, covers, err);
+        if (r < 0)
+            return r;
+        list[0]       = weft_run_history(c->run, &covers)[0];
+        q->messages   = list;
+        q->n_messages = n;
+    }
+    return leave_out(m, c, q, err);
+}
+
+/* ---- Remembering --------------------------------------------------------------------------------------------------
+ */
+
+static WEFT_SUSPENDS int before(void *own, struct weft_context *c, struct upp_err *err)
+{
+    const struct memory *m = own;
+    if (m->opts.mode != WEFT_RETRIEVE || !c->input)
+        return 0;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
+    struct upp_value                          value = UPP__VALUE;
+    struct upp_str                            input = wm_message_text(&a, c->input);
+    int                                       r     = wb_arena_check(&a, err);
+    if (r >= 0)
+        r = m->opts.retriever(m->opts.arg, input, &value, err);
+    if (r >= 0 && value.set) {
+        /* A result is told as results are: a string as it is, all else as JSON. */
+        struct upp_part    part = {.kind = UPP_PART_RESULT, .text = upp_value_get(&value)};
+        struct upp_message told = {.role = UPP_ROLE_TOOL, .parts = &part, .n_parts = 1};
+        struct upp_str     text = wm_message_text(&a, &told);
+        r                       = wb_arena_check(&a, err);
+        if (r >= 0 && text.n)
+            r = wr_run_remember(c->run, text, err);
+    }
+    upp__value_done(&value);
+    return r < 0 ? upp_wrap(err, r, "memory") : 0;
+}
+
+/* ---- Options ------------------------------------------------------------------------------------------------------
+ */
+
+static int make(const void *opts, void **own, struct upp_err *err)
+{
+    void *copy = NULL;
+    int   r    = wa_opts_copy(opts, sizeof(struct weft_memory_opts), &copy, err);
+    if (r < 0)
+        return r;
+    struct weft_memory_opts *o = copy;
+    o->max_tokens              = o->max_tokens ? o->max_tokens : MAX_TOKENS;
+    o->keep_last               = o->keep_last ? o->keep_last : KEEP_LAST;
+    o->mode                    = o->mode ? o->mode : WEFT_TRUNCATE;
+    if (o->mode > WEFT_RETRIEVE)
+        r = upp_fail(err, UPP_EINVALID, "mode %u is none of truncate, summarise, retrieve", o->mode);
+    else if (o->mode == WEFT_RETRIEVE && !o->retriever)
+        r = upp_fail(err, UPP_EINVALID, "mode retrieve needs a retriever");
+    if (r < 0)
+        return wb_free(copy), r;
+    *own = copy;
+    return 0;
+}
+
+static void drop(void *own)
+{
+    wb_free(own);
+}
+
+const struct weft_middleware_kind wa_memory = {
+    .name = "memory", .make = make, .free = drop, .before = before, .view = view};
+
+struct weft_middleware weft_memory_with(const struct weft_memory_opts *opts)
+{
+    return (struct weft_middleware){.name = "memory", .kind = &wa_memory, .opts = opts};
+}

@@ -1,0 +1,321 @@
+/* agent/strategy/plan_read.c — from what a model says to a plan that can be carried out, and plans in the state of a run. */
+#include <string.h>
+
+#include "agent/strategy/plan.h"
+#include "base/err.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "json/write.h"
+
+/* Every member is required and none is null: that is what all vendors' strict schemas can say. */
+const struct upp_str wa_plan_schema = UPP_STR_INIT(
+    "{\"type\":\"object\",\"properties\":{\"steps\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
+    "\"id\":{\"type\":\"string\"},\"description\":{\"type\":\"string\"},"
+    "\"tool\":{\"type\":\"string\",\"description\":\"the tool to use; empty: none\"},"
+    "\"dependsOn\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}},"
+    "\"required\":[\"id\",\"description\",\"tool\",\"dependsOn\"],\"additionalProperties\":false}}},"
+    "\"required\":[\"steps\"],\"additionalProperties\":false}");
+
+static const char *const statuses[] = {
+    [WA_PENDING] = "pending", [WA_IN_PROGRESS] = "in_progress", [WA_COMPLETED] = "completed", [WA_FAILED] = "failed"};
+
+struct upp_str wa_plan_find(struct upp_str text)
+{
+    size_t from = 0, to = text.n;
+    while (from < text.n && text.p[from] != '{')
+        from++;
+    while (to > from && text.p[to - 1] != '}')
+        to--;
+    return to > from ? wb_str(text.p + from, to - from) : (struct upp_str){0};
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------------------- */
+
+struct reading {
+    struct wb_arena              *a;
+    const struct wa_plan_reading *how;
+    struct wa_step               *steps; /* the completed ones, then the new ones as the model wrote them */
+    yyjson_val                  **deps;  /* of each new one */
+    size_t                        n, n_done;
+    struct upp_err               *err;
+};
+
+static int bad(struct reading *r, const char *fmt, ...) UPP_PRINTF(2, 3);
+static int bad(struct reading *r, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int x = wb_vfail(r->err, UPP_EPROTO, fmt, args);
+    va_end(args);
+    return upp_wrap(r->err, x, "the plan makes no sense");
+}
+
+static size_t find(const struct reading *r, struct upp_str id)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (wb_str_eq(r->steps[i].id, id))
+            return i;
+    return SIZE_MAX;
+}
+
+static bool known_tool(const struct wa_plan_reading *how, struct upp_str name)
+{
+    for (size_t i = 0; i < how->n_tools; i++)
+        if (wb_str_eq(how->tools[i].spec.name, name))
+            return true;
+    return false;
+}
+
+static struct upp_str text_of(yyjson_val *v)
+{
+    return yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+static int read_step(struct reading *r, yyjson_val *v, size_t place)
+{
+    struct wa_step step = {.id = text_of(yyjson_obj_get(v, "id"))};
+    yyjson_val    *tool = yyjson_obj_get(v, "tool"), *deps = yyjson_obj_get(v, "dependsOn");
+    step.description = text_of(yyjson_obj_get(v, "description"));
+    step.tool        = text_of(tool);
+    if (!step.id.n || step.id.n > WA_ID_BYTES || memchr(step.id.p, 0, step.id.n))
+        return bad(r, "step %zu has no id, or one that is no short text", place + 1);
+    if (!step.description.p)
+        return bad(r, "step '%.*s' has no description", UPP_FMT(step.id));
+    if (tool && !yyjson_is_str(tool) && !yyjson_is_null(tool))
+        return bad(r, "the tool of step '%.*s' is no text", UPP_FMT(step.id));
+    if (deps && !yyjson_is_arr(deps) && !yyjson_is_null(deps))
+        return bad(r, "dependsOn of step '%.*s' is no list", UPP_FMT(step.id));
+    if (step.tool.n && !known_tool(r->how, step.tool))
+        return bad(r, "step '%.*s' uses the tool '%.*s', which there is not", UPP_FMT(step.id), UPP_FMT(step.tool));
+    size_t same = find(r, step.id);
+    if (same < r->n_done)
+        return 0; /* it was done before, and is not done again */
+    if (same != SIZE_MAX)
+        return bad(r, "two steps have the id '%.*s'", UPP_FMT(step.id));
+    r->deps[r->n]    = yyjson_is_arr(deps) ? deps : NULL;
+    r->steps[r->n++] = step;
+    return 0;
+}
+
+static int read_deps(struct reading *r, size_t i)
+{
+    struct wa_step *step = &r->steps[i];
+    size_t          n    = yyjson_arr_size(r->deps[i]);
+    step->after          = n ? wb_new_n(r->a, uint32_t, n) : NULL;
+    if (n && !step->after)
+        return wb_arena_check(r->a, r->err);
+    for (size_t k = 0; k < n; k++) {
+        struct upp_str id = text_of(yyjson_arr_get(r->deps[i], k));
+        size_t         on = id.p ? find(r, id) : SIZE_MAX;
+        if (on == SIZE_MAX)
+            return bad(r, "step '%.*s' depends on '%.*s', which there is not", UPP_FMT(step->id), UPP_FMT(id));
+        step->after[step->n_after++] = (uint32_t)on;
+    }
+    return 0;
+}
+
+/* The first one of those left that depends on nothing that is left. */
+static size_t next_of(const struct reading *r, const uint32_t *place)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        bool ready = place[i] == UINT32_MAX;
+        for (uint32_t k = 0; ready && k < r->steps[i].n_after; k++)
+            ready = place[r->steps[i].after[k]] != UINT32_MAX;
+        if (ready)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+/* What a step that is left depends on, and is left too: where nothing can be next, each has one. */
+static size_t waits_for(const struct reading *r, const uint32_t *place, size_t i)
+{
+    for (uint32_t k = 0; k < r->steps[i].n_after; k++)
+        if (place[r->steps[i].after[k]] == UINT32_MAX)
+            return r->steps[i].after[k];
+    return i;
+}
+
+/* Says which steps wait for each other: whoever goes on long enough from any that is left goes round. */
+static int circle(struct reading *r, const uint32_t *place)
+{
+    struct wj_list list  = {0};
+    size_t         first = 0;
+    while (place[first] != UINT32_MAX)
+        first++;
+    for (size_t n = 0; n < r->n; n++)
+        first = waits_for(r, place, first);
+    size_t i = first;
+    do {
+        wj_list_add(&list, " -> ", "'", r->steps[i].id);
+        i = waits_for(r, place, i);
+    } while (i != first);
+    wj_list_add(&list, " -> ", "'", r->steps[first].id);
+    return bad(r, "its steps depend on each other in a circle: %s", list.p);
+}
+
+/* Into topological order, where the order of the model is kept as far as it can be. */
+static int sort(struct reading *r, struct wa_plan *ret)
+{
+    uint32_t *place = wb_new_n(r->a, uint32_t, r->n + 1);
+    ret->steps      = wb_new_n(r->a, struct wa_step, r->n + 1);
+    ret->n          = 0;
+    if (!place || !ret->steps)
+        return wb_arena_check(r->a, r->err);
+    for (size_t i = 0; i < r->n; i++)
+        place[i] = i < r->n_done ? (uint32_t)i : UINT32_MAX;
+    for (; ret->n < r->n_done; ret->n++)
+        ret->steps[ret->n] = r->steps[ret->n];
+    while (ret->n < r->n) {
+        size_t i = next_of(r, place);
+        if (i == SIZE_MAX)
+            return circle(r, place);
+        ret->steps[ret->n] = r->steps[i];
+        for (uint32_t k = 0; k < ret->steps[ret->n].n_after; k++)
+            ret->steps[ret->n].after[k] = place[ret->steps[ret->n].after[k]];
+        place[i] = (uint32_t)ret->n++;
+    }
+    return 0;
+}
+
+/* What is completed stands first, and depends on nothing that matters any more. */
+static int keep_done(struct reading *r, size_t n_new)
+{
+    const struct wa_plan *done = r->how->done;
+    size_t                n    = (done ? done->n : 0) + n_new + 1;
+    r->steps                   = wb_new_n(r->a, struct wa_step, n);
+    r->deps                    = wb_new_n(r->a, yyjson_val *, n);
+    if (!r->steps || !r->deps)
+        return wb_arena_check(r->a, r->err);
+    for (size_t i = 0; done && i < done->n; i++)
+        if (done->steps[i].status == WA_COMPLETED) {
+            r->steps[r->n]           = done->steps[i];
+            r->steps[r->n++].n_after = 0;
+        }
+    r->n_done = r->n;
+    return 0;
+}
+
+int wa_plan_read(struct wb_arena *a, struct upp_str json, const struct wa_plan_reading *how, struct wa_plan *ret,
+                 bool *cut, struct upp_err *err)
+{
+    struct reading r = {.a = a, .how = how, .err = err};
+    yyjson_val    *v = NULL, *list;
+    *ret             = (struct wa_plan){0};
+    *cut             = false;
+    int bad_json     = json.n ? wj_read(a, json, NULL, &v, err) : -UPP_EINVALID;
+    if (bad_json == -UPP_ENOMEM)
+        return bad_json;
+    list = bad_json < 0 ? NULL : yyjson_obj_get(v, "steps");
+    if (!yyjson_is_arr(list))
+        return bad(&r, "it has no list 'steps'");
+    size_t n = yyjson_arr_size(list);
+    if (n > WA_PLAN_STEPS)
+        return bad(&r, "it has %zu steps, more than %d", n, WA_PLAN_STEPS);
+    int         x = keep_done(&r, n);
+    size_t      i, max;
+    yyjson_val *item;
+    yyjson_arr_foreach(list, i, max, item)
+    {
+        if (x >= 0)
+            x = read_step(&r, item, i);
+    }
+    for (i = r.n_done; x >= 0 && i < r.n; i++)
+        x = read_deps(&r, i);
+    if (x >= 0 && r.n == 0) /* nothing to be done first: the answer itself is the step */
+        r.steps[r.n++] = (struct wa_step){.id = UPP_STR("answer"), .description = UPP_STR("Give the final answer.")};
+    if (x >= 0)
+        x = sort(&r, ret);
+    if (x >= 0 && ret->n - r.n_done > how->max) {
+        ret->n = r.n_done + how->max;
+        *cut   = true;
+    }
+    return x;
+}
+
+/* ---- In the state ---------------------------------------------------------------------------------------------- */
+
+static void write_step(struct wj_writer *w, const struct wa_plan *p, const struct wa_step *s)
+{
+    wj_write_open(w, '{');
+    wj_write_name(w, UPP_STR("id"));
+    wj_write_str(w, s->id);
+    wj_write_name(w, UPP_STR("description"));
+    wj_write_str(w, s->description);
+    if (s->tool.n) {
+        wj_write_name(w, UPP_STR("tool"));
+        wj_write_str(w, s->tool);
+    }
+    wj_write_name(w, UPP_STR("dependsOn"));
+    wj_write_open(w, '[');
+    for (uint32_t k = 0; k < s->n_after; k++)
+        wj_write_str(w, p->steps[s->after[k]].id);
+    wj_write_close(w, ']');
+    wj_write_name(w, UPP_STR("status"));
+    wj_write_str(w, wb_cstr(statuses[s->status]));
+    wj_write_close(w, '}');
+}
+
+int wa_plan_write(const struct wa_plan *p, struct wb_buf *out, struct upp_err *err)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, out, err);
+    wj_write_open(&w, '[');
+    for (size_t i = 0; i < p->n; i++)
+        write_step(&w, p, &p->steps[i]);
+    wj_write_close(&w, ']');
+    return wj_writer_check(&w);
+}
+
+static int load_step(struct wb_arena *a, struct wa_plan *p, yyjson_val *v, struct upp_err *err)
+{
+    struct wa_step *s      = &p->steps[p->n];
+    yyjson_val     *deps   = yyjson_obj_get(v, "dependsOn");
+    struct upp_str  status = text_of(yyjson_obj_get(v, "status"));
+    size_t          n      = yyjson_arr_size(deps);
+    *s                     = (struct wa_step){.id = text_of(yyjson_obj_get(v, "id"))};
+    s->description         = text_of(yyjson_obj_get(v, "description"));
+    s->tool                = text_of(yyjson_obj_get(v, "tool"));
+    s->after               = n ? wb_new_n(a, uint32_t, n) : NULL;
+    if (n && !s->after)
+        return wb_arena_check(a, err);
+    for (size_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < p->n; i++)
+            if (wb_str_eq(p->steps[i].id, text_of(yyjson_arr_get(deps, k))))
+                s->after[s->n_after++] = i;
+    for (uint8_t i = 0; i < WB_LEN(statuses); i++)
+        if (wb_str_eq(status, wb_cstr(statuses[i])))
+            s->status = i;
+    p->n++;
+    return 0;
+}
+
+int wa_plan_load(struct wb_arena *a, struct upp_str json, struct wa_plan *ret, struct upp_err *err)
+{
+    yyjson_val *v, *item;
+    size_t      i, max;
+    *ret  = (struct wa_plan){0};
+    int r = json.n ? wj_read(a, json, NULL, &v, err) : 0;
+    if (r < 0 || !json.n)
+        return r;
+    if (!yyjson_is_arr(v))
+        return upp_fail(err, UPP_ESTORE, "the plan of the run is no list");
+    ret->steps = wb_new_n(a, struct wa_step, yyjson_arr_size(v) + 1);
+    if (!ret->steps)
+        return wb_arena_check(a, err);
+    yyjson_arr_foreach(v, i, max, item)
+    {
+        if (r >= 0)
+            r = load_step(a, ret, item, err);
+    }
+    return r;
+}
+
+enum { PLAN_BYTES = 16 << 20 };
+
+int wa_plan_keep(struct weft_run *run, const struct wa_plan *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(PLAN_BYTES);
+    int                                   r = wa_plan_write(p, &b, err);
+    return r < 0 ? r : weft_run_set_plan(run, wb_buf_str(&b), err);
+}

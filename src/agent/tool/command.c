@@ -1,0 +1,426 @@
+/* agent/tool/command.c — see command.h. Three fibers for a call: one writes the arguments, two read. */
+#include "agent/tool/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/tool/reaper.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hooks.h"
+#include "config.h"
+#include "fiber/loop.h"
+
+enum { READ_BYTES = 16 * 1024, MAX_LINE = 128 * 1024 /* the system's own limit for one word */ };
+
+struct wa_command {
+    char              **words; /* NULL-terminated */
+    size_t              n_words;
+    struct wa_variable *env;
+    size_t              n_env;
+    char               *folder, *reaper;
+    uint32_t            seconds;
+    uint64_t            memory; /* bytes; 0: no limit */
+    uint32_t            processes; /* 0: no limit */
+    size_t              output;
+};
+
+/* ---- Making one ------------------------------------------------------------------------------------- */
+
+static char *copy(struct upp_str s)
+{
+    char *p = wb_alloc(s.n + 1);
+    if (p) {
+        if (s.n)
+            memcpy(p, s.p, s.n);
+        p[s.n] = 0;
+    }
+    return p;
+}
+
+static bool plain(struct upp_str s)
+{
+    return s.n < MAX_LINE && (!s.n || !memchr(s.p, 0, s.n));
+}
+
+static bool exists(const char *path)
+{
+    int fd = WB_CALL(open)(path, O_PATH, 0);
+    if (fd >= 0)
+        (void)WB_CALL(close)(fd);
+    return fd >= 0;
+}
+
+/* Appends the folder of the running program and a slash. */
+static void add_own_folder(struct wb_buf *b)
+{
+    if (!wb_buf_reserve(b, PATH_MAX))
+        return;
+    ssize_t n = readlink("/proc/self/exe", b->p + b->n, PATH_MAX);
+    while (n > 0 && b->p[b->n + (size_t)n - 1] != '/')
+        n--;
+    b->n += n > 0 ? (size_t)n : 0;
+}
+
+int wa_reaper_find(struct wb_buf *ret, struct upp_err *err)
+{
+    const char *given = secure_getenv("WEFT_REAPER");
+    for (int way = 0; way < 3; way++) {
+        wb_buf_clear(ret);
+        if (way == 0 && given)
+            wb_buf_add(ret, wb_cstr(given));
+        if (way == 1) {
+            add_own_folder(ret);
+            wb_buf_add(ret, UPP_STR("weft-reaper"));
+        }
+        if (way == 2)
+            wb_buf_add(ret, wb_cstr(WEFT_LIBEXEC "/weft-reaper"));
+        wb_buf_addc(ret, 0);
+        int r = wb_buf_check(ret, err);
+        if (r < 0)
+            return r;
+        if (ret->p[0] == '/' && exists(ret->p)) {
+            ret->n--;
+            return 0;
+        }
+    }
+    return upp_fail(err, UPP_ENOTFOUND,
+                    "weft-reaper, which runs command tools, is not at " WEFT_LIBEXEC
+                    "; WEFT_REAPER may say where it is");
+}
+
+static int take_words(struct wa_command *c, const struct wa_command_opts *o, struct upp_err *err)
+{
+    if (o->n_words == 0 || o->n_words > WA_COMMAND_WORDS || o->words[0].n == 0)
+        return upp_fail(err, UPP_EINVALID, "a command has 1 to %d words, and the first names a program",
+                        WA_COMMAND_WORDS);
+    if (!(c->words = wb_calloc(o->n_words + 1, sizeof *c->words)))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a command");
+    for (; c->n_words < o->n_words; c->n_words++) {
+        if (!plain(o->words[c->n_words]))
+            return upp_fail(err, UPP_EINVALID, "word %zu of the command holds NUL or is too long", c->n_words + 1);
+        if (!(c->words[c->n_words] = copy(o->words[c->n_words])))
+            return upp_fail(err, UPP_ENOMEM, "no memory for a command");
+    }
+    return 0;
+}
+
+static int take_env(struct wa_command *c, const struct wa_command_opts *o, struct upp_err *err)
+{
+    if (o->n_env > WA_COMMAND_WORDS)
+        return upp_fail(err, UPP_ELIMIT, "a command has at most %d variables", WA_COMMAND_WORDS);
+    if (!(c->env = wb_calloc(o->n_env + 1, sizeof *c->env)))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a command");
+    for (; c->n_env < o->n_env; c->n_env++) {
+        const struct wa_variable *v     = &o->env[c->n_env];
+        struct wa_variable       *to    = &c->env[c->n_env];
+        struct upp_str            value = v->secret ? wb_secret_reveal(v->secret) : v->value;
+        if (!v->name.n || !plain(v->name) || memchr(v->name.p, '=', v->name.n) || !plain(value))
+            return upp_fail(err, UPP_EINVALID, "variable %zu of the command's environment cannot be set", c->n_env + 1);
+        *to         = (struct wa_variable){.name = {copy(v->name), v->name.n}, .secret = v->secret};
+        to->value.n = v->secret ? 0 : value.n;
+        if (!v->secret)
+            to->value.p = copy(value);
+        if (!to->name.p || (!v->secret && !to->value.p)) {
+            c->n_env++;
+            return upp_fail(err, UPP_ENOMEM, "no memory for a command");
+        }
+    }
+    return 0;
+}
+
+static int take_paths(struct wa_command *c, const struct wa_command_opts *o, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf reaper = WB_BUF(8192);
+    if (!o->reaper) {
+        int r = wa_reaper_find(&reaper, err);
+        if (r < 0)
+            return r;
+    }
+    c->reaper = copy(o->reaper ? wb_cstr(o->reaper) : wb_buf_str(&reaper));
+    if (o->folder.p)
+        c->folder = copy(o->folder);
+    if (!c->reaper || (o->folder.p && !c->folder))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a command");
+    return 0;
+}
+
+int wa_command_new(const struct wa_command_opts *o, struct wa_command **ret, struct upp_err *err)
+{
+    WB_CLEANUP(wa_command_freep) struct wa_command *c = wb_calloc(1, sizeof *c);
+    if (!c)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a command");
+    uint32_t memory = o->memory_mb ? o->memory_mb : WA_COMMAND_MEMORY_MB;
+    c->seconds      = o->seconds ? o->seconds : WA_COMMAND_SECONDS;
+    c->memory       = memory == UINT32_MAX ? 0 : (uint64_t)memory << 20;
+    c->processes    = o->processes == UINT32_MAX ? 0 : o->processes ? o->processes : WA_COMMAND_PROCESSES;
+    c->output       = (size_t)(o->output_kb ? o->output_kb : WA_COMMAND_OUTPUT_KB) << 10;
+    int r           = take_words(c, o, err);
+    if (r == 0)
+        r = take_env(c, o, err);
+    if (r == 0)
+        r = take_paths(c, o, err);
+    if (r < 0)
+        return r;
+    *ret = WB_TAKE(c);
+    return 0;
+}
+
+void wa_command_free(struct wa_command *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->n_words; i++)
+        wb_free(c->words[i]);
+    for (size_t i = 0; i < c->n_env; i++) {
+        wb_free((void *)(uintptr_t)c->env[i].name.p);
+        wb_free((void *)(uintptr_t)c->env[i].value.p);
+    }
+    wb_free(c->words);
+    wb_free(c->env);
+    wb_free(c->folder);
+    wb_free(c->reaper);
+    wb_free(c);
+}
+
+void wa_command_end_done(struct wa_command_end *e)
+{
+    wb_buf_done(&e->out);
+    wb_buf_done(&e->error);
+}
+
+/* ---- A call ------------------------------------------------------------------------------------------- */
+
+enum { IN, OUT, ERROR, PIPES };
+
+/* On the stack of the caller, whose scope joins the fibers that use it. */
+struct call {
+    const struct wa_command *command;
+    struct upp_str           arguments;
+    int                      ours[PIPES], theirs[PIPES]; /* ends of the pipes */
+    struct weft_process     *process;
+    struct wa_command_end   *end;
+};
+
+static int open_pipes(struct call *c, struct upp_err *err)
+{
+    for (int i = 0; i < PIPES; i++) {
+        int fds[2], mine = i == IN, r;
+        do
+            r = WB_CALL(pipe)(fds, mine);
+        while (r == -EINTR);
+        if (r < 0)
+            return wb_fail_sys(err, r, UPP_EBUSY, "no pipe for a command");
+        c->ours[i]   = fds[mine];
+        c->theirs[i] = fds[!mine];
+    }
+    return 0;
+}
+
+static void close_all(int fds[PIPES])
+{
+    for (int i = 0; i < PIPES; i++)
+        wb_fd_close(&fds[i]);
+}
+
+/* "NAME=VALUE" a variable, into `block`; pointers to them into envp. The block may hold secrets: it is wiped. */
+static int build_env(const struct wa_command *c, struct upp_str key, struct wb_buf *block, char **envp,
+                     struct upp_err *err)
+{
+    size_t at[WA_COMMAND_WORDS + 1];
+    size_t n = 0;
+    for (; n < c->n_env; n++) {
+        const struct wa_variable *v = &c->env[n];
+        at[n]                       = block->n;
+        wb_buf_add(block, v->name);
+        wb_buf_addc(block, '=');
+        wb_buf_add(block, v->secret ? wb_secret_reveal(v->secret) : v->value);
+        wb_buf_addc(block, 0);
+    }
+    at[n++] = block->n;
+    wb_buf_add(block, UPP_STR("WEFT_CALL_KEY="));
+    wb_buf_add(block, key);
+    wb_buf_addc(block, 0);
+    int r = wb_buf_check(block, err);
+    for (size_t i = 0; r == 0 && i < n; i++)
+        envp[i] = block->p + at[i];
+    return r;
+}
+
+static size_t env_size(const struct wa_command *c, struct upp_str key)
+{
+    size_t n = sizeof "WEFT_CALL_KEY=" + key.n;
+    for (size_t i = 0; i < c->n_env; i++)
+        n += c->env[i].name.n + 2 + (c->env[i].secret ? wb_secret_reveal(c->env[i].secret).n : c->env[i].value.n);
+    return n;
+}
+
+static void wipe(struct wb_buf *b)
+{
+    if (b->p)
+        explicit_bzero(b->p, b->cap);
+    wb_buf_done(b);
+}
+
+static int start(struct call *c, struct upp_str key, struct upp_err *err)
+{
+    const struct wa_command       *command = c->command;
+    size_t                         size    = env_size(command, key);
+    WB_CLEANUP(wipe) struct wb_buf block   = WB_BUF(size); /* reserved whole: growing would leave copies behind */
+    char                           parent[24], memory[24], cpu[24], processes[24], name[] = "weft-reaper";
+    char **lists = wb_calloc(command->n_words + WA_REAPER_PROGRAM + 1 + command->n_env + 2, sizeof *lists);
+    if (!lists || !wb_buf_reserve(&block, size)) {
+        wb_free(lists);
+        return upp_fail(err, UPP_ENOMEM, "no memory to start a program");
+    }
+    char **argv = lists, **envp = lists + WA_REAPER_PROGRAM + command->n_words + 1;
+    (void)snprintf(parent, sizeof parent, "%ld", (long)getpid());
+    (void)snprintf(memory, sizeof memory, "%llu", (unsigned long long)command->memory);
+    (void)snprintf(cpu, sizeof cpu, "%u", command->seconds);
+    (void)snprintf(processes, sizeof processes, "%u", command->processes);
+    argv[0]                   = name;
+    argv[WA_REAPER_PARENT]    = parent;
+    argv[WA_REAPER_MEMORY]    = memory;
+    argv[WA_REAPER_CPU]       = cpu;
+    argv[WA_REAPER_PROCESSES] = processes;
+    memcpy(argv + WA_REAPER_PROGRAM, command->words, command->n_words * sizeof *argv);
+
+    int r = build_env(command, key, &block, envp, err);
+    if (r == 0)
+        r = weft_process_open(&(struct upp_spawn){.file        = command->reaper,
+                                                  .argv        = argv,
+                                                  .envp        = envp,
+                                                  .dir         = command->folder,
+                                                  .in          = c->theirs[IN],
+                                                  .out         = c->theirs[OUT],
+                                                  .error       = c->theirs[ERROR],
+                                                  .own_session = true},
+                              &c->process, err);
+    wb_free(lists);
+    close_all(c->theirs);
+    return r;
+}
+
+/* Arguments that nobody reads wait until the program ends: that is no failure of the call. */
+WEFT_SUSPENDS static int feed(void *arg, struct upp_err *err)
+{
+    struct call *c = arg;
+    (void)err;
+    (void)!weft_write(c->ours[IN], c->arguments.p, c->arguments.n, NULL);
+    wb_fd_close(&c->ours[IN]);
+    return 0;
+}
+
+/* Standard error to its end; only its last bytes are kept. */
+WEFT_SUSPENDS static int read_error(void *arg, struct upp_err *err)
+{
+    struct call   *c = arg;
+    struct wb_buf *b = &c->end->error;
+    char           piece[WA_COMMAND_TAIL / 4];
+    int64_t        n;
+    while ((n = weft_read(c->ours[ERROR], piece, sizeof piece, err)) > 0) {
+        if (b->n + (size_t)n > WA_COMMAND_TAIL)
+            wb_buf_drop(b, b->n + (size_t)n - WA_COMMAND_TAIL);
+        wb_buf_add(b, wb_str(piece, (size_t)n));
+    }
+    return n < 0 ? (int)n : wb_buf_check(b, err);
+}
+
+/* Standard output to its end, or to the limit. */
+WEFT_SUSPENDS static int read_out(struct call *c, struct upp_err *err)
+{
+    struct wb_buf *b = &c->end->out;
+    while (b->n < b->max) {
+        size_t room = WB_MIN(b->max - b->n, (size_t)READ_BYTES);
+        if (!wb_buf_reserve(b, room))
+            return wb_buf_check(b, err);
+        int64_t n = weft_read(c->ours[OUT], b->p + b->n, room, err);
+        if (n <= 0)
+            return (int)n;
+        b->n += (size_t)n;
+    }
+    char    more;
+    int64_t n   = weft_read(c->ours[OUT], &more, 1, err);
+    c->end->cut = n > 0;
+    return n < 0 ? (int)n : 0;
+}
+
+/* Closing standard output tells the reaper to end all; its own end says that this is done. After 10 s it is left alone:
+ * processes that hang in the system, or are born as fast as they are killed, keep its inner half busy, which outlives
+ * the closing here. */
+WEFT_SUSPENDS static void finish(struct call *c)
+{
+    close_all(c->ours);
+    close_all(c->theirs);
+    if (!c->process)
+        return;
+    {
+        WEFT_SHIELD(0);
+        int r = weft_process_wait(c->process, NULL, NULL);
+        while (r < 0 && r != -UPP_ETIMEOUT && r != -UPP_ENOTFOUND) { /* no memory to wait with: look again and again */
+            if (weft_sleep_ms(1, NULL) < 0)
+                break;
+            r = weft_process_wait(c->process, NULL, NULL);
+        }
+    }
+    weft_process_close(c->process);
+}
+
+WEFT_SUSPENDS static int converse(struct call *c, struct upp_err *err)
+{
+    WEFT_DEADLINE((uint64_t)c->command->seconds * 1000);
+    UPP_CLEANUP(weft_scope_close) struct weft_scope both = {0};
+    int                                             r    = weft_scope_spawn(&both, "tool input", feed, c, NULL, err);
+    if (r == 0)
+        r = weft_scope_spawn(&both, "tool errors", read_error, c, NULL, err);
+    if (r == 0)
+        r = read_out(c, err);
+    if (r < 0 || c->end->cut)
+        return r;
+    r = weft_scope_join(&both, err);
+    if (r == 0)
+        r = weft_process_wait(c->process, &c->end->status, err);
+    return r;
+}
+
+/* How long it may take: its own limit, or what a deadline around it leaves, such as the tool's timeout_ms. */
+static double seconds_left(const struct wa_command *command)
+{
+    const struct weft_fiber *f   = weft_fiber_self();
+    uint64_t                 now = weft__loop_clock(f->loop), left = f->deadline > now ? f->deadline - now : 0;
+    return f->deadline == WEFT__NEVER ? command->seconds : WB_MIN((double)left / 1e9, (double)command->seconds);
+}
+
+WEFT_SUSPENDS int wa_command_run(const struct wa_command *command, struct upp_str arguments, struct upp_str key,
+                                 struct wa_command_end *ret, struct upp_err *err)
+{
+    struct wa_command_end end = {.out = WB_BUF(command->output), .error = WB_BUF(WA_COMMAND_TAIL)};
+    struct call           c   = {
+                    .command = command, .arguments = arguments, .ours = {-1, -1, -1}, .theirs = {-1, -1, -1}, .end = &end};
+    double                seconds = seconds_left(command);
+    if (!plain(key))
+        return upp_fail(err, UPP_EINVALID, "the key of a call holds NUL or is too long");
+    int r = open_pipes(&c, err);
+    if (r == 0)
+        r = start(&c, key, err);
+    if (r == 0)
+        r = converse(&c, err);
+    finish(&c);
+    if (r == -UPP_ETIMEOUT)
+        r = upp_fail(err, UPP_ETIMEOUT, "the program did not end within %.*f seconds and was ended",
+                     seconds < 0.095                       ? 3
+                     : (unsigned)(seconds * 10 + 0.5) % 10 ? 1
+                                                           : 0,
+                     seconds);
+    if (r < 0)
+        wa_command_end_done(&end);
+    else
+        *ret = end;
+    return r;
+}

@@ -1,0 +1,194 @@
+/* agent/tool/reaper_limits.c — see reaper_limits.h. A part of weft-reaper. */
+#include "agent/tool/reaper_limits.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GROUP_NAME "weft-tool-"
+
+enum { STALE_S = 60 }; /* a group without a process is left over when it is as old */
+
+__attribute__((noinline)) static bool write_file(const char *folder, const char *name, const char *text)
+{
+    char path[1400];
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return false;
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool ok = write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    (void)close(fd);
+    return ok;
+}
+
+static bool write_number(const char *folder, const char *name, unsigned long long n)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%llu", n);
+    return write_file(folder, name, text);
+}
+
+/* ---- Control groups ---------------------------------------------------------------------------------------------- */
+
+/* Removes what reapers that were killed themselves left behind. The system removes no group that has a process; and one
+ * that is new may be of a reaper whose program is about to enter it, whose number means nothing to us where it is of
+ * another namespace. */
+static void remove_stale(const char *parent)
+{
+    DIR *all = opendir(parent);
+    for (struct dirent *e; all && (e = readdir(all));) {
+        struct stat st;
+        char       *end;
+        if (strncmp(e->d_name, GROUP_NAME, strlen(GROUP_NAME)) != 0)
+            continue;
+        long pid = strtol(e->d_name + strlen(GROUP_NAME), &end, 10);
+        if (pid > 0 && !*end && kill((pid_t)pid, 0) != 0 && errno == ESRCH &&
+            fstatat(dirfd(all), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_mtime < time(NULL) - STALE_S)
+            (void)unlinkat(dirfd(all), e->d_name, AT_REMOVEDIR);
+    }
+    if (all)
+        (void)closedir(all);
+}
+
+/* A group of our own below `parent`, if its processes can be limited there. */
+static bool make_below(struct reaper_limits *l, const char *parent)
+{
+    if (snprintf(l->folder, sizeof l->folder, "%s/" GROUP_NAME "%ld", parent, (long)getpid()) >= (int)sizeof l->folder)
+        return false;
+    if (mkdir(l->folder, 0755) != 0 && errno != EEXIST) /* one left over by a reaper that was killed is as good */
+        return false;
+    if (!write_number(l->folder, "pids.max", l->processes)) {
+        (void)rmdir(l->folder);
+        return false;
+    }
+    l->memory_too = l->memory && write_number(l->folder, "memory.max", l->memory);
+    if (l->memory_too) { /* best effort: memory that went to the disk is not saved, and all of it ends together */
+        (void)write_file(l->folder, "memory.swap.max", "0");
+        (void)write_file(l->folder, "memory.oom.group", "1");
+    }
+    remove_stale(parent);
+    return true;
+}
+
+/* Version 2: in a group that has processes none can be made that limits anything, but for the root. So it is ours, or
+ * the one above ours (a service with a subgroup of its own that was given its group to manage). */
+static bool make_v2(struct reaper_limits *l, char *path)
+{
+    char parent[1100];
+    (void)snprintf(parent, sizeof parent, "/sys/fs/cgroup%s", strcmp(path, "/") == 0 ? "" : path);
+    if (make_below(l, parent))
+        return true;
+    char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return false;
+    *slash = 0;
+    (void)snprintf(parent, sizeof parent, "/sys/fs/cgroup%s", path);
+    return make_below(l, parent) ||
+           (write_file(parent, "cgroup.subtree_control", "+pids +memory") && make_below(l, parent));
+}
+
+static bool make_v1(struct reaper_limits *l, const char *path)
+{
+    char parent[1100];
+    (void)snprintf(parent, sizeof parent, "/sys/fs/cgroup/pids%s", strcmp(path, "/") == 0 ? "" : path);
+    return make_below(l, parent);
+}
+
+static bool make_group(struct reaper_limits *l)
+{
+    char  line[1024];
+    bool  made = false;
+    FILE *f    = fopen("/proc/self/cgroup", "re");
+    while (f && !made && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
+        if (!path)
+            continue;
+        *path++ = 0;
+        if (strncmp(line, "0:", 2) == 0)
+            made = make_v2(l, path);
+        else if (strcmp(names + 1, "pids") == 0)
+            made = make_v1(l, path);
+    }
+    if (f)
+        (void)fclose(f);
+    return made;
+}
+
+/* ---- A user namespace -------------------------------------------------------------------------------------------- */
+
+/* The same user and group in a namespace of our own, where nobody else of them counts. */
+static bool enter_namespace(void)
+{
+    char     map[64];
+    unsigned uid = geteuid(), gid = getegid();
+    if (unshare(CLONE_NEWUSER) != 0)
+        return false;
+    (void)write_file("/proc/self", "setgroups", "deny"); /* older kernels have no such file, and do not ask for it */
+    (void)snprintf(map, sizeof map, "%u %u 1", uid, uid);
+    if (!write_file("/proc/self", "uid_map", map))
+        return false;
+    (void)snprintf(map, sizeof map, "%u %u 1", gid, gid);
+    return write_file("/proc/self", "gid_map", map);
+}
+
+/* Tried by a process of its own: some systems let one be made, and then nothing be done in it. */
+static bool has_namespace(void)
+{
+    int   status;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(enter_namespace() ? 0 : 1);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return false;
+    return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* ---- All of it --------------------------------------------------------------------------------------------------- */
+
+void reaper_limits_make(struct reaper_limits *l)
+{
+    l->means      = REAPER_WATCH;
+    l->memory_too = false;
+    if (!l->processes)
+        return;
+    if (make_group(l))
+        l->means = REAPER_GROUP;
+    else if (geteuid() != 0 && has_namespace()) /* root is not held to RLIMIT_NPROC */
+        l->means = REAPER_USER;
+}
+
+void reaper_limits_done(struct reaper_limits *l)
+{
+    if (l->means == REAPER_GROUP)
+        (void)rmdir(l->folder);
+}
+
+bool reaper_limits_enter(const struct reaper_limits *l)
+{
+    struct rlimit n = {l->processes, l->processes};
+    if (l->means == REAPER_GROUP)
+        return write_file(l->folder, "cgroup.procs", "0");
+    return l->means == REAPER_WATCH || (enter_namespace() && setrlimit(RLIMIT_NPROC, &n) == 0);
+}
+
+const char *reaper_limits_name(const struct reaper_limits *l)
+{
+    if (l->means == REAPER_GROUP)
+        return l->memory_too ? "processes and memory of a tool: by a control group"
+                             : "processes of a tool: by a control group; memory: watched";
+    return l->means == REAPER_USER ? "processes of a tool: by a user namespace; memory: watched"
+                                   : "processes and memory of a tool: watched";
+}

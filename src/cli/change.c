@@ -1,0 +1,79 @@
+/* cli/change.c — see change.h. */
+#include "cli/change.h"
+
+#include <unistd.h>
+
+#include "cli/setup.h"
+#include "json/value.h"
+#include "json/write.h"
+
+enum { PATH_MAX_BYTES = 32 << 10 };
+
+WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
+{
+    struct cli_posting *p = arg;
+    int                 r = cli_door_open(&p->door, false, err);
+    if (r >= 0)
+        r = p->fn(p, err);
+    cli_door_close(&p->door);
+    return r;
+}
+
+int cli_post_store(const struct cli_command *self, const char *file, const char *store, bool must_exist,
+                   int (*fn)(struct cli_posting *p, struct upp_err *err), void *arg)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    struct cli_posting p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
+    struct wrt_place   place;
+    struct upp_err     err = {0};
+    int                r   = cli_config_load(file, true, &config, &err);
+    if (r >= 0)
+        r = wrt_place_of(config, store, &place, &err);
+    if (r >= 0 && must_exist && place.kind == WC_STORE_SQLITE && access(place.path, F_OK) != 0)
+        r = upp_fail(&err, UPP_ENOTFOUND, "there is no database %s", place.path);
+    if (r >= 0) {
+        (void)cli_log_setup(config, NULL, WB_WARN);
+        p.door = (struct cli_door){.config = config, .place = &place};
+        r      = cli_on_loop(command, &p, &err);
+    }
+    wb_buf_done(&p.path);
+    wb_arena_done(&p.arena);
+    return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
+}
+
+int cli_thread_path(struct cli_posting *p, const char *thread, const char *rest, struct upp_err *err)
+{
+    wb_buf_clear(&p->path);
+    wb_buf_add(&p->path, UPP_STR("/v1/threads/"));
+    cli_path_add(&p->path, wb_cstr(thread));
+    wb_buf_add(&p->path, wb_cstr(rest));
+    return wb_buf_check(&p->path, err);
+}
+
+WEFT_SUSPENDS int cli_post_member(struct cli_posting *p, const char *member, const char *value, yyjson_val **ret,
+                                  struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &body, err);
+    wj_write_open(&w, '{');
+    if (value) {
+        wj_write_name(&w, wb_cstr(member));
+        wj_write_str(&w, wb_cstr(value));
+    }
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        return r;
+    struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = wb_buf_str(&body)};
+    return cli_door_call(&p->door, &q, &p->arena, ret, err);
+}
+
+int cli_answer_text(yyjson_val *answer, const char *name, struct upp_str *ret, struct upp_err *err)
+{
+    yyjson_val *v = yyjson_obj_get(answer, name);
+    if (!v || !yyjson_is_str(v))
+        return upp_fail(err, UPP_EPROTO, "the owner of the store answers without '%s'", name);
+    *ret = wj_text(v);
+    return 0;
+}

@@ -1,0 +1,305 @@
+/* cli/conversion.c — see conversion.h. */
+#include "cli/conversion.h"
+
+#include <inttypes.h>
+
+#include "base/err.h"
+#include "cli/print.h"
+#include "json/compare.h"
+#include "json/read.h"
+
+enum { LINE_MAX_BYTES = 1 << 20 };
+
+/* ---- What is said about a document ------------------------------------------------------------------------ */
+
+void cli_place_print(FILE *out, const struct cli_place *at)
+{
+    cli_print_text(out, wb_cstr(at->file), 0);
+    if (at->line)
+        (void)fprintf(out, ":%" PRIu64, at->line);
+}
+
+void cli_place_write(struct wj_writer *w, const struct cli_place *at)
+{
+    wj_write_name(w, UPP_STR("file"));
+    wj_write_str(w, wb_cstr(at->file));
+    if (!at->line)
+        return;
+    wj_write_name(w, UPP_STR("line"));
+    wj_write_u64(w, at->line);
+}
+
+void cli_tell(const struct cli_command *self, const struct cli_place *at, const struct upp_err *err)
+{
+    (void)fprintf(stderr, "weft %s: ", self->name);
+    cli_place_print(stderr, at);
+    (void)fprintf(stderr, ": %s%s%s\n", err->where, err->where[0] ? ": " : "", err->msg);
+}
+
+static void member(struct wj_writer *w, const char *name, struct upp_str text)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_str(w, text);
+}
+
+void cli_problem_write(struct wj_writer *w, const struct wd_problem *p)
+{
+    member(w, "pointer", p->pointer);
+    member(w, "rule", wb_cstr(p->rule));
+    member(w, "severity", wb_cstr(p->severity == WD_ERROR ? "error" : "warning"));
+    member(w, "sentence", p->sentence);
+}
+
+void cli_problem_print(FILE *out, const struct cli_place *at, const struct wd_problem *p)
+{
+    cli_place_print(out, at);
+    (void)fputs(": ", out);
+    cli_print_text(out, p->pointer, 0);
+    (void)fprintf(out, ": %s: %s", p->rule, p->severity == WD_ERROR ? "" : "warning: ");
+    cli_print_text(out, p->sentence, 0);
+    (void)putc('\n', out);
+}
+
+int cli_line_out(FILE *out, struct wj_writer *w)
+{
+    int r = wj_writer_check(w);
+    if (r >= 0) {
+        (void)fwrite(w->out->p, 1, w->out->n, out);
+        (void)putc('\n', out);
+    }
+    return r;
+}
+
+const struct wd_document_ops *cli_dialect(const struct cli_command *self, const char *option, const char *name)
+{
+    const struct wd_document_ops *found = wd_document_find(wb_cstr(name)), *ops;
+    if (found)
+        return found;
+    (void)fprintf(stderr, "weft %s: %s: there is no dialect '", self->name, option);
+    cli_print_text(stderr, wb_cstr(name), 0);
+    (void)fputs("'; there are:", stderr);
+    for (size_t i = 0; (ops = wd_document_at(i)); i++)
+        (void)fprintf(stderr, "%s %s", i ? "," : "", ops->name);
+    (void)putc('\n', stderr);
+    return NULL;
+}
+
+/* ---- Losses ------------------------------------------------------------------------------------------------ */
+
+static void begin_line(const struct cli_conversion *c, const struct cli_place *at, struct wj_writer *w,
+                       struct wb_buf *out, struct upp_err *err)
+{
+    wb_buf_clear(out);
+    wj_writer_init(w, out, err);
+    wj_write_open(w, '{');
+    if (c->many)
+        cli_place_write(w, at);
+}
+
+/* A line of JSON for each. */
+static int report(const struct cli_conversion *c, const struct cli_place *at, const struct wd_problems *problems,
+                  const struct wd_losses *losses, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE_MAX_BYTES);
+    struct wj_writer                      w;
+    int                                   r = 0;
+    for (size_t i = 0; r >= 0 && i < problems->list.n; i++) {
+        begin_line(c, at, &w, &out, err);
+        cli_problem_write(&w, &problems->list.p[i]);
+        wj_write_close(&w, '}');
+        r = cli_line_out(stderr, &w);
+    }
+    for (size_t i = 0; r >= 0 && i < losses->list.n; i++) {
+        begin_line(c, at, &w, &out, err);
+        member(&w, "pointer", losses->list.p[i].pointer);
+        member(&w, "what", losses->list.p[i].what);
+        member(&w, "why", losses->list.p[i].why);
+        wj_write_close(&w, '}');
+        r = cli_line_out(stderr, &w);
+    }
+    if (r >= 0 && losses->more) {
+        begin_line(c, at, &w, &out, err);
+        wj_write_name(&w, UPP_STR("more"));
+        wj_write_u64(&w, losses->more);
+        wj_write_close(&w, '}');
+        r = cli_line_out(stderr, &w);
+    }
+    return r;
+}
+
+/* A line for a person each, as far as one reads them. */
+static void tell(const struct cli_place *at, const struct wd_problems *problems, const struct wd_losses *losses)
+{
+    size_t n = WB_MIN(losses->list.n, (size_t)CLI_LOSSES_SHOWN);
+    for (size_t i = 0; i < WB_MIN(problems->list.n, (size_t)CLI_LOSSES_SHOWN); i++)
+        cli_problem_print(stderr, at, &problems->list.p[i]);
+    for (size_t i = 0; i < n; i++) {
+        const struct wd_loss *loss = &losses->list.p[i];
+        cli_place_print(stderr, at);
+        (void)fputs(": lost: ", stderr);
+        cli_print_text(stderr, loss->pointer, 0);
+        (void)fputs(": ", stderr);
+        cli_print_text(stderr, loss->what, 0);
+        (void)fputs(": ", stderr);
+        cli_print_text(stderr, loss->why, 0);
+        (void)putc('\n', stderr);
+    }
+    if (losses->list.n + losses->more == n)
+        return;
+    cli_place_print(stderr, at);
+    (void)fprintf(stderr, ": lost: and %zu more, which --report tells\n", losses->list.n + losses->more - n);
+}
+
+/* ---- Converting --------------------------------------------------------------------------------------------- */
+
+/* The same bytes, the same ids; other documents, others. */
+static uint64_t seed_of(struct upp_str text)
+{
+    uint64_t h = text.n, word = 0;
+    for (size_t i = 0; i < text.n; i += sizeof word) {
+        size_t n = WB_MIN(text.n - i, sizeof word);
+        word     = 0;
+        for (size_t k = 0; k < n; k++) /* whatever the machine's order of bytes */
+            word |= (uint64_t)(uint8_t)text.p[i + k] << 8 * k;
+        h = (h ^ word) * 0x9e3779b97f4a7c15;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+/* Writes the document in its own dialect, and holds it against what was read, token for token. */
+static int verify(struct wd_document *d, const struct wd_convert_opts *opts, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     was = WB_BUF(2u * WD_DOC_BYTES), now = WB_BUF(2u * WD_DOC_BYTES);
+    struct wd_convert_opts plain = {.size = sizeof plain, .now_ms = opts->now_ms, .seed = opts->seed};
+    yyjson_val            *again;
+    struct upp_err         why = {0};
+    int                    r   = wd_document_write(d, d->ops, &plain, &now, NULL, err);
+    if (r >= 0)
+        r = wj_read(&a, wb_buf_str(&now),
+                    UPP_OPTS(wj_read_opts, .max_bytes = 2u * WD_DOC_BYTES, .depth = 2 * WD_DOC_DEPTH), &again, err);
+    if (r < 0)
+        return r;
+    wb_buf_clear(&now);
+    r = wj_write(again, &now, err);
+    if (r >= 0)
+        r = wj_write(d->root, &was, err);
+    if (r < 0 || wb_str_eq(wb_buf_str(&was), wb_buf_str(&now)))
+        return r;
+    r = wj_equal(d->root, again, &why);
+    if (r < 0)
+        return upp_fail(err, UPP_ENOMEM, "no memory to compare");
+    if (r > 0)
+        return upp_fail(err, UPP_EINVALID, "written back as %s it says the same in another order or spelling",
+                        d->ops->name);
+    r = upp_fail(err, UPP_EINVALID, "written back as %s it differs: %s", d->ops->name, why.msg);
+    wb_err_where(err, wb_cstr(why.where));
+    return r;
+}
+
+static bool is_meant(const struct wm_doc_agent *a, struct upp_str name)
+{
+    return name.n && (wb_str_eq(a->id, name) || wb_str_eq(a->name, name) || wb_str_eq(a->config, name));
+}
+
+/* The prompts that the document's agents have now. */
+static void give_prompts(const struct wc_config *config, struct wm_doc *doc)
+{
+    for (size_t i = 0; config && i < doc->agents.n; i++)
+        for (size_t k = 0; k < config->n_agents; k++) {
+            const struct wr_agent_def *def = &config->agents[k].def;
+            if (is_meant(&doc->agents.p[i], def->name) || is_meant(&doc->agents.p[i], def->id))
+                doc->agents.p[i].prompt_now = def->system;
+        }
+}
+
+static int tell_written(const struct cli_conversion *c, const struct cli_place *at, const struct wd_problem *p,
+                        struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(LINE_MAX_BYTES);
+    struct wj_writer                      w;
+    if (c->report) {
+        begin_line(c, at, &w, &out, err);
+        cli_problem_write(&w, p);
+        wj_write_name(&w, UPP_STR("written"));
+        wj_write_bool(&w, true);
+        wj_write_close(&w, '}');
+        return cli_line_out(stderr, &w);
+    }
+    cli_place_print(stderr, at);
+    (void)fputs(": written: ", stderr);
+    cli_print_text(stderr, p->pointer, 0);
+    (void)fprintf(stderr, ": %s: ", p->rule);
+    cli_print_text(stderr, p->sentence, 0);
+    (void)putc('\n', stderr);
+    return 0;
+}
+
+/* What was written, held against its dialect's own rules: mistakes of the document that was read may have come along. */
+static int check_written(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
+    const struct wd_document_ops                   *ops;
+    size_t shown = 0;
+    if (text.n > WD_DOC_BYTES) { /* no command would read it */
+        struct wd_problem p = {.rule = "document", .severity = WD_ERROR, .sentence = UPP_STR("longer than 256 MiB")};
+        c->wrong            = true;
+        return tell_written(c, at, &p, err);
+    }
+    int r = wd_document_validate(c->to, text, &memory, &problems, &ops, err);
+    if (r < 0 || !problems.errors)
+        return r;
+    cli_progress_hide(&c->progress);
+    c->wrong = true;
+    for (size_t i = 0; r >= 0 && i < problems.list.n && (c->report || shown < CLI_LOSSES_SHOWN); i++)
+        if (problems.list.p[i].severity == WD_ERROR) {
+            r = tell_written(c, at, &problems.list.p[i], err);
+            shown++;
+        }
+    return r;
+}
+
+/* Is it known what comes back? Not from one agent's view, or where something was to be left out. */
+static bool is_whole(const struct cli_conversion *c, size_t bytes)
+{
+    return !c->opts.view.n && !c->opts.target && !c->opts.pure && !c->opts.no_system &&
+           (c->report || bytes <= CLI_RETURN_BYTES);
+}
+
+int cli_convert_text(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct wb_buf *out,
+                     struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena       memory = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wd_losses_done) struct wd_losses     losses = {.a = &memory};
+    WB_CLEANUP(wd_document_done) struct wd_document d      = {0};
+    struct wd_convert_opts                          opts   = c->opts;
+    size_t                                          from   = 0;
+    if (!c->seeded)
+        opts.seed = seed_of(text);
+    int r = wd_document_read(&d, c->from, text, &opts, err);
+    if (r >= 0 && c->log && !d.doc.entries.n)
+        r = upp_fail(err, UPP_EINVALID, "nothing in its lines was understood as %s", d.ops->title);
+    if (r >= 0 && c->verify)
+        r = verify(&d, &opts, err);
+    if (r >= 0) {
+        give_prompts(c->config, &d.doc);
+        from = out->n;
+        r    = wd_document_write(&d, c->to, &opts, out, &losses, err);
+    }
+    struct upp_str written = wb_str_sub(wb_buf_str(out), from, SIZE_MAX);
+    if (r >= 0 && is_whole(c, text.n))
+        r = wd_document_returns(&d, c->to, written, &opts, &losses, err);
+    if (r >= 0)
+        r = check_written(c, at, written, err);
+    if (r >= 0)
+        r = wb_arena_check(&memory, err);
+    if (r < 0 || !(d.problems.list.n + losses.list.n))
+        return r;
+    cli_progress_hide(&c->progress);
+    if (c->report)
+        return report(c, at, &d.problems, &losses, err);
+    tell(at, &d.problems, &losses);
+    return 0;
+}

@@ -1,0 +1,311 @@
+/* cli/run_view.c — see run_view.h. */
+#include "cli/run_view.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/defs.h"
+#include "cli/print.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "json/write.h"
+
+enum { TEXT_MAX = 64 << 20, SMALL_MAX = 16 << 20, HELD_MAX = 64 << 10 };
+
+static bool same_place(void)
+{
+    struct stat out, error;
+    return fstat(1, &out) == 0 && fstat(2, &error) == 0 && out.st_dev == error.st_dev && out.st_ino == error.st_ino;
+}
+
+/* With the lock: what was held comes now. */
+static void let_go(struct cli_shown *s)
+{
+    if (s->open || !s->held.n)
+        return;
+    (void)fflush(stdout);
+    (void)fwrite(s->held.p, 1, s->held.n, stderr);
+    wb_buf_clear(&s->held);
+}
+
+static void end_line_held(struct cli_shown *s)
+{
+    if (s->open)
+        (void)putchar('\n');
+    s->open = false;
+    let_go(s);
+}
+
+static void end_line(struct cli_shown *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    end_line_held(s);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void cli_shown_log(void *shown, enum wb_log_level level, struct upp_str line)
+{
+    struct cli_shown *s = shown;
+    (void)level;
+    (void)pthread_mutex_lock(&s->lock);
+    bool fits = s->held.n + line.n < HELD_MAX;
+    if (!fits) /* too much to wait with */
+        end_line_held(s);
+    if (fits && s->open && s->same) {
+        wb_buf_add(&s->held, line);
+        wb_buf_addc(&s->held, '\n');
+    } else
+        (void)fprintf(stderr, "%.*s\n", UPP_FMT(line));
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void cli_shown_init(struct cli_shown *s, enum cli_show how)
+{
+    *s = (struct cli_shown){.how      = how,
+                            .terminal = isatty(1) == 1,
+                            .same     = same_place(),
+                            .lock     = PTHREAD_MUTEX_INITIALIZER,
+                            .held     = WB_BUF(HELD_MAX),
+                            .arena    = WB_ARENA(512u << 20),
+                            .text     = WB_BUF(TEXT_MAX),
+                            .status   = WB_BUF(32),
+                            .usage    = WB_BUF(SMALL_MAX),
+                            .cut      = WB_BUF(SMALL_MAX),
+                            .error    = WB_BUF(SMALL_MAX),
+                            .pending  = WB_BUF(SMALL_MAX)};
+}
+
+void cli_shown_done(struct cli_shown *s)
+{
+    if (s->how == CLI_SHOW_TEXT)
+        end_line(s); /* it failed in the middle */
+    wb_buf_done(&s->held);
+    wb_arena_done(&s->arena);
+    wb_buf_done(&s->text);
+    wb_buf_done(&s->status);
+    wb_buf_done(&s->usage);
+    wb_buf_done(&s->cut);
+    wb_buf_done(&s->error);
+    wb_buf_done(&s->pending);
+}
+
+const char *cli_id(const char *prefix, struct wb_uuid id, char out[64])
+{
+    char hex[WB_UUID_HEX + 1];
+    (void)wb_uuid_hex(id, hex);
+    (void)snprintf(out, 64, "%s%s", prefix, hex);
+    return out;
+}
+
+bool cli_shown_is(const struct cli_shown *s, const char *status)
+{
+    return wb_str_eq(wb_buf_str(&s->status), wb_cstr(status));
+}
+
+bool cli_shown_over(const struct cli_shown *s)
+{
+    static const char *const words[] = {"completed", "incomplete", "failed", "cancelled", "expired", "waiting"};
+    for (size_t i = 0; i < WB_LEN(words); i++)
+        if (cli_shown_is(s, words[i]))
+            return true;
+    return false;
+}
+
+/* ---- Events --------------------------------------------------------------------------------------------- */
+
+static struct upp_str member(yyjson_val *object, const char *name)
+{
+    yyjson_val *v = yyjson_obj_get(object, name);
+    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){NULL, 0};
+}
+
+static void say(struct cli_shown *s, struct upp_str text)
+{
+    if (!text.n)
+        return;
+    (void)pthread_mutex_lock(&s->lock);
+    if (s->terminal)
+        cli_print_text(stdout, text, 0);
+    else
+        (void)fwrite(text.p, 1, text.n, stdout);
+    (void)fflush(stdout);
+    s->open = text.p[text.n - 1] != '\n';
+    let_go(s);
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* A value as JSON, in a buffer; none: empty. */
+static int keep(struct wb_buf *to, yyjson_val *v, struct upp_err *err)
+{
+    wb_buf_clear(to);
+    return v ? wj_write(v, to, err) : 0;
+}
+
+static int run_state(struct cli_shown *s, yyjson_val *data, struct upp_err *err)
+{
+    (void)wb_uuid_parse(member(data, "runId"), &s->run);
+    wb_buf_clear(&s->status);
+    wb_buf_add(&s->status, member(data, "status"));
+    int r = keep(&s->usage, yyjson_obj_get(data, "usage"), err);
+    if (r >= 0)
+        r = keep(&s->cut, yyjson_obj_get(data, "incomplete"), err);
+    if (r >= 0)
+        r = keep(&s->error, yyjson_obj_get(data, "error"), err);
+    if (r >= 0)
+        r = keep(&s->pending, yyjson_obj_get(data, "pending"), err);
+    return r;
+}
+
+/* A line for people: the id of the event, its type, and what matters of the rest. */
+static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, struct upp_err *err)
+{
+    static const char *const shown[]          = {"status",        "stepNumber",  "toolName",     "toolCallId", "text",
+                                                 "argumentsJson", "result",      "isError",      "last",       "eventType",
+                                                 "eventData",     "sourceAgent", "targetAgents", "incomplete", "error",
+                                                 "usage"};
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(TEXT_MAX);
+    (void)printf("%-8.*s %.*s", UPP_FMT(id), UPP_FMT(type));
+    for (size_t i = 0; i < WB_LEN(shown); i++) {
+        yyjson_val *v = yyjson_obj_get(data, shown[i]);
+        if (!v)
+            continue;
+        wb_buf_clear(&out);
+        int r = wj_write(v, &out, err);
+        if (r < 0)
+            return r;
+        (void)printf(" %s=%.*s", shown[i], UPP_FMT(wb_buf_str(&out)));
+    }
+    (void)putchar('\n');
+    (void)fflush(stdout);
+    return 0;
+}
+
+/* What people read of it, as it comes. */
+static void tell(struct cli_shown *s, struct upp_str type, yyjson_val *data)
+{
+    if (wb_str_eq(type, UPP_STR("message_start"))) {
+        wb_buf_clear(&s->text);
+        if (s->how == CLI_SHOW_TEXT)
+            end_line(s);
+    } else if (wb_str_eq(type, UPP_STR("text_delta"))) {
+        wb_buf_add(&s->text, member(data, "text"));
+        if (s->how == CLI_SHOW_TEXT)
+            say(s, member(data, "text"));
+    } else if (wb_str_eq(type, UPP_STR("attempt_void"))) {
+        wb_buf_clear(&s->text);
+        if (s->how == CLI_SHOW_TEXT && s->open) {
+            end_line(s);
+            (void)fflush(stdout);
+            (void)fprintf(stderr, "weft run: what was said last is void; it comes again\n");
+        }
+    }
+}
+
+int cli_shown_event(struct cli_shown *s, struct upp_str id, struct upp_str data, struct upp_err *err)
+{
+    yyjson_val *root;
+    wb_arena_reset(&s->arena);
+    int r = wj_read(&s->arena, data, NULL, &root, err);
+    if (r < 0)
+        return upp_wrap(err, r, "an event of the run");
+    yyjson_val    *uap = yyjson_obj_get(root, "uap"), *inner = uap ? uap : yyjson_obj_get(root, "upp");
+    yyjson_val    *what = yyjson_obj_get(inner, uap ? "data" : "delta");
+    struct upp_str type = member(inner, "type");
+    if (uap && wb_str_eq(type, UPP_STR("run")))
+        r = run_state(s, what, err);
+    else if (!yyjson_obj_get(root, "aside")) /* what an agent says to itself is no answer */
+        tell(s, type, what);
+    if (r < 0)
+        return r;
+    if (s->how == CLI_SHOW_EVENTS) {
+        (void)printf("%.*s\n", UPP_FMT(data));
+        (void)fflush(stdout);
+    }
+    return s->how == CLI_SHOW_LINES ? print_line(id, type, what, err) : wb_buf_check(&s->text, err);
+}
+
+/* ---- The end ---------------------------------------------------------------------------------------------- */
+
+static void raw_member(struct wj_writer *w, const char *name, const struct wb_buf *json)
+{
+    wj_write_name(w, wb_cstr(name));
+    if (json->n)
+        wj_write_raw(w, json->p, json->n);
+    else
+        wj_write_null(w);
+}
+
+static int print_object(struct cli_shown *s, struct wb_uuid thread, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(512u << 20);
+    struct wj_writer                      w;
+    char                                  id[64];
+    wj_writer_init(&w, &out, err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("run"));
+    wj_write_str(&w, wb_cstr(cli_id("run_", s->run, id)));
+    wj_write_name(&w, UPP_STR("thread"));
+    wj_write_str(&w, wb_cstr(cli_id("thread_", thread, id)));
+    wj_write_name(&w, UPP_STR("status"));
+    wj_write_str(&w, wb_buf_str(&s->status));
+    wj_write_name(&w, UPP_STR("text"));
+    wj_write_str(&w, wb_buf_str(&s->text));
+    raw_member(&w, "incomplete", &s->cut);
+    raw_member(&w, "usage", &s->usage);
+    raw_member(&w, "error", &s->error);
+    raw_member(&w, "pending", &s->pending);
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r >= 0)
+        (void)printf("%.*s\n", UPP_FMT(wb_buf_str(&out)));
+    return r;
+}
+
+int cli_shown_end(struct cli_shown *s, struct wb_uuid thread, struct upp_err *err)
+{
+    if (s->how == CLI_SHOW_TEXT)
+        end_line(s);
+    return s->how == CLI_SHOW_OBJECT ? print_object(s, thread, err) : 0;
+}
+
+static void explain_pending(struct cli_shown *s, const char *run)
+{
+    yyjson_val *list, *p;
+    size_t      i, max;
+    (void)fprintf(stderr, "weft run: %s waits for answers:\n", run);
+    if (wj_read(&s->arena, wb_buf_str(&s->pending), NULL, &list, NULL) < 0 || !yyjson_is_arr(list))
+        return;
+    yyjson_arr_foreach(list, i, max, p)
+    {
+        WB_CLEANUP(wb_buf_done) struct wb_buf arguments = WB_BUF(SMALL_MAX);
+        yyjson_val                           *v         = yyjson_obj_get(p, "arguments");
+        struct upp_str                        call      = member(p, "toolCallId");
+        bool                                  approval  = yyjson_is_true(yyjson_obj_get(p, "approval"));
+        if (v && wj_write(v, &arguments, NULL) < 0)
+            wb_buf_clear(&arguments);
+        (void)fprintf(stderr, "  %.*s %.*s: %s\n", UPP_FMT(member(p, "toolName")), UPP_FMT(wb_buf_str(&arguments)),
+                      approval ? "may it run?" : "what is its result?");
+        (void)fprintf(stderr, "    {\"answers\":[{\"call_id\":\"%.*s\",%s}]}\n", UPP_FMT(call),
+                      approval ? "\"approved\":true" : "\"output\":...");
+    }
+    (void)fprintf(stderr, "Answer with `weft serve` and POST /v1/runs/%s/answers.\n", run);
+}
+
+void cli_shown_explain(struct cli_shown *s)
+{
+    char        id[64];
+    const char *run = cli_id("run_", s->run, id);
+    yyjson_val *error;
+    wb_arena_reset(&s->arena);
+    if (cli_shown_is(s, "waiting"))
+        explain_pending(s, run);
+    else if (s->cut.n && wj_read(&s->arena, wb_buf_str(&s->cut), NULL, &error, NULL) >= 0)
+        (void)fprintf(stderr, "weft run: %s is incomplete: it has reached %.*s\n", run,
+                      UPP_FMT(member(error, "reason")));
+    else if (s->error.n && wj_read(&s->arena, wb_buf_str(&s->error), NULL, &error, NULL) >= 0)
+        (void)fprintf(stderr, "weft run: %s %.*s: %.*s\n", run, UPP_FMT(wb_buf_str(&s->status)),
+                      UPP_FMT(member(error, "message")));
+    else
+        (void)fprintf(stderr, "weft run: %s %.*s\n", run, UPP_FMT(wb_buf_str(&s->status)));
+}

@@ -1,0 +1,163 @@
+/* cli/store_owner.c — see store_owner.h. */
+#include "cli/store_owner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hooks.h"
+#include "json/read.h"
+#include "server/doors/v1/routes.h"
+#include "stores/sqlite/lock.h"
+
+enum { POLL_MS = 20, TELL_MS = 500 };
+
+/* ---- Connecting --------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int connect_to(const char *path, int *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_fd_close) int fd = WB_CALL(socket)(AF_UNIX, SOCK_STREAM, 0);
+    struct sockaddr_un          a  = {.sun_family = AF_UNIX};
+    if (fd < 0)
+        return wb_fail_sys(err, fd, UPP_ENET, "no socket");
+    (void)snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    int r = weft_connect(fd, (const struct sockaddr *)&a, sizeof a, err);
+    if (r < 0)
+        return upp_wrap(err, r, "%s", path);
+    *ret = fd;
+    fd   = -1;
+    return 0;
+}
+
+static int connect_inside(struct sv_server *s, int *ret, struct upp_err *err)
+{
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds) < 0)
+        return wb_fail_sys(err, -errno, UPP_ENET, "no pair of sockets");
+    int r = sv_server_take(s, fds[1], err);
+    if (r < 0)
+        wb_fd_close(&fds[0]);
+    else
+        *ret = fds[0];
+    return r;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------------------ */
+
+WEFT_SUSPENDS static int serves(void *arg, struct upp_err *err)
+{
+    return sv_server_run(arg, err);
+}
+
+WEFT_SUSPENDS static int open_own(struct cli_door *d, bool recover, struct upp_err *err)
+{
+    char   local[128] = "";
+    size_t n;
+    int    r = wrt_runtime_open(weft_loop_current(), d->config, d->place, &d->runtime, err);
+    if (r < 0)
+        return r;
+    if (wrt_socket(d->runtime)[0])
+        (void)snprintf(local, sizeof local, "unix:%s", wrt_socket(d->runtime));
+    r = sv_server_open(weft_loop_current(),
+                       UPP_OPTS(sv_server_opts, .listen_local = local[0] ? local : NULL, .routes = &sv_routes_v1,
+                                .engine = d->runtime->engine, .store = d->runtime->store, .on_busy = d->config->on_busy,
+                                .no_instructions = d->config->no_instructions, .takes = true),
+                       &d->server, err);
+    if (r >= 0 && recover)
+        r = wrt_runtime_recover(d->runtime, &n, err);
+    if (r >= 0)
+        r = weft_scope_spawn(&d->serving, "server", serves, d->server, NULL, err);
+    return r;
+}
+
+/* Who owns it, and does it answer? -UPP_ENOTFOUND, -UPP_ENET: not (any more, or not yet). */
+WEFT_SUSPENDS static int find_owner(struct cli_door *d, struct upp_err *err)
+{
+    WB_CLEANUP(wb_fd_close) int fd = -1;
+    struct ws_lock_info         who;
+    int                         r = ws_lock_read(d->place->path, &who, err);
+    if (r < 0)
+        return r;
+    if (!who.socket[0])
+        return upp_fail(err, UPP_ENOTFOUND, "the owner of %s does not say where it listens", d->place->path);
+    r = connect_to(who.socket, &fd, err);
+    if (r >= 0)
+        (void)snprintf(d->socket, sizeof d->socket, "%s", who.socket);
+    return r < 0 ? upp_wrap(err, r, "process %d owns %s and does not answer", who.pid, d->place->path) : 0;
+}
+
+WEFT_SUSPENDS int cli_door_open(struct cli_door *d, bool recover, struct upp_err *err)
+{
+    uint64_t since = wb_mono_ms();
+    for (;;) {
+        int r = open_own(d, recover, err);
+        if (r != -UPP_EBUSY || d->place->kind != WC_STORE_SQLITE || d->runtime)
+            return r;
+        r = find_owner(d, err);
+        if (r != -UPP_ENOTFOUND && r != -UPP_ENET)
+            return r;
+        if (wb_mono_ms() - since > CLI_DOOR_MS)
+            return r;
+        int slept = weft_sleep_ms(POLL_MS, err); /* it starts, or stops: then we are next */
+        if (slept < 0)
+            return slept;
+    }
+}
+
+/* Runs that we took up, or were asked to run by others, are not cut off because ours is over. */
+WEFT_SUSPENDS static void finish_others(struct cli_door *d)
+{
+    bool     told  = false;
+    uint64_t since = wb_mono_ms();
+    while (d->runtime && d->runtime->engine) {
+        size_t n = wr_engine_counts(d->runtime->engine).working;
+        if (!n || weft_sleep_ms(POLL_MS, NULL) < 0)
+            return;
+        if (!told && wb_mono_ms() - since > TELL_MS)
+            (void)fprintf(stderr, "weft: finishes %zu other run%s of this store; Ctrl-C leaves them for later\n", n,
+                          n == 1 ? "" : "s");
+        told = told || wb_mono_ms() - since > TELL_MS;
+    }
+}
+
+WEFT_SUSPENDS void cli_door_close(struct cli_door *d)
+{
+    finish_others(d);
+    struct sv_server   *server  = WB_TAKE(d->server); /* another fiber may ask meanwhile, and finds nobody */
+    struct wrt_runtime *runtime = WB_TAKE(d->runtime);
+    d->socket[0]                = 0;
+    if (server) {
+        sv_server_stop(server);
+        (void)!weft_scope_join(&d->serving, NULL); /* what is being answered is finished; unless we were cancelled */
+    }
+    weft_scope_close(&d->serving);
+    sv_server_close(server);
+    wrt_runtime_close(runtime);
+}
+
+/* ---- Asking --------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS int cli_door_ask(struct cli_door *d, const struct cli_request *q, struct cli_answer *a,
+                               struct upp_err *err)
+{
+    int fd = -1;
+    int r  = d->server ? connect_inside(d->server, &fd, err) : connect_to(d->socket, &fd, err);
+    return r < 0 ? r : cli_ask(fd, q, a, err);
+}
+
+WEFT_SUSPENDS int cli_door_call(struct cli_door *d, const struct cli_request *q, struct wb_arena *arena,
+                                yyjson_val **ret, struct upp_err *err)
+{
+    WB_CLEANUP(cli_answer_done) struct cli_answer a;
+    cli_answer_init(&a);
+    int r = cli_door_ask(d, q, &a, err);
+    if (r >= 0 && a.status / 100 != 2)
+        return cli_answer_fail(&a, err);
+    if (r >= 0)
+        r = cli_read_body(&a, err);
+    return r < 0 ? r : wj_read(arena, wb_arena_dup(arena, wb_buf_str(&a.raw)), NULL, ret, err);
+}

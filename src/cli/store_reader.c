@@ -1,0 +1,44 @@
+/* cli/store_reader.c — see store_reader.h. */
+#include "cli/store_reader.h"
+
+#include "cli/setup.h"
+#include "stores/blobs/blobs.h"
+#include "stores/sqlite/sqlite.h"
+
+WEFT_SUSPENDS static int read_it(void *arg, struct upp_err *err)
+{
+    struct cli_reading *rd = arg;
+    struct wl_store    *s;
+    int r = ws_sqlite_open(UPP_OPTS(ws_sqlite_opts, .path = rd->place.path, .read_only = true), &s, err);
+    if (r == -UPP_ENOTFOUND && rd->may_lack)
+        return rd->fn(rd, err);
+    if (r >= 0)
+        r = wrt_store_dress(rd->config, &rd->place, s, &rd->store, err);
+    if (r < 0)
+        return r;
+    r = rd->fn(rd, err);
+    rd->store->ops->close(rd->store);
+    return r;
+}
+
+int cli_read_store(const struct cli_command *self, const char *file, const char *store, bool may_lack,
+                   int (*fn)(struct cli_reading *r, struct upp_err *err), void *arg)
+{
+    WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
+    struct upp_err                                err    = {0};
+    struct cli_reading                            rd     = {
+                                       .owner = {.tenant = UPP_STR("local")}, .arena = WB_ARENA(256u << 20), .arg = arg, .fn = fn};
+    int r = cli_config_load(file, true, &config, &err);
+    if (r >= 0)
+        r = wrt_place_of(config, store, &rd.place, &err);
+    if (r >= 0 && rd.place.kind != WC_STORE_SQLITE)
+        r = upp_fail(&err, UPP_ENOTFOUND, "the store is memory:, which keeps nothing that another process could read");
+    if (r >= 0) {
+        (void)cli_log_setup(config, NULL, WB_WARN);
+        rd.config   = config;
+        rd.may_lack = may_lack;
+        r           = cli_on_loop(read_it, &rd, &err);
+    }
+    wb_arena_done(&rd.arena);
+    return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
+}

@@ -1,0 +1,96 @@
+/* dialects/agentapi/agentapi.h — messages of the Agent API Protocol: the wire, for those who check, read and write it.
+ *
+ * A document is a list of messages, or one of the three objects around such a list: a session, a request, a response.
+ * What is one message to the model is several here, one after the other: what was thought, what was said, and each
+ * call. What the model knows of them and these have no member for stands in their metadata:
+ *
+ *     "metadata": {"weft": {"agent", "name", "joins", "time", "model", "provider", "response", "stop",
+ *                           "metadata", "parts"}}
+ */
+#ifndef WD_AGENTAPI_H
+#define WD_AGENTAPI_H
+
+#include "dialects/core/document.h"
+
+#define WD_AAP_EVENT "weft_event" /* type of a message that is an event of the log */
+
+struct wd_aap_content {
+    struct wj_node node;
+    struct upp_str type, status, text, refusal;
+    struct upp_str image_url, video_url, format;
+    struct upp_str file_url, file_id, filename, file_data;
+    yyjson_val    *data; /* of an audio: a text */
+};
+WJ_SHAPE_EXTERN(wd_aap_content, struct wd_aap_content);
+
+struct wd_aap_message {
+    struct wj_node node;
+    struct upp_str id, type, status, role;
+    yyjson_val    *usage, *metadata;
+    WJ_ARR(struct wd_aap_content) content;
+};
+WJ_SHAPE_EXTERN(wd_aap_message, struct wd_aap_message);
+
+/* ---- Words ----------------------------------------------------------------------------------------------- */
+
+enum wd_aap_status {
+    WD_AAP_UNKNOWN, /* also: any other word */
+    WD_AAP_CREATED,
+    WD_AAP_QUEUED,
+    WD_AAP_IN_PROGRESS,
+    WD_AAP_COMPLETED, /* this one and those that follow are final */
+    WD_AAP_INCOMPLETE,
+    WD_AAP_CANCELED,
+    WD_AAP_FAILED,
+    WD_AAP_REJECTED,
+    WD_AAP_STATUSES,
+};
+
+enum wd_aap_status wd_aap_status(struct upp_str word);
+const char        *wd_aap_status_word(enum wd_aap_status s);
+bool               wd_aap_may_follow(enum wd_aap_status from, enum wd_aap_status to); /* from UNKNOWN: all may */
+
+/* Its writer was stopped before the end. */
+static inline bool wd_aap_unfinished(struct upp_str word)
+{
+    enum wd_aap_status s = wd_aap_status(word);
+    return s == WD_AAP_IN_PROGRESS || s == WD_AAP_INCOMPLETE || s == WD_AAP_CANCELED || s == WD_AAP_FAILED;
+}
+
+/* What a message says, by its type; in the order in which the messages of one answer follow each other. */
+enum wd_aap_kind { WD_AAP_OTHER, WD_AAP_REASONING, WD_AAP_MESSAGE, WD_AAP_CALL, WD_AAP_OUTPUT, WD_AAP_IS_EVENT };
+
+enum wd_aap_kind wd_aap_kind(struct upp_str type); /* no text: a message */
+bool             wd_aap_knows(struct upp_str type);
+
+/* Metadata of a call whose arguments are a text, and not JSON as a writer of it would write it; and is it that? */
+#define WD_AAP_RAW "{\"pydantic_ai\":{\"raw_args\":true}}"
+int wd_aap_is_plain(struct upp_str text, bool *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The objects that have a list of messages. */
+enum wd_aap_form { WD_AAP_NONE, WD_AAP_LIST, WD_AAP_SESSION, WD_AAP_REQUEST, WD_AAP_RESPONSE };
+
+/* *list: its messages, a list. */
+enum wd_aap_form wd_aap_form(yyjson_val *root, yyjson_val **list);
+const char      *wd_aap_slot(enum wd_aap_form form);   /* also its name */
+const char      *wd_aap_member(enum wd_aap_form form); /* that has the list; NULL: it is the list */
+
+/* ---- Answers --------------------------------------------------------------------------------------------- */
+
+/* The entry to which the messages that came last belong. */
+struct wd_aap_flow {
+    uint8_t          role; /* enum upp_role; 0: none */
+    enum wd_aap_kind kind; /* of the last of them */
+    uint32_t         agent;
+    bool             ended; /* it had a usage, or nothing at all: it was the last one */
+};
+
+/* Could a message be a part of the same entry, and is it where nobody says? */
+bool wd_aap_may_join(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t role, uint32_t agent);
+bool wd_aap_joins(const struct wd_aap_flow *f, enum wd_aap_kind kind, uint8_t role, uint32_t agent);
+
+int wd_aap_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+int wd_aap_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
+int wd_aap_lower(struct wd_lowering *l, struct upp_err *err);
+
+#endif

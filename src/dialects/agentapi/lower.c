@@ -1,0 +1,525 @@
+/* dialects/agentapi/lower.c — the model as messages of the Agent API Protocol.
+ *
+ * An entry is as many messages as it takes: each thought, each call and each result is one, what was said between them
+ * is one with all its contents. All members are written, null where there is nothing, in the order in which
+ * implementations dump them.
+ */
+#include <inttypes.h>
+
+#include "base/base64.h"
+#include "base/err.h"
+#include "base/uuid.h"
+#include "dialects/core/data_url.h"
+#include "dialects/agentapi/agentapi.h"
+#include "dialects/pai/pai.h"
+#include "json/value.h"
+
+/* What is written. */
+struct out {
+    struct wd_lowering       *l;
+    const struct wm_doc_turn *turn;
+    struct wd_aap_flow        flow; /* as whoever reads it will see it */
+};
+
+/* Some parts of an entry that are one message. */
+struct message {
+    uint32_t         entry, agent;
+    size_t           first, n;
+    enum wd_aap_kind kind;
+    uint8_t          role; /* as it will be read */
+    bool             last; /* of the entry */
+    struct upp_str   id;
+};
+
+static const char *slot_of(struct wd_lowering *l, struct upp_str what, size_t i)
+{
+    struct upp_str s = wb_arena_numbered(&l->keep, what, i);
+    return s.p ? s.p : "";
+}
+
+static void put_null(struct wd_lowering *l, const char *name)
+{
+    wd_name(l, name);
+    wj_write_null(&l->w);
+}
+
+/* The members with which all objects begin. */
+static void put_base(struct wd_lowering *l, const char *object, const char *status)
+{
+    wj_write_open(&l->w, '{');
+    put_null(l, "sequence_number");
+    wd_member(l, "object", wb_cstr(object));
+    wd_member(l, "status", wb_cstr(status));
+    put_null(l, "error");
+}
+
+/* ---- Media ----------------------------------------------------------------------------------------------- */
+
+static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
+{
+    if (m->mime.n)
+        return m->mime;
+    if (m->source == UPP_SOURCE_TEXT)
+        return UPP_STR("text/plain");
+    wd_lose(l, entry, "that nobody knows what a file is", "bytes have a media type");
+    return UPP_STR("application/octet-stream");
+}
+
+/* Its address, or all of it as one. */
+static void put_url(struct wd_lowering *l, uint32_t entry, const char *name, const struct upp_media *m)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
+    if (m->source == UPP_SOURCE_URL) {
+        wd_member_or_null(l, name, m->data);
+        return;
+    }
+    int r = wd_data_url(m, media_type(l, entry, m), &url, l->w.err);
+    if (r < 0)
+        wj_writer_fail(&l->w, r);
+    wd_member(l, name, wb_buf_str(&url));
+}
+
+static void put_audio(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
+{
+    struct upp_str format = {0};
+    if (wb_str_starts(m->mime, UPP_STR("audio/")))
+        format = wb_str_sub(m->mime, 6, SIZE_MAX);
+    put_url(l, entry, "data", m);
+    wd_member_or_null(l, "format", format);
+}
+
+static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
+{
+    bool url = m->source == UPP_SOURCE_URL;
+    if (url)
+        put_url(l, entry, "file_url", m);
+    else
+        put_null(l, "file_url");
+    put_null(l, "file_id");
+    wd_member_or_null(l, "filename", m->title);
+    if (url)
+        put_null(l, "file_data");
+    else
+        put_url(l, entry, "file_data", m);
+}
+
+static void put_media(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
+{
+    const struct upp_media *m    = p->media;
+    bool                    file = p->kind == UPP_PART_DOCUMENT || p->kind == UPP_PART_BINARY;
+    if (p->kind == UPP_PART_IMAGE)
+        put_url(l, entry, "image_url", m);
+    else if (p->kind == UPP_PART_VIDEO)
+        put_url(l, entry, "video_url", m);
+    else if (p->kind == UPP_PART_AUDIO)
+        put_audio(l, entry, m);
+    else
+        put_file(l, entry, m);
+    if (m->source == UPP_SOURCE_URL && m->mime.n)
+        wd_lose(l, entry, "the media type of what is at an address", "the address is all that is said");
+    if (m->title.p && !file)
+        wd_lose(l, entry, "the title of a medium", "only files have a name");
+    if (m->duration.p || m->width.p || m->height.p)
+        wd_lose(l, entry, "how long or how large a medium is", "there is no member for it");
+    if (p->kind == UPP_PART_BINARY)
+        wd_lose(l, entry, "that a file is bytes of no known kind", "a file is a file");
+}
+
+/* ---- Contents -------------------------------------------------------------------------------------------- */
+
+static const char *content_type(const struct upp_part *p)
+{
+    switch (p->kind) {
+    case UPP_PART_CALL:
+    case UPP_PART_RESULT:
+        return "data";
+    case UPP_PART_IMAGE:
+        return "image";
+    case UPP_PART_AUDIO:
+        return "audio";
+    case UPP_PART_VIDEO:
+        return "video";
+    case UPP_PART_DOCUMENT:
+    case UPP_PART_BINARY:
+        return "file";
+    default:
+        return "text";
+    }
+}
+
+static void put_tool(struct wd_lowering *l, const struct upp_part *p)
+{
+    bool result = p->kind == UPP_PART_RESULT;
+    wd_name(l, "data");
+    wj_write_open(&l->w, '{');
+    wd_member_or_null(l, "call_id", p->id);
+    wd_member_or_null(l, "name", p->name);
+    wd_member(l, result ? "output" : "arguments", p->text.n ? p->text : result ? UPP_STR("null") : UPP_STR(""));
+    wj_write_close(&l->w, '}');
+}
+
+static const char *content_status(const struct upp_part *p)
+{
+    return p->kind == UPP_PART_RESULT ? p->is_error ? "failed" : "completed" : p->cut ? "incomplete" : "completed";
+}
+
+static void put_content(struct wd_lowering *l, const struct message *m, size_t i)
+{
+    const struct upp_part *p = &wd_entry_at(l, m->entry)->e.message.parts[m->first + i];
+    put_base(l, "content", content_status(p));
+    wd_member(l, "type", wb_cstr(content_type(p)));
+    wd_member_u64(l, "index", i);
+    wd_name(l, "delta");
+    wj_write_bool(&l->w, false);
+    wd_member(l, "msg_id", m->id);
+    if (p->kind == UPP_PART_CALL || p->kind == UPP_PART_RESULT)
+        put_tool(l, p);
+    else if (p->media)
+        put_media(l, m->entry, p);
+    else
+        wd_member(l, "text", p->text.p ? p->text : UPP_STR(""));
+    wj_write_close(&l->w, '}');
+}
+
+static void put_contents(struct wd_lowering *l, const struct message *m)
+{
+    wd_name(l, "content");
+    wj_write_open(&l->w, '[');
+    for (size_t i = 0; i < m->n && !l->w.failed; i++)
+        put_content(l, m, i);
+    wj_write_close(&l->w, ']');
+}
+
+/* ---- Metadata -------------------------------------------------------------------------------------------- */
+
+/* Who said it; nobody is said too where one would think of an agent. */
+static void put_speaker(struct wd_lowering *l, const struct message *m)
+{
+    if (m->agent == WM_NO_AGENT) {
+        if (m->role != UPP_ROLE_USER)
+            put_null(l, "agent");
+        return;
+    }
+    const struct wm_doc_agent *a  = &l->doc->agents.p[m->agent];
+    struct upp_str             id = a->id.p ? a->id : a->name;
+    wd_member_or_null(l, "agent", id);
+    if (a->name.p && !wb_str_eq(a->name, id))
+        wd_member(l, "name", a->name);
+}
+
+/* What is said once of an entry. */
+static void put_about(struct wd_lowering *l, const struct message *m)
+{
+    const struct wm_doc_entry *e = wd_entry_at(l, m->entry);
+    wd_member(l, "time", wd_pai_time_text(l, &e->e.message));
+    wd_member(l, "model", e->said.model);
+    wd_member(l, "provider", e->said.provider);
+    wd_member(l, "response", e->said.response);
+    if (wd_pai_finish(e->said.stop))
+        wd_member(l, "stop", wb_cstr(wd_pai_finish(e->said.stop)));
+    wd_member_json(l, "metadata", e->e.message.metadata);
+}
+
+/* What the provider said of a content, and reading it does not say by itself. */
+static struct upp_str metadata_of(struct wd_lowering *l, const struct upp_part *p)
+{
+    bool plain = true;
+    if (p->kind == UPP_PART_CALL && wb_str_eq(p->metadata, UPP_STR(WD_AAP_RAW))) {
+        int r = wd_aap_is_plain(p->text, &plain, l->w.err);
+        if (r < 0)
+            wj_writer_fail(&l->w, r);
+    }
+    return plain ? p->metadata : (struct upp_str){0};
+}
+
+static void put_parts(struct wd_lowering *l, const struct message *m)
+{
+    const struct upp_part *p = m->n ? &wd_entry_at(l, m->entry)->e.message.parts[m->first] : NULL;
+    size_t                 n = 0;
+    for (size_t i = 0; i < m->n; i++)
+        n = metadata_of(l, &p[i]).n ? i + 1 : n;
+    if (!n)
+        return;
+    wd_name(l, "parts");
+    wj_write_open(&l->w, '[');
+    for (size_t i = 0; i < n; i++)
+        if (metadata_of(l, &p[i]).n)
+            wd_json_value(l, p[i].metadata);
+        else
+            wj_write_null(&l->w);
+    wj_write_close(&l->w, ']');
+}
+
+/* As the protocol has them; any other is carried. */
+static bool is_message_id(struct upp_str id)
+{
+    return wb_str_starts(id, UPP_STR("msg_"));
+}
+
+static void put_metadata(struct out *o, const struct message *m)
+{
+    struct wd_lowering *l      = o->l;
+    bool                begins = !m->first;
+    bool                joins  = wd_aap_joins(&o->flow, m->kind, m->role, m->agent);
+    bool                may    = wd_aap_may_join(&o->flow, m->kind, m->role, m->agent);
+    wd_name(l, "metadata");
+    wj_write_open(&l->w, '{');
+    wd_name(l, "weft");
+    wj_write_open(&l->w, '{');
+    put_speaker(l, m);
+    if (begins ? joins : may && !joins) {
+        wd_name(l, "joins");
+        wj_write_bool(&l->w, !begins);
+    }
+    if (begins) {
+        struct upp_str own = wd_entry_at(l, m->entry)->id;
+        if (own.p && !is_message_id(own))
+            wd_member(l, "id", own);
+        put_about(l, m);
+    }
+    put_parts(l, m);
+    wj_write_close(&l->w, '}');
+    wj_write_close(&l->w, '}');
+}
+
+/* ---- Usage ----------------------------------------------------------------------------------------------- */
+
+static void write_usage(struct wd_lowering *l, const struct upp_usage *u, uint64_t reasoning)
+{
+    wd_name(l, "usage");
+    wj_write_open(&l->w, '{');
+    wd_member_u64(l, "input_tokens", u->input);
+    wd_member_u64(l, "output_tokens", u->output);
+    wd_member_u64(l, "total_tokens", u->input + u->output);
+    if (u->cache_read)
+        wd_member_u64(l, "cache_read_tokens", u->cache_read);
+    if (u->cache_write)
+        wd_member_u64(l, "cache_write_tokens", u->cache_write);
+    if (reasoning)
+        wd_member_u64(l, "reasoning_tokens", reasoning);
+    wj_write_close(&l->w, '}');
+}
+
+/* Of the whole turn, where nothing of it has one of its own: in the last message of it. */
+static bool is_turns(const struct out *o, const struct message *m)
+{
+    const struct wm_doc_turn *t = o->turn;
+    if (!t->has_usage || m->entry + 1 != t->first + t->n)
+        return false;
+    for (uint32_t i = t->first; i < t->first + t->n; i++)
+        if (wd_entry_at(o->l, i)->said.has_usage)
+            return false;
+    return true;
+}
+
+/* True: there is one. */
+static bool put_usage(const struct out *o, const struct message *m)
+{
+    const struct wm_said *said = &wd_entry_at(o->l, m->entry)->said;
+    bool                  has = m->last && said->has_usage, turns = m->last && !has && is_turns(o, m);
+    if (has)
+        write_usage(o->l, &said->usage, said->reasoning);
+    else if (turns)
+        write_usage(o->l, &o->turn->usage, o->turn->reasoning);
+    else
+        put_null(o->l, "usage");
+    return has || turns;
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------- */
+
+static const char *type_of(enum wd_aap_kind kind)
+{
+    return kind == WD_AAP_REASONING  ? "reasoning"
+           : kind == WD_AAP_CALL     ? "plugin_call"
+           : kind == WD_AAP_OUTPUT   ? "plugin_call_output"
+           : kind == WD_AAP_IS_EVENT ? WD_AAP_EVENT
+                                     : "message";
+}
+
+static const char *role_word(uint8_t role)
+{
+    return role == UPP_ROLE_USER ? "user" : role == UPP_ROLE_TOOL ? "tool" : role ? "assistant" : "system";
+}
+
+static const char *status_of(const struct wd_lowering *l, const struct message *m)
+{
+    const struct upp_message *said = &wd_entry_at(l, m->entry)->e.message;
+    bool                      cut = false, error = false;
+    for (size_t i = m->first; i < m->first + m->n; i++) {
+        cut |= said->parts[i].cut;
+        error |= said->parts[i].is_error;
+    }
+    return m->kind == WD_AAP_OUTPUT ? error ? "failed" : "completed" : cut ? "incomplete" : "completed";
+}
+
+/* Its own where that is one of a message, with the prefix if it is a UUID; else one that follows from it, or from its
+ * place. */
+static struct upp_str id_of(struct wd_lowering *l, uint32_t entry, size_t part)
+{
+    char           text[WB_UUID_TEXT + 1];
+    struct upp_str own = wd_entry_at(l, entry)->id;
+    struct wb_uuid id;
+    if (!part && is_message_id(own))
+        return own;
+    if (!part && own.p && wb_uuid_parse(own, &id)) {
+        struct upp_str with[] = {UPP_STR("msg_"), own};
+        return wb_arena_join(&l->keep, with, WB_LEN(with));
+    }
+    struct upp_str made[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(own.p ? wb_str_hash(own) : entry, part), text)};
+    return wb_arena_join(&l->keep, made, WB_LEN(made));
+}
+
+static void put_event(struct wd_lowering *l, const struct message *m)
+{
+    wd_name(l, "content");
+    wj_write_open(&l->w, '[');
+    put_base(l, "content", "completed");
+    wd_member(l, "type", UPP_STR("data"));
+    wd_member_u64(l, "index", 0);
+    wd_name(l, "delta");
+    wj_write_bool(&l->w, false);
+    wd_member(l, "msg_id", m->id);
+    wd_member_json(l, "data", wd_entry_at(l, m->entry)->e.data);
+    wj_write_close(&l->w, '}');
+    wj_write_close(&l->w, ']');
+}
+
+static void put_message(struct out *o, struct message *m)
+{
+    struct wd_lowering *l = o->l;
+    m->id                 = id_of(l, m->entry, m->first);
+    wd_open(l, m->entry, slot_of(l, UPP_STR("p"), m->first));
+    put_base(l, "message", status_of(l, m));
+    wd_member(l, "id", m->id);
+    wd_member(l, "type", wb_cstr(type_of(m->kind)));
+    wd_member(l, "role", wb_cstr(role_word(m->role)));
+    if (m->kind == WD_AAP_IS_EVENT)
+        put_event(l, m);
+    else
+        put_contents(l, m);
+    put_null(l, "code");
+    put_null(l, "message");
+    bool usage = put_usage(o, m);
+    put_metadata(o, m);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+    o->flow = (struct wd_aap_flow){.role = m->role, .kind = m->kind, .agent = m->agent, .ended = usage || !m->n};
+    if (m->kind == WD_AAP_IS_EVENT)
+        o->flow.role = 0;
+}
+
+static enum wd_aap_kind kind_of(const struct upp_part *p)
+{
+    return p->kind == UPP_PART_REASONING ? WD_AAP_REASONING
+           : p->kind == UPP_PART_CALL    ? WD_AAP_CALL
+           : p->kind == UPP_PART_RESULT  ? WD_AAP_OUTPUT
+                                         : WD_AAP_MESSAGE;
+}
+
+/* Was this part read from the same message as the one before it? */
+static bool continues(struct wd_lowering *l, uint32_t entry, size_t part)
+{
+    return wd_span(l, entry, slot_of(l, UPP_STR("c"), part), 2) == 1;
+}
+
+/* How many parts from the first on are one message. */
+static size_t run_of(struct wd_lowering *l, uint32_t entry, size_t first, enum wd_aap_kind kind)
+{
+    const struct upp_message *said = &wd_entry_at(l, entry)->e.message;
+    size_t                    n    = 1;
+    while (first + n < said->n_parts && kind_of(&said->parts[first + n]) == kind &&
+           (kind == WD_AAP_MESSAGE || continues(l, entry, first + n)))
+        n++;
+    return n;
+}
+
+static bool has_cut(const struct upp_message *m)
+{
+    size_t i = 0;
+    while (i < m->n_parts && !m->parts[i].cut)
+        i++;
+    return i < m->n_parts;
+}
+
+static void put_entry(struct out *o, uint32_t i)
+{
+    const struct wm_doc_entry *e    = wd_entry_at(o->l, i);
+    const struct upp_message  *said = &e->e.message;
+    struct message             m    = {.entry = i, .agent = e->agent, .role = said->role};
+    if (m.agent == WM_NO_AGENT && m.role != UPP_ROLE_USER)
+        m.agent = o->turn->agent;
+    if (e->e.kind == WM_ENTRY_EVENT) {
+        m.kind = WD_AAP_IS_EVENT;
+        m.role = 0;
+        m.last = true;
+    } else if (!said->n_parts) {
+        m.kind = WD_AAP_MESSAGE;
+        m.last = true;
+    }
+    if (m.role == UPP_ROLE_USER && m.agent == WM_NO_AGENT && e->e.who.p)
+        wd_lose(o->l, i, "which user it was", "messages do not name them");
+    if (said->interrupted && !has_cut(said))
+        wd_lose(o->l, i, "that it was interrupted", "all that it says was finished");
+    if (m.last) {
+        put_message(o, &m);
+        return;
+    }
+    for (size_t k = 0; k < said->n_parts && !o->l->w.failed; k += m.n) {
+        m.first = k;
+        m.kind  = kind_of(&said->parts[k]);
+        m.role  = m.kind == WD_AAP_OUTPUT ? UPP_ROLE_TOOL : m.kind == WD_AAP_MESSAGE ? said->role : UPP_ROLE_ASSISTANT;
+        m.n     = run_of(o->l, i, k, m.kind);
+        m.last  = k + m.n == said->n_parts;
+        put_message(o, &m);
+    }
+}
+
+/* ---- The whole ------------------------------------------------------------------------------------------- */
+
+static void put_list(struct wd_lowering *l)
+{
+    struct out o = {.l = l};
+    wj_write_open(&l->w, '[');
+    for (size_t i = 0; i < l->doc->turns.n; i++) {
+        o.turn = &l->doc->turns.p[i];
+        for (uint32_t k = o.turn->first; k < o.turn->first + o.turn->n && !l->w.failed; k++)
+            if (wm_is_shown(&wd_entry_at(l, k)->e))
+                put_entry(&o, k);
+    }
+    wj_write_close(&l->w, ']');
+}
+
+/* What it was when it was read; a list where nobody knows. */
+static enum wd_aap_form form_of(struct wd_lowering *l)
+{
+    enum wd_aap_form form = WD_AAP_RESPONSE;
+    while (form > WD_AAP_LIST && wd_span(l, WD_THREAD, wd_aap_slot(form), 2) == 2)
+        form--;
+    return form;
+}
+
+int wd_aap_lower(struct wd_lowering *l, struct upp_err *err)
+{
+    enum wd_aap_form form = form_of(l);
+    struct upp_str   id   = l->doc->id;
+    if (wb_str_eq(id, UPP_STR("thread"))) /* as one without an id is called */
+        id = (struct upp_str){0};
+    wd_unsaid(l, WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS |
+                     (form == WD_AAP_LIST ? WD_UNSAID_ID : 0));
+    wd_open(l, WD_THREAD, wd_aap_slot(form));
+    if (form == WD_AAP_LIST)
+        put_list(l);
+    else {
+        wj_write_open(&l->w, '{');
+        if (form == WD_AAP_SESSION)
+            wd_member(l, "id", id);
+        wd_name(l, wd_aap_member(form));
+        put_list(l);
+        if (form != WD_AAP_SESSION)
+            wd_member(l, "session_id", id);
+        wj_write_close(&l->w, '}');
+    }
+    wd_close(l);
+    return wb_arena_check(&l->keep, err);
+}

@@ -1,0 +1,340 @@
+/* dialects/agentapi/stream.c — a run as the stream of an Agent API response.
+ *
+ * One writer in a line: a message is finished before the next one begins. The part of what a model says that is next in
+ * order is sent as it comes; parts that are said beside it wait until it is closed, or until the whole is there. A run
+ * that waits has answered: its response is completed, and another one begins when it goes on. docs/dialects/agentapi.md
+ * has the order.
+ */
+#include "dialects/agentapi/stream.h"
+
+#include <inttypes.h>
+
+#include "base/err.h"
+
+enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: 13 bytes for one */
+
+enum aside { SAID, THOUGHT, HIDDEN };
+
+/* ---- What a model says ----------------------------------------------------------------------------------- */
+
+static uint8_t aside_of(bool aside, struct upp_str phase)
+{
+    return !aside ? SAID : wb_str_eq(phase, UPP_STR("reason")) ? THOUGHT : HIDDEN;
+}
+
+static bool is_sent(const struct wd_aap_stream *s, uint8_t kind)
+{
+    return s->aside == SAID || (s->aside == THOUGHT && kind != UPP_PART_CALL);
+}
+
+static enum wd_aap_kind kind_of(const struct wd_aap_stream *s, uint8_t kind)
+{
+    return kind == UPP_PART_CALL                                                          ? WD_AAP_CALL
+           : kind == UPP_PART_REASONING || (s->aside == THOUGHT && kind == UPP_PART_TEXT) ? WD_AAP_REASONING
+                                                                                          : WD_AAP_MESSAGE;
+}
+
+static void remember(struct wd_aap_stream *s, struct wd_out *o, struct upp_str id, struct upp_str name, bool client)
+{
+    struct wd_call *c = wd_calls_add(&s->calls, id.p ? id : UPP_STR(""), name, o->w.err);
+    if (!c)
+        wj_writer_fail(&o->w, o->w.err && o->w.err->code ? -o->w.err->code : -UPP_ENOMEM);
+    else
+        c->state = client;
+}
+
+static int message_open(struct wd_aap_stream *s, const struct wm_event *ev, struct upp_err *err)
+{
+    int r = wd_open_begin(&s->open, ev, err);
+    if (r < 0)
+        return r;
+    s->aside = aside_of(ev->aside, ev->name);
+    s->next  = 0;
+    s->mark  = s->stage == WD_AAP_STARTED ? s->output.n : 0;
+    s->made  = s->calls.list.n;
+    return 0;
+}
+
+static int part_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+{
+    struct wd_part *p;
+    bool            media = ev->part_kind >= UPP_PART_IMAGE && ev->part_kind <= UPP_PART_BINARY;
+    int             r     = wd_open_part(&s->open, ev, &p, err);
+    if (r < 0 || media || s->live.open || ev->part != s->next || !is_sent(s, ev->part_kind))
+        return r;
+    wd_aap_live_open(s, ev, o, kind_of(s, ev->part_kind), ev->part, ev->call, ev->name, false);
+    if (s->live.tool)
+        wd_aap_content_frame(s, o, WD_AAP_IN_PROGRESS, NULL);
+    return 0;
+}
+
+static int delta(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+{
+    struct wd_part *p;
+    int             r = wd_open_find(&s->open, ev, &p, err);
+    if (r >= 0 && s->live.open && s->live.part == ev->part)
+        wd_aap_live_add(s, o, ev->text);
+    return r;
+}
+
+static int part_close(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+{
+    struct wd_part *p;
+    int             r = wd_open_find(&s->open, ev, &p, err);
+    if (r < 0)
+        return r;
+    p->state = WD_CLOSED;
+    if (!s->live.open || s->live.part != ev->part)
+        return 0;
+    if (s->live.tool)
+        remember(s, o, s->live.call, s->live.name, s->live.client);
+    wd_aap_live_close(s, o, WD_AAP_COMPLETED, NULL);
+    s->next++;
+    return 0;
+}
+
+/* A part that was not sent as it came. */
+static void rest(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, size_t i,
+                 const struct upp_part *p)
+{
+    enum wd_aap_status status = p->cut ? WD_AAP_INCOMPLETE : WD_AAP_COMPLETED;
+    if (!is_sent(s, p->kind) || p->kind == UPP_PART_RESULT)
+        return;
+    if (p->media) {
+        wd_aap_live_open(s, ev, o, WD_AAP_MESSAGE, i, (struct upp_str){0}, (struct upp_str){0}, false);
+        wd_aap_live_close(s, o, status, p);
+        return;
+    }
+    wd_aap_whole(s, ev, o, kind_of(s, p->kind), i, p->id, p->name, p->text, false, status);
+    if (p->kind == UPP_PART_CALL && !p->cut)
+        remember(s, o, p->id, p->name, s->live.client);
+}
+
+static void message(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+        return; /* input and results are not said by a model */
+    const struct upp_message *m = &ev->entry->message;
+    if (!s->open.open) {
+        s->aside = aside_of(ev->entry->audience == WM_AUDIENCE_RUN, ev->entry->phase);
+        s->next  = 0;
+    }
+    if (s->live.open) {
+        bool cut = s->live.part >= m->n_parts || m->parts[s->live.part].cut;
+        if (s->live.tool && !cut)
+            remember(s, o, s->live.call, s->live.name, s->live.client);
+        wd_aap_live_close(s, o, cut ? WD_AAP_INCOMPLETE : WD_AAP_COMPLETED, NULL);
+        s->next++;
+    }
+    for (size_t i = s->next; i < m->n_parts && !o->w.failed; i++)
+        rest(s, ev, o, i, &m->parts[i]);
+    wd_open_end(&s->open);
+}
+
+/* What was said since is taken back: it is not in the response's output. */
+static void taken_back(struct wd_aap_stream *s, struct wd_out *o)
+{
+    if (!s->open.open)
+        return;
+    wd_aap_live_close(s, o, WD_AAP_CANCELED, NULL);
+    if (s->stage == WD_AAP_STARTED && s->output.n > s->mark)
+        s->output.n = s->mark;
+    while (s->calls.list.n > s->made)
+        wd_calls_drop(&s->calls, s->calls.list.p[s->calls.list.n - 1]);
+    wd_open_end(&s->open);
+}
+
+/* ---- Tools and the run ----------------------------------------------------------------------------------- */
+
+static void tool_started(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    if (wd_calls_find(&s->calls, ev->call))
+        return;
+    wd_aap_whole(s, ev, o, WD_AAP_CALL, 0, ev->call, ev->name, ev->text, false, WD_AAP_COMPLETED);
+    remember(s, o, ev->call, ev->name, s->live.client);
+}
+
+static void tool_ended(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    struct wd_call *c = wd_calls_find(&s->calls, ev->call);
+    if (!c && ev->from->depth > 0)
+        return;
+    wd_aap_whole(s, ev, o, WD_AAP_OUTPUT, 0, ev->call, c && c->name.n ? c->name : ev->name,
+                 ev->text.n
+                     ? ev->text
+                     : UPP_STR("null"), c && c->state, ev->outcome == WM_DONE ? WD_AAP_COMPLETED : WD_AAP_FAILED);
+    if (c)
+        wd_calls_drop(&s->calls, c);
+}
+
+static void approval(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, const struct wm_pending *p,
+                     size_t k)
+{
+    struct wj_writer w;
+    wb_buf_clear(&s->text);
+    wj_writer_init(&w, &s->text, o->w.err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("id"));
+    wj_write_str(&w, p->call);
+    wj_write_name(&w, UPP_STR("name"));
+    wj_write_str(&w, p->name);
+    wj_write_name(&w, UPP_STR("arguments"));
+    wj_write_str(&w, p->arguments.p ? p->arguments : UPP_STR(""));
+    wj_write_name(&w, UPP_STR("server_label"));
+    wj_write_str(&w, ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
+    else
+        wd_aap_whole(s, ev, o, WD_AAP_OTHER, k, (struct upp_str){0}, (struct upp_str){0}, wb_buf_str(&s->text), false,
+                     WD_AAP_COMPLETED);
+}
+
+/* Everybody who is asked for something is told of it; that is the answer for now. */
+static void waits(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    for (size_t i = 0; i < ev->n_pending && !o->w.failed; i++) {
+        const struct wm_pending *p = &ev->pending[i];
+        if (!wd_calls_find(&s->calls, p->call)) {
+            wd_aap_whole(s, ev, o, WD_AAP_CALL, 2 * i, p->call, p->name, p->arguments, !p->approval, WD_AAP_COMPLETED);
+            remember(s, o, p->call, p->name, !p->approval);
+        }
+        if (p->approval)
+            approval(s, ev, o, p, 2 * i + 1);
+    }
+    wd_aap_response_frame(s, o, WD_AAP_COMPLETED, ev);
+    s->stage = WD_AAP_PAUSED;
+}
+
+static void run(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    if (ev->status == WM_CANCELING || ev->status == WM_QUEUED)
+        return;
+    wd_aap_to_started(s, ev, o);
+    if (ev->status == WM_WAITING)
+        waits(s, ev, o);
+    if (!wm_status_ended(ev->status))
+        return;
+    enum wd_aap_status status = ev->status == WM_COMPLETED  ? WD_AAP_COMPLETED
+                                : ev->status == WM_CANCELED ? WD_AAP_CANCELED
+                                                            : WD_AAP_FAILED;
+    wd_aap_live_close(s, o, status == WD_AAP_COMPLETED ? WD_AAP_INCOMPLETE : status, NULL);
+    wd_open_end(&s->open);
+    wd_aap_response_frame(s, o, status, ev);
+    s->stage = WD_AAP_ENDED;
+}
+
+static void system_event(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    struct wd_frames text = {.text = WB_BUF(WD_FRAMES_TEXT)};
+    struct wd_out    t;
+    if (!ev->entry)
+        return;
+    wd_out_init(&t, &text, o->w.err);
+    wd_json_or_str(&t, &s->scratch, ev->entry->data);
+    int r = wd_out_check(&t);
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
+    else
+        wd_aap_whole(s, ev, o, WD_AAP_IS_EVENT, 0, (struct upp_str){0}, (struct upp_str){0}, wb_buf_str(&text.text),
+                     false, WD_AAP_COMPLETED);
+    wd_frames_done(&text);
+}
+
+/* ---- The table ------------------------------------------------------------------------------------------- */
+
+static int aap_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
+{
+    struct wd_aap_stream *s = state;
+    (void)err;
+    *s = (struct wd_aap_stream){.scratch = WB_ARENA(SCRATCH_MAX),
+                                .output  = WB_BUF(WD_FRAMES_TEXT),
+                                .text    = WB_BUF(WD_FRAMES_TEXT),
+                                .live    = {.texts = WB_ARENA(SCRATCH_MAX), .said = WB_BUF(WD_FRAMES_TEXT)}};
+    if (opts) {
+        s->bare     = opts->uncreated;
+        s->session  = opts->session;
+        s->client   = opts->client_tools;
+        s->n_client = opts->n_client_tools;
+    }
+    wd_open_init(&s->open);
+    return 0;
+}
+
+static int rare_event(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+{
+    switch (ev->kind) {
+    case WM_RUN:
+        run(s, ev, o);
+        return 0;
+    case WM_MESSAGE:
+        message(s, ev, o);
+        return 0;
+    case WM_TOOL_STARTED:
+        tool_started(s, ev, o);
+        return 0;
+    case WM_TOOL_ENDED:
+        tool_ended(s, ev, o);
+        return 0;
+    case WM_SYSTEM:
+        system_event(s, ev, o);
+        return 0;
+    case WM_VOID:
+        taken_back(s, o);
+        return 0;
+    case WM_MESSAGE_OPEN:
+        return message_open(s, ev, err);
+    case WM_PART_OPEN:
+        return part_open(s, ev, o, err);
+    case WM_PART_CLOSE:
+        return part_close(s, ev, o, err);
+    case WM_STEP_START:
+    case WM_STEP_END:
+    case WM_CHECKPOINT:
+        return 0;
+    default:
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " is of no kind: %u", ev->number, ev->kind);
+    }
+}
+
+/* A child's calls are told of where somebody outside is asked for them, and then what came of them. */
+static int aap_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
+{
+    struct wd_aap_stream *s = state;
+    struct wd_out         o;
+    int                   r = 0;
+    wd_out_init(&o, out, err);
+    if (s->stage == WD_AAP_ENDED && ev->from->depth == 0)
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " comes after the end of the run", ev->number);
+    if (wm_is_branch(ev))
+        return 0;
+    if (!s->created_ms)
+        s->created_ms = ev->time_ms;
+    if (ev->from->depth == 0)
+        r = WB_LIKELY(ev->kind == WM_DELTA) ? delta(s, ev, &o, err) : rare_event(s, ev, &o, err);
+    else if (ev->kind == WM_TOOL_ENDED && s->stage != WD_AAP_ENDED)
+        tool_ended(s, ev, &o);
+    return r < 0 ? r : wd_out_check(&o);
+}
+
+static void aap_done(void *state)
+{
+    struct wd_aap_stream *s = state;
+    wd_open_done(&s->open);
+    wd_calls_done(&s->calls);
+    wb_buf_done(&s->output);
+    wb_buf_done(&s->text);
+    wb_buf_done(&s->live.said);
+    wb_arena_done(&s->live.texts);
+    wb_arena_done(&s->scratch);
+}
+
+const struct wd_stream_ops wd_stream_agentapi = {
+    .name       = "agentapi",
+    .state_size = sizeof(struct wd_aap_stream),
+    .headers    = "",
+    .begin      = aap_begin,
+    .event      = aap_event,
+    .done       = aap_done,
+};

@@ -1,0 +1,363 @@
+/* dialects/agentapi/stream_frames.c — frames of an Agent API stream: messages one after the other, and the response around them.
+ */
+#include <stdio.h>
+
+#include "base/base64.h"
+#include "base/err.h"
+#include "dialects/core/data_url.h"
+#include "dialects/agentapi/stream.h"
+#include "json/read.h"
+#include "json/value.h"
+
+/* ---- Frames ---------------------------------------------------------------------------------------------- */
+
+static void null(struct wd_out *o, const char *name)
+{
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_null(&o->w);
+}
+
+static void base(struct wd_aap_stream *s, struct wd_out *o, const char *object, enum wd_aap_status status, bool error)
+{
+    wd_frame_open(o, UPP_STR("{"));
+    wd_u64(o, "sequence_number", s->sequence++);
+    wd_str(o, "object", wb_cstr(object));
+    wd_str(o, "status", wb_cstr(wd_aap_status_word(status)));
+    if (!error)
+        null(o, "error");
+}
+
+static uint64_t hash_of(struct wb_uuid u)
+{
+    return wb_str_hash(wb_str((const char *)u.b, sizeof u.b));
+}
+
+/* ---- Contents -------------------------------------------------------------------------------------------- */
+
+static void content_head(struct wd_out *o, const struct wd_aap_live *m, const char *type)
+{
+    wd_str(o, "type", wb_cstr(type));
+    wd_u64(o, "index", 0);
+    wd_bool(o, "delta", false);
+    wd_str(o, "msg_id", m->id);
+}
+
+static void put_url(struct wd_out *o, const char *name, const struct upp_media *m)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_FRAMES_TEXT);
+    if (m->source == UPP_SOURCE_URL) {
+        wd_str(o, name, m->data);
+        return;
+    }
+    int r = wd_data_url(m, wd_media_type(m), &url, o->w.err);
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
+    wd_str(o, name, wb_buf_str(&url));
+}
+
+static void put_media(struct wd_out *o, const struct wd_aap_live *m, const struct upp_part *p)
+{
+    bool url = p->media->source == UPP_SOURCE_URL;
+    switch (p->kind) {
+    case UPP_PART_IMAGE:
+        content_head(o, m, "image");
+        put_url(o, "image_url", p->media);
+        return;
+    case UPP_PART_VIDEO:
+        content_head(o, m, "video");
+        put_url(o, "video_url", p->media);
+        return;
+    case UPP_PART_AUDIO:
+        content_head(o, m, "audio");
+        put_url(o, "data", p->media);
+        return;
+    default:
+        content_head(o, m, "file");
+        put_url(o, url ? "file_url" : "file_data", p->media);
+        if (p->media->title.p)
+            wd_str(o, "filename", p->media->title);
+    }
+}
+
+/* {"call_id","name","arguments"}, or with "output". */
+static void put_tool(struct wd_out *o, const struct wd_aap_live *m, struct upp_str text)
+{
+    content_head(o, m, "data");
+    wd_object(o, "data");
+    wd_str(o, "call_id", m->call);
+    wd_str(o, "name", m->name);
+    wd_str(o, m->kind == WD_AAP_OUTPUT ? "output" : "arguments", text);
+    wd_end(o, '}');
+}
+
+/* All of the message's one content but for its beginning. */
+static void put_content(struct wd_out *o, const struct wd_aap_live *m, const struct upp_part *media)
+{
+    if (media)
+        put_media(o, m, media);
+    else if (m->kind == WD_AAP_CALL || m->kind == WD_AAP_OUTPUT)
+        put_tool(o, m, wb_buf_str(&m->said));
+    else if (m->kind == WD_AAP_IS_EVENT || m->kind == WD_AAP_OTHER) {
+        content_head(o, m, "data");
+        wj_write_name(&o->w, UPP_STR("data"));
+        wj_write_raw(&o->w, m->said.p, m->said.n);
+    } else {
+        content_head(o, m, "text");
+        wd_str(o, "text", wb_buf_str(&m->said));
+    }
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------- */
+
+static const char *role_of(const struct wd_aap_live *m)
+{
+    return m->kind == WD_AAP_OUTPUT ? "tool" : m->kind == WD_AAP_IS_EVENT ? "system" : "assistant";
+}
+
+static void message_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status, bool whole,
+                          const struct upp_part *media)
+{
+    struct wd_aap_live *m = &s->live;
+    if (m->status != WD_AAP_UNKNOWN && !wd_aap_may_follow(m->status, status))
+        wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_EBUG, "a message is %s after it was %s",
+                                       wd_aap_status_word(status), wd_aap_status_word(m->status)));
+    m->status = status;
+    base(s, o, "message", status, false);
+    wd_str(o, "id", m->id);
+    wd_str(o, "type", wb_cstr(m->type));
+    wd_str(o, "role", wb_cstr(role_of(m)));
+    if (whole) {
+        wd_array(o, "content");
+        wj_write_open(&o->w, '{');
+        null(o, "sequence_number");
+        wd_str(o, "object", UPP_STR("content"));
+        wd_str(o, "status", wb_cstr(wd_aap_status_word(status)));
+        null(o, "error");
+        put_content(o, m, media);
+        wd_end(o, '}');
+        wd_end(o, ']');
+    } else
+        null(o, "content");
+    null(o, "code");
+    null(o, "message");
+    null(o, "usage");
+    wd_object(o, "metadata");
+    wd_object(o, "weft");
+    wd_str(o, "agent", m->agent);
+    wd_end(o, '}');
+    wd_end(o, '}');
+    wd_frame_close(o, UPP_STR("}"));
+}
+
+static const char *type_of(enum wd_aap_kind kind, bool client)
+{
+    switch (kind) {
+    case WD_AAP_REASONING:
+        return "reasoning";
+    case WD_AAP_CALL:
+        return client ? "function_call" : "plugin_call";
+    case WD_AAP_OUTPUT:
+        return client ? "function_call_output" : "plugin_call_output";
+    case WD_AAP_IS_EVENT:
+        return WD_AAP_EVENT;
+    case WD_AAP_OTHER:
+        return "mcp_approval_request";
+    default:
+        return "message";
+    }
+}
+
+static bool is_clients(const struct wd_aap_stream *s, struct upp_str name)
+{
+    for (size_t i = 0; i < s->n_client; i++)
+        if (wb_str_eq(s->client[i], name))
+            return true;
+    return false;
+}
+
+static struct upp_str piece_of(struct wd_aap_live *m)
+{
+    const struct upp_str texts[] = {
+        UPP_STR(",\"object\":\"content\",\"status\":\"in_progress\",\"error\":null,\"type\":\"text\",\"index\":0,"
+                "\"delta\":true,\"msg_id\":\""),
+                m->id, UPP_STR("\",\"text\":")};
+    return wb_arena_join(&m->texts, texts, WB_LEN(texts));
+}
+
+void wd_aap_live_open(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind,
+                      size_t k, struct upp_str call, struct upp_str name, bool client)
+{
+    char                text[WB_UUID_TEXT + 1];
+    struct wd_aap_live *m = &s->live;
+    wd_aap_to_started(s, ev, o);
+    /* With the epoch: what a dead process said and nobody can count any more has other ids. */
+    uint64_t       nth  = ((uint64_t)(WB_MAX(ev->from->epoch, 1u) - 1) << 32) + ++s->messages;
+    struct upp_str id[] = {UPP_STR("msg_"), wb_uuid_text(wb_uuid_v4(hash_of(s->run), nth), text)};
+    wb_arena_reset(&m->texts);
+    wb_buf_clear(&m->said);
+    m->open   = true;
+    m->kind   = (uint8_t)kind;
+    m->tool   = kind == WD_AAP_CALL;
+    m->client = client || is_clients(s, name);
+    m->type   = type_of(kind, m->client);
+    m->status = WD_AAP_UNKNOWN;
+    m->part   = k;
+    m->told   = 0;
+    m->id     = wb_arena_join(&m->texts, id, WB_LEN(id));
+    m->piece  = piece_of(m);
+    m->call   = wb_arena_dup(&m->texts, call.p ? call : UPP_STR(""));
+    m->name   = wb_arena_dup(&m->texts, name.p ? name : UPP_STR(""));
+    m->agent  = wb_arena_dup(&m->texts, ev->from->agent.p ? ev->from->agent : UPP_STR("agent"));
+    int r     = wb_arena_check(&m->texts, o->w.err);
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
+    if (!s->bare)
+        message_frame(s, o, WD_AAP_CREATED, false, NULL);
+    message_frame(s, o, WD_AAP_IN_PROGRESS, false, NULL);
+}
+
+void wd_aap_content_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
+                          const struct upp_part *media)
+{
+    base(s, o, "content", status, false);
+    put_content(o, &s->live, media);
+    wd_frame_close(o, UPP_STR("}"));
+}
+
+void wd_aap_live_close(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
+                       const struct upp_part *media)
+{
+    struct wd_aap_live *m = &s->live;
+    if (!m->open)
+        return;
+    wd_aap_content_frame(s, o, status, media);
+    message_frame(s, o, status, true, media);
+    m->open              = false;
+    struct upp_str frame = wb_str_sub(wb_buf_str(o->w.out), o->from, SIZE_MAX);
+    size_t         at    = wb_str_find(frame, UPP_STR(","), 0);
+    if (o->w.out->failed || o->w.failed || at >= frame.n)
+        return;
+    wb_buf_add(&s->output, s->output.n ? UPP_STR(",{\"sequence_number\":null") : UPP_STR("{\"sequence_number\":null"));
+    wb_buf_add(&s->output, wb_str_sub(frame, at, SIZE_MAX));
+    if (s->output.failed)
+        wj_writer_fail(&o->w, wb_buf_check(&s->output, o->w.err));
+}
+
+void wd_aap_live_add(struct wd_aap_stream *s, struct wd_out *o, struct upp_str text)
+{
+    struct wd_aap_live *m = &s->live;
+    wb_buf_add(&m->said, text);
+    if (m->said.failed) {
+        wj_writer_fail(&o->w, wb_buf_check(&m->said, o->w.err));
+        return;
+    }
+    if (m->tool) {
+        if (m->said.n < 2 * m->told || !m->said.n)
+            return;
+        m->told = m->said.n;
+        wd_aap_content_frame(s, o, WD_AAP_IN_PROGRESS, NULL);
+        return;
+    }
+    wd_frame_open(o, UPP_STR("{\"sequence_number\":"));
+    wj_write_u64(&o->w, s->sequence++);
+    wd_add(o, m->piece);
+    o->w.comma = false;
+    wj_write_str(&o->w, text.p ? text : UPP_STR(""));
+    wd_frame_close(o, UPP_STR("}"));
+}
+
+void wd_aap_whole(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o, enum wd_aap_kind kind, size_t k,
+                  struct upp_str call, struct upp_str name, struct upp_str text, bool client, enum wd_aap_status status)
+{
+    wd_aap_live_open(s, ev, o, kind, k, call, name, client);
+    wb_buf_add(&s->live.said, text);
+    if (s->live.said.failed)
+        wj_writer_fail(&o->w, wb_buf_check(&s->live.said, o->w.err));
+    wd_aap_live_close(s, o, status, NULL);
+}
+
+/* ---- Responses ------------------------------------------------------------------------------------------- */
+
+static void put_error(struct wd_aap_stream *s, struct wd_out *o, const struct wm_event *ev)
+{
+    const char *word = ev->status == WM_EXPIRED ? "the run has expired" : "the run failed";
+    yyjson_val *v    = NULL;
+    wb_arena_reset(&s->scratch);
+    int r = ev->text.n ? wj_read(&s->scratch, ev->text, NULL, &v, NULL) : 0;
+    if (r == -UPP_ENOMEM)
+        wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_ENOMEM, "out of memory"));
+    yyjson_val *code = yyjson_obj_get(v, "code"), *message = yyjson_obj_get(v, "message");
+    wd_object(o, "error");
+    wd_str(o, "code",
+           code && yyjson_is_str(code) ? wj_text(code)
+                                       : ev->status == WM_EXPIRED
+               ? UPP_STR("TIMEOUT")
+               : UPP_STR("AGENT_ERROR"));
+    wd_str(o, "message", message && yyjson_is_str(message) ? wj_text(message) : wb_cstr(word));
+    wd_end(o, '}');
+    wb_arena_reset(&s->scratch);
+}
+
+static void put_usage(struct wd_out *o, const struct upp_usage *u)
+{
+    wd_object(o, "usage");
+    wd_u64(o, "input_tokens", u->input);
+    wd_u64(o, "output_tokens", u->output);
+    wd_u64(o, "total_tokens", u->input + u->output);
+    wd_u64(o, "cache_read_tokens", u->cache_read);
+    wd_u64(o, "cache_write_tokens", u->cache_write);
+    wd_end(o, '}');
+}
+
+static uint64_t seconds(int64_t ms)
+{
+    return ms > 0 ? (uint64_t)ms / 1000 : 0;
+}
+
+void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap_status status,
+                           const struct wm_event *ev)
+{
+    char text[WB_UUID_TEXT + 1], id[WB_UUID_TEXT + 16];
+    bool final = status >= WD_AAP_COMPLETED, failed = status == WD_AAP_FAILED;
+    base(s, o, "response", status, failed);
+    if (failed)
+        put_error(s, o, ev);
+    (void)wb_uuid_text(s->responses > 1 ? wb_uuid_v4(~hash_of(s->run), s->responses) : s->run, text);
+    (void)snprintf(id, sizeof id, "response_%s", text);
+    wd_str(o, "id", wb_cstr(id));
+    wd_u64(o, "created_at", seconds(s->created_ms));
+    if (final && ev->time_ms)
+        wd_u64(o, "completed_at", seconds(ev->time_ms));
+    else
+        null(o, "completed_at");
+    if (final) {
+        wd_array(o, "output");
+        wj_write_raw(&o->w, s->output.p, s->output.n);
+        wd_end(o, ']');
+    } else
+        null(o, "output");
+    if (final && wm_status_ended(ev->status))
+        put_usage(o, &ev->usage);
+    else
+        null(o, "usage");
+    if (s->session.p)
+        wd_str(o, "session_id", s->session);
+    else
+        null(o, "session_id");
+    wd_frame_close(o, UPP_STR("}"));
+}
+
+void wd_aap_to_started(struct wd_aap_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    if (s->stage == WD_AAP_STARTED || s->stage == WD_AAP_ENDED)
+        return;
+    s->stage    = WD_AAP_STARTED;
+    s->sequence = 0;
+    s->responses++;
+    s->run = ev->from->depth == 0 ? ev->from->run : ev->from->root;
+    if (s->responses > 1 || !s->created_ms)
+        s->created_ms = ev->time_ms ? ev->time_ms : s->created_ms;
+    wb_buf_clear(&s->output);
+    wd_aap_response_frame(s, o, WD_AAP_CREATED, ev);
+    wd_aap_response_frame(s, o, WD_AAP_IN_PROGRESS, ev);
+}

@@ -1,0 +1,71 @@
+/* dialects/aitp/aitp.c — AITP threads: where things stand in them, and their place in the table. */
+#include "dialects/aitp/aitp.h"
+
+#include "json/value.h"
+
+struct upp_str wd_aitp_actor(yyjson_val *message)
+{
+    struct upp_str actor = wd_text_at(yyjson_obj_get(message, "metadata"), "actor");
+    return actor.p ? actor : wd_text_at(message, "actor");
+}
+
+yyjson_val *wd_aitp_actors(yyjson_val *thread)
+{
+    yyjson_val *list = yyjson_obj_get(yyjson_obj_get(thread, "metadata"), "actors");
+    if (!yyjson_is_arr(list))
+        list = yyjson_obj_get(thread, "actors");
+    return yyjson_is_arr(list) ? list : NULL;
+}
+
+struct upp_str wd_aitp_parent(yyjson_val *thread)
+{
+    struct upp_str parent = wd_text_at(yyjson_obj_get(thread, "metadata"), "parent_id");
+    return parent.p ? parent : wd_text_at(thread, "parent_id");
+}
+
+struct upp_str wd_aitp_creator(yyjson_val *thread)
+{
+    yyjson_val *m;
+    size_t      i, n;
+    yyjson_arr_foreach(wd_last_at(thread, "messages"), i, n, m)
+    {
+        struct upp_str actor = wd_aitp_actor(m);
+        if (actor.p && wb_str_eq(wd_text_at(m, "role"), UPP_STR("user")))
+            return actor;
+    }
+    return (struct upp_str){0};
+}
+
+struct upp_str wd_aitp_text(yyjson_val *item)
+{
+    struct upp_str none = {0};
+    if (item && yyjson_is_str(item))
+        return wj_text(item);
+    if (!wb_str_eq(wd_text_at(item, "type"), UPP_STR("text")))
+        return none;
+    struct upp_str text = wd_text_at(item, "text");
+    return text.p ? text : wd_text_at(yyjson_obj_get(item, "text"), "value");
+}
+
+/* By the actors; else by the first message: OpenAI's messages say that they are objects, AITP's do not. */
+static int detect(yyjson_val *root)
+{
+    yyjson_val *messages = wd_last_at(root, "messages"), *first = yyjson_arr_get_first(messages);
+    yyjson_val *metadata = yyjson_obj_get(root, "metadata");
+    if (!yyjson_is_arr(messages) || yyjson_obj_get(root, "object"))
+        return 0;
+    if (yyjson_is_arr(yyjson_obj_get(metadata, "actors")))
+        return 3;
+    if (!wd_text_at(first, "role").p || !yyjson_obj_get(first, "content") || yyjson_obj_get(first, "object"))
+        return wd_aitp_actors(root) || yyjson_obj_get(metadata, "parent_id") ? 2 : 0;
+    return wd_aitp_actors(root) || wd_aitp_actor(first).p || wd_text_at(first, "thread_id").p ? 2 : 0;
+}
+
+const struct wd_document_ops wd_document_aitp = {.name      = "aitp",
+                                                 .title     = "AITP thread",
+                                                 .detect    = detect,
+                                                 .validate  = wd_aitp_validate,
+                                                 .half      = WD_ERROR,
+                                                 .half_rule = "AITP-2",
+                                                 .lift      = wd_aitp_lift,
+                                                 .lower     = wd_aitp_lower};

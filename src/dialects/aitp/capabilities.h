@@ -1,0 +1,117 @@
+/* dialects/aitp/capabilities.h — what AITP's actors say to each other in structured messages.
+ *
+ * A structured message is JSON in a string of `content`: {"$schema": URL, KIND: {...}}. Five capabilities are known;
+ * messages of any other pass unharmed. A message is checked by itself (wd_aitp_check), strictly where it is to be sent,
+ * leniently where it was received; a whole thread is followed (wd_aitp_follow): which reply belongs to which request,
+ * and what has become of each. Time is what the messages say, never a clock.
+ */
+#ifndef WD_AITP_CAPABILITIES_H
+#define WD_AITP_CAPABILITIES_H
+
+#include "dialects/core/document.h"
+
+enum wd_aitp_capability {
+    WD_AITP_UNKNOWN,
+    WD_AITP_PAYMENTS,
+    WD_AITP_DECISIONS,
+    WD_AITP_DATA_REQUEST,
+    WD_AITP_NEAR_WALLET,
+    WD_AITP_EVM_WALLET,
+    WD_AITP_CAPABILITIES
+};
+
+enum { WD_AITP_MAJORS = 2 }; /* 0 and 1 of each are known */
+
+/* .../capabilities/NAME/vMAJOR.MINOR.PATCH/schema.json */
+struct wd_aitp_schema {
+    struct upp_str name;
+    uint64_t       major, minor, patch;
+};
+
+bool wd_aitp_schema_parse(struct upp_str url, struct wd_aitp_schema *ret); /* false: it is no such address */
+enum wd_aitp_capability wd_aitp_capability(struct upp_str url);
+
+/* Is it one that each of these actors has: the same name and major? */
+bool wd_aitp_shares(yyjson_val *actors, const struct wd_aitp_schema *schema);
+
+/* ---- Messages by themselves -------------------------------------------------------------------------------- */
+
+/* What a kind of message does. */
+enum wd_aitp_does {
+    WD_AITP_TELLS, /* no reply is expected */
+    WD_AITP_ASKS,
+    WD_AITP_REPLIES,
+    WD_AITP_QUOTES,
+    WD_AITP_WRAPS, /* a quote that somebody passes on */
+    WD_AITP_PAYS,
+    WD_AITP_CONFIRMS,
+};
+
+struct wd_aitp_kind {
+    uint8_t                     capability, does;
+    const char                 *name;    /* "request_decision" */
+    const char                 *id;      /* the member that has the id */
+    const char                 *answers; /* the name of the kind that it replies to */
+    const struct wd_aitp_shape *shape;
+};
+
+/* The kind of a structured message, and its body. NULL: of none that is known. */
+const struct wd_aitp_kind *wd_aitp_kind(yyjson_val *message, yyjson_val **body);
+
+/* Checks one structured message, a value of p->root. Strict: unknown members of what is closed, and unknown kinds, are
+ * errors; else warnings. Returns how many errors it has. */
+int wd_aitp_check(yyjson_val *message, bool strict, struct wd_problems *p);
+
+/* The same of one that stands in a string: problems are at `string`, and say where inside. `inside` is its root. */
+int wd_aitp_check_inside(const yyjson_val *string, yyjson_val *inside, bool strict, struct wd_problems *p);
+
+/* A problem within `inside`, told at the string. */
+void wd_aitp_problem(struct wd_problems *p, enum wd_severity severity, const char *rule, const yyjson_val *string,
+                     yyjson_val *inside, const yyjson_val *at, const char *fmt, ...) UPP_PRINTF(7, 8);
+
+/* The structured message in an item of `content`: 1. 0: it is plain text. Its values live in `a`. */
+int wd_aitp_structured(struct wb_arena *a, yyjson_val *item, yyjson_val **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* ---- Whole threads ----------------------------------------------------------------------------------------- */
+
+enum wd_aitp_state {
+    WD_AITP_OPEN = 1, /* asked, and not answered yet */
+    WD_AITP_DECIDED,
+    WD_AITP_ANSWERED,
+    WD_AITP_SUPERSEDED, /* asked again with the same id */
+    WD_AITP_QUOTED,
+    WD_AITP_PAID,
+    WD_AITP_PENDING,
+    WD_AITP_SUCCESS,
+    WD_AITP_FAILURE,
+    WD_AITP_EXPIRED,
+};
+
+const char *wd_aitp_state_name(uint8_t state);
+
+#define WD_AITP_NO_REPLY UINT32_MAX
+enum { WD_AITP_EXCHANGES = 4096 }; /* that are followed in one thread */
+
+/* A request, and what has become of it. */
+struct wd_aitp_exchange {
+    const struct wd_aitp_kind *kind; /* of the request */
+    struct upp_str             id;
+    uint8_t                    state;
+    uint32_t                   request, reply; /* messages of the thread, by place; reply: the last one */
+    int64_t                    expires_ms;     /* INT64_MAX: never */
+    yyjson_val                *asked, *paid;   /* items of `content` */
+    struct upp_str             asker;          /* who asks; no text: nobody said */
+};
+
+struct wd_aitp_exchanges {
+    struct wb_arena a; /* WB_ARENA(...): of the ids */
+    WB_VEC(struct wd_aitp_exchange) list;
+    size_t more; /* requests that are not in the list: it was full */
+};
+
+/* All exchanges of a thread, in their order. Problems go to p, if that is not NULL. */
+int  wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_problems *p,
+                    struct upp_err *err) UPP_MUST_CHECK;
+void wd_aitp_exchanges_done(struct wd_aitp_exchanges *x);
+
+#endif

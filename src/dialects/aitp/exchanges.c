@@ -1,0 +1,434 @@
+/* dialects/aitp/exchanges.c — requests and their replies over a whole thread, and what has become of each.
+ *
+ *     asked:   open -> decided or answered; superseded where it is asked again with the same id
+ *     quoted:  quoted -> paid -> pending -> success or failure; expired where nobody paid in time
+ *
+ * A request is read a second time when its first reply comes, and never again: the time is linear in the thread, but
+ * for looking among the requests that are followed.
+ */
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "dialects/aitp/aitp.h"
+#include "dialects/aitp/capabilities.h"
+#include "dialects/core/lift.h"
+#include "json/number.h"
+#include "json/value.h"
+
+enum { COMPARISONS = 1 << 20 }; /* of ids, for one reply */
+
+#define NEVER  INT64_MAX
+#define NOBODY INT64_MIN /* no time is known */
+
+struct following {
+    struct wd_aitp_exchanges *x;
+    struct wd_problems       *p;           /* NULL: nobody wants to know */
+    bool                      part;        /* the thread is a part of another: what is asked may stand there */
+    struct wb_arena           now, before; /* the message that is read; the request that it answers */
+    int64_t                   last;        /* the latest time that a message has had */
+    struct upp_err           *err;
+    /* The message that is read. */
+    yyjson_val                *item, *inside;
+    const struct wd_aitp_kind *kind;
+    uint32_t                   at;
+    struct upp_str             actor; /* who says it; no text: nobody said */
+    int64_t                    time;
+    unsigned                   left; /* comparisons */
+};
+
+#define TELL(t, severity, where, ...)                                                                                  \
+    do {                                                                                                               \
+        if ((t)->p)                                                                                                    \
+            wd_aitp_problem((t)->p, (severity), rule_of(t), (t)->item, (t)->inside, (where), __VA_ARGS__);             \
+    } while (0)
+
+static const char *rule_of(const struct following *t)
+{
+    return t->kind->capability == WD_AITP_DECISIONS ? "AITP-8" : "AITP-14";
+}
+
+const char *wd_aitp_state_name(uint8_t state)
+{
+    static const char *const names[] = {
+        "", "open", "decided", "answered", "superseded", "quoted", "paid", "pending", "success", "failure", "expired",
+    };
+    return state < WB_LEN(names) ? names[state] : "";
+}
+
+void wd_aitp_exchanges_done(struct wd_aitp_exchanges *x)
+{
+    wb_vec_done(&x->list);
+    wb_arena_done(&x->a);
+}
+
+/* ---- Requests ---------------------------------------------------------------------------------------------- */
+
+/* The newest of this kind and id; no id: the newest that is open. */
+static struct wd_aitp_exchange *find(const struct following *t, const char *name, struct upp_str id)
+{
+    for (size_t i = t->x->list.n; i--;) {
+        struct wd_aitp_exchange *e = &t->x->list.p[i];
+        if (e->kind->capability == t->kind->capability && strcmp(e->kind->name, name) == 0 &&
+            (id.p ? wb_str_eq(e->id, id) : e->state == WD_AITP_OPEN))
+            return e;
+    }
+    return NULL;
+}
+
+static int add(struct following *t, const struct wd_aitp_kind *kind, struct upp_str id, uint8_t state, int64_t expires)
+{
+    struct wd_aitp_exchange e = {.kind       = kind,
+                                 .id         = wb_arena_dup(&t->x->a, id),
+                                 .state      = state,
+                                 .request    = t->at,
+                                 .reply      = WD_AITP_NO_REPLY,
+                                 .expires_ms = expires,
+                                 .asked      = t->item,
+                                 .asker      = t->actor};
+    if (t->x->list.n >= WD_AITP_EXCHANGES) {
+        if (!t->x->more++)
+            TELL(t, WD_WARNING, t->inside, "from here on requests are not followed: there are more than %d",
+                 WD_AITP_EXCHANGES);
+        return 0;
+    }
+    if (!wb_vec_push(&t->x->list, e, (size_t)WD_AITP_EXCHANGES))
+        return upp_fail(t->err, UPP_ENOMEM, "no memory for a request");
+    return wb_arena_check(&t->x->a, t->err);
+}
+
+static int64_t time_at(yyjson_val *v, const char *name)
+{
+    struct upp_str text = wd_text_at(v, name);
+    struct wb_time when;
+    return text.p && wb_time_parse(text, &when, NULL) >= 0 ? wb_time_ms(&when) : NEVER;
+}
+
+static const struct wd_aitp_kind *quote_kind(void)
+{
+    static const struct wd_aitp_kind quote = {WD_AITP_PAYMENTS, WD_AITP_QUOTES, "quote", "quote_id", NULL, NULL};
+    return &quote;
+}
+
+/* A quote, from wherever: the same one may be passed on. */
+static int add_quote(struct following *t, yyjson_val *quote, const char *until)
+{
+    struct upp_str id = wd_text_at(quote, "quote_id");
+    for (size_t i = t->x->list.n; id.p && i--;)
+        if (t->x->list.p[i].kind->does == WD_AITP_QUOTES && wb_str_eq(t->x->list.p[i].id, id))
+            return 0;
+    return id.p ? add(t, quote_kind(), id, WD_AITP_QUOTED, time_at(quote, until)) : 0;
+}
+
+static int ask(struct following *t, yyjson_val *body)
+{
+    struct upp_str id = wd_text_at(body, t->kind->id);
+    if (!id.p)
+        return 0; /* told already: nobody can answer it */
+    struct wd_aitp_exchange *old = find(t, t->kind->name, id);
+    if (old && old->state == WD_AITP_OPEN) {
+        old->state = WD_AITP_SUPERSEDED;
+        TELL(t, WD_WARNING, body, "this is asked a second time before there was an answer");
+    }
+    int r = add(t, t->kind, id, WD_AITP_OPEN, NEVER);
+    if (t->kind->capability != WD_AITP_DECISIONS)
+        return r;
+    yyjson_val *option;
+    size_t      i, n;
+    yyjson_arr_foreach(yyjson_obj_get(body, "options"), i, n, option)
+    {
+        yyjson_val *quote = yyjson_obj_get(option, "quote");
+        if (r >= 0 && quote && t->x->list.n < WD_AITP_EXCHANGES)
+            r = add_quote(t, quote, "valid_until");
+    }
+    return r;
+}
+
+/* ---- Decisions --------------------------------------------------------------------------------------------- */
+
+static bool spend(struct following *t)
+{
+    return t->left && --t->left;
+}
+
+static bool offers(struct following *t, yyjson_val *options, struct upp_str id)
+{
+    yyjson_val *option, *variant;
+    size_t      i, n, k, m;
+    yyjson_arr_foreach(options, i, n, option)
+    {
+        if (!spend(t) || wb_str_eq(wd_text_at(option, "id"), id))
+            return true;
+        yyjson_arr_foreach(yyjson_obj_get(option, "variants"), k, m, variant)
+        {
+            if (!spend(t) || wb_str_eq(wd_text_at(variant, "id"), id))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void check_decision(struct following *t, yyjson_val *request, yyjson_val *body)
+{
+    yyjson_val    *options = yyjson_obj_get(body, "options"), *one;
+    struct upp_str type    = wd_text_at(request, "type");
+    bool           several = wb_str_eq(type, UPP_STR("checkbox")) || wb_str_eq(type, UPP_STR("products"));
+    size_t         i, n;
+    char           quoted[WJ_QUOTED];
+    if (!several && yyjson_arr_size(options) > 1)
+        TELL(t, WD_ERROR, options, "of such a request exactly one option is chosen");
+    yyjson_arr_foreach(options, i, n, one)
+    {
+        struct upp_str id = wd_text_at(one, "id");
+        if (id.p && !offers(t, yyjson_obj_get(request, "options"), id))
+            TELL(t, WD_ERROR, one, "there was no option %s", wj_quote(id, quoted, sizeof quoted));
+    }
+}
+
+/* ---- Data -------------------------------------------------------------------------------------------------- */
+
+static yyjson_val *field_of(struct following *t, yyjson_val *fields, struct upp_str id)
+{
+    yyjson_val *field;
+    size_t      i, n;
+    yyjson_arr_foreach(fields, i, n, field)
+    {
+        if (!spend(t))
+            return NULL;
+        if (wb_str_eq(wd_text_at(field, "id"), id))
+            return field;
+    }
+    return NULL;
+}
+
+static bool is_email(struct upp_str s)
+{
+    size_t at = wb_str_find(s, UPP_STR("@"), 0);
+    return at && at != SIZE_MAX && at + 1 < s.n &&
+           wb_str_find(s, UPP_STR("@"), at + 1) == SIZE_MAX && wb_str_find(s, UPP_STR(" "), 0) == SIZE_MAX;
+}
+
+static bool is_option(struct following *t, yyjson_val *options, struct upp_str value)
+{
+    yyjson_val *one;
+    size_t      i, n;
+    if (!yyjson_is_arr(options))
+        return true;
+    yyjson_arr_foreach(options, i, n, one)
+    {
+        if (!spend(t) || (yyjson_is_str(one) && wb_str_eq(wj_text(one), value)))
+            return true;
+    }
+    return false;
+}
+
+/* What was filled in is never in a sentence: it is about persons. */
+static void check_field(struct following *t, yyjson_val *field, yyjson_val *datum)
+{
+    struct upp_str type = wd_text_at(field, "type"), value = wd_text_at(datum, "value");
+    if (!value.n)
+        return;
+    if (wb_str_eq(type, UPP_STR("select")) && !is_option(t, yyjson_obj_get(field, "options"), value))
+        TELL(t, WD_ERROR, datum, "the value is none of the field's options");
+    else if (wb_str_eq(type, UPP_STR("number")) && !wj_num_valid(value))
+        TELL(t, WD_ERROR, datum, "the value is no number");
+    else if (wb_str_eq(type, UPP_STR("email")) && !is_email(value))
+        TELL(t, WD_ERROR, datum, "the value is no email address");
+}
+
+static void check_data(struct following *t, yyjson_val *request, yyjson_val *body)
+{
+    yyjson_val *asked = yyjson_obj_get(yyjson_obj_get(request, "form"), "fields"), *one;
+    yyjson_val *given = yyjson_obj_get(body, "fields");
+    char        quoted[WJ_QUOTED];
+    size_t      i, n;
+    if (!yyjson_is_arr(asked))
+        return; /* they stand at an address: nobody fetches that */
+    yyjson_arr_foreach(given, i, n, one)
+    {
+        struct upp_str id    = wd_text_at(one, "id");
+        yyjson_val    *field = id.p ? field_of(t, asked, id) : NULL;
+        if (field)
+            check_field(t, field, one);
+        else if (id.p && t->left)
+            TELL(t, WD_WARNING, one, "nobody has asked for %s", wj_quote(id, quoted, sizeof quoted));
+    }
+    yyjson_arr_foreach(asked, i, n, one)
+    {
+        struct upp_str id = wd_text_at(one, "id");
+        if (!id.p || !yyjson_is_true(yyjson_obj_get(one, "required")))
+            continue;
+        yyjson_val *datum = field_of(t, given, id);
+        if (t->left && !wd_text_at(datum, "value").n)
+            TELL(t, WD_ERROR, given ? given : body, "the field %s is required", wj_quote(id, quoted, sizeof quoted));
+    }
+}
+
+/* ---- Replies ----------------------------------------------------------------------------------------------- */
+
+static void matches_nothing(struct following *t, yyjson_val *body)
+{
+    if (t->x->more)
+        return; /* it may be one that is not followed */
+    TELL(t, t->part ? WD_WARNING : WD_ERROR, body, "no '%s' of that id came before it", t->kind->answers);
+}
+
+/* Is a required reply right? The request is read again for it. */
+static int check_reply(struct following *t, const struct wd_aitp_exchange *e, yyjson_val *body)
+{
+    yyjson_val *inside, *request;
+    if (!t->p || (t->kind->capability != WD_AITP_DECISIONS && t->kind->capability != WD_AITP_DATA_REQUEST))
+        return 0;
+    wb_arena_reset(&t->before);
+    int r = wd_aitp_structured(&t->before, e->asked, &inside, t->err);
+    if (r <= 0 || !wd_aitp_kind(inside, &request))
+        return r;
+    t->left = COMPARISONS;
+    if (t->kind->capability == WD_AITP_DECISIONS)
+        check_decision(t, request, body);
+    else
+        check_data(t, request, body);
+    if (!t->left)
+        TELL(t, WD_WARNING, body, "it is too large to be compared with what was asked");
+    return 0;
+}
+
+static int reply(struct following *t, yyjson_val *body)
+{
+    struct wd_aitp_exchange *e = find(t, t->kind->answers, wd_text_at(body, t->kind->id));
+    if (!e) {
+        matches_nothing(t, body);
+        return 0;
+    }
+    if (e->state != WD_AITP_OPEN) {
+        TELL(t, WD_WARNING, body, "it was %s before: the first answer counts", wd_aitp_state_name(e->state));
+        return 0;
+    }
+    if (e->asker.p && t->actor.p && wb_str_eq(e->asker, t->actor)) {
+        TELL(t, WD_ERROR, body, "whoever asks does not answer: the request stays open");
+        return 0;
+    }
+    e->state = t->kind->capability == WD_AITP_DECISIONS ? WD_AITP_DECIDED : WD_AITP_ANSWERED;
+    e->reply = t->at;
+    return check_reply(t, e, body);
+}
+
+static void pay(struct following *t, yyjson_val *body)
+{
+    struct upp_str           id = wd_text_at(body, "quote_id");
+    struct wd_aitp_exchange *e  = id.p ? find(t, "quote", id) : NULL;
+    if (!e) {
+        if (id.p)
+            matches_nothing(t, body);
+    } else if (e->paid && wb_str_eq(wj_text(e->paid), wj_text(t->item)))
+        TELL(t, WD_WARNING, body, "the same payment was there before: it counts once");
+    else if (e->state == WD_AITP_QUOTED && t->time != NOBODY && t->time > e->expires_ms) {
+        TELL(t, WD_ERROR, body, "the quote had expired when it was paid");
+        e->state = WD_AITP_EXPIRED;
+    } else if (e->state != WD_AITP_QUOTED)
+        TELL(t, WD_ERROR, body, "the quote cannot be paid: its state is '%s'", wd_aitp_state_name(e->state));
+    else {
+        e->state = WD_AITP_PAID;
+        e->reply = t->at;
+        e->paid  = t->item;
+    }
+}
+
+static void confirm(struct following *t, yyjson_val *body)
+{
+    struct upp_str           id = wd_text_at(body, "quote_id"), result = wd_text_at(body, "result");
+    struct wd_aitp_exchange *e  = id.p ? find(t, "quote", id) : NULL;
+    uint8_t                  to = wb_str_eq(result, UPP_STR("success"))
+                                            ? WD_AITP_SUCCESS
+                           : wb_str_eq(result, UPP_STR("failure"))
+                                       ? WD_AITP_FAILURE
+                           : wb_str_eq(result, UPP_STR("pending")) ? WD_AITP_PENDING : 0;
+    if (!e && id.p)
+        matches_nothing(t, body);
+    if (!e || !to)
+        return;
+    bool                     waits= e->state == WD_AITP_PAID || e->state == WD_AITP_PENDING;
+    if (waits || (e->state == WD_AITP_EXPIRED && to == WD_AITP_FAILURE)) {
+        e->state = to;
+        e->reply = t->at;
+    } else
+        TELL(t, e->state == to ? WD_WARNING : WD_ERROR, body,
+             "there is no payment to confirm: the quote's state is '%s'", wd_aitp_state_name(e->state));
+}
+
+/* ---- The thread -------------------------------------------------------------------------------------------- */
+
+static int follow_body(struct following *t, yyjson_val *body)
+{
+    switch (t->kind->does) {
+    case WD_AITP_ASKS:
+        return ask(t, body);
+    case WD_AITP_REPLIES:
+        return reply(t, body);
+    case WD_AITP_QUOTES:
+        return add_quote(t, body, "expiration");
+    case WD_AITP_WRAPS:
+        return add_quote(t, yyjson_obj_get(body, "original_quote"), "expiration");
+    case WD_AITP_PAYS:
+        pay(t, body);
+        return 0;
+    case WD_AITP_CONFIRMS:
+        confirm(t, body);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int follow_item(struct following *t, yyjson_val *item)
+{
+    yyjson_val *body;
+    t->item = item;
+    wb_arena_reset(&t->now);
+    int r = wd_aitp_structured(&t->now, item, &t->inside, t->err);
+    if (r <= 0)
+        return r;
+    t->kind = wd_aitp_kind(t->inside, &body);
+    return t->kind ? follow_body(t, body) : 0;
+}
+
+static int follow_message(struct following *t, yyjson_val *m)
+{
+    yyjson_val *content = yyjson_obj_get(m, "content"), *created = yyjson_obj_get(m, "created_at"), *item;
+    size_t      i, n;
+    int64_t     seconds;
+    t->time  = NOBODY;
+    t->actor = wd_aitp_actor(m);
+    if (created && yyjson_is_raw(created) && wj_num_i64(wj_text(created), &seconds) && seconds > -(1ll << 40) &&
+        seconds < 1ll << 40) {
+        t->time = seconds * 1000;
+        t->last = WB_MAX(t->last, t->time);
+    }
+    int r = yyjson_is_arr(content) ? 0 : follow_item(t, content);
+    yyjson_arr_foreach(content, i, n, item)
+    {
+        if (r >= 0)
+            r = follow_item(t, item);
+    }
+    return r;
+}
+
+int wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_problems *p, struct upp_err *err)
+{
+    struct following t = {
+        .x = x, .p = p, .now = WB_ARENA(WD_DOC_MEMORY), .before = WB_ARENA(WD_DOC_MEMORY), .last = NOBODY, .err = err};
+    yyjson_val *m;
+    size_t      i, n;
+    int         r = 0;
+    t.part        = wd_text_at(yyjson_obj_get(thread, "metadata"), "parent_id").p || wd_text_at(thread, "parent_id").p;
+    yyjson_arr_foreach(wd_last_at(thread, "messages"), i, n, m)
+    {
+        t.at = (uint32_t)i;
+        if (r >= 0)
+            r = follow_message(&t, m);
+    }
+    for (i = 0; i < x->list.n; i++)
+        if (x->list.p[i].state == WD_AITP_QUOTED && t.last > x->list.p[i].expires_ms)
+            x->list.p[i].state = WD_AITP_EXPIRED;
+    wb_arena_done(&t.now);
+    wb_arena_done(&t.before);
+    return r;
+}

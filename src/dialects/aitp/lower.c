@@ -1,0 +1,281 @@
+/* dialects/aitp/lower.c — the model as an AITP thread.
+ *
+ * Each entry is a message. Agents are actors, and the user is one: of the id that the document had, else "user".
+ */
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "dialects/aitp/aitp.h"
+#include "json/value.h"
+
+struct lowering {
+    struct wd_lowering *l;
+    struct upp_str      user; /* the id of the user's actor */
+    struct upp_str      thread;
+};
+
+static bool is_users(const struct wm_doc_entry *e)
+{
+    return e->e.kind != WM_ENTRY_EVENT && e->agent == WM_NO_AGENT && e->e.message.role == UPP_ROLE_USER;
+}
+
+/* Whose it is. WM_NO_AGENT: the user's. */
+static uint32_t speaker(const struct wm_doc_entry *e, const struct wm_doc_turn *turn)
+{
+    return e->agent != WM_NO_AGENT || is_users(e) ? e->agent : turn->agent;
+}
+
+static bool has_user(const struct wm_doc *d)
+{
+    for (size_t i = 0; i < d->turns.n; i++) {
+        const struct wm_doc_turn *turn = &d->turns.p[i];
+        for (uint32_t k = turn->first; k < turn->first + turn->n; k++)
+            if (wm_is_shown(&d->entries.p[k].e) && speaker(&d->entries.p[k], turn) == WM_NO_AGENT)
+                return true;
+    }
+    return false;
+}
+
+/* ---- Actors ------------------------------------------------------------------------------------------------ */
+
+static struct upp_str agent_id(const struct wm_doc_agent *a)
+{
+    return a->id.p ? a->id : a->name.p ? a->name : UPP_STR("agent");
+}
+
+static bool is_agent(const struct wm_doc *d, struct upp_str id, size_t below)
+{
+    for (size_t i = 0; i < below; i++)
+        if (wb_str_eq(agent_id(&d->agents.p[i]), id))
+            return true;
+    return false;
+}
+
+static yyjson_val *metadata_of(struct wd_lowering *l)
+{
+    wb_arena_reset(&l->scratch);
+    return l->doc->metadata.n ? wd_scratch_read(l, l->doc->metadata) : NULL;
+}
+
+/* An id that no agent has. */
+static struct upp_str user_of(struct wd_lowering *l)
+{
+    struct upp_str said = wd_text_at(yyjson_obj_get(metadata_of(l), "weft"), "user");
+    struct upp_str id   = said.n ? wb_arena_dup(&l->keep, said) : UPP_STR(WD_AITP_USER);
+    for (unsigned i = 2; is_agent(l->doc, id, l->doc->agents.n); i++)
+        id = wb_arena_numbered(&l->keep, UPP_STR(WD_AITP_USER "-"), i);
+    return id;
+}
+
+static void put_actor(struct wd_lowering *l, struct upp_str id, const struct wm_doc_agent *a)
+{
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", id);
+    wd_name(l, "capabilities");
+    wj_write_raw(&l->w, "[]", 2);
+    bool named = a && a->name.p && !wb_str_eq(a->name, id);
+    if (a && (named || a->model.p || a->provider.p)) {
+        wd_name(l, "weft");
+        wj_write_open(&l->w, '{');
+        if (named)
+            wd_member(l, "name", a->name);
+        wd_member(l, "model", a->model);
+        wd_member(l, "provider", a->provider);
+        wj_write_close(&l->w, '}');
+    }
+    wj_write_close(&l->w, '}');
+}
+
+static void put_actors(struct lowering *t)
+{
+    const struct wm_doc *d    = t->l->doc;
+    bool                 more = false;
+    wd_name(t->l, "actors");
+    wj_write_open(&t->l->w, '[');
+    if (has_user(d))
+        put_actor(t->l, t->user, NULL);
+    for (size_t i = 0; i < d->agents.n && !t->l->w.failed; i++) {
+        const struct wm_doc_agent *a = &d->agents.p[i];
+        more |= a->config.p || a->prompt.p || a->created.p;
+        if (!is_agent(d, agent_id(a), i))
+            put_actor(t->l, agent_id(a), a);
+    }
+    wj_write_close(&t->l->w, ']');
+    if (more)
+        wd_lose(t->l, WD_THREAD, "how and when the agents were made", "an actor has an id and capabilities");
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------- */
+
+/* The time as text, where whole seconds do not say it; no text: they do. */
+static struct upp_str finer(struct wd_lowering *l, const struct upp_message *m)
+{
+    char           text[WB_TIME_TEXT];
+    struct wb_time t     = wb_time_from_ms(m->time_ms);
+    struct upp_str usual = wb_time_pydantic(&t, text);
+    if (m->time_text.p)
+        return m->time_ms % 1000 == 0 && wb_str_eq(m->time_text, usual) ? (struct upp_str){0} : m->time_text;
+    return m->time_ms % 1000 ? wb_arena_dup(&l->keep, usual) : (struct upp_str){0};
+}
+
+static void put_content(struct wd_lowering *l, const struct wm_doc_entry *e)
+{
+    const struct upp_part *p = NULL;
+    wd_name(l, "content");
+    wj_write_open(&l->w, '[');
+    while (e->e.kind != WM_ENTRY_EVENT && (p = upp_part_next(&e->e.message, p, 1 << UPP_PART_TEXT)))
+        wj_write_str(&l->w, p->text.p ? p->text : UPP_STR(""));
+    wj_write_close(&l->w, ']');
+}
+
+/* An agent by its id, however an event speaks of it. */
+static void put_mention(struct wd_lowering *l, yyjson_val *v)
+{
+    uint32_t agent = yyjson_is_str(v) ? wm_doc_agent_find(l->doc, wj_text(v)) : WM_NO_AGENT;
+    if (agent == WM_NO_AGENT)
+        wj_write_value(&l->w, v);
+    else
+        wj_write_str(&l->w, agent_id(&l->doc->agents.p[agent]));
+}
+
+static void put_event(struct wd_lowering *l, struct upp_str json)
+{
+    yyjson_val *key, *value, *one, *v;
+    size_t      i, n, k, m;
+    wb_arena_reset(&l->scratch);
+    v = wd_scratch_read(l, json.p ? json : UPP_STR(""));
+    wd_name(l, "event");
+    wj_write_open(&l->w, '{');
+    if (yyjson_is_obj(v))
+        yyjson_obj_foreach(v, i, n, key, value)
+        {
+            wj_write_name(&l->w, wj_text(key));
+            if (wj_named(key, UPP_STR("source")))
+                put_mention(l, value);
+            else if (wj_named(key, UPP_STR("targets")) && yyjson_is_arr(value)) {
+                wj_write_open(&l->w, '[');
+                yyjson_arr_foreach(value, k, m, one) put_mention(l, one);
+                wj_write_close(&l->w, ']');
+            } else
+                wj_write_value(&l->w, value);
+        }
+    wj_write_close(&l->w, '}');
+}
+
+static void put_weft(struct wd_lowering *l, uint32_t i, bool user)
+{
+    const struct wm_doc_entry *e     = &l->doc->entries.p[i];
+    const struct upp_message  *m     = &e->e.message;
+    bool                       event = e->e.kind == WM_ENTRY_EVENT;
+    bool                       whole = !event && wd_aitp_needs_whole(m, user ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT);
+    struct upp_str             time  = finer(l, m);
+    if (!event && (e->said.has_usage || e->said.stop || e->said.response.p))
+        wd_lose(l, i, "what it cost, why the model stopped, and its ids", "there is no member for it");
+    bool said = !event && m->role == UPP_ROLE_ASSISTANT;
+    if (!event && !whole && !time.p && !(said && (e->said.model.p || e->said.provider.p)))
+        return;
+    wd_name(l, "weft");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "time", time);
+    if (event)
+        put_event(l, e->e.data);
+    if (said) {
+        wd_member(l, "model", e->said.model);
+        wd_member(l, "provider", e->said.provider);
+    }
+    if (whole)
+        wd_aitp_put_whole(l, i, m);
+    wj_write_close(&l->w, '}');
+}
+
+static void put_message(struct lowering *t, const struct wm_doc_turn *turn, uint32_t i)
+{
+    struct wd_lowering        *l     = t->l;
+    const struct wm_doc_entry *e     = &l->doc->entries.p[i];
+    uint32_t                   agent = speaker(e, turn);
+    int64_t                    ms    = e->e.message.time_ms;
+    bool                       user  = agent == WM_NO_AGENT;
+    if (e->e.kind == WM_ENTRY_EVENT && (e->agent == WM_NO_AGENT || e->agent != agent))
+        wd_lose(l, i, "whose an event is", "a message has an actor, the user or an agent");
+    wd_open(l, i, "message");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", e->id);
+    wd_name(l, "created_at");
+    wj_write_i64(&l->w, ms / 1000 - (ms % 1000 < 0));
+    wd_member(l, "thread_id", t->thread);
+    put_content(l, e);
+    wd_member(l, "role", user ? UPP_STR("user") : UPP_STR("assistant"));
+    wd_name(l, "metadata");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "actor", user ? t->user : agent_id(&l->doc->agents.p[agent]));
+    put_weft(l, i, user);
+    wj_write_close(&l->w, '}');
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+}
+
+/* ---- The thread -------------------------------------------------------------------------------------------- */
+
+static bool is_taken(yyjson_val *name)
+{
+    return wj_named(name, UPP_STR("parent_id")) || wj_named(name, UPP_STR("actors"));
+}
+
+static void put_others(struct wd_lowering *l)
+{
+    yyjson_val *v = metadata_of(l), *key, *value;
+    size_t      i, n;
+    if (!yyjson_is_obj(v))
+        return;
+    yyjson_obj_foreach(v, i, n, key, value)
+    {
+        bool weft = wj_named(key, UPP_STR("weft"));
+        if (is_taken(key) || (weft && (yyjson_obj_size(value) != 1 || !wd_text_at(value, "user").p)))
+            wd_lose(l, WD_THREAD, "a member of the thread's metadata", "AITP has another one of that name");
+        if (is_taken(key) || weft)
+            continue;
+        wj_write_name(&l->w, wj_text(key));
+        wj_write_value(&l->w, value);
+    }
+}
+
+static void put_metadata(struct lowering *t)
+{
+    struct wd_lowering  *l = t->l;
+    const struct wm_doc *d = l->doc;
+    wd_name(l, "metadata");
+    wj_write_open(&l->w, '{');
+    wd_member_or_null(l, "parent_id", d->parent);
+    put_actors(t);
+    put_others(l);
+    if (d->title.p || (d->parent.p && d->parent_at)) {
+        wd_name(l, "weft");
+        wj_write_open(&l->w, '{');
+        wd_member(l, "title", d->title);
+        if (d->parent.p && d->parent_at)
+            wd_member_u64(l, "parent_at", d->parent_at);
+        wj_write_close(&l->w, '}');
+    }
+    wj_write_close(&l->w, '}');
+}
+
+int wd_aitp_lower(struct wd_lowering *l, struct upp_err *err)
+{
+    struct lowering t = {.l = l, .user = user_of(l), .thread = l->doc->id.p ? l->doc->id : UPP_STR("thread")};
+    wd_unsaid(l, WD_UNSAID_MADE | WD_UNSAID_TURNS);
+    wd_open(l, WD_THREAD, "thread");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", t.thread);
+    put_metadata(&t);
+    wd_name(l, "messages");
+    wj_write_open(&l->w, '[');
+    for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++) {
+        const struct wm_doc_turn *turn = &l->doc->turns.p[i];
+        for (uint32_t k = turn->first; k < turn->first + turn->n && !l->w.failed; k++)
+            if (wm_is_shown(&l->doc->entries.p[k].e))
+                put_message(&t, turn, k);
+    }
+    wj_write_close(&l->w, ']');
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+    return wb_arena_check(&l->keep, err);
+}

@@ -1,0 +1,434 @@
+/* dialects/assistants/objects.c — the objects of the Assistants API: see objects.h. */
+#include "dialects/assistants/objects.h"
+
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "json/read.h"
+#include "json/value.h"
+
+/* ---- Small things ------------------------------------------------------------------------------------------------ */
+
+static void name(struct wj_writer *w, const char *key)
+{
+    wj_write_name(w, wb_cstr(key));
+}
+
+static void text(struct wj_writer *w, const char *key, const char *value)
+{
+    name(w, key);
+    wj_write_str(w, wb_cstr(value));
+}
+
+static void str(struct wj_writer *w, const char *key, struct upp_str value)
+{
+    name(w, key);
+    wj_write_str(w, value);
+}
+
+static void null(struct wj_writer *w, const char *key)
+{
+    name(w, key);
+    wj_write_null(w);
+}
+
+static void object(struct wj_writer *w, const char *key)
+{
+    name(w, key);
+    wj_write_open(w, '{');
+}
+
+static void array(struct wj_writer *w, const char *key)
+{
+    name(w, key);
+    wj_write_open(w, '[');
+}
+
+/* Milliseconds as whole seconds; 0 is null. */
+static void seconds(struct wj_writer *w, const char *key, int64_t ms)
+{
+    name(w, key);
+    if (ms)
+        wj_write_i64(w, ms / 1000);
+    else
+        wj_write_null(w);
+}
+
+static bool is_zero(struct wb_uuid id)
+{
+    static const struct wb_uuid none;
+    return wb_uuid_eq(id, none);
+}
+
+void asst_id(struct wj_writer *w, const char *prefix, struct wb_uuid id)
+{
+    char hex[WB_UUID_HEX + 1], out[64];
+    if (is_zero(id)) {
+        wj_write_null(w);
+        return;
+    }
+    (void)wb_uuid_hex(id, hex);
+    int n = snprintf(out, sizeof out, "%s%s", prefix, hex);
+    wj_write_str(w, wb_str(out, (size_t)n));
+}
+
+static void id_member(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id)
+{
+    name(w, key);
+    asst_id(w, prefix, id);
+}
+
+static yyjson_val *member(yyjson_val *obj, const char *key)
+{
+    yyjson_val *v = obj ? yyjson_obj_get(obj, key) : NULL;
+    return v && yyjson_is_null(v) ? NULL : v;
+}
+
+/* A member of a stored JSON object as it is; where it has none, `otherwise`. */
+static void stored(struct wj_writer *w, const char *key, yyjson_val *obj, const char *otherwise)
+{
+    yyjson_val *v = member(obj, key);
+    name(w, key);
+    if (v)
+        wj_write_value(w, v);
+    else
+        wj_write_raw(w, otherwise, strlen(otherwise));
+}
+
+int asst_stored(struct wb_arena *a, struct upp_str json, yyjson_val **ret, struct upp_err *err)
+{
+    *ret = NULL;
+    if (!json.n)
+        return 0;
+    int r = wj_read(a, json, NULL, ret, err);
+    if (r < 0)
+        return upp_wrap(err, r, "stored JSON");
+    if (!yyjson_is_obj(*ret))
+        *ret = NULL;
+    return 0;
+}
+
+void asst_usage(struct wj_writer *w, const struct upp_usage *u)
+{
+    name(w, "usage");
+    if (!u) {
+        wj_write_null(w);
+        return;
+    }
+    wj_write_open(w, '{');
+    name(w, "prompt_tokens");
+    wj_write_u64(w, u->input);
+    name(w, "completion_tokens");
+    wj_write_u64(w, u->output);
+    name(w, "total_tokens");
+    wj_write_u64(w, u->input + u->output);
+    wj_write_close(w, '}');
+}
+
+/* ---- Runs -------------------------------------------------------------------------------------------------------- */
+
+bool asst_asks_client(const struct wm_pending *pending, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pending[i].approval)
+            return false;
+    return n > 0;
+}
+
+const char *asst_status(const struct wm_run *run, const struct wm_pending *pending, size_t n)
+{
+    switch (run->status) {
+    case WM_QUEUED:
+        return "queued";
+    case WM_WAITING:
+        return asst_asks_client(pending, n) ? "requires_action" : "in_progress";
+    case WM_CANCELING:
+        return "cancelling";
+    case WM_COMPLETED:
+        return wm_is_incomplete(run->status, run->error) ? "incomplete" : "completed";
+    case WM_FAILED:
+        return "failed";
+    case WM_CANCELED:
+        return "cancelled";
+    case WM_EXPIRED:
+        return "expired";
+    default:
+        return run->cancel ? "cancelling" : "in_progress";
+    }
+}
+
+void asst_call_members(struct wj_writer *w, const struct asst_call *c, bool output)
+{
+    str(w, "id", c->id.p ? c->id : UPP_STR(""));
+    text(w, "type", "function");
+    object(w, "function");
+    str(w, "name", c->name.p ? c->name : UPP_STR(""));
+    str(w, "arguments", c->arguments.p ? c->arguments : UPP_STR("{}"));
+    if (output)
+        str(w, "output", c->output);
+    wj_write_close(w, '}');
+}
+
+static void required_action(struct wj_writer *w, const struct wm_run *run, const struct wm_pending *pending, size_t n)
+{
+    name(w, "required_action");
+    if (run->status != WM_WAITING || !asst_asks_client(pending, n)) {
+        wj_write_null(w);
+        return;
+    }
+    wj_write_open(w, '{');
+    text(w, "type", "submit_tool_outputs");
+    object(w, "submit_tool_outputs");
+    array(w, "tool_calls");
+    for (size_t i = 0; i < n; i++) {
+        struct asst_call c = {.id = pending[i].call, .name = pending[i].name, .arguments = pending[i].arguments};
+        wj_write_open(w, '{');
+        asst_call_members(w, &c, false);
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, ']');
+    wj_write_close(w, '}');
+    wj_write_close(w, '}');
+}
+
+static void last_error(struct wj_writer *w, const char *code, struct upp_str message)
+{
+    name(w, "last_error");
+    wj_write_open(w, '{');
+    text(w, "code", code);
+    str(w, "message", message);
+    wj_write_close(w, '}');
+}
+
+static void run_error(struct wj_writer *w, yyjson_val *error)
+{
+    yyjson_val *code = member(error, "code"), *message = member(error, "message");
+    bool        rate = code && yyjson_is_str(code) && wb_str_eq(wj_text(code), UPP_STR("RATE_LIMITED"));
+    if (!error)
+        null(w, "last_error");
+    else
+        last_error(w, rate ? "rate_limit_exceeded" : "server_error",
+                   message && yyjson_is_str(message) ? wj_text(message) : UPP_STR("the run failed"));
+}
+
+/* What the client said, and the approvals that wait, which have no other place. */
+static void run_metadata(struct wj_writer *w, const struct wm_run *run, const struct wm_pending *pending, size_t n,
+                         yyjson_val *options)
+{
+    yyjson_val *given = member(options, "metadata");
+    object(w, "metadata");
+    if (given && yyjson_is_obj(given)) {
+        size_t      i, max;
+        yyjson_val *key, *v;
+        yyjson_obj_foreach(given, i, max, key, v)
+        {
+            if (wj_named(key, UPP_STR("weft_pending")))
+                continue;
+            wj_write_name(w, wj_text(key));
+            wj_write_value(w, v);
+        }
+    }
+    if (run->status == WM_WAITING && !asst_asks_client(pending, n) && n) {
+        array(w, "weft_pending");
+        for (size_t i = 0; i < n; i++)
+            wj_write_str(w, pending[i].call);
+        wj_write_close(w, ']');
+    }
+    wj_write_close(w, '}');
+}
+
+int asst_run_write(struct wj_writer *w, struct wb_arena *a, const struct wm_run *run, const struct wm_pending *pending,
+                   size_t n, struct upp_err *err)
+{
+    yyjson_val *options, *error;
+    int         r = asst_stored(a, run->options, &options, err);
+    if (r >= 0)
+        r = asst_stored(a, run->error, &error, err);
+    if (r < 0)
+        return r;
+    wj_write_open(w, '{');
+    id_member(w, "id", "run_", run->id);
+    text(w, "object", "thread.run");
+    seconds(w, "created_at", run->created_ms);
+    str(w, "assistant_id", run->agent);
+    id_member(w, "thread_id", "thread_", run->thread);
+    text(w, "status", asst_status(run, pending, n));
+    seconds(w, "started_at", run->started_ms);
+    seconds(w, "expires_at", run->status == WM_WAITING ? run->expires_ms : 0);
+    seconds(w, "cancelled_at", run->status == WM_CANCELED ? run->ended_ms : 0);
+    seconds(w, "failed_at", run->status == WM_FAILED ? run->ended_ms : 0);
+    seconds(w, "completed_at", run->status == WM_COMPLETED ? run->ended_ms : 0);
+    required_action(w, run, pending, n);
+    run_error(w, run->status == WM_FAILED ? error : NULL);
+    name(w, "incomplete_details");
+    if (error && run->status == WM_COMPLETED)
+        wj_write_value(w, error);
+    else
+        wj_write_null(w);
+    stored(w, "model", options, "null");
+    stored(w, "instructions", options, "\"\"");
+    stored(w, "tools", options, "[]");
+    run_metadata(w, run, pending, n, options);
+    asst_usage(w, wm_status_ended(run->status) ? &run->usage : NULL);
+    stored(w, "temperature", options, "null");
+    stored(w, "top_p", options, "null");
+    stored(w, "max_prompt_tokens", options, "null");
+    stored(w, "max_completion_tokens", options, "null");
+    stored(w, "truncation_strategy", options, "{\"type\":\"auto\",\"last_messages\":null}");
+    stored(w, "response_format", options, "\"auto\"");
+    stored(w, "tool_choice", options, "\"auto\"");
+    stored(w, "parallel_tool_calls", options, "true");
+    wj_write_close(w, '}');
+    return 0;
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+
+bool asst_part_is_shown(uint8_t kind, const struct upp_media *media)
+{
+    return kind == UPP_PART_TEXT || (kind == UPP_PART_IMAGE && media && media->source == UPP_SOURCE_URL);
+}
+
+void asst_part_members(struct wj_writer *w, const struct upp_part *p)
+{
+    bool url = p->kind == UPP_PART_IMAGE;
+    text(w, "type", url ? "image_url" : "text");
+    object(w, url ? "image_url" : "text");
+    if (url)
+        str(w, "url", p->media->data);
+    else {
+        str(w, "value", p->text.p ? p->text : UPP_STR(""));
+        array(w, "annotations");
+        wj_write_close(w, ']');
+    }
+    wj_write_close(w, '}');
+}
+
+static void content(struct wj_writer *w, const struct upp_message *m)
+{
+    array(w, "content");
+    for (const struct upp_part *p = NULL; m && (p = upp_part_next(m, p, ASST_SHOWN));)
+        if (asst_part_is_shown(p->kind, p->media)) {
+            wj_write_open(w, '{');
+            asst_part_members(w, p);
+            wj_write_close(w, '}');
+        }
+    wj_write_close(w, ']');
+}
+
+void asst_message_write(struct wj_writer *w, const struct asst_message *m)
+{
+    wj_write_open(w, '{');
+    id_member(w, "id", "msg_", m->id);
+    text(w, "object", "thread.message");
+    seconds(w, "created_at", m->created_ms);
+    id_member(w, "thread_id", "thread_", m->thread);
+    text(w, "role", m->said ? "assistant" : "user");
+    text(w, "status", m->status);
+    name(w, "incomplete_details");
+    if (m->reason) {
+        wj_write_open(w, '{');
+        text(w, "reason", m->reason);
+        wj_write_close(w, '}');
+    } else
+        wj_write_null(w);
+    seconds(w, "completed_at", m->completed_ms);
+    seconds(w, "incomplete_at", m->incomplete_ms);
+    content(w, m->content);
+    str(w, "assistant_id", m->said && m->assistant.n ? m->assistant : (struct upp_str){NULL, 0});
+    id_member(w, "run_id", "run_", m->run);
+    array(w, "attachments");
+    wj_write_close(w, ']');
+    name(w, "metadata");
+    if (m->metadata)
+        wj_write_value(w, m->metadata);
+    else
+        wj_write_raw(w, "{}", 2);
+    wj_write_close(w, '}');
+}
+
+/* ---- Steps ------------------------------------------------------------------------------------------------------- */
+
+static void step_details(struct wj_writer *w, const struct asst_step *s)
+{
+    bool calls = is_zero(s->message);
+    object(w, "step_details");
+    text(w, "type", calls ? "tool_calls" : "message_creation");
+    if (calls) {
+        array(w, "tool_calls");
+        for (size_t i = 0; i < s->n_calls; i++) {
+            wj_write_open(w, '{');
+            asst_call_members(w, &s->calls[i], true);
+            wj_write_close(w, '}');
+        }
+        wj_write_close(w, ']');
+    } else {
+        object(w, "message_creation");
+        id_member(w, "message_id", "msg_", s->message);
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, '}');
+}
+
+static void named_calls(struct wj_writer *w, const struct asst_step *s, const char *key, bool errors)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->n_calls; i++) {
+        const struct asst_call *c = &s->calls[i];
+        if (!c->output.p || !(errors ? c->is_error : c->json))
+            continue;
+        if (!any)
+            array(w, key);
+        any = true;
+        wj_write_str(w, c->id);
+    }
+    if (any)
+        wj_write_close(w, ']');
+}
+
+/* An output is a text: which of them say that something went wrong, and which are the JSON of other values, is told
+ * beside it. */
+static void step_metadata(struct wj_writer *w, const struct asst_step *s)
+{
+    bool any = false;
+    for (size_t i = 0; i < s->n_calls; i++)
+        any |= s->calls[i].output.p && (s->calls[i].is_error || s->calls[i].json);
+    object(w, "metadata");
+    if (any) {
+        object(w, "weft");
+        named_calls(w, s, "errors", true);
+        named_calls(w, s, "json", false);
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, '}');
+}
+
+static void ended(struct wj_writer *w, const struct asst_step *s, const char *key, const char *status)
+{
+    seconds(w, key, wb_str_eq(wb_cstr(s->status), wb_cstr(status)) ? s->ended_ms : 0);
+}
+
+void asst_step_write(struct wj_writer *w, const struct asst_step *s)
+{
+    wj_write_open(w, '{');
+    id_member(w, "id", "step_", s->id);
+    text(w, "object", "thread.run.step");
+    seconds(w, "created_at", s->created_ms);
+    id_member(w, "run_id", "run_", s->run);
+    str(w, "assistant_id", s->assistant);
+    id_member(w, "thread_id", "thread_", s->thread);
+    text(w, "type", is_zero(s->message) ? "tool_calls" : "message_creation");
+    text(w, "status", s->status);
+    ended(w, s, "cancelled_at", "cancelled");
+    ended(w, s, "completed_at", "completed");
+    ended(w, s, "expired_at", "expired");
+    ended(w, s, "failed_at", "failed");
+    if (s->error)
+        last_error(w, "server_error", wb_cstr(s->error));
+    else
+        null(w, "last_error");
+    step_details(w, s);
+    step_metadata(w, s);
+    asst_usage(w, s->usage);
+    wj_write_close(w, '}');
+}

@@ -1,0 +1,184 @@
+/* dialects/assistants/stream_messages.c — messages of the Assistants API, as a model says them.
+ *
+ * A model may say text and calls in any order and at the same time. Text is shown as it comes; calls are shown when
+ * their message is in the log, all of them in one step that ends with their outcomes. So a call that was taken back was
+ * never seen.
+ */
+#include "dialects/assistants/stream.h"
+
+/* ---- Messages ---------------------------------------------------------------------------------------------------- */
+
+static void message_frame(struct asst_stream *s, struct wd_out *o, const char *status, const char *reason,
+                          const struct upp_message *content, const char *event)
+{
+    bool                completed = wb_str_eq(wb_cstr(status), UPP_STR("completed"));
+    struct asst_message m         = {.id            = s->message,
+                                     .thread        = s->run.thread,
+                                     .run           = s->run.id,
+                                     .assistant     = s->step.assistant,
+                                     .said          = true,
+                                     .created_ms    = s->message_ms,
+                                     .completed_ms  = completed ? s->now : 0,
+                                     .incomplete_ms = reason ? s->now : 0,
+                                     .status        = status,
+                                     .reason        = reason,
+                                     .content       = content};
+    wd_frame_open(o, UPP_STR(""));
+    asst_message_write(&o->w, &m);
+    asst_frame(o, event, UPP_STR(""));
+}
+
+static void message_begin(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct wb_uuid entry)
+{
+    if (s->has_message)
+        return;
+    asst_step_begin(s, ev, o, asst_step_id(entry, ASST_PART_MESSAGE), entry);
+    s->has_message = true;
+    s->message     = entry;
+    s->message_ms  = s->now;
+    s->n_content   = 0;
+    message_frame(s, o, "in_progress", NULL, NULL, "thread.message.created");
+    message_frame(s, o, "in_progress", NULL, NULL, "thread.message.in_progress");
+}
+
+static void message_end(struct asst_stream *s, struct wd_out *o, const char *reason, const struct upp_message *content)
+{
+    s->has_message = false;
+    if (reason)
+        message_frame(s, o, "incomplete", reason, content, "thread.message.incomplete");
+    else
+        message_frame(s, o, "completed", NULL, content, "thread.message.completed");
+}
+
+/* {"id":...,"delta":{"content":[{"index":I, ; the frame ends with "}]}}". */
+static void delta_begin(struct asst_stream *s, struct wd_out *o)
+{
+    wd_frame_open(o, UPP_STR("{"));
+    wj_write_name(&o->w, UPP_STR("id"));
+    asst_id(&o->w, "msg_", s->message);
+    wd_str(o, "object", UPP_STR("thread.message.delta"));
+    wd_object(o, "delta");
+    wd_array(o, "content");
+    wj_write_open(&o->w, '{');
+    wd_u64(o, "index", s->n_content++);
+}
+
+void asst_no_gap(struct asst_stream *s, struct wd_out *o, size_t before)
+{
+    for (size_t i = 0; i < before && i < s->open.parts.n; i++) {
+        struct wd_part *p = &s->open.parts.p[i];
+        if (p->n_head && !p->said)
+            asst_say(s, o, p, UPP_STR(""));
+    }
+}
+
+static void whole_part(struct asst_stream *s, struct wd_out *o, size_t index, const struct upp_part *p)
+{
+    asst_no_gap(s, o, index);
+    delta_begin(s, o);
+    asst_part_members(&o->w, p);
+    asst_frame(o, "thread.message.delta", UPP_STR("}]}}"));
+}
+
+int asst_message_open(struct asst_stream *s, const struct wm_event *ev, struct upp_err *err)
+{
+    if (!s->open.open)
+        s->aside = ev->aside;
+    return wd_open_begin(&s->open, ev, err);
+}
+
+int asst_part_open(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+{
+    struct wd_part *p;
+    int             r = wd_open_part(&s->open, ev, &p, err);
+    if (r < 0 || s->aside || !asst_part_is_shown(ev->part_kind, ev->media))
+        return r;
+    p->shown = true;
+    message_begin(s, ev, o, s->open.entry);
+    if (ev->part_kind != UPP_PART_TEXT) {
+        struct upp_part part = {.kind = ev->part_kind, .media = ev->media};
+        whole_part(s, o, ev->part, &part);
+        return 0;
+    }
+    delta_begin(s, o);
+    wd_str(o, "type", UPP_STR("text"));
+    wd_object(o, "text");
+    wj_write_name(&o->w, UPP_STR("value"));
+    return wd_open_head(&s->open, p, o, err);
+}
+
+int asst_part_close(struct asst_stream *s, const struct wm_event *ev, struct upp_err *err)
+{
+    struct wd_part *p;
+    int             r = wd_open_find(&s->open, ev, &p, err);
+    if (r == 0)
+        p->state = WD_CLOSED;
+    return r;
+}
+
+/* Calls of a message that is in the log, in one step. One that was cut is never run. */
+static void message_calls(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    const struct upp_message *m = &ev->entry->message;
+    for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS));)
+        if (!p->cut && !asst_find_call(s, p->id)) {
+            asst_to_calls(s, ev, o, asst_step_id(ev->id, ASST_PART_CALLS));
+            (void)asst_add_call(s, o, p->id, p->name, p->text);
+        }
+}
+
+static const char *why_cut(const struct asst_stream *s, const struct wm_event *ev)
+{
+    if (!ev->entry->message.interrupted)
+        return NULL;
+    return s->canceling ? "run_cancelled" : "run_failed";
+}
+
+/* Was anything of it shown? Then its step has the usage. */
+static bool message_shown(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    const struct upp_message *m = &ev->entry->message;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct upp_part *p    = &m->parts[i];
+        const struct wd_part  *told = wd_open_at(&s->open, i);
+        if (!asst_part_is_shown(p->kind, p->media) || (told && told->shown))
+            continue;
+        message_begin(s, ev, o, ev->id);
+        whole_part(s, o, s->open.parts.n, p);
+    }
+    if (!s->has_message)
+        return false;
+    const char *why = why_cut(s, ev);
+    message_end(s, o, why, m);
+    s->step.usage = &s->usage;
+    asst_step_end(s, o, why ? s->canceling ? "cancelled" : "failed" : "completed",
+                  why && !s->canceling ? "what was said is not whole" : NULL);
+    return true;
+}
+
+void asst_message_event(struct asst_stream *s, const struct wm_event *ev, struct wd_out *o)
+{
+    const struct upp_usage *untold = &s->usage;
+    if (!ev->entry || ev->entry->message.role != UPP_ROLE_ASSISTANT)
+        return; /* the input and the results of tools are not said by a model */
+    if (ev->entry->audience != WM_AUDIENCE_RUN) {
+        s->usage = ev->usage;
+        if (!message_shown(s, ev, o))
+            asst_step_leave(s, o);
+        else
+            untold = NULL;
+        message_calls(s, ev, o);
+        if (s->has_step)
+            s->step.usage = untold;
+    }
+    wd_open_end(&s->open);
+}
+
+void asst_message_lost(struct asst_stream *s, struct wd_out *o, const char *reason, const char *status, const char *why)
+{
+    if (s->has_message) {
+        message_end(s, o, reason, NULL);
+        asst_step_end(s, o, status, why);
+    }
+    wd_open_end(&s->open);
+}

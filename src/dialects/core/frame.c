@@ -1,0 +1,115 @@
+/* dialects/core/frame.c — frames, and the members in them. */
+#include "dialects/core/frame.h"
+#include "json/read.h"
+
+void wd_frames_init(struct wd_frames *f)
+{
+    *f = (struct wd_frames){.text = WB_BUF(WD_FRAMES_TEXT)};
+}
+
+void wd_frames_clear(struct wd_frames *f)
+{
+    wb_buf_clear(&f->text);
+    f->list.n = 0;
+}
+
+void wd_frames_done(struct wd_frames *f)
+{
+    wb_buf_done(&f->text);
+    wb_vec_done(&f->list);
+}
+
+int wd_out_check(struct wd_out *o)
+{
+    return wj_writer_check(&o->w);
+}
+
+void wd_frame_push(struct wd_out *o)
+{
+    struct wd_frames *f = o->to;
+    struct wd_frame   frame;
+    if (f->text.failed)
+        return;
+    frame = (struct wd_frame){NULL, o->from, f->text.n - o->from};
+    if (wb_vec_push(&f->list, frame, WD_FRAMES_MAX))
+        return;
+    if (f->list.n >= WD_FRAMES_MAX)
+        wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_ELIMIT, "more than %d frames at once", WD_FRAMES_MAX));
+    else
+        wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_ENOMEM, "out of memory"));
+}
+
+/* ---- Members --------------------------------------------------------------------------------------------- */
+
+void wd_str(struct wd_out *o, const char *name, struct upp_str value)
+{
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_str(&o->w, value.p ? value : UPP_STR(""));
+}
+
+void wd_u64(struct wd_out *o, const char *name, uint64_t value)
+{
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_u64(&o->w, value);
+}
+
+void wd_bool(struct wd_out *o, const char *name, bool value)
+{
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_bool(&o->w, value);
+}
+
+void wd_uuid(struct wd_out *o, const char *name, struct wb_uuid value)
+{
+    char text[WB_UUID_TEXT + 1];
+    wd_str(o, name, wb_uuid_text(value, text));
+}
+
+void wd_object(struct wd_out *o, const char *name)
+{
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_open(&o->w, '{');
+}
+
+void wd_array(struct wd_out *o, const char *name)
+{
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_open(&o->w, '[');
+}
+
+const char *wd_status_word(uint8_t status)
+{
+    static const char *const words[] = {
+        [WM_QUEUED] = "queued",        [WM_RUNNING] = "running",     [WM_WAITING] = "waiting",
+        [WM_CANCELING] = "cancelling", [WM_COMPLETED] = "completed", [WM_FAILED] = "failed",
+        [WM_CANCELED] = "cancelled",   [WM_EXPIRED] = "expired",
+    };
+    return status < WB_LEN(words) && words[status] ? words[status] : "unknown";
+}
+
+/* ---- JSON inside ----------------------------------------------------------------------------------------- */
+
+/* It is read and written, not copied: it may be of several lines, and a frame is one. */
+bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct upp_str text)
+{
+    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX};
+    struct upp_err            err;
+    yyjson_val               *v;
+
+    int r = wj_read(scratch, text.p ? text : UPP_STR("null"), &opts, &v, &err);
+    if (r == 0)
+        wj_write_value(&o->w, v);
+    else if (r == -UPP_ENOMEM) {
+        if (o->w.err)
+            *o->w.err = err;
+        wj_writer_fail(&o->w, r);
+    }
+    wb_arena_reset(scratch);
+    return r == 0 || r == -UPP_ENOMEM;
+}
+
+void wd_json_or_str(struct wd_out *o, struct wb_arena *scratch, struct upp_str text)
+{
+    if (!wd_json(o, scratch, text))
+        wj_write_str(&o->w, text);
+}

@@ -1,0 +1,95 @@
+/* dialects/core/frame.h — how encoders write frames.
+ *
+ *     wd_frame_open(&o, UPP_STR("{\"type\":\"start-step\""));
+ *     wd_frame_close(&o, UPP_STR("}"));
+ *     ...
+ *     return wd_out_check(&o);
+ *
+ * Sticky, as buffers are: after the first failure nothing more is added, and one check at the end of the event answers.
+ */
+#ifndef WD_FRAME_H
+#define WD_FRAME_H
+
+#include "base/arena.h"
+#include "dialects/core/dialect.h"
+#include "json/write.h"
+
+struct wd_out {
+    struct wd_frames *to;
+    struct wj_writer  w;
+    size_t            from;  /* of the open frame */
+    struct upp_str    aside; /* uap: the phase of the scaffolding that is said; no text: none */
+
+    const struct uap_caller *caller; /* uap: of the child whose event it is; NULL: none */
+};
+
+static inline void wd_out_init(struct wd_out *o, struct wd_frames *to, struct upp_err *err)
+{
+    o->to     = to;
+    o->w      = (struct wj_writer){.out = &to->text, .err = err};
+    o->from   = 0;
+    o->aside  = (struct upp_str){0};
+    o->caller = NULL;
+}
+
+int wd_out_check(struct wd_out *o) UPP_MUST_CHECK;
+
+/* Bytes that are known to be right JSON, in the middle of a frame; no comma before them. */
+static inline void wd_add(struct wd_out *o, struct upp_str s)
+{
+    if (wj_room(&o->w, s.n)) {
+        wj_copy(o->w.out->p + o->w.out->n, s.p, s.n);
+        o->w.out->n += s.n;
+    }
+}
+
+/* The frame begins with `head`. The next name or value written is taken for the first in what head opened, unless head
+ * ends behind a value: then wd_more. */
+static inline void wd_frame_open(struct wd_out *o, struct upp_str head)
+{
+    o->from    = o->w.out->n;
+    o->w.comma = false;
+    wd_add(o, head);
+}
+
+/* A comma is due. */
+static inline void wd_more(struct wd_out *o)
+{
+    o->w.comma = true;
+}
+
+void wd_frame_push(struct wd_out *o); /* slow path of: */
+
+static inline void wd_frame_close(struct wd_out *o, struct upp_str tail)
+{
+    wd_add(o, tail);
+    struct wd_frames *f = o->to;
+    if (WB_LIKELY(f->list.n < f->list.cap && f->list.n < WD_FRAMES_MAX && !f->text.failed))
+        f->list.p[f->list.n++] = (struct wd_frame){NULL, o->from, f->text.n - o->from};
+    else
+        wd_frame_push(o);
+}
+
+/* Members of the object that is open. */
+void               wd_str(struct wd_out *o, const char *name, struct upp_str value);
+void               wd_u64(struct wd_out *o, const char *name, uint64_t value);
+void               wd_bool(struct wd_out *o, const char *name, bool value);
+void               wd_uuid(struct wd_out *o, const char *name, struct wb_uuid value);
+void               wd_object(struct wd_out *o, const char *name); /* ended with wd_end */
+void               wd_array(struct wd_out *o, const char *name);
+static inline void wd_end(struct wd_out *o, char bracket)
+{
+    wj_write_close(&o->w, bracket);
+}
+
+/* "running": enum wm_status as these dialects spell it. */
+const char *wd_status_word(uint8_t status);
+
+/* A text that should be JSON, as one value on one line. False when it is not JSON (or too deep to read): then nothing
+ * was written. `scratch` is used and left empty. */
+bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct upp_str text);
+
+/* The same; what is no JSON is written as a string, no text as null. */
+void wd_json_or_str(struct wd_out *o, struct wb_arena *scratch, struct upp_str text);
+
+#endif

@@ -1,0 +1,120 @@
+/* dialects/core/kept.c — see kept.h. */
+#include "dialects/core/kept.h"
+
+#include "json/read.h"
+#include "json/value.h"
+
+/* A list whose first item is this letter. */
+static bool is_tagged(yyjson_val *node, const char *tag)
+{
+    yyjson_val *first = yyjson_arr_get_first(node);
+    return first && yyjson_is_str(first) && wj_named(first, wb_cstr(tag));
+}
+
+yyjson_val *wd_kept(struct wd_lowering *l, const char *dialect, const char *slot, uint32_t entry)
+{
+    const struct wm_residue *r    = entry == WD_THREAD ? l->doc->residue : wd_entry_at(l, entry)->residue;
+    yyjson_val              *root = NULL;
+    while (r && !(wb_str_eq(r->dialect, wb_cstr(dialect)) && wb_str_eq(r->slot, wb_cstr(slot))))
+        r = r->next;
+    if (!r || l->compare)
+        return NULL;
+    int failed = wj_read(&l->keep, r->json, UPP_OPTS(wj_read_opts, .max_bytes = WD_DOC_BYTES, .depth = WJ_DEPTH_MAX),
+                         &root, NULL);
+    if (failed == -UPP_ENOMEM)
+        wj_writer_fail(&l->w, upp_fail(l->w.err, UPP_ENOMEM, "no memory for what was kept"));
+    return failed < 0 ? NULL : root;
+}
+
+yyjson_val *wd_kept_value(yyjson_val *node)
+{
+    return is_tagged(node, "l") || is_tagged(node, "k") ? yyjson_arr_get(node, 1) : NULL;
+}
+
+yyjson_val *wd_kept_member(yyjson_val *node, const char *name)
+{
+    return yyjson_obj_get(is_tagged(node, "o") ? yyjson_arr_get(node, 1) : node, name);
+}
+
+struct upp_str wd_kept_text(yyjson_val *node, const char *const *path)
+{
+    for (; *path && node; path++) {
+        yyjson_val *whole = wd_kept_value(node);
+        if (whole) { /* from here on it is as it was read */
+            for (; *path; path++)
+                whole = yyjson_obj_get(whole, *path);
+            return whole && yyjson_is_str(whole) ? wj_text(whole) : (struct upp_str){0};
+        }
+        node = wd_kept_member(node, *path);
+    }
+    yyjson_val *v = wd_kept_value(node);
+    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+struct wd_kept_items wd_kept_items(yyjson_val *node)
+{
+    if (!is_tagged(node, "a"))
+        return (struct wd_kept_items){0};
+    return (struct wd_kept_items){.next = yyjson_arr_get(node, 1), .left = yyjson_arr_size(node) - 1};
+}
+
+yyjson_val *wd_kept_item(struct wd_kept_items *in)
+{
+    while (in->left) {
+        yyjson_val *v = in->next;
+        in->left--;
+        in->next = in->left ? unsafe_yyjson_get_next(v) : NULL;
+        if (is_tagged(v, "l"))
+            return yyjson_arr_get(v, 1);
+        in->before++;
+    }
+    return NULL;
+}
+
+/* ---- Metadata --------------------------------------------------------------------------------------------------- */
+
+/* Whose members these are is known: the writer says them itself, or they say what the model has. */
+static bool is_ours(yyjson_val *name)
+{
+    return wj_named(name, UPP_STR("weft")) || wj_named(name, UPP_STR("pydantic_ai")) ||
+           wj_named(name, UPP_STR("usage")) || wj_named(name, UPP_STR("weft_events"));
+}
+
+/* The members, by name; *nodes: what each has is a node. */
+static yyjson_val *members_of(yyjson_val *node, bool *nodes)
+{
+    yyjson_val *whole = wd_kept_value(node);
+    *nodes            = !whole;
+    return whole ? whole : is_tagged(node, "o") ? yyjson_arr_get(node, 1) : node;
+}
+
+static size_t each(struct wd_lowering *l, yyjson_val *node)
+{
+    bool        nodes;
+    yyjson_val *list = members_of(node, &nodes), *name, *value;
+    size_t      i, n, found = 0;
+    if (!yyjson_is_obj(list))
+        return 0;
+    yyjson_obj_foreach(list, i, n, name, value)
+    {
+        yyjson_val *is = nodes ? wd_kept_value(value) : value;
+        if (!is || is_ours(name))
+            continue;
+        found++;
+        if (!l)
+            continue;
+        wj_write_name(&l->w, wj_text(name));
+        wj_write_value(&l->w, is);
+    }
+    return found;
+}
+
+void wd_kept_metadata_put(struct wd_lowering *l, yyjson_val *node)
+{
+    (void)each(l, node);
+}
+
+bool wd_kept_metadata_is(yyjson_val *node)
+{
+    return each(NULL, node) > 0;
+}

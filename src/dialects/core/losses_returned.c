@@ -1,0 +1,298 @@
+/* dialects/core/losses_returned.c — what of a document does not come back from what was written of it.
+ *
+ * The last word on losses, whatever the dialects say themselves: the text is read again, written in the document's own
+ * dialect and held against what was read. What is missing there, or is another value, is lost and told with its
+ * pointer; what was told of and came back was no loss. New members do not count, nor does another spelling of the same
+ * moment or number, nor null for a member that is not there.
+ *
+ * Recurses once a level: values are at most WD_DOC_DEPTH deep.
+ */
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "dialects/core/convert.h"
+#include "dialects/core/writer.h"
+#include "dialects/core/residue.h"
+#include "json/compare.h"
+#include "json/read.h"
+#include "json/value.h"
+
+enum {
+    AHEAD = 8, /* items of a list among which one is looked for that is not where it was */
+    ALIKE = 4, /* it is the same one where no more than this part of its values differs */
+};
+
+struct returning {
+    struct wd_document *d;
+    struct wd_anchor  **anchors; /* by their objects */
+    uint8_t            *touched; /* a bit for each entry: something of its object is lost */
+    bool                any;
+    WB_VEC(yyjson_val *) lost; /* in the order of the document */
+    size_t more;
+    bool   dry; /* it is only counted */
+    size_t count;
+    int    failed;
+};
+
+static int by_wire(const void *a, const void *b)
+{
+    const struct wd_anchor *x = *(struct wd_anchor *const *)a, *y = *(struct wd_anchor *const *)b;
+    return (x->wire > y->wire) - (x->wire < y->wire);
+}
+
+/* The objects that v is, and the entries that they became. */
+static void touch(struct returning *x, yyjson_val *v)
+{
+    size_t low = 0, high = x->d->lifting.anchors.n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (x->anchors[mid]->wire < v)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < x->d->lifting.anchors.n && x->anchors[low]->wire == v; low++) {
+        const struct wd_anchor *a = x->anchors[low];
+        for (uint64_t i = a->entry; a->entry != WD_THREAD && i < (uint64_t)a->entry + a->entries; i++)
+            if (i < x->d->doc.entries.n)
+                x->touched[i / 8] |= (uint8_t)(1u << i % 8);
+    }
+}
+
+static bool is_anchor(const struct returning *x, const yyjson_val *v)
+{
+    const struct wd_lifting *l = &x->d->lifting;
+    size_t                   i = (size_t)(v - l->root);
+    return l->elsewhere && (l->elsewhere[i / 8] >> i % 8 & 1);
+}
+
+static void lose(struct returning *x, yyjson_val *v)
+{
+    if (x->dry) {
+        x->count++;
+        return;
+    }
+    x->any = true;
+    if (x->lost.n >= WD_MAX_LOSSES)
+        x->more++;
+    else if (!wb_vec_push(&x->lost, v, (size_t)WD_MAX_LOSSES))
+        x->failed = -UPP_ENOMEM;
+}
+
+/* ---- Comparing --------------------------------------------------------------------------------------------- */
+
+static bool same_moment(struct upp_str a, struct upp_str b)
+{
+    struct wb_time x, y;
+    return wb_time_parse(a, &x, NULL) >= 0 && wb_time_parse(b, &y, NULL) >= 0 && x.naive == y.naive &&
+           wb_time_cmp(&x, &y) == 0;
+}
+
+static bool same_scalar(struct returning *x, yyjson_val *was, yyjson_val *is)
+{
+    if (unsafe_yyjson_get_type(was) != unsafe_yyjson_get_type(is))
+        return false;
+    if (yyjson_is_str(was))
+        return wb_str_eq(wj_text(was), wj_text(is)) || same_moment(wj_text(was), wj_text(is));
+    int r = wj_equal(was, is, NULL);
+    if (r < 0)
+        x->failed = r;
+    return r > 0;
+}
+
+static void compare(struct returning *x, yyjson_val *was, yyjson_val *is);
+
+/* How many values of it differ. */
+static size_t differences(struct returning *x, yyjson_val *was, yyjson_val *is)
+{
+    struct returning before = *x;
+    x->dry                  = true;
+    x->count                = 0;
+    compare(x, was, is);
+    size_t n = x->count;
+    x->dry   = before.dry;
+    x->count = before.count;
+    return n;
+}
+
+static size_t values_of(yyjson_val *v)
+{
+    return unsafe_yyjson_is_ctn(v) ? v->uni.ofs / sizeof *v : 1;
+}
+
+/* Which of the next items it is; `rest`: none of them. */
+static size_t look_ahead(struct returning *x, yyjson_val *item, yyjson_val *next, size_t rest)
+{
+    size_t best = rest, least = values_of(item) / ALIKE + 1;
+    for (size_t i = 0; i < AHEAD && i < rest && least; i++, next = unsafe_yyjson_get_next(next)) {
+        size_t n = differences(x, item, next);
+        if (n < least) {
+            least = n;
+            best  = i;
+        }
+    }
+    return best;
+}
+
+static void compare_objects(struct returning *x, yyjson_val *was, yyjson_val *is)
+{
+    yyjson_val *key = unsafe_yyjson_get_first(was), *next = unsafe_yyjson_get_first(is),
+               *end = unsafe_yyjson_get_next(is);
+    for (size_t n = unsafe_yyjson_get_len(was); n && !x->failed; n--, key = unsafe_yyjson_get_next(key + 1)) {
+        yyjson_val *found = next < end && wj_named(next, wj_text(key)) ? next + 1 : wd_residue_member(is, wj_text(key));
+        if (found)
+            next = unsafe_yyjson_get_next(found);
+        if (wj_named(key, UPP_STR("x_weft"))) /* what was carried for others is no part of what it says */
+            continue;
+        if (found)
+            compare(x, key + 1, found);
+        else if (!unsafe_yyjson_is_null(key + 1))
+            lose(x, key + 1);
+    }
+}
+
+/* Lists of one length are compared item by item; else an item may have gone, or one have come. */
+static void compare_lists(struct returning *x, yyjson_val *was, yyjson_val *is)
+{
+    size_t      n = unsafe_yyjson_get_len(was), rest = unsafe_yyjson_get_len(is);
+    yyjson_val *item = unsafe_yyjson_get_first(was), *next = unsafe_yyjson_get_first(is);
+    if (x->dry && n != rest) { /* nobody looks ahead within looking ahead: that would be without end */
+        lose(x, was);
+        return;
+    }
+    for (; n && !x->failed; n--, item = unsafe_yyjson_get_next(item)) {
+        size_t skip = n == rest ? 0 : look_ahead(x, item, next, rest);
+        if (skip >= rest) {
+            lose(x, item);
+            continue;
+        }
+        for (rest -= skip + 1; skip; skip--)
+            next = unsafe_yyjson_get_next(next);
+        compare(x, item, next);
+        next = unsafe_yyjson_get_next(next);
+    }
+}
+
+static void compare(struct returning *x, yyjson_val *was, yyjson_val *is)
+{
+    size_t before = x->lost.n + x->more;
+    if (!unsafe_yyjson_is_ctn(was) || unsafe_yyjson_get_type(was) != unsafe_yyjson_get_type(is)) {
+        if (!same_scalar(x, was, is))
+            lose(x, was);
+    } else if (unsafe_yyjson_is_obj(was))
+        compare_objects(x, was, is);
+    else
+        compare_lists(x, was, is);
+    if (x->lost.n + x->more > before && is_anchor(x, was))
+        touch(x, was);
+}
+
+/* One that stood alone, or was the list of another, may come back as a list: that is told, and looked into. */
+static void compare_roots(struct returning *x, yyjson_val *was, yyjson_val *is)
+{
+    yyjson_val *key, *value, *first = yyjson_arr_get_first(is);
+    size_t      i, n;
+    if (!yyjson_is_obj(was) || !yyjson_is_arr(is)) {
+        compare(x, was, is);
+        return;
+    }
+    lose(x, was);
+    if (yyjson_is_obj(first) && differences(x, was, first) < values_of(was) / 2) {
+        compare(x, was, first);
+        return;
+    }
+    yyjson_obj_foreach(was, i, n, key, value)
+    {
+        if (yyjson_is_arr(value))
+            compare(x, value, is);
+        else if (!yyjson_is_null(value))
+            lose(x, value);
+    }
+}
+
+/* ---- Telling ------------------------------------------------------------------------------------------------ */
+
+/* What a dialect said itself, of an entry or of the thread, stays where something of that is lost indeed. */
+static bool stands(const struct returning *x, const struct wd_loss *loss)
+{
+    static const struct upp_str entries = UPP_STR_INIT("entries/");
+    uint64_t                    i;
+    if (!loss->pointer.n)
+        return x->any;
+    if (!wb_str_starts(loss->pointer, entries) || !wb_str_u64(wb_str_sub(loss->pointer, entries.n, SIZE_MAX), &i))
+        return false; /* told anew */
+    return i < x->d->doc.entries.n && (x->touched[i / 8] >> i % 8 & 1);
+}
+
+static void tell(struct returning *x, struct wd_losses *losses)
+{
+    struct wd_losses said = *losses;
+    memset(&losses->list, 0, sizeof losses->list);
+    wd_lost_tell(&x->d->lifting, x->lost.p, x->lost.n, losses);
+    losses->more = x->more;
+    for (size_t i = 0; i < said.list.n; i++)
+        if (stands(x, &said.list.p[i]))
+            wd_loss_add(losses, said.list.p[i].pointer, said.list.p[i].what, said.list.p[i].why);
+    wd_losses_done(&said);
+}
+
+static void returning_done(struct returning *x)
+{
+    wb_vec_done(&x->lost);
+}
+
+static int prepare(struct returning *x, struct upp_err *err)
+{
+    struct wd_lifting *l = &x->d->lifting;
+    x->anchors           = wb_new_n(&x->d->a, struct wd_anchor *, l->anchors.n + 1);
+    x->touched           = wb_new_n(&x->d->a, uint8_t, x->d->doc.entries.n / 8 + 1);
+    if (!x->anchors || !x->touched)
+        return wb_arena_check(&x->d->a, err);
+    for (size_t i = 0; i < l->anchors.n; i++)
+        x->anchors[i] = &l->anchors.p[i];
+    if (l->anchors.n)
+        qsort(x->anchors, l->anchors.n, sizeof *x->anchors, by_wire);
+    return 0;
+}
+
+/* The text as a document of the first dialect again. */
+static int write_back(struct wd_document *d, const struct wd_document_ops *to, struct upp_str text,
+                      const struct wd_convert_opts *opts, struct wb_buf *out, struct upp_err *err)
+{
+    WB_CLEANUP(wd_document_done) struct wd_document there = {0};
+    struct wd_convert_opts plain = {.size = sizeof plain, .now_ms = opts->now_ms, .seed = opts->seed};
+    plain.agent                  = opts->agent;
+    int r                        = wd_document_read(&there, to, text, &plain, err);
+    return r < 0 ? r : wd_document_write(&there, d->ops, &plain, out, NULL, err);
+}
+
+int wd_document_returns(struct wd_document *d, const struct wd_document_ops *to, struct upp_str text,
+                        const struct wd_convert_opts *opts, struct wd_losses *losses, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena    a    = WB_ARENA(WD_DOC_MEMORY);
+    WB_CLEANUP(wb_buf_done) struct wb_buf        back = WB_BUF(2u * WD_DOC_BYTES);
+    WB_CLEANUP(returning_done) struct returning  x    = {.d = d};
+    struct upp_err                               why  = {0};
+    yyjson_val                                  *is;
+    int                                          r = write_back(d, to, text, opts, &back, &why);
+    if (r == -UPP_EINVALID || r == -UPP_ELIMIT) { /* nothing of it, then */
+        wd_loss_add(losses, UPP_STR(""), UPP_STR("all of it"), wb_cstr(why.msg));
+        return 0;
+    }
+    if (r >= 0)
+        r = wj_read(&a, wb_buf_str(&back),
+                    UPP_OPTS(wj_read_opts, .max_bytes = 2u * WD_DOC_BYTES, .depth = 2 * WD_DOC_DEPTH), &is, &why);
+    if (r >= 0)
+        r = prepare(&x, &why);
+    if (r < 0) {
+        if (err)
+            *err = why;
+        return r;
+    }
+    compare_roots(&x, d->root, is);
+    if (x.failed)
+        return upp_fail(err, UPP_ENOMEM, "no memory to compare");
+    tell(&x, losses);
+    return losses->failed ? upp_fail(err, UPP_ENOMEM, "no memory for losses") : 0;
+}

@@ -1,0 +1,75 @@
+/* dialects/core/open_message.c — the message that is being said. */
+#include "dialects/core/open_message.h"
+
+#include <inttypes.h>
+
+#include "dialects/core/frame.h"
+#include "model/id.h"
+
+void wd_open_init(struct wd_open *m)
+{
+    *m = (struct wd_open){.heads = WB_BUF(WD_HEADS_MAX)};
+}
+
+void wd_open_done(struct wd_open *m)
+{
+    wb_vec_done(&m->parts);
+    wb_buf_done(&m->heads);
+    m->open = false;
+}
+
+void wd_open_end(struct wd_open *m)
+{
+    m->open    = false;
+    m->parts.n = 0;
+    wb_buf_clear(&m->heads);
+}
+
+int wd_open_begin(struct wd_open *m, const struct wm_event *ev, struct upp_err *err)
+{
+    if (m->open)
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " opens a message while one is open", ev->number);
+    wd_open_end(m);
+    m->open  = true;
+    m->entry = ev->id;
+    return 0;
+}
+
+int wd_open_part(struct wd_open *m, const struct wm_event *ev, struct wd_part **ret, struct upp_err *err)
+{
+    if (!m->open)
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " opens a part of no message", ev->number);
+    if (ev->part >= WM_PARTS)
+        return upp_fail(err, UPP_ELIMIT, "event %" PRIu64 ": a message has at most %d parts", ev->number, WM_PARTS);
+    while (m->parts.n <= ev->part)
+        if (!wb_vec_push(&m->parts, (struct wd_part){0}, WM_PARTS))
+            return upp_fail(err, UPP_ENOMEM, "out of memory");
+    struct wd_part *p = &m->parts.p[ev->part];
+    if (p->state)
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " opens part %" PRIu32 " again", ev->number, ev->part);
+    *p   = (struct wd_part){.state = WD_OPEN, .kind = ev->part_kind};
+    *ret = p;
+    return 0;
+}
+
+int wd_open_find(struct wd_open *m, const struct wm_event *ev, struct wd_part **ret, struct upp_err *err)
+{
+    if (WB_UNLIKELY(!m->open || ev->part >= m->parts.n || m->parts.p[ev->part].state != WD_OPEN))
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " is about part %" PRIu32 ", which is not open", ev->number,
+                        ev->part);
+    *ret = &m->parts.p[ev->part];
+    return 0;
+}
+
+int wd_open_head(struct wd_open *m, struct wd_part *p, struct wd_out *o, struct upp_err *err)
+{
+    struct wb_buf *b    = o->w.out;
+    struct upp_str head = wb_str(b->p + o->from, b->failed ? 0 : b->n - o->from);
+    size_t         at   = m->heads.n;
+    wb_buf_add(&m->heads, head);
+    if (!b->failed)
+        b->n = o->from;
+    p->head   = (uint32_t)at;
+    p->n_head = (uint32_t)head.n;
+    return wb_buf_check(&m->heads, err);
+}

@@ -1,0 +1,193 @@
+/* dialects/envelope/content.c — see content.h. */
+#include "dialects/envelope/content.h"
+
+#include "base/utf8.h"
+#include "dialects/envelope/envelope.h"
+#include "json/value.h"
+
+static struct upp_str cut(struct upp_str text)
+{
+    return wb_str_sub(text, 0, wb_utf16_cut(text, WD_ENVELOPE_TASK));
+}
+
+/* ---- Summaries ------------------------------------------------------------------------------------------- */
+
+enum { NAMES = 4 * WD_ENVELOPE_TASK }; /* bytes of names: when there are as many, no more are said */
+
+/* "object: a, b, c" */
+struct names {
+    size_t n;
+    char   p[NAMES + 3 * WD_ENVELOPE_TASK + 2]; /* no UTF-16 unit is more than three bytes */
+};
+
+static bool add_name(struct names *to, struct upp_str name)
+{
+    struct upp_str between = !to->n ? UPP_STR("object: ") : UPP_STR(", "), part = cut(name);
+    if (to->n > NAMES)
+        return false;
+    memcpy(to->p + to->n, between.p, between.n);
+    memcpy(to->p + to->n + between.n, part.p, part.n);
+    to->n += between.n + part.n;
+    return true;
+}
+
+static struct upp_str named(struct wd_lowering *l, const struct names *names)
+{
+    return names->n ? cut(wb_arena_dup(&l->scratch, wb_str(names->p, names->n))) : UPP_STR("object");
+}
+
+/* "object: a, b, c", "list of 3", a text's beginning, or the value itself. */
+static struct upp_str summary(struct wd_lowering *l, yyjson_val *v)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
+    struct names                          names;
+    yyjson_val                           *key, *value;
+    size_t                                i, n;
+    if (yyjson_is_str(v))
+        return cut(wj_text(v));
+    if (yyjson_is_arr(v))
+        return wb_arena_numbered(&l->scratch, UPP_STR("list of "), yyjson_arr_size(v));
+    if (!yyjson_is_obj(v)) {
+        if (wj_write(v, &b, l->w.err) < 0)
+            wj_writer_fail(&l->w, -UPP_ENOMEM);
+        return cut(wb_arena_dup(&l->scratch, wb_buf_str(&b)));
+    }
+    names.n = 0;
+    yyjson_obj_foreach(v, i, n, key, value)
+    {
+        if (!add_name(&names, wj_text(key)))
+            break;
+    }
+    return named(l, &names);
+}
+
+static bool is_spelled_otherwise(struct upp_str text)
+{
+    return text.n && memchr(text.p, '\\', text.n);
+}
+
+/* The same of what a compact text says, without reading it. False: it takes reading. */
+static bool summary_of_text(struct wd_lowering *l, struct upp_str json, struct upp_str *ret)
+{
+    struct names     names;
+    struct wj_inside in  = wj_inside(json);
+    struct upp_str   one = json.p[0] == '"' ? wb_str_sub(json, 1, json.n - 2) : json;
+    size_t           n   = 0;
+    names.n              = 0;
+    if (!in.at) {
+        *ret = cut(one);
+        return !is_spelled_otherwise(one);
+    }
+    for (bool room = true; room && wj_inside_next(&in, &one); n++) {
+        if (in.object && is_spelled_otherwise(one))
+            return false;
+        if (in.object)
+            room = add_name(&names, one);
+    }
+    *ret = in.object ? named(l, &names) : wb_arena_numbered(&l->scratch, UPP_STR("list of "), n);
+    return true;
+}
+
+static struct upp_str titled(struct wd_lowering *l, struct upp_str what, struct upp_str of)
+{
+    return cut(wb_arena_join(&l->scratch, (struct upp_str[]){what, cut(of)}, 2));
+}
+
+/* ---- What is said ---------------------------------------------------------------------------------------- */
+
+/* metadata.envelope of the part; NULL: none. */
+static yyjson_val *about(struct wd_lowering *l, const struct upp_part *p)
+{
+    return p->metadata.n ? yyjson_obj_get(wd_scratch_read(l, p->metadata), "envelope") : NULL;
+}
+
+static bool is_type(yyjson_val *v, const char *word)
+{
+    return v && yyjson_is_str(v) && wb_str_eq(wj_text(v), wb_cstr(word));
+}
+
+static void say_text(struct wd_lowering *l, const struct upp_part *p, bool user, struct wd_envelope_says *s)
+{
+    yyjson_val    *own = about(l, p), *type = yyjson_obj_get(own, "type");
+    struct upp_str text = p->text.p ? p->text : UPP_STR("");
+    yyjson_val *json = is_type(type, "json") ? wd_scratch_read(l, text) : NULL;
+    s->intent        = user ? UPP_STR("execute") : UPP_STR("analyze");
+    s->type          = UPP_STR("text");
+    s->task          = cut(text);
+    s->text          = text;
+    s->data          = yyjson_obj_get(own, "data");
+    if (json) {
+        s->type = UPP_STR("json");
+        s->text = s->task = summary(l, json);
+        s->data           = json;
+    } else if (is_type(type, "code")) {
+        s->type = UPP_STR("code");
+        if (!s->data) {
+            s->text   = s->task;
+            s->string = text;
+        }
+    } else if (is_type(type, "error"))
+        s->type = UPP_STR("error");
+    if (p->kind != UPP_PART_REASONING)
+        return;
+    s->intent = UPP_STR("reflect");
+    s->task   = titled(l, UPP_STR("Reasoning: "), text);
+}
+
+/* Arguments that are an object are one; all others are the text that the model wrote. */
+static void say_call(struct wd_lowering *l, const struct upp_part *p, struct wd_envelope_says *s)
+{
+    s->intent = UPP_STR("tool.call");
+    s->type   = UPP_STR("json");
+    s->task = s->text = titled(l, UPP_STR("Call "), wd_envelope_filled(p->name, "a tool"));
+}
+
+static void say_result(struct wd_lowering *l, const struct upp_part *p, struct wd_envelope_says *s)
+{
+    s->intent = UPP_STR("tool.call");
+    s->type   = p->is_error ? UPP_STR("error") : UPP_STR("tool_result");
+    s->task =
+        titled(l, p->is_error ? UPP_STR("Failure of ") : UPP_STR("Result of "), wd_envelope_filled(p->name, "a tool"));
+    struct upp_str text = p->text.n ? p->text : UPP_STR("null");
+    if (wd_is_compact(text) && summary_of_text(l, text, &s->text)) {
+        s->json = text;
+        return;
+    }
+    s->data = wd_scratch_read(l, text);
+    if (!s->data)
+        s->string = p->text;
+    s->text = s->data ? summary(l, s->data) : cut(p->text);
+}
+
+static void say_medium(const struct upp_part *p, bool user, struct wd_envelope_says *s)
+{
+    s->intent = user ? UPP_STR("execute") : UPP_STR("analyze");
+    s->type   = UPP_STR("text");
+    s->task = s->text = wd_envelope_filled(cut(p->media->title), "medium");
+}
+
+/* An envelope that was an event, or an event of another's. */
+void wd_envelope_say_event(struct wd_lowering *l, yyjson_val *event, struct wd_envelope_says *s)
+{
+    yyjson_val    *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
+    struct upp_str name = yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
+    s->intent = wb_str_eq(name, UPP_STR("agent.handoff")) ? UPP_STR("route"): UPP_STR("analyze");
+    s->type   = data ? UPP_STR("json") : UPP_STR("text");
+    s->task   = titled(l, UPP_STR("Event "), name);
+    s->text   = data ? summary(l, data) : s->task;
+    s->data   = data;
+}
+
+void wd_envelope_say_part(struct wd_lowering *l, const struct upp_part *p, bool user, struct wd_envelope_says *s)
+{
+    if (!p)
+        *s = (struct wd_envelope_says){.intent = UPP_STR("analyze"), .type = UPP_STR("text"), .text = UPP_STR("")};
+    else if (p->kind == UPP_PART_CALL)
+        say_call(l, p, s);
+    else if (p->kind == UPP_PART_RESULT)
+        say_result(l, p, s);
+    else if (p->media)
+        say_medium(p, user, s);
+    else
+        say_text(l, p, user, s);
+}

@@ -1,0 +1,181 @@
+/* dialects/envelope/envelope.c — envelopes: the table of their members, their shape, and their place among the dialects. */
+#include "dialects/envelope/envelope.h"
+
+#include "base/iso8601.h"
+#include "json/value.h"
+
+/* ---- The table ------------------------------------------------------------------------------------------- */
+
+#define NAME(text) UPP_STR_INIT(text)
+static const struct upp_str protocols[] = {NAME(WD_ENVELOPE_PROTOCOL), {0}};
+static const struct upp_str roles[]     = {NAME("agent"), NAME("user"), NAME("system"), NAME("tool"), {0}};
+static const struct upp_str intents[]   = {NAME("plan"),
+                                           NAME("decompose"),
+                                           NAME("execute"),
+                                           NAME("route"),
+                                           NAME("retrieve"),
+                                           NAME("analyze"),
+                                           NAME("summarize"),
+                                           NAME("reflect"),
+                                           NAME("finalize"),
+                                           NAME("tool.call"),
+                                           {0}};
+static const struct upp_str contents[]  = {NAME("text"),        NAME("code"),  NAME("json"),
+                                           NAME("tool_result"), NAME("error"), {0}};
+static const struct upp_str resources[] = {NAME("url"), NAME("file"), NAME("db"), NAME("tool"), {0}};
+static const struct upp_str artifacts[] = {NAME("plan"),    NAME("code"), NAME("query"), NAME("patch"), NAME("report"),
+                                           NAME("dataset"), {0}};
+
+static const struct wd_envelope_words protocol_words       = {NULL, protocols};
+static const struct wd_envelope_words resource_words       = {NULL, resources};
+static const struct wd_envelope_words artifact_words       = {NULL, artifacts};
+const struct wd_envelope_words        wd_envelope_roles    = {NULL, roles};
+const struct wd_envelope_words        wd_envelope_intents  = {"Intent", intents};
+const struct wd_envelope_words        wd_envelope_contents = {NULL, contents};
+
+enum { MUST = WD_ENV_REQUIRED, FILLED = WD_ENV_FILLED };
+
+static const struct wd_envelope_field agent_fields[] = {
+    {NAME("id"), WD_ENV_TEXT, MUST | FILLED, NULL, NULL, NULL, NULL},
+    {NAME("name"), WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {NAME("model"), WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {NAME("version"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
+};
+static const struct wd_envelope_field resource_fields[] = {
+    {NAME("type"), WD_ENV_WORD, MUST, NULL, &resource_words, NULL, NULL},
+    {NAME("id"), WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {NAME("hint"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
+};
+static const struct wd_envelope_field artifact_fields[] = {
+    {NAME("kind"), WD_ENV_WORD, MUST | WD_ENV_OPEN, NULL, &artifact_words, NULL, NULL},
+    {NAME("name"), WD_ENV_TEXT, MUST, NULL, NULL, NULL, NULL},
+    {NAME("uri"), WD_ENV_TEXT, WD_ENV_NULLABLE, NULL, NULL, NULL, NULL},
+    {NAME("inline"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
+};
+static const struct wd_envelope_field action_fields[] = {
+    {NAME("intent"), WD_ENV_WORD, MUST, NULL, &wd_envelope_intents, NULL, NULL},
+    {NAME("task"), WD_ENV_TEXT, MUST | FILLED, NULL, NULL, NULL, NULL},
+    {NAME("args"), WD_ENV_MAP, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
+};
+static const struct wd_envelope_field cost_fields[] = {
+    {NAME("input_tokens"), WD_ENV_COUNT, 0, NULL, NULL, NULL, NULL},
+    {NAME("output_tokens"), WD_ENV_COUNT, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
+};
+static const struct wd_envelope_shape agent_shape    = {"AgentRef", agent_fields};
+static const struct wd_envelope_shape resource_shape = {"ResourceRef", resource_fields};
+static const struct wd_envelope_shape artifact_shape = {NULL, artifact_fields};
+static const struct wd_envelope_shape action_shape   = {NULL, action_fields};
+static const struct wd_envelope_shape cost_shape     = {NULL, cost_fields};
+
+static const struct wd_envelope_field input_fields[] = {
+    {NAME("context"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {NAME("resources"), WD_ENV_OBJECTS, 0, NULL, NULL, &resource_shape, NULL},
+    {NAME("parameters"), WD_ENV_MAP, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
+};
+static const struct wd_envelope_field content_fields[] = {
+    {NAME("type"), WD_ENV_WORD, MUST, NULL, &wd_envelope_contents, NULL, NULL},
+    {NAME("text"), WD_ENV_TEXT, 0, NULL, NULL, NULL, "what is said; a summary where the type is not text"},
+    {NAME("data"), WD_ENV_ANY, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
+};
+static const struct wd_envelope_field output_fields[] = {
+    {NAME("artifacts"), WD_ENV_OBJECTS, 0, NULL, NULL, &artifact_shape, NULL},
+    {NAME("next_actions"), WD_ENV_OBJECTS, 0, NULL, NULL, &action_shape, "steps that are proposed"},
+    {.name = {0}},
+};
+static const struct wd_envelope_field confidence_fields[] = {
+    {NAME("score"), WD_ENV_RATIO, MUST, NULL, NULL, NULL, NULL},
+    {NAME("rationale"), WD_ENV_TEXT, 0, NULL, NULL, NULL, NULL},
+    {NAME("risks"), WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
+    {.name = {0}},
+};
+static const struct wd_envelope_field trace_fields[] = {
+    {NAME("parents"), WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
+    {NAME("id"), WD_ENV_TEXT, FILLED, NULL, NULL, NULL, NULL},
+    {NAME("tags"), WD_ENV_TEXTS, 0, NULL, NULL, NULL, NULL},
+    {NAME("cost"), WD_ENV_OBJECT, 0, NULL, NULL, &cost_shape, NULL},
+    {.name = {0}},
+};
+static const struct wd_envelope_shape input_shape      = {NULL, input_fields};
+static const struct wd_envelope_shape content_shape    = {NULL, content_fields};
+static const struct wd_envelope_shape output_shape     = {NULL, output_fields};
+static const struct wd_envelope_shape confidence_shape = {NULL, confidence_fields};
+static const struct wd_envelope_shape trace_shape      = {NULL, trace_fields};
+
+static const struct wd_envelope_field envelope_fields[] = {
+    {NAME("protocol"), WD_ENV_WORD, MUST, "ENV-1.1", &protocol_words, NULL, NULL},
+    {NAME("role"), WD_ENV_WORD, MUST, "ENV-1.2", &wd_envelope_roles, NULL, NULL},
+    {NAME("agent"), WD_ENV_OBJECT, 0, "ENV-1.2", NULL, &agent_shape, NULL},
+    {NAME("timestamp"), WD_ENV_TIME, MUST, "ENV-1.3", NULL, NULL, "RFC 3339, with an offset"},
+    {NAME("intent"), WD_ENV_WORD, MUST, "ENV-1.4", &wd_envelope_intents, NULL, "what the message advances"},
+    {NAME("task"), WD_ENV_TEXT, MUST | FILLED, "ENV-1.4", NULL, NULL, "its purpose, in a sentence"},
+    {NAME("inputs"), WD_ENV_OBJECT, 0, "ENV-1.5", NULL, &input_shape, NULL},
+    [WD_ENV_ROW_CONTENT] = {NAME("content"), WD_ENV_OBJECT, MUST, "ENV-1.6", NULL, &content_shape, NULL},
+    {NAME("outputs"), WD_ENV_OBJECT, 0, "ENV-1.7", NULL, &output_shape, NULL},
+    {NAME("confidence"), WD_ENV_OBJECT, 0, "ENV-1.8", NULL, &confidence_shape, NULL},
+    [WD_ENV_ROW_TRACE] = {NAME("trace"), WD_ENV_OBJECT, 0, "ENV-1.9", NULL, &trace_shape,
+                          "where it comes from, and what it cost"},
+    {.name = {0}},
+};
+_Static_assert(WB_LEN(envelope_fields) <= WD_ENV_FIELDS + 1, "the longest has room");
+const struct wd_envelope_shape wd_envelope_table = {"Envelope", envelope_fields};
+
+bool wd_envelope_is_word(const struct wd_envelope_words *words, struct upp_str text)
+{
+    const struct upp_str *w = words->list;
+    while (w->p && !(w->n == text.n && wj_same(w->p, text.p, text.n)))
+        w++;
+    return w->p;
+}
+
+/* What RFC 3339 wants beyond what is a time to others: "T", seconds, an offset. */
+bool wd_envelope_is_time(struct upp_str text)
+{
+    struct wb_time t;
+    if (text.n < sizeof "2026-01-02T03:04:05Z" - 1 || (text.p[10] != 'T' && text.p[10] != 't') || text.p[16] != ':')
+        return false;
+    return wb_time_parse(text, &t, NULL) >= 0 && !t.naive && !t.date_only;
+}
+
+struct upp_str wd_envelope_slot(struct wb_arena *a, unsigned k)
+{
+    static const struct upp_str first[] = {NAME("envelope"), NAME("envelope-1"), NAME("envelope-2"),
+                                           NAME("envelope-3")};
+    return k < WB_LEN(first) ? first[k] : wb_arena_numbered(a, UPP_STR("envelope-"), k);
+}
+
+/* ---- Reading --------------------------------------------------------------------------------------------- */
+
+static const struct wj_field rows[] = {
+    F_STR(struct wd_envelope, protocol, "protocol", 0), F_STR(struct wd_envelope, role, "role", 0),
+    F_ANY(struct wd_envelope, agent, "agent", 0),       F_STR(struct wd_envelope, timestamp, "timestamp", 0),
+    F_STR(struct wd_envelope, intent, "intent", 0),     F_STR(struct wd_envelope, task, "task", 0),
+    F_ANY(struct wd_envelope, inputs, "inputs", 0),     F_ANY(struct wd_envelope, content, "content", 0),
+    F_ANY(struct wd_envelope, outputs, "outputs", 0),   F_ANY(struct wd_envelope, confidence, "confidence", 0),
+    F_ANY(struct wd_envelope, trace, "trace", 0),       F_ANY(struct wd_envelope, weft, "weft", 0),
+};
+WJ_SHAPE_PUBLIC(wd_envelope, struct wd_envelope, rows);
+
+static int detect(yyjson_val *root)
+{
+    yyjson_val *v        = yyjson_is_arr(root) ? yyjson_arr_get_first(root) : root;
+    yyjson_val *protocol = yyjson_obj_get(v, "protocol");
+    if (protocol && yyjson_is_str(protocol) && wj_named(protocol, UPP_STR(WD_ENVELOPE_PROTOCOL)))
+        return 3;
+    return yyjson_obj_get(v, "intent") && yyjson_obj_get(v, "task") && yyjson_is_obj(yyjson_obj_get(v, "content"));
+}
+
+const struct wd_document_ops wd_document_envelope = {.name      = "envelope",
+                                                     .title     = "envelope multiagent-1.0, or a list of them",
+                                                     .detect    = detect,
+                                                     .validate  = wd_envelope_validate,
+                                                     .half      = WD_WARNING,
+                                                     .half_rule = "ENV-1.1",
+                                                     .lift      = wd_envelope_lift,
+                                                     .lower     = wd_envelope_lower};

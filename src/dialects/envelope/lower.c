@@ -1,0 +1,226 @@
+/* dialects/envelope/lower.c — the model as envelopes.
+ *
+ * Each part of a message is an envelope, and so is an event. The first of a message has the entry's id, the others name
+ * it (weft.of). The parent of an envelope is the one before it; that of a result, the call.
+ */
+#include "base/err.h"
+#include "dialects/envelope/write.h"
+#include "model/names.h"
+
+struct called {
+    struct upp_str call, envelope;
+};
+
+struct ids {
+    struct wm_names own;   /* the entries' */
+    uint8_t        *again; /* by entry: one before has its id */
+};
+
+struct lowering {
+    struct wd_envelope_out o; /* the envelope that is written */
+    struct upp_err        *err;
+    struct ids             ids;
+    WB_VEC(struct called) calls;
+    struct upp_str last;  /* the id of the envelope before */
+    uint32_t       payer; /* the entry that has the cost of its turn; UINT32_MAX: none */
+};
+
+/* ---- Ids ------------------------------------------------------------------------------------------------- */
+
+static int ids_init(struct ids *ids, struct wd_lowering *l, struct upp_err *err)
+{
+    const struct wm_doc *d = l->doc;
+    int                  r = 0;
+    ids->again             = wb_new_n(&l->keep, uint8_t, d->entries.n + 1);
+    if (!ids->again)
+        return wb_arena_check(&l->keep, err);
+    for (size_t i = 0; r >= 0 && i < d->entries.n; i++) {
+        uint32_t number;
+        if (!d->entries.p[i].id.n)
+            continue;
+        r             = wm_names_add(&ids->own, d->entries.p[i].id, &number, err);
+        ids->again[i] = r == 0;
+    }
+    return r < 0 ? r : 0;
+}
+
+/* An id that was made, and no entry's own. */
+static struct upp_str unlike(const struct ids *ids, struct wd_lowering *l, struct upp_str made)
+{
+    while (made.p && wm_names_find(&ids->own, made) != UINT32_MAX)
+        made = wb_arena_join(&l->keep, (struct upp_str[]){made, UPP_STR("+")}, 2);
+    return made;
+}
+
+/* Of the entry, and of its other parts. An id that comes again is not written again. */
+static struct upp_str id_of(const struct ids *ids, struct wd_lowering *l, uint32_t i)
+{
+    struct upp_str id = wd_entry_at(l, i)->id;
+    return id.n && !ids->again[i] ? id : unlike(ids, l, wb_arena_numbered(&l->keep, UPP_STR("entry-"), i));
+}
+
+static struct upp_str id_of_part(const struct ids *ids, struct wd_lowering *l, struct upp_str first, unsigned k)
+{
+    if (!k)
+        return first;
+    struct upp_str head = wb_arena_join(&l->keep, (struct upp_str[]){first, UPP_STR(".")}, 2);
+    return unlike(ids, l, wb_arena_numbered(&l->keep, head, k));
+}
+
+/* ---- Envelopes ------------------------------------------------------------------------------------------- */
+
+static struct upp_str parent_of(const struct lowering *t, const struct upp_part *p)
+{
+    if (!p || p->kind != UPP_PART_RESULT)
+        return t->last;
+    for (size_t i = t->calls.n; i && t->calls.n - i < WD_ENVELOPE_FAR; i--)
+        if (wb_str_eq(t->calls.p[i - 1].call, p->id))
+            return t->calls.p[i - 1].envelope;
+    return t->last;
+}
+
+/* The next envelope of the entry is of this part. */
+static void step_to(struct lowering *t, const struct upp_part *p)
+{
+    struct wd_envelope_out *o    = &t->o;
+    struct upp_str          slot = wd_envelope_slot(&o->l->keep, o->k);
+    wb_arena_reset(&o->l->scratch);
+    o->part   = p;
+    o->slot   = slot.p ? slot.p : "envelope";
+    o->id     = id_of_part(&t->ids, o->l, o->first, o->k);
+    o->parent = parent_of(t, p);
+    t->last   = o->id;
+}
+
+static int remember_call(struct lowering *t)
+{
+    struct called one = {.call = t->o.part->id, .envelope = t->o.id};
+    return wb_vec_push(&t->calls, one, (size_t)WM_DOC_ENTRIES) ? 0
+                                                               : upp_fail(t->err, UPP_ENOMEM, "no memory for a call");
+}
+
+static int put_part(struct lowering *t, const struct upp_part *p)
+{
+    struct wd_envelope_out *o = &t->o;
+    step_to(t, p);
+    if (!wd_settled_if(o->l, o->i, o->slot, wd_envelope_is_as_written, o))
+        wd_envelope_write_part(o);
+    o->k++;
+    return p && p->kind == UPP_PART_CALL ? remember_call(t) : 0;
+}
+
+static void put_event(struct lowering *t)
+{
+    step_to(t, NULL);
+    wd_envelope_write_event(&t->o);
+}
+
+/* ---- Losses ---------------------------------------------------------------------------------------------- */
+
+static void lose_medium(struct wd_envelope_out *o, const struct upp_part *p)
+{
+    const struct upp_media *m = p->media;
+    if (m->width.p || m->height.p || m->duration.p)
+        wd_lose(o->l, o->i, "how large or long a medium is", "there is no member for it");
+    if (!m->mime.n)
+        wd_lose(o->l, o->i, "that nobody knows what a medium is", "it has a media type");
+}
+
+static void lose_entry(struct wd_envelope_out *o)
+{
+    const struct upp_message *m = &o->e->e.message;
+    const struct wm_said     *s = &o->e->said;
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (m->parts[i].media)
+            lose_medium(o, &m->parts[i]);
+    if (m->interrupted)
+        wd_lose(o->l, o->i, "that a message was interrupted", "there is no member for it");
+    if (s->response.p || s->stop)
+        wd_lose(o->l, o->i, "why the model stopped, and its id of what it said", "there is no member for it");
+    if (s->has_usage && (s->usage.cache_read || s->usage.cache_write || s->reasoning))
+        wd_lose(o->l, o->i, "tokens of caches and of reasoning", "a cost has two numbers");
+    if (o->e->e.message.metadata.n)
+        wd_lose(o->l, o->i, "what a provider said beside the message", "there is no member for it");
+}
+
+/* ---- Entries --------------------------------------------------------------------------------------------- */
+
+/* The entry that pays for its turn: the last of the agent's, where none says what it cost. */
+static uint32_t payer_of(const struct wm_doc *d, const struct wm_doc_turn *t)
+{
+    uint32_t last = UINT32_MAX;
+    for (uint32_t i = t->first; t->has_usage && i < t->first + t->n; i++) {
+        if (d->entries.p[i].said.has_usage)
+            return UINT32_MAX;
+        if (d->entries.p[i].e.message.role == UPP_ROLE_ASSISTANT && wm_is_shown(&d->entries.p[i].e))
+            last = i;
+    }
+    return last;
+}
+
+static int put_entry(struct lowering *t, const struct wm_doc_turn *turn, uint32_t i)
+{
+    struct wd_envelope_out *o = &t->o;
+    int                     r = 0;
+    o->i                      = i;
+    o->e                      = wd_entry_at(o->l, i);
+    o->k                      = 0;
+    o->agent                  = o->e->agent;
+    o->first                  = id_of(&t->ids, o->l, i);
+    if (o->agent == WM_NO_AGENT && (wd_is_event(o->e) || o->e->e.message.role != UPP_ROLE_USER))
+        o->agent = turn->agent;
+    lose_entry(o);
+    o->has_cost = o->e->said.has_usage || i == t->payer;
+    o->cost     = i == t->payer ? turn->usage : o->e->said.usage;
+    if (wd_is_event(o->e))
+        put_event(t);
+    else if (!o->e->e.message.n_parts)
+        r = put_part(t, NULL);
+    for (size_t k = 0; r >= 0 && !wd_is_event(o->e) && k < o->e->e.message.n_parts && !o->l->w.failed; k++)
+        r = put_part(t, &o->e->e.message.parts[k]);
+    return r;
+}
+
+static int put_turns(struct lowering *t)
+{
+    struct wd_lowering  *l = t->o.l;
+    const struct wm_doc *d = l->doc;
+    int                  r = 0;
+    for (size_t i = 0; r >= 0 && i < d->turns.n && !l->w.failed; i++) {
+        const struct wm_doc_turn *turn = &d->turns.p[i];
+        t->payer                       = payer_of(d, turn);
+        for (uint32_t k = turn->first; r >= 0 && k < turn->first + turn->n && !l->w.failed; k++)
+            if (wm_is_shown(&d->entries.p[k].e))
+                r = put_entry(t, turn, k);
+    }
+    return r;
+}
+
+/* ---- The document ---------------------------------------------------------------------------------------- */
+
+/* One envelope that was no list when it was read, and is one still. */
+static bool is_alone(struct wd_lowering *l)
+{
+    const struct wm_doc *d = l->doc;
+    return d->entries.n == 1 && wd_span(l, 0, "alone", 0) == 1 && wm_is_shown(&d->entries.p[0].e) &&
+           (wd_is_event(&d->entries.p[0]) || d->entries.p[0].e.message.n_parts <= 1);
+}
+
+int wd_envelope_lower(struct wd_lowering *l, struct upp_err *err)
+{
+    struct lowering t = {.o = {.l = l}, .err = err};
+    int             r = ids_init(&t.ids, l, err);
+    wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS);
+    if (r >= 0 && is_alone(l))
+        r = put_turns(&t);
+    else if (r >= 0) {
+        wd_open(l, WD_THREAD, "list");
+        wj_write_open(&l->w, '[');
+        r = put_turns(&t);
+        wj_write_close(&l->w, ']');
+        wd_close(l);
+    }
+    wb_vec_done(&t.calls);
+    wm_names_done(&t.ids.own);
+    return r < 0 ? r : wb_arena_check(&l->keep, err);
+}

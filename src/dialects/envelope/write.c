@@ -1,0 +1,466 @@
+/* dialects/envelope/write.c — one envelope: its members, what it has no member for, and whether one that was read is
+ * the same. See write.h.
+ */
+#include "dialects/envelope/write.h"
+
+#include "base/iso8601.h"
+#include "dialects/core/data_url.h"
+#include "dialects/envelope/content.h"
+#include "dialects/pai/media.h"
+#include "json/value.h"
+
+/* ---- Members --------------------------------------------------------------------------------------------- */
+
+static struct upp_str time_of(struct wd_envelope_out *o)
+{
+    const struct upp_message *m = &o->e->e.message;
+    char                      text[WB_TIME_TEXT];
+    if (m->time_text.p && (wb_str_eq(m->time_text, o->time) || wd_envelope_is_time(m->time_text)))
+        return o->time = m->time_text;
+    struct wb_time t = wb_time_from_ms(m->time_ms);
+    struct upp_str s = wb_time_pydantic(&t, text); /* as a thread would: what comes by way of one is not another time */
+    return s.p ? wb_arena_dup(&o->l->scratch, s) : UPP_STR("1970-01-01T00:00:00Z");
+}
+
+enum role { AGENT, USER, TOOL, SYSTEM };
+
+#define ROLE_HEAD(name, next)                                                                                          \
+    UPP_STR_INIT("{\"protocol\":\"" WD_ENVELOPE_PROTOCOL "\",\"role\":\"" name "\",\"" next "\":")
+#define ROLE(name)                                                                                                     \
+    {                                                                                                                  \
+        UPP_STR_INIT(name), ROLE_HEAD(name, "agent"), ROLE_HEAD(name, "timestamp")                                     \
+    }
+static const struct {
+    struct upp_str name;
+    struct upp_str to_agent, to_time; /* what an envelope of that role begins with: up to its agent; it has none */
+} roles[] = {[AGENT] = ROLE("agent"), [USER] = ROLE("user"), [TOOL] = ROLE("tool"), [SYSTEM] = ROLE("system")};
+
+static enum role wire_role(const struct wd_envelope_out *o)
+{
+    uint8_t part = o->part ? o->part->kind : 0;
+    return wd_is_event(o->e)                                                ? SYSTEM
+           : part == UPP_PART_RESULT                                        ? TOOL
+           : o->e->e.message.role == UPP_ROLE_USER && part != UPP_PART_CALL ? USER
+                                                                            : AGENT;
+}
+
+static struct upp_str agent_id(const struct wm_doc_agent *a)
+{
+    return a->id.n ? a->id : wd_envelope_filled(a->name, "agent");
+}
+
+static struct upp_str agent_name(const struct wm_doc_agent *a)
+{
+    return a->name.p ? a->name : agent_id(a);
+}
+
+static struct upp_str model_of(const struct wd_envelope_out *o, const struct wm_doc_agent *a)
+{
+    struct upp_str model = o->e->said.model.p ? o->e->said.model : a->model;
+    return model.p ? model : UPP_STR(WD_ENVELOPE_NO_MODEL);
+}
+
+/* An agent up to its model. It mostly is the one before: then it is written as it was. */
+static void put_who(struct wd_envelope_out *o, const struct wm_doc_agent *a)
+{
+    struct wd_lowering *l    = o->l;
+    size_t              from = l->w.out->n;
+    if (o->who_of == a && !l->w.match) {
+        wj_write_head(&l->w, o->who);
+        return;
+    }
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", agent_id(a));
+    wd_member(l, "name", agent_name(a));
+    wd_name(l, "model");
+    if (l->w.match || l->w.out->failed)
+        return;
+    o->who    = wb_arena_dup(&l->keep, wb_str(l->w.out->p + from, l->w.out->n - from));
+    o->who_of = o->who.p ? a : NULL;
+}
+
+/* Protocol, role, agent and time. */
+static void put_head(struct wd_envelope_out *o)
+{
+    struct wd_lowering *l    = o->l;
+    enum role           role = wire_role(o);
+    struct upp_str      time = time_of(o);
+    if (o->agent == WM_NO_AGENT)
+        wj_write_head(&l->w, roles[role].to_time);
+    else {
+        const struct wm_doc_agent *a = &l->doc->agents.p[o->agent];
+        wj_write_head(&l->w, roles[role].to_agent);
+        put_who(o, a);
+        wj_write_str(&l->w, model_of(o, a));
+        wj_write_close(&l->w, '}');
+        wd_name(l, "timestamp");
+    }
+    wj_write_plain_str(&l->w, time.p, time.n);
+}
+
+static void put_call(struct wd_envelope_out *o)
+{
+    struct wd_lowering *l     = o->l;
+    bool                none  = !o->part->text.n && !o->part->cut;
+    struct upp_str      text  = none ? UPP_STR("{}") : o->part->text;
+    bool                as_is = text.n && text.p[0] == '{' && wd_is_compact(text);
+    yyjson_val         *args  = as_is ? NULL : wd_scratch_read(l, text);
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", o->part->id.p ? o->part->id : UPP_STR(""));
+    wd_member(l, "name", o->part->name.p ? o->part->name : UPP_STR(""));
+    wd_name(l, "arguments");
+    if (as_is)
+        wd_json_value(l, text);
+    else if (yyjson_is_obj(args))
+        wj_write_value(&l->w, args);
+    else
+        wj_write_str(&l->w, o->part->text.p ? o->part->text : UPP_STR(""));
+    wj_write_close(&l->w, '}');
+}
+
+static void put_text(struct wd_envelope_out *o, struct upp_str text)
+{
+    enum { FEW = 32 }; /* so many are as soon written as copied */
+    struct wj_writer *w  = &o->l->w;
+    struct wj_extent  at = o->task_at;
+    if (!text.p)
+        return;
+    wd_name(o->l, "text");
+    if (w->match || w->out->failed || text.p != o->task.p || text.n < o->task.n || o->task.n <= FEW)
+        wj_write_str(w, text);
+    else
+        wj_write_str_begun(w, text, o->task.n, wb_str(w->out->p + at.from, at.to - at.from));
+}
+
+static void put_content(struct wd_envelope_out *o, const struct wd_envelope_says *s)
+{
+    struct wd_lowering *l    = o->l;
+    bool                call = o->part && o->part->kind == UPP_PART_CALL, event = wd_is_event(o->e);
+    wd_name(l, "content");
+    wj_write_open(&l->w, '{');
+    wd_member_word(l, "type", s->type);
+    put_text(o, s->text);
+    if (call || s->data || s->string.p || s->json.p || event)
+        wd_name(l, "data");
+    if (call)
+        put_call(o);
+    else if (s->json.p)
+        wd_json_value(l, s->json);
+    else if (s->string.p)
+        wj_write_str(&l->w, s->string);
+    else if (s->data)
+        wj_write_value(&l->w, s->data);
+    else if (event)
+        wj_write_null(&l->w);
+    wj_write_close(&l->w, '}');
+}
+
+/* What it is, or as far as one can tell. */
+static struct upp_str mime_of(const struct upp_part *p)
+{
+    const struct upp_media *m = p->media;
+    return m->mime.n ? m->mime
+                     : m->source == UPP_SOURCE_TEXT
+               ? UPP_STR("text/plain")
+           : m->source == UPP_SOURCE_URL ? wd_pai_media_type(m->data, p->kind)
+                                         : UPP_STR("application/octet-stream");
+}
+
+/* "data:MIME;base64,..." */
+static void put_bytes(struct wd_envelope_out *o, const struct upp_media *m)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf url = WB_BUF(WD_DOC_BYTES);
+    int                                   r   = wd_data_url(m, mime_of(o->part), &url, o->l->w.err);
+    if (r < 0)
+        wj_writer_fail(&o->l->w, r);
+    wd_member(o->l, "uri", wb_buf_str(&url));
+}
+
+static void put_artifact(struct wd_envelope_out *o)
+{
+    struct wd_lowering     *l = o->l;
+    const struct upp_media *m = o->part->media;
+    wd_name(l, "outputs");
+    wj_write_open(&l->w, '{');
+    wd_name(l, "artifacts");
+    wj_write_open(&l->w, '[');
+    wj_write_open(&l->w, '{');
+    wd_member(l, "kind", o->part->kind == UPP_PART_DOCUMENT ? UPP_STR("report") : UPP_STR("dataset"));
+    wd_member(l, "name", wd_envelope_filled(m->title, "medium"));
+    if (m->source == UPP_SOURCE_URL)
+        wd_member(l, "uri", m->data.p ? m->data : UPP_STR(""));
+    else
+        put_bytes(o, m);
+    wj_write_close(&l->w, '}');
+    wj_write_close(&l->w, ']');
+    wj_write_close(&l->w, '}');
+}
+
+static void put_trace(struct wd_envelope_out *o)
+{
+    struct wd_lowering *l = o->l;
+    wd_name(l, "trace");
+    wj_write_open(&l->w, '{');
+    if (o->parent.p) {
+        wd_name(l, "parents");
+        wj_write_open(&l->w, '[');
+        wj_write_str(&l->w, o->parent);
+        wj_write_close(&l->w, ']');
+    }
+    wd_member(l, "id", o->id);
+    if (o->has_cost && !o->k) {
+        wd_name(l, "cost");
+        wj_write_open(&l->w, '{');
+        wd_member_u64(l, "input_tokens", o->cost.input);
+        wd_member_u64(l, "output_tokens", o->cost.output);
+        wj_write_close(&l->w, '}');
+    }
+    wj_write_close(&l->w, '}');
+}
+
+/* ---- What envelopes have no member for ------------------------------------------------------------------- */
+
+static void weft_open(struct wd_envelope_out *o)
+{
+    if (o->weft)
+        return;
+    o->weft = true;
+    wd_name(o->l, "weft");
+    wj_write_open(&o->l->w, '{');
+}
+
+static void weft_text(struct wd_envelope_out *o, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    weft_open(o);
+    wd_member(o->l, name, text);
+}
+
+static void weft_json(struct wd_envelope_out *o, const char *name, struct upp_str json)
+{
+    if (!json.n)
+        return;
+    weft_open(o);
+    wd_member_json(o->l, name, json);
+}
+
+static void weft_true(struct wd_envelope_out *o, const char *name, bool is)
+{
+    if (is)
+        weft_json(o, name, UPP_STR("true"));
+}
+
+/* What the part is, where the envelope alone would be read otherwise. */
+static struct upp_str kind_of(const struct wd_envelope_out *o)
+{
+    return !o->part ? UPP_STR("nothing")
+                    : o->part->media
+        ? UPP_STR("medium")
+        : o->part->kind == UPP_PART_REASONING
+        ? UPP_STR("reasoning")
+        : (struct upp_str){0};
+}
+
+/* Metadata that are more than what this dialect itself has put there, or shows: arguments that are a text. */
+static bool has_metadata(struct wd_envelope_out *o)
+{
+    const struct upp_part *p   = o->part;
+    yyjson_val            *v   = p->metadata.n ? wd_scratch_read(o->l, p->metadata) : NULL;
+    yyjson_val            *pai = yyjson_obj_get(v, "pydantic_ai");
+    if (!yyjson_is_obj(v) || yyjson_obj_size(v) != 1)
+        return yyjson_is_obj(v);
+    if (p->kind == UPP_PART_CALL && yyjson_obj_size(pai) == 1 && yyjson_is_true(yyjson_obj_get(pai, "raw_args")))
+        return yyjson_is_obj(wd_scratch_read(o->l, p->text));
+    return !((p->kind == UPP_PART_TEXT || p->kind == UPP_PART_REASONING) && yyjson_obj_get(v, "envelope"));
+}
+
+static void put_weft_part(struct wd_envelope_out *o)
+{
+    const struct upp_part *p = o->part;
+    if (p->kind == UPP_PART_RESULT) {
+        weft_text(o, "call", p->id.p ? p->id : UPP_STR(""));
+        weft_text(o, "name", p->name.n ? p->name : (struct upp_str){0});
+    }
+    if (p->media) {
+        weft_text(o, "mime", mime_of(p));
+        weft_text(o, "title", p->media->title);
+    }
+    weft_true(o, "cut", p->cut);
+    if (has_metadata(o))
+        weft_json(o, "metadata", p->metadata);
+}
+
+static void put_weft(struct wd_envelope_out *o)
+{
+    const struct wm_doc_entry *e     = o->e;
+    const struct wm_doc_agent *agent = o->agent == WM_NO_AGENT ? NULL : &o->l->doc->agents.p[o->agent];
+    if (o->l->pure)
+        return;
+    if (o->k)
+        weft_text(o, "of", o->first);
+    weft_text(o, "kind", kind_of(o));
+    if (agent && e->e.message.role == UPP_ROLE_USER)
+        weft_text(o, "agent", agent_id(agent));
+    if (!o->k)
+        weft_text(o, "provider", e->said.provider);
+    if (o->part)
+        put_weft_part(o);
+}
+
+/* An agent by its id, however an event speaks of it. */
+static void put_mention(struct wd_envelope_out *o, yyjson_val *v)
+{
+    uint32_t agent = yyjson_is_str(v) ? wm_doc_agent_find(o->l->doc, wj_text(v)) : WM_NO_AGENT;
+    if (agent == WM_NO_AGENT)
+        wj_write_value(&o->l->w, v);
+    else
+        wj_write_str(&o->l->w, agent_id(&o->l->doc->agents.p[agent]));
+}
+
+static void put_weft_event(struct wd_envelope_out *o, yyjson_val *event)
+{
+    yyjson_val *type = yyjson_obj_get(event, "type"), *source = yyjson_obj_get(event, "source");
+    yyjson_val *targets = yyjson_obj_get(event, "targets"), *one;
+    size_t      i, n;
+    if (o->l->pure)
+        return;
+    weft_text(o, "event", type && yyjson_is_str(type) ? wj_text(type) : UPP_STR(""));
+    if (source && yyjson_is_str(source)) {
+        wd_name(o->l, "source");
+        put_mention(o, source);
+    }
+    if (!yyjson_is_arr(targets))
+        return;
+    wd_name(o->l, "targets");
+    wj_write_open(&o->l->w, '[');
+    yyjson_arr_foreach(targets, i, n, one) put_mention(o, one);
+    wj_write_close(&o->l->w, ']');
+}
+
+/* ---- Envelopes ------------------------------------------------------------------------------------------- */
+
+/* Where it stands is known then: most texts begin with it. */
+static void put_task(struct wd_envelope_out *o, struct upp_str task)
+{
+    struct wj_writer *w = &o->l->w;
+    wd_name(o->l, "task");
+    o->task         = task;
+    o->task_at.from = w->out->n + 1;
+    wj_write_str(w, task);
+    o->task_at.to = w->out->n - 1;
+}
+
+static void begin(struct wd_envelope_out *o, struct upp_str intent, struct upp_str task)
+{
+    struct wd_lowering *l = o->l;
+    o->weft               = false;
+    wd_open(l, o->i, o->slot);
+    put_head(o);
+    wd_member_word(l, "intent", intent);
+    put_task(o, wd_envelope_filled(task, "(nothing)"));
+}
+
+static void end(struct wd_envelope_out *o)
+{
+    int r = wb_arena_check(&o->l->scratch, o->l->w.err);
+    if (r < 0)
+        wj_writer_fail(&o->l->w, r);
+    if (o->weft)
+        wj_write_close(&o->l->w, '}');
+    wj_write_close(&o->l->w, '}');
+    wd_close(o->l);
+}
+
+void wd_envelope_write_part(struct wd_envelope_out *o)
+{
+    struct wd_envelope_says s = {0};
+    wd_envelope_say_part(o->l, o->part, o->e->e.message.role == UPP_ROLE_USER, &s);
+    begin(o, s.intent, s.task);
+    put_content(o, &s);
+    if (o->part && o->part->media)
+        put_artifact(o);
+    put_trace(o);
+    put_weft(o);
+    end(o);
+}
+
+/* {"type": "envelope.INTENT", "data": {"task", "content"}}, as envelopes of role system are read. */
+static bool is_own(yyjson_val *event, struct upp_str *intent, yyjson_val **task, yyjson_val **content)
+{
+    static const struct upp_str prefix = UPP_STR_INIT("envelope.");
+    yyjson_val                 *type = yyjson_obj_get(event, "type"), *data = yyjson_obj_get(event, "data");
+    *task    = yyjson_obj_get(data, "task");
+    *content = yyjson_obj_get(data, "content");
+    if (!yyjson_is_str(type) || !wb_str_starts(wj_text(type), prefix) || !yyjson_is_str(*task) ||
+        !yyjson_is_obj(*content))
+        return false;
+    *intent = wb_str_sub(wj_text(type), prefix.n, SIZE_MAX);
+    return wd_envelope_is_word(&wd_envelope_intents, *intent) && wj_text(*task).n;
+}
+
+void wd_envelope_write_event(struct wd_envelope_out *o)
+{
+    struct wd_envelope_says s     = {0};
+    yyjson_val             *event = wd_scratch_read(o->l, o->e->e.data), *task, *content;
+    struct upp_str          intent;
+    if (is_own(event, &intent, &task, &content)) {
+        begin(o, intent, wj_text(task));
+        wd_name(o->l, "content");
+        wj_write_value(&o->l->w, content);
+        put_trace(o);
+    } else {
+        wd_envelope_say_event(o->l, event, &s);
+        begin(o, s.intent, s.task);
+        put_content(o, &s);
+        put_trace(o);
+        put_weft_event(o, event);
+    }
+    end(o);
+}
+
+/* ---- What was read --------------------------------------------------------------------------------------- */
+
+/* Both are there and the same, or neither is. Most texts are the very bytes that were read. */
+static bool same(struct upp_str a, struct upp_str b)
+{
+    return a.n == b.n && (a.p == b.p || (a.p && b.p && wj_same(a.p, b.p, a.n)));
+}
+
+static bool same_agent(const struct wd_envelope_out *o, const struct wd_envelope *e)
+{
+    if (o->agent == WM_NO_AGENT || o->e->e.message.role == UPP_ROLE_USER)
+        return o->agent == WM_NO_AGENT && !e->agent;
+    const struct wm_doc_agent *a = &o->l->doc->agents.p[o->agent];
+    return e->agent && same(e->agent_id, agent_id(a)) && same(e->agent_name, agent_name(a)) &&
+           same(e->model, model_of(o, a));
+}
+
+/* {"input_tokens", "output_tokens"}: the numbers as they are read. */
+static bool same_cost(const struct wd_envelope_out *o, yyjson_val *cost)
+{
+    uint64_t input, output;
+    if (!cost || !o->has_cost || o->k)
+        return !cost && !(o->has_cost && !o->k);
+    return wb_str_u64(wj_text(cost + 2), &input) && wb_str_u64(wj_text(cost + 4), &output) && input == o->cost.input &&
+           output == o->cost.output;
+}
+
+static bool same_weft(const struct wd_envelope_out *o, const struct wd_envelope *e)
+{
+    const struct upp_part *p      = o->part;
+    const struct upp_str   none   = {0};
+    bool                   result = p->kind == UPP_PART_RESULT;
+    return same(e->of, o->k ? o->first : none) && same(e->kind, kind_of(o)) &&
+           same(e->provider, o->k ? none : o->e->said.provider) && same(e->call, result ? p->id : none) &&
+           same(e->name, result && p->name.n ? p->name : none);
+}
+
+bool wd_envelope_is_as_written(void *arg, yyjson_val *was)
+{
+    struct wd_envelope_out *o = arg;
+    struct wd_envelope      e;
+    return wd_envelope_read_plain(was, &e) && same(e.role, roles[wire_role(o)].name) && same_agent(o, &e) &&
+           same(e.timestamp, time_of(o)) && same(e.parent, o->parent) && same(e.id, o->id) && same_cost(o, e.cost) &&
+           same_weft(o, &e);
+}

@@ -1,0 +1,487 @@
+/* dialects/pai/lower.c — the model's parts as Pydantic AI and ThreadProtocol write them. */
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "dialects/pai/pai.h"
+#include "dialects/pai/media.h"
+#include "json/read.h"
+#include "json/value.h"
+
+#include <upp/model.h>
+
+const char *wd_pai_finish(uint8_t stop)
+{
+    static const char *const words[] = {[UPP_STOP_END]    = "stop",
+                                        [UPP_STOP_LENGTH] = "length",
+                                        [UPP_STOP_TOOLS]  = "tool_call",
+                                        [UPP_STOP_FILTER] = "content_filter",
+                                        [UPP_STOP_ERROR]  = "error"};
+    return stop < WB_LEN(words) ? words[stop] : NULL;
+}
+
+struct upp_str wd_pai_time_made(struct wd_lowering *l, const struct upp_message *m)
+{
+    char             text[WB_TIME_TEXT];
+    struct wd_timed *last = &l->pai_time;
+    if (!last->spelled.p || last->ms != m->time_ms) {
+        struct wb_time t = wb_time_from_ms(m->time_ms);
+        last->spelled    = wb_arena_dup(&l->keep, wb_time_pydantic(&t, text));
+        last->ms         = m->time_ms;
+    }
+    return last->spelled;
+}
+
+struct upp_str wd_pai_time_dumped(struct wd_lowering *l, struct upp_str said, int64_t otherwise)
+{
+    char           text[WB_TIME_TEXT];
+    struct wb_time t;
+    if (wb_time_is_pydantic(said))
+        return said;
+    if (!said.p || wb_time_parse(said, &t, NULL) < 0)
+        t = wb_time_from_ms(otherwise);
+    struct upp_str dumped = wb_time_pydantic(&t, text);
+    return wb_str_eq(dumped, said) ? said : wb_arena_dup(&l->keep, dumped);
+}
+
+/* ---- What stands beside ----------------------------------------------------------------------------------- */
+
+/* metadata.pydantic_ai, or what another provider says of itself; NULL: nothing. Good until the next one is read. */
+struct beside {
+    yyjson_val    *own;
+    struct upp_str provider; /* whose metadata it is, when it is not Pydantic AI's */
+};
+
+static struct beside read_beside(struct wd_lowering *l, struct upp_str metadata)
+{
+    struct beside b = {0};
+    yyjson_val   *v;
+    if (!metadata.n)
+        return b;
+    wb_arena_reset(&l->scratch);
+    v = wd_scratch_read(l, metadata);
+    if (!yyjson_is_obj(v))
+        return b;
+    b.own = yyjson_obj_get(v, "pydantic_ai");
+    if (b.own || !unsafe_yyjson_get_len(v))
+        return b;
+    b.provider = wj_text(unsafe_yyjson_get_first(v));
+    b.own      = unsafe_yyjson_get_first(v) + 1;
+    return b;
+}
+
+yyjson_val *wd_pai_own(struct wd_lowering *l, struct upp_str metadata)
+{
+    return read_beside(l, metadata).own;
+}
+
+yyjson_val *wd_pai_own_at(struct wd_lowering *l, struct upp_str metadata, const char *name)
+{
+    struct beside b = read_beside(l, metadata);
+    return b.provider.p ? NULL : yyjson_obj_get(b.own, name);
+}
+
+/* Most parts have nothing beside them, and are asked for many things. */
+static inline yyjson_val *beside_at(const struct beside *b, const char *name)
+{
+    return b->own ? yyjson_obj_get(b->own, name) : NULL;
+}
+
+static struct upp_str text_of(const struct beside *b, const char *name)
+{
+    yyjson_val *v = beside_at(b, name);
+    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+static bool is_true(const struct beside *b, const char *name)
+{
+    return yyjson_is_true(beside_at(b, name));
+}
+
+/* Pydantic AI says null where ThreadProtocol says nothing: there is nothing to put beside most parts. */
+static inline bool puts_beside(const struct wd_pai_out *o, const struct beside *b)
+{
+    return b->own || o->style == WD_PAI_PYDANTIC;
+}
+
+static void put(struct wd_pai_out *o, const char *name, struct upp_str text)
+{
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member_or_null(o->l, name, text);
+    else
+        wd_member(o->l, name, text);
+}
+
+static void put_value(struct wd_pai_out *o, const char *name, yyjson_val *v)
+{
+    if (!v && o->style == WD_PAI_THREAD)
+        return;
+    wd_name(o->l, name);
+    if (v)
+        wj_write_value(&o->l->w, v);
+    else
+        wj_write_null(&o->l->w);
+}
+
+static void put_beside(struct wd_pai_out *o, const struct beside *b, const char *name)
+{
+    put_value(o, name, beside_at(b, name));
+}
+
+/* Pydantic AI refuses all but an object. */
+static void put_object(struct wd_pai_out *o, const struct beside *b, const char *name)
+{
+    yyjson_val *v = beside_at(b, name);
+    put_value(o, name, o->style == WD_PAI_THREAD || yyjson_is_obj(v) ? v : NULL);
+}
+
+/* The same of all but these two. */
+static void put_tool_kind(struct wd_pai_out *o, const struct beside *b)
+{
+    struct upp_str kind = text_of(b, "tool_kind");
+    if (o->style == WD_PAI_THREAD)
+        put_beside(o, b, "tool_kind");
+    else if (wb_str_eq(kind, UPP_STR("tool-search")) || wb_str_eq(kind, UPP_STR("capability-load")))
+        wd_member(o->l, "tool_kind", kind);
+    else
+        put(o, "tool_kind", (struct upp_str){0});
+}
+
+/* A name that must be one. */
+static void put_tool_name(struct wd_pai_out *o, struct upp_str name)
+{
+    wd_member_or_null(o->l, "tool_name", name.p || o->style == WD_PAI_THREAD ? name : UPP_STR(""));
+}
+
+static struct upp_str provider_of(const struct beside *b)
+{
+    struct upp_str said = text_of(b, "provider_name");
+    return said.p ? said : b->provider;
+}
+
+static void put_provider(struct wd_pai_out *o, const struct beside *b)
+{
+    put(o, "provider_name", text_of(b, "provider_name"));
+    put_object(o, b, "provider_details");
+}
+
+/* A part says what it is: first in ThreadProtocol, last in Pydantic AI. */
+static void begin(struct wd_pai_out *o, struct upp_str kind)
+{
+    wj_write_open(&o->l->w, '{');
+    if (o->style == WD_PAI_THREAD)
+        wd_member(o->l, "part_kind", kind);
+}
+
+static void end(struct wd_pai_out *o, struct upp_str kind)
+{
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member(o->l, "part_kind", kind);
+    wj_write_close(&o->l->w, '}');
+}
+
+/* ---- Media ------------------------------------------------------------------------------------------------ */
+
+const char *wd_pai_url_kind(uint8_t kind)
+{
+    return kind == UPP_PART_IMAGE   ? "image-url"
+           : kind == UPP_PART_AUDIO ? "audio-url"
+           : kind == UPP_PART_VIDEO ? "video-url"
+                                    : "document-url";
+}
+
+/* Base64 in the alphabet of URLs, as Pydantic AI dumps bytes. */
+static void put_data(struct wd_pai_out *o, struct upp_str data)
+{
+    if (o->style == WD_PAI_PYDANTIC && data.p) {
+        char *p = wb_arena_alloc(&o->l->scratch, data.n + 1, 1);
+        for (size_t i = 0; p && i < data.n; i++)
+            p[i] = data.p[i] == '+' ? '-' : data.p[i] == '/' ? '_' : data.p[i];
+        if (!p)
+            wj_writer_fail(&o->l->w, wb_arena_check(&o->l->scratch, o->l->w.err));
+        data.p = p ? p : data.p;
+    }
+    wd_member_or_null(o->l, "data", data);
+}
+
+/* Pydantic AI names every medium. */
+static void put_identifier(struct wd_pai_out *o, const struct upp_media *m, const struct beside *b)
+{
+    char           made[WD_PAI_IDENTIFIER];
+    struct upp_err err  = {0};
+    struct upp_str said = text_of(b, "identifier");
+    if (!said.n && o->style == WD_PAI_PYDANTIC) {
+        said = wd_pai_identifier(m, made, &err);
+        if (err.code && err.code != UPP_EINVALID)
+            wj_writer_fail(&o->l->w, upp_fail(o->l->w.err, err.code, "%s", err.msg));
+    }
+    wd_member(o->l, "identifier", said);
+}
+
+/* And says of what type it is: where it cannot tell, it cannot write the message. */
+static void put_media_type(struct wd_pai_out *o, const struct upp_part *p)
+{
+    const struct upp_media *m = p->media;
+    if (m->mime.n || o->style == WD_PAI_THREAD) {
+        if (m->mime.p || m->source != UPP_SOURCE_URL)
+            wd_member_or_null(o->l, "media_type", m->mime);
+    } else if (m->source == UPP_SOURCE_URL)
+        wd_member(o->l, "media_type", wd_pai_media_type(m->data, p->kind));
+    else
+        wd_member(o->l, "media_type", UPP_STR("application/octet-stream"));
+}
+
+static bool is_download(yyjson_val *v)
+{
+    return yyjson_is_bool(v) || (v && yyjson_is_str(v) && wb_str_eq(wj_text(v), UPP_STR("allow-local")));
+}
+
+static void put_media(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    struct wj_writer       *w = &o->l->w;
+    const struct upp_media *m = p->media;
+    wj_write_open(w, '{');
+    if (m->source == UPP_SOURCE_URL) {
+        wd_member(o->l, "url", m->data);
+        yyjson_val *download = beside_at(b, "force_download");
+        if (o->style == WD_PAI_PYDANTIC && !is_download(download))
+            download = NULL;
+        if (download || o->style == WD_PAI_PYDANTIC) {
+            wd_name(o->l, "force_download");
+            if (download)
+                wj_write_value(w, download);
+            else
+                wj_write_bool(w, false);
+        }
+        put_object(o, b, "vendor_metadata");
+        wd_member(o->l, "kind", wb_cstr(wd_pai_url_kind(p->kind)));
+        put_media_type(o, p);
+        put_identifier(o, m, b);
+    } else {
+        put_data(o, m->data);
+        put_media_type(o, p);
+        put_object(o, b, "vendor_metadata");
+        wd_member(o->l, "kind", UPP_STR("binary"));
+        put_identifier(o, m, b);
+    }
+    wj_write_close(w, '}');
+}
+
+static bool is_media(const struct upp_part *p)
+{
+    return p->media && p->media->source != UPP_SOURCE_TEXT;
+}
+
+/* ---- Parts ------------------------------------------------------------------------------------------------ */
+
+static void put_text_item(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p)
+{
+    if (p->kind == UPP_PART_TEXT)
+        wj_write_str(&o->l->w, p->text);
+    else if (p->media)
+        wj_write_str(&o->l->w, p->media->data);
+    else
+        wd_lose(o->l, entry, "a part that no prompt can have", "only texts and media are");
+}
+
+static void put_prompt(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m)
+{
+    struct wj_writer *w = &o->l->w;
+    begin(o, UPP_STR("user-prompt"));
+    wd_name(o->l, "content");
+    if (m->n_parts == 1 && m->parts[0].kind == UPP_PART_TEXT)
+        put_text_item(o, entry, &m->parts[0]);
+    else {
+        wj_write_open(w, '[');
+        for (size_t i = 0; i < m->n_parts; i++) {
+            struct beside b = read_beside(o->l, m->parts[i].metadata);
+            if (is_media(&m->parts[i]))
+                put_media(o, &m->parts[i], &b);
+            else
+                put_text_item(o, entry, &m->parts[i]);
+        }
+        wj_write_close(w, ']');
+    }
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member_or_null(o->l, "timestamp", o->time);
+    end(o, UPP_STR("user-prompt"));
+}
+
+static void put_content(struct wd_pai_out *o, struct upp_str prefix, struct upp_str text)
+{
+    char *both = prefix.n ? wb_arena_alloc(&o->l->keep, prefix.n + text.n + 1, 1) : NULL;
+    wd_name(o->l, "content");
+    if (both) {
+        memcpy(both, prefix.p, prefix.n);
+        if (text.n)
+            memcpy(both + prefix.n, text.p, text.n);
+        text = wb_str(both, prefix.n + text.n);
+    }
+    wj_write_str(&o->l->w, text.p ? text : UPP_STR(""));
+}
+
+static void put_beside_said(struct wd_pai_out *o, const struct beside *b, bool thinking)
+{
+    put(o, thinking && o->style == WD_PAI_THREAD ? "thinking_id" : "id", text_of(b, "id"));
+    if (thinking) {
+        put(o, "signature", text_of(b, "signature"));
+        put(o, "provider_name", provider_of(b));
+        put_object(o, b, "provider_details");
+    } else
+        put_provider(o, b);
+}
+
+static void put_said(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    bool           thinking = p->kind == UPP_PART_REASONING;
+    struct upp_str kind     = thinking ? UPP_STR("thinking") : UPP_STR("text");
+    begin(o, kind);
+    put_content(o, thinking ? (struct upp_str){0} : o->prefix, p->text);
+    if (puts_beside(o, b))
+        put_beside_said(o, b, thinking);
+    end(o, kind);
+}
+
+/* Text that is a JSON value is one, unless it came as a text; Pydantic AI takes objects alone. */
+static void put_args(struct wd_pai_out *o, const struct upp_part *p, bool raw)
+{
+    yyjson_val *v = NULL;
+    wd_name(o->l, "args");
+    if (!raw && !p->text.n)
+        wj_write_raw(&o->l->w, "{}", 2);
+    else if (!raw && (o->style == WD_PAI_THREAD || p->text.p[0] == '{') && wd_is_compact_still(o->l, p->text))
+        wj_write_raw(&o->l->w, p->text.p, p->text.n);
+    else if (!raw && (v = wd_scratch_read(o->l, p->text)) && (o->style == WD_PAI_THREAD || yyjson_is_obj(v)))
+        wj_write_value(&o->l->w, v);
+    else
+        wj_write_str(&o->l->w, p->text);
+}
+
+static void put_call(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b, struct upp_str kind)
+{
+    begin(o, kind);
+    put_tool_name(o, p->name);
+    bool raw = is_true(b, "raw_args");
+    if (o->style == WD_PAI_THREAD)
+        wd_member_or_null(o->l, "tool_call_id", p->id);
+    put_args(o, p, raw);
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
+    if (puts_beside(o, b)) {
+        put_tool_kind(o, b);
+        put(o, "id", text_of(b, "id"));
+        put_provider(o, b);
+    }
+    end(o, kind);
+}
+
+static void put_retry(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    bool errors = is_true(b, "errors") && yyjson_is_ctn(wd_scratch_read(o->l, p->text));
+    begin(o, UPP_STR("retry-prompt"));
+    if (p->kind == UPP_PART_RESULT || errors)
+        wd_member_json(o->l, "content", p->text);
+    else
+        put_content(o, (struct upp_str){0}, p->text);
+    put(o, "tool_name", p->name);
+    if (p->id.p || o->style == WD_PAI_PYDANTIC)
+        wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member_or_null(o->l, "timestamp", o->time);
+    end(o, UPP_STR("retry-prompt"));
+}
+
+static bool is_outcome(struct upp_str word)
+{
+    return wb_str_eq(word, UPP_STR("success")) || wb_str_eq(word, UPP_STR("failed")) ||
+                                                            wb_str_eq(word, UPP_STR("denied")) ||
+                                                                      wb_str_eq(word, UPP_STR("interrupted"));
+}
+
+static void put_result(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b, bool builtin)
+{
+    struct upp_str kind    = builtin ? UPP_STR("builtin-tool-return") : UPP_STR("tool-return");
+    struct upp_str outcome = text_of(b, "outcome"), status = text_of(b, "status");
+    begin(o, kind);
+    put_tool_name(o, p->name);
+    if (o->style == WD_PAI_THREAD) {
+        wd_member_or_null(o->l, "tool_call_id", p->id);
+        wd_member(o->l, "status", status.p ? status : p->is_error ? UPP_STR("error") : UPP_STR("success"));
+    }
+    wd_member_json(o->l, "content", p->text.n ? p->text : UPP_STR("null"));
+    if (o->style == WD_PAI_PYDANTIC)
+        wd_member(o->l, "tool_call_id", p->id.p ? p->id : UPP_STR(""));
+    if (puts_beside(o, b)) {
+        put_tool_kind(o, b);
+        put_beside(o, b, "metadata");
+    }
+    if (o->style == WD_PAI_PYDANTIC) {
+        wd_member_or_null(o->l, "timestamp", o->time);
+        wd_member(o->l, "outcome",
+                  is_outcome(outcome) ? outcome : p->is_error ? UPP_STR("failed") : UPP_STR("success"));
+    } else
+        wd_member(o->l, "outcome", outcome);
+    if (builtin)
+        put_provider(o, b);
+    end(o, kind);
+}
+
+static void put_file(struct wd_pai_out *o, const struct upp_part *p, const struct beside *b)
+{
+    begin(o, UPP_STR("file"));
+    wd_name(o->l, "content");
+    put_media(o, p, b);
+    put(o, "id", text_of(b, "id"));
+    put_provider(o, b);
+    end(o, UPP_STR("file"));
+}
+
+/* ThreadProtocol has no calls of providers: they are calls like others there. */
+static bool is_native(const struct wd_pai_out *o, const struct beside *b)
+{
+    return o->style == WD_PAI_PYDANTIC && !b->provider.p && is_true(b, "builtin");
+}
+
+bool wd_pai_is_builtin(struct wd_lowering *l, const struct upp_part *p)
+{
+    return wb_str_find(p->metadata, UPP_STR("\"builtin\""), 0) != SIZE_MAX &&
+           yyjson_is_true(wd_pai_own_at(l, p->metadata, "builtin"));
+}
+
+void wd_pai_put_builtin(struct wd_pai_out *o, const struct upp_part *p)
+{
+    struct beside b = read_beside(o->l, p->metadata);
+    put_result(o, p, &b, true);
+}
+
+void wd_pai_put_part(struct wd_pai_out *o, uint32_t entry, const struct upp_part *p)
+{
+    struct beside b      = read_beside(o->l, p->metadata);
+    bool          result = p->kind == UPP_PART_RESULT;
+    if (result && is_true(&b, "retry") && p->id.p && p->name.p) /* without them it would be the user's words */
+        put_retry(o, p, &b);
+    else if (p->kind == UPP_PART_CALL)
+        put_call(o, p, &b, is_native(o, &b) ? UPP_STR("builtin-tool-call") : UPP_STR("tool-call"));
+    else if (result)
+        put_result(o, p, &b, false);
+    else if (is_media(p) && (o->style == WD_PAI_THREAD || p->media->source != UPP_SOURCE_URL))
+        put_file(o, p, &b);
+    else {
+        if (p->media)
+            wd_lose(o->l, entry, "a medium that is an address", "an answer has files with their bytes alone");
+        put_said(o, p->media ? &(struct upp_part){.kind = UPP_PART_TEXT, .text = p->media->data} : p, &b);
+    }
+}
+
+void wd_pai_put_request(struct wd_pai_out *o, uint32_t entry, const struct upp_message *m)
+{
+    if (m->role == UPP_ROLE_USER) {
+        struct beside b = m->n_parts == 1 ? read_beside(o->l, m->parts[0].metadata) : (struct beside){0};
+        if (is_true(&b, "retry") && m->parts[0].kind == UPP_PART_TEXT)
+            put_retry(o, &m->parts[0], &b);
+        else
+            put_prompt(o, entry, m);
+        return;
+    }
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (o->style == WD_PAI_THREAD || !wd_pai_is_builtin(o->l, &m->parts[i]))
+            wd_pai_put_part(o, entry, &m->parts[i]);
+}

@@ -1,0 +1,145 @@
+/* dialects/pydantic/plain.c — messages that say just what we would write: they need not be compared.
+ *
+ * Most that a current version dumps are. What is not here is not wrong: it is written again and compared.
+ */
+#include "base/iso8601.h"
+#include "dialects/pydantic/pydantic.h"
+#include "json/value.h"
+
+/* In the table's order, just these rows; of them some are null, and others may be. */
+static bool came_as(const struct wj_node *node, uint64_t rows, uint64_t null, uint64_t perhaps)
+{
+    return (node->order & WJ_RISING) && node->seen == rows && (node->null & ~perhaps) == null;
+}
+
+/* ---- Parts ------------------------------------------------------------------------------------------------- */
+
+enum {
+    ENDS = 1 << WD_PAI_ID | 1 << WD_PAI_PROVIDER_NAME | 1 << WD_PAI_PROVIDER_DETAILS, /* null in a plain part */
+};
+
+static bool is_plain_said(const struct wd_pai_part *p, unsigned ends)
+{
+    return came_as(&p->node, WJ_BIT(WD_PAI_CONTENT) | ends | WJ_BIT(WD_PAI_PART_KIND), ends, 0) &&
+           unsafe_yyjson_is_str(p->content);
+}
+
+static bool is_plain_call(const struct wd_pai_part *p)
+{
+    uint64_t ends = WJ_BIT(WD_PAI_TOOL_KIND) | ENDS;
+    return came_as(&p->node,
+                   WJ_BIT(WD_PAI_TOOL_NAME) | WJ_BIT(WD_PAI_ARGS) | WJ_BIT(WD_PAI_TOOL_CALL_ID) | ends |
+                       WJ_BIT(WD_PAI_PART_KIND),
+                   ends, 0) &&
+           unsafe_yyjson_is_obj(p->args);
+}
+
+static bool is_plain_result(const struct wd_pai_part *p, struct upp_str time)
+{
+    uint64_t null = WJ_BIT(WD_PAI_TOOL_KIND) | WJ_BIT(WD_PAI_METADATA);
+    return came_as(&p->node,
+                   WJ_BIT(WD_PAI_TOOL_NAME) | WJ_BIT(WD_PAI_CONTENT) | WJ_BIT(WD_PAI_TOOL_CALL_ID) | null |
+                       WJ_BIT(WD_PAI_TIMESTAMP) | WJ_BIT(WD_PAI_OUTCOME) | WJ_BIT(WD_PAI_PART_KIND),
+                   null, 0) &&
+           wb_str_eq(p->timestamp, time) && wb_str_eq(p->outcome, UPP_STR("success"));
+}
+
+static bool is_plain_prompt(const struct wd_pai_part *p, struct upp_str time)
+{
+    return came_as(&p->node, WJ_BIT(WD_PAI_CONTENT) | WJ_BIT(WD_PAI_TIMESTAMP) | WJ_BIT(WD_PAI_PART_KIND), 0, 0) &&
+           unsafe_yyjson_is_str(p->content) && wb_str_eq(p->timestamp, time);
+}
+
+static bool is_plain_part(const struct wd_pai_part *p, bool request, struct upp_str time)
+{
+    enum wd_pai_kind kind = wd_pai_kind(p->part_kind);
+    if (!wd_pai_fits(kind, request))
+        return false;
+    switch (kind) {
+    case WD_PAI_TEXT:
+        return is_plain_said(p, ENDS);
+    case WD_PAI_THINKING:
+        return is_plain_said(p, ENDS | 1 << WD_PAI_SIGNATURE);
+    case WD_PAI_TOOL_CALL:
+        return is_plain_call(p);
+    case WD_PAI_TOOL_RETURN:
+        return is_plain_result(p, time);
+    default:
+        return kind == WD_PAI_USER_PROMPT && is_plain_prompt(p, time);
+    }
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------- */
+
+static bool is_plain_usage(const struct wd_pai_usage *u)
+{
+    struct upp_str none = UPP_STR("0");
+    return came_as(&u->node,
+                   WJ_BIT(WD_PAI_INPUT) | WJ_BIT(WD_PAI_CACHE_WRITE) | WJ_BIT(WD_PAI_CACHE_READ) |
+                       WJ_BIT(WD_PAI_OUTPUT) | WJ_BIT(WD_PAI_INPUT_AUDIO) | WJ_BIT(WD_PAI_CACHE_AUDIO_READ) |
+                       WJ_BIT(WD_PAI_OUTPUT_AUDIO) | WJ_BIT(WD_PAI_DETAILS) | WJ_BIT(WD_PAI_COST),
+                   WJ_BIT(WD_PAI_COST), 0) &&
+           wd_is_plain_number(u->input) && wd_is_plain_number(u->cache_write) && wd_is_plain_number(u->cache_read) &&
+           wd_is_plain_number(u->output) && wb_str_eq(u->input_audio, none) && wb_str_eq(u->cache_audio_read, none) &&
+           wb_str_eq(u->output_audio, none) && unsafe_yyjson_is_obj(u->details) && !unsafe_yyjson_get_len(u->details);
+}
+
+enum {
+    ALWAYS_NULL = 1 << WD_PAI_CONVERSATION,
+    EVERY       = 1 << WD_PAI_PARTS | 1 << WD_PAI_TIME | 1 << WD_PAI_KIND | 1 << WD_PAI_RUN | ALWAYS_NULL |
+            1 << WD_PAI_BESIDE | 1 << WD_PAI_STATE,
+    PERHAPS_NULL = 1 << WD_PAI_RUN | 1 << WD_PAI_BESIDE,
+};
+
+static bool is_plain_response(const struct wd_pai_message *m, const struct wm_said *said)
+{
+    uint64_t null = WJ_BIT(WD_PAI_URL) | WJ_BIT(WD_PAI_PROVIDER_SAYS);
+    uint64_t perhaps =
+        WJ_BIT(WD_PAI_MODEL_NAME) | WJ_BIT(WD_PAI_PROVIDER) | WJ_BIT(WD_PAI_RESPONSE) | WJ_BIT(WD_PAI_FINISH);
+    return came_as(&m->node, EVERY | WJ_BIT(WD_PAI_USAGE) | null | perhaps, ALWAYS_NULL | null,
+                   PERHAPS_NULL | perhaps) &&
+           (!m->finish_reason.p || said->stop) && is_plain_usage(m->usage);
+}
+
+static bool is_plain_request(const struct wd_pai_message *m)
+{
+    uint64_t null = WJ_BIT(WD_PAI_INSTRUCTIONS);
+    return came_as(&m->node, EVERY | null, ALWAYS_NULL | null, PERHAPS_NULL);
+}
+
+static bool is_member(yyjson_val *name, const char *is, struct upp_str value)
+{
+    return wj_named(name, wb_cstr(is)) && unsafe_yyjson_is_str(name + 1) && wj_named(name + 1, value);
+}
+
+/* {"weft":{"agent":ID,"name":NAME}}, without the name where it is the id; null: it is a user's, or of the agent who is
+ * nobody. */
+static bool is_plain_beside(yyjson_val *beside, const struct wm_doc *doc, uint32_t agent)
+{
+    const struct wm_doc_agent *a    = agent == WM_NO_AGENT ? NULL : &doc->agents.p[agent];
+    bool                       same = a && wb_str_eq(a->name, a->id);
+    if (!beside)
+        return !a || (same && wb_str_eq(a->id, UPP_STR("agent")));
+    if (!a || !unsafe_yyjson_is_obj(beside) || unsafe_yyjson_get_len(beside) != 1 ||
+        !wj_named(beside + 1, UPP_STR("weft")))
+        return false;
+    yyjson_val *weft = beside + 2;
+    return unsafe_yyjson_is_obj(weft) && unsafe_yyjson_get_len(weft) == (same ? 1 : 2) &&
+           is_member(weft + 1, "agent", a->id) &&
+           (same ? !wb_str_eq(a->id, UPP_STR("agent")) : is_member(weft + 3, "name", a->name));
+}
+
+bool wd_pai_is_plain_message(const struct wd_pai_message *m, const struct wm_doc *doc)
+{
+    const struct wm_doc_entry *e       = &doc->entries.p[doc->entries.n - 1];
+    bool                       request = e->e.message.role != UPP_ROLE_ASSISTANT;
+    struct upp_str             run     = doc->turns.p[doc->turns.n - 1].run;
+    if (request ? !is_plain_request(m) : !is_plain_response(m, &e->said))
+        return false;
+    for (size_t i = 0; i < m->parts.n; i++)
+        if (!is_plain_part(&m->parts.p[i], request, m->timestamp))
+            return false;
+    return wb_time_is_pydantic(m->timestamp) && !m->run_id.p == !run.p && wb_str_eq(m->run_id, run) && m->state &&
+           unsafe_yyjson_is_str(m->state) &&
+           wj_named(m->state, UPP_STR("complete")) && is_plain_beside(m->metadata, doc, e->agent);
+}

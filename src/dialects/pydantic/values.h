@@ -1,0 +1,18 @@
+/* dialects/pydantic/values.h — what Pydantic takes for a number, a time, a truth: more than JSON says.
+ *
+ * It reads leniently: "5" and true are integers, 1700000000 is a time. These functions say what it takes; the values
+ * stay as they are.
+ */
+#ifndef WD_PYDANTIC_VALUES_H
+#define WD_PYDANTIC_VALUES_H
+
+#include <yyjson.h>
+
+#include "base/str.h"
+
+bool wd_pydantic_int(yyjson_val *v);
+bool wd_pydantic_decimal(yyjson_val *v); /* a finite one */
+bool wd_pydantic_bool(yyjson_val *v);
+bool wd_pydantic_time(yyjson_val *v);
+
+#endif

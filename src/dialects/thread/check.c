@@ -1,0 +1,303 @@
+/* dialects/thread/check.c — is it a ThreadProtocol document? What each object must have, and what may stand in it.
+ *
+ * What concerns more than one object (times, calls and answers, agents) is rules.c's.
+ */
+#include "base/base64.h"
+#include "base/err.h"
+#include "dialects/thread/thread.h"
+#include "dialects/thread/rules.h"
+#include "json/value.h"
+
+/* ---- What the tables find --------------------------------------------------------------------------------- */
+
+static bool holds(const char *pointer, const char *part)
+{
+    return strstr(pointer, part) != NULL;
+}
+
+/* The rule of a member that is not what its table says, by where it is. */
+static void wrong(void *ctx, const char *pointer, const char *sentence)
+{
+    const char *rule = holds(pointer, "usage")        ? "TP-14"
+                       : holds(pointer, "/parts/")    ? "TP-6"
+                       : holds(pointer, "/messages/") ? "TP-5"
+                       : holds(pointer, "/turns/")    ? "TP-3"
+                       : holds(pointer, "/agents/")   ? "TP-2"
+                                                      : "TP-1";
+    wd_problem_said(ctx, WD_ERROR, rule, pointer, sentence);
+}
+
+static void need(struct wd_problems *p, bool there, const char *rule, const struct wj_node *in, const char *member)
+{
+    if (!there && !yyjson_obj_get(in->from, member)) /* one of a wrong type has had its problem */
+        wd_problem(p, WD_ERROR, rule, in->from, "member '%s' is missing", member);
+}
+
+/* One that a retry may say as null, and a call and its return may not. */
+static void need_text(struct wd_problems *p, struct upp_str said, const struct wj_node *in, const char *member)
+{
+    yyjson_val *v = said.p ? NULL : yyjson_obj_get(in->from, member);
+    if (v && yyjson_is_null(v))
+        wd_problem(p, WD_ERROR, "TP-6", v, "'%s' is a text, and not null", member);
+    else
+        need(p, said.p, "TP-6", in, member);
+}
+
+#define WORD(text) UPP_STR_INIT(text)
+
+/* A list that ends with no text. */
+static bool one_of(struct upp_str word, const struct upp_str *words)
+{
+    while (words->p && !(words->n == word.n && wj_same(words->p, word.p, word.n)))
+        words++;
+    return words->p;
+}
+
+static void wrong_word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
+                       struct upp_str said)
+{
+    char quoted[WJ_QUOTED];
+    wd_problem(p, WD_ERROR, rule, yyjson_obj_get(in->from, member), "'%s' cannot be %s", member,
+               wj_quote(said, quoted, sizeof quoted));
+}
+
+/* Is it one of the words? What is said and is none of them is told. */
+static bool word(struct wd_problems *p, const char *rule, const struct wj_node *in, const char *member,
+                 struct upp_str said, const struct upp_str *words)
+{
+    bool known = said.p && one_of(said, words);
+    if (said.p && !known)
+        wrong_word(p, rule, in, member, said);
+    return known;
+}
+
+/* ---- Parts ------------------------------------------------------------------------------------------------- */
+
+static void check_base64(struct wd_problems *p, yyjson_val *v)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(WD_DOC_BYTES);
+    struct upp_err                        err;
+    int                                   r = wb_base64_decode(wj_text(v), &bytes, &err);
+    if (r == -UPP_EINVALID)
+        wd_problem(p, WD_ERROR, "TP-7", v, "%s", err.msg);
+    else if (r < 0)
+        p->failed = r;
+}
+
+static void check_item(struct wd_problems *p, yyjson_val *v)
+{
+    static const struct upp_str known[] = {WORD("image-url"), WORD("audio-url"), WORD("document-url"),
+                                           WORD("video-url"), WORD("binary"),    {0}};
+    yyjson_val                 *kind = yyjson_obj_get(v, "kind"), *url = yyjson_obj_get(v, "url");
+    yyjson_val                 *data = yyjson_obj_get(v, "data"), *mime = yyjson_obj_get(v, "media_type");
+    yyjson_val                 *name = yyjson_obj_get(v, "identifier");
+    if (!yyjson_is_obj(v) || !kind || !yyjson_is_str(kind)) {
+        wd_problem(p, WD_ERROR, "TP-7", v, "content is a text, or an object with a 'kind'");
+        return;
+    }
+    if (!one_of(wj_text(kind), known))
+        return; /* a kind of tomorrow is kept */
+    if (!wb_str_eq(wj_text(kind), UPP_STR("binary"))) {
+        if (!url || !yyjson_is_str(url))
+            wd_problem(p, WD_ERROR, "TP-7", url ? url : v, "an address needs a 'url' that is a text");
+    } else if (!data || !yyjson_is_str(data))
+        wd_problem(p, WD_ERROR, "TP-7", data ? data : v, "binary content needs 'data' that is a text");
+    else
+        check_base64(p, data);
+    if (mime ? !yyjson_is_str(mime) && !yyjson_is_null(mime) : wb_str_eq(wj_text(kind), UPP_STR("binary")))
+        wd_problem(p, WD_ERROR, "TP-7", mime ? mime : v, "binary content needs a 'media_type' that is a text");
+    if (!name || yyjson_is_null(name))
+        wd_problem(p, WD_WARNING, "TP-7", name ? name : v, "without an 'identifier' no tool can speak of it");
+    else if (!yyjson_is_str(name))
+        wd_problem(p, WD_ERROR, "TP-7", name, "'identifier' is a text");
+}
+
+static void check_prompt(struct wd_problems *p, const struct wd_pai_part *part)
+{
+    size_t      i, n;
+    yyjson_val *item;
+    if (part->content && !yyjson_is_str(part->content) && !yyjson_is_arr(part->content))
+        wd_problem(p, WD_ERROR, "TP-7", part->content, "a prompt's content is a text or a list");
+    yyjson_arr_foreach(part->content, i, n, item)
+    {
+        if (!yyjson_is_str(item))
+            check_item(p, item);
+    }
+}
+
+static void check_text(struct wd_problems *p, yyjson_val *content)
+{
+    if (content && !yyjson_is_str(content))
+        wd_problem(p, WD_ERROR, "TP-6", content, "content is a text");
+}
+
+static void check_part(struct wd_problems *p, const struct wd_pai_part *part)
+{
+    static const struct upp_str statuses[] = {WORD("success"), WORD("error"), WORD("validation_error"), {0}};
+    const struct wj_node       *in         = &part->node;
+    enum wd_pai_kind            kind       = wd_pai_kind(part->part_kind);
+    if (kind == WD_PAI_SYSTEM_PROMPT)
+        wd_problem(p, WD_ERROR, "TP-9", in->from, "a system prompt is the agent's configuration, and never a part");
+    if (kind == WD_PAI_OTHER || kind == WD_PAI_SYSTEM_PROMPT)
+        return;
+    if (kind != WD_PAI_TOOL_CALL && kind != WD_PAI_THINKING)
+        need(p, part->content, "TP-6", in, "content");
+    if (kind == WD_PAI_TOOL_CALL || kind == WD_PAI_TOOL_RETURN) {
+        need_text(p, part->tool_name, in, "tool_name");
+        need(p, part->tool_call_id.p, "TP-6", in, "tool_call_id");
+    }
+    switch (kind) {
+    case WD_PAI_USER_PROMPT:
+        check_prompt(p, part);
+        break;
+    case WD_PAI_THINKING:
+        if (!part->provider_name.p)
+            wd_problem(p, WD_WARNING, "TP-6", in->from, "thinking without 'provider_name' goes back to no provider");
+        if (part->content && !yyjson_is_null(part->content))
+            check_text(p, part->content);
+        break;
+    case WD_PAI_TEXT:
+        check_text(p, part->content);
+        break;
+    case WD_PAI_TOOL_CALL:
+        need(p, part->args, "TP-6", in, "args");
+        break;
+    case WD_PAI_TOOL_RETURN:
+        need(p, part->status.p, "TP-6", in, "status");
+        (void)word(p, "TP-6", in, "status", part->status, statuses);
+        break;
+    case WD_PAI_RETRY_PROMPT:
+        if (part->content && !yyjson_is_str(part->content) && !yyjson_is_arr(part->content))
+            wd_problem(p, WD_ERROR, "TP-6", part->content, "a retry's content is a text or a list of errors");
+        break;
+    default:
+        if (part->content)
+            check_item(p, part->content);
+        break;
+    }
+}
+
+/* ---- Messages and turns --------------------------------------------------------------------------------------- */
+
+static void check_message(struct wd_problems *p, const struct wd_tp_message *m)
+{
+    static const struct upp_str kinds[]   = {WORD("response"), WORD("request"), WORD("system"), {0}};
+    static const struct upp_str reasons[] = {WORD("stop"),      WORD("length"), WORD("content_filter"),
+                                             WORD("tool_call"), WORD("error"),  {0}};
+    const struct wj_node       *in        = &m->node;
+    if (!in->from) /* it is no object: that was told */
+        return;
+    bool known = word(p, "TP-4", in, "message_type", m->message_type, kinds);
+    need(p, m->timestamp.p, "TP-5", in, "timestamp");
+    if (wb_str_eq(m->message_type, UPP_STR("system"))) {
+        need(p, m->event_type.p, "TP-8", in, "event_type");
+        need(p, m->event_data, "TP-8", in, "event_data");
+        return;
+    }
+    if (!known)
+        return;
+    need(p, m->parts.p, "TP-5", in, "parts");
+    need(p, m->agent_id.p, "TP-5", in, "agent_id");
+    (void)word(p, "TP-14", in, "finish_reason", m->finish_reason, reasons);
+    for (size_t i = 0; i < m->parts.n; i++)
+        check_part(p, &m->parts.p[i]);
+}
+
+static void check_turn(struct wd_problems *p, const struct wd_tp_turn *t)
+{
+    static const struct upp_str kinds[] = {WORD("user"), WORD("agent"), {0}};
+    const struct wj_node       *in      = &t->node;
+    (void)word(p, "TP-3", in, "turn_type", t->turn_type, kinds);
+    if (wb_str_eq(t->turn_type, UPP_STR("user"))) {
+        need(p, t->submitted_at.p, "TP-3", in, "submitted_at");
+        need(p, t->parts.p, "TP-3", in, "parts");
+        for (size_t i = 0; i < t->parts.n; i++)
+            check_part(p, &t->parts.p[i]);
+    } else if (wb_str_eq(t->turn_type, UPP_STR("agent"))) {
+        need(p, t->agent_id.p, "TP-3", in, "agent_id");
+        need(p, t->started_at.p, "TP-3", in, "started_at");
+        need(p, t->completed_at.p, "TP-3", in, "completed_at");
+        need(p, t->messages.p, "TP-3", in, "messages");
+        for (size_t i = 0; i < t->messages.n; i++)
+            check_message(p, &t->messages.p[i]);
+    }
+}
+
+/* ---- The thread ------------------------------------------------------------------------------------------------ */
+
+/* Older versions and fragments are read with what is missing filled in: each filling is a warning. */
+static void check_envelope(struct wd_problems *p, const struct wd_tp_thread *d, bool lenient)
+{
+    const struct {
+        const char *name;
+        bool        there;
+    } members[] = {{"version", d->version.p},
+                   {"thread_id", d->thread_id.p},
+                   {"created_at", d->created_at.p},
+                   {"updated_at", d->updated_at.p},
+                   {"agents", d->agents.p}};
+    for (size_t i = 0; i < WB_LEN(members); i++) {
+        if (members[i].there || yyjson_obj_get(d->node.from, members[i].name))
+            continue;
+        if (lenient)
+            wd_problem(p, WD_WARNING, "TP-13", d->node.from, "member '%s' is missing and is made up when this is read",
+                       members[i].name);
+        else
+            wd_problem(p, WD_ERROR, "TP-1", d->node.from, "member '%s' is missing", members[i].name);
+    }
+    if (d->metadata && !yyjson_is_obj(d->metadata))
+        wd_problem(p, WD_ERROR, "TP-1", d->metadata, "'metadata' is an object");
+}
+
+static int check_agents(struct wd_problems *p, const struct wd_tp_thread *d, struct upp_err *err)
+{
+    for (size_t i = 0; i < d->agents.n; i++) {
+        struct wd_tp_agent a;
+        yyjson_val        *v = d->agents.p[i].value;
+        if (!yyjson_is_obj(v)) {
+            wd_problem(p, WD_ERROR, "TP-2", v, "an agent is an object");
+            continue;
+        }
+        struct wd_below below = {.p = p, .at = v};
+        int r = WJ_DECODE(p->a, wd_tp_agent, v, UPP_OPTS(wj_decode_opts, .problem = wd_problem_below, .ctx = &below),
+                          &a, err);
+        if (r < 0)
+            return r;
+        if (a.agent_id.p && !wb_str_eq(a.agent_id, d->agents.p[i].name))
+            wd_problem(p, WD_ERROR, "TP-42", yyjson_obj_get(v, "agent_id"), "the agent stands under another id");
+    }
+    return 0;
+}
+
+int wd_tp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
+{
+    struct wj_plans     plans = {0};
+    struct wd_tp_thread d;
+    if (!yyjson_is_obj(root)) {
+        wd_problem(p, WD_ERROR, "TP-1", root, "a thread is an object");
+        return 0;
+    }
+    int r = WJ_DECODE(
+        p->a, wd_tp_thread, root,
+        UPP_OPTS(wj_decode_opts, .problem = wrong, .ctx = p, .max_problems = WD_MAX_PROBLEMS, .plans = &plans), &d,
+        err);
+    if (r < 0)
+        return r;
+    int version = wd_tp_version(d.version);
+    if (version < 0) {
+        char quoted[WJ_QUOTED];
+        wd_problem(p, WD_ERROR, "TP-13", yyjson_obj_get(root, "version"),
+                   "version %s is not one that " WD_THREAD_VERSION " can read",
+                   wj_quote(d.version, quoted, sizeof quoted));
+        return 0;
+    }
+    bool fragment = !d.version.p && !d.thread_id.p && !d.agents.p;
+    if (d.version.p && version)
+        wd_problem(p, WD_WARNING, "TP-13", yyjson_obj_get(root, "version"),
+                   "not version " WD_THREAD_VERSION ": what it has is kept");
+    check_envelope(p, &d, version != 0);
+    r = check_agents(p, &d, err);
+    for (size_t i = 0; r >= 0 && i < d.turns.n; i++)
+        check_turn(p, &d.turns.p[i]);
+    return r < 0 ? r : wd_tp_rules(p, &d, fragment, err);
+}

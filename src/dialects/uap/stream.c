@@ -1,0 +1,319 @@
+/* dialects/uap/stream.c — AgentStreamEvents of UAP 12.2, one JSON object a frame.
+ *
+ * Steps are events of UAP, what a model says and what tools do are events of UPP. docs/dialects/uap.md has the table
+ * and the extensions. What a model says: stream_message.c.
+ */
+#include <inttypes.h>
+
+#include "base/err.h"
+#include "dialects/uap/stream.h"
+#include "json/read.h"
+#include "model/upp_json.h"
+
+enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: 13 bytes for one */
+
+/* ---- The two sorts of frames ----------------------------------------------------------------------------- */
+
+/* Whose it is, where it is a child's. */
+static void whose_child(struct wd_out *o, const struct wm_event *ev)
+{
+    static const struct wb_uuid none;
+    wd_u64(o, "depth", ev->from->depth);
+    if (!o->caller || wb_uuid_eq(o->caller->run, none))
+        return;
+    wd_uuid(o, "parentAgentId", o->caller->agent);
+    wd_uuid(o, "parentTurnId", o->caller->run);
+}
+
+void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bool whose)
+{
+    wd_frame_open(o, UPP_STR("{\"source\":\"uap\",\"uap\":{"));
+    wd_str(o, "type", wb_cstr(type));
+    wd_u64(o, "step", ev->step);
+    wd_uuid(o, "agentId", ev->from->agent_id);
+    wd_object(o, "data");
+    if (whose || ev->from->depth > 0)
+        wd_uuid(o, "runId", ev->from->run);
+    if (ev->from->depth > 0)
+        whose_child(o, ev);
+}
+
+void uap_begin_in_step(struct wd_out *o, const struct uap_voice *v, const struct wm_event *ev, const char *type)
+{
+    uap_begin(o, ev, type, false);
+    if (v->plan_step.n && v->step == ev->step)
+        wd_str(o, "planStepId", wb_buf_str(&v->plan_step));
+}
+
+void uap_end(struct wd_out *o)
+{
+    wd_frame_close(o, UPP_STR("}}}"));
+}
+
+void uap_upp_begin(struct wd_out *o, const struct wm_event *ev, struct upp_str type, size_t index)
+{
+    wd_frame_open(o, UPP_STR("{\"source\":\"upp\","));
+    if (ev->from->depth > 0) {
+        wd_uuid(o, "agentId", ev->from->agent_id);
+        wd_uuid(o, "runId", ev->from->run);
+        whose_child(o, ev);
+    }
+    if (o->aside.n)
+        wd_str(o, "aside", o->aside);
+    wd_object(o, "upp");
+    wd_str(o, "type", type);
+    wd_u64(o, "index", index);
+    wd_object(o, "delta");
+}
+
+void uap_upp_end(struct wd_out *o)
+{
+    wd_frame_close(o, UPP_STR("}}}"));
+}
+
+void uap_upp_empty(struct wd_out *o, const struct wm_event *ev, struct upp_str type, size_t index)
+{
+    uap_upp_begin(o, ev, type, index);
+    uap_upp_end(o);
+}
+
+void uap_tool_call(struct uap *u, struct wd_out *o, struct upp_str id, struct upp_str name, struct upp_str arguments)
+{
+    wd_str(o, "toolCallId", id);
+    wd_str(o, "toolName", name);
+    wj_write_name(&o->w, UPP_STR("arguments"));
+    if (arguments.n == 0)
+        wj_write_raw(&o->w, "{}", 2);
+    else if (!wd_json(o, &u->scratch, arguments)) { /* UPP wants an object; the text is kept beside it */
+        wj_write_raw(&o->w, "{}", 2);
+        wd_str(o, "argumentsJson", arguments);
+    }
+}
+
+/* ---- Tools, steps, the run ------------------------------------------------------------------------------- */
+
+static void tool_started(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+{
+    uap_upp_begin(o, ev, UPP_STR("tool_execution_start"), uap_call_index(v, ev->call));
+    wd_str(o, "toolCallId", ev->call);
+    wd_str(o, "toolName", ev->name);
+    wd_u64(o, "timestamp", (uint64_t)ev->time_ms);
+    uap_upp_end(o);
+}
+
+static void tool_ended(struct uap *u, struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+{
+    uap_upp_begin(o, ev, UPP_STR("tool_execution_end"), uap_call_index(v, ev->call));
+    wd_str(o, "toolCallId", ev->call);
+    wd_str(o, "toolName", ev->name);
+    wj_write_name(&o->w, UPP_STR("result"));
+    wd_json_or_str(o, &u->scratch, ev->text);
+    wd_bool(o, "isError", ev->outcome != WM_DONE);
+    wd_u64(o, "timestamp", (uint64_t)ev->time_ms);
+    uap_upp_end(o);
+}
+
+static void step_start(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+{
+    v->step = ev->step;
+    wb_buf_clear(&v->plan_step);
+    wb_buf_add(&v->plan_step, ev->name.p ? ev->name : UPP_STR(""));
+    if (v->plan_step.failed)
+        wj_writer_fail(&o->w, wb_buf_check(&v->plan_step, o->w.err));
+    uap_begin_in_step(o, v, ev, "step_start");
+    wd_u64(o, "stepNumber", ev->step);
+    wd_uuid(o, "stepId", ev->id);
+    uap_end(o);
+}
+
+static void step_end(struct uap *u, const struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+{
+    if (ev->entry)
+        uap_observation(u, v, ev, o);
+    uap_begin_in_step(o, v, ev, "step_end");
+    wd_u64(o, "stepNumber", ev->step);
+    wj_write_name(&o->w, UPP_STR("usage"));
+    wm_usage_write(&o->w, &ev->usage);
+    uap_end(o);
+}
+
+static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
+{
+    uap_begin(o, ev, "run", true);
+    bool cut = wm_is_incomplete(ev->status, ev->text);
+    wd_str(o, "status", cut ? UPP_STR("incomplete") : wb_cstr(wd_status_word(ev->status)));
+    if (ev->text.p) {
+        wj_write_name(&o->w, cut ? UPP_STR("incomplete") : UPP_STR("error"));
+        wd_json_or_str(o, &u->scratch, ev->text);
+    }
+    if (ev->n_pending) {
+        wd_array(o, "pending");
+        for (size_t i = 0; i < ev->n_pending; i++) {
+            const struct wm_pending *p = &ev->pending[i];
+            wj_write_open(&o->w, '{');
+            uap_tool_call(u, o, p->call, p->name, p->arguments);
+            wd_bool(o, "approval", p->approval);
+            wd_end(o, '}');
+        }
+        wd_end(o, ']');
+    }
+    if (wm_status_ended(ev->status)) {
+        wj_write_name(&o->w, UPP_STR("usage"));
+        wm_usage_write(&o->w, &ev->usage);
+    }
+    uap_end(o);
+}
+
+static void optional(struct wd_out *o, const char *name, yyjson_val *v)
+{
+    if (!v)
+        return;
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_value(&o->w, v);
+}
+
+/* The entry holds {"type":...,"data":...,"source":...,"targets":[...]}. */
+static void system_event(struct uap *u, const struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+{
+    yyjson_val *said;
+    int         r = ev->entry ? wj_read(&u->scratch, ev->entry->data, NULL, &said, o->w.err) : -UPP_EBUG;
+    if (r < 0) {
+        wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
+        return;
+    }
+    uap_begin_in_step(o, v, ev, "system_event");
+    optional(o, "eventType", yyjson_obj_get(said, "type"));
+    optional(o, "eventData", yyjson_obj_get(said, "data"));
+    optional(o, "sourceAgent", yyjson_obj_get(said, "source"));
+    optional(o, "targetAgents", yyjson_obj_get(said, "targets"));
+    uap_end(o);
+    wb_arena_reset(&u->scratch);
+}
+
+/* What any run of the tree has said since the last record is void. */
+static void attempt_void(struct uap *u, const struct wm_event *ev, struct wd_out *o)
+{
+    wd_open_end(&u->root.open);
+    for (size_t i = 0; i < u->others.n; i++)
+        wd_open_end(&u->others.p[i]->open);
+    uap_begin(o, ev, "attempt_void", false);
+    wd_u64(o, "last", ev->last);
+    uap_end(o);
+}
+
+/* ---- The table ------------------------------------------------------------------------------------------- */
+
+static int uap_start(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
+{
+    struct uap *u = state;
+    (void)err;
+    *u = (struct uap){.children = opts && opts->children, .scratch = WB_ARENA(SCRATCH_MAX)};
+    uap_voice_init(&u->root, (struct wb_uuid){0});
+    return 0;
+}
+
+static int rare_event(struct uap *u, struct uap_voice *v, const struct wm_event *ev, struct wd_out *o,
+                      struct upp_err *err)
+{
+    switch (ev->kind) {
+    case WM_RUN:
+        run(u, ev, o);
+        if (wm_status_ended(ev->status) && v != &u->root)
+            uap_voice_drop(u, v);
+        return 0;
+    case WM_MESSAGE:
+        return uap_message(u, v, ev, o, err);
+    case WM_TOOL_STARTED:
+        if (!wm_is_branch(ev))
+            tool_started(v, ev, o);
+        return u->children && ev->child_node ? uap_caller_begin(u, ev, err) : 0;
+    case WM_TOOL_ENDED:
+        uap_caller_end(u, ev);
+        if (!wm_is_branch(ev))
+            tool_ended(u, v, ev, o);
+        return 0;
+    case WM_STEP_START:
+        step_start(v, ev, o);
+        return 0;
+    case WM_STEP_END:
+        step_end(u, v, ev, o);
+        return 0;
+    case WM_CHECKPOINT: /* a thread cannot be put back to one of a child, which has a thread of its own */
+        if (ev->from->depth)
+            return 0;
+        uap_begin_in_step(o, v, ev, "checkpoint");
+        wd_uuid(o, "checkpointId", ev->id);
+        uap_end(o);
+        return 0;
+    case WM_SYSTEM:
+        system_event(u, v, ev, o);
+        return 0;
+    case WM_VOID:
+        attempt_void(u, ev, o);
+        return 0;
+    case WM_MESSAGE_OPEN:
+        uap_upp_empty(o, ev, UPP_STR("message_start"), 0);
+        return wd_open_begin(&v->open, ev, err);
+    case WM_PART_OPEN:
+        return uap_part_open(v, ev, o, err);
+    case WM_PART_CLOSE:
+        return uap_part_close(v, ev, o, err);
+    default:
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " is of no kind: %u", ev->number, ev->kind);
+    }
+}
+
+/* Is what the event is about scaffolding? */
+static void set_aside(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
+{
+    if (ev->kind == WM_MESSAGE && ev->entry && ev->entry->audience == WM_AUDIENCE_RUN)
+        o->aside = ev->entry->phase;
+    if (ev->kind == WM_MESSAGE_OPEN) {
+        wb_buf_clear(&v->aside);
+        wb_buf_add(&v->aside, ev->aside ? ev->name : UPP_STR(""));
+        if (v->aside.failed)
+            wj_writer_fail(&o->w, wb_buf_check(&v->aside, o->w.err));
+    }
+    if (ev->kind == WM_MESSAGE_OPEN || ev->kind == WM_PART_OPEN || ev->kind == WM_PART_CLOSE)
+        o->aside = wb_buf_str(&v->aside);
+}
+
+static int uap_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
+{
+    struct uap       *u = state;
+    struct uap_voice *v = &u->root;
+    struct wd_out     o;
+    if (ev->from->depth > 0 && !u->children)
+        return 0;
+    wd_out_init(&o, out, err);
+    int r = ev->from->depth > 0 ? uap_voice_of_child(u, ev, &v, err) : 0;
+    if (r == 0 && WB_LIKELY(ev->kind == WM_DELTA))
+        r = uap_delta(v, ev, &o, err);
+    else if (r == 0) {
+        struct uap_caller caller = v->caller; /* the voice may end with the event */
+        o.caller                 = &caller;
+        set_aside(v, ev, &o);
+        r = rare_event(u, v, ev, &o, err);
+    }
+    return r < 0 ? r : wd_out_check(&o);
+}
+
+static void uap_done(void *state)
+{
+    struct uap *u = state;
+    while (u->others.n)
+        uap_voice_drop(u, u->others.p[0]);
+    wb_vec_done(&u->others);
+    wb_vec_done(&u->callers);
+    uap_voice_done(&u->root);
+    wb_arena_done(&u->scratch);
+}
+
+const struct wd_stream_ops wd_stream_uap = {
+    .name       = "uap",
+    .state_size = sizeof(struct uap),
+    .headers    = "",
+    .begin      = uap_start,
+    .event      = uap_event,
+    .done       = uap_done,
+};

@@ -1,0 +1,267 @@
+/* dialects/ui/check.c — what the AI SDK refuses when it validates UI messages, and what only some versions know.
+ *
+ * Members by tables: one row a member of a kind of part. An optional member is absent or of its type, never null.
+ */
+#include "base/err.h"
+#include "dialects/ui/doc.h"
+#include "json/value.h"
+
+enum { MUST = 1 << 0, SINCE_6 = 1 << 1, SINCE_7 = 1 << 2 };
+
+struct member {
+    const char *name;
+    char        type; /* 's' text, 'b' true or false, 'o' object, 'p' object of objects, 'a' anything */
+    uint8_t     flags;
+};
+
+struct kind {
+    const char          *type;
+    const char          *rule;
+    const struct member *members;
+    uint8_t              flags;
+    bool                 prefix; /* the type begins so */
+};
+
+static const struct member text[]      = {{"text", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member reasoning[] = {
+    {"text", 's', MUST}, {"id", 's', SINCE_7}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member file[]         = {{"mediaType", 's', MUST},     {"url", 's', MUST},
+                                             {"filename", 's', 0},         {"providerReference", 'o', SINCE_7},
+                                             {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member thought_file[] = {
+    {"mediaType", 's', MUST}, {"url", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member custom[]     = {{"kind", 's', MUST}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member source_url[] = {
+    {"sourceId", 's', MUST}, {"url", 's', MUST}, {"title", 's', 0}, {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member source_document[] = {{"sourceId", 's', MUST},      {"mediaType", 's', MUST},
+                                                {"title", 's', MUST},         {"filename", 's', 0},
+                                                {"providerMetadata", 'p', 0}, {NULL, 0, 0}};
+static const struct member data[]            = {{"id", 's', 0}, {"data", 'a', MUST}, {NULL, 0, 0}};
+static const struct member step_start[]      = {{NULL, 0, 0}};
+static const struct member tool[]            = {{"toolCallId", 's', MUST},
+                                                {"state", 's', MUST},
+                                                {"providerExecuted", 'b', 0},
+                                                {"preliminary", 'b', 0},
+                                                {"title", 's', SINCE_6},
+                                                {"toolMetadata", 'o', SINCE_6},
+                                                {"callProviderMetadata", 'p', 0},
+                                                {"resultProviderMetadata", 'p', SINCE_6},
+                                                {NULL, 0, 0}};
+static const struct member tool_name[]       = {{"toolName", 's', MUST}, {NULL, 0, 0}};
+static const struct member approval[]        = {{"id", 's', MUST},           {"approved", 'b', 0},
+                                                {"reason", 's', 0},          {"isAutomatic", 'b', SINCE_7},
+                                                {"signature", 's', SINCE_7}, {NULL, 0, 0}};
+static const struct member message[]         = {{"id", 's', MUST}, {"role", 's', MUST}, {NULL, 0, 0}};
+
+static const struct kind kinds[] = {
+    {"text", "UI-4.1.2", text, 0, false},
+    {"reasoning", "UI-4.1.2", reasoning, 0, false},
+    {"file", "UI-4.1.3", file, 0, false},
+    {"reasoning-file", "UI-4.1.3", thought_file, SINCE_7, false},
+    {"source-url", "UI-4.1.4", source_url, 0, false},
+    {"source-document", "UI-4.1.4", source_document, 0, false},
+    {"custom", "UI-4.1.4", custom, SINCE_7, false},
+    {"step-start", "UI-4.1.1", step_start, 0, false},
+    {"dynamic-tool", "UI-4.1.6", tool, 0, false},
+    {"data-", "UI-4.1.5", data, 0, true},
+    {"tool-", "UI-4.1.6", tool, 0, true},
+};
+
+/* Of a tool's part: which members its state has. */
+static const struct state {
+    const char *word;
+    bool        input, output, error; /* must be there; output and error: must not where false */
+    char        approval;             /* 'n' none, 'r' requested, 'a' answered, 'y' perhaps granted, 'd' denied */
+    uint8_t     flags;
+} states[] = {
+    {"input-streaming", false, false, false, 'n', 0},         {"input-available", true, false, false, 'n', 0},
+    {"approval-requested", true, false, false, 'r', SINCE_6}, {"approval-responded", true, false, false, 'a', SINCE_6},
+    {"output-available", true, true, false, 'y', 0},          {"output-error", false, false, true, 'y', 0},
+    {"output-denied", true, false, false, 'd', SINCE_6},
+};
+
+/* ---- Members --------------------------------------------------------------------------------------------- */
+
+static bool is_text(yyjson_val *v)
+{
+    return v && yyjson_is_str(v);
+}
+
+static bool objects_only(yyjson_val *v)
+{
+    yyjson_val *key, *value;
+    size_t      i, n;
+    if (!yyjson_is_obj(v))
+        return false;
+    yyjson_obj_foreach(v, i, n, key, value) if (!yyjson_is_obj(value)) return false;
+    return true;
+}
+
+static bool has_type(yyjson_val *v, char type)
+{
+    return type == 's'   ? is_text(v)
+           : type == 'b' ? yyjson_is_bool(v)
+           : type == 'o' ? yyjson_is_obj(v)
+           : type == 'p' ? objects_only(v)
+                         : true;
+}
+
+static const char *type_name(char type)
+{
+    return type == 's'   ? "a text"
+           : type == 'b' ? "true or false"
+           : type == 'o' ? "an object"
+           : type == 'p' ? "an object of objects, by provider"
+                         : "a value";
+}
+
+static void since(struct wd_problems *p, const yyjson_val *at, uint8_t flags)
+{
+    if (flags & SINCE_7)
+        wd_problem(p, WD_WARNING, "UI-4.1.8", at, "only version 7 knows it");
+    else if (flags & SINCE_6)
+        wd_problem(p, WD_WARNING, "UI-4.1.8", at, "version 5 does not know it");
+}
+
+static void check_members(struct wd_problems *p, const char *rule, yyjson_val *of, const struct member *rows)
+{
+    for (; rows->name; rows++) {
+        yyjson_val *v = yyjson_obj_get(of, rows->name);
+        if (!v && rows->flags & MUST)
+            wd_problem(p, WD_ERROR, rule, of, "member '%s' is missing", rows->name);
+        else if (v && !has_type(v, rows->type))
+            wd_problem(p, WD_ERROR, rule, v, "'%s' must be %s", rows->name, type_name(rows->type));
+        else if (v)
+            since(p, v, rows->flags);
+    }
+}
+
+/* ---- Tools ----------------------------------------------------------------------------------------------- */
+
+static void check_approval(struct wd_problems *p, yyjson_val *part, const struct state *s)
+{
+    yyjson_val *v = yyjson_obj_get(part, "approval"), *approved = yyjson_obj_get(v, "approved");
+    if (!v) {
+        if (s->approval != 'n' && s->approval != 'y')
+            wd_problem(p, WD_ERROR, "UI-4.1.7", part, "a tool in state '%s' has an 'approval'", s->word);
+        return;
+    }
+    if (s->approval == 'n' || !yyjson_is_obj(v)) {
+        wd_problem(p, WD_ERROR, "UI-4.1.7", v,
+                   s->approval == 'n' ? "in this state there is none" : "it must be an object");
+        return;
+    }
+    check_members(p, "UI-4.1.7", v, approval);
+    bool good = s->approval == 'r'   ? !approved
+                : s->approval == 'a' ? approved != NULL
+                : s->approval == 'd' ? yyjson_is_false(approved)
+                                     : yyjson_is_true(approved);
+    if (!good)
+        wd_problem(p, WD_ERROR, "UI-4.1.7", approved ? approved : v, "in state '%s' 'approved' %s", s->word,
+                   s->approval == 'r'   ? "is not there yet"
+                   : s->approval == 'a' ? "must be there"
+                   : s->approval == 'd' ? "is false"
+                                        : "is true");
+}
+
+static void check_presence(struct wd_problems *p, yyjson_val *part, const char *name, bool must, bool may)
+{
+    yyjson_val *v = yyjson_obj_get(part, name);
+    if (!v && must)
+        wd_problem(p, WD_ERROR, "UI-4.1.6", part, "member '%s' is missing", name);
+    else if (v && !may)
+        wd_problem(p, WD_ERROR, "UI-4.1.6", v, "in this state there is no '%s'", name);
+}
+
+static void check_tool(struct wd_problems *p, yyjson_val *part)
+{
+    yyjson_val *word = yyjson_obj_get(part, "state"), *error = yyjson_obj_get(part, "errorText");
+    char        quoted[WJ_QUOTED];
+    size_t      i = 0;
+    if (!is_text(word))
+        return; /* told already */
+    while (i < WB_LEN(states) && !wj_named(word, wb_cstr(states[i].word)))
+        i++;
+    if (i == WB_LEN(states)) {
+        wd_problem(p, WD_ERROR, "UI-4.1.6", word, "a tool is never in state %s",
+                   wj_quote(wj_text(word), quoted, sizeof quoted));
+        return;
+    }
+    since(p, word, states[i].flags);
+    check_presence(p, part, "input", states[i].input, true);
+    check_presence(p, part, "output", states[i].output, states[i].output);
+    check_presence(p, part, "errorText", states[i].error, states[i].error);
+    if (error && states[i].error && !yyjson_is_str(error))
+        wd_problem(p, WD_ERROR, "UI-4.1.6", error, "'errorText' must be a text");
+    check_approval(p, part, &states[i]);
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------- */
+
+static const struct kind *kind_of(struct upp_str type)
+{
+    for (size_t i = 0; i < WB_LEN(kinds); i++) {
+        struct upp_str word = wb_cstr(kinds[i].type);
+        if (kinds[i].prefix ? wb_str_starts(type, word) : wb_str_eq(type, word))
+            return &kinds[i];
+    }
+    return NULL;
+}
+
+static void check_part(struct wd_problems *p, yyjson_val *part)
+{
+    yyjson_val *type = yyjson_obj_get(part, "type"), *state = yyjson_obj_get(part, "state");
+    char        quoted[WJ_QUOTED];
+    if (!is_text(type)) {
+        wd_problem(p, WD_ERROR, "UI-4.1.1", type ? type : part, "a part is an object with a 'type' that is a text");
+        return;
+    }
+    const struct kind *kind = kind_of(wj_text(type));
+    if (!kind) {
+        wd_problem(p, WD_ERROR, "UI-4.1.1", type, "no version knows parts of type %s",
+                   wj_quote(wj_text(type), quoted, sizeof quoted));
+        return;
+    }
+    since(p, type, kind->flags);
+    check_members(p, kind->rule, part, kind->members);
+    if (kind->members == tool) {
+        if (!kind->prefix)
+            check_members(p, kind->rule, part, tool_name);
+        check_tool(p, part);
+    } else if (state && (kind->members == text || kind->members == reasoning) &&
+               !(is_text(state) && (wj_named(state, UPP_STR("streaming")) || wj_named(state, UPP_STR("done")))))
+        wd_problem(p, WD_ERROR, kind->rule, state, "'state' is \"streaming\" or \"done\"");
+}
+
+static void check_message(struct wd_problems *p, yyjson_val *m)
+{
+    yyjson_val *role = yyjson_obj_get(m, "role"), *parts = yyjson_obj_get(m, "parts"), *part;
+    size_t      i, n;
+    if (!yyjson_is_obj(m)) {
+        wd_problem(p, WD_ERROR, "UI-4.1.1", m, "a message is an object");
+        return;
+    }
+    check_members(p, "UI-4.1.1", m, message);
+    bool assistant = is_text(role) && wj_named(role, UPP_STR("assistant"));
+    if (is_text(role) && !assistant && !wj_named(role, UPP_STR("user")) && !wj_named(role, UPP_STR("system")))
+        wd_problem(p, WD_ERROR, "UI-4.1.1", role, "'role' is \"system\", \"user\" or \"assistant\"");
+    if (!yyjson_is_arr(parts))
+        wd_problem(p, WD_ERROR, "UI-4.1.1", parts ? parts : m, "a message has a list of 'parts'");
+    else if (!yyjson_arr_size(parts))
+        wd_problem(p, assistant ? WD_WARNING : WD_ERROR, "UI-4.1.1", parts,
+                   assistant ? "some versions refuse a message without parts" : "a message has at least one part");
+    yyjson_arr_foreach(parts, i, n, part) check_part(p, part);
+}
+
+int wd_ui_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
+{
+    yyjson_val *m;
+    size_t      i, n;
+    (void)err;
+    if (!yyjson_is_arr(root) || !yyjson_arr_size(root)) {
+        wd_problem(p, WD_ERROR, "UI-4.1.1", root, "it must be a list of at least one message");
+        return 0;
+    }
+    yyjson_arr_foreach(root, i, n, m) check_message(p, m);
+    return 0;
+}

@@ -1,0 +1,86 @@
+/* dialects/ui/doc.h — lists of UI messages of the AI SDK (5, 6, 7): the wire, for those who check, read and write it.
+ *
+ * One table for all kinds of parts: which members a kind has is a matter of rules (check.c). What the model
+ * knows of a message and these have no member for stands in its metadata, beside what the live stream writes there:
+ *
+ *     "metadata": {"pydantic_ai": {"timestamp"}, "weft": {"agent", "name", "model", "provider", "ended", "run"},
+ * "usage": {...}, "weft_events": {ID: {"sourceAgent", "targetAgents", "timestamp"}}}
+ */
+#ifndef WD_UI_DOC_H
+#define WD_UI_DOC_H
+
+#include "dialects/core/document.h"
+
+enum { WD_UI_TARGET = 6 }; /* the version that is written where nobody says */
+
+struct wd_ui_part {
+    struct wj_node node;
+    struct upp_str type, text, state, id;
+    struct upp_str media_type, filename, url;
+    struct upp_str tool_name, tool_call_id, error_text;
+    yyjson_val    *provider_metadata, *call_metadata, *result_metadata;
+    yyjson_val    *input, *raw_input, *output, *data, *approval, *provider_executed;
+};
+WJ_SHAPE_EXTERN(wd_ui_part, struct wd_ui_part);
+
+enum wd_ui_part_row {
+    WD_UI_TYPE,
+    WD_UI_PART_ID,
+    WD_UI_TEXT,
+    WD_UI_STATE,
+    WD_UI_MEDIA_TYPE,
+    WD_UI_FILENAME,
+    WD_UI_URL,
+    WD_UI_TOOL_NAME,
+    WD_UI_TOOL_CALL_ID,
+    WD_UI_INPUT,
+    WD_UI_RAW_INPUT,
+    WD_UI_OUTPUT,
+    WD_UI_ERROR_TEXT,
+    WD_UI_DATA,
+    WD_UI_APPROVAL,
+    WD_UI_PROVIDER_EXECUTED,
+    WD_UI_PROVIDER_METADATA,
+    WD_UI_CALL_METADATA,
+    WD_UI_RESULT_METADATA,
+};
+
+struct wd_ui_message {
+    struct wj_node node;
+    struct upp_str id, role;
+    yyjson_val    *metadata;
+    WJ_ARR(struct wd_ui_part) parts;
+};
+WJ_SHAPE_EXTERN(wd_ui_message, struct wd_ui_message);
+
+enum wd_ui_message_row {
+    WD_UI_ID,
+    WD_UI_ROLE,
+    WD_UI_METADATA,
+    WD_UI_PARTS,
+};
+
+/* What the metadata of a message say of it; no text: nothing. */
+struct wd_ui_about {
+    struct upp_str   time, agent, name, model, provider, ended, run;
+    yyjson_val      *events; /* metadata.weft_events */
+    bool             has_usage;
+    struct upp_usage usage;
+    uint64_t         reasoning;
+    bool             plain; /* they are just what we would write, as far as they alone can tell */
+};
+void wd_ui_about(yyjson_val *metadata, struct wd_ui_about *to);
+
+/* Does the message say just what we would write for all that it became? No: it may yet. NULL: it is no agent's. */
+bool wd_ui_is_plain(const struct wd_ui_message *m, const struct wd_ui_about *about, const struct wm_doc_agent *agent);
+
+#define WD_UI_DENIED "The tool call was denied."
+
+/* The tool of a part of a tool; no text: it is of another kind. */
+struct upp_str wd_ui_tool(const struct wd_ui_part *p);
+
+int wd_ui_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err);
+int wd_ui_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err);
+int wd_ui_lower(struct wd_lowering *l, struct upp_err *err);
+
+#endif

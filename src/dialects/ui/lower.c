@@ -1,0 +1,596 @@
+/* dialects/ui/lower.c — the model as UI messages of the AI SDK.
+ *
+ * A turn is a message. A call and its result are one part, which stands where the call does.
+ */
+#include "base/base64.h"
+#include "base/err.h"
+#include "dialects/core/answers.h"
+#include "dialects/core/data_url.h"
+#include "dialects/core/kept.h"
+#include "dialects/pai/pai.h"
+#include "dialects/ui/doc.h"
+#include "dialects/ui/system.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "model/upp_json.h"
+
+/* The message that is written. */
+struct message {
+    struct wd_lowering       *l;
+    const struct wm_doc_turn *turn;
+    uint32_t                  first, n;
+    struct upp_str            id;
+    bool                      user;
+};
+
+static bool same(struct upp_str a, struct upp_str b)
+{
+    return !a.p == !b.p && wb_str_eq(a, b);
+}
+
+static struct upp_str joined(struct wd_lowering *l, struct upp_str a, struct upp_str b)
+{
+    return wb_arena_join(&l->keep, (struct upp_str[]){a, b}, 2);
+}
+
+static yyjson_val *read_scratch(struct wd_lowering *l, struct upp_str json)
+{
+    wb_arena_reset(&l->scratch);
+    return wd_scratch_read(l, json);
+}
+
+/* ---- Calls and results ----------------------------------------------------------------------------------- */
+
+static bool is_denied(struct wd_lowering *l, const struct upp_part *result)
+{
+    yyjson_val *outcome = wd_pai_own_at(l, result->metadata, "outcome");
+    return result->is_error && outcome && yyjson_is_str(outcome) && wj_named(outcome, UPP_STR("denied"));
+}
+
+/* Arguments are JSON; those that came as a text are what it says where that is an object. */
+static void put_input(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
+{
+    bool raw = yyjson_is_true(wd_pai_own_at(l, p->metadata, "raw_args"));
+    if (p->cut && !p->text.n)
+        return;
+    wd_name(l, "input");
+    if (p->text.n && (!raw || p->text.p[0] == '{') && wd_is_compact(p->text)) {
+        wj_write_raw(&l->w, p->text.p, p->text.n);
+        return;
+    }
+    yyjson_val *v    = p->text.n ? read_scratch(l, p->text) : NULL;
+    size_t      from = l->w.out->n;
+    if (v && (!raw || yyjson_is_obj(v))) {
+        wj_write_value(&l->w, v);
+        if (!l->w.out->failed && !wb_str_eq(wb_str_sub(wb_buf_str(l->w.out), from, SIZE_MAX), p->text))
+            wd_lose(l, entry, "how the arguments of a call were written", "they are a value, not its text");
+    } else if (p->text.n)
+        wj_write_str(&l->w, p->text);
+    else
+        wj_write_raw(&l->w, "{}", 2);
+}
+
+/* A text as it is, any other value as its JSON. */
+static void put_error(struct wd_lowering *l, uint32_t entry, struct upp_str json)
+{
+    yyjson_val *v    = json.n ? read_scratch(l, json) : NULL;
+    bool        text = v && yyjson_is_str(v);
+    if (v && !text)
+        wd_lose(l, entry, "that what a tool failed with is not a text", "an error is one");
+    wd_member(l, "errorText", text ? wj_text(v) : json.p ? json : UPP_STR(""));
+}
+
+static void put_approval(struct wd_lowering *l, const struct upp_part *call, const struct upp_part *result)
+{
+    yyjson_val *v = result->text.n ? read_scratch(l, result->text) : NULL;
+    wd_name(l, "approval");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", call->id);
+    wd_name(l, "approved");
+    wj_write_bool(&l->w, false);
+    if (v && yyjson_is_str(v) && !wj_named(v, UPP_STR(WD_UI_DENIED)))
+        wd_member(l, "reason", wj_text(v));
+    wj_write_close(&l->w, '}');
+}
+
+/* What the part says by members of its own is not said again in metadata. */
+static bool is_said(yyjson_val *name, bool denied)
+{
+    return wj_named(name, UPP_STR("builtin")) || wj_named(name, UPP_STR("approval")) ||
+           (denied && wj_named(name, UPP_STR("outcome")));
+}
+
+static size_t count_unsaid(yyjson_val *own, bool denied)
+{
+    yyjson_val *key, *value;
+    size_t      i, n, left = 0;
+    yyjson_obj_foreach(own, i, n, key, value) left += !is_said(key, denied);
+    return left;
+}
+
+static void put_unsaid(struct wd_lowering *l, yyjson_val *own, bool denied)
+{
+    yyjson_val *key, *value;
+    size_t      i, n;
+    wj_write_open(&l->w, '{');
+    yyjson_obj_foreach(own, i, n, key, value)
+    {
+        if (is_said(key, denied))
+            continue;
+        wj_write_name(&l->w, wj_text(key));
+        wj_write_value(&l->w, value);
+    }
+    wj_write_close(&l->w, '}');
+}
+
+/* What a provider said of a call or its result. */
+static void put_tool_metadata(struct wd_lowering *l, const char *name, struct upp_str metadata, bool denied)
+{
+    yyjson_val *v   = metadata.n ? read_scratch(l, metadata) : NULL, *key, *value;
+    yyjson_val *own = yyjson_obj_get(v, "pydantic_ai");
+    size_t      i, n, left = yyjson_is_obj(own) ? count_unsaid(own, denied) : 0;
+    if (!yyjson_is_obj(own) || left == unsafe_yyjson_get_len(own)) {
+        wd_member_json(l, name, metadata);
+        return;
+    }
+    if (!left && unsafe_yyjson_get_len(v) == 1)
+        return;
+    wd_name(l, name);
+    wj_write_open(&l->w, '{');
+    yyjson_obj_foreach(v, i, n, key, value)
+    {
+        if (value == own && !left)
+            continue;
+        wj_write_name(&l->w, wj_text(key));
+        if (value == own)
+            put_unsaid(l, own, denied);
+        else
+            wj_write_value(&l->w, value);
+    }
+    wj_write_close(&l->w, '}');
+}
+
+/* 5 has no place for it. */
+static void put_result_metadata(struct wd_lowering *l, uint32_t entry, const struct upp_part *result, bool denied)
+{
+    if (l->target != 5)
+        put_tool_metadata(l, "resultProviderMetadata", result->metadata, denied);
+    else if (result->metadata.n)
+        wd_lose(l, entry, "what the provider said of a result", "5 has no place for it");
+}
+
+/* What somebody was asked of the call, and said; NULL: nothing, or 5 has no place for it. Good until the next one is
+ * read. */
+static yyjson_val *approval_of(struct wd_lowering *l, const struct upp_part *call)
+{
+    yyjson_val *v = l->target == 5 ? NULL : wd_pai_own_at(l, call->metadata, "approval");
+    return yyjson_is_obj(v) ? v : NULL;
+}
+
+static const char *open_state(struct wd_lowering *l, const struct upp_part *call)
+{
+    yyjson_val *v = approval_of(l, call);
+    return call->cut                                      ? "input-streaming"
+           : !v                                           ? "input-available"
+           : yyjson_is_bool(yyjson_obj_get(v, "approved")) ? "approval-responded"
+                                                          : "approval-requested";
+}
+
+static void put_tool(struct wd_lowering *l, uint32_t entry, size_t at, const struct upp_part *p)
+{
+    const struct upp_part *result = wd_answer_of(l->doc, entry, p->id);
+    bool                   denied = result && l->target != 5 && is_denied(l, result);
+    const char            *state  = !result             ? open_state(l, p)
+                                    : !result->is_error ? "output-available"
+                                    : denied            ? "output-denied"
+                                                        : "output-error";
+    wj_write_open(&l->w, '{');
+    wd_member(l, "type", joined(l, UPP_STR("tool-"), p->name));
+    wd_member(l, "toolCallId", p->id.p ? p->id : wb_arena_printf(&l->keep, "call-%u-%zu", (unsigned)entry, at));
+    wd_member(l, "state", wb_cstr(state));
+    put_input(l, entry, p);
+    if (result && !result->is_error)
+        wd_member_json(l, "output", result->text.n ? result->text : UPP_STR("null"));
+    else if (result && !denied)
+        put_error(l, entry, result->text);
+    if (wd_pai_is_builtin(l, p)) {
+        wd_name(l, "providerExecuted");
+        wj_write_bool(&l->w, true);
+    }
+    put_tool_metadata(l, "callProviderMetadata", p->metadata, false);
+    if (result)
+        put_result_metadata(l, entry, result, denied);
+    yyjson_val *approval = approval_of(l, p);
+    if (approval) {
+        wd_name(l, "approval");
+        wj_write_value(&l->w, approval);
+    } else if (denied)
+        put_approval(l, p, result);
+    wj_write_close(&l->w, '}');
+}
+
+/* ---- Files ----------------------------------------------------------------------------------------------- */
+
+static struct upp_str guess(struct upp_str url)
+{
+    static const struct {
+        struct upp_str ending, mime;
+    } table[] =
+        {
+            {UPP_STR_INIT(".png"), UPP_STR_INIT("image/png")},
+             {UPP_STR_INIT(".jpg"), UPP_STR_INIT("image/jpeg")},
+              {UPP_STR_INIT(".jpeg"), UPP_STR_INIT("image/jpeg")},
+               {UPP_STR_INIT(".gif"), UPP_STR_INIT("image/gif")},
+                {UPP_STR_INIT(".webp"), UPP_STR_INIT("image/webp")},
+                 {UPP_STR_INIT(".pdf"), UPP_STR_INIT("application/pdf")},
+                  {UPP_STR_INIT(".txt"), UPP_STR_INIT("text/plain")},
+                   {UPP_STR_INIT(".mp3"), UPP_STR_INIT("audio/mpeg")},
+                    {UPP_STR_INIT(".wav"), UPP_STR_INIT("audio/wav")},
+                     {UPP_STR_INIT(".mp4"), UPP_STR_INIT("video/mp4")},
+                    };
+    for (size_t i = 0; i < WB_LEN(table); i++)
+        if (wb_str_ends(url, table[i].ending))
+            return table[i].mime;
+    return (struct upp_str){0};
+}
+
+static struct upp_str media_type(struct wd_lowering *l, uint32_t entry, const struct upp_media *m)
+{
+    struct upp_str guessed = m->source == UPP_SOURCE_TEXT ? UPP_STR("text/plain")
+: m->source == UPP_SOURCE_URL                             ? guess(m->data)
+                                                          : (struct upp_str){0};
+    if (m->mime.n || guessed.p)
+        return m->mime.n ? m->mime : guessed;
+    wd_lose(l, entry, "that nobody knows what a file is", "a file has a media type");
+    return UPP_STR("application/octet-stream");
+}
+
+static void put_file(struct wd_lowering *l, uint32_t entry, const struct upp_part *p)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf url  = WB_BUF(WD_DOC_BYTES);
+    const struct upp_media               *m    = p->media;
+    struct upp_str                        mime = media_type(l, entry, m);
+    wj_write_open(&l->w, '{');
+    wd_member(l, "type", UPP_STR("file"));
+    wd_member(l, "mediaType", mime);
+    wd_member(l, "filename", m->title);
+    if (m->source == UPP_SOURCE_URL)
+        wd_member(l, "url", m->data);
+    else {
+        int r = wd_data_url(m, mime, &url, l->w.err);
+        if (r < 0)
+            wj_writer_fail(&l->w, r);
+        wd_member(l, "url", wb_buf_str(&url));
+    }
+    wd_member_json(l, "providerMetadata", p->metadata);
+    wj_write_close(&l->w, '}');
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------------------- */
+
+static void put_text(struct message *m, const struct upp_part *p)
+{
+    struct wd_lowering *l = m->l;
+    wj_write_open(&l->w, '{');
+    wd_member(l, "type", p->kind == UPP_PART_REASONING ? UPP_STR("reasoning") : UPP_STR("text"));
+    wd_member(l, "text", p->text.p ? p->text : UPP_STR(""));
+    if (p->cut || !m->user)
+        wd_member(l, "state", p->cut ? UPP_STR("streaming") : UPP_STR("done"));
+    wd_member_json(l, "providerMetadata", p->metadata);
+    wj_write_close(&l->w, '}');
+}
+
+static void put_step(struct message *m, uint32_t i)
+{
+    const struct upp_message *said = &wd_entry_at(m->l, i)->e.message;
+    if (!m->user) {
+        wj_write_open(&m->l->w, '{');
+        wd_member(m->l, "type", UPP_STR("step-start"));
+        wj_write_close(&m->l->w, '}');
+    }
+    for (size_t k = 0; k < said->n_parts && !m->l->w.failed; k++) {
+        const struct upp_part *p = &said->parts[k];
+        if (p->kind == UPP_PART_RESULT)
+            continue;
+        if (p->kind == UPP_PART_CALL)
+            put_tool(m->l, i, k, p);
+        else if (p->media)
+            put_file(m->l, i, p);
+        else
+            put_text(m, p);
+    }
+}
+
+static struct upp_str event_id(const struct message *m, uint32_t i)
+{
+    const struct wm_doc_entry *e = wd_entry_at(m->l, i);
+    if (e->e.message.id.p)
+        return e->e.message.id;
+    return e->id.p && !wb_str_eq(e->id, m->id) ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("event-"), i);
+}
+
+static void put_event(struct message *m, uint32_t i)
+{
+    struct wd_lowering *l    = m->l;
+    yyjson_val         *v    = read_scratch(l, wd_entry_at(l, i)->e.data);
+    yyjson_val         *type = yyjson_obj_get(v, "type"), *data = yyjson_obj_get(v, "data");
+    struct upp_str      name = type && yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "type", joined(l, UPP_STR("data-"), name));
+    wd_member(l, "id", event_id(m, i));
+    wd_name(l, "data");
+    if (data)
+        wj_write_value(&l->w, data);
+    else
+        wj_write_null(&l->w);
+    wj_write_close(&l->w, '}');
+}
+
+static void put_parts(struct message *m)
+{
+    struct wd_lowering *l = m->l;
+    wd_name(l, "parts");
+    wj_write_open(&l->w, '[');
+    for (uint32_t i = m->first; i < m->first + m->n && !l->w.failed; i++) {
+        const struct wm_doc_entry *e = wd_entry_at(l, i);
+        if (!wm_is_shown(&e->e))
+            continue;
+        if (e->e.kind != WM_ENTRY_EVENT)
+            wd_lose_answers(l, i);
+        if (e->e.kind == WM_ENTRY_EVENT && m->user)
+            wd_lose(l, i, "an event", "a message of the user has none");
+        else if (e->e.kind == WM_ENTRY_EVENT)
+            put_event(m, i);
+        else if (e->e.message.role != UPP_ROLE_TOOL)
+            put_step(m, i);
+    }
+    wj_write_close(&l->w, ']');
+}
+
+/* ---- Metadata -------------------------------------------------------------------------------------------- */
+
+struct about {
+    struct upp_str model, provider;
+};
+
+/* Which model it was, where all that was said was said by one. */
+static struct about about_model(struct message *m)
+{
+    const struct wm_said *said = NULL;
+    bool                  one = true, more = false, agents = false;
+    for (uint32_t i = m->first; i < m->first + m->n; i++) {
+        const struct wm_doc_entry *e = wd_entry_at(m->l, i);
+        agents |= e->agent != WM_NO_AGENT && e->agent != m->turn->agent;
+        if (e->e.kind == WM_ENTRY_EVENT || e->e.message.role != UPP_ROLE_ASSISTANT)
+            continue;
+        one &= !said || (same(said->model, e->said.model) && same(said->provider, e->said.provider));
+        more |= e->said.response.p || e->said.stop;
+        said = &e->said;
+    }
+    if (agents)
+        wd_lose(m->l, m->first, "which agent said each of its steps", "a message has one");
+    if (more)
+        wd_lose(m->l, m->first, "why the model stopped, and its ids of what it said", "there is no member for it");
+    if (!one)
+        wd_lose(m->l, m->first, "which model said each of its steps", "they were several");
+    return said && one ? (struct about){said->model, said->provider} : (struct about){0};
+}
+
+static void weft_name(struct wd_lowering *l, bool *open, const char *name, struct upp_str text)
+{
+    if (!text.p)
+        return;
+    if (!*open) {
+        wd_name(l, "weft");
+        wj_write_open(&l->w, '{');
+    }
+    *open = true;
+    wd_member(l, name, text);
+}
+
+/* When, at the place where Pydantic AI has it; who, which model, until when. */
+static void put_about(struct message *m)
+{
+    struct wd_lowering *l    = m->l;
+    uint32_t            last = m->first + m->n - 1;
+    struct upp_str      time = wd_pai_time_text(l, &wd_entry_at(l, m->first)->e.message);
+    struct upp_str      end  = wd_pai_time_text(l, &wd_entry_at(l, last)->e.message);
+    struct about        is   = {0};
+    bool                open = false;
+    if (last + 1 == m->turn->first + m->turn->n && m->turn->ended.p)
+        end = m->turn->ended;
+    wd_name(l, "pydantic_ai");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "timestamp", time);
+    wj_write_close(&l->w, '}');
+    if (m->turn->agent != WM_NO_AGENT) {
+        const struct wm_doc_agent *a  = &l->doc->agents.p[m->turn->agent];
+        struct upp_str             id = a->id.p ? a->id : a->name;
+        if (m->user || !wb_str_eq(id, UPP_STR("agent"))) /* words to the model in an agent's turn are not the user's */
+            weft_name(l, &open, "agent", id);
+        if (a->name.p && !wb_str_eq(a->name, id))
+            weft_name(l, &open, "name", a->name);
+        if (!m->user)
+            is = about_model(m);
+    }
+    weft_name(l, &open, "model", is.model);
+    weft_name(l, &open, "provider", is.provider);
+    if (!m->user && !wb_str_eq(end, time))
+        weft_name(l, &open, "ended", end);
+    weft_name(l, &open, "run", m->turn->run);
+    if (open)
+        wj_write_close(&l->w, '}');
+}
+
+static void put_usage(struct message *m)
+{
+    const struct wm_doc_turn *t         = m->turn;
+    struct upp_usage          sum       = t->usage;
+    uint64_t                  reasoning = t->reasoning;
+    bool                      has       = t->has_usage && m->first + m->n == t->first + t->n;
+    for (uint32_t i = m->first; !t->has_usage && i < m->first + m->n; i++) {
+        const struct wm_said *s = &wd_entry_at(m->l, i)->said;
+        has |= s->has_usage;
+        sum.input += s->usage.input;
+        sum.output += s->usage.output;
+        sum.cache_read += s->usage.cache_read;
+        sum.cache_write += s->usage.cache_write;
+        reasoning += s->reasoning;
+    }
+    if (!has)
+        return;
+    wd_name(m->l, "usage");
+    wj_write_open(&m->l->w, '{');
+    wd_member_u64(m->l, "inputTokens", sum.input);
+    wd_member_u64(m->l, "outputTokens", sum.output);
+    wd_member_u64(m->l, "totalTokens", sum.input + sum.output);
+    wd_member_u64(m->l, "cacheReadTokens", sum.cache_read);
+    wd_member_u64(m->l, "cacheWriteTokens", sum.cache_write);
+    if (reasoning)
+        wd_member_u64(m->l, "reasoningTokens", reasoning);
+    wj_write_close(&m->l->w, '}');
+}
+
+/* Who sent each event, to whom and when, as the live stream says it (stream_chunks.c). */
+static void put_events(struct message *m)
+{
+    struct wd_lowering *l   = m->l;
+    bool                any = false;
+    for (uint32_t i = m->first; !m->user && i < m->first + m->n; i++) {
+        const struct wm_doc_entry *e = wd_entry_at(l, i);
+        if (e->e.kind != WM_ENTRY_EVENT || !wm_is_shown(&e->e))
+            continue;
+        if (!any) {
+            wd_name(l, "weft_events");
+            wj_write_open(&l->w, '{');
+        }
+        any           = true;
+        yyjson_val *v = read_scratch(l, e->e.data), *source = yyjson_obj_get(v, "source");
+        yyjson_val *targets = yyjson_obj_get(v, "targets");
+        wj_write_name(&l->w, event_id(m, i));
+        wj_write_open(&l->w, '{');
+        if (source) {
+            wd_name(l, "sourceAgent");
+            wj_write_value(&l->w, source);
+        }
+        if (targets) {
+            wd_name(l, "targetAgents");
+            wj_write_value(&l->w, targets);
+        }
+        wd_member_u64(l, "timestamp", (uint64_t)WB_MAX(e->e.message.time_ms, 0));
+        wj_write_close(&l->w, '}');
+    }
+    if (any)
+        wj_write_close(&l->w, '}');
+}
+
+/* What messages of Pydantic AI have there of an application's own: of the first that has some. */
+static void put_kept(struct message *m)
+{
+    for (uint32_t i = m->first; i < m->first + m->n; i++) {
+        yyjson_val *kept = wd_kept_member(wd_kept(m->l, "pydantic", "message", i), "metadata");
+        if (!wd_kept_metadata_is(kept))
+            continue;
+        wd_kept_metadata_put(m->l, kept);
+        return;
+    }
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------- */
+
+static struct upp_str id_of(const struct message *m)
+{
+    const struct wm_doc_entry *e = wd_entry_at(m->l, m->first);
+    if (m->turn->id.p && m->first == m->turn->first)
+        return m->turn->id;
+    return e->id.p ? e->id : wb_arena_numbered(&m->l->keep, UPP_STR("message-"), m->first);
+}
+
+/* Results alone are shown where they were asked for. */
+static bool says_something(const struct message *m)
+{
+    for (uint32_t i = m->first; i < m->first + m->n; i++) {
+        const struct wm_doc_entry *e = wd_entry_at(m->l, i);
+        if (wm_is_shown(&e->e) && (e->e.kind == WM_ENTRY_EVENT ? !m->user : e->e.message.role != UPP_ROLE_TOOL))
+            return true;
+    }
+    return false;
+}
+
+static void put_message(struct message *m)
+{
+    struct wd_lowering *l = m->l;
+    if (!says_something(m)) {
+        for (uint32_t i = m->first; i < m->first + m->n; i++)
+            wd_lose_answers(l, i);
+        return;
+    }
+    m->id = id_of(m);
+    wd_open(l, m->first, "message");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", m->id);
+    wd_member(l, "role", m->user ? UPP_STR("user") : UPP_STR("assistant"));
+    wd_name(l, "metadata");
+    wj_write_open(&l->w, '{');
+    put_about(m);
+    if (!m->user)
+        put_usage(m);
+    put_events(m);
+    put_kept(m);
+    wj_write_close(&l->w, '}');
+    put_parts(m);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+}
+
+static bool is_users(const struct wm_doc_entry *e)
+{
+    return e->e.kind != WM_ENTRY_EVENT && e->e.message.role == UPP_ROLE_USER;
+}
+
+/* All that the user submitted at once is one message; words to the model in the middle of a turn are one by themselves.
+ */
+static uint32_t natural(const struct wd_lowering *l, const struct wm_doc_turn *turn, uint32_t i)
+{
+    uint32_t end = turn->first + turn->n, n = 1;
+    if (turn->agent == WM_NO_AGENT)
+        return end - i;
+    while (!is_users(wd_entry_at(l, i)) && i + n < end && !is_users(wd_entry_at(l, i + n)))
+        n++;
+    return n;
+}
+
+static void put_turn(struct wd_ui_prompts *p, const struct wm_doc_turn *turn)
+{
+    struct wd_lowering *l = p->l;
+    uint32_t end = turn->first + turn->n;
+    if (wd_settled(l, turn->first, "message")) /* each message was read as a turn: it is all of it */
+        return;
+    for (uint32_t i = turn->first; i < end && !l->w.failed;) {
+        uint32_t       n = wd_span(l, i, "message", natural(l, turn, i));
+        struct message m = {.l = l, .turn = turn, .first = i, .n = WB_MAX(WB_MIN(n, end - i), 1)};
+        m.user           = turn->agent == WM_NO_AGENT || is_users(wd_entry_at(l, i));
+        wd_ui_put_systems(p, i + m.n);
+        put_message(&m);
+        i += m.n;
+    }
+}
+
+int wd_ui_lower(struct wd_lowering *l, struct upp_err *err)
+{
+    if (!l->target)
+        l->target = WD_UI_TARGET;
+    if (l->target < 5 || l->target > 7)
+        return upp_fail(err, UPP_EINVALID, "ui: the target is 5, 6 or 7, not %u", l->target);
+    wd_unsaid(l, WD_UNSAID_ID | WD_UNSAID_THREAD | WD_UNSAID_MADE | WD_UNSAID_AGENTS | WD_UNSAID_TURNS |
+                     WD_UNSAID_LATER_IDS | WD_UNSAID_LATER_TIMES);
+    wd_open(l, WD_THREAD, "list");
+    wj_write_open(&l->w, '[');
+    struct wd_ui_prompts p = wd_ui_prompts(l);
+    for (size_t i = 0; i < l->doc->turns.n && !l->w.failed; i++)
+        put_turn(&p, &l->doc->turns.p[i]);
+    wd_ui_put_systems(&p, (uint32_t)l->doc->entries.n);
+    wj_write_close(&l->w, ']');
+    wd_close(l);
+    return wb_arena_check(&l->keep, err);
+}

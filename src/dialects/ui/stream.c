@@ -1,0 +1,326 @@
+/* dialects/ui/stream.c — the UI message stream that useChat reads, for majors 5, 6 and 7 of its client.
+ *
+ * The client enforces an order (docs/dialects/ui.md): what is not open cannot go on, what is not known has no outcome.
+ * It holds here by construction: `start`, `start-step`, `finish-step` and the end are written by the functions of
+ * "Stages" alone, a block is opened and closed by those of stream_blocks.c, a call by those of stream_calls.c; everything else asks
+ * for the stage it needs.
+ *
+ * One step of the client is one message of the model and its outcomes, so that a reset takes back one attempt and
+ * nothing else. Calls of child runs are shown only when they wait for somebody; other events of children only by
+ * option.
+ */
+#include "dialects/ui/stream.h"
+
+#include <inttypes.h>
+#include <upp/model.h>
+
+#include "model/id.h"
+#include "model/upp_json.h"
+
+enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: 13 bytes for one */
+
+void ui_simple(struct wd_out *o, struct upp_str chunk)
+{
+    wd_frame_open(o, chunk);
+    wd_frame_close(o, UPP_STR(""));
+}
+
+void ui_bug(struct wd_out *o, const struct wm_event *ev, const char *what, struct upp_str call)
+{
+    wj_writer_fail(&o->w,
+                   upp_fail(o->w.err, UPP_EBUG, "event %" PRIu64 ": %s: call '%.*s'", ev->number, what, UPP_FMT(call)));
+}
+
+/* ---- Stages ---------------------------------------------------------------------------------------------- */
+
+void ui_to_started(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+{
+    if (u->stage != UI_NEW && u->stage != UI_PAUSED)
+        return;
+    if (ev->from->depth == 0)
+        u->turn = wm_id_uuid((struct wm_id){.node = ev->from->node, .index = ev->from->input, .noun = WM_NOUN_TURN});
+    ui_chunk(o, "start");
+    wd_uuid(o, "messageId", u->turn);
+    wd_frame_close(o, UPP_STR("}"));
+    u->stage = UI_STARTED;
+}
+
+void ui_to_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+{
+    ui_to_started(u, ev, o);
+    if (u->stage != UI_STARTED)
+        return;
+    ui_simple(o, UPP_STR("{\"type\":\"start-step\"}"));
+    u->stage   = UI_STEP;
+    u->settled = false;
+    u->voided  = false;
+}
+
+void ui_leave_step(struct ui *u, struct wd_out *o, const char *why)
+{
+    if (u->stage != UI_STEP)
+        return;
+    ui_end_blocks(u, o, why);
+    ui_simple(o, UPP_STR("{\"type\":\"finish-step\"}"));
+    u->stage = UI_STARTED;
+}
+
+void ui_to_fresh_step(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+{
+    if (u->settled)
+        ui_leave_step(u, o, "cut off");
+    ui_to_step(u, ev, o);
+}
+
+static void done(struct ui *u, struct wd_out *o, uint8_t stage)
+{
+    ui_simple(o, UPP_STR("[DONE]"));
+    u->stage = stage;
+}
+
+/* ---- The run --------------------------------------------------------------------------------------------- */
+
+static const char *finish_reason(uint8_t stop)
+{
+    static const char *const words[] = {
+        [UPP_STOP_END] = "stop",         [UPP_STOP_LENGTH] = "length",
+        [UPP_STOP_TOOLS] = "tool-calls", [UPP_STOP_FILTER] = "content-filter",
+        [UPP_STOP_ERROR] = "error",
+    };
+    return stop < WB_LEN(words) && words[stop] ? words[stop] : "other";
+}
+
+static void finish(struct wd_out *o, const struct wm_event *ev, const char *reason)
+{
+    ui_chunk(o, "finish");
+    wd_str(o, "finishReason", wb_cstr(reason));
+    if (wm_status_ended(ev->status)) {
+        wd_object(o, "messageMetadata");
+        wj_write_name(&o->w, UPP_STR("usage"));
+        wm_usage_write(&o->w, &ev->usage);
+        if (wm_is_incomplete(ev->status, ev->text)) {
+            wj_write_name(&o->w, UPP_STR("incomplete"));
+            wj_write_raw(&o->w, ev->text.p, ev->text.n); /* made by the engine: one line */
+        }
+        wd_end(o, '}');
+    }
+    wd_frame_close(o, UPP_STR("}"));
+}
+
+/* A call for which somebody is asked is shown, also one of a child. */
+static void ask(struct ui *u, const struct wm_event *ev, struct wd_out *o, const struct wm_pending *p)
+{
+    struct wd_call *c = wd_calls_find(&u->calls, p->call);
+    if (p->approval && u->target < 6)
+        return;
+    if (!c) {
+        ui_to_step(u, ev, o);
+        c = ui_call_add(u, o, p->call, p->name);
+        if (!c)
+            return;
+        ui_call_ready(u, o, c, p->arguments);
+        u->settled = true;
+    }
+    if (p->approval && !c->asked && c->state == UI_CALL_READY) {
+        ui_chunk(o, "tool-approval-request");
+        wd_str(o, "approvalId", c->id);
+        wd_str(o, "toolCallId", c->id);
+        wd_frame_close(o, UPP_STR("}"));
+        c->asked = true;
+    }
+}
+
+/* 5 knows no approvals: it is told in the metadata what the run waits for, and goes on listening. */
+static void tell_approvals(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+{
+    ui_chunk(o, "message-metadata");
+    wd_object(o, "messageMetadata");
+    wd_array(o, "weft_pending");
+    u->told = false;
+    for (size_t i = 0; i < ev->n_pending; i++)
+        if (ev->pending[i].approval) {
+            wj_write_open(&o->w, '{');
+            wd_str(o, "toolCallId", ev->pending[i].call);
+            wd_str(o, "toolName", ev->pending[i].name);
+            wd_end(o, '}');
+            u->told = true;
+        }
+    wd_end(o, ']');
+    wd_end(o, '}');
+    wd_frame_close(o, UPP_STR("}"));
+}
+
+static void waits(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+{
+    bool approvals = false, results = false;
+    for (size_t i = 0; i < ev->n_pending; i++) {
+        ask(u, ev, o, &ev->pending[i]);
+        approvals |= ev->pending[i].approval;
+        results |= !ev->pending[i].approval;
+    }
+    if (u->target < 6 && approvals)
+        tell_approvals(u, ev, o);
+    if (u->target < 6 && approvals && !results)
+        return;
+    ui_leave_step(u, o, "cut off");
+    finish(o, ev, "tool-calls");
+    done(u, o, UI_PAUSED);
+}
+
+static void run(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+{
+    if (ev->status == WM_CANCELING)
+        return;
+    ui_to_started(u, ev, o);
+    if (u->told && ev->n_pending == 0)
+        tell_approvals(u, ev, o); /* nothing any more */
+    if (ev->status == WM_WAITING)
+        waits(u, ev, o);
+    if (!wm_status_ended(ev->status))
+        return;
+    const char *why = ev->status == WM_CANCELED  ? "cancelled"
+                      : ev->status == WM_EXPIRED ? "the run has expired"
+                                                 : "the run has ended";
+    ui_end_blocks(u, o, why);
+    ui_calls_fail(u, o, why);
+    ui_leave_step(u, o, why);
+    if (ev->status == WM_CANCELED)
+        ui_simple(o, UPP_STR("{\"type\":\"abort\"}"));
+    else if (ev->status == WM_COMPLETED)
+        finish(o, ev, finish_reason(u->stop));
+    else {
+        /* useChat reads no further than the error: all that it should have came before. */
+        ui_chunk(o, "error");
+        ui_error_message(u, o, ev->text, ev->status == WM_EXPIRED ? "the run has expired" : "the run failed");
+        wd_frame_close(o, UPP_STR("}"));
+        finish(o, ev, "error");
+    }
+    done(u, o, UI_ENDED);
+}
+
+/* A tool that is run without a model having asked for it is shown as well. */
+static void tool_started(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+{
+    struct wd_call *c = wd_calls_find(&u->calls, ev->call);
+    if (c) {
+        if (c->asked)
+            ui_to_started(u, ev, o);
+        ui_call_answered(u, o, c, true);
+        return;
+    }
+    if (u->open.open) {
+        ui_bug(o, ev, "started while a message is open", ev->call);
+        return;
+    }
+    ui_to_step(u, ev, o);
+    c = ui_call_add(u, o, ev->call, ev->name);
+    if (c)
+        ui_call_ready(u, o, c, ev->text);
+    u->settled = true;
+}
+
+/* ---- The table ------------------------------------------------------------------------------------------- */
+
+static int ui_begin(void *state, const struct wd_stream_opts *opts, struct upp_err *err)
+{
+    struct ui *u      = state;
+    unsigned   target = opts && opts->target ? opts->target : 6;
+    if (target < 5 || target > 7)
+        return upp_fail(err, UPP_EINVALID, "ui: the target is 5, 6 or 7, not %u", target);
+    *u = (struct ui){.target   = (uint8_t)target,
+                     .children = opts && opts->children,
+                     .scratch  = WB_ARENA(SCRATCH_MAX),
+                     .text     = WB_BUF(WD_FRAMES_TEXT)};
+    wd_open_init(&u->open);
+    return 0;
+}
+
+static int rare_event(struct ui *u, const struct wm_event *ev, struct wd_out *o, struct upp_err *err)
+{
+    switch (ev->kind) {
+    case WM_RUN:
+        run(u, ev, o);
+        return 0;
+    case WM_MESSAGE:
+        ui_message(u, ev, o);
+        return 0;
+    case WM_TOOL_STARTED:
+        tool_started(u, ev, o);
+        return 0;
+    case WM_TOOL_ENDED:
+        ui_call_outcome(u, ev, o);
+        return 0;
+    case WM_STEP_START:
+        ui_to_fresh_step(u, ev, o);
+        return 0;
+    case WM_STEP_END:
+        ui_leave_step(u, o, "cut off");
+        return 0;
+    case WM_CHECKPOINT:
+        return 0;
+    case WM_SYSTEM:
+        ui_to_started(u, ev, o);
+        ui_system(u, o, ev);
+        u->settled = true; /* it is not taken back with a step that it stands in */
+        return 0;
+    case WM_VOID:
+        ui_attempt_void(u, ev, o);
+        return 0;
+    case WM_MESSAGE_OPEN:
+        return ui_message_open(u, ev, o, err);
+    case WM_PART_OPEN:
+        return ui_part_open(u, ev, o, err);
+    case WM_PART_CLOSE:
+        return ui_part_close(u, ev, o, err);
+    default:
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " is of no kind: %u", ev->number, ev->kind);
+    }
+}
+
+static int ui_event(void *state, const struct wm_event *ev, struct wd_frames *out, struct upp_err *err)
+{
+    struct ui    *u = state;
+    struct wd_out o;
+    int           r = 0;
+    wd_out_init(&o, out, err);
+    if (WB_UNLIKELY(u->stage == UI_ENDED && ev->from->depth == 0))
+        return upp_fail(err, UPP_EBUG, "event %" PRIu64 " comes after the end of the run", ev->number);
+    if (wm_is_branch(ev))
+        return 0;
+    if (ev->from->depth > 0) {
+        if (ev->kind == WM_TOOL_ENDED)
+            ui_call_outcome(u, ev, &o);
+        else if (ev->kind == WM_TOOL_STARTED && wd_calls_find(&u->calls, ev->call))
+            tool_started(u, ev, &o);
+        if (u->children && (u->stage == UI_STARTED || u->stage == UI_STEP))
+            ui_child(&o, ev);
+    } else
+        r = WB_LIKELY(ev->kind == WM_DELTA) ? ui_delta(u, ev, &o, err) : rare_event(u, ev, &o, err);
+    return r < 0 ? r : wd_out_check(&o);
+}
+
+/* 5 goes on while somebody is asked for an approval. */
+static bool ui_paused(const void *state)
+{
+    const struct ui *u = state;
+    return u->stage == UI_PAUSED || !u->told;
+}
+
+static void ui_done(void *state)
+{
+    struct ui *u = state;
+    wd_open_done(&u->open);
+    wd_calls_done(&u->calls);
+    wb_arena_done(&u->scratch);
+    wb_buf_done(&u->text);
+}
+
+const struct wd_stream_ops wd_stream_ui = {
+    .name       = "ui",
+    .state_size = sizeof(struct ui),
+    .headers    = "x-vercel-ai-ui-message-stream: v1\r\n",
+    .begin      = ui_begin,
+    .event      = ui_event,
+    .paused     = ui_paused,
+    .done       = ui_done,
+};

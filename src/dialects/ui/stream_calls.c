@@ -1,0 +1,116 @@
+/* dialects/ui/stream_calls.c — the calls of a UI message stream: begun, complete or not, asked about, with an outcome. */
+#include "dialects/ui/stream.h"
+
+struct wd_call *ui_call_add(struct ui *u, struct wd_out *o, struct upp_str id, struct upp_str name)
+{
+    struct wd_call *c = wd_calls_add(&u->calls, id, name, o->w.err);
+    if (!c)
+        wj_writer_fail(&o->w, u->calls.list.n == WD_CALLS_MAX ? -UPP_ELIMIT : -UPP_ENOMEM);
+    return c;
+}
+
+void ui_call_streams(struct wd_call *c, struct wd_out *o)
+{
+    ui_chunk(o, "tool-input-start");
+    wd_str(o, "toolCallId", c->id);
+    wd_str(o, "toolName", c->name);
+    wd_frame_close(o, UPP_STR("}"));
+    c->state = UI_CALL_STREAMING;
+}
+
+/* 5 has a word for it only in its later versions: there the call fails at once. */
+void ui_call_bad(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str input, const char *why)
+{
+    if (u->target == 5) {
+        if (c->state == UI_CALL_NEW)
+            ui_call_streams(c, o);
+        ui_chunk(o, "tool-output-error");
+        wd_str(o, "toolCallId", c->id);
+    } else {
+        ui_chunk(o, "tool-input-error");
+        wd_str(o, "toolCallId", c->id);
+        wd_str(o, "toolName", c->name);
+        wd_str(o, "input", input);
+    }
+    wd_str(o, "errorText", wb_cstr(why));
+    wd_frame_close(o, UPP_STR("}"));
+    c->state = UI_CALL_BAD;
+}
+
+void ui_call_ready(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str arguments)
+{
+    struct wb_buf *b = o->w.out;
+    if (c->state == UI_CALL_NEW && u->voided)
+        ui_call_streams(c, o); /* begins it anew, where the step has one of this id that failed */
+    ui_chunk(o, "tool-input-available");
+    wd_str(o, "toolCallId", c->id);
+    wd_str(o, "toolName", c->name);
+    if (ui_value(u, o, "input", arguments.n ? arguments : UPP_STR("{}"))) {
+        wd_frame_close(o, UPP_STR("}"));
+        c->state = UI_CALL_READY;
+        return;
+    }
+    if (!b->failed)
+        b->n = o->from; /* take the frame back */
+    ui_call_bad(u, o, c, arguments, "the arguments are not JSON");
+}
+
+static void call_fails(struct ui *u, struct wd_out *o, struct wd_call *c, struct upp_str json, const char *otherwise)
+{
+    ui_chunk(o, "tool-output-error");
+    wd_str(o, "toolCallId", c->id);
+    ui_error_text(u, o, json, otherwise);
+    wd_frame_close(o, UPP_STR("}"));
+    wd_calls_drop(&u->calls, c);
+}
+
+/* Only 7 is told: the client of 6 knows what its own user said, and no other. */
+void ui_call_answered(const struct ui *u, struct wd_out *o, struct wd_call *c, bool approved)
+{
+    if (!c->asked || c->answered || u->target < 7)
+        return;
+    ui_chunk(o, "tool-approval-response");
+    wd_str(o, "approvalId", c->id);
+    wd_bool(o, "approved", approved);
+    wd_frame_close(o, UPP_STR("}"));
+    c->answered = true;
+}
+
+void ui_call_outcome(struct ui *u, const struct wm_event *ev, struct wd_out *o)
+{
+    struct wd_call *c = wd_calls_find(&u->calls, ev->call);
+    if (!c)
+        return; /* of a child, and nobody was asked for it */
+    if (c->state == UI_CALL_STREAMING) {
+        ui_bug(o, ev, "an outcome before the input", ev->call);
+        return;
+    }
+    ui_to_started(u, ev, o);
+    if (ev->outcome == WM_DENIED || ev->outcome == WM_DONE)
+        ui_call_answered(u, o, c, ev->outcome == WM_DONE);
+    if (ev->outcome == WM_DENIED && c->asked && u->target >= 6) {
+        ui_chunk(o, "tool-output-denied"); /* the client wants an approval in the call that is denied */
+        wd_str(o, "toolCallId", c->id);
+        wd_frame_close(o, UPP_STR("}"));
+        wd_calls_drop(&u->calls, c);
+    } else if (ev->outcome == WM_DONE) {
+        ui_chunk(o, "tool-output-available");
+        wd_str(o, "toolCallId", c->id);
+        if (!ui_value(u, o, "output", ev->text))
+            wd_str(o, "output", ev->text);
+        wd_frame_close(o, UPP_STR("}"));
+        wd_calls_drop(&u->calls, c);
+    } else
+        call_fails(u, o, c, ev->text, ev->outcome == WM_DENIED ? "denied" : "failed");
+}
+
+void ui_calls_fail(struct ui *u, struct wd_out *o, const char *why)
+{
+    while (u->calls.list.n && !o->w.out->failed) {
+        struct wd_call *c = u->calls.list.p[0];
+        if (c->state == UI_CALL_BAD)
+            wd_calls_drop(&u->calls, c);
+        else
+            call_fails(u, o, c, wb_cstr(NULL), why);
+    }
+}

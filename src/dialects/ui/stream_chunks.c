@@ -1,0 +1,218 @@
+/* dialects/ui/stream_chunks.c — chunks of the UI message stream that are right wherever they stand. */
+#include <inttypes.h>
+
+#include "base/base64.h"
+#include "dialects/core/data_url.h"
+#include "dialects/ui/stream.h"
+#include "json/read.h"
+#include "json/value.h"
+
+enum { SYSTEM_MAX = 64 << 20 }; /* json/read.h: 13 bytes for one; an event has at most 1 MiB */
+
+void ui_chunk(struct wd_out *o, const char *type)
+{
+    wd_frame_open(o, UPP_STR("{"));
+    wd_str(o, "type", wb_cstr(type));
+}
+
+/* ---- Values ---------------------------------------------------------------------------------------------- */
+
+/* Our writer escapes no letter of a name, and every quote inside a string: where these bytes do not stand, no such
+ * member is. They may stand where none is, at worst. */
+static bool forbidden(struct upp_str json)
+{
+    return wb_str_find(json, UPP_STR("\"__proto__\":"), 0) != SIZE_MAX ||
+                       (wb_str_find(json, UPP_STR("\"constructor\":"), 0) != SIZE_MAX &&
+                                    wb_str_find(json, UPP_STR("\"prototype\":"), 0) != SIZE_MAX);
+}
+
+/* Moves what was written since `from` to u->text. */
+static struct upp_str take_back(struct ui *u, struct wd_out *o, size_t from)
+{
+    struct wb_buf *b = o->w.out;
+    wb_buf_clear(&u->text);
+    if (b->failed)
+        return UPP_STR("");
+    wb_buf_add(&u->text, wb_str(b->p + from, b->n - from));
+    b->n = from;
+    if (u->text.failed)
+        wj_writer_fail(&o->w, wb_buf_check(&u->text, o->w.err));
+    return wb_buf_str(&u->text);
+}
+
+bool ui_value(struct ui *u, struct wd_out *o, const char *name, struct upp_str text)
+{
+    struct wb_buf *b      = o->w.out;
+    size_t         before = b->n;
+    wj_write_name(&o->w, wb_cstr(name));
+    size_t from = b->n;
+    if (!wd_json(o, &u->scratch, text)) {
+        if (!b->failed)
+            b->n = before;
+        wd_more(o);
+        return false;
+    }
+    if (!b->failed && forbidden(wb_str(b->p + from, b->n - from))) {
+        struct upp_str json = take_back(u, o, from);
+        o->w.comma          = false;
+        wj_write_str(&o->w, json);
+    }
+    return true;
+}
+
+/* The text of a string, or of a member of an object that is one; any other JSON as it is. */
+static void error_text(struct ui *u, struct wd_out *o, struct upp_str json, const char *member, const char *otherwise)
+{
+    yyjson_val *v = NULL, *inner;
+    wj_write_name(&o->w, UPP_STR("errorText"));
+    int r = json.p ? wj_read(&u->scratch, json, NULL, &v, o->w.err) : -UPP_EINVALID;
+    if (r == 0 && member && yyjson_is_obj(v) && (inner = yyjson_obj_get(v, member)) && yyjson_is_str(inner))
+        v = inner;
+    if (r == -UPP_ENOMEM)
+        wj_writer_fail(&o->w, r);
+    else if (r < 0)
+        wj_write_str(&o->w, json.p ? json : wb_cstr(otherwise));
+    else if (yyjson_is_str(v))
+        wj_write_str(&o->w, wj_text(v));
+    else {
+        wb_buf_clear(&u->text);
+        r = wj_write(v, &u->text, o->w.err);
+        if (r < 0)
+            wj_writer_fail(&o->w, r);
+        else
+            wj_write_str(&o->w, wb_buf_str(&u->text));
+    }
+    wb_arena_reset(&u->scratch);
+}
+
+void ui_error_text(struct ui *u, struct wd_out *o, struct upp_str json, const char *otherwise)
+{
+    error_text(u, o, json, NULL, otherwise);
+}
+
+void ui_error_message(struct ui *u, struct wd_out *o, struct upp_str json, const char *otherwise)
+{
+    error_text(u, o, json, "message", otherwise);
+}
+
+/* ---- Files ----------------------------------------------------------------------------------------------- */
+
+void ui_file(struct ui *u, struct wd_out *o, const struct upp_media *media)
+{
+    struct upp_str mime = wd_media_type(media);
+    struct wb_buf *t    = &u->text;
+    wb_buf_clear(t);
+    if (media->source != UPP_SOURCE_URL) {
+        wb_buf_add(t, UPP_STR("data:"));
+        wb_buf_add(t, mime);
+        wb_buf_add(t, UPP_STR(";base64,"));
+    }
+    if (media->source == UPP_SOURCE_TEXT)
+        wb_base64_add(t, media->data, WB_BASE64);
+    else
+        wb_buf_add(t, media->data);
+    if (t->failed)
+        wj_writer_fail(&o->w, wb_buf_check(t, o->w.err));
+    ui_chunk(o, "file");
+    wd_str(o, "url", wb_buf_str(t));
+    wd_str(o, "mediaType", mime);
+    wd_frame_close(o, UPP_STR("}"));
+}
+
+/* ---- System events --------------------------------------------------------------------------------------- */
+
+/* A member with a value of ours, or nothing. */
+static void value_of(struct wd_out *o, const char *name, yyjson_val *v)
+{
+    if (!v)
+        return;
+    wj_write_name(&o->w, wb_cstr(name));
+    wj_write_value(&o->w, v);
+}
+
+/* The event's data as the client can read them: ui_value wants them as text. */
+static void event_data(struct ui *u, struct wd_out *o, yyjson_val *data)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(WD_FRAMES_TEXT);
+    int                                   r    = data ? wj_write(data, &json, o->w.err) : 0;
+    if (r < 0)
+        wj_writer_fail(&o->w, r);
+    else if (!ui_value(u, o, "data", data ? wb_buf_str(&json) : UPP_STR("{}")))
+        wd_str(o, "data", wb_buf_str(&json));
+}
+
+void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(SYSTEM_MAX);
+    char                                      id[WB_UUID_TEXT + 1];
+    yyjson_val                               *v;
+    int r = ev->entry ? wj_read(&a, ev->entry->data, NULL, &v, o->w.err) : -UPP_EBUG;
+    if (r < 0) {
+        wj_writer_fail(&o->w, upp_fail(o->w.err, -r, "event %" PRIu64 " has no system event", ev->number));
+        return;
+    }
+    yyjson_val    *type = yyjson_obj_get(v, "type");
+    struct upp_str name = type && yyjson_is_str(type) ? wj_text(type) : UPP_STR("");
+    wd_frame_open(o, UPP_STR("{"));
+    wj_write_name(&o->w, UPP_STR("type"));
+    wb_buf_clear(&u->text);
+    wb_buf_add(&u->text, UPP_STR("data-"));
+    wb_buf_add(&u->text, name);
+    if (u->text.failed)
+        wj_writer_fail(&o->w, wb_buf_check(&u->text, o->w.err));
+    wj_write_str(&o->w, wb_buf_str(&u->text));
+    wd_str(o, "id", wb_uuid_text(ev->id, id));
+    event_data(u, o, yyjson_obj_get(v, "data"));
+    wd_frame_close(o, UPP_STR("}"));
+
+    ui_chunk(o, "message-metadata");
+    wd_object(o, "messageMetadata");
+    wd_object(o, "weft_events");
+    wd_object(o, id);
+    value_of(o, "sourceAgent", yyjson_obj_get(v, "source"));
+    value_of(o, "targetAgents", yyjson_obj_get(v, "targets"));
+    wd_u64(o, "timestamp", (uint64_t)ev->time_ms);
+    wd_frame_close(o, UPP_STR("}}}}"));
+}
+
+/* ---- Child runs ------------------------------------------------------------------------------------------ */
+
+/* What a child's event is called; NULL: it is not shown. */
+static const char *child_word(const struct wm_event *ev)
+{
+    switch (ev->kind) {
+    case WM_RUN:
+        return "run";
+    case WM_TOOL_STARTED:
+        return "tool-started";
+    case WM_TOOL_ENDED:
+        return "tool-ended";
+    case WM_DELTA:
+        return ev->part_kind == UPP_PART_TEXT ? "text" : ev->part_kind == UPP_PART_REASONING ? "reasoning" : NULL;
+    default:
+        return NULL;
+    }
+}
+
+void ui_child(struct wd_out *o, const struct wm_event *ev)
+{
+    const char *word = child_word(ev);
+    if (!word)
+        return;
+    ui_chunk(o, "data-child");
+    wd_bool(o, "transient", true);
+    wd_object(o, "data");
+    wd_uuid(o, "runId", ev->from->run);
+    wd_str(o, "agent", ev->from->agent);
+    wd_u64(o, "depth", ev->from->depth);
+    wd_str(o, "event", wb_cstr(word));
+    if (ev->kind == WM_RUN)
+        wd_str(o, "status", wb_cstr(wd_status_word(ev->status)));
+    else if (ev->kind == WM_DELTA)
+        wd_str(o, "text", ev->text);
+    else {
+        wd_str(o, "toolCallId", ev->call);
+        wd_str(o, "toolName", ev->name);
+    }
+    wd_frame_close(o, UPP_STR("}}"));
+}

@@ -1,0 +1,153 @@
+/* dialects/upp/doc.c — threads of UPP 1.2: {"id","messages","createdAt","updatedAt"}. */
+#include "dialects/upp/doc.h"
+
+#include "base/err.h"
+#include "json/value.h"
+
+/* ---- Calls ----------------------------------------------------------------------------------------------- */
+
+int wd_upp_call_note(struct wd_upp_calls *c, const struct upp_part *call, struct upp_err *err)
+{
+    struct wd_upp_call one = {call->id, call->name};
+    if (one.id.p && !wb_vec_push(&c->list, one, (size_t)WM_NAMES_MAX))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a call");
+    return 0;
+}
+
+/* Puts those into the table that are not there yet. False: there is no memory for it. */
+static bool know_all(struct wd_upp_calls *c)
+{
+    for (; c->n_known < c->list.n; c->n_known++) {
+        uint32_t at, place = (uint32_t)c->n_known;
+        int      r = wm_names_add(&c->ids, c->list.p[place].id, &at, NULL);
+        if (r > 0 && !wb_vec_push(&c->last, place, (size_t)WM_NAMES_MAX)) {
+            wm_names_drop_last(&c->ids);
+            r = -1;
+        }
+        if (r < 0)
+            return false;
+        c->last.p[at] = place;
+    }
+    return true;
+}
+
+/* The last one of that id from `first` on; NULL: there is none. */
+static const struct wd_upp_call *last_of(const struct wd_upp_calls *c, size_t first, struct upp_str id)
+{
+    for (size_t i = c->list.n; i > first; i--)
+        if (wb_str_eq(c->list.p[i - 1].id, id))
+            return &c->list.p[i - 1];
+    return NULL;
+}
+
+struct upp_str wd_upp_call_tool(struct wd_upp_calls *c, struct upp_str id)
+{
+    enum { NEAR = 8 };
+    size_t                    near = c->list.n - WB_MIN(c->list.n, (size_t)NEAR);
+    const struct wd_upp_call *call = id.p ? last_of(c, near, id) : NULL;
+    if (!call && id.p && near) {
+        bool     known = know_all(c);
+        uint32_t at    = known ? wm_names_find(&c->ids, id) : UINT32_MAX;
+        if (!known)
+            call = last_of(c, 0, id); /* it takes longer */
+        else if (at != UINT32_MAX)
+            call = &c->list.p[c->last.p[at]];
+    }
+    return call ? call->tool : (struct upp_str){0};
+}
+
+void wd_upp_calls_done(struct wd_upp_calls *c)
+{
+    wb_vec_done(&c->list);
+    wm_names_done(&c->ids);
+    wb_vec_done(&c->last);
+}
+
+/* Whose messages are where neither they nor anything around them says it. */
+#define WD_UPP_AGENT UPP_STR("agent")
+
+/* ---- Threads --------------------------------------------------------------------------------------------- */
+
+static bool is_message(yyjson_val *v)
+{
+    static const struct upp_str types[] = {UPP_STR_INIT("user"), UPP_STR_INIT("assistant"),
+                                                                              UPP_STR_INIT("tool_result")};
+    yyjson_val                 *type    = yyjson_obj_get(v, "type");
+    for (size_t i = 0; type && yyjson_is_str(type) && i < WB_LEN(types); i++)
+        if (wj_named(type, types[i]))
+            return true;
+    return false;
+}
+
+static int detect(yyjson_val *root)
+{
+    yyjson_val *messages = wd_last_at(root, "messages"), *first = yyjson_arr_get_first(messages);
+    if (!yyjson_is_arr(messages) || (first && !is_message(first)))
+        return 0;
+    bool named = yyjson_is_str(yyjson_obj_get(root, "id")), timed = yyjson_is_str(yyjson_obj_get(root, "updatedAt"));
+    return !first ? named && timed : named ? 3 : 2;
+}
+
+static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
+{
+    struct wm_doc *doc  = t->l->doc;
+    yyjson_val    *list = wd_last_at(root, "messages"), *v;
+    size_t         i, n;
+    doc->id      = wd_text_at(root, "id");
+    doc->created = wd_text_at(root, "createdAt");
+    doc->updated = wd_text_at(root, "updatedAt");
+    int r        = wd_upp_lift_about(t, yyjson_obj_get(root, "metadata"));
+    wd_upp_lift_some(t, yyjson_arr_size(list));
+    yyjson_arr_foreach(list, i, n, v)
+    {
+        if (r >= 0)
+            r = wd_upp_lift_message(t, v);
+    }
+    if (r >= 0)
+        r = wd_upp_lift_end(t);
+    wd_upp_lift_all(t);
+    return r < 0 ? r : wd_anchor(t->l, root, "thread", WD_THREAD, 0, t->err);
+}
+
+static int lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
+{
+    struct upp_err   why = {0};
+    struct wd_upp_in t   = {.l = l, .err = &why, .scratch = WB_BUF(WD_DOC_BYTES), .usual = WD_UPP_AGENT};
+    int              r   = yyjson_is_arr(wd_last_at(root, "messages"))
+                               ? lift_thread(&t, root)
+                               : upp_fail(&why, UPP_EINVALID, "expected a thread of UPP: an object with 'messages'");
+    wd_upp_in_done(&t);
+    if (r < 0 && err)
+        *err = why;
+    return r;
+}
+
+static int lower(struct wd_lowering *l, struct upp_err *err)
+{
+    struct wd_upp_out t = {.l = l, .agent = WD_UPP_AGENT};
+    uint32_t          n = (uint32_t)l->doc->entries.n;
+    wd_open(l, WD_THREAD, "thread");
+    wj_write_open(&l->w, '{');
+    wd_member(l, "id", l->doc->id.p ? l->doc->id : UPP_STR("thread"));
+    wd_name(l, "messages");
+    wj_write_open(&l->w, '[');
+    for (uint32_t i = wd_upp_first(l); i < n && !l->w.failed && !l->w.out->failed;)
+        i += wd_upp_put_message(&t, i);
+    wj_write_close(&l->w, ']');
+    wd_member(l, "createdAt", wd_upp_created(l));
+    wd_member(l, "updatedAt", wd_upp_updated(l));
+    wd_upp_put_about(&t, false);
+    wj_write_close(&l->w, '}');
+    wd_close(l);
+    wd_upp_out_done(&t);
+    return wb_arena_check(&l->keep, err);
+}
+
+const struct wd_document_ops wd_document_upp = {.name      = "upp",
+                                                .title     = "thread of UPP 1.2",
+                                                .detect    = detect,
+                                                .validate  = wd_upp_validate,
+                                                .half      = WD_WARNING,
+                                                .half_rule = "UPP-5",
+                                                .lift      = lift,
+                                                .lower     = lower};

@@ -1,0 +1,425 @@
+/* dialects/upp/lift.c — messages of UPP into the model. */
+#include "base/err.h"
+#include "base/iso8601.h"
+#include "dialects/upp/doc.h"
+#include "dialects/upp/weft.h"
+#include "json/value.h"
+#include "model/upp_json.h"
+#include "model/upp_weft.h"
+
+void wd_upp_in_done(struct wd_upp_in *t)
+{
+    wd_upp_calls_done(&t->calls);
+    wb_vec_done(&t->parts.list);
+    wb_buf_done(&t->scratch);
+}
+
+static yyjson_val *object_at(yyjson_val *obj, const char *name)
+{
+    yyjson_val *v = yyjson_obj_get(obj, name);
+    return yyjson_is_obj(v) ? v : NULL;
+}
+
+/* ---- Metadata without what is ours ------------------------------------------------------------------------- */
+
+static size_t put_others(struct wj_writer *w, yyjson_val *weft, const struct upp_str *ours)
+{
+    yyjson_val *key, *value;
+    size_t      i, max, n = 0;
+    yyjson_obj_foreach(weft, i, max, key, value)
+    {
+        if (wd_upp_is_ours(key, ours))
+            continue;
+        if (!n++) {
+            wj_write_name(w, UPP_STR("weft"));
+            wj_write_open(w, '{');
+        }
+        wj_write_name(w, wj_text(key));
+        wj_write_value(w, value);
+    }
+    if (n)
+        wj_write_close(w, '}');
+    return n;
+}
+
+/* No text: nothing else was in it. */
+static int foreign(struct wd_upp_in *t, yyjson_val *map, const struct upp_str *ours, struct upp_str *ret)
+{
+    struct wj_writer w;
+    yyjson_val      *key, *value;
+    size_t           i, max, n = 0;
+    wb_buf_clear(&t->scratch);
+    wj_writer_init(&w, &t->scratch, t->err);
+    wj_write_open(&w, '{');
+    yyjson_obj_foreach(map, i, max, key, value)
+    {
+        if (wm_weft_is_weft(key)) {
+            n += put_others(&w, value, ours);
+            continue;
+        }
+        wj_write_name(&w, wj_text(key));
+        wj_write_value(&w, value);
+        n++;
+    }
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    if (r < 0 || !n)
+        return r;
+    *ret = wb_arena_dup(t->l->a, wb_buf_str(&t->scratch));
+    return wb_arena_check(t->l->a, t->err);
+}
+
+/* A message's, and what of it is `ours`. Mostly there is nothing else, as it is written, and that is soon seen. */
+static int metadata_of(struct wd_upp_in *t, yyjson_val *map, yyjson_val **ours, struct upp_str *ret)
+{
+    yyjson_val *weft  = map ? wm_weft_find(map) : NULL;
+    bool        alone = !map;
+    if (weft)
+        alone = wj_members_in_order(weft, wd_upp_message_names, WD_WEFT_NAMES, ours) && unsafe_yyjson_get_len(map) == 1;
+    t->plain &= alone && !(weft && !unsafe_yyjson_get_len(weft));
+    if (map && !weft)
+        return wd_value_text(t->l->a, map, ret, t->err);
+    return alone ? 0 : foreign(t, map, wd_upp_message_names, ret);
+}
+
+/* ---- Who ------------------------------------------------------------------------------------------------- */
+
+static struct upp_str text_of(yyjson_val *v)
+{
+    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+/* Whose something is, and what he is called. The user's where nobody says otherwise, or the document's agent's. */
+static int agent_of(struct wd_upp_in *t, yyjson_val *said, yyjson_val *name, bool user, uint32_t *ret)
+{
+    struct upp_str id = text_of(said);
+    *ret              = WM_NO_AGENT;
+    if ((said && yyjson_is_null(said)) || (user && !id.p))
+        return 0;
+    return wd_agent_of(t->l, id.p ? id : t->agent, text_of(name), ret, t->err);
+}
+
+static void usage_of(struct wd_upp_in *t, yyjson_val *v, bool *has, struct upp_usage *usage, uint64_t *reasoning)
+{
+    yyjson_val *found[WD_USAGE_NAMES];
+    uint64_t    counts[WD_USAGE_NAMES] = {0};
+    *has                               = yyjson_is_obj(v);
+    t->plain &= !v || *has;
+    if (!*has)
+        return;
+    t->plain &= wj_members_in_order(v, wd_upp_usage_names, WD_USAGE_NAMES, found);
+    for (size_t i = 0; i < WD_USAGE_NAMES; i++)
+        if (found[i] && yyjson_is_raw(found[i]))
+            counts[i] = wd_number_of(wj_text(found[i]));
+    *usage     = (struct upp_usage){.input       = counts[WD_USAGE_INPUT],
+                                    .output      = counts[WD_USAGE_OUTPUT],
+                                    .cache_read  = counts[WD_USAGE_CACHE_READ],
+                                    .cache_write = counts[WD_USAGE_CACHE_WRITE]};
+    *reasoning = counts[WD_USAGE_REASONING];
+    t->plain   = t->plain && wd_upp_is_plain_usage(found, counts);
+}
+
+/* ---- Turns ----------------------------------------------------------------------------------------------- */
+
+/* A turn begins where the message says so (an object, or NULL), and where another one speaks. */
+static int turn_begin(struct wd_upp_in *t, yyjson_val *said, bool user, uint32_t agent)
+{
+    struct wm_doc      *doc  = t->l->doc;
+    struct wm_doc_turn *turn = doc->turns.n ? &doc->turns.p[doc->turns.n - 1] : NULL;
+    bool                same = turn && (user ? turn->agent == WM_NO_AGENT
+                                             : turn->agent != WM_NO_AGENT && (agent == WM_NO_AGENT || agent == turn->agent));
+    if (!user && agent == WM_NO_AGENT && !same && !said) {
+        int r = wd_agent_of(t->l, t->agent, (struct upp_str){0}, &agent, t->err);
+        if (r < 0)
+            return r;
+    }
+    if (same && !said)
+        return 0;
+    bool        first                = !turn;
+    uint32_t    owner                = agent;
+    yyjson_val *found[WD_TURN_NAMES] = {0};
+    if (said)
+        t->plain = wj_members_in_order(said, wd_upp_turn_names, WD_TURN_NAMES, found) && t->plain &&
+                   wd_upp_is_plain_turn(found);
+    int r = found[WD_TURN_AGENT] ? agent_of(t, found[WD_TURN_AGENT], found[WD_TURN_NAME], user, &owner) : 0;
+    if (r < 0)
+        return r;
+    turn = wm_doc_turn_add(doc, t->err);
+    if (!turn)
+        return -t->err->code;
+    turn->agent   = owner;
+    turn->id      = text_of(found[WD_TURN_ID]);
+    turn->run     = text_of(found[WD_TURN_RUN]);
+    turn->started = text_of(found[WD_TURN_STARTED]);
+    turn->ended   = text_of(found[WD_TURN_ENDED]);
+    turn->partial = yyjson_is_true(found[WD_TURN_PARTIAL]);
+    usage_of(t, found[WD_TURN_USAGE], &turn->has_usage, &turn->usage, &turn->reasoning);
+    if (first) { /* events that come before everything belong to it */
+        turn->n     = turn->first;
+        turn->first = 0;
+    }
+    return 0;
+}
+
+/* ---- Events ---------------------------------------------------------------------------------------------- */
+
+static int lift_event(struct wd_upp_in *t, yyjson_val *v)
+{
+    yyjson_val *said = object_at(v, "said");
+    uint32_t    agent;
+    if (!said)
+        return 0;
+    yyjson_val *turn = object_at(v, "turn"); /* it begins with the event */
+    int         r    = agent_of(t, yyjson_obj_get(v, "agent"), yyjson_obj_get(v, "name"), true, &agent);
+    if (r >= 0 && turn && t->l->doc->turns.n)
+        r = turn_begin(t, turn, true, WM_NO_AGENT);
+    if (r < 0)
+        return r;
+    struct upp_str       time = wd_text_at(v, "timestamp");
+    struct wm_doc_entry *e    = wd_entry_add(t->l, 0, agent, time, t->err);
+    if (!e)
+        return -t->err->code;
+    if (wb_time_parse_upp(time, &e->e.message.time_ms)) /* as UPP writes it: no spelling to keep */
+        e->e.message.time_text = (struct upp_str){0};
+    e->e.kind       = WM_ENTRY_EVENT;
+    e->e.message.id = wd_text_at(v, "id");
+    return wd_value_text(t->l->a, said, &e->e.data, t->err);
+}
+
+static int lift_events(struct wd_upp_in *t, yyjson_val *list)
+{
+    yyjson_val *v;
+    size_t      i, n;
+    int         r = 0;
+    yyjson_arr_foreach(list, i, n, v)
+    {
+        if (r >= 0)
+            r = lift_event(t, v);
+    }
+    return r;
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------------------- */
+
+static int part_beside(struct wd_upp_in *t, yyjson_val *v, struct upp_part *p)
+{
+    struct upp_str name = wd_text_at(v, "name"), title = wd_text_at(v, "title");
+    uint8_t        kind = wd_upp_kind_of(wd_text_at(v, "kind"));
+    if (kind && p->media)
+        p->kind = kind;
+    if (name.p && p->kind == UPP_PART_RESULT)
+        p->name = name;
+    if (title.p && p->media) {
+        struct upp_media *media = wb_new(t->l->a, struct upp_media);
+        if (!media)
+            return wb_arena_check(t->l->a, t->err);
+        *media       = *p->media;
+        media->title = title;
+        p->media     = media;
+    }
+    bool own = p->kind == UPP_PART_BINARY && !kind; /* it says them itself */
+    return own ? 0 : wd_value_text(t->l->a, object_at(v, "metadata"), &p->metadata, t->err);
+}
+
+/* What a part says beside, and the tool of a result. */
+static int parts_beside(struct wd_upp_in *t, yyjson_val *map, struct upp_message *m)
+{
+    yyjson_val *key, *value;
+    size_t      i, n;
+    int         r = 0;
+    for (size_t k = 0; r >= 0 && k < m->n_parts; k++) {
+        if (m->parts[k].kind == UPP_PART_CALL)
+            r = wd_upp_call_note(&t->calls, &m->parts[k], t->err);
+        else if (m->parts[k].kind == UPP_PART_RESULT)
+            m->parts[k].name = wd_upp_call_tool(&t->calls, m->parts[k].id);
+    }
+    if (!yyjson_is_obj(map))
+        return r;
+    yyjson_obj_foreach(map, i, n, key, value)
+    {
+        uint64_t at;
+        if (r >= 0 && wb_str_u64(wj_text(key), &at) && at < m->n_parts)
+            r = part_beside(t, value, &m->parts[at]);
+    }
+    return r;
+}
+
+/* ---- Messages -------------------------------------------------------------------------------------------- */
+
+static struct wm_said said_of(struct wd_upp_in *t, yyjson_val *const *weft)
+{
+    struct wm_said s = {.model    = text_of(weft[WD_WEFT_MODEL]),
+                        .provider = text_of(weft[WD_WEFT_PROVIDER]),
+                        .response = text_of(weft[WD_WEFT_RESPONSE]),
+                        .stop     = wd_upp_stop_of(text_of(weft[WD_WEFT_STOP]))};
+    usage_of(t, weft[WD_WEFT_USAGE], &s.has_usage, &s.usage, &s.reasoning);
+    return s;
+}
+
+static int add_parts(struct wd_upp_in *t, const struct upp_message *m)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < m->n_parts; i++)
+        r = wd_parts_add(&t->parts, &m->parts[i], t->err);
+    return r;
+}
+
+int wd_upp_lift_end(struct wd_upp_in *t)
+{
+    int r = 0;
+    if (t->open && t->more)
+        r = wd_parts_settle(t->l->a, &t->parts, &t->l->doc->entries.p[t->last].e.message, t->err);
+    t->open = false;
+    t->more = 0;
+    return r;
+}
+
+/* Would these parts of a message be written as one object of that type? */
+static bool is_piece(const struct upp_message *m, uint8_t type, uint8_t own)
+{
+    for (size_t i = 0; i < m->n_parts; i++)
+        if ((wd_upp_part_role(&m->parts[i]) ? wd_upp_part_role(&m->parts[i]) : own) != type)
+            return false;
+    return m->n_parts;
+}
+
+/* Is it more of the message before, as it would be written? What only says so is a message of its own. */
+static bool goes_on(const struct wd_upp_in *t, yyjson_val *const *weft, const struct upp_message *m)
+{
+    return t->open && t->piece && yyjson_is_true(weft[WD_WEFT_MORE]) && m->role != t->piece &&
+           is_piece(m, m->role, t->l->doc->entries.p[t->last].e.message.role);
+}
+
+static int lift_more(struct wd_upp_in *t, const struct upp_message *m)
+{
+    struct upp_message *to = &t->l->doc->entries.p[t->last].e.message;
+    int                 r  = t->more++ ? 0 : add_parts(t, to);
+    wd_settle(t->l, false); /* the object before: its message is another now */
+    t->plain = false;
+    to->interrupted |= m->interrupted;
+    t->piece = m->role;
+    return r < 0 ? r : add_parts(t, m);
+}
+
+static int lift_new(struct wd_upp_in *t, yyjson_val *const *weft, struct upp_message *m)
+{
+    struct upp_str id   = text_of(weft[WD_WEFT_ID]);
+    uint8_t        role = wd_upp_role_of(text_of(weft[WD_WEFT_ROLE]));
+    uint32_t       agent;
+    uint8_t        type = m->role;
+    if (role)
+        m->role = role;
+    t->piece  = is_piece(m, type, m->role) ? type : 0;
+    bool user = m->role == UPP_ROLE_USER;
+    int  r    = agent_of(t, weft[WD_WEFT_AGENT], weft[WD_WEFT_NAME], user, &agent);
+    if (r >= 0)
+        r = turn_begin(t, yyjson_is_obj(weft[WD_WEFT_TURN]) ? weft[WD_WEFT_TURN] : NULL, user && agent == WM_NO_AGENT,
+                       agent);
+    if (r < 0)
+        return r;
+    struct wm_doc_entry *e = wd_entry_add(t->l, m->role, agent, (struct upp_str){0}, t->err);
+    if (!e)
+        return -t->err->code;
+    e->e.message = *m;
+    e->id        = id.p ? id : m->id;
+    if (m->role == UPP_ROLE_ASSISTANT)
+        e->said = said_of(t, weft);
+    t->plain = t->plain && wd_upp_is_plain_entry(t, weft, e);
+    t->last  = (uint32_t)(t->l->doc->entries.n - 1);
+    t->open  = true;
+    return 0;
+}
+
+/* The object, and the events that came after it. */
+static int settle(struct wd_upp_in *t, yyjson_val *v, yyjson_val *events)
+{
+    const char *slot = t->more ? wb_arena_numbered(t->l->a, UPP_STR("more-"), t->more).p : "message";
+    int         r    = wb_arena_check(t->l->a, t->err);
+    if (r >= 0 && yyjson_is_arr(events)) {
+        r = wd_upp_lift_end(t);
+        if (r >= 0)
+            r = lift_events(t, events);
+    }
+    if (r >= 0)
+        r = wd_anchor(t->l, v, slot, t->last, t->l->doc->entries.n - t->last, t->err);
+    if (r >= 0)
+        wd_settle(t->l, t->plain);
+    return r;
+}
+
+int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
+{
+    struct upp_message       m;
+    struct wm_message_beside beside;
+    struct upp_err           why; /* set by what fails: clearing one for each message would be seen */
+    yyjson_val              *ours[WD_WEFT_NAMES] = {0};
+    int                      r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &beside, &why);
+    if (r == -UPP_EINVALID)
+        return wd_upp_lift_end(t); /* none that anybody understands */
+    if (r < 0) {
+        *t->err = why;
+        return r;
+    }
+    t->plain = beside.plain;
+    r        = metadata_of(t, beside.metadata, ours, &m.metadata);
+    if (r >= 0)
+        r = parts_beside(t, ours[WD_WEFT_PARTS], &m);
+    bool more = r >= 0 && goes_on(t, ours, &m);
+    if (r >= 0 && !more)
+        r = wd_upp_lift_end(t);
+    if (r >= 0)
+        r = more ? lift_more(t, &m) : lift_new(t, ours, &m);
+    return r < 0 ? r : settle(t, v, ours[WD_WEFT_EVENTS]);
+}
+
+/* ---- The document ---------------------------------------------------------------------------------------- */
+
+void wd_upp_lift_some(struct wd_upp_in *t, size_t messages)
+{
+    const struct wm_doc *doc = t->l->doc;
+    wd_expect(t->l, doc->turns.n + messages / 2, doc->entries.n + messages, t->l->anchors.n + messages + 2);
+}
+
+static int lift_agent(struct wd_upp_in *t, yyjson_val *v)
+{
+    struct wm_doc_agent a = {.id       = wd_text_at(v, "id"),
+                             .name     = wd_text_at(v, "name"),
+                             .model    = wd_text_at(v, "model"),
+                             .provider = wd_text_at(v, "provider"),
+                             .config   = wd_text_at(v, "config"),
+                             .created  = wd_text_at(v, "created"),
+                             .prompt   = wd_text_at(v, "prompt")};
+    uint32_t            at;
+    for (size_t i = 0; a.id.p && i < t->l->doc->agents.n; i++)
+        if (wb_str_eq(t->l->doc->agents.p[i].id, a.id))
+            return 0; /* another may be called so */
+    if (!a.id.p)
+        return 0;
+    if (!a.name.p)
+        a.name = a.id;
+    return wm_doc_agent_add(t->l->doc, &a, &at, t->err);
+}
+
+int wd_upp_lift_events(struct wd_upp_in *t, yyjson_val *metadata)
+{
+    yyjson_val *weft = object_at(metadata, "weft");
+    return weft ? lift_events(t, yyjson_obj_get(weft, "events")) : 0;
+}
+
+int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata)
+{
+    struct wm_doc *doc    = t->l->doc;
+    yyjson_val    *weft   = object_at(metadata, "weft"), *v;
+    yyjson_val    *parent = object_at(weft, "parent");
+    size_t         i, n;
+    int            r = yyjson_is_obj(metadata) ? foreign(t, metadata, wd_upp_about_names, &doc->metadata) : 0;
+    doc->title       = wd_text_at(weft, "title");
+    doc->parent      = wd_text_at(parent, "id");
+    doc->parent_at   = (uint32_t)WB_MIN(wd_number_at(parent, "at"), (uint64_t)WM_DOC_ENTRIES);
+    yyjson_arr_foreach(yyjson_obj_get(weft, "agents"), i, n, v)
+    {
+        if (r >= 0)
+            r = lift_agent(t, v);
+    }
+    return r < 0 ? r : lift_events(t, yyjson_obj_get(weft, "events"));
+}

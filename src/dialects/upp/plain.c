@@ -1,0 +1,89 @@
+/* dialects/upp/plain.c — messages of UPP that say just what we would write: they need not be compared.
+ *
+ * Most do. What is not here is not wrong: it is written again and compared.
+ */
+#include "dialects/upp/doc.h"
+#include "dialects/upp/weft.h"
+
+static bool is_text(yyjson_val *v)
+{
+    return v && yyjson_is_str(v);
+}
+
+static bool is_text_or_none(yyjson_val *v)
+{
+    return !v || yyjson_is_str(v);
+}
+
+/* ---- Usage ------------------------------------------------------------------------------------------------- */
+
+static bool is_plain_number(yyjson_val *v)
+{
+    return v && yyjson_is_raw(v) && wd_is_plain_number(wj_text(v));
+}
+
+bool wd_upp_is_plain_usage(yyjson_val *const *found, const uint64_t *counts)
+{
+    for (size_t i = 0; i < WD_USAGE_REASONING; i++)
+        if (!is_plain_number(found[i]))
+            return false;
+    bool reasoned =
+        !found[WD_USAGE_REASONING] || (is_plain_number(found[WD_USAGE_REASONING]) && counts[WD_USAGE_REASONING]);
+    return reasoned && counts[WD_USAGE_TOTAL] == counts[WD_USAGE_INPUT] + counts[WD_USAGE_OUTPUT];
+}
+
+/* ---- Turns ------------------------------------------------------------------------------------------------- */
+
+bool wd_upp_is_plain_turn(yyjson_val *const *found)
+{
+    bool something = found[WD_TURN_ID] || found[WD_TURN_RUN] || found[WD_TURN_USAGE];
+    return something && is_text_or_none(found[WD_TURN_ID]) && is_text_or_none(found[WD_TURN_RUN]) &&
+           !found[WD_TURN_STARTED] && !found[WD_TURN_ENDED] && !found[WD_TURN_PARTIAL] && !found[WD_TURN_AGENT] &&
+           !found[WD_TURN_NAME];
+}
+
+/* ---- Messages ---------------------------------------------------------------------------------------------- */
+
+/* Whose it is. One who is not named is the one whom the writer does not name either, unless others come. */
+static bool is_plain_agent(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e)
+{
+    const struct wm_doc *doc  = t->l->doc;
+    yyjson_val          *said = weft[WD_WEFT_AGENT], *name = weft[WD_WEFT_NAME];
+    if (e->e.message.role == UPP_ROLE_USER)
+        return e->agent == WM_NO_AGENT && !said && !name;
+    if (e->agent == WM_NO_AGENT)
+        return false;
+    const struct wm_doc_agent *a     = &doc->agents.p[e->agent];
+    bool                       named = a->name.p && !wb_str_eq(a->name, a->id);
+    bool                       usual = doc->agents.n == 1 && wb_str_eq(a->id, t->usual);
+    if (named ? !is_text(name) || !wj_named(name, a->name) : name != NULL)
+        return false;
+    t->alone |= usual && !said;
+    return usual ? !said : is_text(said);
+}
+
+static bool is_plain_said(yyjson_val *const *weft, const struct wm_doc_entry *e)
+{
+    if (e->e.message.role != UPP_ROLE_ASSISTANT)
+        return !weft[WD_WEFT_MODEL] && !weft[WD_WEFT_PROVIDER] && !weft[WD_WEFT_RESPONSE] && !weft[WD_WEFT_STOP] &&
+               !weft[WD_WEFT_USAGE];
+    return is_text_or_none(weft[WD_WEFT_MODEL]) && is_text_or_none(weft[WD_WEFT_PROVIDER]) &&
+           is_text_or_none(weft[WD_WEFT_RESPONSE]) && (!weft[WD_WEFT_STOP] || e->said.stop);
+}
+
+bool wd_upp_is_plain_entry(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e)
+{
+    for (size_t i = WD_WEFT_ID; i < WD_WEFT_NAMES; i++)
+        if (weft[i])
+            return false;
+    return (!weft[WD_WEFT_TURN] || yyjson_is_obj(weft[WD_WEFT_TURN])) && is_plain_said(weft, e) &&
+           is_plain_agent(t, weft, e);
+}
+
+void wd_upp_lift_all(struct wd_upp_in *t)
+{
+    if (!t->alone || t->l->doc->agents.n == 1)
+        return;
+    for (size_t i = 0; i < t->l->anchors.n; i++)
+        t->l->anchors.p[i].settled = false;
+}

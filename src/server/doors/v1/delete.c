@@ -1,0 +1,72 @@
+/* server/doors/v1/delete.c — DELETE of threads and messages. `?erase=tree` also erases what other threads share with it, and
+ * says which. */
+#include "json/write.h"
+#include "log/change.h"
+#include "server/doors/v1/objects.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+static void write_deleted(struct wj_writer *w, const char *prefix, struct wb_uuid id, struct upp_str object)
+{
+    wj_write_name(w, UPP_STR("id"));
+    sv_write_id(w, prefix, id);
+    wj_write_name(w, UPP_STR("object"));
+    wj_write_str(w, object);
+    wj_write_name(w, UPP_STR("deleted"));
+    wj_write_bool(w, true);
+}
+
+static int finish(struct sv_exchange *x, struct wj_writer *w)
+{
+    wj_write_close(w, '}');
+    x->reply.status = 200;
+    return wj_writer_check(w);
+}
+
+WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wr_erase  erase = {.memory = &x->arena};
+    struct upp_str   what;
+    struct wl_thread t;
+    struct wj_writer w;
+    int              r = sv_query(x, UPP_STR("erase"), &what, err), erases = r;
+    if (r > 0 && !wb_str_eq(what, UPP_STR("tree")))
+        return upp_fail(err, UPP_EINVALID, "erase is tree, or is not there");
+    if (r >= 0)
+        r = sv_find_thread(x, &t, err);
+    if (r >= 0)
+        r = wr_thread_delete(x->server->opts.engine, &x->owner, &t, erases > 0 ? &erase : NULL, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    write_deleted(&w, "thread_", t.id, UPP_STR("thread.deleted"));
+    if (erases > 0) {
+        wj_write_name(&w, UPP_STR("erased_threads"));
+        wj_write_open(&w, '[');
+        for (size_t i = 0; i < erase.n; i++)
+            sv_write_id(&w, "thread_", erase.lost[i]);
+        wj_write_close(&w, ']');
+    }
+    return finish(x, &w);
+}
+
+WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_thread t;
+    struct wb_uuid   id;
+    struct wj_writer w;
+    int              r = sv_find_thread(x, &t, err);
+    if (r >= 0 && !wl_id_parse(x->params[1], UPP_STR("msg_"), &id))
+        r = upp_fail(err, UPP_ENOTFOUND, "there is no message '%.*s'", UPP_FMT(x->params[1]));
+    if (r >= 0)
+        r = wl_message_delete(x->server->opts.store, &x->owner, &t, id, UPP_STR("deleted"), err);
+    if (r == -UPP_EBUSY)
+        return sv_say_busy(x, &t, false, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    write_deleted(&w, "msg_", id, UPP_STR("thread.message.deleted"));
+    return finish(x, &w);
+}

@@ -1,0 +1,192 @@
+/* server/doors/v1/documents.c — GET /v1/threads/{t}/export?as=D and POST /v1/threads/import?from=D: whole conversations as
+ * documents of others: uap's is SessionJSON, with the tree and the checkpoints; others have the history.
+ */
+#include <string.h>
+
+#include "thread/doc_put.h"
+#include "thread/session_doc.h"
+#include "thread/doc.h"
+#include "thread/import.h"
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/err.h"
+#include "dialects/core/convert.h"
+#include "json/write.h"
+#include "server/doors/v1/objects.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+static int unknown_dialect(const char *name, struct upp_str given, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf known = WB_BUF(1024);
+    const struct wd_document_ops         *ops;
+    for (size_t i = 0; (ops = wd_document_at(i)); i++)
+        if (strcmp(ops->name, "uap") != 0)
+            wb_buf_addf(&known, ", %s", ops->name);
+    int r = wb_buf_check(&known, err);
+    return r < 0 ? r
+                 : upp_fail(err, UPP_EINVALID, "'%s' is one of uap%.*s, not '%.*s'", name, UPP_FMT(wb_buf_str(&known)),
+                            UPP_FMT(given));
+}
+
+/* The dialect that a parameter of the query names; NULL: uap. */
+static int read_dialect(struct sv_exchange *x, const char *name, const struct wd_document_ops **ret,
+                        struct upp_err *err)
+{
+    struct upp_str given;
+    int            r = sv_query(x, wb_cstr(name), &given, err);
+    *ret             = NULL;
+    if (r == 0)
+        return upp_fail(err, UPP_EINVALID, "'%s' names the dialect of the document, and is missing: uap", name);
+    if (r < 0 || wb_str_eq(given, UPP_STR("uap")))
+        return r < 0 ? r : 0;
+    *ret = wd_document_find(given);
+    return *ret ? 0 : unknown_dialect(name, given, err);
+}
+
+/* An agent by its id, as long as it is in force. */
+static struct upp_str agent_id(void *arg, struct upp_str agent)
+{
+    const struct wr_agent_def *def = wr_agent(arg, agent);
+    return def ? def->id : (struct upp_str){NULL, 0};
+}
+
+WEFT_SUSPENDS static int write_session(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
+    const struct sv_server_opts              *o      = &x->server->opts;
+    struct wa_doc_opts                        opts   = {.id_of = agent_id, .arg = o->engine};
+    struct wm_session                         doc;
+    struct wj_writer                          w;
+    int                                       r = wa_session_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    wm_session_write(&w, &doc);
+    return wj_writer_check(&w);
+}
+
+/* What is known of an agent as long as it is in force. Its prompt is nothing that a route gives away. */
+static void know_agent(void *arg, struct wm_doc_agent *agent)
+{
+    const struct wr_agent_def *def = wr_agent(arg, agent->name);
+    if (!def)
+        return;
+    agent->id = def->id;
+    if (def->title.n)
+        agent->name = def->title;
+}
+
+WEFT_SUSPENDS static int write_history(struct sv_exchange *x, const struct wl_thread *t,
+                                       const struct wd_document_ops *to, struct upp_str view, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
+    WB_CLEANUP(wm_doc_done) struct wm_doc     doc    = {0};
+    const struct sv_server_opts              *o      = &x->server->opts;
+    struct wa_thread_doc_opts opts = {.agent = know_agent, .arg = o->engine, .dialect = wb_cstr(to->name)};
+    int                       r    = wa_thread_doc(o->store, &x->owner, t, &opts, &memory, &doc, err);
+    struct upp_str            seen = view.p ? agent_id(o->engine, view) : view; /* by the name of the configuration */
+    view                           = seen.p ? seen : view;
+    return r < 0 ? r : wd_doc_write(&doc, to, UPP_OPTS(wd_convert_opts, .view = view), &x->reply.body, NULL, err);
+}
+
+WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    const struct wd_document_ops *to;
+    struct upp_str                view = {NULL, 0};
+    struct wl_thread              t;
+    int                           r = read_dialect(x, "as", &to, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("view"), &view, err);
+    if (r > 0 && !to)
+        return upp_fail(err, UPP_EINVALID, "'view' is of other dialects: of uap there is one for all");
+    if (r >= 0)
+        r = sv_find_thread(x, &t, err);
+    if (r >= 0)
+        r = to ? write_history(x, &t, to, view, err) : write_session(x, &t, err);
+    if (r >= 0)
+        x->reply.status = 200;
+    return r == -UPP_ELIMIT ? upp_fail(err, UPP_EREFUSED,
+                                       "the document is longer than %d bytes: `weft export` writes it", SV_REPLY_BODY)
+                            : r;
+}
+
+/* Every mistake is found before anything is made; the first one is told, with how many there are. */
+static int check_document(const struct wd_document_ops *from, struct upp_str text, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(1u << 30);
+    WB_CLEANUP(wd_problems_done) struct wd_problems problems = {0};
+    int r = wd_document_validate(from, text, &memory, &problems, &from, err);
+    if (r < 0 || !problems.errors)
+        return r;
+    for (size_t i = 0; i < problems.list.n; i++) {
+        const struct wd_problem *p = &problems.list.p[i];
+        if (p->severity != WD_ERROR)
+            continue;
+        (void)upp_fail(err, UPP_EINVALID, "%s: %.*s (%zu such mistakes; `weft validate` tells them all)", p->rule,
+                       UPP_FMT(p->sentence), problems.errors);
+        wb_err_where(err, p->pointer);
+        return -UPP_EINVALID;
+    }
+    return upp_fail(err, UPP_EINVALID, "%zu mistakes: `weft validate` tells them", problems.errors);
+}
+
+WEFT_SUSPENDS static int import_document(struct sv_exchange *x, const struct wd_document_ops *from, bool copy,
+                                         struct wl_thread *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wd_document_done) struct wd_document d    = {0};
+    struct upp_str                                  text = wb_buf_str(&x->request->body), agent = {NULL, 0};
+    struct wb_uuid                                  seed;
+    int                                             r = sv_query(x, UPP_STR("agent"), &agent, err);
+    if (r >= 0)
+        r = check_document(from, text, err);
+    if (r >= 0)
+        r = wb_uuid_new(&seed, err);
+    struct wd_convert_opts opts = {.size = sizeof opts, .now_ms = wb_wall_ms(), .agent = agent};
+    if (r >= 0)
+        memcpy(&opts.seed, seed.b + 8, sizeof opts.seed);
+    if (r >= 0)
+        r = wd_document_read(&d, from, text, &opts, err);
+    return r < 0 ? r : wa_doc_put(x->server->opts.store, &x->owner, &d.doc, copy, &x->arena, ret, err);
+}
+
+/* The dialect that 'from' names, or the document's own; NULL: uap. */
+static int import_dialect(struct sv_exchange *x, const struct wd_document_ops **ret, struct upp_err *err)
+{
+    struct upp_str given;
+    int            r = sv_query(x, UPP_STR("from"), &given, err);
+    if (r < 0)
+        return r;
+    if (r == 0 || !wb_str_eq(given, UPP_STR("auto")))
+        return read_dialect(x, "from", ret, err);
+    r = wd_document_whose(wb_buf_str(&x->request->body), ret, err);
+    if (r >= 0 && !*ret)
+        return upp_fail(err, UPP_EINVALID, "no dialect knows this document: 'from' names one");
+    if (r >= 0 && strcmp((*ret)->name, "uap") == 0)
+        *ret = NULL;
+    return r;
+}
+
+WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct upp_str                conflict;
+    struct wl_thread              t;
+    struct wj_writer              w;
+    const struct wd_document_ops *from;
+    int                           r = import_dialect(x, &from, err);
+    if (r < 0)
+        return r;
+    int copy = sv_query(x, UPP_STR("on_conflict"), &conflict, err);
+    if (copy > 0 && !wb_str_eq(conflict, UPP_STR("copy")))
+        return upp_fail(err, UPP_EINVALID, "'on_conflict' is copy, not '%.*s'", UPP_FMT(conflict));
+    if (copy >= 0)
+        r = from ? import_document(x, from, copy > 0, &t, err)
+                 : wa_thread_import(x->server->opts.store, &x->owner, wb_buf_str(&x->request->body), copy > 0,
+                                    &x->arena, &t, err);
+    if (copy < 0 || r < 0)
+        return copy < 0 ? copy : r;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_write_thread(&w, &t);
+    x->reply.status = 200;
+    return wj_writer_check(&w);
+}

@@ -1,0 +1,277 @@
+/* server/doors/v1/messages.c — /v1/threads and the messages of a thread. */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "server/http/body.h"
+#include "server/doors/v1/objects.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+/* ---- Shared ------------------------------------------------------------------------------------------------------ */
+
+WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err)
+{
+    return wl_thread_find(x->server->opts.store, &x->owner, x->params[0], &x->arena, ret, err);
+}
+
+int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
+                     const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err)
+{
+    yyjson_val *list = NULL, *v;
+    size_t      i, max;
+    *ret  = (struct sv_entries){0};
+    int r = sv_body_array(b, b->root, name, &list, err);
+    if (r <= 0)
+        return r;
+    ret->n = yyjson_arr_size(list);
+    if (ret->n > SV_MAX_MESSAGES)
+        return sv_body_wrong(b, list, err, "at most %d messages in one request", SV_MAX_MESSAGES);
+    ret->p = wb_new_n(&x->arena, struct wm_entry, ret->n ? ret->n : 1);
+    if (!ret->p)
+        return wb_arena_check(&x->arena, err);
+    yyjson_arr_foreach(list, i, max, v)
+    {
+        r = sv_read_message(b, v, agent, &x->arena, &ret->p[i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS int sv_say_busy(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_node   node;
+    char             thread[WB_UUID_HEX + 1], run[WB_UUID_HEX + 1];
+    if (s->ops->node(s, &x->owner, t->head, &node, NULL) < 0)
+        return -UPP_EBUSY; /* what err says already has to do */
+    (void)wb_uuid_hex(t->id, thread);
+    (void)wb_uuid_hex(node.holder, run);
+    return for_run
+               ? upp_fail(err, UPP_EBUSY, "Thread thread_%s already has an active run run_%s.", thread, run)
+               : upp_fail(err, UPP_EBUSY, "Can't add messages to thread_%s while a run run_%s is active.", thread, run);
+}
+
+/* Checks the answer's body, which is complete now. */
+static int finish(struct sv_exchange *x, struct wj_writer *w)
+{
+    x->reply.status = 200;
+    return wj_writer_check(w);
+}
+
+/* Whom requests are for that name no agent. */
+static const struct wr_agent_def *default_agent(const struct sv_exchange *x)
+{
+    return wr_agent(x->server->opts.engine, (struct upp_str){NULL, 0});
+}
+
+/* ---- Creating ---------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_store      *s        = x->server->opts.store;
+    struct wl_thread_opts opts     = {.size = sizeof opts};
+    yyjson_val           *metadata = NULL;
+    struct sv_entries     entries;
+    struct sv_body        b;
+    struct wl_thread      t;
+    struct wj_writer      w;
+    uint32_t              index;
+    int                   r = sv_body_read(x, &b, err);
+    if (r >= 0)
+        r = sv_body_object(&b, b.root, UPP_STR("metadata"), &metadata, err);
+    if (r >= 0)
+        r = sv_body_text(&x->arena, metadata, &opts.metadata, err);
+    if (r >= 0)
+        r = sv_body_str(&b, b.root, UPP_STR("title"), &opts.title, err);
+    if (r >= 0)
+        r = sv_read_messages(x, &b, UPP_STR("messages"), default_agent(x), &entries, err);
+    if (r >= 0)
+        r = wl_thread_new(s, &x->owner, &opts, &x->arena, &t, err);
+    if (r >= 0 && entries.n)
+        r = wl_append(s, &x->owner, &t, entries.p, entries.n, &index, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_write_thread(&w, &t);
+    return finish(x, &w);
+}
+
+WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_body   b;
+    struct wl_thread t;
+    struct wl_line   line = {0};
+    struct wj_writer w;
+    int              r = sv_find_thread(x, &t, err);
+    if (r >= 0)
+        r = sv_body_read(x, &b, err);
+    if (r >= 0)
+        r = sv_read_message(&b, b.root, default_agent(x), &x->arena, &line.entry, err);
+    if (r >= 0)
+        r = wl_append(x->server->opts.store, &x->owner, &t, &line.entry, 1, &line.index, err);
+    if (r == -UPP_EBUSY)
+        return sv_say_busy(x, &t, false, err);
+    if (r < 0)
+        return r;
+    line.node = t.head;
+    line.id   = wm_id_uuid(
+          (struct wm_id){.node = t.head, .index = line.index, .noun = WM_NOUN_ENTRY, .attempt = line.entry.attempt});
+    wj_writer_init(&w, &x->reply.body, err);
+    r = sv_write_message(&w, &x->arena, t.id, &line, err);
+    return r < 0 ? r : finish(x, &w);
+}
+
+/* ---- Lists ------------------------------------------------------------------------------------------------------- */
+
+/* A page of a path: places lo to hi (exclusive), read upwards or downwards until there is one more than `limit`. */
+struct page {
+    uint32_t        lo, hi;
+    bool            up;
+    uint32_t        limit;
+    struct wl_line *found; /* limit + 1 of them, in the order they were read */
+    size_t          n;
+};
+
+enum { LIMIT = 20, LIMIT_MAX = 100, BATCH = 128 };
+
+/* The place on the path of the message that a parameter names. 1, 0 where it is not given. */
+static int read_cursor(struct sv_exchange *x, const struct wl_path *path, struct upp_str name, uint32_t *ret,
+                       struct upp_err *err)
+{
+    struct upp_str text;
+    struct wb_uuid u;
+    struct wm_id   id;
+    int            r = sv_query(x, name, &text, err);
+    if (r <= 0)
+        return r;
+    if (wl_id_parse(text, UPP_STR("msg_"), &u) && wm_id_parse(u, &id))
+        for (size_t i = 0; i < path->n; i++)
+            if (path->spans[i].node == id.node && id.index < path->spans[i].length) {
+                *ret = path->spans[i].before + id.index;
+                return 1;
+            }
+    return upp_fail(err, UPP_EINVALID, "'%.*s' names no message of this thread: '%.*s'", UPP_FMT(name), UPP_FMT(text));
+}
+
+static int read_page(struct sv_exchange *x, const struct wl_path *path, struct page *ret, bool *ascending,
+                     struct upp_err *err)
+{
+    struct upp_str text;
+    uint64_t       limit = LIMIT;
+    uint32_t       after = 0, before = 0;
+    int            r = sv_query(x, UPP_STR("limit"), &text, err);
+    if (r < 0)
+        return r;
+    if (r > 0 && (!wb_str_u64(text, &limit) || limit < 1 || limit > LIMIT_MAX))
+        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", LIMIT_MAX);
+    *ascending = false;
+    r          = sv_query(x, UPP_STR("order"), &text, err);
+    if (r < 0)
+        return r;
+    if (r > 0) {
+        *ascending = wb_str_eq(text, UPP_STR("asc"));
+        if (!*ascending && !wb_str_eq(text, UPP_STR("desc")))
+            return upp_fail(err, UPP_EINVALID, "order is asc or desc");
+    }
+    int has_after  = read_cursor(x, path, UPP_STR("after"), &after, err);
+    int has_before = has_after < 0 ? 0 : read_cursor(x, path, UPP_STR("before"), &before, err);
+    if (has_after < 0 || has_before < 0)
+        return has_after < 0 ? has_after : has_before;
+    *ret = (struct page){.lo = 0, .hi = path->length, .up = *ascending, .limit = (uint32_t)limit};
+    /* `after` follows in the chosen order, `before` stands before it there. */
+    if (has_after > 0)
+        *(*ascending ? &ret->lo : &ret->hi) = *ascending ? after + 1 : after;
+    if (has_before > 0)
+        *(*ascending ? &ret->hi : &ret->lo) = *ascending ? before : before + 1;
+    if (has_before > 0 && has_after == 0)
+        ret->up = !ret->up; /* the nearest ones */
+    return 0;
+}
+
+/* Goes on where it was; in so many batches at most. */
+WEFT_SUSPENDS static int fill_page(struct wl_store *s, struct sv_exchange *x, const struct wl_path *path,
+                                   struct page *p, size_t batches, struct upp_err *err)
+{
+    if (!p->found && !(p->found = wb_new_n(&x->arena, struct wl_line, p->limit + 1)))
+        return wb_arena_check(&x->arena, err);
+    for (; batches && p->lo < p->hi && p->n <= p->limit; batches--) {
+        uint32_t        n   = WB_MIN(p->hi - p->lo, (uint32_t)BATCH);
+        uint32_t        end = p->up ? p->lo + n : p->hi;
+        struct wl_line *lines;
+        size_t          got;
+        int             r = wl_path_tail(s, &x->owner, path, end, n, &x->arena, &lines, &got, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < got && p->n <= p->limit; i++) {
+            const struct wl_line *line = &lines[p->up ? i : got - 1 - i];
+            if (sv_is_shown(line))
+                p->found[p->n++] = *line;
+        }
+        if (p->up)
+            p->lo += n;
+        else
+            p->hi -= n;
+    }
+    return 0;
+}
+
+static int write_page(struct sv_exchange *x, const struct wl_thread *t, const struct page *p, bool ascending,
+                      struct upp_err *err)
+{
+    struct wj_writer w;
+    size_t           n       = WB_MIN(p->n, p->limit);
+    bool             reverse = p->up != ascending;
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("object"));
+    wj_write_str(&w, UPP_STR("list"));
+    wj_write_name(&w, UPP_STR("data"));
+    wj_write_open(&w, '[');
+    for (size_t i = 0; i < n; i++) {
+        int r = sv_write_message(&w, &x->arena, t->id, &p->found[reverse ? n - 1 - i : i], err);
+        if (r < 0)
+            return r;
+    }
+    wj_write_close(&w, ']');
+    static const struct wb_uuid none;
+    wj_write_name(&w, UPP_STR("first_id"));
+    sv_write_id(&w, "msg_", n ? p->found[reverse ? n - 1 : 0].id : none);
+    wj_write_name(&w, UPP_STR("last_id"));
+    sv_write_id(&w, "msg_", n ? p->found[reverse ? 0 : n - 1].id : none);
+    wj_write_name(&w, UPP_STR("has_more"));
+    wj_write_bool(&w, p->n > p->limit);
+    wj_write_close(&w, '}');
+    return finish(x, &w);
+}
+
+struct listing {
+    struct sv_exchange *x;
+    struct wl_thread    thread;
+    struct wl_path      path;
+    struct page         page;
+    bool                ascending;
+};
+
+/* What nearly every page needs, in one go: one batch, so that a worker is not kept by a thread that says little. */
+WEFT_SUSPENDS static int begin_list(struct wl_store *s, void *arg, struct upp_err *err)
+{
+    struct listing     *l = arg;
+    struct sv_exchange *x = l->x;
+    int                 r = wl_thread_find(s, &x->owner, x->params[0], &x->arena, &l->thread, err);
+    if (r >= 0)
+        r = wl_thread_path(s, &x->owner, &l->thread, &x->arena, &l->path, err);
+    if (r >= 0)
+        r = read_page(x, &l->path, &l->page, &l->ascending, err);
+    return r < 0 ? r : fill_page(s, x, &l->path, &l->page, 1, err);
+}
+
+WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct listing   l = {.x = x};
+    int              r = wl_at_once(s, begin_list, &l, err);
+    if (r >= 0)
+        r = fill_page(s, x, &l.path, &l.page, SIZE_MAX, err);
+    return r < 0 ? r : write_page(x, &l.thread, &l.page, l.ascending, err);
+}

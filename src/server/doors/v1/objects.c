@@ -1,0 +1,274 @@
+/* server/doors/v1/objects.c — see objects.h. */
+#include "server/doors/v1/objects.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "dialects/assistants/objects.h"
+#include "json/pointer.h"
+#include "json/value.h"
+#include "server/http/error.h"
+
+/* ---- Small things ------------------------------------------------------------------------------------------------ */
+
+static void name(struct wj_writer *w, const char *key)
+{
+    wj_write_name(w, wb_cstr(key));
+}
+
+static void text(struct wj_writer *w, const char *key, const char *value)
+{
+    name(w, key);
+    wj_write_str(w, wb_cstr(value));
+}
+
+static void null(struct wj_writer *w, const char *key)
+{
+    name(w, key);
+    wj_write_null(w);
+}
+
+/* Milliseconds as whole seconds; 0 is null. */
+static void seconds(struct wj_writer *w, const char *key, int64_t ms)
+{
+    name(w, key);
+    if (ms)
+        wj_write_i64(w, ms / 1000);
+    else
+        wj_write_null(w);
+}
+
+void sv_write_id(struct wj_writer *w, const char *prefix, struct wb_uuid id)
+{
+    asst_id(w, prefix, id);
+}
+
+static void id_member(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id)
+{
+    name(w, key);
+    sv_write_id(w, prefix, id);
+}
+
+/* ---- Threads and messages ---------------------------------------------------------------------------------------- */
+
+void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
+{
+    sv_write_listed(w, t, 0);
+}
+
+void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes)
+{
+    wj_write_open(w, '{');
+    id_member(w, "id", "thread_", t->id);
+    text(w, "object", "thread");
+    seconds(w, "created_at", t->created_ms);
+    name(w, "metadata");
+    struct upp_str metadata = t->metadata.n ? t->metadata : UPP_STR("{}");
+    wj_write_raw(w, metadata.p, metadata.n);
+    if (metadata_bytes > SV_LISTED_METADATA) {
+        name(w, "metadata_bytes");
+        wj_write_u64(w, metadata_bytes);
+    }
+    null(w, "tool_resources");
+    wj_write_close(w, '}');
+}
+
+bool sv_is_shown(const struct wl_line *line)
+{
+    const struct wm_entry *e = &line->entry;
+    return e->kind == WM_ENTRY_MESSAGE && e->audience == WM_AUDIENCE_ALL && !wm_is_erased(e) &&
+           (e->message.role == UPP_ROLE_USER ||
+            (e->message.role == UPP_ROLE_ASSISTANT && upp_part_next(&e->message, NULL, ASST_SHOWN)));
+}
+
+/* A client's metadata lie under the name of their dialect, beside those of providers. */
+#define OURS "assistants"
+
+int sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
+                     struct upp_err *err)
+{
+    const struct upp_message *m    = &line->entry.message;
+    bool                      said = m->role == UPP_ROLE_ASSISTANT;
+    yyjson_val               *metadata;
+    int                       r = asst_stored(a, m->metadata, &metadata, err);
+    if (r < 0)
+        return r;
+    const struct asst_message shown = {
+        .id            = line->id,
+        .thread        = thread,
+        .run           = line->run,
+        .assistant     = line->entry.who,
+        .said          = said,
+        .created_ms    = m->time_ms,
+        .completed_ms  = m->interrupted ? 0 : m->time_ms,
+        .incomplete_ms = m->interrupted ? m->time_ms : 0,
+        .status        = m->interrupted ? "incomplete" : "completed",
+        .reason        = m->interrupted ? "run_cancelled" : NULL,
+        .content       = m,
+        .metadata      = sv_member(metadata, UPP_STR(OURS)),
+        };
+    asst_message_write(w, &shown);
+    return 0;
+}
+
+/* ---- Messages of requests ---------------------------------------------------------------------------------------- */
+
+static int read_image(const struct sv_body *b, yyjson_val *v, struct wb_arena *a, struct upp_part *ret,
+                      struct upp_err *err)
+{
+    yyjson_val    *image = NULL;
+    struct upp_str url   = {NULL, 0};
+    int            r     = sv_body_object(b, v, UPP_STR("image_url"), &image, err);
+    if (r > 0)
+        r = sv_body_str(b, image, UPP_STR("url"), &url, err);
+    if (r < 0)
+        return r;
+    struct upp_media *m = wb_new(a, struct upp_media);
+    if (!url.n)
+        return sv_body_wrong(b, v, err, "an image needs image_url.url");
+    if (!m)
+        return wb_arena_check(a, err);
+    *m   = (struct upp_media){.source = UPP_SOURCE_URL, .data = url};
+    *ret = (struct upp_part){.kind = UPP_PART_IMAGE, .media = m};
+    return 0;
+}
+
+static int read_part(const struct sv_body *b, yyjson_val *v, uint8_t role, struct wb_arena *a, struct upp_part *ret,
+                     struct upp_err *err)
+{
+    struct upp_str type = {NULL, 0}, said = {NULL, 0};
+    if (!yyjson_is_obj(v))
+        return sv_body_wrong(b, v, err, "a part of a content is an object");
+    int r = sv_body_str(b, v, UPP_STR("type"), &type, err);
+    if (r < 0)
+        return r;
+    if (role == UPP_ROLE_USER && wb_str_eq(type, UPP_STR("image_url")))
+        return read_image(b, v, a, ret, err);
+    if (!wb_str_eq(type, UPP_STR("text"))) {
+        char shown[WJ_QUOTED];
+        return sv_body_wrong(b, sv_member(v, UPP_STR("type")) ? sv_member(v, UPP_STR("type")) : v, err,
+                                                                          "a part of type %s is not taken from clients",
+                                                                          type.p ? wj_quote(type, shown, sizeof shown)
+                                                                                 : "none");
+    }
+    r = sv_body_str(b, v, UPP_STR("text"), &said, err);
+    if (r < 0)
+        return r;
+    if (r == 0)
+        return sv_body_wrong(b, v, err, "a text part needs 'text', a string");
+    *ret = (struct upp_part){.kind = UPP_PART_TEXT, .text = said};
+    return 0;
+}
+
+/* system: the first part says that it came as a system message. */
+static int read_content(const struct sv_body *b, yyjson_val *v, bool system, struct wb_arena *a, struct upp_message *m,
+                        struct upp_err *err)
+{
+    yyjson_val *content = sv_member(v, UPP_STR("content"));
+    if (!content)
+        return sv_body_wrong(b, v, err, "a message needs a content");
+    bool plain = yyjson_is_str(content);
+    if (!plain && !yyjson_is_arr(content))
+        return sv_body_wrong(b, content, err, "a content is a string or an array of parts");
+    size_t n = plain ? 1 : yyjson_arr_size(content), at = 0;
+    if (n == 0)
+        return sv_body_wrong(b, content, err, "the content is empty");
+    m->parts = wb_new_n(a, struct upp_part, n + 1);
+    if (!m->parts)
+        return wb_arena_check(a, err);
+    if (system)
+        m->parts[at++] = (struct upp_part){.kind = UPP_PART_TEXT, .text = UPP_STR(SV_SYSTEM_MARK)};
+    m->n_parts = at + n;
+    if (plain) {
+        m->parts[at] = (struct upp_part){.kind = UPP_PART_TEXT, .text = wj_text(content)};
+        return 0;
+    }
+    size_t      i, max;
+    yyjson_val *part;
+    yyjson_arr_foreach(content, i, max, part)
+    {
+        int r = read_part(b, part, m->role, a, &m->parts[at + i], err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* In any spelling that somebody downstream may take for it. */
+static bool is_system(struct upp_str role)
+{
+    struct upp_str word = wb_str_trim(role);
+    return wb_str_eq_nocase(word, UPP_STR("system")) || wb_str_eq_nocase(word, UPP_STR("developer"));
+}
+
+static int refuse_system(const struct sv_body *b, yyjson_val *role, const struct wr_agent_def *agent,
+                         struct upp_err *err)
+{
+    char           shown[WJ_QUOTED];
+    struct upp_str who = agent ? agent->name : UPP_STR("the agent that this is for");
+    int r =
+        upp_fail(err, UPP_EREFUSED,
+                 "no message of role %s is taken from a client: the system prompt is what the agent's definition says "
+                 "(and %.*s does not have allow_client_system)",
+                 wj_quote(wj_text(role), shown, sizeof shown), UPP_FMT(who));
+    wj_pointer_err(err, b->root, role);
+    if (err)
+        (void)snprintf(err->cause, sizeof err->cause, "%s", SV_CLIENT_SYSTEM);
+    return r;
+}
+
+/* Whose message it is. *system: it came as a system message, and is a user's. */
+static int read_role(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, uint8_t *ret,
+                     bool *system, struct upp_err *err)
+{
+    struct upp_str role  = {NULL, 0};
+    yyjson_val    *given = sv_member(v, UPP_STR("role"));
+    int            r     = sv_body_str(b, v, UPP_STR("role"), &role, err);
+    if (r < 0)
+        return r;
+    bool exact = wb_str_eq(role, UPP_STR("system")) || wb_str_eq(role, UPP_STR("developer"));
+    *system    = exact && agent && agent->allow_client_system;
+    if (is_system(role) && !*system)
+        return refuse_system(b, given, agent, err);
+    *ret = *system || wb_str_eq(role, UPP_STR("user")) ? UPP_ROLE_USER
+                                                       : wb_str_eq(role, UPP_STR("assistant")) ? UPP_ROLE_ASSISTANT : 0;
+    return *ret ? 0 : sv_body_wrong(b, given ? given : v, err, "the role is user or assistant");
+}
+
+int sv_read_message(const struct sv_body *b, yyjson_val *v, const struct wr_agent_def *agent, struct wb_arena *a,
+                    struct wm_entry *ret, struct upp_err *err)
+{
+    struct upp_str metadata = {NULL, 0};
+    yyjson_val    *given    = NULL;
+    bool           system;
+    if (!v || !yyjson_is_obj(v))
+        return v ? sv_body_wrong(b, v, err, "a message is an object") : upp_fail(err, UPP_EINVALID, "no message");
+    *ret  = (struct wm_entry){.kind = WM_ENTRY_MESSAGE, .origin = WM_ORIGIN_CLIENT, .audience = WM_AUDIENCE_ALL};
+    int r = read_role(b, v, agent, &ret->message.role, &system, err);
+    if (r < 0)
+        return r;
+    ret->message.time_ms = wb_wall_ms();
+    r                    = read_content(b, v, system, a, &ret->message, err);
+    if (r >= 0)
+        r = sv_body_object(b, v, UPP_STR("metadata"), &given, err);
+    if (r >= 0)
+        r = sv_body_text(a, given, &metadata, err);
+    if (r < 0)
+        return r;
+    if (metadata.n)
+        ret->message.metadata = wb_arena_printf(a, "{\"" OURS "\":%.*s}", UPP_FMT(metadata));
+    return wb_arena_check(a, err);
+}
+
+/* ---- Runs -------------------------------------------------------------------------------------------------------- */
+
+const char *sv_run_status(const struct wr_look *look)
+{
+    return asst_status(&look->run, look->pending, look->n_pending);
+}
+
+int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_look *look, struct upp_err *err)
+{
+    return asst_run_write(w, a, &look->run, look->pending, look->n_pending, err);
+}

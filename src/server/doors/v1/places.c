@@ -1,0 +1,93 @@
+/* server/doors/v1/places.c — POST /v1/threads/{t}/fork, .../restore and .../checkout: threads that go to another place of
+ * their tree, and new ones there. Nothing is started, and nothing that was said is lost.
+ */
+#include "thread/place.h"
+#include "base/defs.h"
+#include "server/http/body.h"
+#include "server/doors/v1/objects.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+/* The thread and the one member of the body that these routes have. */
+WEFT_SUSPENDS static int read_request(struct sv_exchange *x, struct upp_str member, struct wl_thread *t,
+                                      struct upp_str *ret, struct upp_err *err)
+{
+    struct sv_body b;
+    *ret  = (struct upp_str){NULL, 0};
+    int r = sv_find_thread(x, t, err);
+    if (r >= 0)
+        r = sv_body_read(x, &b, err);
+    if (r >= 0)
+        r = sv_body_str(&b, b.root, member, ret, err);
+    return r;
+}
+
+/* Where it stands now. */
+WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_node   node;
+    struct wl_path   path;
+    struct wj_writer w;
+    char             id[WB_UUID_TEXT + 1];
+    int              r = s->ops->node(s, &x->owner, t->head, &node, err);
+    if (r >= 0)
+        r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("object"));
+    wj_write_str(&w, UPP_STR("thread.place"));
+    wj_write_name(&w, UPP_STR("thread_id"));
+    sv_write_id(&w, "thread_", t->id);
+    wj_write_name(&w, UPP_STR("node_id"));
+    wj_write_str(&w, wb_uuid_text(node.id, id));
+    wj_write_name(&w, UPP_STR("entries"));
+    wj_write_u64(&w, path.length);
+    wj_write_name(&w, UPP_STR("put_back"));
+    wj_write_bool(&w, t->at != 0);
+    wj_write_close(&w, '}');
+    x->reply.status = 200;
+    return wj_writer_check(&w);
+}
+
+WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_thread t, fork;
+    struct upp_str   at;
+    struct wj_writer w;
+    int              r = read_request(x, UPP_STR("at"), &t, &at, err);
+    if (r >= 0)
+        r = wa_thread_fork(x->server->opts.store, &x->owner, &t, at, &x->arena, &fork, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_write_thread(&w, &fork);
+    x->reply.status = 200;
+    return wj_writer_check(&w);
+}
+
+WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_thread t;
+    struct upp_str   id;
+    int              r = read_request(x, UPP_STR("checkpoint_id"), &t, &id, err);
+    if (r == 0)
+        return upp_fail(err, UPP_EINVALID, "checkpoint_id names the place to go back to, and is missing");
+    if (r >= 0)
+        r = wa_thread_restore(x->server->opts.store, &x->owner, &t, id, &x->arena, err);
+    return r < 0 ? r : answer_place(x, &t, err);
+}
+
+WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_thread t;
+    struct upp_str   id;
+    int              r = read_request(x, UPP_STR("node_id"), &t, &id, err);
+    if (r == 0)
+        return upp_fail(err, UPP_EINVALID, "node_id names the node to go to, and is missing");
+    if (r >= 0)
+        r = wa_thread_checkout(x->server->opts.store, &x->owner, &t, id, &x->arena, err);
+    return r < 0 ? r : answer_place(x, &t, err);
+}

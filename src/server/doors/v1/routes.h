@@ -1,0 +1,88 @@
+/* server/doors/v1/routes.h — threads, messages and runs over HTTP, in the shapes of the Assistants API. */
+#ifndef SV_ROUTES_V1_H
+#define SV_ROUTES_V1_H
+
+#include "run/engine.h"
+#include "server/http/route.h"
+
+/* For sv_server_opts.routes, with .engine and .store set. */
+extern const struct sv_routes sv_routes_v1;
+
+/* ---- Shared by the files of these routes ---- */
+
+/* A run's id in any spelling. -UPP_ENOTFOUND. */
+int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The answer is the run as it is now. */
+WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Streams a run's events (server/doors/v1/run_stream.c): `?as=` chooses the dialect, `?target=` and `?children=` its options.
+ * to_wait: the stream ends when the run waits for an answer from outside. */
+WEFT_SUSPENDS int sv_stream_events(struct sv_exchange *x, struct wb_uuid run, const struct wr_from *from, bool to_wait,
+                                   struct upp_err *err) UPP_MUST_CHECK;
+
+/* Is there such a dialect? Asked before anything is started. */
+int sv_stream_check(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Handlers of server/doors/v1/messages.c. */
+WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
+
+/* Of server/doors/v1/answers.c: the member `answers` of a body (n 0: there is none), and the handler that gives them to a run.
+ */
+struct sv_body;
+struct sv_answers {
+    struct wr_answer *p;
+    size_t            n;
+};
+int sv_read_answers(struct sv_exchange *x, const struct sv_body *b, struct sv_answers *ret,
+                    struct upp_err *err) UPP_MUST_CHECK;
+WEFT_SUSPENDS int sv_post_answers(struct sv_exchange *x, struct upp_err *err);
+
+/* The same for whatever has open calls on a thread. 1: a run waited for them, and goes on: *run. 0: they came open with
+ * a document, and `start` begins with their results. */
+WEFT_SUSPENDS int sv_put_answers(struct sv_exchange *x, const struct wl_thread *t, const struct sv_answers *a,
+                                 struct wr_start *start, struct wb_uuid *run, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Handler of server/doors/v1/threads.c. */
+WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/doors/v1/delete.c. */
+WEFT_SUSPENDS int sv_delete_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_delete_message(struct sv_exchange *x, struct upp_err *err);
+
+/* Handler of server/doors/v1/search.c. */
+WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/doors/v1/tree.c. */
+WEFT_SUSPENDS int sv_get_tree(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/doors/v1/places.c. */
+WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_checkout_thread(struct sv_exchange *x, struct upp_err *err);
+
+/* Handlers of server/doors/v1/documents.c. */
+enum { SV_IMPORT_BODY = 64 << 20 };
+WEFT_SUSPENDS int sv_export_thread(struct sv_exchange *x, struct upp_err *err);
+WEFT_SUSPENDS int sv_import_thread(struct sv_exchange *x, struct upp_err *err);
+
+/* The thread that {t} names. */
+WEFT_SUSPENDS int sv_find_thread(struct sv_exchange *x, struct wl_thread *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* Entries of an array of messages for an agent (NULL: none); no array: none. */
+struct sv_entries {
+    struct wm_entry *p;
+    size_t           n;
+};
+enum { SV_MAX_MESSAGES = 256 /* in one request */ };
+int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
+                     const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* After -UPP_EBUSY: a sentence of the kind OpenAI's clients know, which names the run that holds the thread. */
+WEFT_SUSPENDS int sv_say_busy(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);
+
+#endif

@@ -1,0 +1,171 @@
+/* server/doors/v1/search.c — GET /v1/search, an extension: messages by words, agent, tool, time and thread.
+ *
+ * ?q=&agent=&tool=&after=&before=&thread=&limit=&cursor= ; after and before are times (RFC 3339, or seconds since
+ * 1970), before is exclusive. `index` says how much of the log the answer knows.
+ */
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "base/iso8601.h"
+#include "log/search.h"
+#include "server/doors/v1/objects.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+enum { LIMIT = 20, SECONDS_MAX = INT32_MAX };
+
+static int read_time(struct sv_exchange *x, struct upp_str name, int64_t *ret, struct upp_err *err)
+{
+    struct upp_str text;
+    struct wb_time time;
+    uint64_t       seconds;
+    int            r = sv_query(x, name, &text, err);
+    if (r <= 0)
+        return r;
+    if (wb_str_u64(text, &seconds)) {
+        if (seconds > SECONDS_MAX)
+            return upp_fail(err, UPP_EINVALID, "'%.*s' is no time in seconds", UPP_FMT(name));
+        *ret = (int64_t)seconds * 1000;
+        return 0;
+    }
+    r = wb_time_parse(text, &time, err);
+    if (r < 0)
+        return upp_wrap(err, r, "'%.*s'", UPP_FMT(name));
+    *ret = wb_time_ms(&time);
+    return 0;
+}
+
+static int read_number(struct sv_exchange *x, const char *name, uint64_t min, uint64_t max, uint64_t *ret,
+                       struct upp_err *err)
+{
+    struct upp_str text;
+    int            r = sv_query(x, wb_cstr(name), &text, err);
+    if (r > 0 && (!wb_str_u64(text, ret) || *ret < min || *ret > max))
+        return upp_fail(err, UPP_EINVALID, "%s is not one of this route: '%.*s'", name, UPP_FMT(text));
+    return r;
+}
+
+WEFT_SUSPENDS static int read_search(struct sv_exchange *x, struct wl_search *ret, struct upp_err *err)
+{
+    struct wl_store *s = x->server->opts.store;
+    struct wl_thread thread;
+    struct upp_str   text;
+    uint64_t         limit = LIMIT;
+    *ret                   = (struct wl_search){.size = sizeof *ret};
+    int r                  = sv_query(x, UPP_STR("q"), &ret->words, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("agent"), &ret->who, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("tool"), &ret->tool, err);
+    if (r >= 0)
+        r = read_time(x, UPP_STR("after"), &ret->since_ms, err);
+    if (r >= 0)
+        r = read_time(x, UPP_STR("before"), &ret->until_ms, err);
+    if (r >= 0)
+        r = read_number(x, "limit", 1, WL_SEARCH_MAX, &limit, err);
+    if (r >= 0)
+        r = read_number(x, "cursor", 1, INT64_MAX, &ret->after, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("thread"), &text, err);
+    if (r <= 0) {
+        ret->max = limit;
+        return r;
+    }
+    r        = wl_thread_find(s, &x->owner, text, &x->arena, &thread, err);
+    ret->max = limit;
+    if (r >= 0)
+        ret->thread = thread.id;
+    return r;
+}
+
+static void name_str(struct wj_writer *w, const char *name, struct upp_str s)
+{
+    wj_write_name(w, wb_cstr(name));
+    wj_write_str(w, s);
+}
+
+static void name_id(struct wj_writer *w, const char *name, const char *prefix, struct wb_uuid id)
+{
+    wj_write_name(w, wb_cstr(name));
+    sv_write_id(w, prefix, id);
+}
+
+static struct upp_str role_name(uint8_t role)
+{
+    return role == UPP_ROLE_USER ? UPP_STR("user") : role == UPP_ROLE_TOOL ? UPP_STR("tool") : UPP_STR("assistant");
+}
+
+static void write_found(struct wj_writer *w, const struct wl_found *f)
+{
+    size_t behind = f->match + f->match_n;
+    wj_write_open(w, '{');
+    name_str(w, "object", UPP_STR("search.result"));
+    name_id(w, "message_id", "msg_", f->entry);
+    wj_write_name(w, UPP_STR("threads"));
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < f->n_in; i++) {
+        wj_write_open(w, '{');
+        name_id(w, "id", "thread_", f->in[i].thread);
+        wj_write_name(w, UPP_STR("abandoned"));
+        wj_write_bool(w, f->in[i].abandoned);
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, ']');
+    name_str(w, "role", role_name(f->role));
+    name_str(w, "agent", f->who);
+    wj_write_name(w, UPP_STR("created_at"));
+    wj_write_i64(w, f->time_ms / 1000);
+    wj_write_name(w, UPP_STR("snippet"));
+    wj_write_open(w, '{');
+    name_str(w, "before", wb_str(f->snippet.p, f->match));
+    name_str(w, "match", wb_str(f->snippet.p + f->match, f->match_n));
+    name_str(w, "after", wb_str(f->snippet.p + behind, f->snippet.n - behind));
+    wj_write_close(w, '}');
+    wj_write_close(w, '}');
+}
+
+static void write_index(struct wj_writer *w, const struct wl_results *r)
+{
+    wj_write_name(w, UPP_STR("index"));
+    wj_write_open(w, '{');
+    wj_write_name(w, UPP_STR("rows_known"));
+    wj_write_u64(w, r->upto);
+    wj_write_name(w, UPP_STR("rows"));
+    wj_write_u64(w, r->end);
+    wj_write_name(w, UPP_STR("scanned"));
+    wj_write_bool(w, r->scanned);
+    wj_write_name(w, UPP_STR("cut"));
+    wj_write_bool(w, r->cut);
+    wj_write_name(w, UPP_STR("whole_words"));
+    wj_write_bool(w, r->whole);
+    wj_write_close(w, '}');
+}
+
+WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_search  q;
+    struct wl_results found;
+    struct wj_writer  w;
+    char              cursor[32];
+    int               r = read_search(x, &q, err);
+    if (r >= 0)
+        r = wl_search(x->server->opts.store, &x->owner, &q, &x->arena, &found, err);
+    if (r < 0)
+        return r;
+    int n = snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)found.next);
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    name_str(&w, "object", UPP_STR("list"));
+    wj_write_name(&w, UPP_STR("data"));
+    wj_write_open(&w, '[');
+    for (size_t i = 0; i < found.n; i++)
+        write_found(&w, &found.p[i]);
+    wj_write_close(&w, ']');
+    wj_write_name(&w, UPP_STR("has_more"));
+    wj_write_bool(&w, found.next != 0);
+    name_str(&w, "cursor", found.next ? wb_str(cursor, (size_t)n) : (struct upp_str){0});
+    write_index(&w, &found);
+    wj_write_close(&w, '}');
+    x->reply.status = 200;
+    return wj_writer_check(&w);
+}

@@ -1,0 +1,143 @@
+/* server/doors/v1/threads.c — GET /v1/threads/{t}; and GET /v1/threads, an extension: the owner's threads, those that
+ * changed last first.
+ *
+ * The envelope and `limit` and `after` are those of every list; there is one order, because the store has one. Metadata
+ * of a thread may be a megabyte: a page has only short ones, and of the others one handful at a time is in memory.
+ */
+#include "base/defs.h"
+#include "log/log.h"
+#include "server/doors/v1/objects.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+enum {
+    LIMIT      = 20,
+    LIMIT_MAX  = 100,
+    HANDFUL    = 4,        /* threads with all their metadata in memory at once ... */
+    OF_HANDFUL = 24 << 20, /* ... and what they may take, sealed and opened */
+};
+
+struct found {
+    struct wl_thread thread;
+    size_t           metadata; /* bytes: more than SV_LISTED_METADATA are not in the thread */
+};
+
+struct list {
+    struct sv_exchange *x;
+    uint64_t            limit;
+    struct wb_uuid      after;
+    struct found       *found; /* limit + 1 of them */
+    size_t              n;
+    bool                over; /* there are no more */
+};
+
+static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *err)
+{
+    static const struct wb_uuid none;
+    struct upp_str              text;
+    *ret  = (struct list){.x = x, .limit = LIMIT};
+    int r = sv_query(x, UPP_STR("limit"), &text, err);
+    if (r > 0 && (!wb_str_u64(text, &ret->limit) || ret->limit < 1 || ret->limit > LIMIT_MAX))
+        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", LIMIT_MAX);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("order"), &text, err);
+    if (r > 0 && !wb_str_eq(text, UPP_STR("desc")))
+        return upp_fail(err, UPP_EINVALID, "threads are listed with order desc alone");
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("before"), &text, err);
+    if (r > 0)
+        return upp_fail(err, UPP_EINVALID, "threads are listed from the newest on: there is after, and no before");
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("after"), &text, err);
+    if (r > 0 && (!wl_id_parse(text, UPP_STR("thread_"), &ret->after) || wb_uuid_eq(ret->after, none)))
+        return upp_fail(err, UPP_EINVALID, "'after' names no thread: '%.*s'", UPP_FMT(text));
+    return r < 0 ? r : 0;
+}
+
+/* Threads of child runs are not listed. */
+static void take(struct list *l, const struct wl_thread *t)
+{
+    struct found f = {.thread = *t, .metadata = t->metadata.n};
+    if (t->kind != WL_MAIN || l->n > l->limit)
+        return;
+    if (f.metadata > SV_LISTED_METADATA)
+        f.thread.metadata = (struct upp_str){NULL, 0};
+    f.thread.metadata = wb_arena_dup(&l->x->arena, f.thread.metadata);
+    f.thread.title    = (struct upp_str){NULL, 0}; /* no page shows it, or the owner */
+    f.thread.owner    = (struct wl_owner){.tenant = {NULL, 0}};
+    l->found[l->n++]  = f;
+}
+
+/* As many as a page has at most, in one go: they do not change their order meanwhile. */
+WEFT_SUSPENDS static int read_some(struct wl_store *s, void *arg, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(OF_HANDFUL);
+    struct list                              *l = arg;
+    for (size_t some = 0; some < LIMIT_MAX && l->n <= l->limit && !l->over; some += HANDFUL) {
+        struct wl_thread *t;
+        size_t            got;
+        wb_arena_done(&a);
+        int r = s->ops->threads(s, &l->x->owner, l->after, HANDFUL, &a, &t, &got, err);
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < got; i++)
+            take(l, &t[i]);
+        if (got)
+            l->after = t[got - 1].id;
+        l->over = got < HANDFUL;
+    }
+    return wb_arena_check(&l->x->arena, err);
+}
+
+WEFT_SUSPENDS static int fill(struct list *l, struct upp_err *err)
+{
+    l->found = wb_new_n(&l->x->arena, struct found, l->limit + 1);
+    int r    = wb_arena_check(&l->x->arena, err);
+    while (r >= 0 && l->n <= l->limit && !l->over)
+        r = wl_at_once(l->x->server->opts.store, read_some, l, err);
+    return r == -UPP_ENOTFOUND ? upp_fail(err, UPP_EINVALID, "'after' names no thread of yours") : r;
+}
+
+WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
+{
+    static const struct wb_uuid none;
+    struct list                 l;
+    struct wj_writer            w;
+    int                         r = read_list(x, &l, err);
+    if (r >= 0)
+        r = fill(&l, err);
+    if (r < 0)
+        return r;
+    size_t n = WB_MIN(l.n, (size_t)l.limit);
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("object"));
+    wj_write_str(&w, UPP_STR("list"));
+    wj_write_name(&w, UPP_STR("data"));
+    wj_write_open(&w, '[');
+    for (size_t i = 0; i < n; i++)
+        sv_write_listed(&w, &l.found[i].thread, l.found[i].metadata);
+    wj_write_close(&w, ']');
+    wj_write_name(&w, UPP_STR("first_id"));
+    sv_write_id(&w, "thread_", n ? l.found[0].thread.id : none);
+    wj_write_name(&w, UPP_STR("last_id"));
+    sv_write_id(&w, "thread_", n ? l.found[n - 1].thread.id : none);
+    wj_write_name(&w, UPP_STR("has_more"));
+    wj_write_bool(&w, l.n > l.limit);
+    wj_write_close(&w, '}');
+    x->reply.status = 200;
+    return wj_writer_check(&w);
+}
+
+WEFT_SUSPENDS int sv_get_thread(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_thread t;
+    struct wj_writer w;
+    int              r = sv_find_thread(x, &t, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_write_thread(&w, &t);
+    x->reply.status = 200;
+    return wj_writer_check(&w);
+}

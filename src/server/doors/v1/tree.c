@@ -1,0 +1,216 @@
+/* server/doors/v1/tree.c — GET /v1/threads/{t}/tree and .../checkpoints, extensions: the branches of a conversation, and the
+ * places to which it can be put back.
+ */
+#include "server/doors/v1/tree.h"
+
+#include "base/defs.h"
+#include "server/doors/v1/objects.h"
+#include "server/doors/v1/routes.h"
+#include "server/http/server.h"
+
+enum { LIMIT = 20, LIMIT_MAX = 100 };
+
+/* ---- As JSON ----------------------------------------------------------------------------------------------------- */
+
+static void name(struct wj_writer *w, const char *key)
+{
+    wj_write_name(w, wb_cstr(key));
+}
+
+static void text(struct wj_writer *w, const char *key, struct upp_str value)
+{
+    name(w, key);
+    wj_write_str(w, value);
+}
+
+static void number(struct wj_writer *w, const char *key, uint64_t value)
+{
+    name(w, key);
+    wj_write_u64(w, value);
+}
+
+static void flag(struct wj_writer *w, const char *key, bool value)
+{
+    name(w, key);
+    wj_write_bool(w, value);
+}
+
+static void node_id(struct wj_writer *w, const char *key, const struct wa_look *l, uint32_t node)
+{
+    char id[WB_UUID_TEXT + 1];
+    text(w, key, node < l->n ? wb_uuid_text(l->nodes[node].node.id, id) : (struct upp_str){NULL, 0});
+}
+
+static void seconds(struct wj_writer *w, const char *key, int64_t ms)
+{
+    name(w, key);
+    wj_write_i64(w, ms / 1000);
+}
+
+static struct upp_str role_name(uint8_t role)
+{
+    return role == UPP_ROLE_USER ? UPP_STR("user")
+                                 : role == UPP_ROLE_ASSISTANT
+        ? UPP_STR("assistant")
+        : role == UPP_ROLE_TOOL
+        ? UPP_STR("tool")
+        : (struct upp_str){NULL, 0};
+}
+
+static void write_checkpoint(struct wj_writer *w, const struct wl_thread *t, const struct wa_look *l,
+                             const struct wa_look_checkpoint *cp)
+{
+    wj_write_open(w, '{');
+    text(w, "id", cp->id);
+    text(w, "object", UPP_STR("thread.checkpoint"));
+    seconds(w, "created_at", cp->time_ms);
+    name(w, "thread_id");
+    sv_write_id(w, "thread_", t->id);
+    node_id(w, "node_id", l, cp->node);
+    number(w, "step", cp->step);
+    number(w, "messages", cp->messages);
+    flag(w, "imported", cp->imported);
+    wj_write_close(w, '}');
+}
+
+static void write_node(struct wj_writer *w, const struct wl_thread *t, const struct wa_look *l,
+                       const struct wa_look_node *n)
+{
+    struct upp_str metadata = n->node.metadata.n ? n->node.metadata : UPP_STR("{}");
+    wj_write_open(w, '{');
+    node_id(w, "id", l, (uint32_t)(n - l->nodes));
+    node_id(w, "parent_id", l, n->parent);
+    number(w, "branch_point", n->branch);
+    text(w, "name", n->node.name);
+    seconds(w, "created_at", n->node.created_ms);
+    number(w, "messages", n->messages);
+    text(w, "role", role_name(n->role));
+    text(w, "text", n->words);
+    flag(w, "imported", n->node.origin.p != NULL);
+    text(w, "foreign_id", n->foreign);
+    name(w, "metadata");
+    wj_write_raw(w, metadata.p, metadata.n);
+    name(w, "checkpoints");
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < n->n_checkpoints; i++)
+        write_checkpoint(w, t, l, &n->checkpoints[i]);
+    wj_write_close(w, ']');
+    name(w, "threads");
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < n->n_threads; i++) {
+        wj_write_open(w, '{');
+        name(w, "id");
+        sv_write_id(w, "thread_", n->threads[i].id);
+        number(w, "messages", n->threads[i].messages);
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, ']');
+    wj_write_close(w, '}');
+}
+
+void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct wa_look *l)
+{
+    wj_write_open(w, '{');
+    text(w, "object", UPP_STR("thread.tree"));
+    name(w, "thread_id");
+    sv_write_id(w, "thread_", t->id);
+    node_id(w, "root_id", l, l->root);
+    node_id(w, "current_id", l, l->current);
+    number(w, "current_messages", l->messages);
+    flag(w, "put_back", l->put_back);
+    name(w, "nodes");
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < l->n; i++)
+        write_node(w, t, l, &l->nodes[i]);
+    wj_write_close(w, ']');
+    wj_write_close(w, '}');
+}
+
+/* ---- The routes -------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int look(struct sv_exchange *x, struct wl_thread *t, struct wa_look *ret, struct upp_err *err)
+{
+    int r = sv_find_thread(x, t, err);
+    return r < 0 ? r : wa_thread_look(x->server->opts.store, &x->owner, t, &x->arena, ret, err);
+}
+
+WEFT_SUSPENDS int sv_get_tree(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wl_thread t;
+    struct wa_look   l;
+    struct wj_writer w;
+    int              r = look(x, &t, &l, err);
+    if (r < 0)
+        return r;
+    wj_writer_init(&w, &x->reply.body, err);
+    sv_write_tree(&w, &t, &l);
+    x->reply.status = 200;
+    return wj_writer_check(&w);
+}
+
+struct list {
+    uint64_t       limit;
+    bool           ascending;
+    struct upp_str after; /* no text: from the beginning */
+};
+
+static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *err)
+{
+    struct upp_str given;
+    *ret  = (struct list){.limit = LIMIT};
+    int r = sv_query(x, UPP_STR("limit"), &given, err);
+    if (r > 0 && (!wb_str_u64(given, &ret->limit) || ret->limit < 1 || ret->limit > LIMIT_MAX))
+        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", LIMIT_MAX);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("order"), &given, err);
+    if (r > 0) {
+        ret->ascending = wb_str_eq(given, UPP_STR("asc"));
+        if (!ret->ascending && !wb_str_eq(given, UPP_STR("desc")))
+            return upp_fail(err, UPP_EINVALID, "order is asc or desc");
+    }
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("after"), &ret->after, err);
+    return r < 0 ? r : 0;
+}
+
+/* The i-th in the order that was asked for. */
+static const struct wa_look_checkpoint *at(const struct wa_look *l, const struct list *list, size_t i)
+{
+    return l->checkpoints[list->ascending ? i : l->n_checkpoints - 1 - i];
+}
+
+WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err)
+{
+    struct list      list;
+    struct wl_thread t;
+    struct wa_look   l     = {0};
+    size_t           first = 0;
+    struct wj_writer w;
+    int              r = read_list(x, &list, err);
+    if (r >= 0)
+        r = look(x, &t, &l, err);
+    if (r < 0)
+        return r;
+    if (list.after.p) {
+        while (first < l.n_checkpoints && !wb_str_eq(at(&l, &list, first)->id, list.after))
+            first++;
+        if (first++ == l.n_checkpoints)
+            return upp_fail(err, UPP_EINVALID, "'after' names no checkpoint of this thread: '%.*s'",
+                            UPP_FMT(list.after));
+    }
+    size_t end = WB_MIN(l.n_checkpoints, first + (size_t)list.limit);
+    wj_writer_init(&w, &x->reply.body, err);
+    wj_write_open(&w, '{');
+    text(&w, "object", UPP_STR("list"));
+    name(&w, "data");
+    wj_write_open(&w, '[');
+    for (size_t i = first; i < end; i++)
+        write_checkpoint(&w, &t, &l, at(&l, &list, i));
+    wj_write_close(&w, ']');
+    text(&w, "first_id", end > first ? at(&l, &list, first)->id : (struct upp_str){NULL, 0});
+    text(&w, "last_id", end > first ? at(&l, &list, end - 1)->id : (struct upp_str){NULL, 0});
+    flag(&w, "has_more", end < l.n_checkpoints);
+    wj_write_close(&w, '}');
+    x->reply.status = 200;
+    return wj_writer_check(&w);
+}

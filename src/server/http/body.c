@@ -1,0 +1,115 @@
+/* server/http/body.c — see body.h. */
+#include "server/http/body.h"
+
+#include <stdarg.h>
+
+#include "base/err.h"
+#include "json/pointer.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "json/write.h"
+
+int sv_body_read(struct sv_exchange *x, struct sv_body *ret, struct upp_err *err)
+{
+    struct upp_str text = wb_buf_str(&x->request->body);
+    yyjson_val    *v;
+    *ret = (struct sv_body){NULL};
+    if (!wb_str_trim(text).n)
+        return 0;
+    int r = wj_read(&x->arena, text, UPP_OPTS(wj_read_opts, .flags = WJ_UNIQUE), &v, err);
+    if (r == -UPP_ELIMIT) { /* its own fault, not ours: to be changed, not tried again */
+        if (err)
+            err->code = UPP_EINVALID;
+        return -UPP_EINVALID;
+    }
+    if (r < 0)
+        return r;
+    if (!yyjson_is_obj(v)) {
+        char found[WJ_QUOTED];
+        return upp_fail(err, UPP_EINVALID, "the body is not an object but %s", wj_found(v, found, sizeof found));
+    }
+    ret->root = v;
+    return 0;
+}
+
+yyjson_val *sv_member(yyjson_val *object, struct upp_str name)
+{
+    yyjson_val *v = object ? yyjson_obj_getn(object, name.p, name.n) : NULL;
+    return v && yyjson_is_null(v) ? NULL : v;
+}
+
+int sv_body_wrong(const struct sv_body *b, const yyjson_val *at, struct upp_err *err, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int r = wb_vfail(err, UPP_EINVALID, fmt, args);
+    va_end(args);
+    wj_pointer_err(err, b->root, at);
+    return r;
+}
+
+static int wrong_kind(const struct sv_body *b, yyjson_val *v, const char *want, struct upp_err *err)
+{
+    char found[WJ_QUOTED];
+    return sv_body_wrong(b, v, err, "expected %s, found %s", want, wj_found(v, found, sizeof found));
+}
+
+int sv_body_str(const struct sv_body *b, yyjson_val *object, struct upp_str name, struct upp_str *ret,
+                struct upp_err *err)
+{
+    yyjson_val *v = sv_member(object, name);
+    if (!v)
+        return 0;
+    if (!yyjson_is_str(v))
+        return wrong_kind(b, v, "a string", err);
+    *ret = wj_text(v);
+    return 1;
+}
+
+int sv_body_bool(const struct sv_body *b, yyjson_val *object, struct upp_str name, bool *ret, struct upp_err *err)
+{
+    yyjson_val *v = sv_member(object, name);
+    if (!v)
+        return 0;
+    if (!yyjson_is_bool(v))
+        return wrong_kind(b, v, "true or false", err);
+    *ret = yyjson_get_bool(v);
+    return 1;
+}
+
+int sv_body_object(const struct sv_body *b, yyjson_val *object, struct upp_str name, yyjson_val **ret,
+                   struct upp_err *err)
+{
+    yyjson_val *v = sv_member(object, name);
+    if (!v)
+        return 0;
+    if (!yyjson_is_obj(v))
+        return wrong_kind(b, v, "an object", err);
+    *ret = v;
+    return 1;
+}
+
+int sv_body_array(const struct sv_body *b, yyjson_val *object, struct upp_str name, yyjson_val **ret,
+                  struct upp_err *err)
+{
+    yyjson_val *v = sv_member(object, name);
+    if (!v)
+        return 0;
+    if (!yyjson_is_arr(v))
+        return wrong_kind(b, v, "an array", err);
+    *ret = v;
+    return 1;
+}
+
+int sv_body_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
+    *ret                                    = (struct upp_str){NULL, 0};
+    if (!v)
+        return 0;
+    int r = wj_write(v, &b, err);
+    if (r < 0)
+        return r;
+    *ret = wb_arena_dup(a, wb_buf_str(&b));
+    return wb_arena_check(a, err);
+}

@@ -1,0 +1,437 @@
+/* server/http/conn.c — see conn.h. */
+#include "server/http/conn.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/err.h"
+#include "base/hooks.h"
+#include "base/log.h"
+#include "base/uuid.h"
+#include "server/http/error.h"
+#include "server/http/server.h"
+
+enum {
+    ONE_SEND  = 64 << 10,  /* an answer up to this is one write, head and body */
+    HALVED    = 1 << 20,   /* a longer one is sent in pieces */
+    ARENA_MAX = 256 << 20, /* of one request: 13 times the longest body (json/read.h), and as much again as is left */
+    SLOW      = 1 << 20,   /* an answer up to this may be taken at 4 KB a second, a longer one at 64 */
+    LINGER    = 64 << 20,
+};
+
+static int on_head(struct sv_http *h);
+
+int sv_conn_new(struct sv_server *s, int fd, bool local, bool refuse, struct sv_conn **ret, struct upp_err *err)
+{
+    struct sv_conn *c = wb_calloc(1, sizeof *c);
+    if (!c)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a connection");
+    c->server = s;
+    c->fd     = fd;
+    c->local  = local;
+    c->refuse = refuse;
+    c->rest   = (struct wb_buf)WB_BUF(SV_READ);
+    sv_http_init(&c->http, on_head);
+    wb_list_push(&s->conns, &c->link);
+    *(refuse ? &s->n_refusers : &s->n_conns) += 1;
+    *ret = c;
+    return 0;
+}
+
+void sv_conn_free(struct sv_conn *c)
+{
+    struct sv_server *s = c->server;
+    sv_server_busy(s, &c->busy, false);
+    (void)sv_server_hold(s, &c->held, 0);
+    *(c->refuse ? &s->n_refusers : &s->n_conns) -= 1;
+    wb_unlink(&c->link);
+    (void)WB_CALL(close)(c->fd);
+    sv_http_done(&c->http);
+    wb_buf_done(&c->rest);
+    wb_free(c);
+}
+
+/* ---- Bytes ------------------------------------------------------------------------------------------------------- */
+
+WEFT_SUSPENDS static int wait_fd(int fd, unsigned want, uint64_t ms, struct upp_err *err)
+{
+    WEFT_DEADLINE(ms);
+    return weft_fd_wait(fd, want, err);
+}
+
+WEFT_SUSPENDS int sv_conn_send(struct sv_conn *c, struct upp_str bytes, struct upp_err *err)
+{
+    WEFT_DEADLINE(2 * c->server->opts.send_ms + bytes.n / (bytes.n > SLOW ? 64 : 4)); /* in all */
+    int r = weft_fiber_canceled() ? upp_fail(err, UPP_ECANCELED, "the connection is being closed") : 0;
+    while (r >= 0 && bytes.n) {
+        int64_t n = WB_CALL(send)(c->fd, bytes.p, bytes.n);
+        if (n > 0)
+            bytes = wb_str(bytes.p + n, bytes.n - (size_t)n);
+        else if (n == -EAGAIN || n == -EWOULDBLOCK)
+            r = wait_fd(c->fd, WEFT_WRITABLE, c->server->opts.send_ms, err);
+        else if (n != -EINTR)
+            r = wb_fail_sys(err, n ? (int)n : -EIO, UPP_ENET, "send");
+    }
+    if (r < 0)
+        c->broken = true;
+    return r < 0 ? r : 0;
+}
+
+/* Reads into the server's scratch, which is good until the next wait: how many bytes, 0 at the end. With `wait` it is
+ * known that nothing is there yet. */
+WEFT_SUSPENDS static int64_t get(struct sv_conn *c, uint64_t ms, bool wait)
+{
+    for (;;) {
+        int r = wait ? wait_fd(c->fd, WEFT_READABLE, ms, NULL) : 0;
+        if (r < 0)
+            return r;
+        int64_t n = WB_CALL(recv)(c->fd, c->server->scratch, SV_READ);
+        wait      = n == -EAGAIN || n == -EWOULDBLOCK;
+        if (n >= 0)
+            return n;
+        if (!wait && n != -EINTR)
+            return -UPP_ENET;
+    }
+}
+
+/* ---- A request --------------------------------------------------------------------------------------------------- */
+
+static int check_origin(const struct sv_conn *c, struct sv_http *h)
+{
+    size_t         n;
+    struct upp_str origin = sv_http_header(h, UPP_STR("origin"), &n);
+    if (h->host.p && !c->local) { /* no name leads to a Unix socket, and HTTP/1.0 may do without */
+        int status = sv_host_check(&c->server->allowed, h->host);
+        if (status) {
+            h->why = status == 421 ? "this server does not answer to that Host" : "the Host header is not a host";
+            return status;
+        }
+    }
+    if (n && (n > 1 || sv_origin_check(&c->server->allowed, origin, h->host))) {
+        h->why = "pages of this Origin may not call this server";
+        return 403;
+    }
+    return 0;
+}
+
+/* Whose request it is: 0, or a status. */
+static int find_owner(struct sv_conn *c, struct sv_http *h)
+{
+    const struct sv_server_opts *o = &c->server->opts;
+    size_t                       n;
+    c->owner = (struct wl_owner){.tenant = UPP_STR("local")};
+    if (!o->owner || c->match.route->flags & SV_ROUTE_OPEN)
+        return 0;
+    struct upp_str key    = sv_http_header(h, UPP_STR("authorization"), &n);
+    struct upp_str scheme = UPP_STR("Bearer ");
+    h->why                = "give a key: Authorization: Bearer KEY";
+    if (n > 1 || key.n < scheme.n || !wb_str_eq_nocase(wb_str_sub(key, 0, scheme.n), scheme))
+        return 401;
+    h->why = "this key is not known";
+    return o->owner(o->app, wb_str_trim(wb_str_sub(key, scheme.n, SIZE_MAX)), &c->owner) ? 0 : 401;
+}
+
+/* The head is there: is it for us, and how much body may follow? What can be refused is refused before the body. A
+ * route that is not there is answered like any other when there is no body to be thrown away. */
+static int on_head(struct sv_http *h)
+{
+    struct sv_conn *c      = WB_OUTER(h, struct sv_conn, http);
+    int             status = check_origin(c, h);
+    if (status)
+        return status;
+    sv_route_find(c->server->tables, WB_LEN(c->server->tables), h->method, h->path, &c->match);
+    if (!c->match.route) {
+        h->why = c->match.status == 404 ? "there is no such route" : "this route has other methods";
+        return h->has_body ? c->match.status : 0;
+    }
+    h->max_body = c->match.route->max_body ? c->match.route->max_body : SV_MAX_BODY;
+    return find_owner(c, h);
+}
+
+enum got { GOT_NOTHING, GOT_REQUEST, GOT_REFUSED };
+
+/* How long the next byte may take. 0: too long already. */
+static uint64_t patience(const struct sv_conn *c, uint64_t since)
+{
+    const struct sv_server_opts *o     = &c->server->opts;
+    uint64_t                     spent = wb_mono_ms() - since;
+    if (!c->http.fed)
+        return o->idle_ms;
+    if (!c->http.head_done)
+        return spent < o->header_ms ? o->header_ms - spent : 0;
+    uint64_t all = 10 * o->body_ms;
+    return spent < all ? WB_MIN(o->body_ms, all - spent) : 0;
+}
+
+static enum got refuse(struct sv_conn *c, int status, const char *why)
+{
+    c->http.status = status;
+    c->http.why    = why;
+    return GOT_REFUSED;
+}
+
+/* Gives the parser what came; what it did not want is kept. */
+static enum sv_http_state feed(struct sv_conn *c, size_t n)
+{
+    size_t             used;
+    enum sv_http_state state;
+    if (n) {
+        state = sv_http_feed(&c->http, wb_str(c->server->scratch, n), &used);
+        if (state == SV_HTTP_DONE)
+            wb_buf_add(&c->rest, wb_str(c->server->scratch + used, n - used));
+    } else {
+        state = sv_http_feed(&c->http, wb_buf_str(&c->rest), &used);
+        wb_buf_drop(&c->rest, used);
+    }
+    if (c->rest.failed)
+        c->http.keep_alive = false; /* what came behind is lost */
+    return state;
+}
+
+/* Reads one request. The first wait of a connection is as long as that for the rest of a head. */
+WEFT_SUSPENDS static enum got receive(struct sv_conn *c, bool first)
+{
+    uint64_t since = wb_mono_ms();
+    bool     wait  = !first;
+    sv_http_reset(&c->http);
+    for (;;) {
+        size_t came = 0;
+        if (!c->rest.n) {
+            uint64_t ms = first && !c->http.fed ? c->server->opts.header_ms : patience(c, since);
+            bool new    = !c->http.fed;
+            int64_t n   = ms ? get(c, ms, wait) : -UPP_ETIMEOUT;
+            if (n <= 0 && !c->http.fed)
+                return GOT_NOTHING;
+            if (n == -UPP_ETIMEOUT)
+                return refuse(c, 408, "the request took too long");
+            if (n == 0)
+                return refuse(c, 400, "the request ends in the middle");
+            if (n < 0)
+                return GOT_NOTHING;
+            came = (size_t)n;
+            if (new)
+                since = wb_mono_ms();
+            wait = came < SV_READ; /* a short read has emptied the socket */
+        }
+        sv_server_busy(c->server, &c->busy, true);
+        bool had_head = c->http.head_done;
+        switch (feed(c, came)) {
+        case SV_HTTP_DONE:
+            return GOT_REQUEST;
+        case SV_HTTP_REFUSED:
+            return GOT_REFUSED;
+        case SV_HTTP_MORE:
+            break;
+        }
+        if (!sv_server_hold(c->server, &c->held, c->http.body.cap))
+            return refuse(c, 503, "the server holds as much of requests and answers as it may");
+        if (came == SV_READ && weft_yield(NULL) < 0) /* one who sends fast does not keep the others waiting */
+            return GOT_NOTHING;
+        if (c->http.head_done && !had_head) {
+            since = wb_mono_ms();
+            if (c->http.expects && sv_conn_send(c, UPP_STR("HTTP/1.1 100 Continue\r\n\r\n"), NULL) < 0)
+                return GOT_NOTHING;
+        }
+    }
+}
+
+/* ---- Its answer -------------------------------------------------------------------------------------------------- */
+
+/* What the body has room for beyond its text goes back. */
+static void shrink(struct wb_buf *body)
+{
+    char *p = body->cap - body->n > ONE_SEND ? wb_realloc(body->p, body->n + 1) : NULL;
+    if (p) {
+        body->p   = p;
+        body->cap = body->n;
+    }
+}
+
+/* A long body is sent by halves: what was taken goes back to the budget before the rest of it is. */
+WEFT_SUSPENDS static int send_body(struct sv_exchange *x, struct upp_err *err)
+{
+    struct wb_buf *body = &x->reply.body;
+    for (int r; body->n;) {
+        size_t n = body->n > HALVED ? body->n / 2 : body->n;
+        if ((r = sv_conn_send(x->conn, wb_str(body->p, n), err)) < 0)
+            return r;
+        wb_buf_drop(body, n);
+        shrink(body);
+        (void)sv_server_hold(x->server, &x->conn->held, body->cap); /* less is always taken */
+    }
+    return 0;
+}
+
+WEFT_SUSPENDS static int send_reply(struct sv_exchange *x, bool keep_alive, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf out  = WB_BUF(SV_REPLY_HEADERS + 4096 + ONE_SEND);
+    struct upp_str                        body = wb_buf_str(&x->reply.body);
+    sv_head_write(&out,
+                  &(struct sv_head){.status     = x->reply.status,
+                                    .type       = x->reply.type ? x->reply.type : "application/json",
+                                    .length     = (int64_t)body.n,
+                                    .keep_alive = keep_alive,
+                                    .minor      = x->request->minor,
+                                    .request_id = wb_cstr(x->request_id),
+                                    .headers    = wb_buf_str(&x->reply.headers)},
+                  &x->server->date);
+    if (x->request->method == SV_HEAD)
+        body.n = 0;
+    bool one = body.n <= ONE_SEND;
+    if (one)
+        wb_buf_add(&out, body);
+    int r = wb_buf_check(&out, err);
+    if (r >= 0)
+        r = sv_conn_send(x->conn, wb_buf_str(&out), err);
+    return r >= 0 && !one ? send_body(x, err) : r;
+}
+
+static int decode_params(struct sv_exchange *x, struct upp_err *err)
+{
+    for (size_t i = 0; i < SV_PARAMS; i++)
+        if (x->conn->match.params[i].p) {
+            int r = sv_decode(&x->arena, x->conn->match.params[i], false, &x->params[i], err);
+            if (r < 0)
+                return r;
+        }
+    return 0;
+}
+
+/* Calls the handler, or says why there is none. */
+WEFT_SUSPENDS static int answer(struct sv_exchange *x, struct upp_err *err)
+{
+    const struct sv_match *m = &x->conn->match;
+    char                   allow[64];
+    if (!m->route) {
+        sv_error_refuse(&x->reply, m->status, x->request->why);
+        if (m->status == 405)
+            sv_reply_header(&x->reply, "Allow", sv_route_allow(m->allow, allow));
+        return 0;
+    }
+    if (x->server->stopping && !(m->route->flags & SV_ROUTE_ALWAYS)) {
+        sv_error_refuse(&x->reply, 503, "the server stops");
+        return 0;
+    }
+    bool large = m->route->flags & SV_ROUTE_LARGE;
+    int  r     = decode_params(x, err);
+    if (r >= 0 && large)
+        r = sv_server_turn(x->server, err);
+    if (r < 0)
+        return r;
+    r = m->route->handler(x, err);
+    if (large) { /* what was read goes before the next one reads: the answer is whole */
+        wb_arena_done(&x->arena);
+        sv_server_turn_end(x->server);
+    }
+    if (r >= 0 && !x->reply.sent) {
+        r = wb_buf_check(&x->reply.headers, err);
+        if (r >= 0)
+            r = wb_buf_check(&x->reply.body, err);
+        if (r >= 0 && !x->reply.status)
+            r = upp_fail(err, UPP_EBUG, "the handler of %s said nothing", m->route->pattern);
+    }
+    return r;
+}
+
+static void new_request_id(struct sv_exchange *x)
+{
+    struct wb_uuid id;
+    char           hex[WB_UUID_HEX + 1];
+    if (wb_uuid_new(&id, NULL) < 0)
+        return; /* an answer without an id is better than none */
+    (void)wb_uuid_hex(id, hex);
+    (void)snprintf(x->request_id, sizeof x->request_id, "req_%s", hex);
+}
+
+static void say(const struct sv_exchange *x, int r, const struct upp_err *err)
+{
+    struct sv_counts *count = &x->server->count;
+    count->requests++;
+    count->answers_4xx += x->reply.status / 100 == 4;
+    count->answers_5xx += x->reply.status / 100 == 5;
+    if (r < 0 && x->reply.status >= 500)
+        wb_log(WB_WARN, "request failed", WB_LZ("id", x->request_id), WB_LI("status", x->reply.status), WB_LERR(err));
+    else
+        wb_log(WB_DEBUG, "request", WB_LZ("id", x->request_id), WB_LZ("method", sv_method_name(x->request->method)),
+               WB_LS("path", x->request->path), WB_LI("status", x->reply.status));
+}
+
+/* From here on the answer alone is held: what it was made of is given back before somebody slow reads it. */
+static void hold_answer(struct sv_exchange *x)
+{
+    struct wb_buf *body = &x->reply.body;
+    wb_arena_done(&x->arena);
+    sv_http_drop(&x->conn->http);
+    shrink(body); /* it grew by half */
+    if (sv_server_hold(x->server, &x->conn->held, body->cap))
+        return;
+    wb_buf_done(body);
+    sv_error_refuse(&x->reply, 503, "the server holds as much of requests and answers as it may");
+    (void)sv_server_hold(x->server, &x->conn->held, body->cap);
+}
+
+/* Answers the request, or the refusal. True: the connection can take another one. */
+WEFT_SUSPENDS static bool respond(struct sv_conn *c, bool refused)
+{
+    struct sv_exchange x = {
+        .server = c->server, .conn = c, .request = &c->http, .owner = c->owner, .arena = WB_ARENA(ARENA_MAX)};
+    struct upp_err err   = {0};
+    bool           again = false;
+    sv_reply_init(&x.reply);
+    new_request_id(&x);
+    int r = 0;
+    if (refused)
+        sv_error_refuse(&x.reply, c->http.status, c->http.why);
+    else
+        r = answer(&x, &err);
+    if (r < 0 && !x.reply.sent)
+        sv_error_reply(&x.reply, &err);
+    if (!x.reply.sent)
+        hold_answer(&x);
+    say(&x, r, &err);
+    if (x.reply.sent)
+        again = !c->broken && c->http.keep_alive;
+    else {
+        bool keep = !refused && c->http.keep_alive && !c->server->stopping;
+        again     = send_reply(&x, keep, NULL) >= 0 && keep;
+    }
+    sv_reply_done(&x.reply);
+    wb_arena_done(&x.arena);
+    (void)sv_server_hold(c->server, &c->held, 0);
+    return again && !c->server->stopping;
+}
+
+WEFT_SUSPENDS static void serve(struct sv_conn *c)
+{
+    for (bool first = true;; first = false) {
+        if (!c->rest.n)
+            sv_server_busy(c->server, &c->busy, false);
+        else if (weft_yield(NULL) < 0) /* nor does one who has sent many requests */
+            return;
+        enum got got = receive(c, first);
+        if (got == GOT_NOTHING)
+            return;
+        if (!respond(c, got == GOT_REFUSED))
+            break;
+    }
+    sv_server_busy(c->server, &c->busy, false); /* all was said: nobody who stops waits for this */
+    if (!c->broken)
+        sv_net_linger(c->fd, c->server->opts.linger_ms, LINGER);
+}
+
+WEFT_SUSPENDS int sv_conn_main(void *conn, struct upp_err *err)
+{
+    struct sv_conn *c = conn;
+    (void)err;
+    if (c->refuse) {
+        (void)refuse(c, 503, "too many connections");
+        (void)respond(c, true);
+        if (!c->broken)
+            sv_net_linger(c->fd, 1000, SV_READ);
+    } else
+        serve(c);
+    sv_conn_free(c);
+    return 0;
+}

@@ -1,0 +1,131 @@
+/* server/http/error.c — see error.h. */
+#include "server/http/error.h"
+
+#include <stdio.h>
+
+#include "base/defs.h"
+#include "base/utf8.h"
+#include "json/write.h"
+#include "log/store.h"
+
+static const struct {
+    int         code, status;
+    const char *name; /* "code" of the error object */
+} rows[] = {
+    {UPP_EAUTH, 401, "invalid_api_key"},
+    {UPP_ERATE, 429, "rate_limit_exceeded"},
+    {UPP_ECONTEXT, 400, "context_length_exceeded"},
+    {UPP_ENOMODEL, 404, "model_not_found"},
+    {UPP_EINVALID, 400, "invalid_request"},
+    {UPP_EPROTO, 502, "invalid_response"},
+    {UPP_EFILTERED, 400, "content_filtered"},
+    {UPP_EQUOTA, 429, "insufficient_quota"},
+    {UPP_EPROVIDER, 502, "provider_error"},
+    {UPP_ENET, 502, "network_error"},
+    {UPP_ETIMEOUT, 504, "timeout"},
+    {UPP_ECANCELED, 503, "stopping"},
+    {UPP_ENOTFOUND, 404, "not_found"},
+    {UPP_ELIMIT, 400, "limit_reached"},
+    {UPP_EBUSY, 400, "conflict"},
+    {UPP_EREFUSED, 400, "refused"},
+    {UPP_ENOMEM, 503, "out_of_memory"},
+    {UPP_ESTORE, 500, "store_error"},
+    {UPP_EWAIT, 500, "internal_error"},
+    {UPP_EBUG, 500, "internal_error"},
+};
+
+static bool disk_full(const struct upp_err *err)
+{
+    static const char *const causes[] = {WL_DISK_FULL, "ENOSPC", "EDQUOT"};
+    for (size_t i = 0; err->code == UPP_ESTORE && i < WB_LEN(causes); i++)
+        if (strcmp(err->cause, causes[i]) == 0)
+            return true;
+    return false;
+}
+
+int sv_error_status(const struct upp_err *err)
+{
+    if (disk_full(err))
+        return 507;
+    if (err->code == UPP_ELIMIT && err->retry_after_ms) /* wb_fail_full: nothing is wrong with the request */
+        return 429;
+    for (size_t i = 0; i < WB_LEN(rows); i++)
+        if (rows[i].code == err->code)
+            return rows[i].status;
+    return 500;
+}
+
+static const char *code_name(const struct upp_err *err)
+{
+    static const char *const named[] = {SV_CLIENT_SYSTEM, SV_INSTRUCTIONS};
+    for (size_t i = 0; i < WB_LEN(named) && err->code == UPP_EREFUSED; i++)
+        if (strcmp(err->cause, named[i]) == 0)
+            return named[i];
+    if (disk_full(err))
+        return "insufficient_storage";
+    for (size_t i = 0; i < WB_LEN(rows); i++)
+        if (rows[i].code == err->code)
+            return rows[i].name;
+    return "internal_error";
+}
+
+static const char *type_of(int status)
+{
+    return status == 401   ? "authentication_error"
+           : status == 429 ? "rate_limit_error"
+           : status >= 500 ? "server_error"
+                           : "invalid_request_error";
+}
+
+static void member(struct wj_writer *w, struct upp_str name, struct upp_str value)
+{
+    wj_write_name(w, name);
+    wj_write_str(w, value);
+}
+
+void sv_error_write(struct wb_buf *out, int status, struct upp_str message, struct upp_str param, const char *code)
+{
+    struct wj_writer w;
+    wj_writer_init(&w, out, NULL);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("error"));
+    wj_write_open(&w, '{');
+    member(&w, UPP_STR("message"), message);
+    member(&w, UPP_STR("type"), wb_cstr(type_of(status)));
+    member(&w, UPP_STR("param"), param);
+    member(&w, UPP_STR("code"), wb_cstr(code));
+    wj_write_close(&w, '}');
+    wj_write_close(&w, '}');
+}
+
+static void begin(struct sv_reply *reply, int status)
+{
+    wb_buf_clear(&reply->headers);
+    wb_buf_done(&reply->body); /* what was to be said may be long */
+    reply->status = status;
+    reply->type   = NULL;
+}
+
+void sv_error_reply(struct sv_reply *reply, const struct upp_err *err)
+{
+    int            status = sv_error_status(err);
+    struct upp_str where  = err->where[0] ? wb_cstr(err->where) : (struct upp_str){NULL, 0};
+    bool           inside = status == 500, ours = inside || status == 507; /* where: a file of the server */
+    begin(reply, status);
+    if (err->retry_after_ms || status == 503) {
+        char text[24];
+        (void)snprintf(text, sizeof text, "%llu", (unsigned long long)(err->retry_after_ms + 999) / 1000);
+        sv_reply_header(reply, "Retry-After", err->retry_after_ms ? wb_cstr(text) : UPP_STR("1"));
+    }
+    sv_error_write(&reply->body, status, wb_cstr(inside ? upp_code_text(err->code) : err->msg),
+                   ours ? (struct upp_str){NULL, 0} : where, code_name(err));
+}
+
+void sv_error_refuse(struct sv_reply *reply, int status, const char *why)
+{
+    begin(reply, status);
+    if (status == 503)
+        sv_reply_header(reply, "Retry-After", UPP_STR("1"));
+    sv_error_write(&reply->body, status, wb_cstr(why), (struct upp_str){NULL, 0},
+                   status >= 500 ? "refused" : "bad_request");
+}

@@ -1,0 +1,23 @@
+/* server/http/error.h — a failure as an answer: the status, and OpenAI's error object. */
+#ifndef SV_ERROR_H
+#define SV_ERROR_H
+
+#include "server/http/route.h"
+
+/* A cause that has a name of its own as `code`: a client says what only the agent's definition may say. */
+#define SV_CLIENT_SYSTEM "system_message_refused"
+#define SV_INSTRUCTIONS  "instructions_refused"
+
+/* The status of a failure on /v1. A conflict is 400: OpenAI's clients try 409 again for ever. */
+int sv_error_status(const struct upp_err *err);
+
+/* {"error":{"message","type","param","code"}}. What went wrong inside (500) is not told but by its kind. */
+void sv_error_write(struct wb_buf *out, int status, struct upp_str message, struct upp_str param, const char *code);
+
+/* Makes *err the answer, whatever the handler had begun. */
+void sv_error_reply(struct sv_reply *reply, const struct upp_err *err);
+
+/* The same for what has no upp_err: a refusal of the HTTP layer. */
+void sv_error_refuse(struct sv_reply *reply, int status, const char *why);
+
+#endif

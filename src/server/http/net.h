@@ -1,0 +1,40 @@
+/* server/http/net.h — sockets to listen on, and what is set on those that come in.
+ *
+ * Plain descriptors: fibers wait for them, on libuv and in the simulated world alike.
+ */
+#ifndef SV_NET_H
+#define SV_NET_H
+
+#include <weft/fiber.h>
+
+#include "base/str.h"
+
+struct sv_listener {
+    int  fd;
+    bool local;     /* a Unix socket */
+    bool loopback;  /* nobody outside of this machine can reach it */
+    bool any;       /* 0.0.0.0 or [::] */
+    char host[48];  /* "127.0.0.1", "::1"; empty for a Unix socket */
+    char url[144];  /* "http://127.0.0.1:8787", "http://[::1]:8787", "unix:/path" */
+    char path[108]; /* of a Unix socket: removed when it is closed */
+};
+
+/* "ADDR:PORT", "[ADDR6]:PORT", "localhost:PORT" (port 0: a free one), "unix:PATH". Names are not looked up.
+ * -UPP_EINVALID: this is no address. -UPP_EBUSY: somebody else listens there. */
+int sv_listen(struct upp_str where, struct sv_listener *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same without a socket: what would it listen on? */
+int sv_listen_parse(struct upp_str where, struct sv_listener *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+void sv_listener_close(struct sv_listener *l);
+
+/* For a connection that was accepted: no Nagle. For one that streams: a small send buffer, so that a reader that does
+ * not read costs 64 KiB and not megabytes. Failures do not matter. */
+void sv_net_tune(int fd);
+void sv_net_tune_stream(int fd);
+
+/* No more is sent; what still comes is thrown away, until the other side has closed, at most for `ms` and `max` bytes.
+ * Without it a close with unread bytes would reset the connection, and the other side would lose our last words. */
+WEFT_SUSPENDS void sv_net_linger(int fd, uint64_t ms, size_t max);
+
+#endif

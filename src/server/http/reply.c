@@ -1,0 +1,137 @@
+/* server/http/reply.c — see reply.h. */
+#include "server/http/reply.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+
+/* By hand: strftime asks the locale for the names. */
+struct upp_str sv_date_now(struct sv_date *d)
+{
+    static const char days[] = "SunMonTueWedThuFriSat", months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    int64_t           now = wb_wall_ms() / 1000;
+    if (now != d->second || !d->text[0]) {
+        time_t    t = (time_t)now;
+        struct tm tm;
+        if (!gmtime_r(&t, &tm))
+            return (struct upp_str){NULL, 0};
+        (void)snprintf(d->text, sizeof d->text, "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT", days + 3 * tm.tm_wday,
+                       tm.tm_mday % 100, months + 3 * tm.tm_mon, (tm.tm_year + 1900) % 10000, tm.tm_hour % 100,
+                       tm.tm_min % 100, tm.tm_sec % 100);
+        d->second = now;
+    }
+    return wb_cstr(d->text);
+}
+
+void sv_reply_init(struct sv_reply *r)
+{
+    *r         = (struct sv_reply){0};
+    r->headers = (struct wb_buf)WB_BUF(SV_REPLY_HEADERS);
+    r->body    = (struct wb_buf)WB_BUF(SV_REPLY_BODY);
+}
+
+void sv_reply_done(struct sv_reply *r)
+{
+    wb_buf_done(&r->headers);
+    wb_buf_done(&r->body);
+}
+
+static bool is_token(const char *s)
+{
+    static const char more[] = "!#$%&'*+-.^_`|~";
+    if (!*s)
+        return false;
+    for (; *s; s++)
+        if (!((*s >= '0' && *s <= '9') || (*s >= 'A' && *s <= 'Z') || (*s >= 'a' && *s <= 'z') || strchr(more, *s)))
+            return false;
+    return true;
+}
+
+static bool is_value(struct upp_str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+void sv_reply_header(struct sv_reply *r, const char *name, struct upp_str value)
+{
+    if (!is_token(name) || !is_value(value)) {
+        r->headers.failed = -UPP_EBUG; /* a second header must not be smuggled in by a value */
+        return;
+    }
+    wb_buf_add(&r->headers, wb_cstr(name));
+    wb_buf_add(&r->headers, UPP_STR(": "));
+    wb_buf_add(&r->headers, value);
+    wb_buf_add(&r->headers, UPP_STR("\r\n"));
+}
+
+static const struct {
+    int         status;
+    const char *text;
+} statuses[] = {
+    {200, "OK"},
+    {201, "Created"},
+    {204, "No Content"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {408, "Request Timeout"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {417, "Expectation Failed"},
+    {421, "Misdirected Request"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+    {507, "Insufficient Storage"},
+};
+
+const char *sv_status_text(int status)
+{
+    for (size_t i = 0; i < WB_LEN(statuses); i++)
+        if (statuses[i].status == status)
+            return statuses[i].text;
+    return "Other";
+}
+
+static void add_header(struct wb_buf *out, struct upp_str name, struct upp_str value)
+{
+    wb_buf_add(out, name);
+    wb_buf_add(out, value);
+    wb_buf_add(out, UPP_STR("\r\n"));
+}
+
+void sv_head_write(struct wb_buf *out, const struct sv_head *head, struct sv_date *date)
+{
+    wb_buf_addf(out, "HTTP/1.1 %d %s\r\n", head->status, sv_status_text(head->status));
+    struct upp_str now = sv_date_now(date);
+    if (now.p)
+        add_header(out, UPP_STR("Date: "), now);
+    if (head->type)
+        add_header(out, UPP_STR("Content-Type: "), wb_cstr(head->type));
+    if (head->length >= 0)
+        wb_buf_addf(out, "Content-Length: %lld\r\n", (long long)head->length);
+    else if (head->length == SV_LENGTH_CHUNKED)
+        wb_buf_add(out, UPP_STR("Transfer-Encoding: chunked\r\n"));
+    if (!head->keep_alive)
+        wb_buf_add(out, UPP_STR("Connection: close\r\n"));
+    else if (head->minor == 0)
+        wb_buf_add(out, UPP_STR("Connection: keep-alive\r\n"));
+    if (head->request_id.n)
+        add_header(out, UPP_STR("x-request-id: "), head->request_id);
+    wb_buf_add(out, UPP_STR("X-Content-Type-Options: nosniff\r\n"));
+    wb_buf_add(out, head->headers);
+    wb_buf_add(out, UPP_STR("\r\n"));
+}

@@ -1,0 +1,49 @@
+/* server/http/reply.h — what an answer looks like on the wire: the status line and the headers. */
+#ifndef SV_REPLY_H
+#define SV_REPLY_H
+
+#include "base/buf.h"
+
+/* The Date header, made once a second. All zero: none yet. */
+struct sv_date {
+    int64_t second;
+    char    text[48]; /* "Sun, 06 Nov 1994 08:49:37 GMT" */
+};
+struct upp_str sv_date_now(struct sv_date *d);
+
+/* What a handler answers with. */
+struct sv_reply {
+    int           status;  /* 0: not said yet */
+    const char   *type;    /* NULL: application/json */
+    struct wb_buf headers; /* more of them: sv_reply_header */
+    struct wb_buf body;
+    bool          sent; /* something went out already: nothing more may be added */
+};
+
+enum { SV_REPLY_HEADERS = 8 << 10, SV_REPLY_BODY = 64 << 20 };
+
+void sv_reply_init(struct sv_reply *r);
+void sv_reply_done(struct sv_reply *r);
+
+/* Adds a header. A name that is no token or a value with a control character fails the reply: -UPP_EBUG when it is
+ * checked. */
+void sv_reply_header(struct sv_reply *r, const char *name, struct upp_str value);
+
+enum { SV_LENGTH_CHUNKED = -1, SV_LENGTH_CLOSE = -2 };
+
+struct sv_head {
+    int            status;
+    const char    *type;   /* NULL: none */
+    int64_t        length; /* or SV_LENGTH_* */
+    bool           keep_alive;
+    uint8_t        minor;      /* of the request: HTTP/1.x */
+    struct upp_str request_id; /* no text: none */
+    struct upp_str headers;    /* each with CRLF */
+};
+
+/* From the status line to the empty line. */
+void sv_head_write(struct wb_buf *out, const struct sv_head *head, struct sv_date *date);
+
+const char *sv_status_text(int status);
+
+#endif

@@ -1,0 +1,126 @@
+/* server/http/route.c — see route.h. */
+#include "server/http/route.h"
+
+#include "base/err.h"
+
+/* Takes the next segment off both, which begin with a slash. */
+static struct upp_str segment(struct upp_str *rest)
+{
+    size_t n = 1;
+    while (n < rest->n && rest->p[n] != '/')
+        n++;
+    struct upp_str s = wb_str(rest->p + 1, n - 1);
+    *rest            = wb_str(rest->p + n, rest->n - n);
+    return s;
+}
+
+static bool matches(struct upp_str pattern, struct upp_str path, struct upp_str params[SV_PARAMS])
+{
+    size_t n = 0;
+    while (pattern.n && path.n) {
+        struct upp_str want = segment(&pattern), got = segment(&path);
+        if (want.n && want.p[0] == '{') {
+            if (!got.n || n == SV_PARAMS)
+                return false;
+            params[n++] = got;
+        } else if (!wb_str_eq(want, got))
+            return false;
+    }
+    return !pattern.n && !path.n;
+}
+
+void sv_route_find(const struct sv_routes *tables, size_t n, uint8_t method, struct upp_str path, struct sv_match *ret)
+{
+    *ret = (struct sv_match){.status = 404};
+    if (!path.n || path.p[0] != '/')
+        return;
+    for (size_t t = 0; t < n; t++)
+        for (size_t i = 0; i < tables[t].n; i++) {
+            const struct sv_route *r                 = &tables[t].p[i];
+            struct upp_str         params[SV_PARAMS] = {{NULL, 0}};
+            if (!matches(wb_cstr(r->pattern), path, params))
+                continue;
+            uint8_t methods = r->methods | (r->methods & SV_GET ? SV_HEAD : 0);
+            if (methods & method) {
+                *ret = (struct sv_match){.route = r};
+                memcpy(ret->params, params, sizeof params);
+                return;
+            }
+            ret->status = 405;
+            ret->allow |= methods;
+        }
+}
+
+struct upp_str sv_route_allow(uint8_t methods, char out[64])
+{
+    size_t n = 0;
+    for (unsigned m = SV_GET; m < SV_OTHER; m <<= 1) {
+        if (!(methods & m))
+            continue;
+        struct upp_str name = wb_cstr(sv_method_name((uint8_t)m));
+        if (n) {
+            memcpy(out + n, ", ", 2);
+            n += 2;
+        }
+        memcpy(out + n, name.p, name.n); /* all of them together fit */
+        n += name.n;
+    }
+    return wb_str(out, n);
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int sv_decode(struct wb_arena *a, struct upp_str s, bool plus, struct upp_str *ret, struct upp_err *err)
+{
+    char *p = wb_arena_alloc(a, s.n + 1, 1);
+    if (!p)
+        return wb_arena_check(a, err);
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (c == '%') {
+            int high = s.n - i > 2 ? hex(s.p[i + 1]) : -1, low = s.n - i > 2 ? hex(s.p[i + 2]) : -1;
+            if (high < 0 || low < 0)
+                return upp_fail(err, UPP_EINVALID, "a %% without two hex digits in '%.*s'", UPP_FMT(s));
+            c = (char)(high << 4 | low);
+            i += 2;
+        } else if (c == '+' && plus)
+            c = ' ';
+        if (!c)
+            return upp_fail(err, UPP_EINVALID, "a NUL in '%.*s'", UPP_FMT(s));
+        p[n++] = c;
+    }
+    p[n] = 0;
+    *ret = wb_str(p, n);
+    return 0;
+}
+
+int sv_query(struct sv_exchange *x, struct upp_str name, struct upp_str *ret, struct upp_err *err)
+{
+    struct upp_str rest = x->request->query, pair, key, value = {NULL, 0};
+    int            r, found = 0;
+    if (!rest.p)
+        return 0;
+    while (wb_str_split(&rest, '&', &pair)) {
+        size_t at = wb_str_find(pair, UPP_STR("="), 0);
+        r         = sv_decode(&x->arena, wb_str_sub(pair, 0, at), true, &key, err);
+        if (r < 0)
+            return r;
+        if (!wb_str_eq(key, name))
+            continue;
+        if (found++)
+            return upp_fail(err, UPP_EINVALID, "'%.*s' is given twice", UPP_FMT(name));
+        r = sv_decode(&x->arena, at == SIZE_MAX ? UPP_STR("") : wb_str_sub(pair, at + 1, SIZE_MAX), true, &value, err);
+        if (r < 0)
+            return r;
+    }
+    if (found)
+        *ret = value;
+    return found;
+}

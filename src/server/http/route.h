@@ -1,0 +1,75 @@
+/* server/http/route.h — which function answers which request.
+ *
+ * Routes are rows of a const table: methods, a pattern whose {parts} stand for one segment each, a handler. A path that
+ * no row has is 404; one that rows have for other methods is 405 with Allow.
+ */
+#ifndef SV_ROUTE_H
+#define SV_ROUTE_H
+
+#include <weft/fiber.h>
+
+#include "base/arena.h"
+#include "log/store.h"
+#include "server/http/http.h"
+#include "server/http/reply.h"
+
+struct sv_server;
+struct sv_conn;
+
+enum { SV_PARAMS = 4 };
+
+/* One request and its answer, while a handler works on it. */
+struct sv_exchange {
+    struct sv_server     *server;
+    struct sv_conn       *conn;
+    const struct sv_http *request;
+    struct upp_str        params[SV_PARAMS]; /* what stood for the {parts}, decoded */
+    struct wl_owner       owner;
+    struct wb_arena       arena; /* of this request; its body may be read into it */
+    struct sv_reply       reply;
+    char                  request_id[40];
+};
+
+/* Fills x->reply (or streams: server/http/stream.h) and returns 0; or fails, and *err becomes the answer (server/http/error.h).
+ * A client that is gone does not cancel it. */
+typedef int sv_handler(struct sv_exchange *x, struct upp_err *err);
+
+enum {
+    SV_ROUTE_ALWAYS = 1 << 0, /* also while the server stops */
+    SV_ROUTE_OPEN   = 1 << 1, /* needs no key */
+    SV_ROUTE_LARGE  = 1 << 2, /* reads much to make its answer: few of them at a time */
+};
+
+struct sv_route {
+    uint8_t     methods; /* of enum sv_method; GET answers HEAD as well */
+    const char *pattern; /* "/v1/threads/{t}/runs" */
+    sv_handler *handler;
+    size_t      max_body; /* 0: SV_MAX_BODY, where the method has a body */
+    unsigned    flags;
+};
+
+struct sv_routes {
+    const struct sv_route *p;
+    size_t                 n;
+};
+
+struct sv_match {
+    const struct sv_route *route;             /* NULL: status says why */
+    struct upp_str         params[SV_PARAMS]; /* as they came */
+    int                    status;            /* 404, 405 */
+    uint8_t                allow;             /* 405: the methods there are */
+};
+
+/* Looks in the tables in their order. */
+void sv_route_find(const struct sv_routes *tables, size_t n, uint8_t method, struct upp_str path, struct sv_match *ret);
+
+/* "GET, HEAD, POST" */
+struct upp_str sv_route_allow(uint8_t methods, char out[64]);
+
+/* %41 is decoded; `plus`: and + is a blank. -UPP_EINVALID: a % without two hex digits, or a NUL. */
+int sv_decode(struct wb_arena *a, struct upp_str s, bool plus, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* A parameter of the query, decoded: 1; 0: there is none. More than one of that name: -UPP_EINVALID. */
+int sv_query(struct sv_exchange *x, struct upp_str name, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,370 @@
+/* server/http/server.c — see server.h. */
+#include "server/http/server.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/err.h"
+#include "base/hooks.h"
+#include "base/log.h"
+#include "base/opts.h"
+#include "server/http/conn.h"
+#include "server/http/stream.h"
+
+enum {
+    FULL_WAIT_MS = 100,  /* when there is no descriptor or memory for one more connection */
+    BROKEN       = 10,   /* failures in a row of a socket to listen on */
+    STORE_MS     = 250,  /* how often the store is looked at */
+    LAST_MS      = 1000, /* for what is being answered when the store has failed */
+    SAY_MS       = 1000, /* between two lines that say that no connection can be taken */
+    LARGE        = 4,    /* large answers that are made at the same time */
+    WAITING      = 1024, /* requests for more of them */
+    TURN_MS      = 20000,
+    SMALL        = 8 << 10, /* bytes that the budget always has for one connection */
+};
+
+/* ---- Signs of life ----------------------------------------------------------------------------------------------- */
+
+static int say_ok(struct sv_exchange *x, struct upp_err *err)
+{
+    (void)err;
+    x->reply.status = 200;
+    wb_buf_add(&x->reply.body, UPP_STR("{\"status\":\"ok\"}"));
+    return 0;
+}
+
+static int say_ready(struct sv_exchange *x, struct upp_err *err)
+{
+    static const struct upp_str states[] = {
+        [WL_FULL] = UPP_STR_INIT("{\"status\":\"disk_full\",\"message\":\"the disk is full: reading and cancelling work, "
+                                   "nothing new is stored until there is room\"}"),
+            [WL_FAILED] = UPP_STR_INIT("{\"status\":\"store_failed\",\"message\":\"a sync failed, or a file of the store is gone: nothing is written any more\"}")};
+    const struct wl_store *store = x->server->opts.store;
+    enum wl_state          state = store ? wl_store_state(store) : WL_WORKS;
+    if (!x->server->stopping && state == WL_WORKS)
+        return say_ok(x, err);
+    x->reply.status = 503;
+    wb_buf_add(&x->reply.body, x->server->stopping ? UPP_STR("{\"status\":\"stopping\"}") : states[state]);
+    return 0;
+}
+
+static const struct sv_route own_routes[] = {
+    {SV_GET, "/livez", say_ok, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
+    {SV_GET, "/readyz", say_ready, 1, SV_ROUTE_ALWAYS | SV_ROUTE_OPEN},
+};
+
+/* ---- Opening ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t either(uint64_t given, uint64_t otherwise)
+{
+    return given ? given : otherwise;
+}
+
+static void fill_opts(struct sv_server_opts *to, const struct sv_server_opts *given)
+{
+    wb_opts(to, sizeof *to, given);
+    to->max_conns = (uint32_t)either(to->max_conns, 12000);
+    to->header_ms = either(to->header_ms, 10000);
+    to->body_ms   = either(to->body_ms, 30000);
+    to->idle_ms   = either(to->idle_ms, 75000);
+    to->send_ms   = either(to->send_ms, 30000);
+    to->ping_ms   = either(to->ping_ms, 15000);
+    to->drain_ms  = either(to->drain_ms, 8000);
+    to->linger_ms = either(to->linger_ms, 10000);
+    to->max_held  = either(to->max_held, 128u << 20);
+}
+
+static int add_listener(struct sv_server *s, const char *where, struct upp_err *err)
+{
+    struct sv_listener *l = &s->listeners[s->n_listeners], look;
+    int                 r = sv_listen_parse(wb_cstr(where), &look, err);
+    if (r < 0)
+        return r;
+    if (!look.loopback && !s->opts.owner)
+        return upp_fail(err, UPP_EREFUSED,
+                        "%s can be reached from outside, and there are no keys: listen on 127.0.0.1, "
+                        "or set api keys",
+                        where);
+    r = sv_listen(wb_cstr(where), l, err);
+    if (r >= 0)
+        s->n_listeners++;
+    return r;
+}
+
+static int open_signals(struct sv_server *s, struct upp_err *err)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL); /* fails only for nonsense */
+    s->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return s->signal_fd < 0 ? upp_fail(err, UPP_ELIMIT, "no descriptor for signals") : 0;
+}
+
+int sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, struct sv_server **ret,
+                   struct upp_err *err)
+{
+    UPP_CLEANUP(sv_server_closep) struct sv_server *s = wb_calloc(1, sizeof *s);
+    if (!s)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a server");
+    s->loop      = loop;
+    s->signal_fd = -1;
+    fill_opts(&s->opts, opts);
+    wb_list_init(&s->conns);
+    wb_list_init(&s->streams);
+    s->fibers.flags = WEFT_SCOPE_ISOLATED;
+    s->tables[0]    = (struct sv_routes){own_routes, WB_LEN(own_routes)};
+    if (s->opts.routes)
+        s->tables[1] = *s->opts.routes;
+    s->scratch = wb_alloc(SV_READ);
+    if (!s->scratch)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a server");
+    int r = 0;
+    if (s->opts.listen)
+        r = add_listener(s, s->opts.listen, err);
+    if (r >= 0 && s->opts.listen_local)
+        r = add_listener(s, s->opts.listen_local, err);
+    if (r >= 0 && !s->n_listeners && !s->opts.takes)
+        r = upp_fail(err, UPP_EINVALID, "a server needs an address to listen on");
+    if (r >= 0 && s->opts.signals)
+        r = open_signals(s, err);
+    if (r < 0)
+        return r;
+    s->allowed = (struct sv_allowed){s->opts.hosts, s->opts.origins, s->listeners, s->n_listeners};
+    *ret       = WB_TAKE(s);
+    return 0;
+}
+
+void sv_server_close(struct sv_server *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n_listeners; i++)
+        sv_listener_close(&s->listeners[i]);
+    if (s->signal_fd >= 0)
+        (void)WB_CALL(close)(s->signal_fd);
+    wb_free(s->scratch);
+    wb_free(s);
+}
+
+void sv_server_closep(struct sv_server **s)
+{
+    sv_server_close(*s);
+}
+
+const char *sv_server_url(const struct sv_server *s, size_t i)
+{
+    return i < s->n_listeners ? s->listeners[i].url : NULL;
+}
+
+/* ---- Running ----------------------------------------------------------------------------------------------------- */
+
+void sv_server_busy(struct sv_server *s, bool *flag, bool now)
+{
+    if (*flag == now)
+        return;
+    *flag = now;
+    s->busy += now ? 1 : (size_t)-1;
+    if (s->stopping)
+        weft_cond_broadcast(&s->changed);
+}
+
+bool sv_server_hold(struct sv_server *s, size_t *mine, size_t now)
+{
+    size_t others = s->held - *mine;
+    if (now > *mine && now > SMALL && (now > s->opts.max_held || others > s->opts.max_held - now))
+        return false;
+    *mine        = now;
+    s->held      = others + now;
+    s->most_held = WB_MAX(s->most_held, s->held);
+    return true;
+}
+
+WEFT_SUSPENDS int sv_server_turn(struct sv_server *s, struct upp_err *err)
+{
+    int r = 0;
+    if (s->waiting >= WAITING)
+        return wb_fail_full(err, "%d requests wait to be answered, the limit", WAITING);
+    s->waiting++;
+    {
+        WEFT_DEADLINE(TURN_MS);
+        while (r >= 0 && s->large >= LARGE)
+            r = weft_cond_wait(&s->turn, err);
+    }
+    s->waiting--;
+    if (r == -UPP_ETIMEOUT)
+        return wb_fail_full(err, "too many large answers are being made");
+    if (r >= 0)
+        s->large++;
+    return r < 0 ? r : 0;
+}
+
+void sv_server_turn_end(struct sv_server *s)
+{
+    s->large--;
+    weft_cond_signal(&s->turn);
+}
+
+void sv_server_stop(struct sv_server *s)
+{
+    if (s->stopping)
+        return;
+    s->stopping = true;
+    wb_list_each (l, &s->streams)
+        sv_stream_wake(wb_item(l, struct sv_stream, link));
+    weft_cond_broadcast(&s->changed);
+}
+
+/* A fiber for a descriptor that came, or it is closed. */
+static int welcome(struct sv_server *s, int fd, bool local, struct upp_err *err)
+{
+    bool            full = s->n_conns >= s->opts.max_conns;
+    struct sv_conn *c    = NULL;
+    s->count.accepted++;
+    s->count.refused += full;
+    if (full && s->n_refusers >= SV_REFUSERS) {
+        (void)WB_CALL(close)(fd);
+        return 0;
+    }
+    if (!local)
+        sv_net_tune(fd);
+    int r = sv_conn_new(s, fd, local, full, &c, err);
+    if (r < 0) {
+        (void)WB_CALL(close)(fd);
+        return r;
+    }
+    r = weft_scope_spawn(&s->fibers, "connection", sv_conn_main, c, NULL, err);
+    if (r < 0)
+        sv_conn_free(c);
+    return r;
+}
+
+int sv_server_take(struct sv_server *s, int fd, struct upp_err *err)
+{
+    return welcome(s, fd, true, err);
+}
+
+/* Tried again ten times a second, told once. */
+static void say_full(struct sv_acceptor *a, const struct upp_err *err)
+{
+    uint64_t now = wb_mono_ms();
+    if (a->said_ms && now - a->said_ms < SAY_MS) {
+        a->unsaid++;
+        return;
+    }
+    wb_log(WB_WARN, "cannot take a connection", WB_LERR(err), WB_LU("not_told", a->unsaid));
+    a->said_ms = now;
+    a->unsaid  = 0;
+}
+
+WEFT_SUSPENDS static int accepts(void *arg, struct upp_err *err)
+{
+    struct sv_acceptor *a = arg;
+    struct sv_server   *s = a->server;
+    struct sv_listener *l = a->listener;
+    for (unsigned failures = 0;;) {
+        int fd = weft_accept(l->fd, err);
+        int r  = fd < 0 ? fd : welcome(s, fd, l->local, err);
+        if (r >= 0) {
+            failures = 0;
+            r        = weft_yield(err); /* those who are here before those who come */
+            if (r < 0)
+                return r;
+            continue;
+        }
+        if (r == -UPP_ECANCELED)
+            return r;
+        say_full(a, err);
+        if (r == -UPP_ENET && ++failures == BROKEN) { /* this socket will never bring anybody again */
+            s->failed = *err;
+            sv_server_stop(s);
+            return r;
+        }
+        r = weft_sleep_ms(FULL_WAIT_MS, err); /* no descriptor, no memory: until somebody has left */
+        if (r < 0)
+            return r;
+    }
+}
+
+WEFT_SUSPENDS static int watches_signals(void *arg, struct upp_err *err)
+{
+    struct sv_server *s = arg;
+    for (;;) {
+        struct signalfd_siginfo info;
+        int64_t                 n = weft_read(s->signal_fd, &info, sizeof info, err);
+        if (n < 0)
+            return (int)n;
+        wb_log(WB_INFO, "signal", WB_LU("number", info.ssi_signo));
+        if (s->stopping)
+            s->opts.drain_ms = 1; /* the second one */
+        sv_server_stop(s);
+        weft_cond_broadcast(&s->changed);
+    }
+}
+
+/* A store that can write no more acknowledges nothing any more either: whoever supervises this process starts another
+ * one, which reads what is on the disk. */
+WEFT_SUSPENDS static int watches_store(void *arg, struct upp_err *err)
+{
+    struct sv_server *s     = arg;
+    struct wl_store  *store = s->opts.store;
+    while (wl_store_state(store) != WL_FAILED) {
+        int r = weft_sleep_ms(STORE_MS, err);
+        if (r < 0)
+            return r;
+    }
+    struct wl_commit none = {.owner.tenant = UPP_STR("-"), .flags = WL_SYNCED};
+    if (store->ops->commit(store, &none, &s->failed) >= 0) /* it says why */
+        return 0;
+    wb_log(WB_ERROR, "the store has failed: the server stops", WB_LERR(&s->failed));
+    s->opts.drain_ms = WB_MIN(s->opts.drain_ms, (uint64_t)LAST_MS);
+    sv_server_stop(s);
+    return 0;
+}
+
+/* Until nobody is busy any more, at most drain_ms: which a second signal makes short. */
+WEFT_SUSPENDS static int drain(struct sv_server *s, struct upp_err *err)
+{
+    uint64_t since = wb_mono_ms();
+    int      r     = 0;
+    while (r >= 0 && s->busy) {
+        uint64_t spent = wb_mono_ms() - since;
+        if (spent >= s->opts.drain_ms)
+            break;
+        WEFT_DEADLINE(s->opts.drain_ms - spent);
+        r = weft_cond_wait(&s->changed, err);
+    }
+    return r == -UPP_ETIMEOUT ? 0 : r;
+}
+
+WEFT_SUSPENDS int sv_server_run(struct sv_server *s, struct upp_err *err)
+{
+    int r = 0;
+    for (size_t i = 0; r >= 0 && i < s->n_listeners; i++) {
+        s->acceptors[i] = (struct sv_acceptor){.server = s, .listener = &s->listeners[i]};
+        r               = weft_scope_spawn(&s->fibers, "accept", accepts, &s->acceptors[i], NULL, err);
+    }
+    if (r >= 0 && s->signal_fd >= 0)
+        r = weft_scope_spawn(&s->fibers, "signals", watches_signals, s, NULL, err);
+    if (r >= 0 && s->opts.store)
+        r = weft_scope_spawn(&s->fibers, "store", watches_store, s, NULL, err);
+    while (r >= 0 && !s->stopping)
+        r = weft_cond_wait(&s->changed, err);
+    if (r >= 0)
+        r = drain(s, err);
+    s->stopping = true;
+    weft_scope_close(&s->fibers);
+    wb_list_each (l, &s->conns) /* their fibers were cancelled before they began */
+        sv_conn_free(wb_item(l, struct sv_conn, link));
+    if (r >= 0 && s->failed.code) {
+        if (err)
+            *err = s->failed;
+        return -s->failed.code;
+    }
+    return r < 0 ? r : 0;
+}

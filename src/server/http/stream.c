@@ -1,0 +1,167 @@
+/* server/http/stream.c — see stream.h. */
+#include "server/http/stream.h"
+
+#include "base/defs.h"
+#include "base/hooks.h"
+#include "server/http/conn.h"
+#include "server/http/server.h"
+
+enum {
+    CHUNK_ROOM = 10, /* eight hex digits and a line end, in front of each chunk */
+    KEEP       = 64 << 10,
+};
+static const struct upp_str room = UPP_STR_INIT("0123456789"); /* CHUNK_ROOM bytes to be written over */
+
+void sv_stream_wake(void *stream)
+{
+    struct sv_stream *st = stream;
+    st->woken            = true;
+    weft_cond_signal(&st->cond);
+}
+
+/* The buffer holds nothing but room for a chunk's size. */
+static void begin(struct sv_stream *st)
+{
+    if (st->out.cap > KEEP)
+        wb_buf_done(&st->out);
+    wb_buf_clear(&st->out);
+    st->before = 0;
+    if (st->chunked)
+        wb_buf_add(&st->out, room);
+}
+
+/* Everything in one write: the head, where it has not gone yet, and all frames as one chunk. */
+WEFT_SUSPENDS static int flush(struct sv_stream *st, bool last, struct upp_err *err)
+{
+    int r = wb_buf_check(&st->out, err); /* half a frame is never sent */
+    if (r < 0)
+        return r;
+    size_t from = 0;
+    if (st->chunked) {
+        size_t n = st->out.n - st->before - CHUNK_ROOM;
+        char  *p = st->out.p + st->before + CHUNK_ROOM;
+        if (n) {
+            *--p = '\n';
+            *--p = '\r';
+            for (size_t v = n; v; v >>= 4)
+                *--p = "0123456789abcdef"[v & 15];
+        }
+        from = (size_t)(p - st->out.p) - st->before;
+        memmove(st->out.p + from, st->out.p, st->before); /* close the gap: the head, once */
+        if (n)
+            wb_buf_add(&st->out, UPP_STR("\r\n"));
+        if (last)
+            wb_buf_add(&st->out, UPP_STR("0\r\n\r\n"));
+        r = wb_buf_check(&st->out, err);
+    }
+    if (r >= 0 && st->out.n > from)
+        r = sv_conn_send(st->x->conn, wb_str(st->out.p + from, st->out.n - from), err);
+    begin(st);
+    return r;
+}
+
+/* Until it is woken; a ping where nothing happens for long. */
+WEFT_SUSPENDS static int wait(struct sv_stream *st, struct upp_err *err)
+{
+    int r = 0;
+    if (st->woken)
+        return 0;
+    {
+        WEFT_DEADLINE(st->x->server->opts.ping_ms);
+        r = weft_cond_wait(&st->cond, err);
+    }
+    if (r != -UPP_ETIMEOUT)
+        return r;
+    sv_sse_ping(&st->out);
+    return flush(st, false, err);
+}
+
+WEFT_SUSPENDS static int pump(struct sv_stream *st, sv_source *source, void *arg, struct upp_err *err)
+{
+    for (;;) {
+        st->woken = false;
+        int got   = source(arg, st, err);
+        int r     = got;
+
+        bool flushed = r >= 0 && (got != SV_PULL_MORE || st->out.n >= SV_STREAM_FLUSH);
+        if (flushed)
+            r = flush(st, got == SV_PULL_END, err);
+        if (r < 0 || got == SV_PULL_END)
+            return r;
+        if (st->x->server->stopping) {
+            sv_sse_goodbye(&st->out);
+            return flush(st, true, err);
+        }
+        if (got == SV_PULL_LATER)
+            r = wait(st, err);
+        else if (flushed)
+            r = weft_yield(err); /* a long past and a fast reader do not keep the others waiting */
+        if (r < 0)
+            return r;
+    }
+}
+
+/* The stream is on the heap, not on the fiber's stack: whoever wakes it holds a pointer to it. */
+static struct sv_stream *make(struct sv_exchange *x, struct upp_err *err)
+{
+    struct sv_stream *st = wb_calloc(1, sizeof *st);
+    if (!st) {
+        (void)upp_fail(err, UPP_ENOMEM, "no memory for a stream");
+        return NULL;
+    }
+    st->x       = x;
+    st->out     = (struct wb_buf)WB_BUF(SV_STREAM_MAX);
+    st->chunked = x->request->minor >= 1;
+    return st;
+}
+
+static int write_head(struct sv_stream *st, const char *headers, bool keep_alive, struct upp_err *err)
+{
+    struct sv_exchange *x = st->x;
+    wb_buf_add(&x->reply.headers, UPP_STR("Cache-Control: no-cache, no-transform\r\nX-Accel-Buffering: no\r\n"));
+    wb_buf_add(&x->reply.headers, wb_cstr(headers));
+    int r = wb_buf_check(&x->reply.headers, err);
+    if (r < 0)
+        return r;
+    sv_head_write(&st->out,
+                  &(struct sv_head){.status     = 200,
+                                    .type       = "text/event-stream",
+                                    .length     = st->chunked ? SV_LENGTH_CHUNKED : SV_LENGTH_CLOSE,
+                                    .keep_alive = keep_alive,
+                                    .minor      = x->request->minor,
+                                    .request_id = wb_cstr(x->request_id),
+                                    .headers    = wb_buf_str(&x->reply.headers)},
+                  &x->server->date);
+    st->before = st->out.n;
+    if (st->chunked)
+        wb_buf_add(&st->out, room);
+    return wb_buf_check(&st->out, err);
+}
+
+WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const char *headers, sv_source *source, void *arg,
+                                struct upp_err *err)
+{
+    struct sv_stream *st = make(x, err);
+    if (!st)
+        return -UPP_ENOMEM;
+    bool keep_alive = st->chunked && x->request->keep_alive && !x->server->stopping;
+    int  r          = write_head(st, headers, keep_alive, err);
+    if (r >= 0) {
+        x->reply.sent   = true;
+        x->reply.status = 200;
+        x->server->count.streams++;
+        sv_net_tune_stream(x->conn->fd);
+        if (x->request->method == SV_HEAD)
+            r = sv_conn_send(x->conn, wb_str(st->out.p, st->before), err);
+        else {
+            wb_list_push(&x->server->streams, &st->link);
+            r = pump(st, source, arg, err);
+            wb_unlink(&st->link);
+        }
+        if (r < 0 || !keep_alive)
+            x->conn->broken = true;
+    }
+    wb_buf_done(&st->out);
+    wb_free(st);
+    return r;
+}

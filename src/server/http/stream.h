@@ -1,0 +1,41 @@
+/* server/http/stream.h — an answer that goes on: a subscriber of events.
+ *
+ * A stream asks its source for what there is, sends all of it in one write, and waits to be woken. It keeps no fiber's
+ * stack busy with more than this loop, so that it can become a plain object later.
+ */
+#ifndef SV_STREAM_H
+#define SV_STREAM_H
+
+#include "base/list.h"
+#include "server/http/route.h"
+#include "server/http/sse_out.h"
+
+enum sv_pull {
+    SV_PULL_LATER = 0, /* nothing now: sv_stream_wake will be called */
+    SV_PULL_MORE,      /* frames were added, and there may be more */
+    SV_PULL_END,       /* that was all (frames may have been added) */
+};
+
+struct sv_stream {
+    struct sv_exchange *x;
+    struct wb_link      link; /* in server->streams */
+    struct wb_buf       out;  /* frames: sv_sse_frame(&stream->out, ...) */
+    struct weft_cond    cond;
+    bool                woken, chunked;
+    size_t              before; /* bytes of the answer's head, in front of the first chunk */
+};
+
+enum { SV_STREAM_FLUSH = 32 << 10, SV_STREAM_MAX = 48 << 20 };
+
+/* Adds frames to st->out; may suspend. A failure ends the stream in the middle, so that the reader comes back. */
+typedef int sv_source(void *arg, struct sv_stream *st, struct upp_err *err);
+
+/* Answers with a stream: `headers` are more headers, each with CRLF. 0: it ended as it should, or the server stops;
+ * -UPP_ENET, -UPP_ETIMEOUT: its reader is gone, or reads nothing. */
+WEFT_SUSPENDS int sv_stream_run(struct sv_exchange *x, const char *headers, sv_source *source, void *arg,
+                                struct upp_err *err) UPP_MUST_CHECK;
+
+/* There is something to pull: on the loop, at any time while it runs. */
+void sv_stream_wake(void *stream);
+
+#endif

@@ -1,0 +1,15 @@
+/* stores/memory/memory.h — a store that lives as long as the process: for tests, and for programs that keep nothing.
+ *
+ * Every call is over when it returns and never waits. Loops and threads may share it.
+ */
+#ifndef WS_MEMORY_H
+#define WS_MEMORY_H
+
+#include "log/store.h"
+
+int ws_memory_open(struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* How many bytes it may hold (4 GiB when opened): a commit beyond that fails with -UPP_ELIMIT. */
+void ws_memory_limit(struct wl_store *s, size_t max_bytes);
+
+#endif

@@ -1,0 +1,473 @@
+/* stores/sealed/sealed.c — commits: what goes in is sealed.
+ *
+ * A commit is copied with its texts sealed and handed on. What is stored in one place is sealed together: body and tape
+ * of a row stand in its body, title and metadata of a thread in its metadata, and so on. Changes of our own come behind
+ * those that were asked for, so that the number of a conflict stays right.
+ *
+ * A blob may get another name after its pieces were sealed. So a piece says under which name it was sealed, and a value
+ * says of two names that they are one blob's: nobody else can say so, because values are sealed too.
+ */
+#include "stores/sealed/store.h"
+
+#include "base/hooks.h"
+#include "base/random.h"
+#include "stores/check.h"
+#include "stores/none.h"
+
+/* ---- Places ---------------------------------------------------------------------------------------- */
+
+static void place_add(struct ws_place *at, const void *p, size_t n)
+{
+    memcpy(at->bytes + at->n, p, n);
+    at->n += n;
+}
+
+struct ws_place ws_row_place(const struct wl_row *row)
+{
+    struct ws_place at = {.kind = WS_AT_ROW};
+    place_add(&at, &row->node, sizeof row->node);
+    place_add(&at, &row->pos, sizeof row->pos);
+    place_add(&at, &row->format, sizeof row->format);
+    return at;
+}
+
+struct ws_place ws_id_place(unsigned char kind, const struct wb_uuid *id)
+{
+    struct ws_place at = {.kind = kind};
+    place_add(&at, id->b, sizeof id->b);
+    return at;
+}
+
+struct ws_place ws_node_place(unsigned char kind, uint64_t key)
+{
+    struct ws_place at = {.kind = kind};
+    place_add(&at, &key, sizeof key);
+    return at;
+}
+
+struct ws_place ws_value_place(struct upp_str space, struct upp_str name)
+{
+    return (struct ws_place){.kind = WS_AT_VALUE, .space = space, .name = name};
+}
+
+struct ws_place ws_piece_place(const struct wl_blob_key *sealed_as, uint32_t number, bool last)
+{
+    struct ws_place at = {.kind = WS_AT_PIECE};
+    place_add(&at, sealed_as->b, sizeof sealed_as->b);
+    place_add(&at, &number, sizeof number);
+    place_add(&at, &(unsigned char){last}, 1);
+    return at;
+}
+
+/* ---- Names ----------------------------------------------------------------------------------------- */
+
+int ws_hide_alias(struct ws_seal *x, uint8_t kind, struct upp_str text, unsigned char ret[32], struct upp_err *err)
+{
+    struct upp_str parts[] = {wb_str((const char *)&kind, 1), text};
+    return ws_seal_name(x, WS_NAME_ALIAS, parts, 2, ret, err);
+}
+
+int ws_hide_key(struct ws_seal *x, const struct wl_key *k, struct ws_hidden_key *ret, struct upp_err *err)
+{
+    struct upp_str parts[] = {k->route, k->key, wb_str((const char *)&k->created_ms, sizeof k->created_ms)};
+    int            r       = ws_seal_name(x, WS_NAME_ROUTE, parts, 1, ret->route, err);
+    if (r >= 0)
+        r = ws_seal_name(x, WS_NAME_KEY, parts, 2, ret->key, err);
+    if (r >= 0)
+        r = ws_seal_name(x, WS_NAME_BODY, parts, 3, ret->mask, err);
+    return r;
+}
+
+/* ---- Changes --------------------------------------------------------------------------------------- */
+
+struct sealing {
+    struct ws_sealed      *s;
+    struct ws_seal        *x;
+    struct wb_arena        a;
+    const struct wl_owner *owner;
+    struct wl_change      *c;
+    size_t                 n; /* with ours */
+};
+
+static struct upp_str bytes32(struct wb_arena *a, const unsigned char *p)
+{
+    return wb_arena_dup(a, wb_str((const char *)p, 32));
+}
+
+#define COPY(g, T, from)                                                                                               \
+    __extension__({                                                                                                    \
+        T *copy_ = wb_new(&(g)->a, T);                                                                                 \
+        if (copy_)                                                                                                     \
+            *copy_ = *(from);                                                                                          \
+        copy_;                                                                                                         \
+    })
+
+static int put(struct sealing *g, struct ws_place at, const struct upp_str *parts, size_t n, struct upp_str *ret,
+               struct upp_err *err)
+{
+    return ws_seal_put(g->x, &at, UPP_STR(""), parts, n, &g->a, ret, err);
+}
+
+static int seal_row(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    struct wl_row *row = COPY(g, struct wl_row, c->row);
+    if (!row)
+        return wb_arena_check(&g->a, err);
+    struct upp_str parts[] = {row->body, row->tape};
+    row->tape              = (struct upp_str){NULL, 0};
+    c->row                 = row;
+    return put(g, ws_row_place(row), parts, 2, &row->body, err);
+}
+
+static int seal_node(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    struct wl_node *node = COPY(g, struct wl_node, c->node);
+    if (!node)
+        return wb_arena_check(&g->a, err);
+    struct upp_str parts[] = {node->name, node->metadata};
+    c->node                = node;
+    node->name             = (struct upp_str){NULL, 0};
+    int r                  = 0;
+    if (parts[0].p || parts[1].p) /* a fork has none, and pays nothing */
+        r = put(g, ws_node_place(WS_AT_NODE, node->key), parts, 2, &node->metadata, err);
+    if (r >= 0 && node->origin.p)
+        r = put(g, ws_node_place(WS_AT_ORIGIN, node->key), &c->node->origin, 1, &node->origin, err);
+    return r;
+}
+
+static int seal_thread(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    struct wl_thread *t = COPY(g, struct wl_thread, c->thread);
+    if (!t)
+        return wb_arena_check(&g->a, err);
+    struct upp_str parts[] = {t->title, t->metadata};
+    t->title               = (struct upp_str){NULL, 0};
+    c->thread              = t;
+    return put(g, ws_id_place(WS_AT_THREAD, &t->id), parts, 2, &t->metadata, err);
+}
+
+/* The call never changes, so it is sealed alone. */
+static int seal_run(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    struct wm_run *run = COPY(g, struct wm_run, c->run);
+    if (!run)
+        return wb_arena_check(&g->a, err);
+    struct upp_str parts[] = {run->agent, run->options, run->error}, call = run->call;
+    run->agent = run->call = run->error = (struct upp_str){NULL, 0};
+    bool add                            = c->kind == WL_ADD_RUN;
+    c->run                              = run;
+    int r                               = put(g, ws_id_place(WS_AT_RUN, &run->id), parts, 3, &run->options, err);
+    if (r >= 0 && call.p && add)
+        r = put(g, ws_id_place(WS_AT_CALL, &run->id), &call, 1, &run->call, err);
+    return r;
+}
+
+static int seal_alias(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    unsigned char    sum[32];
+    struct wl_alias *alias = COPY(g, struct wl_alias, c->alias);
+    int              r     = ws_hide_alias(g->x, c->alias->kind, c->alias->text, sum, err);
+    if (r >= 0 && alias) {
+        alias->text = bytes32(&g->a, sum);
+        c->alias    = alias;
+    }
+    return r < 0 ? r : wb_arena_check(&g->a, err);
+}
+
+static int seal_key(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    struct ws_hidden_key h;
+    struct wl_key       *key = COPY(g, struct wl_key, c->key);
+    int                  r   = ws_hide_key(g->x, c->key, &h, err);
+    if (r >= 0 && key) {
+        key->route = bytes32(&g->a, h.route);
+        key->key   = bytes32(&g->a, h.key);
+        for (size_t i = 0; i < sizeof key->body; i++)
+            key->body[i] ^= h.mask[i];
+        c->key = key;
+    }
+    return r < 0 ? r : wb_arena_check(&g->a, err);
+}
+
+static int check_space(struct upp_str space, struct upp_err *err)
+{
+    return wb_str_eq(space, UPP_STR(WS_SEALED_BLOBS))
+                     ? upp_fail(err, UPP_EINVALID, "no space of values can be called '%s'", WS_SEALED_BLOBS)
+                     : 0;
+}
+
+static int seal_value(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    struct wl_value *v = COPY(g, struct wl_value, c->value);
+    if (!v)
+        return wb_arena_check(&g->a, err);
+    int r    = check_space(v->space, err);
+    c->value = v;
+    return r < 0 ? r
+                 : put(g, ws_value_place(v->space, v->name), &(struct upp_str){v->bytes.p, v->bytes.n}, 1, &v->bytes,
+                       err);
+}
+
+static int hide_blob(struct sealing *g, const struct wl_blob_key *key, const struct wl_blob_key **ret,
+                     struct upp_err *err)
+{
+    struct wl_blob_key *k = wb_new(&g->a, struct wl_blob_key);
+    *ret                  = k;
+    return k ? ws_seal_blob(g->x, key, k, err) : wb_arena_check(&g->a, err);
+}
+
+static int seal_piece(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    struct wl_piece *p = COPY(g, struct wl_piece, c->piece);
+    int              r = p ? ws_seal_blob(g->x, &c->piece->key, &p->key, err) : wb_arena_check(&g->a, err);
+    if (r < 0)
+        return r;
+    struct ws_place at   = ws_piece_place(&p->key, p->number, p->last);
+    struct upp_str  part = {p->bytes.p ? p->bytes.p : "", p->bytes.n};
+    c->piece             = p;
+    return ws_seal_put(g->x, &at, wb_str((const char *)p->key.b, sizeof p->key.b), &part, 1, &g->a, &p->bytes, err);
+}
+
+static int seal_ref(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    struct wl_ref *ref = COPY(g, struct wl_ref, c->ref);
+    int            r   = ref ? ws_seal_blob(g->x, &c->ref->blob, &ref->blob, err) : wb_arena_check(&g->a, err);
+    c->ref             = ref;
+    return r;
+}
+
+struct upp_str ws_names_name(const struct wl_blob_key *to, const struct wl_blob_key *from, char ret[WS_NAMES_NAME])
+{
+    memcpy(ret, to->b, sizeof to->b);
+    memcpy(ret + sizeof to->b, from->b, sizeof from->b);
+    return wb_str(ret, WS_NAMES_NAME);
+}
+
+/* Says of the two names that they are one blob's. */
+static int seal_name(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    struct wl_value *v    = wb_new(&g->a, struct wl_value);
+    char            *name = wb_arena_alloc(&g->a, WS_NAMES_NAME, 1);
+    int              r    = hide_blob(g, c->name.from, &c->name.from, err);
+    if (r >= 0)
+        r = hide_blob(g, c->name.to, &c->name.to, err);
+    if (r < 0 || !v || !name)
+        return r < 0 ? r : wb_arena_check(&g->a, err);
+    *v = (struct wl_value){.space = UPP_STR(WS_SEALED_BLOBS), .name = ws_names_name(c->name.to, c->name.from, name)};
+    g->c[g->n++] = (struct wl_change){.kind = WL_PUT_VALUE, .value = v};
+    return put(g, ws_value_place(v->space, v->name), &UPP_STR(""), 1, &v->bytes, err);
+}
+
+static int seal_change(struct sealing *g, struct wl_change *c, struct upp_err *err)
+{
+    switch (c->kind) {
+    case WL_ADD_ROW:
+    case WL_SET_ROW:
+        return seal_row(g, c, err);
+    case WL_ADD_NODE:
+    case WL_SET_NODE:
+        return seal_node(g, c, err);
+    case WL_ADD_THREAD:
+    case WL_SET_THREAD:
+        return seal_thread(g, c, err);
+    case WL_ADD_RUN:
+    case WL_SET_RUN:
+        return seal_run(g, c, err);
+    case WL_ADD_ALIAS:
+    case WL_DROP_ALIAS:
+        return seal_alias(g, c, err);
+    case WL_ADD_KEY:
+        return seal_key(g, c, err);
+    case WL_PUT_VALUE:
+        return seal_value(g, c, err);
+    case WL_DROP_VALUE:
+        return check_space(c->value->space, err);
+    case WL_ADD_PIECE:
+        return seal_piece(g, c, err);
+    case WL_NAME_BLOB:
+        return seal_name(g, c, err);
+    case WL_ADD_REF:
+    case WL_DROP_REF:
+        return seal_ref(g, c, err);
+    case WL_DROP_BLOB:
+        return hide_blob(g, c->blob, &c->blob, err);
+    case WL_HOLD_NODE:
+    case WL_TOUCH_THREAD:
+    case WL_DROP_THREAD:
+    case WL_DROP_NODE:
+    case WL_DROP_RUN:
+    case WL_TIDY:
+        return 0;
+    case WL_LEARN:
+        break;
+    }
+    return upp_fail(err, UPP_EREFUSED, "an encrypted store keeps no words");
+}
+
+/* What was said of the names of a blob goes with it. Some of it may stay: it means nothing any more. */
+static WEFT_SUSPENDS int drop_names(struct sealing *g, const struct wl_blob_key *blob, struct upp_err *err)
+{
+    struct wl_store *s     = g->s->inner;
+    struct upp_str   space = UPP_STR(WS_SEALED_BLOBS), key = wb_str((const char *)blob->b, sizeof blob->b);
+    struct wl_value *v;
+    size_t           n;
+    int              r = s->ops->values(s, g->owner, space, key, 8, &g->a, &v, &n, err);
+    for (size_t i = 0; r >= 0 && i < n && wb_str_starts(v[i].name, key) && g->n < 2 * WL_CHANGES; i++)
+        g->c[g->n++] = (struct wl_change){.kind = WL_DROP_VALUE, .value = &v[i]};
+    return r;
+}
+
+static WEFT_SUSPENDS int seal_all(struct sealing *g, const struct wl_commit *c, struct upp_err *err)
+{
+    bool keeps = false, drops = false;
+    for (size_t i = 0; i < c->n; i++) {
+        drops = drops || c->changes[i].kind == WL_DROP_BLOB;
+        keeps = keeps || c->changes[i].kind == WL_NAME_BLOB;
+    }
+    g->n  = c->n;
+    g->c  = wb_new_n(&g->a, struct wl_change, keeps || drops ? 2 * WL_CHANGES : c->n);
+    int r = g->c ? ws_keys_take(g->s, c->owner.tenant, true, &g->x, err) : wb_arena_check(&g->a, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; r >= 0 && i < c->n; i++) {
+        g->c[i] = c->changes[i];
+        r       = seal_change(g, &g->c[i], err);
+        if (r < 0)
+            r = upp_wrap(err, r, "change %zu", i);
+    }
+    ws_keys_give(g->s, g->x);
+    for (size_t i = 0; r >= 0 && drops && i < c->n; i++)
+        if (g->c[i].kind == WL_DROP_BLOB)
+            r = drop_names(g, g->c[i].blob, err);
+    return r;
+}
+
+/* ---- The memory of a commit, kept for the next one ---------------------------------------------------- */
+
+enum { SPARE_BYTES = 64 << 10 /* a larger one is not kept */ };
+
+static struct wb_arena arena_take(struct ws_sealed *s)
+{
+    ws_sealed_lock(s);
+    struct wb_arena a = s->spare;
+    s->spare          = (struct wb_arena)WB_ARENA((size_t)4 << 30);
+    ws_sealed_unlock(s);
+    return a;
+}
+
+/* A commit that is done is counted, its memory given back. */
+static void count(struct ws_sealed *s, const struct wl_commit *c, struct wb_arena *a)
+{
+    struct wl_store *inner = s->inner;
+    bool             keep  = a->used <= SPARE_BYTES;
+    if (keep)
+        wb_arena_reset(a);
+    ws_sealed_lock(s);
+    if (keep && !s->spare.used) {
+        s->spare = *a;
+        *a       = (struct wb_arena)WB_ARENA(0);
+    }
+    s->store.count.commits++;
+    s->store.count.transactions = __atomic_load_n(&inner->count.transactions, __ATOMIC_RELAXED);
+    s->store.count.syncs        = __atomic_load_n(&inner->count.syncs, __ATOMIC_RELAXED);
+    s->store.count.bytes += ws_commit_bytes(c);
+    for (size_t i = 0; i < c->n; i++)
+        s->store.count.rows += c->changes[i].kind == WL_ADD_ROW;
+    ws_sealed_unlock(s);
+}
+
+static WEFT_SUSPENDS int sealed_commit(struct wl_store *store, struct wl_commit *c, struct upp_err *err)
+{
+    struct ws_sealed *s = ws_sealed(store);
+    int               r = ws_check_commit(c, err);
+    if (r < 0)
+        return r;
+    if (!c->n || c->changes[0].kind == WL_TIDY) /* of no tenant */
+        return s->inner->ops->commit(s->inner, c, err);
+    struct sealing g = {.s = s, .a = arena_take(s), .owner = &c->owner};
+
+    r = seal_all(&g, c, err);
+    if (r >= 0) {
+        struct wl_commit x = {.owner = c->owner, .changes = g.c, .n = g.n, .flags = c->flags | WL_SEALED};
+        x.conflict         = c->conflict;
+        r                  = s->inner->ops->commit(s->inner, &x, err);
+        c->conflict        = x.conflict;
+    }
+    if (r >= 0)
+        count(s, c, &g.a);
+    wb_arena_done(&g.a);
+    return r;
+}
+
+/* ---- Opening and closing --------------------------------------------------------------------------- */
+
+static WEFT_SUSPENDS void sealed_close(struct wl_store *store)
+{
+    struct ws_sealed *s = ws_sealed(store);
+    ws_keys_close(s);
+    wb_arena_done(&s->spare);
+    s->inner->ops->close(s->inner);
+    (void)pthread_mutex_destroy(&s->lock);
+    wb_free(s);
+}
+
+static const struct wl_store_ops ops = {
+    .size           = sizeof ops,
+    .name           = "sealed",
+    .commit         = sealed_commit,
+    .rows           = ws_open_rows,
+    .node           = ws_open_node,
+    .thread         = ws_open_thread,
+    .run            = ws_open_run,
+    .alias          = ws_open_alias,
+    .key            = ws_open_key,
+    .threads        = ws_open_threads,
+    .runs           = ws_open_runs,
+    .live           = ws_open_live,
+    .family_nodes   = ws_open_family_nodes,
+    .family_threads = ws_open_family_threads,
+    .value          = ws_open_value,
+    .values         = ws_open_values,
+    .tenants        = ws_open_tenants,
+    .piece          = ws_open_piece,
+    .loose_blobs    = ws_open_loose_blobs,
+    .old_runs       = ws_open_old_runs,
+    .follow         = ws_open_follow,
+    .learned        = ws_open_learned,
+    .search         = ws_no_search,
+    .close          = sealed_close,
+};
+
+WEFT_SUSPENDS int ws_sealed_open(struct wl_store *inner, const struct ws_master *key, struct wl_store **ret,
+                                 struct upp_err *err)
+{
+    struct ws_sealed *s = wb_calloc(1, sizeof *s);
+    int               r = s ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for a store");
+    if (r >= 0 && pthread_mutex_init(&s->lock, NULL))
+        r = upp_fail(err, UPP_ENOMEM, "no memory for a lock");
+    if (r < 0) {
+        inner->ops->close(inner);
+        wb_free(s);
+        return r;
+    }
+    s->store.ops   = &ops;
+    s->store.inner = inner;
+    s->inner       = inner;
+    s->spare       = (struct wb_arena)WB_ARENA((size_t)4 << 30);
+    r              = wb_random(&s->seed, sizeof s->seed, err);
+    if (r >= 0)
+        r = ws_keys_open(s, key, err);
+    if (r < 0) {
+        sealed_close(&s->store);
+        return r;
+    }
+    *ret = &s->store;
+    return 0;
+}
+
+struct wl_store *ws_sealed_find(struct wl_store *s)
+{
+    while (s && s->ops != &ops)
+        s = s->inner;
+    return s;
+}

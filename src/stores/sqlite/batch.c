@@ -1,0 +1,270 @@
+/* stores/sqlite/batch.c — the commits of a batch in one transaction, each with its own result.
+ *
+ * Nearly all commits succeed, so a transaction is first tried without savepoints. When a commit fails that has already
+ * changed something, all is rolled back and done again with a savepoint each.
+ *
+ * Invariant: nobody is told of success after any sync has failed, at whatever file.
+ */
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "stores/sqlite/store.h"
+
+#include <string.h>
+
+/* ---- A transaction --------------------------------------------------------------------------------- */
+
+int ws_batch_hook(void *arg, sqlite3 *db, const char *name, int pages)
+{
+    struct ws_sqlite *s = arg;
+    (void)db, (void)name;
+    s->appended = true;
+    if (pages < s->wal_pages)
+        s->wal_moved = 0; /* the log began anew */
+    s->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+int ws_poisoned(struct ws_sqlite *s, struct upp_err *err)
+{
+    if (!atomic_load(&s->vfs.sync_failed) && !s->broken)
+        return 0;
+    atomic_store(&s->store.state, WL_FAILED);
+    if (atomic_load(&s->vfs.gone))
+        return ws_sqlite_gone(s, err);
+    int r = upp_fail(err, UPP_ESTORE, "%s: nothing is written any more until the store is opened again",
+                     s->broken ? "a transaction could not be ended" : "a sync failed");
+    wb_err_where(err, wb_cstr(s->path));
+    return r;
+}
+
+int ws_checkpoint(struct ws_sqlite *s, struct ws_conn *c, int mode)
+{
+    int frames = -1;
+    if (!ws_vfs_watch(&s->vfs, true))
+        return SQLITE_IOERR_FSYNC;
+    uint32_t tag = ws_promise_moving(&s->promise);
+    int      rc  = sqlite3_wal_checkpoint_v2(c->db, "main", mode, NULL, &frames);
+    if (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED)
+        ws_promise_moved(&s->promise, tag, rc == SQLITE_OK ? frames : -1);
+    return rc;
+}
+
+static int statement(struct ws_sqlite *s, enum ws_statement i, struct upp_err *err)
+{
+    int r = ws_step(s, s->writer.st[i], err);
+    return r == WS_CONSTRAINT ? ws_sqlite_fail(s, s->writer.db, SQLITE_CONSTRAINT, "a transaction", err) : r;
+}
+
+static void roll_back(struct ws_sqlite *s)
+{
+    if (!sqlite3_get_autocommit(s->writer.db)) /* else SQLite has done it itself */
+        (void)statement(s, WS_ROLLBACK, NULL);
+    s->broken = s->broken || !sqlite3_get_autocommit(s->writer.db);
+    ws_change_forget_all(s);
+}
+
+/* A failure of the caller's making, or of a row that it alone wants: the neighbours need not know of it. */
+static bool own_fault(const struct ws_item *x)
+{
+    return x->result == -UPP_EBUSY || x->result == -UPP_ENOTFOUND || x->result == -UPP_EINVALID ||
+           x->result == -UPP_ELIMIT || (x->result == -UPP_ESTORE && strcmp(x->err.cause, WS_DAMAGED) == 0);
+}
+
+/* One commit behind a savepoint of its own. */
+static int apply_saved(struct ws_sqlite *s, struct ws_item *x, struct upp_err *err)
+{
+    size_t  done;
+    int64_t row = s->row;
+    int     r   = statement(s, WS_SAVE, err);
+    if (r < 0)
+        return r;
+    x->result = ws_change_apply(s, x->c, &done, &x->err);
+    if (x->result < 0 && !own_fault(x)) {
+        if (err)
+            *err = x->err;
+        return x->result;
+    }
+    if (x->result < 0) {
+        ws_change_forget(s, x->c);
+        s->row = row;
+        r      = statement(s, WS_SAVE_UNDO, err);
+    }
+    return r < 0 ? r : statement(s, WS_SAVE_END, err);
+}
+
+enum { AGAIN = 1 };
+
+/* 0: each has its result. AGAIN: one failed half-way. <0: the transaction failed. */
+static int apply_all(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
+{
+    wb_list_each (l, batch) {
+        struct ws_item *x = wb_item(l, struct ws_item, link);
+        size_t          done;
+        if (saved) {
+            int r = apply_saved(s, x, err);
+            if (r < 0)
+                return r;
+            continue;
+        }
+        x->result = ws_change_apply(s, x->c, &done, &x->err);
+        if (x->result < 0 && !own_fault(x)) {
+            if (err)
+                *err = x->err;
+            return x->result;
+        }
+        if (x->result < 0 && done)
+            return AGAIN;
+        wb_crashpoint("store.applied");
+    }
+    return 0;
+}
+
+/* The promise of the transaction to come: FULL syncs before anybody can read it, NORMAL does not sync. */
+static int set_promise(struct ws_sqlite *s, bool full, struct upp_err *err)
+{
+    if (s->full == full)
+        return 0;
+    int r = ws_conn_exec(s, &s->writer, full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL", err);
+    if (r >= 0)
+        s->full = full;
+    return r;
+}
+
+static bool wants_sync(struct wb_link *batch)
+{
+    bool sync = false;
+    wb_list_each (l, batch)
+        sync = sync || wb_item(l, struct ws_item, link)->c->flags & WL_SYNCED;
+    return sync;
+}
+
+int ws_batch_sync(struct ws_sqlite *s, struct upp_err *err)
+{
+    sqlite3_file *wal = NULL;
+    int           rc;
+    if (!s->unsynced)
+        return 0;
+    rc = sqlite3_file_control(s->writer.db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &wal);
+    if (rc == SQLITE_OK && wal && wal->pMethods)
+        rc = wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL);
+    if (rc != SQLITE_OK)
+        return ws_sqlite_fail(s, s->writer.db, rc, "the log", err);
+    s->unsynced = false;
+    ws_promise_synced(&s->promise);
+    return 0;
+}
+
+static int try_batch(struct ws_sqlite *s, struct wb_link *batch, bool saved, struct upp_err *err)
+{
+    bool    sync = wants_sync(batch);
+    int64_t row  = s->row;
+    int     r    = set_promise(s, sync, err);
+    if (r >= 0)
+        r = statement(s, WS_BEGIN, err);
+    if (r >= 0)
+        r = apply_all(s, batch, saved, err);
+    s->appended = false;
+    wb_crashpoint("store.commit.before");
+    if (r == 0)
+        r = statement(s, WS_COMMIT, err);
+    wb_crashpoint("store.commit.after");
+    if (r != 0) {
+        s->row = row;
+        roll_back(s);
+        return r;
+    }
+    if (s->appended)
+        s->unsynced = !sync; /* a sync is of all that was written before it */
+    else if (sync)
+        r = ws_batch_sync(s, err); /* what is acknowledged may stand in a transaction before */
+    if (r >= 0)
+        r = ws_poisoned(s, err);
+    if (r >= 0 && s->appended)
+        ws_promise_keep(&s->promise, s->row, sync);
+    return r;
+}
+
+/* ---- A full disk ----------------------------------------------------------------------------------- */
+
+static void tell_full(struct ws_sqlite *s)
+{
+    enum { SELDOM_MS = 60000 };
+    uint64_t now = wb_mono_ms();
+    if (!s->told_full || now - s->told_full >= SELDOM_MS)
+        wb_log(WB_ERROR, "the disk is full: nothing new is stored until there is room", WB_LZ("path", s->path));
+    s->told_full = now ? now : 1;
+}
+
+static void set_full(struct ws_sqlite *s, bool full)
+{
+    if (full) {
+        tell_full(s);
+        ws_reserve_release(s);
+    }
+    s->disk_full = full;
+    atomic_store(&s->store.state, full ? WL_FULL : WL_WORKS);
+}
+
+/* Moves those who must wait for room from `batch` to `refused`. */
+static void part(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused)
+{
+    wb_list_each (l, batch) {
+        struct ws_item *x = wb_item(l, struct ws_item, link);
+        if (ws_last_words(x->c))
+            continue;
+        wb_unlink(l);
+        x->result = ws_disk_full(s, &x->err);
+        wb_list_push(refused, l);
+    }
+}
+
+static int try_both(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
+{
+    int r = wb_list_empty(batch) ? 0 : try_batch(s, batch, false, err);
+    return r == AGAIN ? try_batch(s, batch, true, err) : r;
+}
+
+/* One transaction; where the disk is full, one of those who have the last word. */
+static int write_what_fits(struct ws_sqlite *s, struct wb_link *batch, struct wb_link *refused, struct upp_err *err)
+{
+    if (s->disk_full && ws_reserve_fill(s))
+        set_full(s, false);
+    if (s->disk_full)
+        part(s, batch, refused);
+    int r = try_both(s, batch, err);
+    if (r >= 0 || strcmp(err->cause, WL_DISK_FULL) != 0 || s->disk_full)
+        return r;
+    set_full(s, true);
+    part(s, batch, refused);
+    return try_both(s, batch, err);
+}
+
+void ws_batch_write(struct ws_sqlite *s, struct wb_link *batch, struct upp_err *err)
+{
+    struct wb_link refused;
+    wb_list_init(&refused);
+    s->now_ms = wb_wall_ms();
+    ws_promise_watch(&s->promise, s->now_ms);
+    int r = ws_poisoned(s, err);
+    if (r >= 0)
+        r = write_what_fits(s, batch, &refused, err);
+    ws_forgot_by_all(s);
+    wb_list_each (l, batch) {
+        struct ws_item *x = wb_item(l, struct ws_item, link);
+        if (r < 0) {
+            x->result = r;
+            x->err    = *err;
+        } else if (x->result >= 0) {
+            s->store.count.commits++;
+            s->store.count.bytes += x->bytes;
+            for (size_t i = 0; i < x->c->n; i++)
+                s->store.count.rows += x->c->changes[i].kind == WL_ADD_ROW;
+        }
+    }
+    while (!wb_list_empty(&refused))
+        wb_list_push(batch, wb_list_pop(&refused));
+    (void)__atomic_fetch_add(&s->store.count.transactions, r >= 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->store.count.syncs, atomic_load(&s->vfs.wal_syncs), __ATOMIC_RELAXED);
+}

@@ -1,0 +1,468 @@
+/* stores/sqlite/change.c — one commit inside the writer's transaction.
+ *
+ * A row costs one insert into the log and one into its index. Whether it follows the node's last row is known from a
+ * table of ends, which holds only what is in the database or in the open transaction: what is rolled back is taken out.
+ */
+#include "base/defs.h"
+#include "stores/sqlite/store.h"
+#include "stores/sqlite/sum.h"
+
+#include <string.h>
+
+static sqlite3_stmt *statement(struct ws_sqlite *s, enum ws_statement i)
+{
+    return s->writer.st[i];
+}
+
+/* Runs it to its end: 0, WS_CONSTRAINT or a failure. */
+static int run(struct ws_sqlite *s, enum ws_statement i, struct upp_err *err)
+{
+    return ws_step(s, statement(s, i), err);
+}
+
+int ws_change_need(struct ws_sqlite *s, enum ws_statement i, sqlite3_stmt **ret, struct upp_err *err)
+{
+    return ws_conn_need(s, &s->writer, i, ret, err);
+}
+
+int ws_change_run(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err)
+{
+    return ws_step(s, st, err);
+}
+
+/* ---- Ends of nodes --------------------------------------------------------------------------------- */
+
+static struct ws_end *end_place(struct ws_sqlite *s, int64_t tenant, uint64_t node)
+{
+    uint64_t h = (node ^ (uint64_t)tenant * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+    return &s->ends[(h >> 32) % WS_ENDS];
+}
+
+static void remember_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t next)
+{
+    *end_place(s, tenant, node) = (struct ws_end){node, next, tenant};
+}
+
+void ws_change_forget_end(struct ws_sqlite *s, int64_t tenant, uint64_t node)
+{
+    struct ws_end *e = end_place(s, tenant, node);
+    if (e->tenant == tenant && e->node == node)
+        *e = (struct ws_end){0};
+}
+
+int ws_change_is_node(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_NODE_IS);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_u64(st, 2, key);
+    int r = ws_step(s, st, err);
+    (void)sqlite3_reset(st);
+    return r;
+}
+
+static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t *ret, struct upp_err *err)
+{
+    const struct ws_end *e = end_place(s, tenant, node);
+    if (e->tenant == tenant && e->node == node) {
+        *ret = e->next;
+        return 0;
+    }
+    sqlite3_stmt *st = statement(s, WS_NODE_END);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_u64(st, 2, node);
+    int r = ws_step(s, st, err);
+    if (r < 0)
+        return r;
+    if (r == 1) {
+        *ret = wl_pos_next((uint64_t)sqlite3_column_int64(st, 2), (uint32_t)sqlite3_column_int64(st, 3));
+        r    = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
+        (void)sqlite3_reset(st);
+        return r;
+    }
+    r    = ws_change_is_node(s, tenant, node, err);
+    *ret = 0;
+    return r < 0 ? r : r == 1 ? 0 : ws_no_node(err, node);
+}
+
+/* ---- Tenants --------------------------------------------------------------------------------------- */
+
+static struct ws_tenant *tenant_place(struct ws_sqlite *s, struct upp_str name)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < name.n; i++)
+        h = (h ^ (unsigned char)name.p[i]) * 16777619u;
+    return &s->tenants[h % WS_TENANTS];
+}
+
+/* Its number; a new one gets the next. Only what was found is remembered: what is added may be rolled back alone. */
+static int need_tenant(struct ws_sqlite *s, struct upp_str name, int64_t *ret, struct upp_err *err)
+{
+    struct ws_tenant *t = tenant_place(s, name);
+    if (t->id && wb_str_eq(t->name, name)) {
+        *ret = t->id;
+        return 0;
+    }
+    sqlite3_stmt *st = statement(s, WS_TENANT);
+    ws_bind_name(st, 1, name);
+    int r = ws_step(s, st, err);
+    if (r == 1) {
+        *ret = sqlite3_column_int64(st, 0);
+        (void)sqlite3_reset(st);
+        if (name.n <= sizeof t->bytes) {
+            memcpy(t->bytes, name.p, name.n);
+            t->name = wb_str(t->bytes, name.n);
+            t->id   = *ret;
+        }
+        return 0;
+    }
+    if (r < 0)
+        return r;
+    ws_bind_name(statement(s, WS_ADD_TENANT), 1, name);
+    r    = run(s, WS_ADD_TENANT, err);
+    *ret = sqlite3_last_insert_rowid(s->writer.db);
+    return r;
+}
+
+/* ---- Changes --------------------------------------------------------------------------------------- */
+
+static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row, struct upp_err *err)
+{
+    uint64_t end;
+    int      r = find_end(s, tenant, row->node, &end, err);
+    if (r < 0)
+        return r;
+    if (row->pos != end)
+        return ws_row_misplaced(err, row, end);
+    sqlite3_stmt *st = statement(s, WS_ADD_ROW);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_u64(st, 2, row->node);
+    ws_bind_u64(st, 3, row->pos);
+    ws_bind_u64(st, 4, row->n_entries);
+    ws_bind_id_or_null(st, 5, &row->run);
+    ws_bind_u64(st, 6, row->format);
+    ws_bind_str(st, 7, row->body);
+    ws_bind_str(st, 8, row->tape);
+    ws_bind_u64(st, 9, (uint64_t)ws_sum_of_row(tenant, row));
+    r = run(s, WS_ADD_ROW, err);
+    if (r == WS_CONSTRAINT)
+        return ws_row_misplaced(err, row, end);
+    if (r >= 0) {
+        s->row = sqlite3_last_insert_rowid(s->writer.db);
+        remember_end(s, tenant, row->node, wl_pos_next(row->pos, row->n_entries));
+    }
+    return r;
+}
+
+static int add_node(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_ADD_NODE);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_u64(st, 2, n->key);
+    ws_bind_id(st, 3, &n->id);
+    ws_bind_id(st, 4, &n->tree);
+    ws_bind_u64(st, 5, n->parent);
+    ws_bind_u64(st, 6, n->parent_length);
+    ws_bind_id_or_null(st, 7, &n->holder);
+    ws_bind_u64(st, 8, (uint64_t)n->created_ms);
+    int r = run(s, WS_ADD_NODE, err);
+    if (r == WS_CONSTRAINT)
+        return ws_taken(err, "the key of a node");
+    if (r < 0)
+        return r;
+    remember_end(s, tenant, n->key, 0);
+    return ws_keep_branch(s, tenant, n, err);
+}
+
+static int hold_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_HOLD_NODE);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_u64(st, 2, c->hold.node);
+    ws_bind_id_or_null(st, 3, &c->hold.from);
+    ws_bind_id_or_null(st, 4, &c->hold.to);
+    int r = run(s, WS_HOLD_NODE, err);
+    if (r < 0 || ws_changed(s))
+        return r;
+    r = ws_change_is_node(s, tenant, c->hold.node, err);
+    if (r == 1)
+        return upp_fail(err, UPP_EBUSY, "node %016llx is held by another run", (unsigned long long)c->hold.node);
+    return r < 0 ? r : ws_no_node(err, c->hold.node);
+}
+
+int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const char *what,
+                      const struct wb_uuid *id, uint32_t given, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, i);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_id(st, 2, id);
+    int      r      = ws_step(s, st, err);
+    uint32_t stored = r == 1 ? (uint32_t)sqlite3_column_int64(st, 0) : 0;
+    (void)sqlite3_reset(st);
+    if (r < 0)
+        return r;
+    return r == 1 ? ws_version_differs(err, what, *id, stored, given) : ws_no_thing(err, what, *id);
+}
+
+static int add_thread(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_thread *t,
+                      struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_ADD_THREAD);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_id(st, 2, &t->id);
+    ws_bind_id(st, 3, &t->tree);
+    ws_bind_id_or_null(st, 4, &t->parent);
+    ws_bind_name(st, 5, user);
+    ws_bind_u64(st, 6, t->head);
+    ws_bind_u64(st, 7, t->kind);
+    ws_bind_u64(st, 8, t->version);
+    ws_bind_u64(st, 9, t->queued);
+    ws_bind_str(st, 10, t->title);
+    ws_bind_str(st, 11, t->metadata);
+    ws_bind_u64(st, 12, (uint64_t)t->created_ms);
+    ws_bind_u64(st, 13, (uint64_t)t->updated_ms);
+    ws_bind_u64(st, 14, t->at);
+    int r = run(s, WS_ADD_THREAD, err);
+    if (r == WS_CONSTRAINT)
+        return ws_taken(err, "the id of a thread");
+    return r < 0 ? r : ws_keep_stray_thread(s, tenant, t, err);
+}
+
+static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_SET_THREAD);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_id(st, 2, &t->id);
+    ws_bind_u64(st, 3, t->version);
+    ws_bind_u64(st, 4, t->head);
+    ws_bind_u64(st, 5, t->queued);
+    ws_bind_str(st, 6, t->title);
+    ws_bind_str(st, 7, t->metadata);
+    ws_bind_u64(st, 8, (uint64_t)t->updated_ms);
+    ws_bind_u64(st, 9, t->at);
+    int r = run(s, WS_SET_THREAD, err);
+    return r < 0 || ws_changed(s) ? r
+                                  : ws_change_why_not(s, WS_THREAD_VERSION, tenant, "thread", &t->id, t->version, err);
+}
+
+static int touch_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_TOUCH_THREAD);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_id(st, 2, &t->id);
+    ws_bind_u64(st, 3, (uint64_t)t->updated_ms);
+    return run(s, WS_TOUCH_THREAD, err);
+}
+
+static int add_run(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wm_run *x,
+                   struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_ADD_RUN);
+    int           i  = 0;
+    ws_bind_u64(st, ++i, (uint64_t)tenant);
+    ws_bind_name(st, ++i, user);
+    ws_bind_id(st, ++i, &x->id);
+    ws_bind_id(st, ++i, &x->root);
+    ws_bind_id_or_null(st, ++i, &x->parent);
+    ws_bind_id(st, ++i, &x->thread);
+    ws_bind_u64(st, ++i, x->node);
+    ws_bind_u64(st, ++i, x->first);
+    ws_bind_u64(st, ++i, x->input);
+    ws_bind_u64(st, ++i, x->version);
+    ws_bind_u64(st, ++i, x->depth);
+    ws_bind_u64(st, ++i, x->status);
+    ws_bind_u64(st, ++i, x->durability);
+    ws_bind_u64(st, ++i, x->cancel);
+    ws_bind_u64(st, ++i, x->epoch);
+    ws_bind_u64(st, ++i, x->queue);
+    ws_bind_str(st, ++i, x->agent);
+    ws_bind_str(st, ++i, x->call);
+    ws_bind_str(st, ++i, x->options);
+    ws_bind_str(st, ++i, x->error);
+    ws_bind_u64(st, ++i, x->usage.input);
+    ws_bind_u64(st, ++i, x->usage.output);
+    ws_bind_u64(st, ++i, x->usage.cache_read);
+    ws_bind_u64(st, ++i, x->usage.cache_write);
+    ws_bind_u64(st, ++i, (uint64_t)x->created_ms);
+    ws_bind_u64(st, ++i, (uint64_t)x->started_ms);
+    ws_bind_u64(st, ++i, (uint64_t)x->ended_ms);
+    ws_bind_u64(st, ++i, (uint64_t)x->expires_ms);
+    ws_bind_u64(st, ++i, x->swept);
+    int r = run(s, WS_ADD_RUN, err);
+    return r == WS_CONSTRAINT ? ws_taken(err, "the id of a run") : r;
+}
+
+static int set_run(struct ws_sqlite *s, int64_t tenant, const struct wm_run *x, struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_SET_RUN);
+    int           i  = 0;
+    ws_bind_u64(st, ++i, (uint64_t)tenant);
+    ws_bind_id(st, ++i, &x->id);
+    ws_bind_u64(st, ++i, x->version);
+    ws_bind_u64(st, ++i, x->node);
+    ws_bind_u64(st, ++i, x->first);
+    ws_bind_u64(st, ++i, x->input);
+    ws_bind_u64(st, ++i, x->status);
+    ws_bind_u64(st, ++i, x->durability);
+    ws_bind_u64(st, ++i, x->cancel);
+    ws_bind_u64(st, ++i, x->epoch);
+    ws_bind_u64(st, ++i, x->queue);
+    ws_bind_str(st, ++i, x->agent);
+    ws_bind_str(st, ++i, x->options);
+    ws_bind_str(st, ++i, x->error);
+    ws_bind_u64(st, ++i, x->usage.input);
+    ws_bind_u64(st, ++i, x->usage.output);
+    ws_bind_u64(st, ++i, x->usage.cache_read);
+    ws_bind_u64(st, ++i, x->usage.cache_write);
+    ws_bind_u64(st, ++i, (uint64_t)x->started_ms);
+    ws_bind_u64(st, ++i, (uint64_t)x->ended_ms);
+    ws_bind_u64(st, ++i, (uint64_t)x->expires_ms);
+    ws_bind_u64(st, ++i, x->swept);
+    int r = run(s, WS_SET_RUN, err);
+    return r < 0 || ws_changed(s) ? r : ws_change_why_not(s, WS_RUN_VERSION, tenant, "run", &x->id, x->version, err);
+}
+
+static int add_alias(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_alias *a,
+                     struct upp_err *err)
+{
+    sqlite3_stmt *st = statement(s, WS_ADD_ALIAS);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_name(st, 2, user);
+    ws_bind_u64(st, 3, a->kind);
+    ws_bind_name(st, 4, a->text);
+    ws_bind_id(st, 5, &a->object);
+    int r = run(s, WS_ADD_ALIAS, err);
+    if (r != WS_CONSTRAINT)
+        return r;
+    st = statement(s, WS_ALIAS_OBJECT);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_name(st, 2, user);
+    ws_bind_u64(st, 3, a->kind);
+    ws_bind_name(st, 4, a->text);
+    r         = ws_step(s, st, err);
+    bool same = r == 1 && wb_uuid_eq(ws_column_id(st, 0), a->object);
+    (void)sqlite3_reset(st);
+    return r < 0 ? r : same ? 0 : ws_taken(err, "the alias");
+}
+
+static int add_key(struct ws_sqlite *s, int64_t tenant, const struct wl_key *k, struct upp_err *err)
+{
+    int64_t       expired = s->now_ms - WS_KEY_MS;
+    sqlite3_stmt *st      = statement(s, WS_DROP_KEY);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_name(st, 2, k->route);
+    ws_bind_name(st, 3, k->key);
+    ws_bind_u64(st, 4, (uint64_t)expired);
+    int r = run(s, WS_DROP_KEY, err);
+    if (r < 0)
+        return r;
+    st = statement(s, WS_ADD_KEY);
+    ws_bind_u64(st, 1, (uint64_t)tenant);
+    ws_bind_name(st, 2, k->route);
+    ws_bind_name(st, 3, k->key);
+    (void)sqlite3_bind_blob(st, 4, k->body, sizeof k->body, SQLITE_STATIC);
+    ws_bind_id(st, 5, &k->object);
+    ws_bind_u64(st, 6, (uint64_t)k->created_ms);
+    r = run(s, WS_ADD_KEY, err);
+    if (r == WS_CONSTRAINT)
+        return ws_taken(err, "the idempotency key");
+    if (r < 0)
+        return r;
+    ws_bind_u64(statement(s, WS_SWEEP_KEYS), 1, (uint64_t)expired);
+    return run(s, WS_SWEEP_KEYS, err);
+}
+
+/* ---- A commit -------------------------------------------------------------------------------------- */
+
+static int apply_one(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_change *c,
+                     struct upp_err *err)
+{
+    switch (c->kind) {
+    case WL_ADD_ROW:
+        return add_row(s, tenant, c->row, err);
+    case WL_ADD_NODE:
+        return add_node(s, tenant, c->node, err);
+    case WL_ADD_THREAD:
+        return add_thread(s, tenant, user, c->thread, err);
+    case WL_SET_THREAD:
+        return set_thread(s, tenant, c->thread, err);
+    case WL_HOLD_NODE:
+        return hold_node(s, tenant, c, err);
+    case WL_ADD_RUN:
+        return add_run(s, tenant, user, c->run, err);
+    case WL_SET_RUN:
+        return set_run(s, tenant, c->run, err);
+    case WL_ADD_ALIAS:
+        return add_alias(s, tenant, user, c->alias, err);
+    case WL_ADD_KEY:
+        return add_key(s, tenant, c->key, err);
+    case WL_TOUCH_THREAD:
+        return touch_thread(s, tenant, c->thread, err);
+    case WL_SET_NODE:
+        return ws_set_node(s, tenant, c->node, err);
+    case WL_SET_ROW:
+        return ws_set_row(s, tenant, c->row, err);
+    case WL_DROP_THREAD:
+        return ws_drop_thread(s, tenant, c->thread, err);
+    case WL_DROP_NODE:
+        return ws_drop_node(s, tenant, c->node->key, err);
+    case WL_DROP_RUN:
+        return ws_drop_run(s, tenant, c->run, err);
+    case WL_DROP_ALIAS:
+        return ws_drop_alias(s, tenant, user, c->alias, err);
+    case WL_PUT_VALUE:
+        return ws_put_value(s, tenant, c->value, err);
+    case WL_DROP_VALUE:
+        return ws_drop_value(s, tenant, c->value, err);
+    case WL_ADD_PIECE:
+        return ws_add_piece(s, tenant, c->piece, err);
+    case WL_NAME_BLOB:
+        return ws_name_blob(s, tenant, c, err);
+    case WL_ADD_REF:
+        return ws_add_ref(s, tenant, c->ref, err);
+    case WL_DROP_REF:
+        return ws_drop_ref(s, tenant, c->ref, err);
+    case WL_DROP_BLOB:
+        return ws_drop_blob(s, tenant, c->blob, err);
+    case WL_LEARN:
+        return ws_learn(s, c->learned, err);
+    case WL_TIDY:
+        return ws_tidy(s, c->more, err);
+    }
+    return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
+}
+
+/* What is of all tenants does not make one. */
+static bool is_of_all(const struct wl_commit *c)
+{
+    return c->n == 1 && (c->changes[0].kind == WL_LEARN || c->changes[0].kind == WL_TIDY);
+}
+
+int ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err)
+{
+    int64_t tenant = 0;
+    int     r      = c->n && !is_of_all(c) ? need_tenant(s, c->owner.tenant, &tenant, err) : 0;
+    *done          = 0;
+    for (; r >= 0 && *done < c->n; *done += r >= 0)
+        r = apply_one(s, tenant, c->owner.user, &c->changes[*done], err);
+    if (r == -UPP_EBUSY)
+        c->conflict = *done;
+    return r < 0 ? r : 0;
+}
+
+void ws_change_forget(struct ws_sqlite *s, const struct wl_commit *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        uint64_t node = c->changes[i].kind == WL_ADD_ROW    ? c->changes[i].row->node
+                        : c->changes[i].kind == WL_ADD_NODE ? c->changes[i].node->key
+                                                            : 0;
+        for (size_t k = 0; node && k < WS_ENDS; k++)
+            if (s->ends[k].node == node)
+                s->ends[k] = (struct ws_end){0};
+    }
+}
+
+void ws_change_forget_all(struct ws_sqlite *s)
+{
+    memset(s->ends, 0, sizeof s->ends);
+    memset(s->tenants, 0, sizeof s->tenants);
+}

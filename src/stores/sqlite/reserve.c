@@ -1,0 +1,122 @@
+/* stores/sqlite/reserve.c — room on the disk that is kept for last words.
+ *
+ * On a full disk runs must still be cancelled and ended, and things be deleted. So a file of some size stands beside
+ * the database (FILE-full_disk_reserve) and holds nothing of worth. When the disk is full its room is given back to the
+ * disk, and only such commits are taken. When it can be had again, and as much beside it, the disk is not full any more.
+ *
+ * It is filled with bytes that no file system makes shorter. That it cannot be had is no failure: then a full disk
+ * refuses everything.
+ */
+#include "base/hooks.h"
+#include "base/log.h"
+#include "stores/sqlite/store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PIECE = 64 << 10 };
+
+/* What follows the last '-' may hold no other and no '.': SQLite takes what is before it for the database, whose mode
+ * the file gets. */
+#define NAME "-full_disk_reserve"
+#define NAME_OF_OLD "-reserve"
+
+static const char text[] = "Room that weft keeps for a full disk, so that runs can still be cancelled and ended, and"
+                           " things be deleted (docs/storage.md). It holds nothing. While no weft has the database"
+                           " open it may be deleted; the next start makes it again.\n";
+
+static const sqlite3_io_methods *of(const struct ws_sqlite *s)
+{
+    return s->reserve.file->pMethods;
+}
+
+static int64_t wanted(const struct ws_sqlite *s)
+{
+    return (int64_t)(s->opts.reserve_kib ? s->opts.reserve_kib : WS_RESERVE_KIB) << 10;
+}
+
+static bool open_file(struct ws_sqlite *s)
+{
+    enum { FLAGS = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MAIN_JOURNAL };
+    sqlite3_vfs *base = s->vfs.base; /* below ours: it is never synced */
+    size_t       n    = strlen(s->path) + sizeof NAME + 1;
+    s->reserve.path   = wb_calloc(1, n);
+    s->reserve.file   = wb_calloc(1, (size_t)base->szOsFile);
+    if (!s->reserve.path || !s->reserve.file)
+        return false;
+    (void)snprintf(s->reserve.path, n, "%s" NAME_OF_OLD, s->path);
+    (void)base->xDelete(base, s->reserve.path, 0); /* as it was called once */
+    (void)snprintf(s->reserve.path, n, "%s" NAME, s->path);
+    int out;
+    return base->xOpen(base, s->reserve.path, s->reserve.file, FLAGS, &out) == SQLITE_OK;
+}
+
+/* From its end on; false: there is no room. */
+static bool grow(struct ws_sqlite *s, sqlite3_int64 from, sqlite3_int64 to)
+{
+    char    *p  = wb_alloc(PIECE);
+    uint64_t x  = 0x9e3779b97f4a7c15u;
+    bool     ok = p != NULL;
+    for (size_t i = 0; ok && i + 8 <= PIECE; i += 8) {
+        x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+        memcpy(p + i, &x, 8);
+    }
+    if (ok && from == 0)
+        memcpy(p, text, sizeof text - 1);
+    for (; ok && from < to; from += PIECE)
+        ok = of(s)->xWrite(s->reserve.file, p, (int)WB_MIN(to - from, (sqlite3_int64)PIECE), from) == SQLITE_OK;
+    wb_free(p);
+    return ok;
+}
+
+bool ws_reserve_fill(struct ws_sqlite *s)
+{
+    sqlite3_int64 is = 0, want = wanted(s);
+    if (s->opts.reserve_kib == UINT32_MAX)
+        return true;
+    if ((!s->reserve.file && !open_file(s)) || !of(s))
+        return false;
+    if (of(s)->xFileSize(s->reserve.file, &is) != SQLITE_OK)
+        return false;
+    if (is == want && !s->disk_full)
+        return true;
+    bool room = grow(s, is < want ? is - is % PIECE : want, s->disk_full ? 2 * want : want);
+    bool cut  = of(s)->xTruncate(s->reserve.file, room ? want : 0) == SQLITE_OK;
+    return room && cut;
+}
+
+void ws_reserve_release(struct ws_sqlite *s)
+{
+    if (s->reserve.file && of(s))
+        (void)of(s)->xTruncate(s->reserve.file, 0);
+}
+
+void ws_reserve_close(struct ws_sqlite *s)
+{
+    if (s->reserve.file && of(s))
+        (void)of(s)->xClose(s->reserve.file);
+    wb_free(s->reserve.file);
+    wb_free(s->reserve.path);
+    s->reserve.file = NULL;
+    s->reserve.path = NULL;
+}
+
+/* ---- Last words -------------------------------------------------------------------------------------------- */
+
+static bool drops(enum wl_change_kind k)
+{
+    return k == WL_DROP_THREAD || k == WL_DROP_NODE || k == WL_DROP_RUN || k == WL_DROP_ALIAS || k == WL_DROP_VALUE ||
+           k == WL_DROP_REF || k == WL_DROP_BLOB;
+}
+
+bool ws_last_words(const struct wl_commit *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct wl_change *x = &c->changes[i];
+        if (x->kind == WL_SET_RUN && (x->run->cancel || wm_status_ended(x->run->status)))
+            return true;
+        n += drops(x->kind);
+    }
+    return n == c->n; /* also where there is nothing: a flush */
+}

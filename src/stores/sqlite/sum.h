@@ -1,0 +1,64 @@
+/* stores/sqlite/sum.h — a checksum in each row, over its table's name and all of its columns.
+ *
+ * Disks change bytes, and a changed text is still a text. The sum is a number of 32 bits in the column `sum`: four bytes
+ * and one of the record's head. It is over the key too, so that a row that stands in another's place is noticed. Where
+ * the key is a number that SQLite gives (log, runs, blobs), the row's own key counts instead.
+ *
+ * Statements make and compare it with three functions of SQL:
+ *
+ *     weft_sum(table, columns...)           the sum
+ *     weft_whole(sum, table, columns...)    1, or the statement fails with SQLITE_FORMAT and a name for the row
+ *     weft_damage(sum, table, columns...)   NULL, or a name for the row
+ *
+ * It finds damage, not malice: whoever writes the file can compute it (docs/storage.md, Encryption).
+ */
+#ifndef WS_SQLITE_SUM_H
+#define WS_SQLITE_SUM_H
+
+#include <sqlite3.h>
+#include "log/store.h"
+
+/* The columns, in the order in which they count. */
+#define WS_OF_META     "name, value"
+#define WS_OF_TENANTS  "id, name"
+#define WS_OF_LOG      "tenant, node, pos, n, run, format, body, tape"
+#define WS_OF_NODES    "tenant, key, id, tree, parent, parent_length, holder, created"
+#define WS_OF_THREAD   "id, tree, parent, user, head, kind, version, queued, title, metadata, created, updated, at"
+#define WS_OF_THREADS  "tenant, " WS_OF_THREAD
+#define WS_OF_RUN                                                                                                      \
+    "id, root, parent, thread, node, first, input, version, depth, status, durability, cancel, epoch, queue, agent,"   \
+    " call, options, error, u_input, u_output, u_read, u_write, created, started, ended, expires, swept"
+#define WS_OF_RUNS     "tenant, user, " WS_OF_RUN
+#define WS_OF_ALIASES  "tenant, user, kind, text, object"
+#define WS_OF_KEYS     "tenant, route, key, body, object, created"
+#define WS_OF_BRANCHES "tenant, key, name, metadata, origin"
+#define WS_OF_VALS     "tenant, space, name, bytes"
+#define WS_OF_BLOBS    "tenant, key, pieces, whole, refs, loose"
+#define WS_OF_PIECES   "id, bytes"
+enum { WS_LOG_COLUMNS = 8, WS_PIECES_COLUMNS = 2 };
+
+#define WS_SUM(table, columns)   "weft_sum('" table "', " columns ")"
+#define WS_WHOLE(table, columns) "weft_whole(sum, '" table "', " columns ")"
+
+/* Every table that has sums; the last one has no name. */
+struct ws_summed {
+    const char *table, *columns;
+};
+extern const struct ws_summed ws_summed[];
+
+/* Makes the three functions known to a connection: an SQLite result. */
+int ws_sum_functions(sqlite3 *db);
+
+/* Gives every row of every table its sum. */
+int ws_sum_all(sqlite3 *db);
+
+/* That of a row of the log: a step writes one, and need not go through SQL for it. */
+int64_t ws_sum_of_row(int64_t tenant, const struct wl_row *row);
+
+enum { WS_SUM_NAME = 256 };
+
+/* Compares the sum that stands behind n columns of a row, without reading them again. false: it is damaged, and `name`
+ * says which it is. */
+bool ws_sum_holds(sqlite3_stmt *st, const char *table, int n, char name[WS_SUM_NAME]) UPP_MUST_CHECK;
+
+#endif

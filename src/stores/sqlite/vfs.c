@@ -1,0 +1,306 @@
+/* stores/sqlite/vfs.c — see vfs.h. */
+#include "stores/sqlite/vfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/file.h"
+#include "base/hooks.h"
+#include "stores/sqlite/hooks.h"
+
+enum { TRIES = 100 };
+
+struct file {
+    sqlite3_file   base; /* our methods; must be first */
+    struct ws_vfs *v;
+    const char    *path;     /* SQLite keeps it as long as the file is open; NULL: a temporary one */
+    int            fd;       /* as the open hook saw it; -1: not known */
+    bool           wal, new; /* new: its name may not be on disk yet */
+    sqlite3_file  *below;
+};
+
+static struct file *file(sqlite3_file *f)
+{
+    return (struct file *)(void *)f;
+}
+
+static sqlite3_file *below(sqlite3_file *f)
+{
+    return file(f)->below;
+}
+
+/* ---- Files that must stay ----------------------------------------------------------------------------- */
+
+static void watch(struct ws_watched *w, const struct file *f)
+{
+    struct stat st;
+    if (w->path || !f->path || !f->v->hooks || (f->fd >= 0 ? fstat(f->fd, &st) : stat(f->path, &st)) != 0)
+        return;
+    *w = (struct ws_watched){f->path, st.st_dev, st.st_ino};
+}
+
+static bool stays(const struct ws_watched *w)
+{
+    struct stat st;
+    if (!w->path)
+        return true;
+    if (stat(w->path, &st) != 0)
+        return errno != ENOENT && errno != ENOTDIR; /* else nobody knows */
+    return st.st_dev == w->device && st.st_ino == w->inode && st.st_nlink;
+}
+
+bool ws_vfs_watch(struct ws_vfs *v, bool now)
+{
+    enum { EVERY_MS = 1000 };
+    uint64_t t = wb_mono_ms();
+    if (!now && t - atomic_load(&v->watched_ms) < EVERY_MS)
+        return !atomic_load(&v->gone);
+    atomic_store(&v->watched_ms, t);
+    int gone = !stays(&v->database) ? WS_GONE_DATABASE : !stays(&v->log) ? WS_GONE_LOG : WS_GONE_NONE;
+    if (gone && !atomic_load(&v->gone))
+        atomic_store(&v->gone, gone);
+    if (atomic_load(&v->gone))
+        atomic_store(&v->sync_failed, true);
+    return !atomic_load(&v->gone);
+}
+
+/* ---- Syncing --------------------------------------------------------------------------------------- */
+
+static int sync_fd(int fd)
+{
+    int r = -EINTR;
+    for (int i = 0; i < TRIES && r == -EINTR; i++)
+        r = WB_CALL(sync)(fd);
+    return r;
+}
+
+/* Some network file systems sync names at once and refuse to be asked. */
+static int sync_folder(const char *path)
+{
+    char        name[1024]; /* SQLite itself takes paths of 512 */
+    const char *slash = strrchr(path, '/');
+    int         n     = !slash          ? snprintf(name, sizeof name, ".")
+                        : slash == path ? snprintf(name, sizeof name, "/")
+                                        : snprintf(name, sizeof name, "%.*s", (int)(slash - path), path);
+    if (n < 0 || (size_t)n >= sizeof name)
+        return -ENAMETOOLONG;
+    WB_CLEANUP(wb_fd_close) int fd = -EINTR;
+    for (int i = 0; i < TRIES && fd == -EINTR; i++)
+        fd = WB_CALL(open)(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return fd;
+    int r = sync_fd(fd);
+    return r == -EINVAL ? 0 : r;
+}
+
+static int f_sync(sqlite3_file *s, int flags)
+{
+    struct file *f  = file(s);
+    int          rc = SQLITE_OK;
+    if (!ws_vfs_watch(f->v, false))
+        rc = SQLITE_IOERR_FSYNC;
+    else if (f->fd < 0)
+        rc = f->below->pMethods->xSync(f->below, flags);
+    else if (sync_fd(f->fd) < 0)
+        rc = SQLITE_IOERR_FSYNC;
+    else if (f->new && f->path && sync_folder(f->path) < 0)
+        rc = SQLITE_IOERR_DIR_FSYNC;
+    if (rc == SQLITE_OK)
+        f->new = false;
+    else
+        atomic_store(&f->v->sync_failed, true);
+    if (rc == SQLITE_OK && f->wal)
+        (void)atomic_fetch_add(&f->v->wal_syncs, 1);
+    return rc;
+}
+
+/* ---- A full disk ----------------------------------------------------------------------------------- */
+
+/* SQLite takes only ENOSPC for that, and only where it writes: not quotas, not limits of a file's size, not the shared
+ * memory of its log, which is a file too. */
+static int full_or(int rc)
+{
+    return (rc & 0xff) == SQLITE_IOERR && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) ? SQLITE_FULL : rc;
+}
+
+static struct ws_promise *promise(sqlite3_file *f)
+{
+    return file(f)->wal ? file(f)->v->promise : NULL;
+}
+
+static int f_Write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
+{
+    if (promise(f))
+        ws_promise_write(promise(f), p, n, at);
+    errno = 0;
+    return full_or(below(f)->pMethods->xWrite(below(f), p, n, at));
+}
+
+static int f_ShmMap(sqlite3_file *f, int page, int size, int extend, void volatile **p)
+{
+    errno = 0;
+    return full_or(below(f)->pMethods->xShmMap(below(f), page, size, extend, p));
+}
+
+/* ---- All else passes through ----------------------------------------------------------------------- */
+
+#define PASS(name, params, args)                                                                                       \
+    static int f_##name params                                                                                         \
+    {                                                                                                                  \
+        return below(f)->pMethods->x##name args;                                                                       \
+    }
+
+PASS(Read, (sqlite3_file * f, void *p, int n, sqlite3_int64 at), (below(f), p, n, at))
+PASS(FileSize, (sqlite3_file * f, sqlite3_int64 *n), (below(f), n))
+PASS(Lock, (sqlite3_file * f, int level), (below(f), level))
+PASS(Unlock, (sqlite3_file * f, int level), (below(f), level))
+PASS(CheckReservedLock, (sqlite3_file * f, int *held), (below(f), held))
+PASS(FileControl, (sqlite3_file * f, int op, void *arg), (below(f), op, arg))
+PASS(SectorSize, (sqlite3_file * f), (below(f)))
+PASS(DeviceCharacteristics, (sqlite3_file * f), (below(f)))
+PASS(ShmLock, (sqlite3_file * f, int at, int n, int flags), (below(f), at, n, flags))
+PASS(ShmUnmap, (sqlite3_file * f, int unlink_too), (below(f), unlink_too))
+PASS(Fetch, (sqlite3_file * f, sqlite3_int64 at, int n, void **p), (below(f), at, n, p))
+PASS(Unfetch, (sqlite3_file * f, sqlite3_int64 at, void *p), (below(f), at, p))
+
+static int f_Truncate(sqlite3_file *f, sqlite3_int64 n)
+{
+    if (promise(f) && n == 0)
+        ws_promise_none(promise(f));
+    return below(f)->pMethods->xTruncate(below(f), n);
+}
+
+static void f_ShmBarrier(sqlite3_file *f)
+{
+    below(f)->pMethods->xShmBarrier(below(f));
+}
+
+static int f_Close(sqlite3_file *f)
+{
+    struct ws_watched *w = file(f)->wal ? &file(f)->v->log : &file(f)->v->database;
+    if (file(f)->path && w->path == file(f)->path)
+        w->path = NULL;
+    return below(f)->pMethods->xClose(below(f));
+}
+
+#define METHODS(version)                                                                                               \
+    {                                                                                                                  \
+        version, f_Close, f_Read, f_Write, f_Truncate, f_sync, f_FileSize, f_Lock, f_Unlock, f_CheckReservedLock,      \
+            f_FileControl, f_SectorSize, f_DeviceCharacteristics, f_ShmMap, f_ShmLock, f_ShmBarrier, f_ShmUnmap,       \
+            f_Fetch, f_Unfetch                                                                                         \
+    }
+
+/* What the files below cannot do we cannot either. */
+static const sqlite3_io_methods methods[] = {METHODS(1), METHODS(2), METHODS(3)};
+
+static struct ws_vfs *ours(sqlite3_vfs *vfs)
+{
+    return vfs->pAppData;
+}
+
+static int v_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *s, int flags, int *out)
+{
+    struct ws_vfs *v = ours(vfs);
+    struct file   *f = file(s);
+    memset(f, 0, sizeof *f);
+    f->below = (sqlite3_file *)(void *)(f + 1);
+    memset(f->below, 0, (size_t)v->base->szOsFile);
+    (void)weft__sqlite_opened();
+    int rc = v->base->xOpen(v->base, path, f->below, flags, out);
+    int fd = weft__sqlite_opened();
+    if (!f->below->pMethods)
+        return rc;
+    f->v                    = v;
+    f->path                 = path;
+    f->fd                   = v->hooks ? fd : -1;
+    f->wal                  = flags & SQLITE_OPEN_WAL;
+    f->new                  = flags &SQLITE_OPEN_CREATE;
+    if (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_DB))
+        watch(f->wal ? &v->log : &v->database, f);
+    int             version = f->below->pMethods->iVersion;
+    f->base.pMethods        = &methods[WB_MIN(WB_MAX(version, 1), 3) - 1];
+    return rc;
+}
+
+static int v_delete(sqlite3_vfs *vfs, const char *path, int sync_too)
+{
+    if (ours(vfs)->promise && wb_str_ends(wb_cstr(path), UPP_STR("-wal")))
+        ws_promise_none(ours(vfs)->promise);
+    return ours(vfs)->base->xDelete(ours(vfs)->base, path, sync_too);
+}
+
+static int v_access(sqlite3_vfs *vfs, const char *path, int flags, int *ret)
+{
+    return ours(vfs)->base->xAccess(ours(vfs)->base, path, flags, ret);
+}
+
+static int v_full_path(sqlite3_vfs *vfs, const char *path, int n, char *ret)
+{
+    return ours(vfs)->base->xFullPathname(ours(vfs)->base, path, n, ret);
+}
+
+static int v_random(sqlite3_vfs *vfs, int n, char *ret)
+{
+    int64_t got = WB_CALL(random)(ret, (size_t)n); /* so that a simulated world stays its own */
+    return got > 0 ? (int)got : ours(vfs)->base->xRandomness(ours(vfs)->base, n, ret);
+}
+
+static int v_sleep(sqlite3_vfs *vfs, int us)
+{
+    return ours(vfs)->base->xSleep(ours(vfs)->base, us);
+}
+
+static int v_time(sqlite3_vfs *vfs, double *ret)
+{
+    return ours(vfs)->base->xCurrentTime(ours(vfs)->base, ret);
+}
+
+static int v_last_error(sqlite3_vfs *vfs, int n, char *ret)
+{
+    return ours(vfs)->base->xGetLastError ? ours(vfs)->base->xGetLastError(ours(vfs)->base, n, ret) : 0;
+}
+
+static int v_time64(sqlite3_vfs *vfs, sqlite3_int64 *ret)
+{
+    return ours(vfs)->base->xCurrentTimeInt64(ours(vfs)->base, ret);
+}
+
+int ws_vfs_init(struct ws_vfs *v, const char *base, struct upp_err *err)
+{
+    memset(v, 0, sizeof *v);
+    sqlite3_vfs *below_us = sqlite3_vfs_find(base ? base : "unix");
+    if (!below_us)
+        return upp_fail(err, UPP_ENOTFOUND, "SQLite has no files called '%s'", base ? base : "unix");
+    (void)snprintf(v->name, sizeof v->name, "weft-%llx", (unsigned long long)(uintptr_t)v);
+    v->base  = below_us;
+    v->hooks = !base;
+    v->vfs   = (sqlite3_vfs){.iVersion          = below_us->iVersion >= 2 ? 2 : 1,
+                             .szOsFile          = (int)sizeof(struct file) + below_us->szOsFile,
+                             .mxPathname        = below_us->mxPathname,
+                             .zName             = v->name,
+                             .pAppData          = v,
+                             .xOpen             = v_open,
+                             .xDelete           = v_delete,
+                             .xAccess           = v_access,
+                             .xFullPathname     = v_full_path,
+                             .xRandomness       = v_random,
+                             .xSleep            = v_sleep,
+                             .xCurrentTime      = v_time,
+                             .xGetLastError     = v_last_error,
+                             .xCurrentTimeInt64 = v_time64};
+    if (sqlite3_vfs_register(&v->vfs, 0) != SQLITE_OK)
+        return upp_fail(err, UPP_ENOMEM, "SQLite does not take our files");
+    return 0;
+}
+
+void ws_vfs_done(struct ws_vfs *v)
+{
+    if (v->base)
+        (void)sqlite3_vfs_unregister(&v->vfs);
+    v->base = NULL;
+}

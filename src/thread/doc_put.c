@@ -1,0 +1,224 @@
+/* thread/doc_put.c — see doc_put.h.
+ *
+ * Rows end where no object of the document goes on: so that what lies beside an entry lies in the row that has the
+ * entry, and goes with it.
+ */
+#include "thread/doc_put.h"
+
+#include "thread/commits.h"
+#include "thread/import.h"
+#include "thread/mend.h"
+#include "base/clock.h"
+#include "base/crash.h"
+#include "base/defs.h"
+#include "model/doc_beside.h"
+
+enum { ROW_ENTRIES = 256 /* or as many more as one object has */ };
+
+struct putting {
+    const struct wm_doc *doc;
+    struct wl_new_thread made;
+    struct wa_put        put;
+    struct wb_arena      a; /* of one row */
+    struct wa_open       open;
+    struct wl_end        end;
+    int64_t              now;
+    size_t               turn; /* the first that does not begin before the row */
+    WB_VEC(struct wm_entry) entries;
+    WB_VEC(struct wm_beside) beside;
+};
+
+static void putting_done(struct putting *p)
+{
+    wa_put_done(&p->put);
+    wb_arena_done(&p->a);
+    wb_vec_done(&p->entries);
+    wb_vec_done(&p->beside);
+}
+
+/* ---- What lies beside ------------------------------------------------------------------------------------ */
+
+static int lay(struct putting *p, struct wm_beside b, struct upp_err *err)
+{
+    if (b.text.n > WA_BESIDE_MAX)
+        return upp_fail(err, UPP_EINVALID, "what one object ('%.*s') says beyond the model is longer than %d bytes",
+                        UPP_FMT(b.slot), WA_BESIDE_MAX);
+    return wb_vec_push(&p->beside, b, SIZE_MAX) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for what came beside");
+}
+
+static int lay_residue(struct putting *p, const struct wm_residue *list, bool thread, uint32_t entry,
+                       struct upp_err *err)
+{
+    int r = 0;
+    for (const struct wm_residue *x = list; r >= 0 && x; x = x->next)
+        r = lay(p,
+                (struct wm_beside){.entry   = entry,
+                                   .entries = x->entries,
+                                   .thread  = thread,
+                                   .dialect = x->dialect,
+                                   .slot    = x->slot,
+                                   .text    = x->json},
+                err);
+    return r;
+}
+
+static int lay_own(struct putting *p, const char *slot, struct wm_beside b, const struct wb_buf *text,
+                   struct upp_err *err)
+{
+    b.dialect = UPP_STR(WM_BESIDE_OWN);
+    b.slot    = wb_cstr(slot);
+    b.text    = wb_arena_dup(&p->a, wb_buf_str(text));
+    int r     = wb_arena_check(&p->a, err);
+    return r < 0 || !b.text.n ? r : lay(p, b, err);
+}
+
+static int lay_thread(struct putting *p, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_BESIDE_MAX);
+    int                                   r    = wm_beside_thread(p->doc, p->made.thread.id, &text, err);
+    if (r >= 0)
+        r = lay_own(p, "thread", (struct wm_beside){.thread = true}, &text, err);
+    return r < 0 ? r : lay_residue(p, p->doc->residue, true, 0, err);
+}
+
+static int lay_turn(struct putting *p, const struct wm_doc_turn *t, uint32_t entry, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_BESIDE_MAX);
+    int                                   r    = wm_beside_turn(t, &text, err);
+    return r < 0 ? r : lay_own(p, "turn", (struct wm_beside){.entry = entry, .entries = t->n}, &text, err);
+}
+
+static int lay_entry(struct putting *p, const struct wm_doc_entry *e, const struct wm_doc_turn *t, uint32_t entry,
+                     struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf text = WB_BUF(WA_BESIDE_MAX);
+    int                                   r    = wm_beside_entry(e, t ? t->agent : WM_NO_AGENT, &text, err);
+    if (r >= 0)
+        r = lay_own(p, "entry", (struct wm_beside){.entry = entry, .entries = 1}, &text, err);
+    return r < 0 ? r : lay_residue(p, e->residue, false, entry, err);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------------ */
+
+static int add_entry(struct putting *p, const struct wm_entry *e, struct upp_err *err)
+{
+    struct wm_entry entry = *e;
+    entry.origin          = WM_ORIGIN_IMPORT;
+    if (!entry.message.time_ms && !entry.message.time_text.p)
+        entry.message.time_ms = p->now;
+    return wb_vec_push(&p->entries, entry, (size_t)WM_DOC_ENTRIES)
+               ? 0
+               : upp_fail(err, UPP_ENOMEM, "no memory for the entries of a row");
+}
+
+/* Where something else follows a call before its results: these. */
+static int mend(struct putting *p, struct upp_err *err)
+{
+    struct wm_entry e = {.kind = WM_ENTRY_REPAIR, .audience = WM_AUDIENCE_ALL};
+    int             r = wa_open_close(&p->a, &p->open, &e.message, err);
+    return r > 0 ? add_entry(p, &e, err) : r;
+}
+
+WEFT_SUSPENDS static int end_row(struct putting *p, struct upp_err *err)
+{
+    struct wm_row row = {.time_ms   = p->now,
+                         .entries   = p->entries.p,
+                         .n_entries = p->entries.n,
+                         .beside    = p->beside.p,
+                         .n_beside  = p->beside.n};
+    int           r   = wa_put_row(&p->put, p->made.root.key, &p->end, &row, err);
+    p->entries.n = p->beside.n = 0;
+    wb_arena_reset(&p->a);
+    return r;
+}
+
+static int add_one(struct putting *p, uint32_t i, struct upp_err *err)
+{
+    const struct wm_doc_entry *e    = &p->doc->entries.p[i];
+    const struct wm_doc_turn  *turn = p->turn < p->doc->turns.n ? &p->doc->turns.p[p->turn] : NULL;
+    bool                       says = e->e.kind == WM_ENTRY_MESSAGE || e->e.kind == WM_ENTRY_REPAIR;
+    int                        r    = says && e->e.message.role != UPP_ROLE_TOOL ? mend(p, err) : 0;
+    uint32_t                   at   = (uint32_t)p->entries.n;
+    if (r >= 0)
+        r = add_entry(p, &e->e, err);
+    if (r >= 0 && turn && turn->first == i)
+        r = lay_turn(p, turn, at, err);
+    if (r >= 0)
+        r = lay_entry(p, e, turn, at, err);
+    if (says)
+        wa_open_follow(&p->open, &e->e.message);
+    if (turn && i + 1 >= turn->first + turn->n)
+        p->turn++;
+    return r;
+}
+
+/* How far the objects go that begin at the entry or before. */
+static uint32_t reach_of(const struct wm_doc *d, uint32_t i, uint32_t before)
+{
+    for (const struct wm_residue *x = d->entries.p[i].residue; x; x = x->next)
+        before = (uint32_t)WB_MAX(before, WB_MIN((uint64_t)i + x->entries, (uint64_t)d->entries.n));
+    return before;
+}
+
+WEFT_SUSPENDS static int put_entries(struct putting *p, struct upp_err *err)
+{
+    uint32_t n = (uint32_t)p->doc->entries.n, reach = 0;
+    int      r = lay_thread(p, err);
+    for (uint32_t i = 0; r >= 0 && i < n; i++) {
+        reach = reach_of(p->doc, i, reach);
+        r     = add_one(p, i, err);
+        if (r >= 0 && p->entries.n >= ROW_ENTRIES && reach <= i + 1 && !wa_is_open(&p->open))
+            r = end_row(p, err);
+    }
+    if (r >= 0)
+        r = mend(p, err);
+    return r >= 0 && (p->entries.n || p->beside.n) ? end_row(p, err) : r;
+}
+
+/* ---- The thread ------------------------------------------------------------------------------------------ */
+
+WEFT_SUSPENDS static int put_all(struct putting *p, struct upp_err *err)
+{
+    struct wl_thread *t = &p->made.thread;
+    int               r = wa_put_node(&p->put, &p->made.root, err);
+    if (r >= 0)
+        r = put_entries(p, err);
+    if (r >= 0)
+        r = wa_put_add(&p->put, (struct wl_change){.kind = WL_ADD_THREAD, .thread = t}, err);
+    if (r >= 0 && p->made.alias.text.p)
+        r = wa_put_add(&p->put, (struct wl_change){.kind = WL_ADD_ALIAS, .alias = &p->made.alias}, err);
+    return r < 0 ? r : wa_put_commit(&p->put, err);
+}
+
+int wa_doc_put(struct wl_store *s, const struct wl_owner *o, const struct wm_doc *doc, bool copy, struct wb_arena *a,
+               struct wl_thread *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(16u << 20);
+    WB_CLEANUP(putting_done) struct putting   p      = {.doc = doc, .now = wb_wall_ms(), .a = WB_ARENA(1u << 30)};
+    wa_put_init(&p.put, s, o);
+    bool named = doc->id.n > 0;
+    int  taken = named ? wa_is_taken(s, o, doc->id, &memory, err) : 0;
+    if (taken > 0 && !copy)
+        return wa_taken(doc->id, err);
+    if (taken < 0)
+        return taken;
+    int r        = wl_thread_make(o,
+                                  UPP_OPTS(wl_thread_opts, .title = doc->title, .metadata = doc->metadata,
+                                           .alias = named && !taken ? doc->id : (struct upp_str){0}),
+                                  &p.made, err);
+    p.put.coming = &p.made.thread;
+    wb_crashpoint("import.before");
+    if (r >= 0)
+        r = put_all(&p, err);
+    if (r >= 0)
+        wb_crashpoint("import.after");
+    if (r == -UPP_EBUSY && named && !copy && wa_is_taken(s, o, doc->id, &memory, NULL) > 0) /* just now */
+        return wa_taken(doc->id, err);
+    if (r < 0)
+        return r;
+    *ret          = p.made.thread;
+    ret->title    = wb_arena_dup(a, ret->title);
+    ret->metadata = wb_arena_dup(a, ret->metadata);
+    ret->owner    = *o;
+    return wb_arena_check(a, err);
+}

@@ -1,0 +1,504 @@
+/* thread/tree.c — thread trees: conversations that branch, in plain memory. */
+#include "thread/tree.h"
+
+#include "base/err.h"
+#include "base/hooks.h"
+#include "base/uuid.h"
+#include "json/read.h"
+#include "json/value.h"
+#include "upp/client/threads.h"
+
+_Static_assert((int)WEFT_TREE_NODES == (int)WM_SESSION_NODES && (int)WEFT_TREE_DEPTH == (int)WM_SESSION_DEPTH,
+               "what can be made can be written and read");
+
+/* ---- Making and freeing --------------------------------------------------------------------------- */
+
+static void node_done(struct weft_node *n)
+{
+    upp_thread_free(n->thread);
+    wb_vec_done(&n->children);
+    wb_free(n->metadata_own);
+}
+
+void weft_tree_free(struct weft_tree *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->nodes.n; i++)
+        node_done(t->nodes.p[i]);
+    wb_vec_done(&t->nodes);
+    wb_vec_done(&t->history);
+    wm_names_done(&t->ids);
+    wb_arena_done(&t->arena);
+    wb_free(t);
+}
+
+void weft_tree_freep(struct weft_tree **t)
+{
+    weft_tree_free(*t);
+}
+
+/* A fresh id, that begins as the others of the tree do. */
+static int mint(struct weft_tree *t, struct upp_str *ret, struct upp_err *err)
+{
+    struct wb_uuid u;
+    char           text[WB_UUID_TEXT + 1];
+    int            r = wb_uuid_new(&u, err);
+    if (r < 0)
+        return r;
+    if (t->nodes.n)
+        memcpy(u.b, t->family, sizeof t->family);
+    else
+        memcpy(t->family, u.b, sizeof t->family);
+    *ret = wb_arena_dup(&t->arena, wb_uuid_text(u, text));
+    return wb_arena_check(&t->arena, err);
+}
+
+/* Takes its place among the nodes and its parent's children, or does nothing. */
+static int add_node(struct weft_tree *t, struct weft_node *n, struct upp_err *err)
+{
+    char quoted[WJ_QUOTED];
+    if (n->parent && !wb_vec_room(&n->parent->children, WEFT_TREE_NODES))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a node");
+    if (!wb_vec_room(&t->nodes, WEFT_TREE_NODES))
+        return upp_fail(err, UPP_ENOMEM, "no memory for a node");
+    int r = wm_names_add(&t->ids, n->id, &n->place, err);
+    if (r == 0)
+        return upp_fail(err, UPP_EINVALID, "there is a node %s already", wj_quote(n->id, quoted, sizeof quoted));
+    if (r < 0)
+        return r;
+    t->nodes.p[t->nodes.n++] = n;
+    if (n->parent)
+        n->parent->children.p[n->parent->children.n++] = n;
+    return 0;
+}
+
+static struct weft_node *new_node(struct weft_tree *t, struct weft_node *parent)
+{
+    struct weft_node *n = wb_new(&t->arena, struct weft_node);
+    if (n)
+        *n = (struct weft_node){.tree = t, .parent = parent, .depth = parent ? parent->depth + 1 : 1};
+    return n;
+}
+
+/* An empty thread costs little: its id is the tree's to keep. */
+static int make_node(struct weft_tree *t, struct weft_node *parent, struct upp_str id, struct upp_str name,
+                     struct weft_node **ret, struct upp_err *err)
+{
+    struct wm_thread_json empty = {0};
+    char                  text[WB_UUID_TEXT + 1];
+    struct wb_uuid        thread;
+    struct weft_node     *n = new_node(t, parent);
+    if (!n)
+        return wb_arena_check(&t->arena, err);
+    n->name = wb_arena_dup(&t->arena, name);
+    n->id   = wb_arena_dup(&t->arena, id);
+    int r   = id.p ? 0 : mint(t, &n->id, err);
+    if (r >= 0)
+        r = wb_uuid_new(&thread, err);
+    if (r < 0)
+        return r;
+    empty.id = wb_arena_dup(&t->arena, wb_uuid_text(thread, text));
+    r        = wb_arena_check(&t->arena, err);
+    if (r >= 0)
+        r = upp__thread_lend(&empty, &n->thread, err);
+    if (r >= 0)
+        r = add_node(t, n, err);
+    if (r < 0) {
+        node_done(n);
+        return r;
+    }
+    *ret = n;
+    return 0;
+}
+
+static struct weft_tree *make_tree(struct wb_arena *a, struct upp_err *err)
+{
+    struct weft_tree *t = wb_calloc(1, sizeof *t);
+    if (!t) {
+        (void)upp_fail(err, UPP_ENOMEM, "no memory for a tree");
+        return NULL;
+    }
+    t->arena          = *a;
+    t->current_length = WM_ALL_MESSAGES;
+    return t;
+}
+
+int weft_tree_new(struct weft_tree **ret, struct upp_err *err)
+{
+    struct wb_arena                                a = WB_ARENA(1u << 30);
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = make_tree(&a, err);
+    if (!t)
+        return -UPP_ENOMEM;
+    int r = make_node(t, NULL, (struct upp_str){0}, (struct upp_str){0}, &t->root, err);
+    if (r < 0)
+        return r;
+    t->current = t->root;
+    *ret       = WB_TAKE(t);
+    return 0;
+}
+
+/* ---- From what was read --------------------------------------------------------------------------- */
+
+/* Nodes may stand before their parents: all are made, then each is given its own. */
+static int read_nodes(struct weft_tree *t, const struct wm_tree_doc *doc, struct upp_err *err)
+{
+    for (size_t i = 0; i < doc->n; i++) {
+        const struct wm_tree_node *from = &doc->nodes[i];
+        struct weft_node          *n    = new_node(t, NULL);
+        if (!n)
+            return wb_arena_check(&t->arena, err);
+        n->id       = from->id;
+        n->name     = from->name;
+        n->metadata = from->metadata;
+        int r       = upp__thread_lend(&from->thread, &n->thread, err);
+        if (r >= 0)
+            r = add_node(t, n, err);
+        if (r < 0) {
+            node_done(n);
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int read_children(struct weft_tree *t, const struct wm_tree_doc *doc, size_t i, struct upp_err *err)
+{
+    const struct wm_tree_node *from   = &doc->nodes[i];
+    struct weft_node          *parent = t->nodes.p[i];
+    for (size_t k = 0; k < from->n_children; k++) {
+        uint32_t          place = from->children[k];
+        struct weft_node *child = t->nodes.p[place];
+        child->parent           = parent;
+        child->whole            = doc->nodes[place].branch == WM_ALL_MESSAGES;
+        child->branch           = child->whole ? (uint32_t)from->thread.n : doc->nodes[place].branch;
+        if (!wb_vec_push(&parent->children, child, WEFT_TREE_NODES))
+            return upp_fail(err, UPP_ENOMEM, "no memory for a node");
+    }
+    return 0;
+}
+
+/* The reader has seen that no path is too long: a node that is set down puts its children onto the list. */
+static int set_depths(struct weft_tree *t, struct upp_err *err)
+{
+    struct weft_node **list = wb_calloc(t->nodes.n, sizeof(struct weft_node *));
+    size_t             n    = 0;
+    if (!list)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a tree");
+    list[n++] = t->root;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < list[i]->children.n; k++) {
+            list[n]        = list[i]->children.p[k];
+            list[n]->depth = list[i]->depth + 1;
+            n++;
+        }
+    wb_free(list);
+    return 0;
+}
+
+static int set_family(struct weft_tree *t, struct upp_err *err)
+{
+    struct wb_uuid u;
+    if (!wb_uuid_parse(t->root->id, &u)) {
+        int r = wb_uuid_new(&u, err); /* the root's is another's */
+        if (r < 0)
+            return r;
+    }
+    memcpy(t->family, u.b, sizeof t->family);
+    return 0;
+}
+
+int weft__tree_from(struct wb_arena *a, const struct wm_tree_doc *doc, struct weft_tree **ret, struct upp_err *err)
+{
+    UPP_CLEANUP(weft_tree_freep) struct weft_tree *t = make_tree(a, err);
+    if (!t) {
+        wb_arena_done(a);
+        return -UPP_ENOMEM;
+    }
+    *a    = (struct wb_arena){.max = a->max};
+    int r = read_nodes(t, doc, err);
+    for (size_t i = 0; i < doc->n && r >= 0; i++)
+        r = read_children(t, doc, i, err);
+    if (r < 0)
+        return r;
+    t->root    = t->nodes.p[doc->root];
+    t->current = t->nodes.p[doc->current];
+    r          = set_depths(t, err);
+    if (r >= 0)
+        r = set_family(t, err);
+    if (r < 0)
+        return r;
+    *ret = WB_TAKE(t);
+    return 0;
+}
+
+/* ---- Looking at it -------------------------------------------------------------------------------- */
+
+struct weft_node *weft_tree_root(struct weft_tree *t)
+{
+    return t->root;
+}
+
+struct weft_node *weft_tree_current(struct weft_tree *t)
+{
+    return t->current;
+}
+
+struct weft_node *weft_tree_node(struct weft_tree *t, struct upp_str id)
+{
+    uint32_t at = wm_names_find(&t->ids, id);
+    return at == UINT32_MAX ? NULL : t->nodes.p[at];
+}
+
+struct weft_node *weft_tree_next(struct weft_tree *t, const struct weft_node *prev)
+{
+    size_t at = prev ? (size_t)prev->place + 1 : 0;
+    return at < t->nodes.n ? t->nodes.p[at] : NULL;
+}
+
+size_t weft_tree_count(const struct weft_tree *t)
+{
+    return t->nodes.n;
+}
+
+struct upp_str weft_node_id(const struct weft_node *n)
+{
+    return n->id;
+}
+
+struct weft_node *weft_node_parent(const struct weft_node *n)
+{
+    return n->parent;
+}
+
+struct upp_thread *weft_node_thread(struct weft_node *n)
+{
+    return n->thread;
+}
+
+struct upp_str weft_node_name(const struct weft_node *n)
+{
+    return n->name;
+}
+
+struct upp_str weft_node_metadata(const struct weft_node *n)
+{
+    return n->metadata.p ? n->metadata : UPP_STR("{}");
+}
+
+/* A program may have taken messages away since. */
+size_t weft_node_branch_point(const struct weft_node *n)
+{
+    size_t all = 0;
+    if (n->parent)
+        (void)upp_thread_messages(n->parent->thread, &all);
+    return WB_MIN(all, (size_t)n->branch);
+}
+
+struct weft_node *weft_node_child(const struct weft_node *n, size_t i)
+{
+    return i < n->children.n ? n->children.p[i] : NULL;
+}
+
+/* ---- Changing it ---------------------------------------------------------------------------------- */
+
+static struct weft_node *need_node(struct weft_tree *t, struct upp_str id, struct upp_err *err)
+{
+    char              quoted[WJ_QUOTED];
+    struct weft_node *n = weft_tree_node(t, id.p ? id : UPP_STR(""));
+    if (!n)
+        (void)upp_fail(err, UPP_ENOTFOUND, "there is no node %s", wj_quote(id, quoted, sizeof quoted));
+    return n;
+}
+
+int weft__tree_branch(struct weft_tree *t, struct weft_node *from, size_t length, struct upp_str id,
+                      struct upp_str name, struct weft_node **ret, struct upp_err *err)
+{
+    struct weft_node *n;
+    if (t->nodes.n >= WEFT_TREE_NODES)
+        return upp_fail(err, UPP_ELIMIT, "a tree has at most %d nodes", WEFT_TREE_NODES);
+    if (from->depth >= WEFT_TREE_DEPTH)
+        return upp_fail(err, UPP_ELIMIT, "a tree has at most %d nodes from its root to one", WEFT_TREE_DEPTH);
+    int r = make_node(t, from, id, name, &n, err);
+    if (r < 0)
+        return r;
+    n->branch = (uint32_t)length; /* a thread has fewer by far */
+    *ret      = n;
+    return 0;
+}
+
+/* How many messages of a node count: a restored one ends where it was restored to. */
+static size_t length_of(const struct weft_tree *t, const struct weft_node *n)
+{
+    size_t all;
+    (void)upp_thread_messages(n->thread, &all);
+    return n == t->current ? WB_MIN(all, (size_t)t->current_length) : all;
+}
+
+int weft_tree_branch(struct weft_tree *t, struct upp_str from, const char *name, struct upp_str *ret,
+                     struct upp_err *err)
+{
+    struct weft_node *parent = need_node(t, from, err), *n = NULL;
+    if (!parent)
+        return -UPP_ENOTFOUND;
+    int r = weft__tree_branch(t, parent, length_of(t, parent), (struct upp_str){0}, wb_cstr(name), &n, err);
+    if (r >= 0)
+        *ret = n->id;
+    return r;
+}
+
+void weft__tree_place(struct weft_tree *t, struct weft_node *n, uint32_t length)
+{
+    t->current        = n;
+    t->current_length = length;
+}
+
+int weft_tree_checkout(struct weft_tree *t, struct upp_str node, struct upp_err *err)
+{
+    struct weft_node *n = need_node(t, node, err);
+    if (!n)
+        return -UPP_ENOTFOUND;
+    weft__tree_place(t, n, WM_ALL_MESSAGES);
+    return 0;
+}
+
+int weft_node_set_metadata(struct weft_node *n, struct upp_str json, struct upp_err *err)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)16 * WJ_MAX_BYTES);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     b = WB_BUF(WJ_MAX_BYTES + 64);
+    yyjson_val                               *v;
+    int                                       r = wj_read(&a, json, NULL, &v, err);
+    if (r >= 0 && !yyjson_is_obj(v))
+        r = upp_fail(err, UPP_EINVALID, "metadata: expected an object");
+    if (r >= 0 && yyjson_obj_get(v, "uap.branchPoint"))
+        r = upp_fail(err, UPP_EINVALID, "metadata: 'uap.branchPoint' is the tree's own");
+    if (r >= 0)
+        r = wj_write(v, &b, err);
+    if (r < 0)
+        return r;
+    char *own = wb_alloc(b.n);
+    if (!own)
+        return upp_fail(err, UPP_ENOMEM, "no memory for metadata");
+    memcpy(own, b.p, b.n);
+    wb_free(n->metadata_own);
+    n->metadata_own = own;
+    n->metadata     = wb_str(own, b.n);
+    return 0;
+}
+
+/* ---- Paths ---------------------------------------------------------------------------------------- */
+
+/* The messages on the way from the root to a node, of which `length` count: of each above it those before the branch.
+ * Up twice: to count, and to fill the list from its end. Where one node has all of them, the list is that node's. */
+static int path_of(struct weft_tree *t, const struct weft_node *to, size_t length, const struct upp_message **ret,
+                   size_t *n, struct upp_err *err)
+{
+    const struct upp_message *list  = NULL;
+    size_t                    total = 0, parts = 0, take = length, all;
+    for (const struct weft_node *at = to; at; take = weft_node_branch_point(at), at = at->parent)
+        if (take) {
+            list = upp_thread_messages(at->thread, &all);
+            total += take;
+            parts++;
+        }
+    if (parts > 1) {
+        if (total > t->history.cap) {
+            struct upp_message *grown = wb_calloc(total, sizeof *grown);
+            if (!grown)
+                return upp_fail(err, UPP_ENOMEM, "no memory for %zu messages", total);
+            wb_vec_done(&t->history);
+            t->history.p   = grown;
+            t->history.cap = total;
+        }
+        size_t end = total;
+        take       = length;
+        for (const struct weft_node *at = to; at; take = weft_node_branch_point(at), at = at->parent)
+            if (take) {
+                end -= take;
+                memcpy(&t->history.p[end], upp_thread_messages(at->thread, &all), take * sizeof *list);
+            }
+        t->history.n = total;
+        list         = t->history.p;
+    }
+    *ret = list;
+    *n   = total;
+    return 0;
+}
+
+int weft_tree_history(struct weft_tree *t, const struct upp_message **ret, size_t *n, struct upp_err *err)
+{
+    return path_of(t, t->current, length_of(t, t->current), ret, n, err);
+}
+
+/* ---- Merging -------------------------------------------------------------------------------------- */
+
+static bool is_above(const struct weft_node *above, const struct weft_node *n)
+{
+    while (n && n != above)
+        n = n->parent;
+    return n;
+}
+
+static int add_ids(struct wm_names *ids, const struct upp_message *list, size_t n, struct upp_err *err)
+{
+    uint32_t at;
+    int      r = 0;
+    for (size_t i = 0; i < n && r >= 0; i++)
+        if (list[i].id.n)
+            r = wm_names_add(ids, list[i].id, &at, err);
+    return r;
+}
+
+/* Those of the list that are not there yet, at its beginning. One without an id is never the same as another. */
+static int keep_new(struct wm_names *ids, struct upp_message *list, size_t *n, struct upp_err *err)
+{
+    size_t   kept = 0;
+    uint32_t at;
+    for (size_t i = 0; i < *n; i++) {
+        int r = list[i].id.n ? wm_names_add(ids, list[i].id, &at, err) : 1;
+        if (r < 0)
+            return r;
+        if (r > 0)
+            list[kept++] = list[i];
+    }
+    *n = kept;
+    return 0;
+}
+
+static int merge(struct weft_tree *t, struct weft_node *source, struct weft_node *target, struct wm_names *ids,
+                 struct upp_err *err)
+{
+    const struct upp_message *path;
+    size_t                    n, length;
+    (void)upp_thread_messages(target->thread, &length);
+    int r = path_of(t, target, length, &path, &n, err);
+    if (r >= 0)
+        r = add_ids(ids, path, n, err);
+    (void)upp_thread_messages(source->thread, &length);
+    if (r >= 0)
+        r = path_of(t, source, length, &path, &n, err);
+    if (r < 0 || n == 0)
+        return r;
+    struct upp_message *list = wb_calloc(n, sizeof *list);
+    if (!list)
+        return upp_fail(err, UPP_ENOMEM, "no memory for %zu messages", n);
+    memcpy(list, path, n * sizeof *list);
+    r = keep_new(ids, list, &n, err);
+    if (r >= 0 && n)
+        r = upp_thread_push(target->thread, list, n, err);
+    wb_free(list);
+    return r;
+}
+
+int weft_tree_merge(struct weft_tree *t, struct upp_str source, struct upp_str target, struct upp_err *err)
+{
+    struct weft_node *from = need_node(t, source, err), *to = from ? need_node(t, target, err) : NULL;
+    struct wm_names   ids = {0};
+    if (!to)
+        return -UPP_ENOTFOUND;
+    if (is_above(from, to))
+        return 0;
+    int r = merge(t, from, to, &ids, err);
+    wm_names_done(&ids);
+    return r < 0 ? r : 0;
+}

@@ -1,0 +1,270 @@
+/* upp/client/step.c — one call of a model: the one place that holds providers to the invariants of upp/model.h.
+ *
+ * A provider that breaks them makes the step fail with -UPP_EPROTO, so that whoever reads steps need not look.
+ */
+#include <stdio.h>
+#include <upp/model.h>
+#include <upp/provider.h>
+
+#include "base/defs.h"
+#include "base/err.h"
+#include "base/hooks.h"
+#include "model/id.h"
+#include "upp/client/call.h"
+
+struct call {
+    struct upp_step   step;
+    struct upp__room *room; /* to which its memory goes back; NULL: none */
+    size_t            size;
+    bool              begun;  /* something was given out: OPEN comes too late */
+    uint32_t          opened; /* parts so far */
+    uint32_t          unclosed;
+    uint64_t          open[WM_PARTS / 64]; /* bit by part; a word is cleared when its first part is opened */
+    max_align_t       own[];               /* the provider's */
+};
+
+static struct call *call_of(struct upp_step *s)
+{
+    return WB_OUTER(s, struct call, step);
+}
+
+void *upp_step_state(struct upp_step *s)
+{
+    return call_of(s)->own;
+}
+
+/* Who failed; only where the failure itself does not say. */
+static int failed(const struct upp_model *m, int r, struct upp_err *err)
+{
+    if (err && !err->provider[0])
+        (void)snprintf(err->provider, sizeof err->provider, "%s", m->ops->provider);
+    return r;
+}
+
+/* ---- What a model can do ------------------------------------------------------------------------------- */
+
+static const struct ability {
+    uint8_t     kind; /* of a part */
+    uint32_t    can;
+    const char *what;
+} abilities[] = {
+    {UPP_PART_IMAGE, UPP_CAN_IMAGES, "image input"},
+    {UPP_PART_DOCUMENT, UPP_CAN_DOCUMENTS, "document input"},
+    {UPP_PART_AUDIO, UPP_CAN_AUDIO, "audio input"},
+    {UPP_PART_VIDEO, UPP_CAN_VIDEO, "video input"},
+};
+
+/* The sentence that upp_generate has for it, and agents: whoever asks is told the same. */
+static int refuse(const struct upp_model *m, const char *what, struct upp_err *err)
+{
+    return upp_fail(err, UPP_EINVALID, "model '%.*s' does not support %s", UPP_FMT(m->name), what);
+}
+
+/* Only what a user says is looked at, as UPP has it: what a model said itself, its adapter knows. */
+static int check_message(const struct upp_model *m, const struct upp_request *req, size_t at, struct upp_err *err)
+{
+    const struct upp_message *msg = req->messages[at];
+    for (size_t i = 0; msg->role == UPP_ROLE_USER && i < msg->n_parts; i++)
+        for (size_t k = 0; k < WB_LEN(abilities); k++)
+            if (msg->parts[i].kind == abilities[k].kind && !(m->can & abilities[k].can)) {
+                int r = refuse(m, abilities[k].what, err);
+                if (err)
+                    (void)snprintf(err->where, sizeof err->where, "/messages/%zu/content/%zu", at, i);
+                return r;
+            }
+    return 0;
+}
+
+static int check_request(const struct upp_model *m, const struct upp_request *req, struct upp_err *err)
+{
+    if (!m->can || m->can == UPP_CAN_ALL)
+        return 0;
+    if (req->n_tools && !(m->can & UPP_CAN_TOOLS))
+        return refuse(m, "tools", err);
+    if (req->structure.p && !(m->can & UPP_CAN_STRUCTURE))
+        return refuse(m, "structured output", err);
+    if (!req->whole && !(m->can & UPP_CAN_STREAM))
+        return refuse(m, "streaming", err);
+    for (size_t i = 0; i < req->n_messages; i++) {
+        int r = check_message(m, req, i, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* ---- Its memory ---------------------------------------------------------------------------------------- */
+
+static struct call *call_new(struct upp__room *room, size_t own)
+{
+    const size_t size = sizeof(struct call) + own;
+    struct call *c;
+    if (room && room->p && room->size >= size) {
+        c       = WB_TAKE(room->p);
+        c->size = room->size;
+    } else if ((c = wb_alloc(size)))
+        c->size = size;
+    return c;
+}
+
+static void call_free(struct call *c)
+{
+    struct upp__room *room = c->room;
+    if (!room || room->p || c->size > UPP__ROOM_BYTES) {
+        wb_free(c);
+        return;
+    }
+    room->size = c->size;
+    room->p    = c;
+}
+
+void upp__room_done(struct upp__room *room)
+{
+    wb_free(WB_TAKE(room->p));
+}
+
+/* ---- From its beginning to its end ------------------------------------------------------------------------ */
+
+int upp__step_open(struct upp__room *room, const struct upp_model *m, const struct upp_request *req,
+                   const struct upp_wait *wait, struct upp_step **ret, struct upp_err *err)
+{
+    const size_t own = m->ops->step_size;
+    int          r   = check_request(m, req, err);
+    if (r < 0)
+        return failed(m, r, err);
+    struct call *c = call_new(room, own);
+    if (!c)
+        return upp_fail(err, UPP_ENOMEM, "no memory for a call of model '%.*s'", UPP_FMT(m->name));
+    c->room   = room;
+    c->step   = (struct upp_step){.model = m, .request = req, .wait = wait};
+    c->begun  = false;
+    c->opened = c->unclosed = 0; /* the bits are cleared when they are needed */
+    memset(c->own, 0, own);
+    r = m->ops->open ? m->ops->open(&c->step, err) : 0;
+    if (r < 0) {
+        upp_step_close(&c->step);
+        return failed(m, r, err);
+    }
+    *ret = &c->step;
+    return 0;
+}
+
+int upp_step_open(const struct upp_model *m, const struct upp_request *req, const struct upp_wait *wait,
+                  struct upp_step **ret, struct upp_err *err)
+{
+    return upp__step_open(NULL, m, req, wait, ret, err);
+}
+
+void upp_step_close(struct upp_step *s)
+{
+    if (!s)
+        return;
+    if (s->model->ops->close)
+        s->model->ops->close(s);
+    call_free(call_of(s));
+}
+
+void upp_step_closep(struct upp_step **s)
+{
+    upp_step_close(*s);
+}
+
+static bool is_open(const struct call *c, uint32_t part)
+{
+    return part < c->opened && (c->open[part / 64] >> part % 64 & 1);
+}
+
+/* ---- What each kind of event must keep to: a sentence, or NULL --------------------------------------- */
+
+static const char *check_part_open(struct call *c, const struct upp_step_event *ev)
+{
+    bool medium = ev->part_kind >= UPP_PART_IMAGE && ev->part_kind <= UPP_PART_BINARY;
+    if (ev->part != c->opened)
+        return "opened parts out of order";
+    if (ev->part >= WM_PARTS)
+        return "opened more parts than a message may have";
+    if (ev->part_kind < UPP_PART_TEXT || ev->part_kind > UPP_PART_RESULT)
+        return "opened a part of a kind that does not exist";
+    if (medium != !!ev->media)
+        return medium ? "opened a medium without its data" : "gave media with a part that is none";
+    if (ev->part % 64 == 0)
+        c->open[ev->part / 64] = 0;
+    c->open[ev->part / 64] |= (uint64_t)1 << ev->part % 64;
+    c->opened++;
+    c->unclosed++;
+    return NULL;
+}
+
+static const char *check_part_close(struct call *c, const struct upp_step_event *ev)
+{
+    if (!is_open(c, ev->part))
+        return "closed a part that is not open";
+    c->open[ev->part / 64] &= ~((uint64_t)1 << ev->part % 64);
+    c->unclosed--;
+    return NULL;
+}
+
+static const char *check_end(struct call *c, const struct upp_step_event *ev)
+{
+    if (c->unclosed)
+        return "ended with parts still open";
+    if (ev->stop < UPP_STOP_END || ev->stop > UPP_STOP_ERROR)
+        return "ended for a reason that does not exist";
+    c->step.ended = true;
+    return NULL;
+}
+
+static const char *check(struct call *c, const struct upp_step_event *ev)
+{
+    bool first = !c->begun;
+    c->begun   = true;
+    switch (ev->kind) {
+    case UPP_STEP_DELTA:
+        return WB_LIKELY(is_open(c, ev->part)) ? NULL : "gave text for a part that is not open";
+    case UPP_STEP_PART_OPEN:
+        return check_part_open(c, ev);
+    case UPP_STEP_PART_CLOSE:
+        return check_part_close(c, ev);
+    case UPP_STEP_END:
+        return check_end(c, ev);
+    case UPP_STEP_OPEN:
+        return first ? NULL : "opened its message after it had begun";
+    default:
+        return "gave an event of a kind that does not exist";
+    }
+}
+
+int upp_step_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
+{
+    struct call *c = call_of(s);
+    if (s->ended)
+        return 0;
+    *ret  = (struct upp_step_event){0};
+    int r = s->model->ops->next(s, ret, err);
+    if (WB_LIKELY(r > 0)) {
+        const char *wrong = check(c, ret);
+        if (WB_LIKELY(!wrong))
+            return 1;
+        r = upp_fail(err, UPP_EPROTO, "model '%.*s' %s (part %u)", UPP_FMT(s->model->name), wrong, ret->part);
+    } else if (r == 0)
+        r = upp_fail(err, UPP_EPROTO, "model '%.*s' stopped without an end", UPP_FMT(s->model->name));
+    s->ended = true;
+    return failed(s->model, r, err);
+}
+
+/* ---- Models ----------------------------------------------------------------------------------------------- */
+
+void upp_model_free(struct upp_model *m)
+{
+    if (!m)
+        return;
+    upp_retry_free(m->retry);
+    if (m->ops->free)
+        m->ops->free(m->state);
+    wb_free(m);
+}
+
+void upp_model_freep(struct upp_model **m)
+{
+    upp_model_free(*m);
+}

@@ -1,0 +1,316 @@
+/* upp/client/turn_json.c — TurnJSON, as the reference's proxy writes it, and the way back. */
+#include "base/clock.h"
+#include "base/hooks.h"
+#include "json/number.h"
+#include "json/pointer.h"
+#include "json/read.h"
+#include "json/write.h"
+#include "model/upp_json.h"
+#include "upp/client/talk.h"
+
+enum { JSON_BYTES = 64 << 20, ITEMS = 1 << 20 };
+
+/* ---- Text that was written ------------------------------------------------------------------------------------- */
+
+int upp__text_take(struct wb_buf *b, struct upp_str *ret, struct upp_err *err)
+{
+    wb_buf_addc(b, 0);
+    int r = wb_buf_check(b, err);
+    if (r < 0)
+        return r;
+    *ret = wb_str(b->p, b->n - 1);
+    *b   = (struct wb_buf){.max = b->max};
+    return 0;
+}
+
+void upp_text_free(struct upp_str text)
+{
+    union {
+        const char *from;
+        char       *to;
+    } p = {.from = text.p};
+    wb_free(p.to);
+}
+
+/* ---- Writing ------------------------------------------------------------------------------------------------------
+ */
+
+static void put_u64(struct wj_writer *w, struct upp_str name, uint64_t v)
+{
+    wj_write_name(w, name);
+    wj_write_u64(w, v);
+}
+
+static void put_str(struct wj_writer *w, struct upp_str name, struct upp_str s)
+{
+    wj_write_name(w, name);
+    wj_write_str(w, s.p ? s : UPP_STR(""));
+}
+
+static void put_counts(struct wj_writer *w, const struct upp_usage *u, bool total)
+{
+    wj_write_open(w, '{');
+    put_u64(w, UPP_STR("inputTokens"), u->input);
+    put_u64(w, UPP_STR("outputTokens"), u->output);
+    if (total)
+        put_u64(w, UPP_STR("totalTokens"), u->input + u->output);
+    put_u64(w, UPP_STR("cacheReadTokens"), u->cache_read);
+    put_u64(w, UPP_STR("cacheWriteTokens"), u->cache_write);
+}
+
+static void put_usage(struct wj_writer *w, const struct upp_turn *t)
+{
+    wj_write_name(w, UPP_STR("usage"));
+    put_counts(w, &t->usage, true);
+    wj_write_name(w, UPP_STR("cycles"));
+    wj_write_open(w, '[');
+    for (size_t i = 0; i < t->n_cycles; i++) {
+        put_counts(w, &t->cycles[i], false);
+        wj_write_close(w, '}');
+    }
+    wj_write_close(w, ']');
+    wj_write_close(w, '}');
+}
+
+static void put_json(struct wj_writer *w, struct upp_str name, struct upp_str json, struct upp_str otherwise)
+{
+    struct wj_syntax seen;
+    bool             ok = json.p && wj_syntax(json, WJ_MAX_DEPTH, &seen, NULL) >= 0;
+    struct upp_str   s  = ok ? wb_str_trim(json) : otherwise;
+    wj_write_name(w, name);
+    wj_write_raw(w, s.p, s.n);
+}
+
+static void put_execution(struct wj_writer *w, const struct upp_execution *e)
+{
+    wj_write_open(w, '{');
+    put_str(w, UPP_STR("toolName"), e->name);
+    put_str(w, UPP_STR("toolCallId"), e->id);
+    put_json(w, UPP_STR("arguments"), upp__arguments_ok(e->arguments) ? e->arguments : UPP_STR(""), UPP_STR("{}"));
+    put_json(w, UPP_STR("result"), e->result, UPP_STR("null"));
+    wj_write_name(w, UPP_STR("isError"));
+    wj_write_bool(w, e->is_error);
+    put_u64(w, UPP_STR("duration"), e->duration_ms);
+    if (e->approved != UPP_APPROVED_UNASKED) {
+        wj_write_name(w, UPP_STR("approved"));
+        wj_write_bool(w, e->approved == UPP_APPROVED_YES);
+    }
+    wj_write_close(w, '}');
+}
+
+int upp_turn_to_json(const struct upp_turn *t, struct upp_str *ret, struct upp_err *err)
+{
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(8u * JSON_BYTES);
+    struct wj_writer                      w;
+    wj_writer_init(&w, &b, err);
+    wj_write_open(&w, '{');
+    wj_write_name(&w, UPP_STR("messages"));
+    wj_write_open(&w, '[');
+    for (size_t i = 0; i < t->n_messages && !b.failed; i++)
+        wm_message_write(&w, &t->messages[i]);
+    wj_write_close(&w, ']');
+    wj_write_name(&w, UPP_STR("toolExecutions"));
+    wj_write_open(&w, '[');
+    for (size_t i = 0; i < t->n_executions && !b.failed; i++)
+        put_execution(&w, &t->executions[i]);
+    wj_write_close(&w, ']');
+    put_usage(&w, t);
+    put_u64(&w, UPP_STR("cycles"), t->n_cycles);
+    if (t->data.p)
+        put_json(&w, UPP_STR("data"), t->data, UPP_STR("null"));
+    wj_write_close(&w, '}');
+    int r = wj_writer_check(&w);
+    return r < 0 ? r : upp__text_take(&b, ret, err);
+}
+
+/* ---- Reading
+ * ---------------------------------------------------------------------------------------------------------- */
+
+struct get {
+    struct upp__turn *turn;
+    yyjson_val       *root;
+    struct wb_buf     scratch;
+    struct upp_err   *err;
+    int               failed;
+};
+
+static void refuse(struct get *g, yyjson_val *v, const char *expected)
+{
+    char found[WJ_QUOTED];
+    if (g->failed)
+        return;
+    g->failed = upp_fail(g->err, UPP_EINVALID, "expected %s, found %s", expected, wj_found(v, found, sizeof found));
+    wj_pointer_err(g->err, g->root, v);
+}
+
+static yyjson_val *member(yyjson_val *object, const char *name)
+{
+    return object && yyjson_is_obj(object) ? yyjson_obj_get(object, name) : NULL;
+}
+
+/* An array, or nothing: how many. */
+static size_t items(struct get *g, yyjson_val *object, const char *name, yyjson_val **first)
+{
+    yyjson_val *v = member(object, name);
+    if (v && !yyjson_is_arr(v))
+        refuse(g, v, "an array");
+    if (!v || g->failed)
+        return 0;
+    *first = unsafe_yyjson_get_first(v);
+    if (unsafe_yyjson_get_len(v) > ITEMS)
+        g->failed = upp_fail(g->err, UPP_ELIMIT, "%s: more than %d", name, ITEMS);
+    return g->failed ? 0 : unsafe_yyjson_get_len(v);
+}
+
+/* Whole numbers that are 0 or more; what is missing is 0. */
+static uint64_t number(struct get *g, yyjson_val *object, const char *name)
+{
+    yyjson_val *v = member(object, name);
+    uint64_t    n = 0;
+    double      f;
+    if (!v || (yyjson_is_raw(v) && wj_num_u64(wj_text(v), &n)))
+        return n;
+    if (yyjson_is_raw(v) && wj_num_f64(wj_text(v), &f) && f >= 0 && f < 9e15)
+        return (uint64_t)f;
+    refuse(g, v, "a number that is 0 or more");
+    return 0;
+}
+
+static struct upp_usage usage(struct get *g, yyjson_val *v)
+{
+    return (struct upp_usage){.input       = number(g, v, "inputTokens"),
+                              .output      = number(g, v, "outputTokens"),
+                              .cache_read  = number(g, v, "cacheReadTokens"),
+                              .cache_write = number(g, v, "cacheWriteTokens")};
+}
+
+static struct upp_str string(struct get *g, yyjson_val *object, const char *name)
+{
+    yyjson_val *v = member(object, name);
+    if (v && yyjson_is_str(v))
+        return wb_arena_dup(&g->turn->arena, wj_text(v));
+    if (v)
+        refuse(g, v, "a string");
+    else if (!g->failed) {
+        g->failed = upp_fail(g->err, UPP_EINVALID, "expected the member '%s'", name);
+        wj_pointer_err(g->err, g->root, object);
+    }
+    return (struct upp_str){0};
+}
+
+static struct upp_str json(struct get *g, yyjson_val *v)
+{
+    wb_buf_clear(&g->scratch);
+    int r = v ? wj_write(v, &g->scratch, g->err) : 0;
+    if (r < 0 && !g->failed)
+        g->failed = r;
+    return v && r >= 0 ? wb_arena_dup(&g->turn->arena, wb_buf_str(&g->scratch)) : (struct upp_str){0};
+}
+
+static bool is_true(yyjson_val *v)
+{
+    return v && yyjson_is_true(v);
+}
+
+static void get_executions(struct get *g)
+{
+    yyjson_val           *item = NULL;
+    size_t                n    = items(g, g->root, "toolExecutions", &item);
+    struct upp_execution *list = n ? wb_new_n(&g->turn->arena, struct upp_execution, n) : NULL;
+    for (size_t i = 0; list && i < n && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
+        yyjson_val *approved = member(item, "approved");
+        list[i]              = (struct upp_execution){.name        = string(g, item, "toolName"),
+                                                      .id          = string(g, item, "toolCallId"),
+                                                      .arguments   = json(g, member(item, "arguments")),
+                                                      .result      = json(g, member(item, "result")),
+                                                      .is_error    = is_true(member(item, "isError")),
+                                                      .duration_ms = number(g, item, "duration")};
+        if (approved && yyjson_is_bool(approved))
+            list[i].approved = yyjson_is_true(approved) ? UPP_APPROVED_YES : UPP_APPROVED_NO;
+    }
+    g->turn->pub.executions   = list;
+    g->turn->pub.n_executions = list ? n : 0;
+}
+
+/* `response` is not looked at: it is the last message of the assistant. */
+static void get_messages(struct get *g)
+{
+    struct wb_arena    *a    = &g->turn->arena;
+    yyjson_val         *item = NULL;
+    size_t              n    = items(g, g->root, "messages", &item);
+    struct upp_message *list = n ? wb_new_n(a, struct upp_message, n) : NULL;
+    int64_t             now  = wb_wall_ms();
+    for (size_t i = 0; list && i < n && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
+        struct upp_message m;
+        int                r = wm_message_read_untimed(a, item, now, &m, g->err);
+        if (r >= 0) /* its texts may lie in what is read, which goes */
+            r = wm_message_copy(a, &m, &list[i], g->err);
+        else
+            wj_pointer_err(g->err, g->root, item);
+        g->failed = r;
+        if (r >= 0 && list[i].role == UPP_ROLE_ASSISTANT)
+            g->turn->pub.response = &list[i];
+    }
+    g->turn->pub.messages   = list;
+    g->turn->pub.n_messages = list ? n : 0;
+    if (!g->failed && !g->turn->pub.response && !a->failed)
+        g->failed = upp_fail(g->err, UPP_EINVALID, "a turn needs a message of the assistant");
+}
+
+static void get_usage(struct get *g)
+{
+    yyjson_val       *v = member(g->root, "usage"), *item = NULL;
+    size_t            n    = items(g, v, "cycles", &item);
+    struct upp_usage *list = n ? wb_new_n(&g->turn->arena, struct upp_usage, n) : NULL;
+    g->turn->pub.usage     = usage(g, v);
+    for (size_t i = 0; list && i < n && !g->failed; i++, item = unsafe_yyjson_get_next(item))
+        list[i] = usage(g, item);
+    if (!n && !g->failed) { /* old ones say only how many there were; each of them said something */
+        n    = (size_t)WB_MIN(number(g, g->root, "cycles"), (uint64_t)g->turn->pub.n_messages);
+        list = n ? wb_new_n(&g->turn->arena, struct upp_usage, n) : NULL;
+        if (list && n == 1)
+            list[0] = g->turn->pub.usage;
+    }
+    g->turn->pub.cycles   = list;
+    g->turn->pub.n_cycles = list ? n : 0;
+}
+
+static int read_turn(struct get *g, struct upp_str text)
+{
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)16 * JSON_BYTES);
+    int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = JSON_BYTES), &g->root, g->err);
+    if (r < 0)
+        return r;
+    if (!yyjson_is_obj(g->root))
+        refuse(g, g->root, "an object");
+    if (!g->failed)
+        get_messages(g);
+    if (!g->failed)
+        get_executions(g);
+    if (!g->failed)
+        get_usage(g);
+    if (!g->failed)
+        g->turn->pub.data = json(g, member(g->root, "data"));
+    if (g->failed)
+        return g->failed;
+    g->turn->text = wm_message_text(&g->turn->arena, g->turn->pub.response).p;
+    return wb_arena_check(&g->turn->arena, g->err);
+}
+
+int upp_turn_from_json(struct upp_str text, struct upp_turn **ret, struct upp_err *err)
+{
+    struct wb_arena   a = WB_ARENA(UPP__TURN_BYTES);
+    struct upp__turn *t = wb_new(&a, struct upp__turn);
+    if (!t)
+        return wb_arena_check(&a, err);
+    t->arena     = a;
+    struct get g = {.turn = t, .err = err, .scratch = WB_BUF(8u * JSON_BYTES)};
+    int        r = read_turn(&g, text);
+    wb_buf_done(&g.scratch);
+    if (r < 0) {
+        upp_turn_free(&t->pub);
+        return r;
+    }
+    *ret = &t->pub;
+    return 0;
+}

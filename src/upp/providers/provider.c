@@ -1,0 +1,540 @@
+/* upp/providers/provider.c — a model of a vendor: an adapter, the transport, keys, limits and errors put together.
+ *
+ * The adapter knows the vendor and does no I/O; everything that waits is here. A step is: take a key, write the
+ * request, send it, wait for the head, then cut the body into events and let the adapter say what they mean, until it
+ * has said the end.
+ */
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/defs.h"
+#include "base/err.h"
+#include "base/hooks.h"
+#include "base/list.h"
+#include "base/mask.h"
+#include "base/opts.h"
+#include "base/str.h"
+#include "upp/providers/keys.h"
+#include "upp/providers/vendors.h"
+#include "upp/client/waits.h"
+
+enum {
+    MAX_BODY    = 256 << 20, /* of a request */
+    MAX_TROUBLE = 256 << 10, /* of an answer that says what is wrong; the rest of it is not read */
+    MAX_ANSWER  = 64 << 20,
+    MAX_EVENT   = 16 << 20,
+    MAX_IDLE    = 16, /* connections that nobody uses now, in a plain program */
+};
+
+/* As much as there can be of anything: what is reckoned from it does not overflow. */
+#define ANY_SIZE (SIZE_MAX / 32)
+
+/* Connections of this model's own, where the caller's table has none: one user at a time. */
+struct pool {
+    pthread_mutex_t  lock;
+    struct upp_http *idle[MAX_IDLE];
+    size_t           n;
+};
+
+struct state {
+    struct upp_model_ops        ops; /* a copy: the name of the provider and the size of a step are this model's */
+    struct upp__vendor          vendor;
+    struct wb_arena             arena; /* the texts of all of this */
+    struct upp__keys           *keys;
+    struct upp_header          *headers;
+    size_t                      n_headers;
+    uint64_t                    timeout_ms, idle_ms, retry_after_max_ms;
+    size_t                      max_event, max_answer;
+    const struct upp_transport *transport; /* NULL: libcurl */
+    struct upp_http_opts        http;
+    struct pool                 pool;
+};
+
+/* A step under way. */
+struct call {
+    struct upp__key             key;
+    struct wb_arena             arena; /* of the request */
+    struct upp__outgoing        out;
+    struct upp_header           headers[UPP__HEADERS];
+    const struct upp_transport *via;
+    struct upp_http            *http; /* taken from the pool */
+    struct upp_http_call       *http_call;
+    struct ww_frames            frames;
+    struct upp_str              piece; /* of the body, not cut yet */
+    bool                        whole, over;
+    bool                        cut; /* the body is over: the event given last may be a half one */
+    struct upp__reader          reader;
+    max_align_t                 own[]; /* the adapter's */
+};
+
+static struct state *state_of(const struct upp_step *s)
+{
+    return s->model->state;
+}
+
+/* ---- Connections ---------------------------------------------------------------------------------------------- */
+
+static int pool_take(struct state *st, struct upp_http **ret, struct upp_err *err)
+{
+    pthread_mutex_lock(&st->pool.lock);
+    *ret = st->pool.n ? st->pool.idle[--st->pool.n] : NULL;
+    pthread_mutex_unlock(&st->pool.lock);
+    return *ret ? 0 : upp_http_new(&st->http, ret, err);
+}
+
+static void pool_give(struct state *st, struct upp_http *h)
+{
+    pthread_mutex_lock(&st->pool.lock);
+    bool kept = st->pool.n < MAX_IDLE;
+    if (kept)
+        st->pool.idle[st->pool.n++] = h;
+    pthread_mutex_unlock(&st->pool.lock);
+    if (!kept)
+        upp_http_free(h);
+}
+
+static int curl_send(void *arg, const struct upp_http_request *req, const struct upp_wait *wait,
+                     struct upp_http_call **ret, struct upp_err *err)
+{
+    return upp_http_send(arg, req, wait, ret, err);
+}
+
+static const struct upp_transport by_curl = {.size  = sizeof by_curl,
+                                             .send  = curl_send,
+                                             .head  = upp_http_call_head,
+                                             .read  = upp_http_call_read,
+                                             .close = upp_http_call_close,
+                                             .drain = upp_http_call_drain};
+
+static int send(struct upp_step *s, struct call *c, const struct upp_http_request *req, struct upp_err *err)
+{
+    struct state *st = state_of(s);
+    if (st->transport) {
+        c->via = st->transport;
+        return c->via->send(c->via->arg, req, s->wait, &c->http_call, err);
+    }
+    struct upp_http *http = UPP__CAN(s->wait, http) ? s->wait->http : NULL;
+    int              r    = http ? 0 : pool_take(st, &c->http, err);
+    c->via                = &by_curl;
+    return r < 0 ? r : by_curl.send(http ? http : c->http, req, s->wait, &c->http_call, err);
+}
+
+/* ---- The request ------------------------------------------------------------------------------------------------- */
+
+/* The program's own headers win; one without a value takes ours away. */
+static void set_headers(const struct state *st, struct upp__outgoing *out)
+{
+    for (size_t i = 0; i < st->n_headers; i++) {
+        const struct upp_header *mine = &st->headers[i];
+        size_t                   kept = 0;
+        for (size_t k = 0; k < out->n_headers; k++)
+            if (!wb_str_eq_nocase(out->headers[k].name, mine->name))
+                out->headers[kept++] = out->headers[k];
+        out->n_headers = kept;
+        if (mine->value.p)
+            upp__header(out, mine->name.p, mine->value);
+    }
+}
+
+static int check_headers(const struct upp__outgoing *out, struct upp_err *err)
+{
+    for (size_t i = 0; i < out->n_headers; i++) {
+        struct upp_str v = out->headers[i].value;
+        for (size_t k = 0; k < v.n; k++)
+            if ((unsigned char)v.p[k] < ' ' || v.p[k] == 0x7f)
+                return upp_fail(err, UPP_EINVALID, "the header %.*s holds a control character",
+                                UPP_FMT(out->headers[i].name));
+    }
+    return 0;
+}
+
+/* No vendor takes half a pair of surrogates: U+FFFD stands for it. Our writer escapes those and no others. */
+static void mend_surrogates(struct wb_buf *body)
+{
+    if (wb_str_find(wb_buf_str(body), UPP_STR("\\ud"), 0) == SIZE_MAX)
+        return;
+    char *to = body->p;
+    for (const char *from = body->p, *end = from + body->n; from < end;) {
+        if (*from != '\\')
+            *to++ = *from++;
+        else if (from[1] == 'u' && from[2] == 'd') {
+            memcpy(to, "\xef\xbf\xbd", 3);
+            to += 3;
+            from += 6;
+        } else {
+            *to++ = *from++;
+            *to++ = *from++;
+        }
+    }
+    body->n = (size_t)(to - body->p);
+}
+
+static int write_request(struct upp_step *s, struct call *c, struct upp_err *err)
+{
+    struct state *st = state_of(s);
+    c->arena         = (struct wb_arena)WB_ARENA(2 * (size_t)MAX_BODY);
+    c->out           = (struct upp__outgoing){.arena = &c->arena, .headers = c->headers, .body = WB_BUF(MAX_BODY)};
+    int r            = st->vendor.adapter->write(&st->vendor, s->request, c->key.text, &c->out, err);
+    if (r < 0)
+        return r;
+    set_headers(st, &c->out);
+    mend_surrogates(&c->out.body);
+    r = wb_buf_check(&c->out.body, err);
+    if (r == 0)
+        r = wb_arena_check(&c->arena, err);
+    return r < 0 ? r : check_headers(&c->out, err);
+}
+
+/* ---- The answer ----------------------------------------------------------------------------------------------------
+ */
+
+/* Reads on: 1, c->piece has more; 0: the body is over. */
+static int read_more(struct call *c, struct upp_err *err)
+{
+    int r = c->via->read(c->http_call, &c->piece, err);
+    if (r == 0)
+        c->over = true;
+    return r;
+}
+
+/* The body, or as much of it as max says (then it fails unless `cut`). */
+static int read_all(struct call *c, size_t max, bool cut, struct wb_buf *ret, struct upp_err *err)
+{
+    int r;
+    *ret = (struct wb_buf)WB_BUF(max + WW_PIECE);
+    while ((r = read_more(c, err)) > 0) {
+        wb_buf_add(ret, wb_str_sub(c->piece, 0, max + 1 - WB_MIN(max, ret->n)));
+        if (ret->n > max)
+            break;
+    }
+    if (r < 0)
+        return r;
+    if (ret->n > max && !cut)
+        return upp_fail(err, UPP_ELIMIT, "the answer is longer than %zu bytes", max);
+    return wb_buf_check(ret, err);
+}
+
+static int trouble(struct upp_step *s, struct call *c, const struct upp_http_head *h, struct upp_err *err)
+{
+    struct state                             *st    = state_of(s);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(16 * (size_t)MAX_TROUBLE);
+    WB_CLEANUP(wb_buf_done) struct wb_buf     body  = {0};
+    struct upp__trouble                       t     = {.status   = h->status,
+                                                       .retry_ms = upp__retry_after(h, wb_wall_ms(), st->retry_after_max_ms)};
+    static const struct upp_str               ids[] = {UPP_STR_INIT("request-id"), UPP_STR_INIT("x-request-id"),
+                                                                                                UPP_STR_INIT("x-generation-id")};
+    int                                       r     = read_all(c, MAX_TROUBLE, true, &body, err);
+    if (r == -UPP_ECANCELED || r == -UPP_ENOMEM)
+        return r; /* else the status says enough */
+    for (size_t i = 0; i < WB_LEN(ids) && !t.request_id.n; i++)
+        t.request_id = upp_http_header(h, ids[i]);
+    uint64_t said = t.retry_ms;
+    st->vendor.adapter->trouble(&a, wb_buf_str(&body), &t);
+    if (said)
+        t.retry_ms = said; /* a header comes before the body */
+    r = upp__trouble_fail(&t, c->key.text, err);
+    if (r == -UPP_ENOMODEL && h->status == 404) { /* a wrong base_url looks the same */
+        struct upp_str rest = c->out.url, url;
+        (void)wb_str_split(&rest, '?', &url);
+        upp_wrap(err, r, "%.*s", UPP_FMT(url));
+    }
+    return r;
+}
+
+static bool is_type(struct upp_str content_type, const char *type)
+{
+    struct upp_str rest = content_type, first;
+    return wb_str_split(&rest, ';', &first) && wb_str_eq_nocase(wb_str_trim(first), wb_cstr(type));
+}
+
+/* What the body is: a stream of events, or one answer. */
+static int take_head(struct upp_step *s, struct call *c, struct upp_err *err)
+{
+    struct upp_http_head h = {0};
+    int                  r = c->via->head(c->http_call, &h, err);
+    if (r < 0)
+        return r;
+    if (h.status < 200 || h.status > 299)
+        return trouble(s, c, &h, err);
+    struct upp_str type = upp_http_header(&h, UPP_STR("content-type"));
+    if (is_type(type, "text/html"))
+        return upp_fail(err, UPP_EPROTO, "the answer is a web page (HTTP %d), not of the model's API", h.status);
+    c->whole = s->request->whole || is_type(type, "application/json");
+    return 0;
+}
+
+static int next_whole(struct upp_step *s, struct call *c, struct upp_err *err)
+{
+    struct state                         *st   = state_of(s);
+    WB_CLEANUP(wb_buf_done) struct wb_buf body = {0};
+    int                                   r    = read_all(c, st->max_answer, false, &body, err);
+    if (r < 0)
+        return r;
+    if (!body.n)
+        return upp_fail(err, UPP_EPROTO, "the answer is empty");
+    struct upp_str text = wb_arena_dup(&c->reader.keep, wb_buf_str(&body)); /* what is said points into it */
+    r                   = wb_arena_check(&c->reader.keep, err);
+    if (r == 0)
+        r = st->vendor.adapter->whole(&c->reader, text, err);
+    if (r == 0 && !c->reader.ended)
+        r = upp_fail(err, UPP_EPROTO, "the answer makes no sense");
+    return r;
+}
+
+/* Feeds framing until it gives an event: 1; 0: there are no more. */
+static int next_frame(struct call *c, struct ww_frame *f, struct upp_err *err)
+{
+    for (;;) {
+        int r = ww_frames_next(&c->frames, f, err);
+        if (r)
+            return r;
+        if (!c->piece.n) {
+            r = c->over ? 0 : read_more(c, err);
+            if (r <= 0)
+                return r < 0 ? r : (c->cut = true, ww_frames_end(&c->frames, f, err));
+        }
+        struct upp_str now = wb_str_sub(c->piece, 0, WW_PIECE);
+        c->piece           = wb_str_sub(c->piece, now.n, SIZE_MAX);
+        r                  = ww_frames_feed(&c->frames, now, err);
+        if (r < 0)
+            return r;
+    }
+}
+
+/* No more comes. That is well where the answer is complete, however the connection ended: some servers just drop it. */
+static int end_of_stream(struct call *c, const struct upp__adapter *adapter, int r, struct upp_err *err)
+{
+    struct upp_err own = {0};
+    int            e   = adapter->eof(&c->reader, &own);
+    if (e == 0 && c->reader.ended)
+        return 0;
+    if (r < 0)
+        return r; /* the connection says why */
+    if (e == 0)
+        return upp_fail(err, UPP_ENET, "the stream ended before the answer did");
+    if (err)
+        *err = own;
+    return e;
+}
+
+static int next_streamed(struct upp_step *s, struct call *c, struct upp_err *err)
+{
+    const struct upp__adapter *adapter = state_of(s)->vendor.adapter;
+    struct ww_frame            f;
+    int                        r = next_frame(c, &f, err);
+    if (r == 0 || r == -UPP_ENET)
+        return end_of_stream(c, adapter, r, err);
+    if (r > 0)
+        r = adapter->event(&c->reader, &f, err);
+    if (r == -UPP_EPROTO && c->cut)
+        r = upp_fail(err, UPP_ENET, "the stream ended inside of an event");
+    return r;
+}
+
+/* The answer is complete. What else the vendor sends is of no interest, but a connection that came to its end can be
+ * used again. */
+static void finish(struct call *c)
+{
+    bool can = c->via->size >= offsetof(struct upp_transport, drain) + sizeof c->via->drain && c->via->drain;
+    if (!c->over && can)
+        c->via->drain(c->http_call);
+    c->over = true;
+}
+
+static int vendor_next(struct upp_step *s, struct upp_step_event *ret, struct upp_err *err)
+{
+    struct call        *c = upp_step_state(s);
+    struct upp__reader *r = &c->reader;
+    while (r->at == r->queue.n) {
+        r->at = r->queue.n = 0;
+        wb_arena_reset(&r->scratch);
+        int e = c->whole ? next_whole(s, c, err) : next_streamed(s, c, err);
+        if (e < 0) {
+            upp__mask(err, c->key.text); /* an adapter does not know it */
+            wb_mask_err(err);
+            return e;
+        }
+    }
+    *ret = r->queue.p[r->at++];
+    if (ret->kind == UPP_STEP_END)
+        finish(c);
+    return 1;
+}
+
+/* ---- Steps
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static int begin(struct upp_step *s, struct upp_err *err)
+{
+    struct state *st  = state_of(s);
+    struct call  *c   = upp_step_state(s);
+    c->reader.vendor  = &st->vendor;
+    c->reader.request = s->request;
+    c->reader.own     = c->own;
+    c->reader.keep    = (struct wb_arena)WB_ARENA(st->max_answer * 4);
+    c->reader.scratch = (struct wb_arena)WB_ARENA(st->max_answer * 16);
+    c->reader.answer  = (struct wb_buf)WB_BUF(st->max_answer);
+    ww_frames_init(&c->frames, st->vendor.adapter->framing, st->max_event);
+    int r = upp__keys_take(st->keys, s->wait, &c->key, err);
+    if (r == 0)
+        r = write_request(s, c, err);
+    if (r < 0)
+        return r;
+    struct upp_http_request req = {.url       = c->out.url,
+                                   .headers   = c->out.headers,
+                                   .n_headers = c->out.n_headers,
+                                   .body      = wb_buf_str(&c->out.body),
+                                   .head_ms   = st->timeout_ms,
+                                   .idle_ms   = st->idle_ms,
+                                   .max_bytes = st->max_answer};
+    r                           = send(s, c, &req, err);
+    return r < 0 ? r : take_head(s, c, err);
+}
+
+/* An error may name the address, or repeat what the vendor repeats of the request. */
+static int vendor_open(struct upp_step *s, struct upp_err *err)
+{
+    struct call *c = upp_step_state(s);
+    int          r = begin(s, err);
+    if (r < 0) {
+        upp__mask(err, c->key.text);
+        wb_mask_err(err);
+    }
+    return r;
+}
+
+static void vendor_close(struct upp_step *s)
+{
+    struct state *st = state_of(s);
+    struct call  *c  = upp_step_state(s);
+    if (c->http_call)
+        c->via->close(c->http_call);
+    if (c->http)
+        pool_give(st, c->http);
+    if (c->reader.vendor && st->vendor.adapter->done)
+        st->vendor.adapter->done(&c->reader);
+    wb_vec_done(&c->reader.queue);
+    wb_buf_done(&c->reader.answer);
+    wb_arena_done(&c->reader.keep);
+    wb_arena_done(&c->reader.scratch);
+    ww_frames_done(&c->frames);
+    wb_buf_done(&c->out.body);
+    if (c->out.bearer)
+        explicit_bzero(c->out.bearer, c->out.n_bearer);
+    wb_arena_done(&c->arena);
+    upp__key_done(&c->key);
+}
+
+/* ---- Models
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static void vendor_free(void *state)
+{
+    struct state *st = state;
+    for (size_t i = 0; i < st->pool.n; i++)
+        upp_http_free(st->pool.idle[i]);
+    pthread_mutex_destroy(&st->pool.lock);
+    upp__keys_free(st->keys);
+    wb_arena_wipe(&st->arena); /* one of the program's own headers may be a key */
+    wb_free(st);
+}
+
+static const char *text_of(struct state *st, const char *s)
+{
+    return s ? wb_arena_dup(&st->arena, wb_cstr(s)).p : NULL;
+}
+
+static struct upp_str str_of(struct state *st, const char *s)
+{
+    return wb_arena_dup(&st->arena, wb_cstr(s));
+}
+
+static void copy_headers(struct state *st, const struct upp_provider_opts *o)
+{
+    st->headers = wb_new_n(&st->arena, struct upp_header, o->n_headers + 1);
+    for (size_t i = 0; st->headers && i < o->n_headers; i++)
+        st->headers[st->n_headers++] = (struct upp_header){wb_arena_dup(&st->arena, o->headers[i].name),
+                                                           wb_arena_dup(&st->arena, o->headers[i].value)};
+}
+
+static int check_opts(const struct upp_model_ref *ref, const struct upp_provider_opts *o, const struct upp__provider *p,
+                      struct upp_err *err)
+{
+    const char *base = o->base_url ? o->base_url : p->base_url;
+    if (!ref->name || !*ref->name)
+        return upp_fail(err, UPP_EINVALID, "a model of '%s' needs a name", p->name);
+    if (!base)
+        return upp_fail(err, UPP_EINVALID, "provider '%s' needs a base_url", p->name);
+    if (!wb_str_starts(wb_cstr(base), UPP_STR("http://")) && !wb_str_starts(wb_cstr(base), UPP_STR("https://")))
+        return upp_fail(err, UPP_EINVALID, "base_url begins with http:// or https://");
+    if (o->n_headers > UPP__HEADERS / 2)
+        return upp_fail(err, UPP_EINVALID, "at most %d headers", UPP__HEADERS / 2);
+    return 0;
+}
+
+static void fill(struct state *st, const struct upp_model_ref *ref, const struct upp_provider_opts *o,
+                 const struct upp__provider *p)
+{
+    static const struct upp_model_ops ops = {
+        .size = sizeof ops, .open = vendor_open, .next = vendor_next, .close = vendor_close, .free = vendor_free};
+    st->vendor             = (struct upp__vendor){.adapter     = p->adapter,
+                                                  .provider    = p->name,
+                                                  .model       = str_of(st, ref->name),
+                                                  .base_url    = str_of(st, o->base_url ? o->base_url : p->base_url),
+                                                  .api_version = str_of(st, o->api_version),
+                                                  .auth        = str_of(st, o->auth),
+                                                  .habits      = p->habits | (o->no_stream_usage ? UPP__NO_STREAM_USAGE : 0)};
+    st->ops                = ops;
+    st->ops.provider       = p->name;
+    st->ops.step_size      = sizeof(struct call) + p->adapter->own_size;
+    st->timeout_ms         = o->timeout_ms ? o->timeout_ms : 120000;
+    st->idle_ms            = o->idle_ms ? o->idle_ms : 60000;
+    st->retry_after_max_ms = o->retry.retry_after_max_ms ? o->retry.retry_after_max_ms : 3600000;
+    st->max_event          = o->max_event ? WB_MIN(o->max_event, ANY_SIZE) : MAX_EVENT;
+    st->max_answer         = o->max_answer ? WB_MIN(o->max_answer, ANY_SIZE) : MAX_ANSWER;
+    st->transport          = o->transport;
+    st->http               = o->http;
+    st->http.size          = sizeof st->http; /* how much of it there is, the outer size has said */
+    st->http.ca_file       = text_of(st, o->http.ca_file);
+    st->http.proxy         = text_of(st, o->http.proxy);
+    copy_headers(st, o);
+}
+
+int upp_model_new(struct upp_model_ref ref, struct upp_model **ret, struct upp_err *err)
+{
+    struct upp_provider_opts    o;
+    const struct upp__provider *p;
+    wb_opts(&o, sizeof o, ref.opts);
+    if (!strcmp(ref.provider, "scripted"))
+        return upp_scripted_new(wb_cstr(ref.name), ret, err);
+    int r = upp__provider_find(ref.provider, o.api, &p, err);
+    if (r == 0)
+        r = check_opts(&ref, &o, p, err);
+    if (r < 0)
+        return r;
+    struct upp_model *m  = wb_calloc(1, sizeof *m);
+    struct state     *st = wb_calloc(1, sizeof *st);
+    if (!m || !st) {
+        wb_free(m);
+        wb_free(st);
+        return upp_fail(err, UPP_ENOMEM, "no memory for a model");
+    }
+    st->arena = (struct wb_arena)WB_ARENA(1 << 20);
+    pthread_mutex_init(&st->pool.lock, NULL); /* with no attributes it cannot fail on this system */
+    fill(st, &ref, &o, p);
+    *m = (struct upp_model){.ops     = &st->ops,
+                            .name    = st->vendor.model,
+                            .state   = st,
+                            .can     = p->adapter->can & ~p->cannot,
+                            .turn_ms = o.turn_ms};
+    r  = wb_arena_check(&st->arena, err);
+    if (r == 0)
+        r = upp__keys_new(o.api_key, &o.keys, p->env, !p->env || p->habits & UPP__KEY_OPTIONAL, &st->keys, err);
+    if (r == 0 && o.retry.kind)
+        r = upp_retry_new(&o.retry, &m->retry, err);
+    if (r < 0)
+        upp_model_free(m);
+    else
+        *ret = m;
+    return r;
+}

@@ -1,0 +1,24 @@
+/* upp/providers/vendors.h — the table of providers. */
+#ifndef UPP_VENDORS_H
+#define UPP_VENDORS_H
+
+#include "upp/providers/adapter.h"
+
+struct upp__provider {
+    const char                *name; /* "groq" */
+    const char                *api;  /* NULL: the only one */
+    const struct upp__adapter *adapter;
+    const char                *base_url, *env; /* NULL: must be given; needs no key */
+    unsigned                   habits;
+    uint32_t                   cannot; /* of what its adapter can */
+};
+
+WB_EXPORT_BEGIN
+
+/* By name and api (NULL: the first of the name). -UPP_EINVALID says what there is. */
+int upp__provider_find(const char *name, const char *api, const struct upp__provider **ret,
+                       struct upp_err *err) UPP_MUST_CHECK;
+
+WB_EXPORT_END
+
+#endif
