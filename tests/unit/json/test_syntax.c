@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "support/test.h"
 
-/* What is JSON and what is not is in test_json_read.c, where both parsers run over every case. */
+/* What is JSON and what is not is in tests/unit/json/test_read.c, where both parsers run over every case. */
 
 TEST(json_syntax_counts_what_it_saw)
 {
