@@ -1,7 +1,7 @@
 /* fuzz/fuzz_assistants_decode.c — any lines "NAME DATA" as the events of a stream of the Assistants API: what reads is
  * written as a thread, which reads again as the same.
  */
-#include "dialects/assistants/decode.h"
+#include "support/decode/assistants.h"
 #include "dialects/core/convert.h"
 #include "fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
  * same.
  */
 #include "dialects/core/convert.h"
-#include "dialects/uap/decode.h"
+#include "support/decode/uap.h"
 #include "fuzz/fuzz.h"
 
 static bool decode(struct upp_str lines, struct wd_document *d)

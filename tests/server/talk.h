@@ -5,7 +5,7 @@
 #define TEST_TALK_H
 
 #include "base/buf.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "server/http/server.h"
 #include "support/fibers.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 
 /* Tests run one at a time. */
 static struct agents *agents_now;

@@ -6,7 +6,7 @@
 #ifndef TEST_FAMILY_H
 #define TEST_FAMILY_H
 
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "support/fibers.h"
 #include "support/lazy.h"
 #include "support/rig.h"

@@ -7,7 +7,7 @@
 #ifndef TEST_FRAIL_H
 #define TEST_FRAIL_H
 
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "log/store.h"
 
 struct frail {

@@ -1,7 +1,7 @@
 #include "support/place.h"
 
 #include "base/defs.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 
 WEFT_SUSPENDS int place_open(struct place *p, struct upp_err *err)

@@ -2,7 +2,7 @@
 #ifndef TEST_ROUND_H
 #define TEST_ROUND_H
 
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "support/fibers.h"
 #include "support/rig.h"
 

@@ -1,4 +1,4 @@
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 
 #include <netinet/in.h>
 #include <signal.h>

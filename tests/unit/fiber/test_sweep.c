@@ -8,7 +8,7 @@
 
 #include "base/hooks.h"
 #include "fiber/loop.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "support/fibers.h"
 
 struct program {

@@ -4,7 +4,7 @@
 
 #include "agent/middleware/middleware.h"
 #include "base/defs.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/frail.h"

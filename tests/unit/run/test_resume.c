@@ -6,7 +6,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "dialects/core/dialect.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "stores/sqlite/sqlite.h"
 #include "support/disk.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/rig.h"

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/defs.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "stores/sqlite/sqlite.h"
 #include "support/disk.h"

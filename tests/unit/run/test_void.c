@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/hooks.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "log/change.h"
 #include "model/id.h"
 #include "stores/memory/memory.h"

@@ -1,7 +1,7 @@
 #include "server/http/reply.h"
 
 #include "base/defs.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "support/test.h"
 
 static void donep(struct sv_reply *r)

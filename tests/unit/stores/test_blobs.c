@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/hooks.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/check.h"
 #include "stores/memory/memory.h"
 #include "support/stores.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/sqlite/sqlite.h"
 #include "support/disk.h"
 #include "support/fibers.h"

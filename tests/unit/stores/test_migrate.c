@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/hooks.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "log/log.h"
 #include "stores/blobs/blobs.h"
 #include "stores/sqlite/sqlite.h"

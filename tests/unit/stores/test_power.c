@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/sqlite/sqlite.h"
 #include "support/disk.h"
 #include "support/stores.h"

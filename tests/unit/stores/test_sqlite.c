@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/hooks.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/sqlite/store.h"
 #include "support/disk.h"
 #include "support/stores.h"

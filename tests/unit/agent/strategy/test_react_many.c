@@ -5,7 +5,7 @@
 
 #include "base/defs.h"
 #include "base/hooks.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/rig.h"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "support/command.h"
 #include "support/fibers.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dialects/assistants/decode.h"
+#include "support/decode/assistants.h"
 #include "dialects/core/convert.h"
 #include "support/dialect.h"
 #include "support/test.h"

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "dialects/core/convert.h"
-#include "dialects/uap/decode.h"
-#include "dialects/ui/decode.h"
+#include "support/decode/uap.h"
+#include "support/decode/ui.h"
 #include "support/dialect.h"
 #include "support/test.h"
 #include "support/vast.h"

@@ -5,7 +5,7 @@
 #include <upp/upp.h>
 
 #include "base/defs.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 #include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/llm.h"

@@ -1,4 +1,4 @@
-/* fiber/sim.h — a simulated world: loops, time, workers, sockets and processes that follow from one seed.
+/* support/sim/sim.h — a simulated world: loops, time, workers, sockets and processes that follow from one seed.
  *
  * All loops of a world run on the thread that drives any one of them. What runs next (which loop, which ready fiber,
  * which message), how long a job takes and how bytes are cut and delayed on the wire is drawn from the seed; time is

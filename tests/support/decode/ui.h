@@ -1,4 +1,4 @@
-/* dialects/ui/decode.h — reading a UI message stream (docs/dialects/ui.md) into the model.
+/* support/decode/ui.h — reading a UI message stream (docs/dialects/ui.md) into the model.
  *
  *     struct wd_ui_decoder d;
  *     wd_ui_decoder_init(&d, &doc, &arena, agent);

@@ -1,9 +1,9 @@
-/* dialects/assistants/decode.c — reading a stream of the Assistants API.
+/* support/decode/assistants.c — reading a stream of the Assistants API.
  *
  * The events are put together to the objects they are about, and these are read as a document (lift.c):
  * there is one place that knows what they mean.
  */
-#include "dialects/assistants/decode.h"
+#include "support/decode/assistants.h"
 
 #include "base/err.h"
 #include "dialects/assistants/doc.h"

@@ -1,4 +1,4 @@
-/* dialects/uap/decode.h — reading AgentStreamEvents (docs/dialects/uap.md) into the model.
+/* support/decode/uap.h — reading AgentStreamEvents (docs/dialects/uap.md) into the model.
  *
  *     struct wd_uap_decoder d;
  *     wd_uap_decoder_init(&d, &doc, &arena, agent);

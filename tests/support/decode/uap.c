@@ -1,5 +1,5 @@
-/* dialects/uap/decode.c — AgentStreamEvents, gathered into the entries of a document. */
-#include "dialects/uap/decode.h"
+/* support/decode/uap.c — AgentStreamEvents, gathered into the entries of a document. */
+#include "support/decode/uap.h"
 
 #include "base/err.h"
 #include "json/read.h"

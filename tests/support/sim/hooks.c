@@ -1,4 +1,4 @@
-/* fiber/sim_hooks.c — the hook table of a simulated world: its time, its chance, its sockets, its programs.
+/* support/sim/hooks.c — the hook table of a simulated world: its time, its chance, its sockets, its programs.
  *
  * Hooks are called without a context, so the world in force is a global: the only one here, and only while a test has
  * a world open. Memory and files stay with the table before; descriptors that are not the world's do too.
@@ -9,7 +9,7 @@
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "base/random.h"
-#include "fiber/sim_world.h"
+#include "support/sim/world.h"
 
 static struct weft__sim *in_force;
 

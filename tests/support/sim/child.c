@@ -1,10 +1,10 @@
-/* fiber/sim_child.c — simulated processes: they do nothing, and end when they are told or killed. */
+/* support/sim/child.c — simulated processes: they do nothing, and end when they are told or killed. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
 
 #include "base/hooks.h"
-#include "fiber/sim_world.h"
+#include "support/sim/world.h"
 
 enum { KILL_NS = 3000000 };
 

@@ -1,4 +1,4 @@
-/* dialects/assistants/decode.h — reading a stream of the Assistants API (docs/dialects/assistants.md) into the model.
+/* support/decode/assistants.h — reading a stream of the Assistants API (docs/dialects/assistants.md) into the model.
  *
  *     struct wd_asst_decoder d;
  *     wd_asst_decoder_init(&d, &doc, &arena, agent);

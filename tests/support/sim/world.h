@@ -1,9 +1,9 @@
-/* fiber/sim_world.h — what the files of the simulated world share. */
+/* support/sim/world.h — what the files of the simulated world share. */
 #ifndef WEFT_SIM_WORLD_H
 #define WEFT_SIM_WORLD_H
 
 #include "fiber/loop.h"
-#include "fiber/sim.h"
+#include "support/sim/sim.h"
 
 enum { WEFT__SIM_FD = 1 << 20 }; /* the first simulated descriptor and process number */
 

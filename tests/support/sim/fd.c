@@ -1,4 +1,4 @@
-/* fiber/sim_fd.c — simulated descriptors: streams, listeners, and signals that something has ended.
+/* support/sim/fd.c — simulated descriptors: streams, listeners, and signals that something has ended.
  *
  * Bytes that are sent lie in the receiver's buffer at once, but are seen only when a delivery makes them visible, in
  * pieces and after delays drawn from the seed. So a delivery needs no memory.
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/defs.h"
 #include "base/hooks.h"
-#include "fiber/sim_world.h"
+#include "support/sim/world.h"
 
 enum {
     WIRE_MAX    = 64 * 1024,

@@ -1,4 +1,4 @@
-/* fiber/loop_sim.c — the simulated kind of loop: one step at a time, drawn from the seed.
+/* support/sim/loop.c — the simulated kind of loop: one step at a time, drawn from the seed.
  *
  * A step is one of: a fiber that is ready runs; a loop takes its messages; a loop fires its timers that are due; the
  * world's own events that are due happen (jobs, deliveries, ends of processes). When there is none, time jumps to the
@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/hooks.h"
 #include "base/random.h"
-#include "fiber/sim_world.h"
+#include "support/sim/world.h"
 #include "fiber/worker.h"
 
 enum {
