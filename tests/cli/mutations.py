@@ -20,7 +20,8 @@ import sys
 import tempfile
 
 WEFT = os.path.abspath(sys.argv[1])
-HERE = tempfile.mkdtemp(prefix="weft-mutations-")
+# In memory where that can be had: it is about bytes, and most of its time would be waiting for syncs.
+HERE = tempfile.mkdtemp(prefix="weft-mutations-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
 COUNT = int(os.environ.get("WEFT_MUTATIONS", "60"))
 SEED = int(os.environ.get("WEFT_MUTATIONS_SEED", "20"))
 ONE = os.environ.get("WEFT_MUTATIONS_ONE")
