@@ -46,7 +46,8 @@ struct weft_budget {
     uint64_t max_tokens, max_time_ms;
     uint32_t max_steps;
     double   max_cost; /* by the prices of a million tokens */
-    double   input_price, output_price, cache_read_price, cache_write_price;
+    double   input_price, output_price;
+    double   cache_read_price, cache_write_price; /* of the input's tokens that were cached; 0: input_price */
 };
 
 /* What a run and all below it may do. A child cannot widen what its parents may. */

@@ -42,10 +42,14 @@ uint64_t wr_worked_ms(const struct wr_run *run)
     return worked_ms(run);
 }
 
+/* Tokens of the cache are a part of the input: each is paid once, at its own price where there is one. */
 static double cost(const struct weft_budget *b, const struct upp_usage *u)
 {
-    return ((double)u->input * b->input_price + (double)u->output * b->output_price +
-            (double)u->cache_read * b->cache_read_price + (double)u->cache_write * b->cache_write_price) /
+    double   read   = b->cache_read_price > 0 ? b->cache_read_price : b->input_price;
+    double   write  = b->cache_write_price > 0 ? b->cache_write_price : b->input_price;
+    uint64_t cached = u->cache_read + u->cache_write, fresh = u->input > cached ? u->input - cached : 0;
+    return ((double)fresh * b->input_price + (double)u->output * b->output_price + (double)u->cache_read * read +
+            (double)u->cache_write * write) /
            1e6;
 }
 
