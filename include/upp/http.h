@@ -62,8 +62,8 @@ UPP_API struct upp_str upp_http_header(const struct upp_http_head *h, struct upp
  */
 
 /* Connections, kept between calls. Belongs to one thread at a time: a loop has one (struct upp_wait.http). After a fork
- * it is the parent's alone. Nothing is opened before the first call. How it waits, limits, TLS, proxies: docs/http.md.
- */
+ * it is the parent's alone. Nothing is opened before the first call. How it waits, limits, TLS, proxies:
+ * docs/outgoing-http.md. */
 struct upp_http_opts {
     uint32_t    size;
     const char *ca_file;         /* PEM; NULL: SSL_CERT_FILE / the system's */
