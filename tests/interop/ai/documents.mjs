@@ -17,6 +17,7 @@ const done = ['output-available', 'output-error', 'output-denied'];
 // What of a message a model is told.
 function wanted(m) {
   const parts = m.parts.filter((p) => p.state !== 'input-streaming' || !isTool(p));
+  if (m.role === 'system') return [parts.map((p) => p.text).join('')]; // the package makes one text of them
   return [
     ...parts.filter((p) => p.type === 'text' || (m.role === 'assistant' && p.type === 'reasoning')).map((p) => p.text),
     ...parts.filter(isTool).map((p) => `call ${p.toolCallId}`),

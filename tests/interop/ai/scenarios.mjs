@@ -112,12 +112,12 @@ export const scenarios = [
   },
   { name: 'a model that fails', say: 'overload', agent: 'once', want: (major, way) => broken(way, 'the provider is overloaded', []) },
   { name: 'a model that breaks off', say: 'half', agent: 'once', want: (major, way) => broken(way, 'the line is dead', [S, T('Well, ')]) },
-  // 5 and 6 cannot take back what they have shown; who comes later is not shown it at all.
+  // 5 and 6 cannot take back what they have shown. Who comes later is shown the same: every reader gets one stream.
   {
     name: 'a void attempt',
     say: 'retry',
     lost: true,
-    want: (major, way) => ({ parts: [S, ...(major < 7 && way === 'chat' ? [T('Wrong ')] : []), T('Right.')], metadata: free }),
+    want: (major, way) => ({ parts: [S, ...(major < 7 ? [T('Wrong ')] : []), T('Right.')], metadata: free }),
   },
   {
     name: 'a void attempt in the middle of a call',
@@ -126,7 +126,7 @@ export const scenarios = [
     want: (major, way, session) => {
       const id = /"toolCallId":"(call_[0-9a-f]{32})"/.exec(session.sent)?.[1]; // c1 is used, so the engine makes another
       const shown = [R('Hm.'), unusable(major, 'search', 'c1', '', {}, 'taken back')];
-      return { parts: [S, ...(major < 7 && way === 'chat' ? shown : []), done('search', id, { q: 'b' }, []), S, T('None.')], metadata: free };
+      return { parts: [S, ...(major < 7 ? shown : []), done('search', id, { q: 'b' }, []), S, T('None.')], metadata: free };
     },
   },
   {
