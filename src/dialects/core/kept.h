@@ -18,7 +18,7 @@ yyjson_val *wd_kept_value(yyjson_val *node);
 /* The node of a member of an object. */
 yyjson_val *wd_kept_member(yyjson_val *node, const char *name);
 
-/* The text at the end of a path of members; no text: none. The path ends with NULL. */
+/* The text at the end of a path of members; empty: none. The path ends with NULL. */
 struct upp_str wd_kept_text(yyjson_val *node, const char *const *path);
 
 /* Items of a list that are kept as a whole, in their order. */

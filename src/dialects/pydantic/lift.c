@@ -41,7 +41,7 @@ static bool other_run(const struct lifting *t, const struct wd_pai_message *m)
     return m->run_id.p && t->run.p && !wb_str_eq(m->run_id, t->run);
 }
 
-/* The agent that it names (lower.c); no text: none. */
+/* The agent that it names (lower.c); empty: none. */
 static struct upp_str named(const struct wd_pai_message *m)
 {
     return wd_text_at(yyjson_obj_get(m->metadata, "weft"), "agent");

@@ -11,7 +11,7 @@ struct lowering {
     uint32_t            view; /* the agent for whom it is written; WM_NO_AGENT: for nobody */
 
     const struct wm_doc_turn *turn;   /* that is written */
-    struct upp_str            system; /* id of the system message whose prompts the request has; no text: none */
+    struct upp_str            system; /* id of the system message whose prompts the request has; empty: none */
     /* System messages of a list of UI messages: each message of it became a turn. */
     struct wd_kept_items prompts;
     yyjson_val          *prompt; /* the next one; NULL: no more */
