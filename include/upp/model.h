@@ -1,7 +1,7 @@
 /* upp/model.h — one model call, event by event: the interface that providers implement.
  *
  *     struct upp_step *step;
- *     r = upp_step_open(model, &request, &step, err);
+ *     r = upp_step_open(model, &request, NULL, &step, err);
  *     while (r >= 0 && (r = upp_step_next(step, &ev, err)) > 0)
  *         ...
  *     upp_step_close(step);

@@ -340,7 +340,7 @@ static int try_seed(const char *file, uint64_t seed, unsigned steps)
 
 TEST_WITH(log_trees_are_what_a_plain_model_says, .no_torture = "the small one below is")
 {
-    uint64_t seeds = test_number("WEFT_SEEDS", 40);
+    uint64_t seeds = test_times("WEFT_SEEDS", 40);
     for (uint64_t seed = 0; seed < seeds; seed++) {
         test_note("seed %llu", (unsigned long long)seed);
         CHECK(try_seed(NULL, seed, 150) == 0);

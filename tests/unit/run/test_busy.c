@@ -585,7 +585,7 @@ static WEFT_SUSPENDS int race_keys(struct place *p, struct upp_err *err)
 
 TEST_WITH(busy_thousand_races_for_a_key, .no_torture = raced, .seconds = 120)
 {
-    uint64_t races = test_on_valgrind() ? 30 : 1000;
+    uint64_t races = test_times("WEFT_RACES", 1000);
     for (uint64_t seed = 1; seed <= races; seed++)
         PLAYS(.seed = seed, .act = race_keys, .script = "{\"replies\":[{\"parts\":[{\"text\":\"yes\"}]}]}");
 }

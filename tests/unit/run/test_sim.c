@@ -639,7 +639,7 @@ TEST_WITH(run_sim_seeds, .no_torture = whole, .seconds = 7200)
 {
     struct sums sums  = {0};
     uint64_t    first = test_number("WEFT_SEED", 1), n;
-    n                 = test_number("WEFT_RUN_SEEDS", test_number("WEFT_SEEDS", test_on_valgrind() ? 30 : 1000));
+    n                 = test_times("WEFT_SEEDS", 1000);
     for (uint64_t seed = first; seed < first + n; seed++)
         CHECK(seed_holds(seed, &sums));
     printf("# %llu seeds: %llu crashes, %llu runs checked, %llu events seen, %llu stored, %llu voids, %llu tools ran, "

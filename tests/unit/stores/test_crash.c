@@ -209,7 +209,7 @@ static bool lives(uint64_t seed, unsigned n)
 
 TEST_WITH(store_survives_loss_of_power, .no_torture = "the disk is the test's own, and fails by itself", .seconds = 300)
 {
-    uint64_t seeds = test_number("WEFT_SEEDS", 250);
+    uint64_t seeds = test_times("WEFT_SEEDS", 250);
     for (uint64_t seed = 1; seed <= seeds; seed++)
         CHECK(lives(seed, 8));
 }

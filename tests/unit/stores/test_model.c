@@ -325,7 +325,7 @@ TEST_WITH(store_is_as_the_model_says, .no_torture = "thousands of calls; the sui
     if (!w)
         abort();
     bool ok = true;
-    for (uint64_t seed = 1; seed <= test_number("WEFT_SEEDS", 20) && ok; seed++) {
+    for (uint64_t seed = 1; seed <= test_times("WEFT_SEEDS", 20) && ok; seed++) {
         memset(w, 0, sizeof *w);
         w->random = seed;
         ok        = test_each_store(random_walk, w);

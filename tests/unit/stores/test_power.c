@@ -260,7 +260,7 @@ static int lives(uint64_t seed, uint64_t n, bool lies, uint64_t *cuts)
 TEST_WITH(store_power_is_lost_anywhere, .no_torture = "the disk is the test's own, and fails by itself",
           .seconds = 3600)
 {
-    uint64_t all = test_number("WEFT_POWER_CUTS", 24), cuts = 0;
+    uint64_t all = test_times("WEFT_POWER_CUTS", 24), cuts = 0;
     for (uint64_t seed = 1; cuts < all; seed++)
         CHECK(lives(seed, all - cuts, false, &cuts) >= 0);
 }
