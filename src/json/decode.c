@@ -47,25 +47,47 @@ __attribute__((noinline, cold)) static int wrong_type(struct wj_decoder *d, cons
     return wj_refuse(d, v, "expected %s, found %s", expects.p, wj_found(v, found, sizeof found));
 }
 
-/* ---- One member ---------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------------ */
 
-int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base)
+int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base, const struct wj_field **ret)
 {
     const struct wj_field *row  = f;
     unsigned               type = 1u << unsafe_yyjson_get_type(v);
     for (; WB_UNLIKELY(!(row->kind->takes & type)); row++)
         if (!(row->flags & F_OR))
             return wrong_type(d, f, v);
+    if (ret)
+        *ret = row;
     return row->kind->get(d, row, v, base + row->off);
 }
 
-/* The first row of that name; s->n when there is none. */
-static unsigned find_row(const struct wj_shape *s, const yyjson_val *name)
+bool wj_is_set(const struct wj_node *node, size_t off)
 {
-    unsigned i = 0;
-    while (i < s->n && !wj_named(name, s->fields[i].name))
-        i++;
+    for (unsigned i = 0; node->shape && i < node->shape->n; i++)
+        if (node->shape->fields[i].off == off && ((node->seen & ~node->null) >> i & 1))
+            return true;
+    return false;
+}
+
+/* The rows of one member: its alternatives (F_OR) and aliases. From the first to one past the last. */
+static unsigned group_first(const struct wj_shape *s, unsigned i)
+{
+    while (i > 0 && ((s->fields[i].flags & F_ALIAS) || (s->fields[i - 1].flags & F_OR)))
+        i--;
     return i;
+}
+
+static unsigned group_end(const struct wj_shape *s, unsigned i)
+{
+    do
+        i++;
+    while (i < s->n && ((s->fields[i].flags & F_ALIAS) || (s->fields[i - 1].flags & F_OR)));
+    return i;
+}
+
+static uint64_t bits(unsigned first, unsigned end) /* first < end <= 64 */
+{
+    return (~(uint64_t)0 >> (64 - (end - first))) << first;
 }
 
 /* ---- Plans ---------------------------------------------------------------------------------------- */
@@ -89,7 +111,6 @@ static void make_plan(struct wj_plan *plan, const struct wj_shape *s)
             at = (at + 1) % 128;
         plan->rows[at] = (uint8_t)(i + 1);
         plan->required |= (uint64_t)((f->flags & (F_REQUIRED | F_ALIAS)) == F_REQUIRED) << i;
-        plan->alone |= (uint64_t) !(f->flags & (F_OR | F_ALIAS)) << i;
     }
 }
 
@@ -134,6 +155,21 @@ static inline const struct wj_field *planned_row(struct wj_plan *plan, const str
     return f;
 }
 
+/* The same without a plan: row by row, from behind the one before. */
+static const struct wj_field *find_row(const struct wj_shape *s, const yyjson_val *name, unsigned *row)
+{
+    for (unsigned i = 0, at = *row; i < s->n; i++, at++) {
+        at = at < s->n ? at : 0;
+        if (!wj_named(name, s->fields[at].name))
+            continue;
+        while (at && (s->fields[at - 1].flags & F_OR))
+            at--;
+        *row = at;
+        return &s->fields[at];
+    }
+    return NULL;
+}
+
 /* ---- Objects -------------------------------------------------------------------------------------- */
 
 /* One object while it is read. */
@@ -141,108 +177,67 @@ struct reading {
     struct wj_decoder     *d;
     const struct wj_shape *s;
     struct wj_node        *node;
-    size_t                 members;
     uint64_t               refused; /* rows whose member is there, but had a problem */
 };
-
-/* From now on what becomes of each member is written down. Up to here (i members) all were rows in table order. */
-static bool need_rows(struct reading *r, size_t i)
-{
-    if (!r->node->rows) {
-        uint8_t *rows = wb_arena_alloc(r->d->arena, r->members, 1);
-        if (!rows)
-            return false;
-        uint64_t seen = r->node->seen;
-        for (size_t k = 0; k < i; k++, seen &= seen - 1)
-            rows[k] = (uint8_t)__builtin_ctzll(seen);
-        r->node->rows = rows;
-    }
-    return true;
-}
 
 static void clear_slots(struct reading *r, unsigned first, unsigned end)
 {
     for (unsigned i = first; i < end; i++)
         memset((char *)r->node + r->s->fields[i].off, 0, r->s->fields[i].kind->size);
-    r->node->seen &= ~wj_bits(first, end);
-    r->node->null &= ~wj_bits(first, end);
+    r->node->seen &= ~bits(first, end);
+    r->node->null &= ~bits(first, end);
 }
 
-/* Member i names a row whose group was read before. False: the old one stays, this one is left over.
- * Only one that replaces the old one looks for it: so the search is linear over all of an object, passing each member
- * once for each group. */
-static bool replace(struct reading *r, size_t i, unsigned row)
-{
-    unsigned first = wj_group_first(r->s, row), end = wj_group_end(r->s, row);
-    unsigned had = (unsigned)__builtin_ctzll(r->node->seen & wj_bits(first, end)), old = had;
-    /* The better name wins; of equal names the later. An alternative (F_OR) has the name of its first row. */
-    while (old > first && (r->s->fields[old - 1].flags & F_OR))
-        old--;
-    if (row > old)
-        return false;
-    uint8_t *rows = r->node->rows;
-    if (rows) {
-        size_t k = i - 1;
-        while (rows[k] == WJ_EXTRA || (rows[k] & WJ_ROW) != had)
-            k--;
-        rows[k] = WJ_EXTRA;
-    }
-    clear_slots(r, first, end);
-    return true;
-}
-
-/* The value of a member was refused, with this result. The same, or WJ_EXTRA where decoding goes on. */
+/* The value of a member was refused, with this result. The same, or WJ_SPELLED where decoding goes on. */
 __attribute__((noinline, cold)) static int refuse_row(struct reading *r, unsigned row, int x)
 {
     if (x != -UPP_EINVALID || !r->d->opts->problem)
         return x;
-    unsigned end = wj_group_end(r->s, row);
+    unsigned end = group_end(r->s, row);
     clear_slots(r, row, end);
-    r->refused |= wj_bits(wj_group_first(r->s, row), end);
-    return WJ_EXTRA;
+    r->refused |= bits(group_first(r->s, row), end);
+    return WJ_SPELLED;
 }
 
-/* Reads the value of a member into the row, or one of its alternatives. What goes into rows[i], or < 0. */
+/* Reads the value of a member into the row, or one of its alternatives. What `get` returned; or < 0. */
 static inline int read_value(struct reading *r, const struct wj_field *f, unsigned row, yyjson_val *v)
 {
-    if (f->kind == &wj_kind_str && unsafe_yyjson_is_str(v)) { /* most values are: it saves two calls */
-        *(struct upp_str *)(void *)((char *)r->node + f->off) = wj_text(v);
-        r->node->seen |= (uint64_t)1 << row;
-        return (int)row;
-    }
     if (unsafe_yyjson_is_null(v) && (f->flags & F_NULLABLE)) {
         r->node->seen |= (uint64_t)1 << row;
         r->node->null |= (uint64_t)1 << row;
-        return (int)row;
+        return 0;
     }
-    const struct wj_field *one  = f;
-    unsigned               type = 1u << unsafe_yyjson_get_type(v);
-    while (!(one->kind->takes & type) && (one->flags & F_OR))
-        one++;
-    int x = WB_LIKELY(one->kind->takes & type) ? one->kind->get(r->d, one, v, (char *)r->node + one->off)
-                                               : wrong_type(r->d, f, v);
+    const struct wj_field *one = f;
+    int                    x   = wj_get(r->d, f, v, (char *)r->node, &one);
     if (WB_UNLIKELY(x < 0))
         return refuse_row(r, row, x);
-    row += (unsigned)(one - f);
-    r->node->seen |= (uint64_t)1 << row;
-    return x == WJ_SPELLED ? (int)(row | WJ_ROW_SPELLED) : (int)row;
+    r->node->seen |= (uint64_t)1 << (row + (unsigned)(one - f));
+    return x;
 }
 
-/* A member that does not keep the table's order: out of order, a duplicate, an alias, or unknown. *next is set to the
- * row after it, unless it is unknown. */
-static int read_other(struct reading *r, size_t i, yyjson_val *name, unsigned *next)
+/* A member that may come again, by another name, or in one of several forms: whatever is behind it of its group comes
+ * again too. */
+__attribute__((noinline)) static int read_again(struct reading *r, unsigned row, uint64_t *came, yyjson_val *v)
 {
-    const struct wj_shape *s   = r->s;
-    unsigned               row = find_row(s, name);
-    if (row == s->n)
-        return WJ_EXTRA;
-    unsigned first = wj_group_first(s, row), end = wj_group_end(s, row);
-    if (!need_rows(r, i))
-        return wb_arena_check(r->d->arena, r->d->err);
-    *next = end;
-    if ((r->node->seen & wj_bits(first, end)) && !replace(r, i, row))
-        return WJ_EXTRA;
-    return read_value(r, &s->fields[row], row, name + 1);
+    unsigned first = group_first(r->s, row), end = group_end(r->s, row);
+    uint64_t group = bits(first, end);
+    *came |= group;
+    if (r->node->seen & group) {
+        /* The better name wins; of equal names the later. An alternative (F_OR) has the name of its first row. */
+        unsigned old = (unsigned)__builtin_ctzll(r->node->seen & group);
+        while (old > first && (r->s->fields[old - 1].flags & F_OR))
+            old--;
+        if (row > old)
+            return WJ_SPELLED;
+        clear_slots(r, first, end);
+    }
+    return read_value(r, &r->s->fields[row], row, v);
+}
+
+static int unknown(struct wj_decoder *d, const yyjson_val *name)
+{
+    int x = d->opts->closed ? wj_refuse(d, name, "expected no such member") : 0;
+    return d->opts->problem ? 0 : x;
 }
 
 /* Of these rows: those that are required, and whose member is not there. */
@@ -252,9 +247,9 @@ static int missing(struct reading *r, yyjson_val *v, uint64_t rows)
     uint64_t               todo = ~r->node->seen & rows;
     for (; todo; todo &= todo - 1) {
         unsigned i = (unsigned)__builtin_ctzll(todo);
-        if (WB_LIKELY(!(s->fields[i].flags & F_REQUIRED)) || wj_group_first(s, i) != i)
+        if (WB_LIKELY(!(s->fields[i].flags & F_REQUIRED)) || group_first(s, i) != i)
             continue;
-        if ((r->node->seen | r->refused) & wj_bits(i, wj_group_end(s, i)))
+        if ((r->node->seen | r->refused) & bits(i, group_end(s, i)))
             continue;
         int x = wj_refuse(r->d, v, "member '%.*s' is missing", UPP_FMT(s->fields[i].name));
         if (!r->d->opts->problem)
@@ -263,124 +258,46 @@ static int missing(struct reading *r, yyjson_val *v, uint64_t rows)
     return 0;
 }
 
-/* An object that may be written back: what becomes of each member is written down. */
-static int decode_kept(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
+/* Most members are of a row of their own, and come once. */
+int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
 {
-    struct reading r = {.d = d, .s = s, .node = node, .members = unsafe_yyjson_get_len(v)};
-
-    yyjson_val *name = unsafe_yyjson_get_first(v);
-    unsigned    next = 0, n = s->n; /* the first row after the last that was found: where to look first */
-    for (size_t i = 0; i < r.members; i++) {
-        int                    what;
-        unsigned               row = next;
-        const struct wj_field *f   = &s->fields[row];
-        for (; row < n && !wj_named(name, f->name); f++)
-            row++;
-        if (WB_LIKELY(row < n && !(f->flags & F_ALIAS) && !(node->seen >> row))) {
-            what = read_value(&r, f, row, name + 1);
-            next = row + 1; /* and past the group */
-            for (; next < n && ((f->flags & F_OR) || (f[1].flags & F_ALIAS)); f++)
-                next++;
-        } else {
-            what = read_other(&r, i, name, &next);
-        }
-        if (WB_UNLIKELY(what & ~WJ_ROW)) {
-            if (what < 0)
-                return what;
-            if (!need_rows(&r, i))
-                return wb_arena_check(d->arena, d->err);
-        }
-        if (node->rows)
-            node->rows[i] = (uint8_t)what;
-        name = unsafe_yyjson_get_next(name + 1);
-    }
-    d->depth--;
-    return missing(&r, v, wj_bits(0, n));
-}
-
-/* A member that comes again, by another name, or in one of several forms: whatever is behind it of its group comes
- * again too. */
-__attribute__((noinline)) static int read_again(struct reading *r, unsigned row, uint64_t *left, yyjson_val *v)
-{
-    uint64_t group = wj_bits(wj_group_first(r->s, row), wj_group_end(r->s, row));
-    *left &= ~group;
-    if ((r->node->seen & group) && !replace(r, 0, row))
-        return 0;
-    return read_value(r, &r->s->fields[row], row, v);
-}
-
-/* A member of a row of its own that has not come before, into its slot. */
-static inline int read_first(struct reading *r, const struct wj_field *f, uint64_t bit, yyjson_val *v)
-{
-    r->node->seen |= bit;
-    if (unsafe_yyjson_is_null(v) && (f->flags & F_NULLABLE)) {
-        r->node->null |= bit;
-        return 0;
-    }
-    int x = wj_get(r->d, f, v, (char *)r->node);
-    return WB_LIKELY(x >= 0) ? x : refuse_row(r, (unsigned)__builtin_ctzll(bit), x);
-}
-
-/* An object of which nobody needs to know what became of each member. Most are of a row of their own, and come once. */
-static inline __attribute__((always_inline)) int decode_planned(struct wj_decoder *d, struct wj_plan *plan,
-                                                                yyjson_val *v, struct wj_node *node, bool ordered)
-{
-    const struct wj_field *fields = plan->shape->fields;
-    struct reading         r      = {.d = d, .s = plan->shape, .node = node};
-    uint64_t               left   = plan->alone; /* of which none has come */
-    uint64_t               order = 0, falls = 0;
-    bool                   known = plan->shape->n < WJ_ROWS;
-    yyjson_val            *name = v + 1, *end = unsafe_yyjson_get_next(v);
-    unsigned               next = 0;
+    struct wj_plan *plan  = d->opts->plans ? plan_of(d->opts->plans, s) : NULL;
+    struct reading  r     = {.d = d, .s = s, .node = node};
+    uint64_t        came  = 0; /* rows whose member is no longer a first one */
+    uint64_t        order = 0, falls = 0;
+    bool            known = s->n < WJ_ROWS;
+    yyjson_val     *name = v + 1, *end = unsafe_yyjson_get_next(v);
+    unsigned        next = 0;
+    if (d->depth == d->limit)
+        return wj_too_deep(d, v);
+    d->depth++;
+    node->shape = s;
+    node->from  = v;
     while (name < end) {
         unsigned               row = next;
-        const struct wj_field *f   = planned_row(plan, fields, name, &row);
-        uint64_t               bit = f ? left & (uint64_t)1 << row : 0;
-        left ^= bit;
-        next = f ? row + 1 : next;
-        if (ordered) {
-            order = wj_order_step(order, row);
-            falls |= node->seen & -bit; /* those behind it in the table that came before it */
-        }
+        const struct wj_field *f   = plan ? planned_row(plan, s->fields, name, &row) : find_row(s, name, &row);
+        uint64_t bit = f && !(f->flags & (F_OR | F_ALIAS)) ? (uint64_t)1 << row & ~came : 0; /* alone, and the first */
+        came |= bit;
+        next  = f ? row + 1 : next;
+        order = wj_order_step(order, row);
+        falls |= node->seen & -bit; /* those behind it in the table that came before it */
         if (bit && f->kind == &wj_kind_str && unsafe_yyjson_is_str(name + 1)) { /* most are: it saves two calls */
             *(struct upp_str *)(void *)((char *)node + f->off) = wj_text(name + 1);
             node->seen |= bit;
             name += 2;
             continue;
         }
-        int x = bit ? read_first(&r, f, bit, name + 1) : f ? read_again(&r, row, &left, name + 1) : 0;
+        int x = bit ? read_value(&r, f, row, name + 1) : f ? read_again(&r, row, &came, name + 1) : unknown(d, name);
         if (WB_UNLIKELY(x < 0))
             return x;
-        known = known && ordered && bit && x == 0; /* it was taken as it is */
+        known = known && bit && x == 0; /* it was taken as it is */
         name  = unsafe_yyjson_get_next(name + 1);
     }
     d->depth--;
-    if (ordered && known)
+    if (known)
         node->order = (unsafe_yyjson_get_len(v) <= WJ_ORDER_ROWS ? order : 0) | (falls ? 0 : WJ_RISING);
-    return WB_UNLIKELY(plan->required & ~node->seen) ? missing(&r, v, plan->required) : 0;
-}
-
-static int decode_ordered(struct wj_decoder *d, struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
-{
-    return decode_planned(d, plan, v, node, true);
-}
-
-static int decode_unordered(struct wj_decoder *d, struct wj_plan *plan, yyjson_val *v, struct wj_node *node)
-{
-    return decode_planned(d, plan, v, node, false);
-}
-
-int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
-{
-    struct wj_plan *plan = d->opts->plans ? plan_of(d->opts->plans, s) : NULL;
-    if (d->depth == d->limit)
-        return wj_too_deep(d, v);
-    d->depth++;
-    node->shape = s;
-    node->from  = v;
-    if (!plan)
-        return decode_kept(d, s, v, node);
-    return d->opts->plans->ordered ? decode_ordered(d, plan, v, node) : decode_unordered(d, plan, v, node);
+    uint64_t required = plan ? plan->required : bits(0, s->n);
+    return WB_UNLIKELY(required & ~node->seen) ? missing(&r, v, required) : 0;
 }
 
 int wj_decode(struct wb_arena *a, const struct wj_shape *s, yyjson_val *v, const struct wj_decode_opts *opts,

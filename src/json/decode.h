@@ -1,7 +1,7 @@
 /* json/decode.h — values to structs, as a table of rows says.
  *
- * Either the first problem ends it, or (opts.problem) every problem is reported, the member it is about is kept as if
- * the table did not know it, and decoding goes on: what comes out is whole enough to be written back unchanged.
+ * Either the first problem ends it, or (opts.problem) every problem is reported, the member it is about is left out, and
+ * decoding goes on. Of members of one name the last fills the slot.
  *
  * Time is linear in the value, whatever its members are called; each problem that is told costs one more walk through
  * it, to find the pointer. It recurses once for each array and object that a row describes, at most `depth` deep: 128
@@ -18,14 +18,12 @@ enum { WJ_MAX_PROBLEMS = 100 };
 struct wj_plan {
     const struct wj_shape *shape;
     uint64_t               required;  /* rows whose member has to be there: the first of each group */
-    uint64_t               alone;     /* rows without alternatives that are no alias */
     uint8_t                rows[128]; /* 1 + the first row of a name, at a place the name says or behind it; 0: none */
     uint8_t                after[WJ_ROWS + 1]; /* by 1 + a row, or 0: the row that came behind it the last time */
 };
 
 /* Plans of the shapes that were met, as many as there is room for; all zero at first. */
 struct wj_plans {
-    bool           ordered; /* whoever reads wants to know in what order members come (wj_node.order) */
     unsigned       n;
     struct wj_plan list[8];
 };
@@ -40,8 +38,9 @@ struct wj_decode_opts {
     void    *ctx;
     unsigned max_problems;
 
-    /* For many objects that are only read, in one call or one call after the other. Nobody may write them back by their
-     * shapes: what became of each member is not kept (wj_node.rows). NULL: for what is written back, or small. */
+    bool     closed; /* an unknown member is a problem */
+
+    /* For many objects, in one call or one call after the other. NULL: names are looked for row by row. */
     struct wj_plans *plans;
 };
 
@@ -76,8 +75,9 @@ int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...) U
 /* v, which is at the limit, is refused: -UPP_ELIMIT. Kinds that contain others count d->depth up and down. */
 int wj_too_deep(struct wj_decoder *d, const yyjson_val *v);
 
-/* Reads v by the row, or by a later one where F_OR says so, into base + row.off. Returns `get`'s result. */
-int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base);
+/* Reads v by the row, or by a later one where F_OR says so, into base + row.off. *ret, where it is asked for: that row.
+ * Returns `get`'s result. */
+int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base, const struct wj_field **ret);
 
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node);
 

@@ -78,13 +78,6 @@ struct wj_list {
 };
 void wj_list_add(struct wj_list *l, const char *between, const char *quote, struct upp_str item);
 
-/* Values for F_ANY and F_MAP, in the arena; NULL when it failed. The text of a string is copied, and must be WTF-8: the
- * writer refuses it otherwise. */
-yyjson_val *wj_value_str(struct wb_arena *a, struct upp_str s);
-yyjson_val *wj_value_i64(struct wb_arena *a, int64_t n);
-yyjson_val *wj_value_bool(struct wb_arena *a, bool b);
-yyjson_val *wj_value_null(struct wb_arena *a);
-
 WB_EXPORT_END
 
 /* The same for n names in a row, behind which there is one without text. True: obj is an object, has no other members,

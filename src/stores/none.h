@@ -4,9 +4,6 @@
 
 #include "log/store.h"
 
-int ws_no_follow(struct wl_store *s, uint64_t after, size_t max_rows, size_t max_bytes, struct wb_arena *a,
-                 struct wl_followed **ret, size_t *n, struct upp_err *err) UPP_MUST_CHECK;
-int ws_no_learned(struct wl_store *s, uint64_t *upto, uint64_t *end, struct upp_err *err) UPP_MUST_CHECK;
 int ws_no_search(struct wl_store *s, const struct wl_owner *o, const struct wl_query *q, struct wb_arena *a,
                  struct wl_hit **ret, size_t *n, struct upp_err *err) UPP_MUST_CHECK;
 

@@ -345,16 +345,3 @@ int wa_thread_look(struct wl_store *s, const struct wl_owner *o, const struct wl
         *ret = l;
     return r;
 }
-
-const struct wa_look_node *wa_look_find(const struct wa_look *l, struct upp_str id)
-{
-    struct wb_uuid u;
-    if (wb_uuid_parse(id, &u))
-        for (size_t i = 0; i < l->n; i++)
-            if (wb_uuid_eq(l->nodes[i].node.id, u))
-                return &l->nodes[i];
-    for (size_t i = 0; i < l->n; i++)
-        if (l->nodes[i].foreign.p && wb_str_eq(l->nodes[i].foreign, id))
-            return &l->nodes[i];
-    return NULL;
-}

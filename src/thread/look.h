@@ -63,7 +63,4 @@ struct wa_look {
 WEFT_SUSPENDS int wa_thread_look(struct wl_store *s, const struct wl_owner *o, const struct wl_thread *t,
                                  struct wb_arena *a, struct wa_look *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The node that this names: its UUID, or its id in the document with which it came. NULL: there is none. */
-const struct wa_look_node *wa_look_find(const struct wa_look *l, struct upp_str id);
-
 #endif

@@ -3,42 +3,30 @@
 #define CHAT_H
 
 #include "json/decode.h"
-#include "json/encode.h"
 
-enum role { ROLE_OTHER, ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL };
-enum part_tag { PART_OTHER, PART_TEXT, PART_CALL, PART_RESULT };
+enum role { ROLE_NONE, ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL };
 
-struct text_part {
+struct part {
     struct wj_node node;
-    struct upp_str text;
-};
-
-struct call_part {
-    struct wj_node node;
-    struct upp_str id, name;
+    struct upp_str type, id, name;
     yyjson_val    *args;
-};
-
-struct result_part {
-    struct wj_node node;
-    struct upp_str id, text;
-    WJ_ARR(struct upp_str) lines; /* or text */
+    struct upp_str text;
+    WJ_ARR(struct upp_str) lines; /* content: either text or these */
     bool failed;
 };
 
 struct usage {
     struct wj_node node;
-    int64_t        input, output;
-    double         cost;
-    struct upp_str exact;
+    uint64_t       input, output;
+    struct upp_str cost;
 };
 
 struct message {
     struct wj_node node;
     struct upp_str id;
     enum role      role;
-    struct upp_str text;         /* content: either a string */
-    WJ_ARR(struct wj_var) parts; /* or parts */
+    struct upp_str text;       /* content: either a string */
+    WJ_ARR(struct part) parts; /* or parts */
     struct usage  *usage;
     struct wj_map  metadata;
     struct upp_str vendor_id;
@@ -54,50 +42,34 @@ struct chat {
     yyjson_val *state;
 };
 
-WJ_ENUM(roles, enum role, ROLE_OTHER, WJ_WORD("user", ROLE_USER), WJ_WORD("assistant", ROLE_ASSISTANT),
+WJ_ENUM(roles, enum role, WJ_WORD("user", ROLE_USER), WJ_WORD("assistant", ROLE_ASSISTANT),
         WJ_WORD("tool", ROLE_TOOL));
 
-static const struct wj_field text_part_rows[] = {
-    F_CONST("type", "text", F_REQUIRED),
-    F_STR(struct text_part, text, "text", F_REQUIRED),
+static const struct wj_field part_rows[] = {
+    F_STR(struct part, type, "type", F_REQUIRED),
+    F_STR(struct part, id, "id", 0),
+    F_STR(struct part, name, "name", 0),
+    F_ANY(struct part, args, "args", 0),
+    F_STR(struct part, text, "content", F_OR | F_NULLABLE),
+    F_STRS(struct part, lines, "content", 0),
+    F_BOOL(struct part, failed, "failed", F_NULLABLE),
 };
-WJ_SHAPE(text_part, struct text_part, text_part_rows);
-
-static const struct wj_field call_part_rows[] = {
-    F_CONST("type", "tool_call", F_REQUIRED),
-    F_STR(struct call_part, id, "id", F_REQUIRED),
-    F_STR(struct call_part, name, "name", F_REQUIRED),
-    F_ANY(struct call_part, args, "args", 0),
-};
-WJ_SHAPE(call_part, struct call_part, call_part_rows);
-
-static const struct wj_field result_part_rows[] = {
-    F_CONST("type", "tool_result", F_REQUIRED),
-    F_STR(struct result_part, id, "id", F_REQUIRED),
-    F_STR(struct result_part, text, "content", F_OR | F_NULLABLE),
-    F_STRS(struct result_part, lines, "content", F_NULL_ITEMS),
-    F_BOOL(struct result_part, failed, "failed", F_NULLABLE),
-};
-WJ_SHAPE(result_part, struct result_part, result_part_rows);
-
-WJ_VARIANTS(part_types, "type", PART_OTHER, WJ_VARIANT("text", PART_TEXT, text_part),
-            WJ_VARIANT("tool_call", PART_CALL, call_part), WJ_VARIANT("tool_result", PART_RESULT, result_part));
+WJ_SHAPE(part, struct part, part_rows);
 
 static const struct wj_field usage_rows[] = {
-    F_I64(struct usage, input, "input_tokens", F_REQUIRED),
-    F_I64(struct usage, input, "request_tokens", F_ALIAS),
-    F_I64(struct usage, output, "output_tokens", F_NULLABLE),
-    F_F64(struct usage, cost, "cost", 0),
-    F_NUM(struct usage, exact, "exact", 0),
+    F_U64(struct usage, input, "input_tokens", F_REQUIRED),
+    F_U64(struct usage, input, "request_tokens", F_ALIAS),
+    F_U64(struct usage, output, "output_tokens", F_NULLABLE),
+    F_NUM(struct usage, cost, "cost", 0),
 };
 WJ_SHAPE(usage, struct usage, usage_rows);
 
 WJ_SHAPE_FORWARD(message, struct message);
 static const struct wj_field message_rows[] = {
     F_STR(struct message, id, "id", F_REQUIRED),
-    F_ENUM(struct message, role, "role", F_REQUIRED | F_OPEN, roles),
+    F_ENUM(struct message, role, "role", F_REQUIRED, roles),
     F_STR(struct message, text, "content", F_OR | F_NULLABLE),
-    F_VARS(struct message, parts, "content", 0, part_types),
+    F_LIST(struct message, parts, "content", 0, part),
     F_OBJ(struct message, usage, "usage", F_NULLABLE, usage),
     F_MAP(struct message, metadata, "metadata", F_NULLABLE),
     F_STR(struct message, vendor_id, "provider_response_id", F_NULLABLE),

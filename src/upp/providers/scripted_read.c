@@ -27,9 +27,8 @@ static const struct wj_field call_rows[] = {
 };
 WJ_SHAPE(scripted_call, struct j_call, call_rows);
 
-WJ_ENUM(media_kinds, enum upp_part_kind, UPP_PART_BINARY, WJ_WORD("image", UPP_PART_IMAGE),
-        WJ_WORD("document", UPP_PART_DOCUMENT), WJ_WORD("audio", UPP_PART_AUDIO), WJ_WORD("video", UPP_PART_VIDEO),
-        WJ_WORD("binary", UPP_PART_BINARY));
+WJ_ENUM(media_kinds, enum upp_part_kind, WJ_WORD("image", UPP_PART_IMAGE), WJ_WORD("document", UPP_PART_DOCUMENT),
+        WJ_WORD("audio", UPP_PART_AUDIO), WJ_WORD("video", UPP_PART_VIDEO), WJ_WORD("binary", UPP_PART_BINARY));
 
 struct j_media {
     struct wj_node     node;
@@ -82,7 +81,7 @@ static const struct wj_field fill_rows[] = {
 WJ_SHAPE(scripted_fill, struct j_fill, fill_rows);
 
 /* What a provider may say: UPP's twelve. Ours (a store failed, a run waits) are not for models. */
-WJ_ENUM(codes, enum upp_code, UPP_EPROVIDER, WJ_WORD("AUTHENTICATION_FAILED", UPP_EAUTH),
+WJ_ENUM(codes, enum upp_code, WJ_WORD("AUTHENTICATION_FAILED", UPP_EAUTH),
         WJ_WORD("RATE_LIMITED", UPP_ERATE), WJ_WORD("CONTEXT_LENGTH_EXCEEDED", UPP_ECONTEXT),
         WJ_WORD("MODEL_NOT_FOUND", UPP_ENOMODEL), WJ_WORD("INVALID_REQUEST", UPP_EINVALID),
         WJ_WORD("INVALID_RESPONSE", UPP_EPROTO), WJ_WORD("CONTENT_FILTERED", UPP_EFILTERED),
@@ -117,7 +116,7 @@ static const struct wj_field usage_rows[] = {
 };
 WJ_SHAPE(scripted_usage, struct j_usage, usage_rows);
 
-WJ_ENUM(stops, enum upp_stop, UPP_STOP_END, WJ_WORD("end_turn", UPP_STOP_END), WJ_WORD("max_tokens", UPP_STOP_LENGTH),
+WJ_ENUM(stops, enum upp_stop, WJ_WORD("end_turn", UPP_STOP_END), WJ_WORD("max_tokens", UPP_STOP_LENGTH),
         WJ_WORD("tool_use", UPP_STOP_TOOLS), WJ_WORD("content_filter", UPP_STOP_FILTER),
         WJ_WORD("error", UPP_STOP_ERROR));
 
@@ -147,8 +146,8 @@ static const struct wj_field reply_rows[] = {
 };
 WJ_SHAPE(scripted_reply, struct j_reply, reply_rows);
 
-WJ_ENUM(ends, enum upp__at_end, UPP__REPEAT_LAST, WJ_WORD("repeat_last", UPP__REPEAT_LAST),
-        WJ_WORD("restart", UPP__RESTART), WJ_WORD("fail", UPP__FAIL));
+WJ_ENUM(ends, enum upp__at_end, WJ_WORD("repeat_last", UPP__REPEAT_LAST), WJ_WORD("restart", UPP__RESTART),
+        WJ_WORD("fail", UPP__FAIL));
 
 struct j_script {
     struct wj_node   node;
@@ -185,14 +184,6 @@ static int refuse(const struct reading *in, const yyjson_val *where, const char 
     return r;
 }
 
-/* A member nobody knows is a spelling mistake: a script is written by hand. */
-static int no_extra(const struct reading *in, const struct wj_node *node)
-{
-    struct wj_extras at   = {0};
-    yyjson_val      *name = wj_extra(node, &at);
-    return name ? refuse(in, name, "expected no such member") : 0;
-}
-
 /* A value as compact JSON. */
 static int as_text(const struct reading *in, yyjson_val *v, struct upp_str *ret)
 {
@@ -206,9 +197,6 @@ static int as_text(const struct reading *in, yyjson_val *v, struct upp_str *ret)
 
 static int read_call(const struct reading *in, const struct j_call *j, struct upp__script_part *ret)
 {
-    int r = no_extra(in, &j->node);
-    if (r < 0)
-        return r;
     ret->kind = UPP_PART_CALL;
     ret->id   = j->id;
     ret->name = j->name;
@@ -222,9 +210,6 @@ static int read_call(const struct reading *in, const struct j_call *j, struct up
 
 static int read_media(const struct reading *in, const struct j_media *j, struct upp__script_part *ret)
 {
-    int r = no_extra(in, &j->node);
-    if (r < 0)
-        return r;
     if (!!j->data.p + !!j->url.p + !!j->text.p != 1)
         return refuse(in, j->node.from, "expected one of data, url and text");
     ret->kind  = (uint8_t)j->kind;
@@ -241,9 +226,6 @@ static int read_media(const struct reading *in, const struct j_media *j, struct 
 
 static int read_part(const struct reading *in, const struct j_part *j, struct upp__script_part *ret)
 {
-    int r = no_extra(in, &j->node);
-    if (r < 0)
-        return r;
     if (!!j->text.p + !!j->reasoning.p + !!j->call + !!j->media != 1)
         return refuse(in, j->node.from, "expected one of text, reasoning, tool_call and media");
     if (j->call)
@@ -279,9 +261,6 @@ static int read_parts(const struct reading *in, const struct j_reply *j, struct 
 static int read_error(const struct reading *in, const struct j_reply *j, struct upp__reply *ret)
 {
     const struct j_error *e = j->error;
-    int                   r = no_extra(in, &e->node);
-    if (r < 0)
-        return r;
     ret->error = (struct upp__script_error){.code           = e->code,
                                             .status         = (int)e->status,
                                             .retry_after_ms = e->retry_after_ms,
@@ -297,13 +276,6 @@ static int read_error(const struct reading *in, const struct j_reply *j, struct 
     return 0;
 }
 
-static int read_when(const struct reading *in, const struct j_when *j, struct upp__reply *ret)
-{
-    ret->contains    = j->contains;
-    ret->tool_result = j->tool_result;
-    return no_extra(in, &j->node);
-}
-
 static int read_fills(const struct reading *in, const struct j_reply *j, struct upp__reply *ret)
 {
     if (j->fill.n > UPP__SCRIPT_FILLS)
@@ -315,11 +287,8 @@ static int read_fills(const struct reading *in, const struct j_reply *j, struct 
         return wb_arena_check(in->arena, in->err);
     for (size_t i = 0; i < j->fill.n; i++) {
         const struct j_fill *f = &j->fill.p[i];
-        int                  r = no_extra(in, &f->node);
-        if (r >= 0 && (!f->name.n || !f->after.n))
-            r = refuse(in, f->node.from, "expected a name and an 'after' that are not empty");
-        if (r < 0)
-            return r;
+        if (!f->name.n || !f->after.n)
+            return refuse(in, f->node.from, "expected a name and an 'after' that are not empty");
         ret->fills[ret->n_fills++] =
             (struct upp__script_fill){.mark      = wb_arena_printf(in->arena, "${%.*s}", UPP_FMT(f->name)),
                                       .after     = f->after,
@@ -328,33 +297,31 @@ static int read_fills(const struct reading *in, const struct j_reply *j, struct 
     return wb_arena_check(in->arena, in->err);
 }
 
-static int read_usage(const struct reading *in, const struct j_usage *j, struct upp__reply *ret)
-{
-    ret->usage = (struct upp_usage){
-        .input = j->input, .output = j->output, .cache_read = j->cache_read, .cache_write = j->cache_write,
-        .reasoning = j->reasoning};
-    return no_extra(in, &j->node);
-}
-
 static int read_reply(const struct reading *in, const struct j_reply *j, size_t index, struct upp__reply *ret)
 {
-    int r            = no_extra(in, &j->node);
+    int r            = 0;
     ret->delta_bytes = WJ_IS_SET(j, delta_bytes) ? j->delta_bytes : in->script->delta_bytes;
     ret->delay_ms    = WJ_IS_SET(j, delay_ms) ? j->delay_ms : in->script->delay_ms;
     ret->stop        = UPP_STOP_END;
     ret->id          = j->id;
     ret->metadata =
         wb_arena_printf(in->arena, "{\"scripted\":{\"reply\":%zu%.*s", index, UPP_FMT(in->script->tail));
-    if (r >= 0 && !j->parts.p && !j->error && !j->data)
+    if (j->when) {
+        ret->contains    = j->when->contains;
+        ret->tool_result = j->when->tool_result;
+    }
+    if (j->usage)
+        ret->usage = (struct upp_usage){.input       = j->usage->input,
+                                        .output      = j->usage->output,
+                                        .cache_read  = j->usage->cache_read,
+                                        .cache_write = j->usage->cache_write,
+                                        .reasoning   = j->usage->reasoning};
+    if (!j->parts.p && !j->error && !j->data)
         r = refuse(in, j->node.from, "expected parts, data or error");
     if (r >= 0 && ret->delay_ms > UPP__SCRIPT_DELAY)
         r = refuse(in, j->node.from, "expected a delay_ms of at most 3600000");
-    if (r >= 0 && j->when)
-        r = read_when(in, j->when, ret);
     if (r >= 0 && j->fill.p)
         r = read_fills(in, j, ret);
-    if (r >= 0 && j->usage)
-        r = read_usage(in, j->usage, ret);
     if (r >= 0 && j->data)
         r = as_text(in, j->data, &ret->data);
     if (r >= 0 && j->error)
@@ -395,7 +362,8 @@ int upp__script_read(struct upp__script *s, struct upp_str text, struct upp_err 
                                 UPP_OPTS(wj_read_opts, .flags = WJ_UNIQUE | WJ_SKIP_BOM, .max_bytes = UPP__SCRIPT_BYTES), &v, err);
     if (r < 0)
         return r;
-    r = WJ_DECODE(&s->arena, scripted_script, v, NULL, &j, err);
+    /* A member nobody knows is a spelling mistake: a script is written by hand. */
+    r = WJ_DECODE(&s->arena, scripted_script, v, UPP_OPTS(wj_decode_opts, .closed = true), &j, err);
     if (r < 0)
         return r;
     struct reading in = {.arena = &s->arena, .root = v, .script = s, .err = err};
@@ -407,8 +375,7 @@ int upp__script_read(struct upp__script *s, struct upp_str text, struct upp_err 
     s->delta_bytes    = j.delta_bytes;
     s->delay_ms       = j.delay_ms;
     s->at_end         = WJ_IS_SET(&j, at_end) ? (uint8_t)j.at_end : UPP__REPEAT_LAST;
-    r                 = no_extra(&in, &j.node);
-    if (r >= 0 && s->delay_ms > UPP__SCRIPT_DELAY)
-        r = refuse(&in, v, "expected a delay_ms of at most 3600000");
-    return r < 0 ? r : read_replies(&in, &j);
+    if (s->delay_ms > UPP__SCRIPT_DELAY)
+        return refuse(&in, v, "expected a delay_ms of at most 3600000");
+    return read_replies(&in, &j);
 }
