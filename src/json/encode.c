@@ -136,8 +136,7 @@ static uint64_t put_as_read(struct writing *w)
     const uint8_t *rows = w->node->rows;
     for (size_t i = 0; i < n && !w->e->w.out->failed; i++, name = unsafe_yyjson_get_next(name + 1)) {
         if (rows[i] == WJ_EXTRA) {
-            wj_write_name(&w->e->w, wj_text(name));
-            wj_write_value(&w->e->w, name + 1);
+            wj_put_member(&w->e->w, name);
             continue;
         }
         unsigned row = rows[i] & WJ_ROW, first = wj_group_first(w->s, row), end = wj_group_end(w->s, row);
