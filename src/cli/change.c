@@ -57,10 +57,8 @@ WEFT_SUSPENDS int cli_post_member(struct cli_posting *p, const char *member, con
     struct wj_writer                      w;
     wj_writer_init(&w, &body, err);
     wj_write_open(&w, '{');
-    if (value) {
-        wj_write_name(&w, wb_cstr(member));
-        wj_write_str(&w, wb_cstr(value));
-    }
+    if (value)
+        wj_put_str(&w, member, wb_cstr(value));
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)

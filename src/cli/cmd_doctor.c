@@ -271,12 +271,6 @@ static void print_text(const struct report *r)
         (void)printf("%-4s  %-9s %.*s\n", state_names[r->rows[i].state], r->rows[i].name, UPP_FMT(r->rows[i].text));
 }
 
-static void member(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
 static int print_json(const struct cli_command *self, const struct report *r, enum state worst)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(1u << 20);
@@ -284,15 +278,14 @@ static int print_json(const struct cli_command *self, const struct report *r, en
     struct wj_writer                      w;
     wj_writer_init(&w, &b, &err);
     wj_write_open(&w, '{');
-    member(&w, "version", wb_cstr(upp_version()));
-    member(&w, "state", wb_cstr(state_names[worst]));
-    wj_write_name(&w, UPP_STR("checks"));
-    wj_write_open(&w, '[');
+    wj_put_str(&w, "version", wb_cstr(upp_version()));
+    wj_put_str(&w, "state", wb_cstr(state_names[worst]));
+    wj_put_open(&w, "checks", '[');
     for (size_t i = 0; i < r->n; i++) {
         wj_write_open(&w, '{');
-        member(&w, "name", wb_cstr(r->rows[i].name));
-        member(&w, "state", wb_cstr(state_names[r->rows[i].state]));
-        member(&w, "text", r->rows[i].text);
+        wj_put_str(&w, "name", wb_cstr(r->rows[i].name));
+        wj_put_str(&w, "state", wb_cstr(state_names[r->rows[i].state]));
+        wj_put_str(&w, "text", r->rows[i].text);
         wj_write_close(&w, '}');
     }
     wj_write_close(&w, ']');

@@ -101,10 +101,8 @@ WEFT_SUSPENDS static int find_thread(struct running *c, struct upp_err *err)
     struct wj_writer                      w;
     wj_writer_init(&w, &body, err);
     wj_write_open(&w, '{');
-    if (c->title.n) {
-        wj_write_name(&w, UPP_STR("title"));
-        wj_write_str(&w, c->title);
-    }
+    if (c->title.n)
+        wj_put_str(&w, "title", c->title);
     wj_write_close(&w, '}');
     int                r = wj_writer_check(&w);
     struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = wb_buf_str(&body)};
@@ -123,15 +121,11 @@ static int write_request(struct running *c, struct wb_buf *out, struct upp_err *
     struct wj_writer w;
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("assistant_id"));
-    wj_write_str(&w, c->agent);
-    wj_write_name(&w, UPP_STR("additional_messages"));
-    wj_write_open(&w, '[');
+    wj_put_str(&w, "assistant_id", c->agent);
+    wj_put_open(&w, "additional_messages", '[');
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("role"));
-    wj_write_str(&w, UPP_STR("user"));
-    wj_write_name(&w, UPP_STR("content"));
-    wj_write_str(&w, c->text);
+    wj_put_str(&w, "role", UPP_STR("user"));
+    wj_put_str(&w, "content", c->text);
     wj_write_close(&w, '}');
     wj_write_close(&w, ']');
     wj_write_close(&w, '}');

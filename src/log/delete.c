@@ -131,14 +131,10 @@ int wl_deleted_note(const struct wl_owner *o, const struct wl_thread *t, int64_t
     char                                  id[WB_UUID_TEXT + 1];
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("tree"));
-    wj_write_str(&w, wb_uuid_text(t->tree, id));
-    wj_write_name(&w, UPP_STR("head"));
-    wj_write_u64(&w, t->head);
-    wj_write_name(&w, UPP_STR("time"));
-    wj_write_i64(&w, time_ms);
-    wj_write_name(&w, UPP_STR("user"));
-    wj_write_str(&w, o->user);
+    wj_put_str(&w, "tree", wb_uuid_text(t->tree, id));
+    wj_put_u64(&w, "head", t->head);
+    wj_put_i64(&w, "time", time_ms);
+    wj_put_str(&w, "user", o->user);
     wj_write_close(&w, '}');
     int r      = wj_writer_check(&w);
     ret->space = UPP_STR(WL_DELETED);

@@ -260,18 +260,12 @@ static int write_event(struct deleting *x, struct wl_row *ret)
     char                                  id[WB_UUID_TEXT + 1];
     wj_writer_init(&w, &b, x->err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("type"));
-    wj_write_str(&w, UPP_STR("message.deleted"));
-    wj_write_name(&w, UPP_STR("data"));
-    wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("entry"));
-    wj_write_str(&w, wb_uuid_text(x->message, id));
-    wj_write_name(&w, UPP_STR("why"));
-    wj_write_str(&w, x->why);
-    if (x->o->user.n) {
-        wj_write_name(&w, UPP_STR("by"));
-        wj_write_str(&w, x->o->user);
-    }
+    wj_put_str(&w, "type", UPP_STR("message.deleted"));
+    wj_put_open(&w, "data", '{');
+    wj_put_str(&w, "entry", wb_uuid_text(x->message, id));
+    wj_put_str(&w, "why", x->why);
+    if (x->o->user.n)
+        wj_put_str(&w, "by", x->o->user);
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);

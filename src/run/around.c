@@ -300,10 +300,8 @@ static int draft_history(struct wr_run *run, const int64_t *keep, size_t n, cons
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("type"));
-    wj_write_str(&w, HISTORY);
-    wj_write_name(&w, UPP_STR("keep"));
-    wj_write_open(&w, '[');
+    wj_put_str(&w, "type", HISTORY);
+    wj_put_open(&w, "keep", '[');
     for (size_t i = 0; i < n; i++)
         wj_write_i64(&w, keep[i]);
     wj_write_close(&w, ']');

@@ -124,12 +124,9 @@ static int event_data(struct wr_run *run, const struct wr_passing *p, struct upp
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("from"));
-    wj_write_str(&w, run->def->name);
-    wj_write_name(&w, UPP_STR("to"));
-    wj_write_str(&w, p->to);
-    wj_write_name(&w, UPP_STR("reason"));
-    wj_write_str(&w, p->reason);
+    wj_put_str(&w, "from", run->def->name);
+    wj_put_str(&w, "to", p->to);
+    wj_put_str(&w, "reason", p->reason);
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)

@@ -18,11 +18,9 @@ static int queued_options(struct wr_starting *s, struct wb_buf *out, struct upp_
         wm_message_write(&j, w->input);
     else
         wj_write_null(&j);
-    wj_write_name(&j, UPP_STR("who"));
-    wj_write_str(&j, w->who);
+    wj_put_str(&j, "who", w->who);
     if (w->options.p) {
-        wj_write_name(&j, UPP_STR("options"));
-        wj_write_raw(&j, w->options.p, w->options.n);
+        wj_put_raw(&j, "options", w->options.p, w->options.n);
         j.comma = true;
     }
     wj_write_close(&j, '}');

@@ -59,12 +59,9 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
     char                                  id[WB_UUID_HEX + 1];
     wj_writer_init(&j, &b, err);
     wj_write_open(&j, '{');
-    wj_write_name(&j, UPP_STR("type"));
-    wj_write_str(&j, UPP_STR("rollback"));
-    wj_write_name(&j, UPP_STR("run"));
-    wj_write_str(&j, wb_uuid_hex(holder->id, id));
-    wj_write_name(&j, UPP_STR("tools"));
-    wj_write_open(&j, '[');
+    wj_put_str(&j, "type", UPP_STR("rollback"));
+    wj_put_str(&j, "run", wb_uuid_hex(holder->id, id));
+    wj_put_open(&j, "tools", '[');
     for (uint64_t from = holder->first;;) {
         struct wl_range range = {.node = holder->node, .from = from, .to = UINT64_MAX >> 1};
         struct wl_rows  rows;

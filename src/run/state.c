@@ -311,10 +311,8 @@ static int with_member(struct wr_run *run, struct upp_str map, struct upp_str na
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
     for (; n; n--, key = unsafe_yyjson_get_next(key + 1))
-        if (!wj_named(key, name)) {
-            wj_write_name(&w, wj_text(key));
-            wj_write_value(&w, key + 1);
-        }
+        if (!wj_named(key, name))
+            wj_put_member(&w, key);
     if (json.n)
         raw(&w, name, json);
     wj_write_close(&w, '}');

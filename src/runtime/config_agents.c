@@ -139,8 +139,7 @@ static void copy_members(struct wj_writer *w, yyjson_val *from, yyjson_val *with
     {
         if (without && yyjson_obj_getn(without, yyjson_get_str(key), yyjson_get_len(key)))
             continue;
-        wj_write_name(w, wj_text(key));
-        wj_write_value(w, v);
+        wj_put_member(w, key);
     }
 }
 

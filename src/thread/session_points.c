@@ -125,8 +125,7 @@ static int metadata_of(struct wa_reading *x, yyjson_val *state, struct upp_str *
     {
         if (wj_named(key, total))
             continue;
-        wj_write_name(&w, wj_text(key));
-        wj_write_value(&w, v);
+        wj_put_member(&w, key);
     }
     wj_write_name(&w, total);
     wj_write_u64(&w, number_at(usage, 0) + number_at(usage, 1));

@@ -402,48 +402,37 @@ bool wd_aap_is_stream(struct upp_str lines)
            (wb_str_eq(object, UPP_STR("response")) && !yyjson_is_arr(yyjson_obj_get(v, "output")));
 }
 
-static void put_text(struct wj_writer *w, const char *name, struct upp_str text)
-{
-    if (!text.p)
-        return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, text);
-}
-
 static void put_number(struct wj_writer *w, const char *name, uint64_t n, bool always)
 {
     if (!n && !always)
         return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_u64(w, n);
+    wj_put_u64(w, name, n);
 }
 
 static void put_response(struct wd_aap_decoder *d, struct wj_writer *w)
 {
     wj_write_open(w, '{');
-    put_text(w, "object", UPP_STR("response"));
-    put_text(w, "status", wb_cstr(wd_aap_status_word(d->status)));
+    wj_put_text(w, "object", UPP_STR("response"));
+    wj_put_text(w, "status", wb_cstr(wd_aap_status_word(d->status)));
     if (d->message.p || d->code.p) {
-        wj_write_name(w, UPP_STR("error"));
-        wj_write_open(w, '{');
-        put_text(w, "code", d->code);
-        put_text(w, "message", d->message);
+        wj_put_open(w, "error", '{');
+        wj_put_text(w, "code", d->code);
+        wj_put_text(w, "message", d->message);
         wj_write_close(w, '}');
     }
-    put_text(w, "id", d->id);
+    wj_put_text(w, "id", d->id);
     put_number(w, "created_at", d->created_at, false);
     put_number(w, "completed_at", d->completed_at, false);
     wj_write_name(w, UPP_STR("output"));
     put_messages(d, w);
     if (d->has_usage) {
-        wj_write_name(w, UPP_STR("usage"));
-        wj_write_open(w, '{');
+        wj_put_open(w, "usage", '{');
         put_number(w, "input_tokens", d->usage.input, true);
         put_number(w, "output_tokens", d->usage.output, true);
         put_number(w, "total_tokens", d->usage.input + d->usage.output, true);
         wj_write_close(w, '}');
     }
-    put_text(w, "session_id", d->session);
+    wj_put_text(w, "session_id", d->session);
     wj_write_close(w, '}');
 }
 

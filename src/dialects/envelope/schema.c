@@ -10,32 +10,19 @@
 
 /* ---- JSON Schema ----------------------------------------------------------------------------------------- */
 
-static void member(struct wj_writer *w, const char *name, const char *text)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_str(w, wb_cstr(text));
-}
-
-static void number(struct wj_writer *w, const char *name, uint64_t n)
-{
-    wj_write_name(w, wb_cstr(name));
-    wj_write_u64(w, n);
-}
-
 static void refer(struct wj_writer *w, const char *name)
 {
     char text[64];
     (void)snprintf(text, sizeof text, "#/$defs/%s", name);
-    member(w, "$ref", text);
+    wj_put_str(w, "$ref", wb_cstr(text));
 }
 
 static void schema_object(struct wj_writer *w, const struct wd_envelope_shape *s);
 
 static void schema_words(struct wj_writer *w, const struct wd_envelope_words *words, const char *name)
 {
-    member(w, "type", "string");
-    wj_write_name(w, wb_cstr(name));
-    wj_write_open(w, '[');
+    wj_put_str(w, "type", UPP_STR("string"));
+    wj_put_open(w, name, '[');
     for (const struct upp_str *word = words->list; word->p; word++)
         wj_write_str(w, *word);
     wj_write_close(w, ']');
@@ -48,7 +35,7 @@ static void schema_word(struct wj_writer *w, const struct wd_envelope_field *f)
     else if (f->words->name)
         refer(w, f->words->name);
     else if (!f->words->list[1].p)
-        member(w, "const", f->words->list[0].p);
+        wj_put_str(w, "const", wb_cstr(f->words->list[0].p));
     else
         schema_words(w, f->words, "enum");
 }
@@ -56,27 +43,26 @@ static void schema_word(struct wj_writer *w, const struct wd_envelope_field *f)
 static void schema_text(struct wj_writer *w, const struct wd_envelope_field *f)
 {
     if (f->flags & WD_ENV_NULLABLE) {
-        wj_write_name(w, UPP_STR("type"));
-        wj_write_open(w, '[');
+        wj_put_open(w, "type", '[');
         wj_write_str(w, UPP_STR("string"));
         wj_write_str(w, UPP_STR("null"));
         wj_write_close(w, ']');
     } else
-        member(w, "type", "string");
+        wj_put_str(w, "type", UPP_STR("string"));
     if (f->flags & WD_ENV_FILLED)
-        number(w, "minLength", 1);
+        wj_put_u64(w, "minLength", 1);
     if (f->type == WD_ENV_TIME) {
-        member(w, "format", "date-time");
-        member(w, "pattern", TIME_PATTERN);
+        wj_put_str(w, "format", UPP_STR("date-time"));
+        wj_put_str(w, "pattern", wb_cstr(TIME_PATTERN));
     }
 }
 
 static void schema_number(struct wj_writer *w, bool count)
 {
-    member(w, "type", count ? "integer" : "number");
-    number(w, "minimum", 0);
+    wj_put_str(w, "type", wb_cstr(count ? "integer" : "number"));
+    wj_put_u64(w, "minimum", 0);
     if (!count)
-        number(w, "maximum", 1);
+        wj_put_u64(w, "maximum", 1);
 }
 
 static void schema_of(struct wj_writer *w, const struct wd_envelope_shape *s)
@@ -89,13 +75,12 @@ static void schema_of(struct wj_writer *w, const struct wd_envelope_shape *s)
 
 static void schema_list(struct wj_writer *w, const struct wd_envelope_field *f)
 {
-    member(w, "type", "array");
-    wj_write_name(w, UPP_STR("items"));
-    wj_write_open(w, '{');
+    wj_put_str(w, "type", UPP_STR("array"));
+    wj_put_open(w, "items", '{');
     if (f->type == WD_ENV_OBJECTS)
         schema_of(w, f->of);
     else
-        member(w, "type", "string");
+        wj_put_str(w, "type", UPP_STR("string"));
     wj_write_close(w, '}');
 }
 
@@ -104,7 +89,7 @@ static void schema_field(struct wj_writer *w, const struct wd_envelope_field *f)
     wj_write_name(w, f->name);
     wj_write_open(w, '{');
     if (f->about)
-        member(w, "description", f->about);
+        wj_put_str(w, "description", wb_cstr(f->about));
     switch (f->type) {
     case WD_ENV_WORD:
         schema_word(w, f);
@@ -122,7 +107,7 @@ static void schema_field(struct wj_writer *w, const struct wd_envelope_field *f)
         schema_list(w, f);
         break;
     case WD_ENV_MAP:
-        member(w, "type", "object");
+        wj_put_str(w, "type", UPP_STR("object"));
         break;
     case WD_ENV_OBJECT:
         schema_of(w, f->of);
@@ -137,21 +122,18 @@ static void schema_object(struct wj_writer *w, const struct wd_envelope_shape *s
 {
     const struct wd_envelope_field *f;
     bool                            any = false;
-    member(w, "type", "object");
+    wj_put_str(w, "type", UPP_STR("object"));
     for (f = s->fields; f->name.p; f++) {
         if (!(f->flags & WD_ENV_REQUIRED))
             continue;
-        if (!any) {
-            wj_write_name(w, UPP_STR("required"));
-            wj_write_open(w, '[');
-        }
+        if (!any)
+            wj_put_open(w, "required", '[');
         any = true;
         wj_write_str(w, f->name);
     }
     if (any)
         wj_write_close(w, ']');
-    wj_write_name(w, UPP_STR("properties"));
-    wj_write_open(w, '{');
+    wj_put_open(w, "properties", '{');
     for (f = s->fields; f->name.p; f++)
         schema_field(w, f);
     wj_write_close(w, '}');
@@ -183,17 +165,14 @@ static void gather(const struct wd_envelope_shape *s, struct named *to)
 
 static void schema_defs(struct wj_writer *w, const struct named *named)
 {
-    wj_write_name(w, UPP_STR("$defs"));
-    wj_write_open(w, '{');
+    wj_put_open(w, "$defs", '{');
     for (size_t i = 0; i < named->n_words; i++) {
-        wj_write_name(w, wb_cstr(named->words[i]->name));
-        wj_write_open(w, '{');
+        wj_put_open(w, named->words[i]->name, '{');
         schema_words(w, named->words[i], "enum");
         wj_write_close(w, '}');
     }
     for (size_t i = 0; i < named->n_shapes; i++) {
-        wj_write_name(w, wb_cstr(named->shapes[i]->name));
-        wj_write_open(w, '{');
+        wj_put_open(w, named->shapes[i]->name, '{');
         schema_object(w, named->shapes[i]);
         wj_write_close(w, '}');
     }
@@ -237,8 +216,8 @@ void wd_envelope_schema(struct wb_buf *out)
     gather(&wd_envelope_table, &named);
     wj_writer_init(&w, &b, NULL);
     wj_write_open(&w, '{');
-    member(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
-    member(&w, "title", "Envelope " WD_ENVELOPE_PROTOCOL);
+    wj_put_str(&w, "$schema", UPP_STR("https://json-schema.org/draft/2020-12/schema"));
+    wj_put_str(&w, "title", wb_cstr("Envelope " WD_ENVELOPE_PROTOCOL));
     schema_object(&w, &wd_envelope_table);
     schema_defs(&w, &named);
     wj_write_close(&w, '}');

@@ -345,8 +345,7 @@ static void put_body(struct upp__body *b)
         upp__put(b, "model", b->vendor->model);
     if (!upp__get(b->params, "max_tokens")) {
         uint64_t budget = upp__get_u64(upp__get(b->params, "thinking"), "budget_tokens");
-        wj_write_name(&b->w, UPP_STR("max_tokens"));
-        wj_write_u64(&b->w, MAX_TOKENS + WB_MIN(budget, UINT32_MAX));
+        wj_put_u64(&b->w, "max_tokens", MAX_TOKENS + WB_MIN(budget, UINT32_MAX));
     }
     if (!is_blank(b->req->system) && !upp__get(b->params, "system"))
         upp__put(b, "system", b->req->system);

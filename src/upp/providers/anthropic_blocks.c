@@ -328,8 +328,7 @@ void upp__anthropic_blocks_write(struct upp__reader *r, struct wj_writer *w)
         plain &= own->blocks.p[i].plain;
     if (plain)
         return;
-    wj_write_name(w, UPP_STR("raw"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "raw", '[');
     for (size_t i = 0; i < own->blocks.n; i++)
         write_block(r, w, &own->blocks.p[i]);
     wj_write_close(w, ']');

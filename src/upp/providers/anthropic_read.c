@@ -24,8 +24,7 @@ static void write_kept(struct wj_writer *w, const char *name, struct upp_str jso
 {
     if (!json.p)
         return;
-    wj_write_name(w, wb_cstr(name));
-    wj_write_raw(w, json.p, json.n);
+    wj_put_raw(w, name, json.p, json.n);
 }
 
 static int write_metadata(struct upp__reader *r, struct upp_err *err)
@@ -34,21 +33,12 @@ static int write_metadata(struct upp__reader *r, struct upp_err *err)
     struct wj_writer           w;
     wj_writer_init(&w, upp__anthropic_fresh(r), err);
     wj_write_open(&w, '{');
-    if (own->model.p) {
-        wj_write_name(&w, UPP_STR("model"));
-        wj_write_str(&w, own->model);
-    }
-    if (own->stop_reason.p) {
-        wj_write_name(&w, UPP_STR("stopReason"));
-        wj_write_str(&w, own->stop_reason);
-    }
+    wj_put_text(&w, "model", own->model);
+    wj_put_text(&w, "stopReason", own->stop_reason);
     write_kept(&w, "stopSequence", own->stop_sequence);
     write_kept(&w, "stopDetails", own->stop_details);
     write_kept(&w, "container", own->container);
-    if (own->usage) {
-        wj_write_name(&w, UPP_STR("usage"));
-        wj_write_value(&w, own->usage);
-    }
+    wj_put_value(&w, "usage", own->usage);
     upp__anthropic_blocks_write(r, &w);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);

@@ -46,20 +46,17 @@ void upp__put(struct upp__body *b, const char *name, struct upp_str text)
 
 void upp__put_true(struct upp__body *b, const char *name, bool value)
 {
-    wj_write_name(&b->w, wb_cstr(name));
-    wj_write_bool(&b->w, value);
+    wj_put_bool(&b->w, name, value);
 }
 
 void upp__put_value(struct upp__body *b, const char *name, yyjson_val *value)
 {
-    wj_write_name(&b->w, wb_cstr(name));
-    wj_write_value(&b->w, value);
+    wj_put_value(&b->w, name, value);
 }
 
 void upp__put_open(struct upp__body *b, const char *name, char bracket)
 {
-    wj_write_name(&b->w, wb_cstr(name));
-    wj_write_open(&b->w, bracket);
+    wj_put_open(&b->w, name, bracket);
 }
 
 void upp__put_typed(struct upp__body *b, const char *type)

@@ -62,23 +62,12 @@ static struct upp_str make_metadata(struct upp__reader *r, struct upp__google_ow
     struct wj_writer                      w;
     wj_writer_init(&w, &b, NULL);
     wj_write_open(&w, '{');
-    if (g->model.p) {
-        wj_write_name(&w, UPP_STR("model"));
-        wj_write_str(&w, g->model);
-    }
-    if (g->finish.p) {
-        wj_write_name(&w, UPP_STR("stopReason"));
-        wj_write_str(&w, g->finish);
-    }
-    if (usage) {
-        wj_write_name(&w, UPP_STR("usage"));
-        wj_write_value(&w, usage);
-    }
+    wj_put_text(&w, "model", g->model);
+    wj_put_text(&w, "stopReason", g->finish);
+    wj_put_value(&w, "usage", usage);
     for (size_t i = 0; i < UPP__GOOGLE_EXTRAS; i++)
-        if (g->extras[i].p) {
-            wj_write_name(&w, wb_cstr(upp__google_extra_names[i]));
-            wj_write_raw(&w, g->extras[i].p, g->extras[i].n);
-        }
+        if (g->extras[i].p)
+            wj_put_raw(&w, upp__google_extra_names[i], g->extras[i].p, g->extras[i].n);
     if (g->minted.n)
         put_array(&b, "minted", &g->minted);
     if (g->odd && g->raw.n)

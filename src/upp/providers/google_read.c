@@ -38,12 +38,9 @@ void upp__google_raw_text_ends(struct upp__reader *r, struct upp__google_own *g)
         return;
     struct wj_writer w = raw_writer(g);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("text"));
-    wj_write_str(&w, wb_buf_str(&g->text));
-    if (g->thought) {
-        wj_write_name(&w, UPP_STR("thought"));
-        wj_write_bool(&w, true);
-    }
+    wj_put_str(&w, "text", wb_buf_str(&g->text));
+    if (g->thought)
+        wj_put_bool(&w, "thought", true);
     wj_write_close(&w, '}');
     upp__note(r, wj_writer_check(&w));
     wb_buf_clear(&g->text);
@@ -155,20 +152,15 @@ int upp__google_end_pieces(struct upp__reader *r, struct upp__google_own *g, str
     upp__google_raw_text_ends(r, g);
     w = raw_writer(g);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("functionCall"));
-    wj_write_open(&w, '{');
-    if (g->call_id.n) {
-        wj_write_name(&w, UPP_STR("id"));
-        wj_write_str(&w, g->call_id);
-    }
-    wj_write_name(&w, UPP_STR("name"));
-    wj_write_str(&w, g->call_name);
+    wj_put_open(&w, "functionCall", '{');
+    if (g->call_id.n)
+        wj_put_str(&w, "id", g->call_id);
+    wj_put_str(&w, "name", g->call_name);
     wj_write_name(&w, UPP_STR("args"));
     upp__google_args_write(args, &w);
     wj_write_close(&w, '}');
     if (g->call_signature.n) {
-        wj_write_name(&w, UPP_STR("thoughtSignature"));
-        wj_write_str(&w, g->call_signature);
+        wj_put_str(&w, "thoughtSignature", g->call_signature);
         g->odd = true;
     }
     wj_write_close(&w, '}');

@@ -150,8 +150,7 @@ static void put_calls(struct body *o, const struct upp_message *m)
         if (p->id.n && !upp__is_minted(o->minted, p->id))
             upp__put(b, "id", p->id);
         upp__put_open(b, "function", '{');
-        wj_write_name(&b->w, UPP_STR("index"));
-        wj_write_u64(&b->w, n++);
+        wj_put_u64(&b->w, "index", n++);
         upp__put(b, "name", p->name);
         wj_write_name(&b->w, UPP_STR("arguments"));
         upp__write_arguments(&b->w, b->arena, p->text);

@@ -73,25 +73,17 @@ static struct upp_str make_metadata(struct upp__reader *r, struct upp__ollama_ow
     struct wj_writer                      w;
     wj_writer_init(&w, &b, NULL);
     wj_write_open(&w, '{');
-    if (o->model.p) {
-        wj_write_name(&w, UPP_STR("model"));
-        wj_write_str(&w, o->model);
-    }
-    if (stop.n) {
-        wj_write_name(&w, UPP_STR("stopReason"));
-        wj_write_str(&w, stop);
-    }
-    wj_write_name(&w, UPP_STR("usage"));
-    wj_write_open(&w, '{');
+    wj_put_text(&w, "model", o->model);
+    if (stop.n)
+        wj_put_str(&w, "stopReason", stop);
+    wj_put_open(&w, "usage", '{');
     for (size_t i = 0; i < WB_LEN(counts); i++)
         if (upp__get(v, counts[i])) { /* what is zero is left out */
-            wj_write_name(&w, wb_cstr(counts[i]));
-            wj_write_value(&w, upp__get(v, counts[i]));
+            wj_put_value(&w, counts[i], upp__get(v, counts[i]));
         }
     wj_write_close(&w, '}');
     if (o->minted.n) {
-        wj_write_name(&w, UPP_STR("minted"));
-        wj_write_open(&w, '[');
+        wj_put_open(&w, "minted", '[');
         wb_buf_add(&b, wb_buf_str(&o->minted));
         wj_write_close(&w, ']');
     }

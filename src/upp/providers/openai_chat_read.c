@@ -113,21 +113,16 @@ static void say_audio(struct upp__reader *r, struct upp__chat *c)
 static void put_beside(struct wj_writer *w, const struct upp__chat *c)
 {
     if (c->annotations.n) {
-        wj_write_name(w, UPP_STR("annotations"));
-        wj_write_open(w, '[');
+        wj_put_open(w, "annotations", '[');
         wb_buf_add(w->out, wb_buf_str(&c->annotations));
         wj_write_close(w, ']');
     }
     if (!c->audio_id.n)
         return;
-    wj_write_name(w, UPP_STR("audio"));
-    wj_write_open(w, '{');
-    wj_write_name(w, UPP_STR("id"));
-    wj_write_str(w, c->audio_id);
-    if (c->audio_expires.n) {
-        wj_write_name(w, UPP_STR("expires_at"));
-        wj_write_num(w, c->audio_expires);
-    }
+    wj_put_open(w, "audio", '{');
+    wj_put_str(w, "id", c->audio_id);
+    if (c->audio_expires.n)
+        wj_put_num(w, "expires_at", c->audio_expires);
     wj_write_close(w, '}');
 }
 
@@ -264,13 +259,11 @@ static void put_raw(struct wj_writer *w, const struct upp__chat *c)
 {
     if (!c->details.list.n)
         return;
-    wj_write_name(w, UPP_STR("raw"));
-    wj_write_open(w, '{');
+    wj_put_open(w, "raw", '{');
     wj_write_name(w, UPP_STR("reasoning_details"));
     upp__details_write(w, &c->details);
     if (c->calls.n) {
-        wj_write_name(w, UPP_STR("calls"));
-        wj_write_open(w, '[');
+        wj_put_open(w, "calls", '[');
         for (size_t i = 0; i < c->calls.n; i++)
             wj_write_str(w, c->calls.p[i].id);
         wj_write_close(w, ']');

@@ -76,14 +76,10 @@ void upp__openai_said_begin(struct upp__openai_said *s, struct upp_str id, struc
     wj_writer_init(&s->w, &s->b, NULL);
     wj_write_open(&s->w, '{');
     for (size_t i = 0; i < WB_LEN(rows); i++)
-        if (rows[i].text.p) {
-            wj_write_name(&s->w, wb_cstr(rows[i].name));
-            wj_write_str(&s->w, rows[i].text);
-        }
-    if (usage.p) {
-        wj_write_name(&s->w, UPP_STR("usage"));
-        wj_write_raw(&s->w, usage.p, usage.n);
-    }
+        if (rows[i].text.p)
+            wj_put_str(&s->w, rows[i].name, rows[i].text);
+    if (usage.p)
+        wj_put_raw(&s->w, "usage", usage.p, usage.n);
 }
 
 struct upp_str upp__openai_said_end(struct upp__openai_said *s, struct upp__reader *r)

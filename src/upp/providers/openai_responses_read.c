@@ -202,8 +202,7 @@ static void put_raw(struct wj_writer *w, const struct upp__responses *s)
 {
     if (!s->special || s->half)
         return;
-    wj_write_name(w, UPP_STR("raw"));
-    wj_write_open(w, '[');
+    wj_put_open(w, "raw", '[');
     for (size_t i = 0; i < s->items.n; i++)
         wj_write_raw(w, s->items.p[i].json.p, s->items.p[i].json.n);
     wj_write_close(w, ']');

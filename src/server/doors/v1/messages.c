@@ -224,10 +224,8 @@ static int write_page(struct sv_exchange *x, const struct wl_thread *t, const st
     bool             reverse = p->up != ascending;
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("object"));
-    wj_write_str(&w, UPP_STR("list"));
-    wj_write_name(&w, UPP_STR("data"));
-    wj_write_open(&w, '[');
+    wj_put_str(&w, "object", UPP_STR("list"));
+    wj_put_open(&w, "data", '[');
     for (size_t i = 0; i < n; i++) {
         int r = sv_write_message(&w, &x->arena, t->id, &p->found[reverse ? n - 1 - i : i], err);
         if (r < 0)
@@ -239,8 +237,7 @@ static int write_page(struct sv_exchange *x, const struct wl_thread *t, const st
     sv_write_id(&w, "msg_", n ? p->found[reverse ? n - 1 : 0].id : none);
     wj_write_name(&w, UPP_STR("last_id"));
     sv_write_id(&w, "msg_", n ? p->found[reverse ? 0 : n - 1].id : none);
-    wj_write_name(&w, UPP_STR("has_more"));
-    wj_write_bool(&w, p->n > p->limit);
+    wj_put_bool(&w, "has_more", p->n > p->limit);
     wj_write_close(&w, '}');
     return finish(x, &w);
 }

@@ -97,8 +97,7 @@ static int read_options(struct sv_exchange *x, const struct sv_body *b, struct u
         if (!v)
             continue;
         any = true;
-        wj_write_name(&w, wb_cstr(kept[i]));
-        wj_write_value(&w, v);
+        wj_put_value(&w, kept[i], v);
     }
     wj_write_close(&w, '}');
     r    = wj_writer_check(&w);

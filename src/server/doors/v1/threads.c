@@ -111,10 +111,8 @@ WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
     size_t n = WB_MIN(l.n, (size_t)l.limit);
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, UPP_STR("object"));
-    wj_write_str(&w, UPP_STR("list"));
-    wj_write_name(&w, UPP_STR("data"));
-    wj_write_open(&w, '[');
+    wj_put_str(&w, "object", UPP_STR("list"));
+    wj_put_open(&w, "data", '[');
     for (size_t i = 0; i < n; i++)
         sv_write_listed(&w, &l.found[i].thread, l.found[i].metadata);
     wj_write_close(&w, ']');
@@ -122,8 +120,7 @@ WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
     sv_write_id(&w, "thread_", n ? l.found[0].thread.id : none);
     wj_write_name(&w, UPP_STR("last_id"));
     sv_write_id(&w, "thread_", n ? l.found[n - 1].thread.id : none);
-    wj_write_name(&w, UPP_STR("has_more"));
-    wj_write_bool(&w, l.n > l.limit);
+    wj_put_bool(&w, "has_more", l.n > l.limit);
     wj_write_close(&w, '}');
     x->reply.status = 200;
     return wj_writer_check(&w);
