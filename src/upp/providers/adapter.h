@@ -63,8 +63,11 @@ struct upp__reader {
     uint32_t      parts;        /* opened so far */
     bool          calls;        /* one of them was a call */
     bool          begun, ended; /* OPEN, END was said: what follows END on the wire is passed over */
+    uint8_t       text_kind;    /* of the part that upp__say_text has open; 0: none */
+    uint32_t      text_part;
     uint32_t      answer_part;
     struct wb_buf answer; /* the text of the newest text part, where a structure was asked for */
+    struct wb_buf minted; /* JSON: ids of ours for calls without one, without brackets */
     int           failed;
     void         *own; /* of the adapter */
 };
@@ -87,15 +90,21 @@ struct upp__adapter {
     /* An answer in one piece. Says the same events as the stream would. */
     int (*whole)(struct upp__reader *r, struct upp_str body, struct upp_err *err);
 
-    /* The stream is over. 0 where the answer is complete (it may say END now); else it fails with -UPP_ENET. */
+    /* The stream is over. 0 where the answer is complete (it may say END now); else it fails with -UPP_ENET. NULL: it
+     * is complete with its last event, which `last` names. */
     int (*eof)(struct upp__reader *r, struct upp_err *err);
+    const char *last;
 
     void (*done)(struct upp__reader *r); /* frees what `own` holds outside of the arenas; NULL: nothing */
 
-    /* The body of an answer whose status is no success. Sets what it finds in *t, whose texts live in `a`; the body may
-     * be anything at all. */
-    void (*trouble)(struct wb_arena *a, struct upp_str body, struct upp__trouble *t);
+    /* The error in an event, or in the body of an answer whose status is no success. Sets what it finds in *t; the
+     * value may be anything at all. */
+    void (*error)(yyjson_val *v, struct upp__trouble *t);
 };
+
+/* What `eof` says of a stream that is over, and the end of a reader. */
+int  upp__eof(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
+void upp__reader_done(struct upp__reader *r);
 
 /* ---- For adapters: saying what came
  * ---------------------------------------------------------------------------------- */
@@ -107,6 +116,11 @@ uint32_t upp__say_part(struct upp__reader *r, uint8_t kind, struct upp_str id, s
 uint32_t upp__say_media(struct upp__reader *r, uint8_t kind, const struct upp_media *media); /* opened and closed */
 void     upp__say_delta(struct upp__reader *r, uint32_t part, struct upp_str text); /* the empty text is passed over */
 void     upp__say_close(struct upp__reader *r, uint32_t part);
+
+/* A text or reasoning of a wire without parts: goes on with the part that is open, or opens one where the kind changes.
+ * Any other part, END and upp__end_text close it. */
+void upp__say_text(struct upp__reader *r, uint8_t kind, struct upp_str text);
+void upp__end_text(struct upp__reader *r);
 
 /* Before the close of a call that was cut off, where what came of its arguments could pass for all of them: no text, or
  * an object that the vendor has closed itself. They are said with a brace that stays open, so that the call is answered
@@ -123,6 +137,25 @@ static inline bool upp__is_cut(uint8_t stop)
  * CALL were opened the stop is TOOLS, whatever is given (but LENGTH and FILTER stay). */
 void upp__say_end(struct upp__reader *r, uint8_t stop, const struct upp_usage *usage, struct upp_str metadata);
 int  upp__check(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
+
+/* That metadata while it is written. Members without a value are left out. */
+struct upp__metadata {
+    struct wb_buf    b;
+    struct wj_writer w;
+};
+void           upp__metadata_begin(struct upp__metadata *m);
+void           upp__metadata_str(struct upp__metadata *m, const char *name, struct upp_str text);
+void           upp__metadata_json(struct upp__metadata *m, const char *name, struct upp_str json);
+void           upp__metadata_value(struct upp__metadata *m, const char *name, yyjson_val *v);
+void           upp__metadata_list(struct upp__metadata *m, const char *name, const struct wb_buf *items);
+struct upp_str upp__metadata_end(struct upp__metadata *m, struct upp__reader *r); /* in r->keep */
+
+/* The stop that a vendor's word stands for; `otherwise` where the table, which ends with a NULL, does not have it. */
+struct upp__stop {
+    const char *word;
+    uint8_t     stop;
+};
+uint8_t upp__stop_of(const struct upp__stop *table, struct upp_str word, uint8_t otherwise);
 
 /* A failure of the adapter's own; 0 is none. The first one counts. */
 static inline void upp__note(struct upp__reader *r, int failed)
@@ -146,9 +179,13 @@ static inline uint64_t upp__sum(uint64_t a, uint64_t b) /* of counts from outsid
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* The body of an error, read into `a`: of an array the first. What is no JSON but short, and no web page, is the
- * message itself, and so is what some servers say beside `error`: `message`, `detail`. NULL: that is all there is. */
-yyjson_val *upp__trouble_read(struct wb_arena *a, struct upp_str body, struct upp__trouble *t);
+/* The body of an error, whose texts live in `a`: of an array the first. What is no JSON but short, and no web page, is
+ * the message itself, and so is what some servers say beside `error`: `message`, `detail`. */
+void upp__trouble_read(const struct upp__adapter *adapter, struct wb_arena *a, struct upp_str body,
+                       struct upp__trouble *t);
+
+/* Fails with an error that an answer of status 200 holds. */
+int upp__fail_inside(struct upp__reader *r, yyjson_val *v, struct upp_err *err);
 
 /* Several members in one pass, as deltas are read: ret[i] is that of names[i]. */
 static inline void upp__pick(yyjson_val *object, const struct upp_str *names, size_t n, yyjson_val **ret)

@@ -10,7 +10,6 @@
 #include "upp/providers/anthropic.h"
 
 #include "base/str.h"
-#include "upp/providers/kept.h"
 
 enum { MAX_TOKENS = 4096 };
 
@@ -297,11 +296,7 @@ static void put_messages(struct upp__body *b)
 static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
     wj_write_open(&b->w, '{');
-    upp__put(b, "name", t->name);
-    if (t->description.n)
-        upp__put(b, "description", t->description);
-    wj_write_name(&b->w, UPP_STR("input_schema"));
-    upp__write_json(&b->w, b->arena, t->parameters.n ? t->parameters : UPP_STR("{\"type\":\"object\"}"));
+    upp__put_tool(b, t, "input_schema", UPP_STR("{\"type\":\"object\"}"));
     put_metadata(b, t->metadata, NULL);
     wj_write_close(&b->w, '}');
 }
@@ -396,7 +391,7 @@ const struct upp__adapter upp__anthropic = {
     .write    = write_request,
     .event    = upp__anthropic_event,
     .whole    = upp__anthropic_whole,
-    .eof      = upp__anthropic_eof,
+    .last     = "message_stop",
     .done     = upp__anthropic_done,
-    .trouble  = upp__anthropic_trouble,
+    .error    = upp__anthropic_error,
 };

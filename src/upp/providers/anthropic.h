@@ -26,7 +26,7 @@ struct upp__anthropic_own {
     struct upp_str model, stop_reason; /* in keep */
     yyjson_val    *usage;              /* in keep: the newest of each count */
     struct upp_str stop_sequence, stop_details, container; /* in keep, as JSON; no text: not said */
-    struct wb_buf  json; /* what is being written, for a moment; at the end the metadata */
+    struct wb_buf  json; /* usage, while it is put together */
 };
 
 /* `exact`: this is all of it, no deltas follow. */
@@ -41,15 +41,11 @@ void upp__anthropic_blocks_stop(struct upp__reader *r, bool cut);      /* all th
 void upp__anthropic_blocks_write(struct upp__reader *r, struct wj_writer *w);
 void upp__anthropic_blocks_free(struct upp__reader *r);
 
-/* The reader's buffer, empty. */
-struct wb_buf *upp__anthropic_fresh(struct upp__reader *r);
-
 /* ---- anthropic_read.c: answers ---- */
 
 int  upp__anthropic_event(struct upp__reader *r, const struct ww_frame *f, struct upp_err *err);
 int  upp__anthropic_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err);
-int  upp__anthropic_eof(struct upp__reader *r, struct upp_err *err);
 void upp__anthropic_done(struct upp__reader *r);
-void upp__anthropic_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t);
+void upp__anthropic_error(yyjson_val *v, struct upp__trouble *t);
 
 #endif

@@ -54,14 +54,6 @@ static struct upp__anthropic_own *own_of(struct upp__reader *r)
     return r->own;
 }
 
-struct wb_buf *upp__anthropic_fresh(struct upp__reader *r)
-{
-    struct wb_buf *b = &own_of(r)->json;
-    b->max           = UPP__ANTHROPIC_BYTES;
-    wb_buf_clear(b);
-    return b;
-}
-
 static struct member *member_of(struct upp__reader *r, struct upp__anthropic_block *b, size_t i)
 {
     if (!b->members[i] && (b->members[i] = wb_new(&r->keep, struct member)))

@@ -40,6 +40,11 @@ void upp__put_some(struct upp__body *b, yyjson_val *object, const char *const *n
 /* "tools": the request's own, each by `put`, then those of params, which are the vendor's. None: nothing is written. */
 void upp__put_tools(struct upp__body *b, void (*put)(struct upp__body *b, const struct upp_tool_spec *t));
 
+/* Members of a tool: its name, its description where it has one, and the JSON Schema of its parameters under the name
+ * `schema`, `empty` where it has none. */
+void upp__put_tool(struct upp__body *b, const struct upp_tool_spec *t, const char *schema, struct upp_str empty);
+#define UPP__NO_PARAMETERS UPP_STR("{\"type\":\"object\",\"properties\":{}}")
+
 /* JSON that the request holds; NULL where it is none. */
 yyjson_val *upp__look(struct upp__body *b, struct upp_str json);
 
@@ -88,5 +93,11 @@ struct upp_str upp__left_out(struct upp__body *b, uint8_t kind, const char *why)
 
 /* Token for token, in the arena; no text for NULL, and where that failed: the arena has failed then, too. */
 struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v);
+
+/* Is a call that was kept in the vendor's own form still the one that the message has? Names and arguments are compared;
+ * ids are compared by who knows what they are at the vendor. `arguments`: an object, or JSON in a string as OpenAI has
+ * it; NULL: none, which is the empty object. Arguments are the same by their value, whatever their spelling; those that
+ * are no JSON, by their text. */
+bool upp__is_kept_call(struct upp__body *b, const struct upp_part *call, struct upp_str name, yyjson_val *arguments);
 
 #endif

@@ -21,14 +21,11 @@ enum {
 /* A step being read. Two lists grow at once: parts as UPP has them, said as they come; and `raw`, the vendor's own, in
  * which texts in a row are one unless they are signed. */
 struct upp__google_own {
-    uint8_t        kind; /* of the part that is open: text, reasoning; 0: none is */
-    uint32_t       part;
     struct wb_buf  text;     /* of the newest part of raw, while it grows */
     bool           thought;  /* it is one */
     struct wb_buf  raw;      /* JSON: the parts before it, without brackets */
     bool           odd;      /* raw says more than texts and calls do */
     struct wb_buf  usage;    /* JSON: the newest object that holds a usageMetadata */
-    struct wb_buf  minted;   /* JSON: ids of ours, without brackets */
     bool           answered; /* a candidate came */
     struct upp_str model, finish;
     struct upp_str extras[UPP__GOOGLE_EXTRAS]; /* JSON */
@@ -46,14 +43,6 @@ int  upp__google_event(struct upp__reader *r, const struct ww_frame *f, struct u
 int  upp__google_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err);
 int  upp__google_eof(struct upp__reader *r, struct upp_err *err);
 void upp__google_done(struct upp__reader *r);
-void upp__google_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t);
-
-/* Between the reader and how it ends. */
-extern const char *const upp__google_extra_names[UPP__GOOGLE_EXTRAS];
-
-void upp__google_close_part(struct upp__reader *r, struct upp__google_own *g);
-void upp__google_raw_text_ends(struct upp__reader *r, struct upp__google_own *g);
-int  upp__google_end_pieces(struct upp__reader *r, struct upp__google_own *g, struct upp_err *err) UPP_MUST_CHECK;
-int  upp__google_finish(struct upp__reader *r, struct upp_err *err) UPP_MUST_CHECK;
+void upp__google_error(yyjson_val *v, struct upp__trouble *t);
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "upp/providers/body.h"
 #include "upp/providers/google.h"
-#include "upp/providers/kept.h"
 #include "upp/providers/mint.h"
 
 /* "skip_thought_signature_validator" in base64: what Google's documentation has for calls that it did not make itself.

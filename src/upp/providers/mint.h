@@ -9,8 +9,8 @@
 #include "upp/providers/adapter.h"
 
 /* A new id, in r->keep: "call_" and 32 hex digits by chance, because a name and a number would come again in the next
- * turn. It is added to `list`, a JSON array without its brackets. */
-int upp__mint(struct upp__reader *r, struct wb_buf *list, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+ * turn. It is added to r->minted. */
+int upp__mint(struct upp__reader *r, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* One that the vendor is told, in r->keep: of no other call in this thread. `n`: how many calls came before it. */
 struct upp_str upp__mint_told(struct upp__reader *r, size_t n);

@@ -32,9 +32,6 @@ struct upp_str upp__openai_file_name(const struct upp_media *m);
 /* "name", "schema" and "strict" of a structured answer. Strict where the schema is one that OpenAI takes as such. */
 void upp__openai_schema(struct upp__body *b);
 
-/* The JSON Schema of a tool's parameters; one without any takes an empty object. */
-void upp__openai_parameters(struct upp__body *b, const struct upp_tool_spec *t);
-
 /* Arguments as the text of an object: as the model wrote them where they are one. */
 struct upp_str upp__openai_arguments(struct upp__body *b, struct upp_str arguments);
 
@@ -70,20 +67,11 @@ static inline uint64_t upp__openai_index(yyjson_val *v)
  * there is none. */
 bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret);
 
-/* upp__adapter.trouble of both. */
-void upp__openai_trouble(struct wb_arena *a, struct upp_str body, struct upp__trouble *t);
+/* upp__adapter.error of both. */
+void upp__openai_trouble(yyjson_val *v, struct upp__trouble *t);
 
 /* A failure that a 200 held. */
 int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err);
-
-/* The metadata of an answer: begun with model, stopReason and usage; closed by _metadata_end, as text in r->keep. */
-struct upp__openai_said {
-    struct wb_buf    b;
-    struct wj_writer w;
-};
-void upp__openai_said_begin(struct upp__openai_said *s, struct upp_str id, struct upp_str model, struct upp_str stop,
-                            struct upp_str usage);
-struct upp_str upp__openai_said_end(struct upp__openai_said *s, struct upp__reader *r);
 
 enum { UPP__OPENAI_BLOCKS = 4096 }; /* of an answer: calls, items, pieces of text */
 

@@ -283,10 +283,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     wj_write_open(&b->w, '{');
     upp__put(b, "type", UPP_STR("function"));
     upp__put_open(b, "function", '{');
-    upp__put(b, "name", t->name);
-    if (t->description.n)
-        upp__put(b, "description", t->description);
-    upp__openai_parameters(b, t);
+    upp__put_tool(b, t, "parameters", UPP__NO_PARAMETERS);
     upp__put_some(b, metadata, inside);
     wj_write_close(&b->w, '}');
     upp__put_some(b, metadata, beside);
@@ -344,5 +341,5 @@ const struct upp__adapter upp__openai_chat = {
     .whole    = upp__chat_whole,
     .eof      = upp__chat_eof,
     .done     = upp__chat_done,
-    .trouble  = upp__openai_trouble,
+    .error    = upp__openai_trouble,
 };

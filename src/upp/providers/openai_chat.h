@@ -16,9 +16,6 @@ struct upp__chat_call {
 struct upp__chat {
     WB_VEC(struct upp__chat_call) calls;
     struct upp__details details;
-    bool                talks; /* a part of text or reasoning is open */
-    uint8_t             kind;  /* which of both */
-    uint32_t            part;
     bool                refused;
     bool                chosen;        /* a choice came */
     struct upp_str      model, finish; /* finish: the finish_reason; no text: none yet */

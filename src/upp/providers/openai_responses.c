@@ -7,7 +7,6 @@
  */
 #include "upp/providers/openai_responses.h"
 
-#include "upp/providers/kept.h"
 #include "upp/providers/openai.h"
 
 /* ---- Content of users and of results ---------------------------------------------------------------------------- */
@@ -244,10 +243,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
     yyjson_val *metadata = upp__look_own(b, t->metadata);
     upp__put_typed(b, "function");
-    upp__put(b, "name", t->name);
-    if (t->description.n)
-        upp__put(b, "description", t->description);
-    upp__openai_parameters(b, t);
+    upp__put_tool(b, t, "parameters", UPP__NO_PARAMETERS);
     if (!upp__get(metadata, "strict"))
         upp__put_true(b, "strict", false);
     upp__put_all(b, metadata);
@@ -257,8 +253,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 /* text.format, beside what params say of the text. */
 static void put_structure(struct upp__body *b)
 {
-    yyjson_val     *text = upp__get(b->params, "text"), *key;
-    yyjson_obj_iter it   = yyjson_obj_iter_with(text);
+    yyjson_val *text = upp__get(b->params, "text");
     if (!b->req->structure.p && !text)
         return;
     wj_write_name(&b->w, UPP_STR("text"));
@@ -273,10 +268,7 @@ static void put_structure(struct upp__body *b)
         upp__openai_schema(b);
         wj_write_close(&b->w, '}');
     }
-    while ((key = yyjson_obj_iter_next(&it))) {
-        wj_write_name(&b->w, wj_text(key));
-        wj_write_value(&b->w, yyjson_obj_iter_get_val(key));
-    }
+    upp__put_all(b, text);
     wj_write_close(&b->w, '}');
 }
 
@@ -333,7 +325,7 @@ const struct upp__adapter upp__openai_responses = {
     .write    = responses_write,
     .event    = upp__responses_event,
     .whole    = upp__responses_whole,
-    .eof      = upp__responses_eof,
+    .last     = "response.completed",
     .done     = upp__responses_done,
-    .trouble  = upp__openai_trouble,
+    .error    = upp__openai_trouble,
 };

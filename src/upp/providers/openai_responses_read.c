@@ -246,11 +246,11 @@ static uint8_t stop_of(const struct upp__responses *s, yyjson_val *response, str
 /* A response that is over: what of its items was not said yet, and the end. */
 static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_val *response, struct upp_err *err)
 {
-    struct upp__openai_said said;
-    struct upp_usage        usage = read_usage(upp__get(response, "usage"));
-    struct upp_str          word, status = upp__get_str(response, "status");
-    yyjson_val             *item, *error = upp__get(response, "error");
-    yyjson_arr_iter         it = yyjson_arr_iter_with(upp__get(response, "output"));
+    struct upp__metadata m;
+    yyjson_val          *item, *error = upp__get(response, "error"), *u = upp__get(response, "usage");
+    struct upp_usage     usage = read_usage(u);
+    struct upp_str       word, status = upp__get_str(response, "status");
+    yyjson_arr_iter      it = yyjson_arr_iter_with(upp__get(response, "output"));
     if (wb_str_eq(status, UPP_STR("failed")) || wb_str_eq(status, UPP_STR("cancelled")) || yyjson_is_obj(error))
         return fail_response(response, status, err);
     begin_response(r, s, response);
@@ -270,11 +270,13 @@ static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_
             upp__say_cut(r, p->part, (struct upp_str){0});
         close_piece(r, p);
     }
-    yyjson_val *u = upp__get(response, "usage");
-    upp__openai_said_begin(&said, s->id, s->model, word,
-                           yyjson_is_obj(u) ? upp__json_text(&r->keep, u) : (struct upp_str){0});
-    put_raw(&said.w, s);
-    upp__say_end(r, stop, &usage, upp__openai_said_end(&said, r));
+    upp__metadata_begin(&m);
+    upp__metadata_str(&m, "id", s->id);
+    upp__metadata_str(&m, "model", s->model);
+    upp__metadata_str(&m, "stopReason", word);
+    upp__metadata_value(&m, "usage", yyjson_is_obj(u) ? u : NULL);
+    put_raw(&m.w, s);
+    upp__say_end(r, stop, &usage, upp__metadata_end(&m, r));
     return upp__check(r, err);
 }
 
@@ -444,11 +446,6 @@ int upp__responses_whole(struct upp__reader *r, struct upp_str body, struct upp_
     if (!yyjson_is_arr(upp__get(v, "output")))
         return upp_fail(err, UPP_EPROTO, "the answer holds no output");
     return end_response(r, r->own, v, err);
-}
-
-int upp__responses_eof(struct upp__reader *r, struct upp_err *err)
-{
-    return r->ended ? 0 : upp_fail(err, UPP_ENET, "the stream ended before response.completed");
 }
 
 void upp__responses_done(struct upp__reader *r)

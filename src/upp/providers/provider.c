@@ -229,7 +229,7 @@ static int trouble(struct upp_step *s, struct call *c, const struct upp_http_hea
     for (size_t i = 0; i < WB_LEN(ids) && !t.request_id.n; i++)
         t.request_id = upp_http_header(h, ids[i]);
     uint64_t said = t.retry_ms;
-    st->vendor.adapter->trouble(&a, wb_buf_str(&body), &t);
+    upp__trouble_read(st->vendor.adapter, &a, wb_buf_str(&body), &t);
     if (said)
         t.retry_ms = said; /* a header comes before the body */
     r = upp__trouble_fail(&t, c->key.text, err);
@@ -302,10 +302,10 @@ static int next_frame(struct call *c, struct ww_frame *f, struct upp_err *err)
 }
 
 /* No more comes. That is well where the answer is complete, however the connection ended: some servers just drop it. */
-static int end_of_stream(struct call *c, const struct upp__adapter *adapter, int r, struct upp_err *err)
+static int end_of_stream(struct call *c, int r, struct upp_err *err)
 {
     struct upp_err own = {0};
-    int            e   = adapter->eof(&c->reader, &own);
+    int            e   = upp__eof(&c->reader, &own);
     if (e == 0 && c->reader.ended)
         return 0;
     if (r < 0)
@@ -319,13 +319,12 @@ static int end_of_stream(struct call *c, const struct upp__adapter *adapter, int
 
 static int next_streamed(struct upp_step *s, struct call *c, struct upp_err *err)
 {
-    const struct upp__adapter *adapter = state_of(s)->vendor.adapter;
-    struct ww_frame            f;
-    int                        r = next_frame(c, &f, err);
+    struct ww_frame f;
+    int             r = next_frame(c, &f, err);
     if (r == 0 || r == -UPP_ENET)
-        return end_of_stream(c, adapter, r, err);
+        return end_of_stream(c, r, err);
     if (r > 0)
-        r = adapter->event(&c->reader, &f, err);
+        r = state_of(s)->vendor.adapter->event(&c->reader, &f, err);
     if (r == -UPP_EPROTO && c->cut)
         r = upp_fail(err, UPP_ENET, "the stream ended inside of an event");
     return r;
@@ -411,12 +410,7 @@ static void vendor_close(struct upp_step *s)
         c->via->close(c->http_call);
     if (c->http)
         pool_give(st, c->http);
-    if (c->reader.vendor && st->vendor.adapter->done)
-        st->vendor.adapter->done(&c->reader);
-    wb_vec_done(&c->reader.queue);
-    wb_buf_done(&c->reader.answer);
-    wb_arena_done(&c->reader.keep);
-    wb_arena_done(&c->reader.scratch);
+    upp__reader_done(&c->reader);
     ww_frames_done(&c->frames);
     wb_buf_done(&c->out.body);
     if (c->out.bearer)

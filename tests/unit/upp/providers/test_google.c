@@ -158,16 +158,14 @@ TEST(google_media_without_a_type)
 TEST(google_minted_ids_are_never_the_same)
 {
     WB_CLEANUP(reading_done) struct reading   g;
-    WB_CLEANUP(wb_buf_done) struct wb_buf     list = WB_BUF(4096);
-    WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(1 << 16);
+    WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1 << 16);
     struct upp_str                            one, two;
     struct upp_err                            err = {0};
     yyjson_val                               *v;
     CHECK(reading_init(&g, &upp__google, "gemini-x"));
-    CHECK(upp__mint(&g.r, &list, &one, &err) == 0 && upp__mint(&g.r, &list, &two, &err) == 0);
+    CHECK(upp__mint(&g.r, &one, &err) == 0 && upp__mint(&g.r, &two, &err) == 0);
     CHECK(!wb_str_eq(one, two) && upp__looks_minted(one) && upp__looks_minted(two));
-    wb_buf_addc(&list, ']');
-    CHECK(wj_read(&a, wb_arena_printf(&a, "[%.*s", UPP_FMT(wb_buf_str(&list))), NULL, &v, &err) == 0);
+    CHECK(wj_read(&a, wb_arena_printf(&a, "[%.*s]", UPP_FMT(wb_buf_str(&g.r.minted))), NULL, &v, &err) == 0);
     CHECK(upp__is_minted(v, one) && upp__is_minted(v, two) && !upp__is_minted(v, UPP_STR("call_1")));
     CHECK(!upp__is_minted(NULL, one) && !upp__looks_minted(UPP_STR("call_1")) && !upp__looks_minted(UPP_STR("")));
     CHECK(!upp__looks_minted(UPP_STR("call_0123456789abcdef0123456789abcdeg")));
@@ -178,7 +176,7 @@ TEST(google_ids_have_a_limit)
     WB_CLEANUP(reading_done) struct reading g;
     struct upp_err                          err = {0};
     CHECK(reading_init(&g, &upp__google, "gemini-x"));
-    ((struct upp__google_own *)g.r.own)->minted.max = 60;
+    g.r.minted.max = 60;
     struct upp_str call = UPP_STR("{\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"f\"}}]}}]}");
     CHECK(reading_event(&g, call, &err) == 0);
     reading_taken(&g);
