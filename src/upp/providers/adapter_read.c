@@ -177,7 +177,7 @@ void upp__reader_done(struct upp__reader *r)
         r->vendor->adapter->done(r);
     wb_vec_done(&r->queue);
     wb_buf_done(&r->answer);
-    wb_buf_done(&r->minted);
+    wb_buf_done(&r->own_ids);
     wb_arena_done(&r->keep);
     wb_arena_done(&r->scratch);
 }
@@ -269,8 +269,8 @@ static struct upp_str get_detail(yyjson_val *v)
     return yyjson_is_str(detail) ? wj_text(detail) : upp__get_str(yyjson_arr_get_first(detail), "msg");
 }
 
-void upp__trouble_read(const struct upp__adapter *adapter, struct wb_arena *a, struct upp_str body,
-                       struct upp__trouble *t)
+void upp__provider_error_read(const struct upp__adapter *adapter, struct wb_arena *a, struct upp_str body,
+                       struct upp__provider_error *t)
 {
     struct upp_str text = wb_str_trim(body);
     yyjson_val    *v    = NULL;
@@ -290,9 +290,9 @@ void upp__trouble_read(const struct upp__adapter *adapter, struct wb_arena *a, s
 
 int upp__fail_inside(struct upp__reader *r, yyjson_val *v, struct upp_err *err)
 {
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     r->vendor->adapter->error(v, &t);
-    return upp__trouble_fail(&t, (struct upp_str){0}, err);
+    return upp__provider_fail(&t, (struct upp_str){0}, err);
 }
 
 uint64_t upp__u64(yyjson_val *v)

@@ -51,12 +51,12 @@ static int filtered(struct upp__reader *r, struct upp_err *err)
 {
     struct upp_str      json = own_of(r)->stop_details;
     yyjson_val         *why  = NULL;
-    struct upp__trouble t    = {.type = own_of(r)->stop_reason, .code = UPP_STR("content_filter")};
+    struct upp__provider_error t    = {.type = own_of(r)->stop_reason, .code = UPP_STR("content_filter")};
     if (json.p && wj_read(&r->scratch, json, NULL, &why, NULL) == 0)
         t.message = upp__get_str(why, "explanation");
     if (!t.message.n)
         t.message = UPP_STR("the answer was filtered");
-    return upp__trouble_fail(&t, (struct upp_str){0}, err);
+    return upp__provider_fail(&t, (struct upp_str){0}, err);
 }
 
 static int say_end(struct upp__reader *r, struct upp_err *err)
@@ -144,7 +144,7 @@ static int begin_message(struct upp__reader *r, yyjson_val *message, struct upp_
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
 
 /* {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}, or what others make of it. */
-void upp__anthropic_error(yyjson_val *v, struct upp__trouble *t)
+void upp__anthropic_error(yyjson_val *v, struct upp__provider_error *t)
 {
     yyjson_val *error = upp__get(v, "error");
     t->type           = upp__get_str(error, "type");

@@ -1,4 +1,4 @@
-/* upp/providers/body.c — a body being written, and blocks that results hold. */
+/* upp/providers/body.c — see body.h. */
 #include "upp/providers/body.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 /* ---- A body --------------------------------------------------------------------------------------------------------
  */
 
-/* params go to the vendor as they are, but for what is put together with ours. */
+/* params are sent unchanged, except for what is merged with ours. */
 static int check_params(const struct upp__body *b, const char *messages)
 {
     yyjson_val *tools = upp__get(b->params, "tools");
@@ -129,7 +129,7 @@ yyjson_val *upp__look(struct upp__body *b, struct upp_str json)
     const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = UPP__JSON};
     yyjson_val               *v    = NULL;
     int                       r    = json.n ? wj_read(b->arena, json, &opts, &v, NULL) : 0;
-    if (r == -UPP_ENOMEM) /* else the request would go out without it */
+    if (r == -UPP_ENOMEM) /* else the request would be sent without it */
         wj_writer_fail(&b->w, upp_fail(b->err, UPP_ENOMEM, "no memory for a request"));
     return r < 0 ? NULL : v;
 }
@@ -322,26 +322,26 @@ struct upp_str upp__json_text(struct wb_arena *a, yyjson_val *v)
     return !v || r < 0 ? (struct upp_str){0} : wb_arena_dup(a, wb_buf_str(&b));
 }
 
-/* ---- Calls that were kept in a vendor's own form ------------------------------------------------------------------- */
+/* ---- Calls stored in a vendor's own form ------------------------------------------------------------------- */
 
-/* Somebody may have edited the message since. Then what was kept must not go back: the vendor would get what nobody
- * says any more, and the model would read a result of other arguments than the call has. */
+/* The message may have been edited since. Then the stored form must not be sent: the model would see a result that does
+ * not belong to the arguments of the call. */
 static bool same(struct upp__body *b, yyjson_val *one, yyjson_val *other)
 {
     int r = wj_equal(one, other, NULL);
-    if (r < 0) /* else something different would go out */
+    if (r < 0) /* else something different would be sent */
         wj_writer_fail(&b->w, upp_fail(b->err, UPP_ENOMEM, "no memory for a request"));
     return r > 0;
 }
 
-/* Arguments as text mean this value. No text means the empty object. */
+/* Do arguments as text have this value? Empty means the empty object. */
 static bool means(struct upp__body *b, struct upp_str text, yyjson_val *value)
 {
     yyjson_val *said = upp__look(b, text.n ? text : UPP_STR("{}"));
     return said && same(b, said, value);
 }
 
-/* Of a call that was cut off the message has arguments whose last brace is taken away (upp__say_cut). */
+/* The message has the arguments of a truncated call without the last brace (upp__say_cut). */
 static struct upp_str closed(struct upp__body *b, struct upp_str text)
 {
     return wb_arena_printf(b->arena, "%.*s}", UPP_FMT(text));
@@ -362,7 +362,7 @@ static bool same_arguments(struct upp__body *b, struct upp_str said, yyjson_val 
         struct upp_str text = wb_str_trim(wj_text(kept));
         kept                = upp__look(b, text.n ? text : UPP_STR("{}"));
         if (!kept)
-            return false; /* no JSON: its text is all that there is to compare */
+            return false; /* not JSON: only the text can be compared */
     }
     if (!kept || yyjson_is_null(kept))
         kept = upp__look(b, UPP_STR("{}"));

@@ -9,7 +9,7 @@
 #include "upp/providers/body.h"
 #include "upp/providers/google.h"
 #include "upp/providers/google_args.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 
 /* A buffer begins all zero; a test sets less. */
 static void limit(struct wb_buf *b)
@@ -75,7 +75,7 @@ static void raw_part(struct upp__reader *r, struct upp__google_own *g, yyjson_va
 static int say_call(struct upp__reader *r, struct upp_str id, struct upp_str name, struct upp_str args,
                     struct upp_err *err)
 {
-    int e = id.n ? 0 : upp__mint(r, &id, err);
+    int e = id.n ? 0 : upp__call_id_new(r, &id, err);
     if (e < 0)
         return e;
     uint32_t part = upp__say_part(r, UPP_PART_CALL, id, name);
@@ -279,7 +279,7 @@ static int read_candidate(struct upp__reader *r, struct upp__google_own *g, yyjs
 }
 
 /* An error inside of an answer, or of another status. */
-void upp__google_error(yyjson_val *v, struct upp__trouble *t)
+void upp__google_error(yyjson_val *v, struct upp__provider_error *t)
 {
     yyjson_val     *error = upp__get(v, "error");
     yyjson_arr_iter it = yyjson_arr_iter_with(upp__get(error, "details"));
@@ -412,7 +412,7 @@ static struct upp_str make_metadata(struct upp__reader *r, struct upp__google_ow
     upp__metadata_value(&m, "usage", usage);
     for (size_t i = 0; i < UPP__GOOGLE_EXTRAS; i++)
         upp__metadata_json(&m, extra_names[i], g->extras[i]);
-    upp__metadata_list(&m, "minted", &r->minted);
+    upp__metadata_list(&m, "minted", &r->own_ids);
     upp__metadata_list(&m, "raw", g->odd ? &g->raw : &none);
     return upp__metadata_end(&m, r);
 }

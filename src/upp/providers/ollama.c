@@ -1,24 +1,24 @@
 /* upp/providers/ollama.c — Ollama: a request as POST /api/chat, and what comes back as the events of a step.
  *
  * What is particular to it:
- *  - It streams unless it is told not to: `stream` is always said.
+ *  - It streams by default: `stream` is always sent.
  *  - A message is one text; several are joined by line feeds. Images stand beside it, as bare base64.
  *  - Arguments of calls are objects. Results name their tool; ids go along where the server gave them.
- *  - What the model thought goes back as it said it, beside the text: so there is no order to keep, and nothing is kept
- *    but which ids are ours (metadata.ollama.minted).
+ *  - Reasoning is sent back unchanged, in a member next to the text: there is no order to preserve, and nothing is
+ *    stored except which ids are ours (metadata.ollama.minted).
  *  - Sampling and num_predict stand in params.options; at the top level they are ignored.
- *  - A line of the answer is an object with what is new of the text and of the thoughts, and with calls, each whole. The
- *    one that is `done` has the counts; no line has an id.
+ *  - A line of the answer is an object with new text and new reasoning, and with complete calls. The one that is `done`
+ *    has the usage; no line has an id.
  */
 #include "base/str.h"
 #include "upp/providers/body.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 
 enum { MAX_TEXT = 256 << 20 }; /* of one message */
 
 struct body {
     struct upp__body b;
-    yyjson_val      *minted; /* ids that are ours, of the newest message of the model */
+    yyjson_val      *own_ids; /* metadata.ollama.minted of the newest message of the model */
     struct wb_buf    text;   /* of the message being written */
 };
 
@@ -54,7 +54,7 @@ static bool is_text_document(const struct upp_part *p)
     return p->kind == UPP_PART_DOCUMENT && p->media && p->media->source == UPP_SOURCE_TEXT;
 }
 
-/* Images and nothing else: why this is none, or NULL. */
+/* Why this cannot be sent as an image; NULL: it can. */
 static const char *image_of(uint8_t kind, const struct upp_media *m, struct upp_str *base64)
 {
     struct upp_str mime;
@@ -122,7 +122,7 @@ static void put_user(struct body *o, const struct upp_message *m)
     wj_write_close(&o->b.w, '}');
 }
 
-/* Some models think aloud, in the text itself; what they thought is not for the next turn. */
+/* Some models write their reasoning into the text; it is not sent back. */
 static struct upp_str without_thoughts(struct upp_str text)
 {
     struct upp_str end = UPP_STR("</think>");
@@ -147,7 +147,7 @@ static void put_calls(struct body *o, const struct upp_message *m)
         if (n == 0)
             upp__put_open(b, "tool_calls", '[');
         wj_write_open(&b->w, '{');
-        if (p->id.n && !upp__is_minted(o->minted, p->id))
+        if (p->id.n && !upp__call_id_listed(o->own_ids, p->id))
             upp__put(b, "id", p->id);
         upp__put_open(b, "function", '{');
         wj_write_name(&b->w, UPP_STR("index"));
@@ -165,7 +165,7 @@ static void put_calls(struct body *o, const struct upp_message *m)
 static void put_assistant(struct body *o, const struct upp_message *m)
 {
     yyjson_val *own = upp__look_own(&o->b, m->metadata);
-    o->minted       = upp__get(own, "minted");
+    o->own_ids       = upp__get(own, "minted");
     begin_message(o, "assistant");
     for (size_t i = 0; i < m->n_parts; i++)
         if (m->parts[i].kind == UPP_PART_TEXT)
@@ -187,7 +187,7 @@ static void put_assistant(struct body *o, const struct upp_message *m)
     wj_write_close(&o->b.w, '}');
 }
 
-/* Images in a result stand beside it, as they do everywhere here. */
+/* Images of a result go into `images`, as everywhere in this API. */
 static void put_result_images(struct body *o, yyjson_val *blocks)
 {
     yyjson_arr_iter   it = yyjson_arr_iter_with(blocks);
@@ -220,7 +220,7 @@ static void put_results(struct body *o, const struct upp_message *m)
         if (blocks)
             put_result_images(o, value);
         upp__put(b, "tool_name", upp__tool_name(b->req, b->message, p));
-        if (p->id.n && !upp__is_minted(o->minted, p->id))
+        if (p->id.n && !upp__call_id_listed(o->own_ids, p->id))
             upp__put(b, "tool_call_id", p->id);
         wj_write_close(&b->w, '}');
     }
@@ -300,7 +300,7 @@ struct own {
     struct upp_str model;
 };
 
-/* An object, as it is; some servers give its text, as others of that trade do. */
+/* An object; some servers send it as a string, as OpenAI does. */
 static struct upp_str arguments_of(struct upp__reader *r, yyjson_val *arguments)
 {
     if (!arguments || yyjson_is_null(arguments))
@@ -316,7 +316,7 @@ static int say_call(struct upp__reader *r, yyjson_val *call, struct upp_err *err
     struct upp_str id       = upp__get_str(call, "id");
     if (!function)
         return 0;
-    int e = id.n ? 0 : upp__mint(r, &id, err);
+    int e = id.n ? 0 : upp__call_id_new(r, &id, err);
     if (e < 0)
         return e;
     uint32_t part = upp__say_part(r, UPP_PART_CALL, id, upp__get_str(function, "name"));
@@ -343,11 +343,11 @@ static struct upp_str make_metadata(struct upp__reader *r, const struct own *o, 
     for (size_t i = 0; i < WB_LEN(counts); i++)
         upp__metadata_value(&m, counts[i], upp__get(v, counts[i])); /* what is zero is left out */
     wj_write_close(&m.w, '}');
-    upp__metadata_list(&m, "minted", &r->minted);
+    upp__metadata_list(&m, "minted", &r->own_ids);
     return upp__metadata_end(&m, r);
 }
 
-/* stop, load, unload, and nothing at all with older servers: it has ended. There is no word for calls. */
+/* stop, load, unload, and nothing from older servers: the answer has ended. There is no word for calls. */
 static uint8_t stop_of(struct upp_str reason)
 {
     return wb_str_eq(reason, UPP_STR("length")) ? UPP_STOP_LENGTH : UPP_STOP_END;
@@ -362,8 +362,8 @@ static void finish(struct upp__reader *r, struct own *o, yyjson_val *v)
 /* ---- For the adapter
  * -------------------------------------------------------------------------------------------------- */
 
-/* An error is a text; proxies before hosted ones also make objects. */
-static void read_error(yyjson_val *v, struct upp__trouble *t)
+/* An error is a string; proxies also send objects. */
+static void read_error(yyjson_val *v, struct upp__provider_error *t)
 {
     yyjson_val *error = upp__get(v, "error"), *code = upp__get(error, "code");
     if (!error)
@@ -433,7 +433,7 @@ static int read_whole(struct upp__reader *r, struct upp_str body, struct upp_err
     e = read_object(r, v, err);
     if (e < 0 || r->ended)
         return e;
-    finish(r, r->own, v); /* it is all there is, whether it says so or not */
+    finish(r, r->own, v); /* complete, with or without `done` */
     return upp__check(r, err);
 }
 

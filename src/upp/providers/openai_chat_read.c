@@ -5,7 +5,7 @@
  */
 #include "base/base64.h"
 #include "base/str.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 #include "upp/providers/openai.h"
 #include "upp/providers/openai_chat.h"
 
@@ -147,7 +147,7 @@ static struct upp__chat_call *new_call(struct upp__reader *r, struct upp__chat *
 static void open_call(struct upp__reader *r, struct upp__chat *c, struct upp__chat_call *call, struct upp_str name)
 {
     if (!call->id.n || is_used(c, call, call->id))
-        call->id = upp__mint_told(r, (size_t)(call - c->calls.p));
+        call->id = upp__call_id_sent(r, (size_t)(call - c->calls.p));
     call->open = true;
     call->part = upp__say_part(r, UPP_PART_CALL, call->id, wb_arena_dup(&r->keep, name));
     upp__say_delta(r, call->part, call->early);
@@ -243,10 +243,10 @@ static int conclude(struct upp__reader *r, struct upp__chat *c, struct upp_err *
 {
     uint8_t stop = c->refused ? UPP_STOP_FILTER : upp__stop_of(stops, c->finish, UPP_STOP_END);
     if (stop == UPP_STOP_ERROR)
-        return upp__openai_fail(&(struct upp__trouble){.type = UPP_STR("error")}, err);
+        return upp__openai_fail(&(struct upp__provider_error){.type = UPP_STR("error")}, err);
     if (stop == UPP_STOP_FILTER && !r->parts && !c->calls.n)
         return upp__openai_fail(
-            &(struct upp__trouble){.code = c->finish, .message = UPP_STR("the answer was filtered")}, err);
+            &(struct upp__provider_error){.code = c->finish, .message = UPP_STR("the answer was filtered")}, err);
     struct upp__metadata m;
     upp__end_text(r);
     say_audio(r, c);
@@ -329,7 +329,7 @@ static int read_choice(struct upp__reader *r, struct upp__chat *c, yyjson_val *c
         UPP_STR_INIT("index"),   UPP_STR_INIT("delta"), UPP_STR_INIT("finish_reason"),
                                                                      UPP_STR_INIT("message"), UPP_STR_INIT("error"), UPP_STR_INIT("usage")};
     yyjson_val         *m[COUNT];
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     upp__pick(choice, names, COUNT, m);
     struct upp_str finish = upp__str(m[FINISH]);
     if (upp__openai_index(m[INDEX]))
@@ -354,7 +354,7 @@ static int read_chunk(struct upp__reader *r, struct upp__chat *c, yyjson_val *v,
     static const struct upp_str names[COUNT] = {
         UPP_STR_INIT("id"),    UPP_STR_INIT("object"), UPP_STR_INIT("model"), UPP_STR_INIT("choices"),
                                                                                            UPP_STR_INIT("usage"), UPP_STR_INIT("x_groq"), UPP_STR_INIT("error")};
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     yyjson_val         *m[COUNT], *choice;
     int                 e = 0;
     upp__pick(v, names, COUNT, m);

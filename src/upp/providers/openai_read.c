@@ -17,7 +17,7 @@ static void take(struct upp_str *to, struct upp_str word)
         *to = word;
 }
 
-static void read_error(yyjson_val *e, struct upp__trouble *t)
+static void read_error(yyjson_val *e, struct upp__provider_error *t)
 {
     take(&t->type, get_word(e, "type"));
     take(&t->code, get_word(e, "code"));
@@ -29,7 +29,7 @@ static void read_error(yyjson_val *e, struct upp__trouble *t)
         t->reason = UPP_STR("moderation");
 }
 
-bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret)
+bool upp__openai_error(yyjson_val *v, struct upp__provider_error *ret)
 {
     yyjson_val *e = upp__get(v, "error");
     if (yyjson_is_str(e)) {
@@ -51,13 +51,13 @@ bool upp__openai_error(yyjson_val *v, struct upp__trouble *ret)
     return false;
 }
 
-void upp__openai_trouble(yyjson_val *v, struct upp__trouble *t)
+void upp__openai_error_body(yyjson_val *v, struct upp__provider_error *t)
 {
     if (!upp__openai_error(v, t))
         read_error(v, t);
 }
 
-int upp__openai_fail(const struct upp__trouble *t, struct upp_err *err)
+int upp__openai_fail(const struct upp__provider_error *t, struct upp_err *err)
 {
-    return upp__trouble_fail(t, (struct upp_str){0}, err);
+    return upp__provider_fail(t, (struct upp_str){0}, err);
 }

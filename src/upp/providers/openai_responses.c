@@ -45,7 +45,7 @@ static void put_document(struct upp__body *b, const struct upp_part *p)
     upp__put(b, "file_data", upp__openai_url(b, m));
 }
 
-/* Why a part cannot be said; NULL: it can. */
+/* Why a part cannot be sent; NULL: it can. */
 static const char *refused(const struct upp_part *p)
 {
     if (p->kind == UPP_PART_TEXT)
@@ -212,7 +212,7 @@ static void put_assistant(struct upp__body *b, const struct upp_message *m)
 
 /* ---- The request ------------------------------------------------------------------------------------------------ */
 
-/* OpenAI knows what was said up to previous_response_id: only what came after it is sent. */
+/* OpenAI has the history up to previous_response_id: only later messages are sent. */
 static size_t first_new(struct upp__body *b)
 {
     struct upp_str before = upp__get_str(b->params, "previous_response_id");
@@ -238,7 +238,7 @@ static void put_input(struct upp__body *b)
     wj_write_close(&b->w, ']');
 }
 
-/* Flat, unlike in Chat Completions. A tool is strict unless it says that it is not: so this one always says. */
+/* Flat, unlike in Chat Completions. Tools are strict by default, so `strict` is always sent. */
 static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
 {
     yyjson_val *metadata = upp__look_own(b, t->metadata);
@@ -250,7 +250,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     wj_write_close(&b->w, '}');
 }
 
-/* text.format, beside what params say of the text. */
+/* text.format, merged with `text` of params. */
 static void put_structure(struct upp__body *b)
 {
     yyjson_val *text = upp__get(b->params, "text");
@@ -272,7 +272,7 @@ static void put_structure(struct upp__body *b)
     wj_write_close(&b->w, '}');
 }
 
-/* Models that do not reason answer a 400 to those who ask for encrypted reasoning. What is not known does. */
+/* Models without reasoning refuse requests for encrypted reasoning with a 400. Unknown models are assumed to reason. */
 static bool reasons(struct upp_str model)
 {
     static const char *const heads[] = {"gpt-3.5", "gpt-4", "chatgpt-", "gpt-5-chat"};
@@ -327,5 +327,5 @@ const struct upp__adapter upp__openai_responses = {
     .whole    = upp__responses_whole,
     .last     = "response.completed",
     .done     = upp__responses_done,
-    .error    = upp__openai_trouble,
+    .error    = upp__openai_error_body,
 };

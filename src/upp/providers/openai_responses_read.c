@@ -5,7 +5,7 @@
  * holds may be nothing.
  */
 #include "base/str.h"
-#include "upp/providers/mint.h"
+#include "upp/providers/call_id.h"
 #include "upp/providers/openai.h"
 #include "upp/providers/openai_responses.h"
 
@@ -103,7 +103,7 @@ static struct upp__piece *begin_call(struct upp__reader *r, struct upp__response
     if (p)
         return p;
     if (!id.n)
-        id = upp__mint_told(r, s->pieces.n);
+        id = upp__call_id_sent(r, s->pieces.n);
     return new_piece(r, s, (struct upp__piece){.output = output, .what = UPP__OF_CALL}, UPP_PART_CALL, id,
                      upp__get_str(item, "name"));
 }
@@ -221,7 +221,7 @@ static void begin_response(struct upp__reader *r, struct upp__responses *s, yyjs
 
 static int fail_response(yyjson_val *response, struct upp_str status, struct upp_err *err)
 {
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     if (!upp__openai_error(response, &t))
         t.message = wb_str_eq(status, UPP_STR("cancelled")) ? UPP_STR("the response was cancelled")
                                                             : UPP_STR("the response failed, and nothing says why");
@@ -260,8 +260,8 @@ static int end_response(struct upp__reader *r, struct upp__responses *s, yyjson_
     if (!stop)
         return upp_fail(err, UPP_EPROTO, "the response is not over: its status is '%.*s'", UPP_FMT(status));
     if (stop == UPP_STOP_FILTER && !r->parts)
-        return upp__openai_fail(&(struct upp__trouble){.code = word, .message = UPP_STR("the answer was filtered")},
-                                                       err);
+        return upp__openai_fail(
+            &(struct upp__provider_error){.code = word, .message = UPP_STR("the answer was filtered")}, err);
     for (size_t i = 0; i < s->pieces.n; i++) { /* an item that was begun and never done */
         struct upp__piece *p    = &s->pieces.p[i];
         bool               half = !p->closed && p->what == UPP__OF_CALL;
@@ -367,7 +367,7 @@ static int on_failed(struct at *at)
 /* Followed by response.failed, which nobody reads any more. */
 static int on_error(struct at *at)
 {
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     (void)upp__openai_error(at->event, &t);
     return upp__openai_fail(&t, at->err);
 }
@@ -436,7 +436,7 @@ int upp__responses_event(struct upp__reader *r, const struct ww_frame *f, struct
 
 int upp__responses_whole(struct upp__reader *r, struct upp_str body, struct upp_err *err)
 {
-    struct upp__trouble t = {0};
+    struct upp__provider_error t = {0};
     yyjson_val         *v;
     int                 e = upp__parse(r, body, &v, err);
     if (e < 0)

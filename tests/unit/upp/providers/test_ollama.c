@@ -45,7 +45,7 @@ TEST(ollama_ids_have_a_limit)
     struct upp_err                          err = {0};
     struct upp_str call = UPP_STR("{\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":{}}}]}}");
     CHECK(reading_init(&g, &upp__ollama, "llama3.2"));
-    g.r.minted.max = 60;
+    g.r.own_ids.max = 60;
     CHECK(reading_event(&g, call, &err) == 0);
     reading_taken(&g);
     CHECK_INT(reading_event(&g, call, &err), -UPP_ELIMIT);
