@@ -23,10 +23,7 @@
 #include "base/library.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
-#include "cli/args.h"
-#include "cli/doctor_export.h"
-#include "cli/doctor_search.h"
-#include "cli/doctor_store.h"
+#include "cli/doctor.h"
 #include "fiber/loop_uv.h"
 #include "json/read.h"
 #include "json/write.h"
@@ -301,13 +298,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
     WB_CLEANUP(report_done) struct report r      = {.arena = WB_ARENA(1u << 20)};
     const char                           *folder = NULL, *to = NULL, *config = NULL;
     bool                                  json = false, search = false;
-    size_t                                n;
     const struct cli_option               options[] = {{"--store", "a folder or a store", &folder, NULL},
                                                        {"--json", NULL, NULL, &json},
                                                        {"--export", "a folder", &to, NULL},
                                                        {"--rebuild-search", NULL, NULL, &search},
                                                        {"--config", "a file", &config, NULL}};
-    int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
+    int                                   bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
     if (search && (to || json))

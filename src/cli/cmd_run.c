@@ -13,7 +13,7 @@
 #include "base/defs.h"
 #include "base/file.h"
 #include "base/hooks.h"
-#include "cli/args.h"
+#include "cli/cli.h"
 #include "cli/store_owner.h"
 #include "cli/setup.h"
 #include "cli/run_view.h"
@@ -319,7 +319,6 @@ static int run(const struct cli_command *self, int argc, char **argv)
     struct running          c    = {.arena = WB_ARENA(16u << 20), .thread_path = WB_BUF(4096), .signal_fd = -1};
     const char             *file = NULL, *store = NULL, *thread = NULL, *title = NULL, *words[2];
     bool                    events = false, json = false;
-    size_t                  n;
     struct upp_err          err       = {0};
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "memory: or sqlite:PATH", &store, NULL},
@@ -328,11 +327,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--events", NULL, NULL, &events},
                                          {"--json", NULL, NULL, &json}};
     cli_shown_init(&c.shown, CLI_SHOW_TEXT);
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, &n);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, "an agent and a text");
     if (bad)
         return bad;
-    if (n < 2)
-        return cli_misuse(self, "wants an agent and a text");
     c.shown.how   = events ? json ? CLI_SHOW_EVENTS : CLI_SHOW_LINES : json ? CLI_SHOW_OBJECT : CLI_SHOW_TEXT;
     c.agent       = wb_cstr(words[0]);
     c.thread_text = wb_cstr(thread);

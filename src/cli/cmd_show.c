@@ -3,8 +3,8 @@
 
 #include "base/defs.h"
 #include "base/iso8601.h"
-#include "cli/args.h"
-#include "cli/print.h"
+#include "cli/cli.h"
+#include "cli/terminal.h"
 #include "cli/store_reader.h"
 #include "cli/run_view.h"
 #include "json/read.h"
@@ -214,16 +214,13 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct showing          s    = {.limit = LIMIT};
     const char             *file = NULL, *store = NULL, *limit = NULL;
-    size_t                  n;
     const struct cli_option options[] = {{"--config", "a file", &file, NULL},
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &s.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, &n);
+    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
     if (bad)
         return bad;
-    if (n < 1)
-        return cli_misuse(self, "wants the id of a thread");
     if (limit && (!wb_str_u64(wb_cstr(limit), &s.limit) || s.limit < 1 || s.limit > LIMIT_MAX))
         return cli_misuse(self, "--limit is 1 to %d", LIMIT_MAX);
     return cli_read_store(self, file, store, false, show, &s);

@@ -3,8 +3,8 @@
 
 #include "base/defs.h"
 #include "base/iso8601.h"
-#include "cli/args.h"
-#include "cli/print.h"
+#include "cli/cli.h"
+#include "cli/terminal.h"
 #include "cli/store_reader.h"
 #include "cli/run_view.h"
 #include "json/write.h"
@@ -86,10 +86,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
 {
     struct listing          l    = {0};
     const char             *file = NULL, *store = NULL;
-    size_t                  n;
     const struct cli_option options[] = {
         {"--config", "a file", &file, NULL}, {"--store", "sqlite:PATH", &store, NULL}, {"--json", NULL, NULL, &l.json}};
-    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, &n);
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), NULL, 0, NULL);
     if (bad)
         return bad;
     int r = cli_read_store(self, file, store, true, list_all, &l);

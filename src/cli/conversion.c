@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "base/err.h"
-#include "cli/print.h"
+#include "cli/terminal.h"
 #include "json/compare.h"
 #include "json/read.h"
 

@@ -1,9 +1,9 @@
-/* cli/doctor_export.c — see doctor_export.h.
+/* cli/doctor_export.c — see doctor.h.
  *
  * What can be read goes into a database of its own (stores/sqlite/salvage.h). Rows that can be read and make no sense are cut
  * off there, with all behind them; then every thread is written as SessionJSON, and report.json says what is missing.
  */
-#include "cli/doctor_export.h"
+#include "cli/doctor.h"
 
 #include <errno.h>
 #include <stdio.h>

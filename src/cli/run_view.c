@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/defs.h"
-#include "cli/print.h"
+#include "cli/terminal.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"

@@ -44,24 +44,17 @@ WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thr
     wj_put_u64(&w, "entries", path.length);
     wj_put_bool(&w, "put_back", t->at != 0);
     wj_write_close(&w, '}');
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }
 
 WEFT_SUSPENDS int sv_fork_thread(struct sv_exchange *x, struct upp_err *err)
 {
     struct wl_thread t, fork;
     struct upp_str   at;
-    struct wj_writer w;
     int              r = read_request(x, UPP_STR("at"), &t, &at, err);
     if (r >= 0)
         r = wa_thread_fork(x->server->opts.store, &x->owner, &t, at, &x->arena, &fork, err);
-    if (r < 0)
-        return r;
-    wj_writer_init(&w, &x->reply.body, err);
-    sv_write_thread(&w, &fork);
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return r < 0 ? r : sv_answer_thread(x, &fork, err);
 }
 
 WEFT_SUSPENDS int sv_restore_thread(struct sv_exchange *x, struct upp_err *err)

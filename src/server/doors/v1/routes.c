@@ -34,8 +34,7 @@ WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struc
         return r;
     (void)snprintf(ms, sizeof ms, "%d", POLL_MS);
     sv_reply_header(&x->reply, "openai-poll-after-ms", wb_cstr(ms));
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }
 
 /* ---- Starting ---------------------------------------------------------------------------------------------------- */

@@ -138,9 +138,7 @@ WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err)
         return r;
     int n = snprintf(cursor, sizeof cursor, "%llu", (unsigned long long)found.next);
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "object", UPP_STR("list"));
-    wj_put_open(&w, "data", '[');
+    sv_list_begin(&w);
     for (size_t i = 0; i < found.n; i++)
         write_found(&w, &found.p[i]);
     wj_write_close(&w, ']');
@@ -148,6 +146,5 @@ WEFT_SUSPENDS int sv_search(struct sv_exchange *x, struct upp_err *err)
     wj_put_str(&w, "cursor", found.next ? wb_str(cursor, (size_t)n) : (struct upp_str){0});
     write_index(&w, &found);
     wj_write_close(&w, '}');
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }

@@ -8,8 +8,6 @@
 #include "server/doors/v1/routes.h"
 #include "server/http/server.h"
 
-enum { LIMIT = 20, LIMIT_MAX = 100 };
-
 /* ---- As JSON ----------------------------------------------------------------------------------------------------- */
 
 static void node_id(struct wj_writer *w, const char *key, const struct wa_look *l, uint32_t node)
@@ -116,8 +114,7 @@ WEFT_SUSPENDS int sv_get_tree(struct sv_exchange *x, struct upp_err *err)
         return r;
     wj_writer_init(&w, &x->reply.body, err);
     sv_write_tree(&w, &t, &l);
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }
 
 struct list {
@@ -125,25 +122,6 @@ struct list {
     bool           ascending;
     struct upp_str after; /* no text: from the beginning */
 };
-
-static int read_list(struct sv_exchange *x, struct list *ret, struct upp_err *err)
-{
-    struct upp_str given;
-    *ret  = (struct list){.limit = LIMIT};
-    int r = sv_query(x, UPP_STR("limit"), &given, err);
-    if (r > 0 && (!wb_str_u64(given, &ret->limit) || ret->limit < 1 || ret->limit > LIMIT_MAX))
-        return upp_fail(err, UPP_EINVALID, "limit is 1 to %d", LIMIT_MAX);
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("order"), &given, err);
-    if (r > 0) {
-        ret->ascending = wb_str_eq(given, UPP_STR("asc"));
-        if (!ret->ascending && !wb_str_eq(given, UPP_STR("desc")))
-            return upp_fail(err, UPP_EINVALID, "order is asc or desc");
-    }
-    if (r >= 0)
-        r = sv_query(x, UPP_STR("after"), &ret->after, err);
-    return r < 0 ? r : 0;
-}
 
 /* The i-th in the order that was asked for. */
 static const struct wa_look_checkpoint *at(const struct wa_look *l, const struct list *list, size_t i)
@@ -153,12 +131,14 @@ static const struct wa_look_checkpoint *at(const struct wa_look *l, const struct
 
 WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err)
 {
-    struct list      list;
+    struct list      list = {0};
     struct wl_thread t;
     struct wa_look   l     = {0};
     size_t           first = 0;
     struct wj_writer w;
-    int              r = read_list(x, &list, err);
+    int              r = sv_read_limit(x, &list.limit, &list.ascending, err);
+    if (r >= 0)
+        r = sv_query(x, UPP_STR("after"), &list.after, err);
     if (r >= 0)
         r = look(x, &t, &l, err);
     if (r < 0)
@@ -172,9 +152,7 @@ WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err
     }
     size_t end = WB_MIN(l.n_checkpoints, first + (size_t)list.limit);
     wj_writer_init(&w, &x->reply.body, err);
-    wj_write_open(&w, '{');
-    wj_put_str(&w, "object", UPP_STR("list"));
-    wj_put_open(&w, "data", '[');
+    sv_list_begin(&w);
     for (size_t i = first; i < end; i++)
         write_checkpoint(&w, &t, &l, at(&l, &list, i));
     wj_write_close(&w, ']');
@@ -182,6 +160,5 @@ WEFT_SUSPENDS int sv_list_checkpoints(struct sv_exchange *x, struct upp_err *err
     wj_put_str(&w, "last_id", end > first ? at(&l, &list, end - 1)->id : (struct upp_str){NULL, 0});
     wj_put_bool(&w, "has_more", end < l.n_checkpoints);
     wj_write_close(&w, '}');
-    x->reply.status = 200;
-    return wj_writer_check(&w);
+    return sv_finish(x, &w);
 }

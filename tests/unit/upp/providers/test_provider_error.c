@@ -1,5 +1,5 @@
 /* Errors of vendors, normalised, and when they say to try again. */
-#include "upp/providers/trouble.h"
+#include "upp/providers/provider_error.h"
 
 #include <stdio.h>
 #include <upp/provider.h>
@@ -124,15 +124,15 @@ TEST(trouble_code_comes_from_the_body_then_from_the_status)
     };
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct upp_err      err;
-        struct upp__trouble t = {.status = cases[i].status};
+        struct upp__provider_error t = {.status = cases[i].status};
         test_note("case %zu", i);
         t.type    = cases[i].type ? wb_cstr(cases[i].type) : t.type;
         t.code    = cases[i].code ? wb_cstr(cases[i].code) : t.code;
         t.reason  = cases[i].reason ? wb_cstr(cases[i].reason) : t.reason;
         t.message = cases[i].message ? wb_cstr(cases[i].message) : t.message;
-        CHECK_INT(upp__trouble_fail(&t, (struct upp_str){0}, &err), -cases[i].want);
+        CHECK_INT(upp__provider_fail(&t, (struct upp_str){0}, &err), -cases[i].want);
         CHECK_INT(err.code, cases[i].want);
-        CHECK_INT(upp__trouble_fail(&t, (struct upp_str){0}, NULL), -cases[i].want);
+        CHECK_INT(upp__provider_fail(&t, (struct upp_str){0}, NULL), -cases[i].want);
     }
 }
 
@@ -140,7 +140,7 @@ TEST(trouble_code_comes_from_the_body_then_from_the_status)
 TEST(trouble_error_keeps_what_the_vendor_said)
 {
     struct upp_err      err;
-    struct upp__trouble t = {
+    struct upp__provider_error t = {
         .status                                 = 429,
         .type                                   = UPP_STR("rate_limit_error"),
                         .code                   = UPP_STR("rate_limit_error"),
@@ -149,19 +149,19 @@ TEST(trouble_error_keeps_what_the_vendor_said)
                                                                                                UPP_STR("req_1"),
                                                                                                        .retry_ms = 1500,
                                                                                            };
-    CHECK_INT(upp__trouble_fail(&t, UPP_STR("sk-0123456789"), &err), -UPP_ERATE);
+    CHECK_INT(upp__provider_fail(&t, UPP_STR("sk-0123456789"), &err), -UPP_ERATE);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("slow down ?"));
     CHECK_STR(wb_cstr(err.cause), UPP_STR("rate_limit_error, PerMinute"));
     CHECK_STR(wb_cstr(err.where), UPP_STR("req_1"));
     CHECK_INT(err.http, 429);
     CHECK_INT(err.retry_after_ms, 1500);
 
-    t = (struct upp__trouble){.status = 503, .message = UPP_STR(" \n"), .retry_ms = UINT64_MAX};
-    CHECK_INT(upp__trouble_fail(&t, (struct upp_str){0}, &err), -UPP_EPROVIDER);
+    t = (struct upp__provider_error){.status = 503, .message = UPP_STR(" \n"), .retry_ms = UINT64_MAX};
+    CHECK_INT(upp__provider_fail(&t, (struct upp_str){0}, &err), -UPP_EPROVIDER);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("HTTP 503: the provider failed"));
     CHECK(err.retry_after_ms == UINT64_MAX && !err.cause[0] && !err.where[0] && !err.provider[0]);
-    t = (struct upp__trouble){.type = UPP_STR("overloaded_error")};
-    CHECK_INT(upp__trouble_fail(&t, (struct upp_str){0}, &err), -UPP_EPROVIDER);
+    t = (struct upp__provider_error){.type = UPP_STR("overloaded_error")};
+    CHECK_INT(upp__provider_fail(&t, (struct upp_str){0}, &err), -UPP_EPROVIDER);
     CHECK_STR(wb_cstr(err.msg), UPP_STR("the provider failed"));
     CHECK_STR(wb_cstr(err.cause), UPP_STR("overloaded_error"));
 }
@@ -172,9 +172,9 @@ TEST(trouble_long_texts_are_cut)
     struct upp_err err;
     memset(large, 'a', sizeof large);
     struct upp_str      all = wb_str(large, sizeof large);
-    struct upp__trouble t   = {.status = 500, .type = all, .code = wb_str(large, 500), .reason = wb_str(large, 400)};
+    struct upp__provider_error t   = {.status = 500, .type = all, .code = wb_str(large, 500), .reason = wb_str(large, 400)};
     t.message = t.request_id = all;
-    CHECK_INT(upp__trouble_fail(&t, UPP_STR("0123456789"), &err), -UPP_EPROVIDER);
+    CHECK_INT(upp__provider_fail(&t, UPP_STR("0123456789"), &err), -UPP_EPROVIDER);
     CHECK_INT(strlen(err.msg), sizeof err.msg - 1);
     CHECK(wb_str_ends(wb_cstr(err.msg), UPP_STR("a...")));
     CHECK(strlen(err.cause) < sizeof err.cause && strlen(err.where) < sizeof err.where);
@@ -201,9 +201,9 @@ TEST(trouble_never_shows_the_key)
     for (size_t i = 0; i < WB_LEN(cases); i++) {
         struct upp_err      err;
         struct upp_str      message = wb_cstr(cases[i].message), key = wb_cstr(cases[i].key);
-        struct upp__trouble t = {.status = 401, .message = message, .code = message, .request_id = message};
+        struct upp__provider_error t = {.status = 401, .message = message, .code = message, .request_id = message};
         test_note("case %zu", i);
-        CHECK_INT(upp__trouble_fail(&t, key, &err), -UPP_EAUTH);
+        CHECK_INT(upp__provider_fail(&t, key, &err), -UPP_EAUTH);
         CHECK_STR(wb_cstr(err.msg), wb_cstr(cases[i].want));
         CHECK(key.n < 4 || (!strstr(err.cause, cases[i].key) && !strstr(err.where, cases[i].key)));
 
@@ -223,13 +223,13 @@ TEST(trouble_key_is_masked_where_the_message_is_cut)
     for (size_t before = 180; before < 300; before++) {
         char                message[512];
         struct upp_err      err;
-        struct upp__trouble t = {.status = 401};
+        struct upp__provider_error t = {.status = 401};
         memset(message, ' ', before);
         message[0] = '!';
         (void)snprintf(message + before, sizeof message - before, "%s!", key);
         t.message = wb_cstr(message);
         test_note("%zu bytes before it", before);
-        CHECK_INT(upp__trouble_fail(&t, wb_cstr(key), &err), -UPP_EAUTH);
+        CHECK_INT(upp__provider_fail(&t, wb_cstr(key), &err), -UPP_EAUTH);
         CHECK(!strstr(err.msg, "sk-ant-0"));
         (void)upp_fail(&err, UPP_EAUTH, "%s", message); /* cut already, with what there is of it */
         upp__mask(&err, wb_cstr(key));

@@ -1,10 +1,10 @@
-/* upp/providers/trouble_time.c — when to try again, as servers say it: durations, seconds, dates. */
+/* upp/providers/retry_after.c — when to retry, in the forms that servers use: durations, seconds, dates. */
 #include <stdio.h>
 
 #include "base/defs.h"
 #include "base/iso8601.h"
 #include "base/str.h"
-#include "upp/providers/trouble.h"
+#include "upp/providers/provider_error.h"
 
 /* ---- Decimal numbers -----------------------------------------------------------------------------------------------
  */

@@ -1,4 +1,4 @@
-/* upp/providers/trouble.c — failures of vendors, normalised: one table for all of them.
+/* upp/providers/provider_error.c — failures of vendors, normalised: one table for all of them.
  *
  * The words a vendor has for its errors are looked at before the status, because statuses are shared (a 429 is also an
  * empty account, a 400 also a wrong key). Words that vendors put on everything ("invalid_request_error" comes with a
@@ -8,7 +8,7 @@
  * chat have no code for a context that is too long. So the phrases below are looked for, only where there is no code
  * and the status is that of such an answer.
  */
-#include "upp/providers/trouble.h"
+#include "upp/providers/provider_error.h"
 
 #include <stdio.h>
 
@@ -124,7 +124,7 @@ static bool holds(struct upp_str s, struct upp_str what)
     return false;
 }
 
-static bool fits(const struct row *row, const struct upp__trouble *t, int status, bool coded)
+static bool fits(const struct row *row, const struct upp__provider_error *t, int status, bool coded)
 {
     struct upp_str text = row->text ? wb_cstr(row->text) : (struct upp_str){0};
     switch (row->kind) {
@@ -143,7 +143,7 @@ static bool fits(const struct row *row, const struct upp__trouble *t, int status
     }
 }
 
-static enum upp_code code_of(const struct upp__trouble *t)
+static enum upp_code code_of(const struct upp__provider_error *t)
 {
     int number = status_of_code(t->code), status = t->status ? t->status : number;
     for (size_t i = 0; i < WB_LEN(table); i++)
@@ -212,7 +212,7 @@ void upp__mask(struct upp_err *err, struct upp_str key)
  */
 
 /* "invalid_request_error, invalid_api_key": what the vendor calls it, each word once. */
-static void put_cause(const struct upp__trouble *t, struct upp_str key, struct upp_err *err)
+static void put_cause(const struct upp__provider_error *t, struct upp_str key, struct upp_err *err)
 {
     const struct upp_str words[] = {t->type, t->code, t->reason};
     struct upp_err       e; /* makes any bytes fit to be shown */
@@ -230,7 +230,7 @@ static void put_cause(const struct upp__trouble *t, struct upp_str key, struct u
     }
 }
 
-int upp__trouble_fail(const struct upp__trouble *t, struct upp_str key, struct upp_err *err)
+int upp__provider_fail(const struct upp__provider_error *t, struct upp_str key, struct upp_err *err)
 {
     enum upp_code code = code_of(t);
     if (!err)

@@ -1,6 +1,7 @@
-/* dialects/envelope/schema.c — the JSON Schema and the TypeScript types of an envelope, from the table of its members.
+/* support/envelope_schema.c — the JSON Schema and the TypeScript types of an envelope, from the table of its members.
  */
-#include "dialects/envelope/envelope.h"
+#include "support/envelope_schema.h"
+
 #include "json/write.h"
 
 /* As wd_envelope_is_time, but for the calendar, which a pattern cannot know. */

@@ -1,9 +1,13 @@
-/* cli/progress.h — how far a command is with many things: a bar on a terminal, nothing anywhere else. */
-#ifndef CLI_PROGRESS_H
-#define CLI_PROGRESS_H
+/* cli/terminal.h — what only a terminal minds: text of others, and a bar that says how far a command is. */
+#ifndef CLI_TERMINAL_H
+#define CLI_TERMINAL_H
 
 #include <stdio.h>
 #include <upp/base.h>
+
+/* Prints text in which nothing is a command to a terminal: control characters other than line ends and tabs become
+ * '?'. Each line but the first begins with `indent` blanks. */
+void cli_print_text(FILE *out, struct upp_str text, unsigned indent);
 
 struct cli_progress {
     FILE    *out; /* NULL: nothing is shown */

@@ -1,8 +1,24 @@
-/* cli/progress.c — see progress.h. */
-#include "cli/progress.h"
+/* cli/terminal.c — see terminal.h. */
+#include "cli/terminal.h"
 
 #include <limits.h>
 #include <unistd.h>
+
+void cli_print_text(FILE *out, struct upp_str text, unsigned indent)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c    = (unsigned char)text.p[i];
+        bool          high = c == 0xc2 && i + 1 < text.n && ((unsigned char)text.p[i + 1] & 0xe0) == 0x80;
+        if (high || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
+            (void)putc('?', out);
+            i += high; /* U+0080 to U+009F are control characters too */
+            continue;
+        }
+        (void)putc(c, out);
+        if (c == '\n')
+            (void)fprintf(out, "%*s", (int)indent, "");
+    }
+}
 
 enum { BAR = 40 };
 

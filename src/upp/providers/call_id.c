@@ -1,33 +1,38 @@
-/* upp/providers/mint.c — ids for calls that their vendor gave none. */
-#include "upp/providers/mint.h"
+/* upp/providers/call_id.c — ids for calls that came without one. */
+#include "upp/providers/call_id.h"
 
 #include "base/str.h"
 #include "base/uuid.h"
 
-int upp__mint(struct upp__reader *r, struct wb_buf *list, struct upp_str *ret, struct upp_err *err)
+enum { MAX_LIST = 1 << 20 };
+
+int upp__call_id_new(struct upp__reader *r, struct upp_str *ret, struct upp_err *err)
 {
+    struct wb_buf *list = &r->own_ids;
     struct wb_uuid u;
     char           hex[WB_UUID_HEX + 1];
     int            e = wb_uuid_new(&u, err);
     if (e < 0)
         return e;
     (void)wb_uuid_hex(u, hex);
+    if (!list->max) /* a test sets less */
+        list->max = MAX_LIST;
     *ret = wb_arena_printf(&r->keep, "call_%s", hex);
     wb_buf_addf(list, "%s\"call_%s\"", list->n ? "," : "", hex);
     e = wb_arena_check(&r->keep, err);
     return e < 0 ? e : wb_buf_check(list, err);
 }
 
-bool upp__looks_minted(struct upp_str id)
+bool upp__call_id_is_ours(struct upp_str id)
 {
     struct wb_uuid u;
     return id.n == 5 + WB_UUID_HEX && wb_str_starts(id, UPP_STR("call_")) &&
                                                     wb_uuid_parse(wb_str_sub(id, 5, SIZE_MAX), &u);
 }
 
-bool upp__is_minted(yyjson_val *minted, struct upp_str id)
+bool upp__call_id_listed(yyjson_val *list, struct upp_str id)
 {
-    yyjson_arr_iter it = yyjson_arr_iter_with(minted);
+    yyjson_arr_iter it = yyjson_arr_iter_with(list);
     yyjson_val     *item;
     while ((item = yyjson_arr_iter_next(&it)))
         if (yyjson_is_str(item) && wb_str_eq(wj_text(item), id))
@@ -46,9 +51,9 @@ static bool is_taken(const struct upp_request *req, struct upp_str id)
     return false;
 }
 
-struct upp_str upp__mint_told(struct upp__reader *r, size_t n)
+struct upp_str upp__call_id_sent(struct upp__reader *r, size_t n)
 {
-    /* The length of the thread makes it new, unless messages were taken out of it since. */
+    /* The length of the thread makes it unique, unless messages were removed since. */
     for (size_t turn = r->request->n_messages;; turn++) {
         struct upp_str id = wb_arena_printf(&r->keep, "call_weft_%zu_%zu", turn, n);
         if (!id.p || !is_taken(r->request, id))
