@@ -156,54 +156,32 @@ static bool may_have(const struct erasing *x, const struct wl_row *row)
 /* 1: there was something, and *row is without it. */
 static int erase_row(struct erasing *x, struct wl_row *row)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
-    const bool                            own  = is_own(x, row->run);
-    const struct wm_erasing               what = {.mark      = x->d->mark,
-                                                  .entry     = SIZE_MAX,
-                                                  .rewritten = true,
-                                                  .summed    = true,
-                                                  .place     = x->d->place,
-                                                  .prompts   = own,
-                                                  .plans     = own};
-    struct wm_row                         parsed;
-    int                                   r = wm_row_read(&x->a, row->format, row->body, row->tape, &parsed, x->err);
+    const bool              own  = is_own(x, row->run);
+    const struct wm_erasing what = {.mark      = x->d->mark,
+                                    .entry     = SIZE_MAX,
+                                    .rewritten = true,
+                                    .summed    = true,
+                                    .place     = x->d->place,
+                                    .prompts   = own,
+                                    .plans     = own};
+    struct wm_row           parsed;
+    int                     r = wm_row_read(&x->a, row->format, row->body, row->tape, &parsed, x->err);
     if (r >= 0 && own)
         r = add_branches(x, &parsed);
-    int n = r < 0 ? r : wm_row_erase(&x->a, &parsed, &what, x->err);
-    if (n <= 0)
-        return n;
-    r           = wm_row_write(&parsed, &body, x->err);
-    row->format = WM_FORMAT;
-    row->body   = wb_arena_dup(&x->a, wb_buf_str(&body));
-    row->tape   = parsed.tape;
     if (r >= 0)
-        r = wb_arena_check(&x->a, x->err);
-    return r < 0 ? r : 1;
+        r = wm_row_erase(&x->a, &parsed, &what, x->err);
+    return r <= 0 ? r : wl__row_write(&x->a, &parsed, row, x->err);
 }
 
 /* {"type": "derived.erased", "data": {"entry": ID}} */
 static int write_event(struct erasing *x, uint64_t node, const struct wl_end *end, struct wl_row *ret)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(4096);
-    char                                  id[WB_UUID_TEXT + 1];
+    char            id[WB_UUID_TEXT + 1];
+    struct wm_entry e = {0};
     (void)wb_uuid_text(wm_id_uuid(x->d->at), id);
-    struct wm_entry e   = {.kind     = WM_ENTRY_EVENT,
-                           .origin   = WM_ORIGIN_CLIENT,
-                           .audience = WM_AUDIENCE_ALL,
-                           .who      = x->o->user.n ? x->o->user : (struct upp_str){0},
-                           .data =
-                               wb_arena_printf(&x->a, "{\"type\":\"derived.erased\",\"data\":{\"entry\":\"%s\"}}", id)};
-    struct wm_row   row = {.time_ms = WB_MAX(x->d->mark.time_ms, end->time_ms), .entries = &e, .n_entries = 1};
-    e.message.time_ms   = row.time_ms;
-    int r               = wb_arena_check(&x->a, x->err);
-    if (r >= 0)
-        r = wm_row_write(&row, &b, x->err);
-    *ret = (struct wl_row){.node      = node,
-                           .pos       = end->pos,
-                           .n_entries = 1,
-                           .format    = WM_FORMAT,
-                           .body      = wb_arena_dup(&x->a, wb_buf_str(&b))};
-    return r < 0 ? r : wb_arena_check(&x->a, x->err);
+    e.data = wb_arena_printf(&x->a, "{\"type\":\"derived.erased\",\"data\":{\"entry\":\"%s\"}}", id);
+    int r  = wb_arena_check(&x->a, x->err);
+    return r < 0 ? r : wl__event_row(&x->a, x->o, &e, node, end, x->d->mark.time_ms, ret, x->err);
 }
 
 /* The runs of these rows, each once. */

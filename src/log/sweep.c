@@ -96,20 +96,14 @@ static WEFT_SUSPENDS int sweep_deleted(struct wl__sweeping *x)
 
 static int sweep_row(struct wl__sweeping *x, struct wb_arena *a, struct wl_row *row)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(WM_ROW_MAX);
-    struct wm_row                         parsed;
-    int                                   r = wm_row_read(a, row->format, row->body, row->tape, &parsed, x->err);
+    struct wm_row parsed;
+    int           r = wm_row_read(a, row->format, row->body, row->tape, &parsed, x->err);
     if (r < 0)
         return upp_wrap(x->err, r, "node %016llx", (unsigned long long)row->node);
     if (!wm_row_sweep(&parsed))
         return 0;
-    r           = wm_row_write(&parsed, &body, x->err);
-    row->format = WM_FORMAT;
-    row->body   = wb_arena_dup(a, wb_buf_str(&body));
-    row->tape   = (struct upp_str){0};
-    if (r >= 0)
-        r = wb_arena_check(a, x->err);
-    return r < 0 ? r : 1;
+    parsed.tape = (struct upp_str){0};
+    return wl__row_write(a, &parsed, row, x->err);
 }
 
 /* The search has forgotten what stands in rows that were set: also where an earlier sweep died before this. */

@@ -2,7 +2,7 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "json/write.h"
-#include "run/internal.h"
+#include "run/event.h"
 
 enum { EVENT_BYTES = 1 << 20, TARGETS = 64, GRANTS = 4096, LATER = 64, NOTED = 65536 };
 

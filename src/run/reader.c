@@ -4,7 +4,9 @@
  * reader that falls behind what the tree keeps reads the store; it never slows the run.
  */
 #include "base/hooks.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/open_message.h"
+#include "run/run.h"
 
 enum { MAX_WAYS = 1024, BATCH_ROWS = 16 };
 

@@ -7,7 +7,9 @@
 #include "base/crash.h"
 #include "fiber/loop.h"
 #include "model/upp_json.h"
+#include "run/engine_state.h"
 #include "run/start.h"
+#include "run/turn.h"
 
 /* ---- One try ------------------------------------------------------------------------------------------------ */
 

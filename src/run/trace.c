@@ -5,7 +5,8 @@
  */
 #include "json/write.h"
 #include "model/upp_json.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/turn.h"
 
 enum { CALLS = 4096, INPUT_BYTES = 1 << 20 }; /* runs of one trace; of what one of them was asked */
 

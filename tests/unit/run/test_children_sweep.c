@@ -10,7 +10,7 @@
 #include "base/defs.h"
 #include "fiber/fiber.h"
 #include "fiber/loop.h"
-#include "run/internal.h"
+#include "run/tree.h"
 #include "support/family.h"
 
 /* ---- Three tools: one that sleeps, one that runs a program, one on a worker

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "run/internal.h"
+#include "run/event.h"
 #include "stores/memory/memory.h"
 #include "support/fibers.h"
 #include "support/rig.h"

@@ -1,11 +1,12 @@
-/* run/around.c — the engine's part of middleware: before, what it changed, what it is told. */
-#include "run/around.h"
+/* run/middleware.c — the engine's part of middleware: before, what it changed, what it is told. */
+#include "run/engine_state.h"
+#include "run/middleware.h"
+#include "run/turn.h"
 
 #include "base/crash.h"
 #include "fiber/loop.h"
 #include "json/read.h"
 #include "model/upp_json.h"
-#include "run/internal.h"
 
 static const struct upp_str INPUT   = UPP_STR_INIT("input");
 static const struct upp_str HISTORY = UPP_STR_INIT("history");
@@ -24,27 +25,27 @@ struct wb_arena *wr_run_memory(struct weft_run *run)
 
 void **wr_run_slot(struct weft_run *run)
 {
-    return &wr_of(run)->slot;
+    return &wr_of(run)->middleware.slot;
 }
 
 struct upp_str wr_run_request(struct weft_run *run)
 {
-    return wr_of(run)->request;
+    return wr_of(run)->middleware.request;
 }
 
 int wr_run_set_request(struct weft_run *pub, struct upp_str json, struct upp_err *err)
 {
     struct wr_run *run = wr_of(pub);
     yyjson_val    *v;
-    if (run->request.p && wb_str_eq(run->request, json))
+    if (run->middleware.request.p && wb_str_eq(run->middleware.request, json))
         return 0;
     int r = wj_read(&run->memory, json, NULL, &v, err);
     if (r >= 0 && !yyjson_is_obj(v))
         r = upp_fail(err, UPP_EINVALID, "it is no object");
     if (r < 0)
         return upp_wrap(err, r, "metadata of the request");
-    run->request     = wb_arena_dup(&run->memory, json);
-    run->draft.state = true;
+    run->middleware.request = wb_arena_dup(&run->memory, json);
+    run->draft.state        = true;
     return wb_arena_check(&run->memory, err);
 }
 
@@ -68,14 +69,14 @@ uint64_t wr_run_age_ms(struct weft_run *pub)
 size_t wr_run_told_at(struct weft_run *pub)
 {
     const struct wr_run *run = wr_of(pub);
-    return run->n_history + run->n_remembered;
+    return run->n_history + run->middleware.n_remembered;
 }
 
 const struct upp_message *wr_run_told(struct weft_run *pub)
 {
     struct wr_run *run = wr_of(pub);
     size_t         at  = wr_run_told_at(pub);
-    return at < run->path.n && (run->pub.input || run->told) ? run->path.p[at] : NULL;
+    return at < run->path.n && (run->pub.input || run->middleware.told) ? run->path.p[at] : NULL;
 }
 
 /* ---- Before --------------------------------------------------------------------------------------------------- */
@@ -83,7 +84,7 @@ const struct upp_message *wr_run_told(struct weft_run *pub)
 int wr_before(struct wr_run *run, struct upp_err *err)
 {
     const struct wr_around *m = run->def->around;
-    if (!m || run->request.p)
+    if (!m || run->middleware.request.p)
         return 0;
     /* What it changes stands in a row of its own, or of the first thing that is said. */
     int r = wr_draft_empty(run) ? 0 : wr_flush(run, NULL, err);
@@ -91,9 +92,9 @@ int wr_before(struct wr_run *run, struct upp_err *err)
         r = m->before(m->arg, &run->pub, err);
     if (r < 0)
         return r;
-    if (!run->request.p)
-        run->request = UPP_STR("{}");
-    run->draft.state = true;
+    if (!run->middleware.request.p)
+        run->middleware.request = UPP_STR("{}");
+    run->draft.state            = true;
     wb_crashpoint("around.before");
     r = wr_flush(run, NULL, err);
     wb_crashpoint("around.after");
@@ -101,11 +102,11 @@ int wr_before(struct wr_run *run, struct upp_err *err)
 }
 
 /* Tells records that have not been told yet: each is complete when the step closes or the row is taken. */
-void wr_observe_records(struct wr_run *run)
+void wr_observe(struct wr_run *run)
 {
-    const struct wr_around *m = run->def->around;
+    const struct wr_around *m = run->def ? run->def->around : NULL;
     struct wr_draft        *d = &run->draft;
-    if (!m->observe)
+    if (!m || !m->observe)
         return;
     for (; d->observed < d->records.n; d->observed++) {
         const struct wm_event *ev = &d->records.p[d->observed];
@@ -135,9 +136,9 @@ static int path_insert(struct wr_run *run, size_t at, const struct upp_message *
 
 static int path_told(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
-    size_t at  = wr_run_told_at(&run->pub);
-    bool   had = run->pub.input || run->told;
-    run->told  = m;
+    size_t at            = wr_run_told_at(&run->pub);
+    bool   had           = run->pub.input || run->middleware.told;
+    run->middleware.told = m;
     if (had) {
         run->path.p[at] = m;
         return 0;
@@ -148,7 +149,7 @@ static int path_told(struct wr_run *run, const struct upp_message *m, struct upp
 static int path_remember(struct wr_run *run, const struct upp_message *m, struct upp_err *err)
 {
     int r = path_insert(run, wr_run_told_at(&run->pub), m, err);
-    run->n_remembered += r >= 0;
+    run->middleware.n_remembered += r >= 0;
     return r;
 }
 
@@ -377,7 +378,7 @@ static uint32_t place_after(const struct wr_run *run, size_t covers)
     for (size_t i = covers; i < run->places.n; i++)
         if (run->places.p[i] != NOWHERE)
             return run->places.p[i];
-    return run->input_place;
+    return run->middleware.input_place;
 }
 
 int wr_run_summarise(struct weft_run *pub, size_t covers, struct upp_str text, const struct upp_usage *u,

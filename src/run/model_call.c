@@ -1,4 +1,4 @@
-/* run/ask.c — asking the model: attempts, the open message, voids.
+/* run/model_call.c — asking the model: attempts, the open message, voids.
  *
  * What the model says is on the air at once. It becomes part of the draft when it is finished, and is committed with
  * the start of its tools (C2) or the end of its step (C4).
@@ -12,7 +12,24 @@
 #include "base/uuid.h"
 #include "json/read.h"
 #include "model/upp_json.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/event.h"
+#include "run/middleware.h"
+#include "run/open_message.h"
+#include "run/step.h"
+#include "run/tools.h"
+#include "run/turn.h"
+
+enum {
+    YIELD_BYTES = 16 << 10, /* readers get a turn after so much was said without a wait */
+    YIELD_PARTS = 64,       /* and after so many deltas */
+};
+
+/* Is nothing heard of what a model says before middleware has seen it whole? */
+static bool screened(const struct wr_run *run)
+{
+    return run->def->around && run->def->around->screen;
+}
 
 /* ---- The open message ------------------------------------------------------------------------------------ */
 
@@ -61,7 +78,7 @@ static int open_message(struct asking *a, struct upp_err *err)
     if (a->opts && a->opts->scaffolding)
         o->entry.audience = WM_AUDIENCE_RUN;
     o->entry.message.time_ms = wr_now(run);
-    if (!run->step_open)
+    if (!run->step.open)
         wm_tape_mark(&o->tape, WM_MARK_STEP, 0);
     wm_tape_mark(&o->tape, WM_MARK_OPEN, 0);
     return wb_buf_check(&o->tape.out, err);
@@ -157,7 +174,7 @@ static WEFT_SUSPENDS int attempt(struct asking *a, struct upp_err *err)
         if (!wb_list_empty(&a->run->tree->readers)) {
             if (a->aired)
                 wr_readers_wake(a->run->tree);
-            if (a->since >= WR_YIELD_PARTS || a->bytes >= WR_YIELD_BYTES) {
+            if (a->since >= YIELD_PARTS || a->bytes >= YIELD_BYTES) {
                 a->since = 0;
                 a->bytes = 0;
                 r        = weft_yield(err);
@@ -313,7 +330,7 @@ int wr_say(struct wr_run *run, const struct upp_message *m, const char *phase, c
         wr_open_free(run->engine, a.open);
         return r;
     }
-    return wb_vec_push(&run->said, said, WR_CALLS) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the journal");
+    return wb_vec_push(&run->journal.said, said, WR_CALLS) ? 0 : upp_fail(err, UPP_ENOMEM, "no memory for the journal");
 }
 
 /* ---- Into the draft ------------------------------------------------------------------------------------------ */
@@ -345,7 +362,7 @@ static int into_draft(struct asking *a, struct wr_said **ret, struct upp_err *er
     ev->part        = (uint32_t)(run->draft.entries.n - 1);
     run->draft.open = a->open;
     a->open         = NULL;
-    run->step_open = run->step_dirty = true;
+    run->step.open = run->step.dirty = true;
     run->voids                       = 0;
     *said                            = (struct wr_said){.phase = a->phase,
                                                         .reply = {.message = m, .usage = a->end.usage, .stop = a->end.stop, .data = a->end.data}};
@@ -469,10 +486,10 @@ static int make_request(struct asking *a, struct upp_err *err)
 /* It is written once, whoever asks again. */
 int wr_prompt(struct wr_run *run, const struct upp_message *prompt, struct upp_str phase, struct upp_err *err)
 {
-    for (size_t i = 0; i < run->prompted.n; i++)
-        if (wb_str_eq(run->prompted.p[i], phase))
+    for (size_t i = 0; i < run->journal.prompted.n; i++)
+        if (wb_str_eq(run->journal.prompted.p[i], phase))
             return 0;
-    if (!wb_vec_push(&run->prompted, phase, WR_CALLS))
+    if (!wb_vec_push(&run->journal.prompted, phase, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
     struct wm_entry *e = wr_draft_entry(run, err);
     if (!e)
@@ -503,9 +520,9 @@ static WEFT_SUSPENDS int view(struct asking *a, struct upp_err *err)
 static WEFT_SUSPENDS int step_start(struct wr_run *run, struct upp_err *err)
 {
     const struct weft_hooks *h = run->pub.hooks;
-    if (run->step_dirty || run->step_told)
+    if (run->step.dirty || run->step.told)
         return 0;
-    run->step_told = true;
+    run->step.told = true;
     wr_observe_step(run);
     if (!h || !h->on_step_start)
         return 0;
@@ -518,9 +535,9 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     struct wr_run *run = a->run;
     int            r   = wr_budget(run, true, err);
     /* A child's message is delivered when it is whole, and one that middleware wants to see before others do. */
-    a->aired = !run->row.depth && !wr_screened(run);
+    a->aired = !run->row.depth && !screened(run);
     if (r > 0)
-        return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->over);
+        return upp_fail(err, UPP_ELIMIT, "the budget is used up: %s", run->budget.over);
     if (r >= 0)
         r = step_start(run, err);
     if (r >= 0)
@@ -536,13 +553,13 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     run->asking++;
     if (r >= 0)
         r = attempts(a, err);
-    if (r >= 0 && wr_screened(run))
+    if (r >= 0 && screened(run))
         r = screen(a, err);
     run->asking--;
     struct wr_said *said = NULL;
     if (r >= 0)
         r = into_draft(a, &said, err);
-    else if (a->open && a->said && !run->engine->closing && !wr_screened(run)) {
+    else if (a->open && a->said && !run->engine->closing && !screened(run)) {
         /* The last attempt allowed, or a cancel: what was said so far is kept, and the run ends. */
         struct upp_err second = {0};
         if (wr_open_cut(a->open, &second) >= 0 && into_draft(a, &said, &second) >= 0)
@@ -556,7 +573,7 @@ static WEFT_SUSPENDS int ask(struct asking *a, struct upp_err *err)
     r = wr_cycle_add(run, &said->reply.usage, err);
     if (r < 0)
         return r;
-    if (!wb_vec_push(&run->said, said, WR_CALLS))
+    if (!wb_vec_push(&run->journal.said, said, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
     return 0;
 }
@@ -566,9 +583,9 @@ int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_
 {
     struct wr_run *run = wr_of(pub);
     struct asking  a   = {.run = run, .opts = opts, .phase = wb_cstr(phase)};
-    for (size_t i = 0; i < run->said.n; i++)
-        if (wb_str_eq(run->said.p[i]->phase, a.phase)) {
-            *ret = &run->said.p[i]->reply;
+    for (size_t i = 0; i < run->journal.said.n; i++)
+        if (wb_str_eq(run->journal.said.p[i]->phase, a.phase)) {
+            *ret = &run->journal.said.p[i]->reply;
             return 0;
         }
     if (!run->model)
@@ -579,6 +596,6 @@ int weft_run_ask(struct weft_run *pub, const char *phase, const struct weft_ask_
         r = ask(&a, err);
     if (r < 0)
         return r;
-    *ret = &run->said.p[run->said.n - 1]->reply;
+    *ret = &run->journal.said.p[run->journal.said.n - 1]->reply;
     return 0;
 }

@@ -1,10 +1,11 @@
-/* run/open.c — a message that is being said: parts whose texts grow, and the tape of how.
+/* run/open_message.c — a message that is being said: parts whose texts grow, and the tape of how.
  *
  * A small text lies in the run's arena. A large one is a block of its own, so that it can grow without moving the
  * others, and belongs to the arena in the end without a copy. Readers keep offsets, never pointers.
  */
 #include "base/hooks.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/open_message.h"
 
 static struct wr_open *take_open(struct wr_engine *e)
 {

@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "base/defs.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
+#include "run/open_message.h"
 #include "support/test.h"
 
 #define HIGH "\xed\xa0\xbd" /* U+D83D */

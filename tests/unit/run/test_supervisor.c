@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/defs.h"
 #include "base/log.h"
-#include "run/internal.h"
+#include "run/engine_state.h"
 #include "support/place.h"
 
 /* ---- Queues ------------------------------------------------------------------------------------------------------ */

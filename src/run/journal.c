@@ -1,219 +1,19 @@
-/* run/load.c — a run as it stands in the log: history for the model, journal of the current step, state. */
+/* run/journal.c — a run as it stands in the log: history for the model, journal of the current step, state. */
 #include "base/hooks.h"
-#include "run/internal.h"
-
-/* A spare one keeps its memory and the room of its lists. */
-static struct wr_run *take_run(struct wr_engine *e)
-{
-    struct wr_run *run = e->spares.runs;
-    if (!run)
-        return wb_calloc(1, sizeof *run);
-    e->spares.runs = run->spare;
-    e->spares.n_runs--;
-    memset(run, 0, offsetof(struct wr_run, memory));
-    run->path.n = run->said.n = run->prompted.n = run->calls.n = run->approved.n = run->pending.n = 0;
-    run->mine.n = run->reasoning.n = run->grants.n = run->speakers.n = run->executions.n = run->cycles.n = 0;
-    run->places.n = run->later.n = run->noted.n = 0;
-    run->draft = (struct wr_draft){.entries = {run->draft.entries.p, 0, run->draft.entries.cap},
-                                   .records = {run->draft.records.p, 0, run->draft.records.cap}};
-    return run;
-}
-
-/* The definition now in force. An agent without a model has that of whoever asks it. Params are an agent's own; in a
- * configuration they belong to the model, and go with it. */
-static void define(struct wr_run *run, const struct wr_agent_def *def)
-{
-    run->def = def;
-    if (!def)
-        return;
-    bool own           = def->model || !run->parent;
-    run->model         = own ? def->model : run->parent->model;
-    run->params        = own || def->agent ? def->params : run->parent->params;
-    run->pub.agent     = def->agent;
-    run->pub.opts      = def->strategy->opts;
-    run->pub.hooks     = def->hooks;
-    run->pub.has_tools = def->n_tools > 0;
-    run->pub.model     = run->model;
-    run->pub.signal    = &run->engine->wait;
-}
-
-int wr_become(struct wr_run *run, struct upp_str agent, struct upp_err *err)
-{
-    struct wm_run row = run->row;
-    row.agent         = agent;
-    define(run, wr_agent(run->engine, agent));
-    if (!run->def)
-        return upp_fail(err, UPP_ENOTFOUND, "agent '%.*s' is not defined any more", UPP_FMT(agent));
-    run->face = wr_tree_face(run->tree, &row, run->def->id);
-    return run->face ? wr_instruct(run, err) : upp_fail(err, UPP_ENOMEM, "no memory for an agent");
-}
-
-int wr_run_new(struct wr_engine *e, struct wr_tree *t, struct wr_run *parent, const struct wm_run *row,
-               struct wr_run **ret, struct upp_err *err)
-{
-    struct wr_run *run = take_run(e);
-    if (!run)
-        return upp_fail(err, UPP_ENOMEM, "no memory for a run");
-    t->refs++;
-    run->engine      = e;
-    run->tree        = t;
-    run->parent      = parent;
-    run->memory.max  = WR_RUN_MEMORY;
-    run->row         = *row;
-    run->row.call    = wb_arena_dup(&run->memory, row->call);
-    run->row.options = wb_arena_dup(&run->memory, row->options);
-    run->row.error   = wb_arena_dup(&run->memory, row->error);
-    run->pub.depth   = row->depth;
-    run->pub.parent  = parent ? &parent->pub : NULL;
-    define(run, wr_agent(e, row->agent));
-    run->face = wr_tree_face(t, row, run->def ? run->def->id : UPP_STR(""));
-    int r     = wb_arena_check(&run->memory, err);
-    if (r >= 0 && !run->face)
-        r = upp_fail(err, UPP_ENOMEM, "no memory for a run");
-    if (r >= 0)
-        run->row.agent = run->face->from.agent; /* the tree outlives it */
-    if (r >= 0)
-        r = wr_instruct(run, err);
-    if (r < 0) {
-        wr_run_free(run);
-        return r;
-    }
-    *ret = run;
-    return 0;
-}
-
-static void run_done(struct wr_run *run)
-{
-    wb_vec_done(&run->draft.entries);
-    wb_vec_done(&run->draft.records);
-    wb_vec_done(&run->path);
-    wb_vec_done(&run->mine);
-    wb_vec_done(&run->places);
-    wb_vec_done(&run->later);
-    wb_vec_done(&run->reasoning);
-    wb_vec_done(&run->grants);
-    wb_vec_done(&run->noted);
-    wb_vec_done(&run->speakers);
-    wb_vec_done(&run->executions);
-    wb_vec_done(&run->cycles);
-    wb_vec_done(&run->said);
-    wb_vec_done(&run->prompted);
-    wb_vec_done(&run->calls);
-    wb_vec_done(&run->approved);
-    wb_vec_done(&run->pending);
-    wr_ids_done(&run->ids);
-    wb_arena_done(&run->memory);
-    wb_free(run);
-}
-
-enum { SPARE_ITEMS = 64 };
-
-static bool worth_keeping(const struct wr_run *run)
-{
-    return run->engine->spares.n_runs < WR_SPARES && run->memory.used <= WR_SPARE_BYTES &&
-           run->path.cap <= SPARE_ITEMS && run->places.cap <= SPARE_ITEMS && run->later.cap <= SPARE_ITEMS &&
-           run->noted.cap <= SPARE_ITEMS && run->mine.cap <= SPARE_ITEMS && run->executions.cap <= SPARE_ITEMS &&
-           run->calls.cap <= SPARE_ITEMS && run->pending.cap <= SPARE_ITEMS && run->ids.size <= SPARE_ITEMS &&
-           run->draft.entries.cap <= SPARE_ITEMS && run->draft.records.cap <= SPARE_ITEMS;
-}
-
-void wr_run_free(struct wr_run *run)
-{
-    if (!run)
-        return;
-    struct wr_tree *t = run->tree;
-    if (run->draft.open) {
-        wr_readers_leave(t, run->draft.open, true);
-        if (t->open == run->draft.open)
-            t->open = NULL;
-    }
-    wr_open_free(run->engine, run->draft.open);
-    upp_turn_free(run->turn);
-    if (worth_keeping(run)) {
-        struct wr_spares *s = &run->engine->spares;
-        if (run->memory.used || run->memory.failed) /* else the turn took it */
-            wb_arena_reset(&run->memory);
-        wr_ids_clear(&run->ids);
-        run->spare = s->runs;
-        s->runs    = run;
-        s->n_runs++;
-    } else
-        run_done(run);
-    wr_tree_unref(t);
-}
-
-struct wb_arena wr_arena_take(struct wr_spares *s, size_t max)
-{
-    struct wb_arena a = {0};
-    if (s->n_arenas)
-        a = s->arenas[--s->n_arenas];
-    a.max = max;
-    return a;
-}
-
-void wr_arena_give(struct wr_spares *s, struct wb_arena *a)
-{
-    if (!a->chunks)
-        return;
-    if (s->n_arenas == WR_SPARE_CALLS || a->used > WR_SPARE_BYTES) {
-        wb_arena_done(a);
-        return;
-    }
-    wb_arena_reset(a);
-    s->arenas[s->n_arenas++] = *a;
-}
-
-void wr_value_take(struct wr_spares *s, struct upp_value *ret)
-{
-    *ret = s->n_values ? s->values[--s->n_values] : (struct upp_value)UPP__VALUE;
-}
-
-void wr_value_give(struct wr_spares *s, struct upp_value *v)
-{
-    if (s->n_values == WR_SPARE_CALLS || v->json.cap + v->spare.cap > WR_SPARE_BYTES) {
-        upp__value_done(v);
-        return;
-    }
-    wb_buf_clear(&v->json);
-    wb_buf_clear(&v->spare);
-    v->set = v->is_error     = false;
-    s->values[s->n_values++] = *v;
-}
-
-void wr_spares_done(struct wr_spares *s)
-{
-    upp__room_done(&s->room);
-    while (s->n_values)
-        upp__value_done(&s->values[--s->n_values]);
-    while (s->n_arenas)
-        wb_arena_done(&s->arenas[--s->n_arenas]);
-    for (struct wr_run *run; (run = s->runs);) {
-        s->runs = run->spare;
-        run_done(run);
-    }
-    for (struct wr_tree *t; (t = s->trees);) {
-        s->trees = t->spare;
-        wb_arena_done(&t->memory);
-        wb_free(t);
-    }
-    for (struct wr_open *o; (o = s->opens);) {
-        s->opens = o->spare;
-        wr_open_done(o);
-    }
-}
-
-void wr_run_freep(struct wr_run **run)
-{
-    wr_run_free(*run);
-}
+#include "run/engine_state.h"
+#include "run/event.h"
+#include "run/journal.h"
+#include "run/middleware.h"
+#include "run/step.h"
+#include "run/turn.h"
 
 /* ---- The journal --------------------------------------------------------------------------------------- */
 
 struct wr_call *wr_call_find(struct wr_run *run, struct upp_str id)
 {
-    for (size_t i = 0; i < run->calls.n; i++)
-        if (wb_str_eq(run->calls.p[i]->id, id))
-            return run->calls.p[i];
+    for (size_t i = 0; i < run->journal.calls.n; i++)
+        if (wb_str_eq(run->journal.calls.p[i]->id, id))
+            return run->journal.calls.p[i];
     return NULL;
 }
 
@@ -223,8 +23,8 @@ struct wr_call *wr_call_add(struct wr_run *run, struct upp_str id, struct upp_er
     if (c)
         return c;
     c = wb_new(&run->memory, struct wr_call);
-    if (!c || !wb_vec_push(&run->calls, c, 8 * WR_CALLS)) {
-        upp_fail(err, run->calls.n >= 8 * WR_CALLS ? UPP_ELIMIT : UPP_ENOMEM, "too many calls in one step");
+    if (!c || !wb_vec_push(&run->journal.calls, c, 8 * WR_CALLS)) {
+        upp_fail(err, run->journal.calls.n >= 8 * WR_CALLS ? UPP_ELIMIT : UPP_ENOMEM, "too many calls in one step");
         return NULL;
     }
     c->id = id;
@@ -280,18 +80,18 @@ static int journal_record(struct wr_run *run, const struct wm_event *ev, struct 
             c->outcome = ev->outcome;
             c->result  = ev->text;
             c->ms      = ev->ms;
-            wr_usage_add(&run->step_usage, &ev->usage);
-            run->step_below += (uint32_t)ev->last;
-            c->order = run->n_ended++;
+            wr_usage_add(&run->step.usage, &ev->usage);
+            run->step.below += (uint32_t)ev->last;
+            c->order = run->step.n_ended++;
         }
         return run->branch && ev->kind == WM_TOOL_ENDED ? journal_usage(run, c, ev, err) : 0;
     case WM_VOID:
         run->voids++;
         return 0;
     case WM_RUN:
-        run->pending.n = 0;
+        run->journal.pending.n = 0;
         for (size_t i = 0; i < ev->n_pending; i++) {
-            if (!wb_vec_push(&run->pending, ev->pending[i], 8 * WR_CALLS))
+            if (!wb_vec_push(&run->journal.pending, ev->pending[i], 8 * WR_CALLS))
                 return upp_fail(err, UPP_ENOMEM, "no memory for a call that waits");
             int r = journal_pending(run, &ev->pending[i], err);
             if (r < 0)
@@ -314,7 +114,7 @@ static size_t count_calls(const struct upp_message *m)
 static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_row *row, struct upp_err *err)
 {
     struct wr_said *said = wb_new(&run->memory, struct wr_said);
-    if (!said || !wb_vec_push(&run->said, said, WR_CALLS))
+    if (!said || !wb_vec_push(&run->journal.said, said, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
     *said = (struct wr_said){.phase = e->phase,
                              .reply = {.message = &e->message, .n_calls = count_calls(&e->message), .data = e->data}};
@@ -323,7 +123,7 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
             said->reply.usage = row->records[i].usage;
             said->reply.stop  = row->records[i].stop;
         }
-    wr_usage_add(&run->step_usage, &said->reply.usage);
+    wr_usage_add(&run->step.usage, &said->reply.usage);
     run->voids = 0;
     return 0;
 }
@@ -331,11 +131,11 @@ static int journal_said(struct wr_run *run, struct wm_entry *e, const struct wm_
 /* One row of the current step. Records first: a message of results refers to them. */
 static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm_entry *e, struct upp_err *err)
 {
-    run->n_adopted += e->kind == WM_ENTRY_EVENT && e->phase.n && !wr_is_context(e);
+    run->step.n_adopted += e->kind == WM_ENTRY_EVENT && e->phase.n && !wr_is_context(e);
     if (e->kind != WM_ENTRY_MESSAGE || e->origin != WM_ORIGIN_RUN || wr_is_context(e))
         return 0;
     if (e->audience == WM_AUDIENCE_RUN && e->message.role == UPP_ROLE_USER &&
-        !wb_vec_push(&run->prompted, e->phase, WR_CALLS))
+        !wb_vec_push(&run->journal.prompted, e->phase, WR_CALLS))
         return upp_fail(err, UPP_ENOMEM, "no memory for the journal");
     for (size_t i = 0; i < e->n_refs; i++) {
         struct wr_call *c = wr_call_find(run, e->refs[i]);
@@ -344,7 +144,7 @@ static int journal_entry(struct wr_run *run, const struct wm_row *row, struct wm
     }
     if (e->message.role != UPP_ROLE_ASSISTANT)
         return 0;
-    run->step_open = run->step_dirty = true;
+    run->step.open = run->step.dirty = true;
     return journal_said(run, e, row, err);
 }
 
@@ -443,9 +243,9 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
         r = upp_fail(err, UPP_ESTORE, "the run has no rows");
     if (r >= 0 && j.state.p)
         r = wr_state_read(run, j.state, err);
-    if (r >= 0 && run->becomes.n) { /* it was handed over */
-        r            = wr_become(run, run->becomes, err);
-        run->becomes = (struct upp_str){0};
+    if (r >= 0 && run->handoff.becomes.n) { /* it was handed over */
+        r                    = wr_become(run, run->handoff.becomes, err);
+        run->handoff.becomes = (struct upp_str){0};
     }
     for (size_t i = j.rows.n; r >= 0 && i-- > 0;) {
         if (i < j.newer)
@@ -453,6 +253,103 @@ static WEFT_SUSPENDS int load_journal(struct wr_run *run, struct upp_err *err)
         r = journal_row(run, &j.rows.p[i], err);
     }
     wb_vec_done(&j.rows);
+    return r;
+}
+
+/* ---- Executions ----------------------------------------------------------------------------------------------------
+ *
+ * What a run that was taken up did in its earlier steps: how each call came out, by the records.
+ *
+ * Messages have results and nothing more. With what arguments a tool was started, whether anybody said no, how long it
+ * took and in which order calls ended is in the rows of the run, which are read once for it.
+ */
+
+static const struct upp_str denied = UPP_STR_INIT("\"Tool execution denied\"");
+
+struct reading {
+    struct wr_run *run;
+    size_t         n_ended; /* executions in their place: they come first */
+};
+
+static struct upp_execution *find(struct reading *in, struct upp_str call)
+{
+    for (size_t i = in->n_ended; i < in->run->executions.n; i++)
+        if (wb_str_eq(in->run->executions.p[i].id, call))
+            return &in->run->executions.p[i];
+    return NULL;
+}
+
+static void started(struct reading *in, struct upp_execution *e, struct upp_str arguments)
+{
+    if (wb_str_trim(arguments).n)
+        e->arguments = wb_arena_dup(&in->run->memory, arguments);
+    e->approved = UPP_APPROVED_YES;
+}
+
+/* It comes after those that ended before it. */
+static void ended(struct reading *in, struct upp_execution *e, const struct wm_event *ev)
+{
+    struct upp_execution it = *e;
+    it.duration_ms          = ev->ms;
+    if (ev->outcome == WM_DENIED) {
+        it.approved = UPP_APPROVED_NO;
+        it.result   = denied;
+    }
+    struct upp_execution *to = &in->run->executions.p[in->n_ended++];
+    memmove(to + 1, to, (size_t)(e - to) * sizeof *to);
+    *to = it;
+}
+
+static void take_record(struct reading *in, const struct wm_event *ev)
+{
+    struct upp_execution *e = NULL;
+    if (ev->kind == WM_TOOL_STARTED || ev->kind == WM_TOOL_ENDED)
+        e = find(in, ev->call);
+    if (e && ev->kind == WM_TOOL_STARTED)
+        started(in, e, ev->text);
+    else if (e)
+        ended(in, e, ev);
+    for (size_t i = 0; ev->kind == WM_RUN && i < ev->n_pending; i++) {
+        const struct wm_pending *p = &ev->pending[i];
+        e                          = wb_uuid_eq(p->run, in->run->row.id) ? find(in, p->call) : NULL;
+        if (!e)
+            continue;
+        started(in, e, p->arguments);
+        if (p->approval)
+            e->approved = UPP_APPROVED_UNASKED; /* its start says more */
+    }
+}
+
+static WEFT_SUSPENDS int read_some(struct reading *in, struct wl_range *range, bool *more, struct upp_err *err)
+{
+    struct wr_run                            *run = in->run;
+    struct wl_store                          *s   = run->engine->store;
+    WB_CLEANUP(wb_arena_done) struct wb_arena a   = WB_ARENA(WR_RUN_MEMORY);
+    struct wl_rows                            rows;
+    int                                       r = s->ops->rows(s, &run->tree->owner, range, &a, &rows, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < rows.n; i++) {
+        struct wm_row row;
+        r = wm_row_read(&a, rows.p[i].format, rows.p[i].body, rows.p[i].tape, &row, err);
+        if (r < 0)
+            return r;
+        for (size_t k = 0; k < row.n_records; k++)
+            take_record(in, &row.records[k]);
+        range->from = rows.p[i].pos + 1;
+    }
+    *more = rows.more && rows.n;
+    return wb_arena_check(&run->memory, err);
+}
+
+/* Executions of a run that was taken up, as its records have them. */
+static WEFT_SUSPENDS int executions_read(struct wr_run *run, struct upp_err *err)
+{
+    struct reading  in    = {.run = run};
+    struct wl_range range = {.node = run->row.node, .from = run->row.first, .to = UINT64_MAX >> 1, .max_rows = 64};
+    int             r     = 0;
+    for (bool more = run->executions.n > 0; r >= 0 && more;)
+        r = read_some(&in, &range, &more, err);
     return r;
 }
 
@@ -547,7 +444,7 @@ static int load_line(struct wr_run *run, const struct wl_line *line, size_t plac
     if (mine && line->entry.audience == WM_AUDIENCE_ALL)
         r = wr_mine_note(run, m, err);
     if (mine && run->pub.state.step && line->entry.step <= run->pub.state.step) /* the first one has the input */
-        run->step_from.messages = run->mine.n;
+        run->step.from.messages = run->mine.n;
     if (r >= 0)
         r = wr_as_seen(run, m, line->entry.who, &seen, err);
     if (r >= 0)
@@ -571,7 +468,7 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
         r = add_history(run, &lines[before.at].entry.message, UINT32_MAX, err);
     if (r < 0)
         return r;
-    run->input_place = (uint32_t)n;
+    run->middleware.input_place = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
         struct wl_line *line = &lines[i];
         if (i < before.through && line->entry.kind != WM_ENTRY_EVENT)
@@ -580,7 +477,7 @@ static WEFT_SUSPENDS int load_path(struct wr_run *run, struct upp_err *err)
         if (line->node == run->row.node && line->index == run->row.input && line->entry.message.role == UPP_ROLE_USER)
             run->pub.input = &line->entry.message;
         if (line->entry.kind != WM_ENTRY_EVENT && wb_uuid_eq(line->run, run->row.id))
-            run->input_place = WB_MIN(run->input_place, (uint32_t)i);
+            run->middleware.input_place = WB_MIN(run->middleware.input_place, (uint32_t)i);
         r = wm_is_hidden(&line->entry) ? add_erased(run, lines, n, i, err) : load_line(run, line, i, err);
         if (r < 0)
             return r;
@@ -599,7 +496,7 @@ int wr_load(struct wr_run *run, struct upp_err *err)
         wr_used_restore(run);
         r = wr_turn_restore(run, err);
     }
-    return r < 0 ? r : wr_executions_read(run, err);
+    return r < 0 ? r : executions_read(run, err);
 }
 
 static struct upp_str speaker_of(const struct wr_run *run, size_t message)
@@ -614,19 +511,19 @@ int wr_path_anew(struct wr_run *run, struct upp_err *err)
 {
     if (run->engine->store) {
         run->path.n = run->mine.n = run->reasoning.n = run->grants.n = run->n_history = 0;
-        run->places.n = run->n_remembered = 0;
-        run->told                         = NULL;
+        run->places.n = run->middleware.n_remembered = 0;
+        run->middleware.told = NULL;
         wr_ids_clear(&run->ids);
         return load_path(run, err);
     }
     /* Without a store the history is the caller's, and nobody said who spoke in it. */
-    run->path.n       = run->n_history;
-    run->n_remembered = 0;
+    run->path.n                  = run->n_history;
+    run->middleware.n_remembered = 0;
     for (size_t i = 0; i < run->mine.n; i++) {
         const struct upp_message *seen = run->mine.p[i];
         int                       r    = wr_as_seen(run, run->mine.p[i], speaker_of(run, i), &seen, err);
         if (r >= 0)
-            r = wr_path_add(run, i == 0 && run->told && run->pub.input ? run->told : seen, err);
+            r = wr_path_add(run, i == 0 && run->middleware.told && run->pub.input ? run->middleware.told : seen, err);
         if (r < 0)
             return r;
     }

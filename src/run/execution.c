@@ -1,4 +1,4 @@
-/* run/finish.c — working on a run, and its end: completed, failed, cancelled; with what a thread needs to stay whole.
+/* run/execution.c — working on a run, and its end: completed, failed, cancelled; with what a thread needs to stay whole.
  */
 #include "base/clock.h"
 #include "base/crash.h"
@@ -8,7 +8,13 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
-#include "run/internal.h"
+#include "run/child.h"
+#include "run/engine_state.h"
+#include "run/event.h"
+#include "run/middleware.h"
+#include "run/start.h"
+#include "run/step.h"
+#include "run/turn.h"
 
 static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
 {
@@ -17,9 +23,9 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
     if (run->row.cancel)
         return upp_fail(err, UPP_ECANCELED, "cancelled");
     /* Taken up between two steps: had the hook said that it is enough? */
-    bool between     = run->pub.state.step && !run->step_dirty && !run->said.n && !run->calls.n;
-    int  r           = between && !run->turn_begins ? wr_enough(run, true, err) : 0;
-    run->turn_begins = false;
+    bool between             = run->pub.state.step && !run->step.dirty && !run->journal.said.n && !run->journal.calls.n;
+    int  r                   = between && !run->handoff.turn_begins ? wr_enough(run, true, err) : 0;
+    run->handoff.turn_begins = false;
     if (r)
         return r < 0 ? r : 0;
     const struct weft_strategy *s    = run->def->strategy;
@@ -33,7 +39,7 @@ static WEFT_SUSPENDS int work_on(struct wr_run *run, struct upp_err *err)
 
 int wr_execute(struct wr_run *run, struct upp_err *err)
 {
-    run->began_ns = weft__loop_clock(run->engine->loop);
+    run->budget.began_ns = weft__loop_clock(run->engine->loop);
     int r;
     do {
         r = run->def && !run->row.cancel ? wr_before(run, err) : 0;
@@ -137,11 +143,11 @@ static int repair_message(struct wr_run *run, const struct wr_said *said, bool c
 static int repair(struct wr_run *run, bool canceled, bool goes_on, struct upp_err *err)
 {
     int r = 0;
-    if (!run->said.n)
+    if (!run->journal.said.n)
         return 0;
-    for (size_t i = 0; r >= 0 && i < run->said.n; i++)
-        r = run->said.p[i]->reply.n_calls && !run->said.p[i]->answered
-                ? repair_message(run, run->said.p[i], canceled, goes_on, err)
+    for (size_t i = 0; r >= 0 && i < run->journal.said.n; i++)
+        r = run->journal.said.p[i]->reply.n_calls && !run->journal.said.p[i]->answered
+                ? repair_message(run, run->journal.said.p[i], canceled, goes_on, err)
                 : 0;
     return r;
 }
@@ -149,8 +155,8 @@ static int repair(struct wr_run *run, bool canceled, bool goes_on, struct upp_er
 /* Branches (run/branch.c) are calls of no message: they have ended before the run does. */
 static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct upp_err *err)
 {
-    for (size_t i = 0; i < run->calls.n; i++) {
-        struct wr_call *c = run->calls.p[i];
+    for (size_t i = 0; i < run->journal.calls.n; i++) {
+        struct wr_call *c = run->journal.calls.p[i];
         if (!wr_is_open_branch(c))
             continue;
         struct wm_event *ev = wr_draft_record(run, WM_TOOL_ENDED, err);
@@ -169,10 +175,10 @@ static __attribute__((noinline)) int repair_branches(struct wr_run *run, struct 
 
 int wr_repair(struct wr_run *run, bool canceled, struct upp_err *err)
 {
-    if (run->branch && !run->step_dirty)
+    if (run->branch && !run->step.dirty)
         return 0; /* its step has ended, and had its repairs then */
     int r = repair(run, canceled, false, err);
-    return r < 0 || !run->calls.n ? r : repair_branches(run, err);
+    return r < 0 || !run->journal.calls.n ? r : repair_branches(run, err);
 }
 
 int wr_mend(struct wr_run *run, struct upp_err *err)
@@ -197,8 +203,8 @@ static struct upp_str error_json(struct wr_run *run, const struct upp_err *why)
 static const char *limit_of(struct wr_run *run)
 {
     yyjson_val *v = NULL, *reached;
-    if (run->over && !run->done)
-        return run->over;
+    if (run->budget.over && !run->budget.done)
+        return run->budget.over;
     struct upp_str metadata = run->pub.state.metadata;
     if (wb_str_find(metadata, UPP_STR("maxStepsReached"), 0) == SIZE_MAX ||
         wj_read(&run->memory, metadata, NULL, &v, NULL) < 0)
@@ -216,7 +222,7 @@ static int last_records(struct wr_run *run, uint8_t status, const struct upp_err
     ev->status = status;
     ev->step   = run->pub.state.step;
     ev->usage  = run->pub.state.usage;
-    run->draft.state |= run->passing.to.n > 0; /* a branch: its run passes it on */
+    run->draft.state |= run->handoff.passing.to.n > 0; /* a branch: its run passes it on */
     if (status == WM_FAILED || status == WM_EXPIRED) {
         ev->text = error_json(run, why);
         if (!ev->text.p)
