@@ -135,7 +135,7 @@ static WEFT_SUSPENDS int look_at_all(struct wr_engine *e, struct upp_err *err)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;
-        int r = e->store->ops->live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        int r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n && !e->closing; i++) {

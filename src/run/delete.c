@@ -12,7 +12,7 @@ static WEFT_SUSPENDS int end_runs(struct wr_engine *e, const struct wl_owner *o,
     struct wm_run                            *runs;
     size_t                                    n;
     uint8_t                                   status;
-    int r = e->store->ops->runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
+    int r = wl_list_runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
     for (size_t i = n; r >= 0 && i-- > 0;) {
         r = wr_cancel(e, o, runs[i].root, err);
         if (r >= 0 || r == -UPP_EREFUSED) /* it ended by itself */

@@ -34,8 +34,8 @@ int wr_start_enqueue(struct wr_starting *s, struct wr_started *ret, struct upp_e
     struct wl_store *store = s->engine->store;
     struct wm_run   *live;
     size_t           n;
-    int r = store->ops->runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory,
-                             &live, &n, err);
+    int r = wl_list_runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory,
+                         &live, &n, err);
     if (r < 0)
         return r;
     if (n > s->engine->opts.max_queue)
@@ -78,7 +78,7 @@ int wr_start_queued(struct wr_starting *s, bool *ret, struct upp_err *err)
     size_t           n = 0;
     int              r = 0;
     if (s->fresh.n == 0 && s->thread.queued)
-        r = store->ops->runs(store, &s->what->owner, s->thread.id, true, 1, &s->memory, &live, &n, err);
+        r = wl_list_runs(store, &s->what->owner, s->thread.id, true, 1, &s->memory, &live, &n, err);
     *ret = r >= 0 && n && live[0].status == WM_QUEUED;
     if (*ret)
         s->busy = live[0].id;
@@ -155,7 +155,7 @@ static WEFT_SUSPENDS int try_next(struct wr_starting *s, struct wr_start *what, 
     int              r = wr_start_thread(s, err);
     if (r < 0 || !wr_is_zero(s->busy))
         return r;
-    r = store->ops->runs(store, &what->owner, what->thread, true, 1, &s->memory, &live, &n, err);
+    r = wl_list_runs(store, &what->owner, what->thread, true, 1, &s->memory, &live, &n, err);
     if (r < 0 || !n || live[0].status != WM_QUEUED)
         return r;
     struct upp_message input;

@@ -16,7 +16,7 @@ static WEFT_SUSPENDS int stop_holder(struct wr_starting *s, struct wm_run *holde
 {
     struct wl_store *store = s->engine->store;
     uint8_t          status;
-    int              r = store->ops->run(store, &s->what->owner, s->busy, &s->memory, holder, err);
+    int              r = wl_get_run(store, &s->what->owner, s->busy, &s->memory, holder, err);
     if (r >= 0)
         r = wr_tree_get(s->engine, &s->what->owner, holder, &s->holder, err);
     if (r < 0)
