@@ -32,7 +32,7 @@ WEFT_SUSPENDS static int find_agents(struct cli_reading *rd, struct exporting *x
         struct upp_str             id  = def->id;
         struct wb_uuid             u;
         char                       text[WB_UUID_TEXT + 1];
-        int r = id.n ? 0 : rd->store->ops->alias(rd->store, &keeper, WL_ALIAS_AGENT, def->name, &u, err);
+        int r = id.n ? 0 : wl_get_alias(rd->store, &keeper, WL_ALIAS_AGENT, def->name, &u, err);
         if (r == -UPP_ENOTFOUND)
             continue; /* it has never run */
         if (r < 0)

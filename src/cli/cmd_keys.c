@@ -96,7 +96,7 @@ WEFT_SUSPENDS static int has_tenant(struct wl_store *s, struct upp_str tenant, s
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(64u << 20);
     struct upp_str                            after = {0}, *list;
     for (size_t n = PAGE; n == PAGE; after = n ? list[n - 1] : after) {
-        int r = s->ops->tenants(s, after, PAGE, &a, &list, &n, err);
+        int r = wl_list_tenants(s, after, PAGE, &a, &list, &n, err);
         for (size_t i = 0; r >= 0 && i < n; i++)
             if (wb_str_eq(list[i], tenant))
                 return 1;

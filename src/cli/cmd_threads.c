@@ -67,7 +67,7 @@ WEFT_SUSPENDS static int list_all(struct cli_reading *rd, struct upp_err *err)
     for (size_t n = rd->store ? PAGE : 0; n == PAGE;) {
         struct wl_thread *t;
         wb_arena_reset(&rd->arena);
-        int r = rd->store->ops->threads(rd->store, &rd->owner, after, PAGE, &rd->arena, &t, &n, err);
+        int r = wl_list_threads(rd->store, &rd->owner, after, PAGE, &rd->arena, &t, &n, err);
         if (r < 0)
             return r;
         if (n)

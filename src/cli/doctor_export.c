@@ -153,7 +153,7 @@ WEFT_SUSPENDS static int export_one(struct exporting *x, const struct ws_salvage
     struct upp_err    why = {0}, without = {0};
     char              id[64], name[80];
     size_t            holes = 0;
-    int               r     = x->store->ops->thread(x->store, &item->owner, item->thread, a, &t, &why);
+    int               r     = wl_get_thread(x->store, &item->owner, item->thread, a, &t, &why);
     int               read  = r < 0 ? r : read_doc(x, &item->owner, &t, a, &doc, &without, &why);
     if (read == -UPP_ENOMEM)
         return upp_wrap(err, read, "a thread");

@@ -39,7 +39,7 @@ static WEFT_SUSPENDS int read_family(struct wl_store *s, const struct wl_owner *
     struct wb_uuid after = {{0}};
     for (size_t n = PAGE; n == PAGE;) {
         struct wl_thread *list;
-        int               r = s->ops->family_threads(s, o, wl_family(t->tree), after, PAGE, a, &list, &n, err);
+        int               r = wl_list_family_threads(s, o, wl_family(t->tree), after, PAGE, a, &list, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -160,7 +160,7 @@ static WEFT_SUSPENDS int check_idle(struct deleting *x, const struct wl_thread *
 {
     struct wm_run *run;
     size_t         n;
-    int            r = x->s->ops->runs(x->s, x->o, t->id, true, 1, &x->a, &run, &n, x->err);
+    int            r = wl_list_runs(x->s, x->o, t->id, true, 1, &x->a, &run, &n, x->err);
     return r >= 0 && n ? upp_fail(x->err, UPP_EBUSY, "a run is under way on this thread") : r;
 }
 

@@ -54,7 +54,7 @@ static WEFT_SUSPENDS int read_nodes(struct erasing *x, struct wb_uuid tree)
     for (size_t n = PAGE; n == PAGE;) {
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
         struct wl_node                           *list;
-        int r = x->s->ops->family_nodes(x->s, x->o, wl_family(tree), after, PAGE, &a, &list, &n, x->err);
+        int r = wl_list_family_nodes(x->s, x->o, wl_family(tree), after, PAGE, &a, &list, &n, x->err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -196,7 +196,7 @@ static WEFT_SUSPENDS int read_runs(struct erasing *x, const struct wl_row *rows,
             k++;
         if (k < *n_runs || wb_uuid_eq(rows[i].run, none))
             continue;
-        int r = x->s->ops->run(x->s, x->o, rows[i].run, &x->a, &runs[k], x->err);
+        int r = wl_get_run(x->s, x->o, rows[i].run, &x->a, &runs[k], x->err);
         if (r < 0 && r != -UPP_ENOTFOUND)
             return r;
         *n_runs += r >= 0;

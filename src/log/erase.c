@@ -128,7 +128,7 @@ static WEFT_SUSPENDS int each_node(struct erasing *x, bool erase)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__SCRATCH);
         static const struct wb_uuid               none;
         struct wl_node                           *list;
-        int r = x->s->ops->family_nodes(x->s, x->o, wl_family(x->threads[0].tree), after, PAGE, &a, &list, &n, x->err);
+        int r = wl_list_family_nodes(x->s, x->o, wl_family(x->threads[0].tree), after, PAGE, &a, &list, &n, x->err);
         for (size_t i = 0; r >= 0 && i < n; i++) {
             after = list[i].id;
             if (!is_meant(x, list[i].tree))
@@ -152,7 +152,7 @@ static WEFT_SUSPENDS int erase_runs(struct erasing *x, const struct wl_thread *t
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(WL__LARGE);
     struct wm_run                            *runs;
     size_t                                    n;
-    int r = x->s->ops->runs(x->s, x->o, t->id, false, WL_RUNS, &a, &runs, &n, x->err);
+    int r = wl_list_runs(x->s, x->o, t->id, false, WL_RUNS, &a, &runs, &n, x->err);
     if (r >= 0 && n == WL_RUNS)
         return upp_fail(x->err, UPP_ELIMIT, "a thread with %d runs", WL_RUNS);
     for (size_t i = 0; r >= 0 && i < n; i++) {

@@ -278,7 +278,7 @@ static WEFT_SUSPENDS int find_run(struct deleting *x, struct wm_run *ret, size_t
     int r = wl__last_row(x->s, x->o, x->at.node, wl__pos_end(x->at.index + 1), &x->a, &stored, x->err);
     if (r <= 0 || wb_uuid_eq(stored.run, none))
         return r < 0 ? r : 0;
-    r  = x->s->ops->run(x->s, x->o, stored.run, &x->a, ret, x->err);
+    r  = wl_get_run(x->s, x->o, stored.run, &x->a, ret, x->err);
     *n = r >= 0;
     return r == -UPP_ENOTFOUND ? 0 : r;
 }
@@ -290,7 +290,7 @@ static WEFT_SUSPENDS int mark_root(struct deleting *x, struct wm_run runs[2], si
     if (!x->untold || !*n)
         return 0;
     if (!wb_uuid_eq(runs[0].root, runs[0].id)) {
-        r = x->s->ops->run(x->s, x->o, runs[0].root, &x->a, &runs[1], x->err);
+        r = wl_get_run(x->s, x->o, runs[0].root, &x->a, &runs[1], x->err);
         *n += r >= 0;
     }
     runs[*n - 1].swept = true;
@@ -349,9 +349,9 @@ static WEFT_SUSPENDS int silence_children(struct deleting *x)
     for (size_t i = 0; r >= 0 && i < x->children.n; i++) {
         struct wm_run    run;
         struct wl_thread t;
-        r = x->s->ops->run(x->s, x->o, x->children.p[i], &x->a, &run, x->err);
+        r = wl_get_run(x->s, x->o, x->children.p[i], &x->a, &run, x->err);
         if (r >= 0)
-            r = x->s->ops->thread(x->s, x->o, run.thread, &x->a, &t, x->err);
+            r = wl_get_thread(x->s, x->o, run.thread, &x->a, &t, x->err);
         if (r >= 0 && t.kind == WL_SUB)
             r = wl__tree_silence(x->s, x->o, &t, x->err);
         if (r == -UPP_ENOTFOUND)

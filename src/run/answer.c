@@ -78,7 +78,7 @@ static WEFT_SUSPENDS int answer_child(struct answering *a, struct wb_uuid id, st
     struct wr_run   *root = a->root;
     struct wl_store *s    = root->engine->store;
     struct wm_run    row;
-    int              r = s->ops->run(s, &root->tree->owner, id, &root->memory, &row, err);
+    int              r = wl_get_run(s, &root->tree->owner, id, &root->memory, &row, err);
     if (r < 0)
         return r;
     if (wm_status_ended(row.status)) /* the end of the tree had begun when the process died */
@@ -193,7 +193,7 @@ int wr_answer(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, 
         return r;
     bool launched     = false;
     an.root->changing = true; /* a cancel waits until it goes on, or waits again */
-    r = e->store->ops->run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
+    r = wl_get_run(e->store, o, row.id, &an.root->memory, &an.root->row, err); /* as it is now */
     if (r >= 0 && (an.root->row.status != WM_WAITING || an.root->row.cancel))
         r = upp_fail(err, UPP_EINVALID, "the run does not wait for answers");
     if (r >= 0)

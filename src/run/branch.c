@@ -108,7 +108,7 @@ static WEFT_SUSPENDS int tree_of(struct wr_run *parent, struct wb_uuid *ret, str
 {
     struct wl_store *s = parent->engine->store;
     struct wl_node   node;
-    int              r = s ? s->ops->node(s, &parent->tree->owner, parent->row.node, &node, err) : 0;
+    int              r = s ? wl_get_node(s, &parent->tree->owner, parent->row.node, &node, err) : 0;
     *ret               = s && r >= 0 ? node.tree : parent->row.thread;
     return r;
 }
@@ -157,7 +157,7 @@ static WEFT_SUSPENDS int open_branch(struct wr_run *parent, struct wr_branch *b,
 {
     struct wl_store *s = parent->engine->store;
     struct wm_run    row;
-    int              r = s ? s->ops->run(s, &parent->tree->owner, b->id, &parent->memory, &row, err) : -UPP_ENOTFOUND;
+    int              r = s ? wl_get_run(s, &parent->tree->owner, b->id, &parent->memory, &row, err) : -UPP_ENOTFOUND;
     bool             made = r >= 0;
     if (r < 0 && r != -UPP_ENOTFOUND)
         return r;
@@ -218,7 +218,7 @@ static WEFT_SUSPENDS int is_stored(struct wr_run *run, struct wb_uuid id, struct
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wl_store                          *s = run->engine->store;
     struct wm_run                             row;
-    int r = s ? s->ops->run(s, &run->tree->owner, id, &a, &row, err) : -UPP_ENOTFOUND;
+    int r = s ? wl_get_run(s, &run->tree->owner, id, &a, &row, err) : -UPP_ENOTFOUND;
     return r < 0 && r != -UPP_ENOTFOUND ? r : r >= 0;
 }
 

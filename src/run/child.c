@@ -230,7 +230,7 @@ static WEFT_SUSPENDS int work(struct wr_run *parent, struct wr_run *child, const
 static WEFT_SUSPENDS int find_row(struct wr_run *parent, struct wr_call *call, struct wm_run *ret, struct upp_err *err)
 {
     struct wl_store *s = parent->engine->store;
-    return s ? s->ops->run(s, &parent->tree->owner, call->child, &parent->memory, ret, err)
+    return s ? wl_get_run(s, &parent->tree->owner, call->child, &parent->memory, ret, err)
              : upp_fail(err, UPP_ENOTFOUND, "there is no store");
 }
 

@@ -40,16 +40,16 @@ int wr_get(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, str
         return 0;
     }
     *ret  = (struct wr_look){0};
-    int r = e->store->ops->run(e->store, o, id, a, &ret->run, err);
+    int r = wl_get_run(e->store, o, id, a, &ret->run, err);
     return r < 0 || ret->run.status != WM_WAITING ? r : read_pending(e, o, &ret->run, a, ret, err);
 }
 
 int wr_get_root(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, struct wb_arena *a,
                 struct wm_run *ret, struct upp_err *err)
 {
-    int r = e->store->ops->run(e->store, o, id, a, ret, err);
+    int r = wl_get_run(e->store, o, id, a, ret, err);
     if (r >= 0 && !wb_uuid_eq(ret->root, id))
-        r = e->store->ops->run(e->store, o, ret->root, a, ret, err);
+        r = wl_get_run(e->store, o, ret->root, a, ret, err);
     return r;
 }
 
@@ -89,7 +89,7 @@ int wr_end_idle(struct wr_tree *t, const struct wm_run *row, int result, const s
     struct wb_uuid    thread = run->row.thread;
     struct wm_run     now;
     run->changing = true;
-    r             = e->store->ops->run(e->store, &t->owner, row->id, &run->memory, &now, err);
+    r             = wl_get_run(e->store, &t->owner, row->id, &run->memory, &now, err);
     if (r >= 0 && now.version != row->version)
         r = upp_fail(err, UPP_EBUSY, "somebody else was first");
     if (r >= 0)
@@ -254,7 +254,7 @@ int wr_wait(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid id, ui
             return upp_fail(err, UPP_ENOTFOUND, "no such run works");
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                             row;
-        r = e->store->ops->run(e->store, o, id, &a, &row, err);
+        r = wl_get_run(e->store, o, id, &a, &row, err);
         if (r < 0)
             return r;
         t = wr_tree_find(e, row.root);
@@ -280,7 +280,7 @@ static WEFT_SUSPENDS int end_runs(struct wr_engine *e, const struct wl_owner *o,
     struct wm_run                            *runs;
     size_t                                    n;
     uint8_t                                   status;
-    int r = e->store->ops->runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
+    int r = wl_list_runs(e->store, o, t->id, true, LIVE, &a, &runs, &n, err);
     for (size_t i = n; r >= 0 && i-- > 0;) {
         r = wr_cancel(e, o, runs[i].root, err);
         if (r >= 0 || r == -UPP_EREFUSED) /* it ended by itself */

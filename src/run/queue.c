@@ -33,8 +33,8 @@ static WEFT_SUSPENDS int enqueue(struct wr_starting *s, struct wr_started *ret, 
     struct wl_store *store = s->engine->store;
     struct wm_run   *live;
     size_t           n;
-    int r = store->ops->runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory,
-                             &live, &n, err);
+    int r = wl_list_runs(store, &s->what->owner, s->thread.id, true, s->engine->opts.max_queue + 2u, &s->memory,
+                         &live, &n, err);
     if (r < 0)
         return r;
     if (n > s->engine->opts.max_queue)
@@ -78,7 +78,7 @@ static WEFT_SUSPENDS int is_queued(struct wr_starting *s, bool *ret, struct upp_
     size_t           n = 0;
     int              r = 0;
     if (s->fresh.n == 0 && s->thread.queued)
-        r = store->ops->runs(store, &s->what->owner, s->thread.id, true, 1, &s->memory, &live, &n, err);
+        r = wl_list_runs(store, &s->what->owner, s->thread.id, true, 1, &s->memory, &live, &n, err);
     *ret = r >= 0 && n && live[0].status == WM_QUEUED;
     if (*ret)
         s->busy = live[0].id;
@@ -155,7 +155,7 @@ static WEFT_SUSPENDS int try_next(struct wr_starting *s, struct wr_start *what, 
     int              r = wr_start_thread(s, err);
     if (r < 0 || !wr_is_zero(s->busy))
         return r;
-    r = store->ops->runs(store, &what->owner, what->thread, true, 1, &s->memory, &live, &n, err);
+    r = wl_list_runs(store, &what->owner, what->thread, true, 1, &s->memory, &live, &n, err);
     if (r < 0 || !n || live[0].status != WM_QUEUED)
         return r;
     struct upp_message input;
@@ -192,7 +192,7 @@ static WEFT_SUSPENDS int stop_holder(struct wr_starting *s, struct wm_run *holde
 {
     struct wl_store *store = s->engine->store;
     uint8_t          status;
-    int              r = store->ops->run(store, &s->what->owner, s->busy, &s->memory, holder, err);
+    int              r = wl_get_run(store, &s->what->owner, s->busy, &s->memory, holder, err);
     if (r >= 0)
         r = wr_tree_get(s->engine, &s->what->owner, holder, &s->holder, err);
     if (r < 0)

@@ -44,7 +44,7 @@ static WEFT_SUSPENDS int still_works(struct wr_run *run, struct upp_err *err)
 {
     struct wl_store *s = run->engine->store;
     struct wm_run    now;
-    int              r = s->ops->run(s, &run->tree->owner, run->row.id, &run->memory, &now, err);
+    int              r = wl_get_run(s, &run->tree->owner, run->row.id, &run->memory, &now, err);
     if (r < 0)
         return r;
     if (now.status != WM_RUNNING && now.status != WM_CANCELING)
@@ -101,7 +101,7 @@ int wr_resume(struct wr_engine *e, const struct wl_owner *o, struct wb_uuid thre
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
     struct wm_run                            *runs;
     size_t                                    n;
-    int r = e->store->ops->runs(e->store, o, thread, true, 16, &a, &runs, &n, err);
+    int r = wl_list_runs(e->store, o, thread, true, 16, &a, &runs, &n, err);
     for (size_t i = 0; r >= 0 && i < n; i++)
         if (!runs[i].depth && (runs[i].status == WM_RUNNING || runs[i].status == WM_CANCELING)) {
             *ret = (struct wr_started){.run = runs[i].id, .thread = thread};
@@ -140,7 +140,7 @@ int wr_recover(struct wr_engine *e, size_t *ret, struct upp_err *err)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;
-        int r = e->store->ops->live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        int r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n; i++) {
@@ -285,7 +285,7 @@ static WEFT_SUSPENDS int look_at_all(struct wr_engine *e, struct upp_err *err)
         WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(64u << 20);
         struct wm_run                            *runs;
         struct wl_owner                          *owners;
-        int r = e->store->ops->live(e->store, after, 256, &a, &runs, &owners, &n, err);
+        int r = wl_list_live(e->store, after, 256, &a, &runs, &owners, &n, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < n && !e->closing; i++) {

@@ -132,7 +132,7 @@ static WEFT_SUSPENDS int trace_run(struct tracing *t, struct wb_uuid id, struct 
         return wb_arena_check(&t->memory, err);
     if (++t->n > CALLS)
         return upp_fail(err, UPP_ELIMIT, "a trace has at most %d runs", CALLS);
-    int r = s->ops->run(s, t->owner, id, &t->memory, &of->run, err);
+    int r = wl_get_run(s, t->owner, id, &t->memory, &of->run, err);
     if (r < 0)
         return r;
     if (parent && of->run.depth != parent->run.depth + 1)

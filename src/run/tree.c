@@ -285,7 +285,7 @@ static WEFT_SUSPENDS int tree_fill(struct wr_tree *t, struct upp_err *err)
     WB_CLEANUP(wb_arena_done) struct wb_arena a    = WB_ARENA(64u << 20);
     struct tail                               tail = {.store = s, .owner = &t->owner, .next = 1, .epoch = 1};
     struct wm_run                             root;
-    int                                       r = s->ops->run(s, &t->owner, t->root, &a, &root, err);
+    int                                       r = wl_get_run(s, &t->owner, t->root, &a, &root, err);
     if (r >= 0 && !wm_status_ended(root.status) && root.status != WM_QUEUED)
         r = tail_of(&tail, root.node, root.first, err);
     if (r < 0)

@@ -125,7 +125,7 @@ static WEFT_SUSPENDS int add_node(struct weft_session *s, struct weft_tree *t, u
     struct wl_store *store = wr_engine_store(s->home->kept);
     struct wl_node   node;
     char             id[WB_UUID_TEXT + 1];
-    int              r = store->ops->node(store, &wa_owner, key, &node, err);
+    int              r = wl_get_node(store, &wa_owner, key, &node, err);
     if (r < 0)
         return r;
     struct weft_node *parent = find(t, node.parent);

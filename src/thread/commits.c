@@ -460,7 +460,7 @@ int wa_session_put(struct wl_store *s, const struct wl_owner *o, const struct wm
     struct wa_known                       first;
     wa_put_init(&p, s, o);
     x.metadata = doc->metadata;
-    int  taken = s->ops->alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
+    int  taken = wl_get_alias(s, o, WL_ALIAS_THREAD, doc->id, &other, err);
     bool alias = !(anyway && taken == 0);
     int  r     = taken == -UPP_ENOTFOUND ? 0 : taken;
     if (r >= 0)

@@ -407,11 +407,11 @@ static WEFT_SUSPENDS int all_runs(struct world *w, struct wb_arena *a, struct wm
     struct wl_thread *threads;
     size_t            n;
     *count = 0;
-    TRY(s->ops->threads(s, &rig_owner, (struct wb_uuid){{0}}, 1000, a, &threads, &n, err));
+    TRY(wl_list_threads(s, &rig_owner, (struct wb_uuid){{0}}, 1000, a, &threads, &n, err));
     for (size_t i = 0; i < n; i++) {
         struct wm_run *runs;
         size_t         m;
-        TRY(s->ops->runs(s, &rig_owner, threads[i].id, false, 1000, a, &runs, &m, err));
+        TRY(wl_list_runs(s, &rig_owner, threads[i].id, false, 1000, a, &runs, &m, err));
         for (size_t k = 0; k < m && *count < room; k++)
             if (!runs[k].depth)
                 ret[(*count)++] = runs[k];

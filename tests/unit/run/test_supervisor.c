@@ -168,9 +168,9 @@ static WEFT_SUSPENDS int end_by_hand(struct place *p, struct wb_uuid holder, str
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA(1u << 20);
     struct wl_store                          *s = p->inner;
     struct wm_run                             row, queued[2];
-    TRY(s->ops->run(s, &rig_owner, holder, &a, &row, err));
-    TRY(s->ops->run(s, &rig_owner, one, &a, &queued[0], err));
-    TRY(s->ops->run(s, &rig_owner, two, &a, &queued[1], err));
+    TRY(wl_get_run(s, &rig_owner, holder, &a, &row, err));
+    TRY(wl_get_run(s, &rig_owner, one, &a, &queued[0], err));
+    TRY(wl_get_run(s, &rig_owner, two, &a, &queued[1], err));
     bool in_order          = memcmp(one.b, two.b, sizeof one.b) < 0;
     queued[0].queue        = in_order ? 2 : 1;
     queued[1].queue        = in_order ? 1 : 2;
@@ -347,7 +347,7 @@ static WEFT_SUSPENDS int ends_after_a_restart(struct place *p, struct upp_err *e
     uint8_t                                   status;
     size_t                                    n;
     TRY(never_ends(p, err));
-    TRY(p->inner->ops->live(p->inner, (struct wb_uuid){{0}}, 2, &a, &runs, &owners, &n, err));
+    TRY(wl_list_live(p->inner, (struct wb_uuid){{0}}, 2, &a, &runs, &owners, &n, err));
     FAIL_UNLESS(n == 1);
     p->lazy.no_ends = false;
     TRY(place_restart(p, &n, err));

@@ -45,7 +45,7 @@ WEFT_SUSPENDS int sv_say_busy(struct sv_exchange *x, const struct wl_thread *t, 
     struct wl_store *s = x->server->opts.store;
     struct wl_node   node;
     char             thread[WB_UUID_HEX + 1], run[WB_UUID_HEX + 1];
-    if (s->ops->node(s, &x->owner, t->head, &node, NULL) < 0)
+    if (wl_get_node(s, &x->owner, t->head, &node, NULL) < 0)
         return -UPP_EBUSY; /* what err says already has to do */
     (void)wb_uuid_hex(t->id, thread);
     (void)wb_uuid_hex(node.holder, run);

@@ -30,7 +30,7 @@ WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thr
     struct wl_path   path;
     struct wj_writer w;
     char             id[WB_UUID_TEXT + 1];
-    int              r = s->ops->node(s, &x->owner, t->head, &node, err);
+    int              r = wl_get_node(s, &x->owner, t->head, &node, err);
     if (r >= 0)
         r = wl_thread_path(s, &x->owner, t, &x->arena, &path, err);
     if (r < 0)

@@ -151,7 +151,7 @@ WEFT_SUSPENDS static bool key_is_used(struct sv_exchange *x, const struct wr_sta
 {
     struct wl_store *s = x->server->opts.store;
     struct wl_key    used;
-    return start->key.n && s->ops->key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
+    return start->key.n && wl_get_key(s, &x->owner, start->route, start->key, &used, NULL) >= 0;
 }
 
 /* The last additional message is the input of the run, in one commit with it. Those before it, and all where the last
@@ -168,7 +168,7 @@ WEFT_SUSPENDS static int put_messages(struct sv_exchange *x, const struct wl_thr
     if (!first)
         return 0;
     if (start->key.n) {
-        int r = s->ops->key(s, &x->owner, start->route, start->key, &used, err);
+        int r = wl_get_key(s, &x->owner, start->route, start->key, &used, err);
         if (r != -UPP_ENOTFOUND)
             return r;
     }

@@ -73,7 +73,7 @@ WEFT_SUSPENDS static int read_some(struct wl_store *s, void *arg, struct upp_err
         struct wl_thread *t;
         size_t            got;
         wb_arena_done(&a);
-        int r = s->ops->threads(s, &l->x->owner, l->after, HANDFUL, &a, &t, &got, err);
+        int r = wl_list_threads(s, &l->x->owner, l->after, HANDFUL, &a, &t, &got, err);
         if (r < 0)
             return r;
         for (size_t i = 0; i < got; i++)
