@@ -49,15 +49,13 @@ __attribute__((noinline, cold)) static int wrong_type(struct wj_decoder *d, cons
 
 /* ---- Rows ------------------------------------------------------------------------------------------ */
 
-int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base, const struct wj_field **ret)
+int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base)
 {
     const struct wj_field *row  = f;
     unsigned               type = 1u << unsafe_yyjson_get_type(v);
     for (; WB_UNLIKELY(!(row->kind->takes & type)); row++)
         if (!(row->flags & F_OR))
             return wrong_type(d, f, v);
-    if (ret)
-        *ret = row;
     return row->kind->get(d, row, v, base + row->off);
 }
 
@@ -98,10 +96,19 @@ static inline unsigned place_of(const char *name, size_t n)
     return n ? (8 * (unsigned)n + (unsigned char)name[0] + 4 * (unsigned char)name[n - 1]) % 128 : 0;
 }
 
+/* Rows without alternatives that are no alias. */
+static uint64_t rows_alone(const struct wj_shape *s)
+{
+    uint64_t alone = 0;
+    for (unsigned i = 0; i < s->n; i++)
+        alone |= (uint64_t)(!(s->fields[i].flags & (F_OR | F_ALIAS)) && !(i && (s->fields[i - 1].flags & F_OR))) << i;
+    return alone;
+}
+
 /* At most half of the places are taken, so every search ends. */
 static void make_plan(struct wj_plan *plan, const struct wj_shape *s)
 {
-    *plan = (struct wj_plan){.shape = s};
+    *plan = (struct wj_plan){.shape = s, .alone = rows_alone(s)};
     for (unsigned i = 0; i < s->n; i++) {
         const struct wj_field *f = &s->fields[i];
         if (i && (f[-1].flags & F_OR)) /* of the same name as the one before */
@@ -199,29 +206,25 @@ __attribute__((noinline, cold)) static int refuse_row(struct reading *r, unsigne
     return WJ_SPELLED;
 }
 
-/* Reads the value of a member into the row, or one of its alternatives. What `get` returned; or < 0. */
+/* Reads the value of a member into the row. What `get` returned; or < 0. */
 static inline int read_value(struct reading *r, const struct wj_field *f, unsigned row, yyjson_val *v)
 {
+    r->node->seen |= (uint64_t)1 << row;
     if (unsafe_yyjson_is_null(v) && (f->flags & F_NULLABLE)) {
-        r->node->seen |= (uint64_t)1 << row;
         r->node->null |= (uint64_t)1 << row;
         return 0;
     }
-    const struct wj_field *one = f;
-    int                    x   = wj_get(r->d, f, v, (char *)r->node, &one);
-    if (WB_UNLIKELY(x < 0))
-        return refuse_row(r, row, x);
-    r->node->seen |= (uint64_t)1 << (row + (unsigned)(one - f));
-    return x;
+    int x = wj_get(r->d, f, v, (char *)r->node);
+    return WB_LIKELY(x >= 0) ? x : refuse_row(r, row, x);
 }
 
 /* A member that may come again, by another name, or in one of several forms: whatever is behind it of its group comes
  * again too. */
-__attribute__((noinline)) static int read_again(struct reading *r, unsigned row, uint64_t *came, yyjson_val *v)
+__attribute__((noinline)) static int read_again(struct reading *r, unsigned row, uint64_t *left, yyjson_val *v)
 {
-    unsigned first = group_first(r->s, row), end = group_end(r->s, row);
-    uint64_t group = bits(first, end);
-    *came |= group;
+    unsigned first = group_first(r->s, row), end = group_end(r->s, row), one = row;
+    uint64_t group = bits(first, end), type = 1u << unsafe_yyjson_get_type(v);
+    *left &= ~group;
     if (r->node->seen & group) {
         /* The better name wins; of equal names the later. An alternative (F_OR) has the name of its first row. */
         unsigned old = (unsigned)__builtin_ctzll(r->node->seen & group);
@@ -231,7 +234,12 @@ __attribute__((noinline)) static int read_again(struct reading *r, unsigned row,
             return WJ_SPELLED;
         clear_slots(r, first, end);
     }
-    return read_value(r, &r->s->fields[row], row, v);
+    const struct wj_field *fields = r->s->fields;
+    if (!unsafe_yyjson_is_null(v) || !(fields[row].flags & F_NULLABLE))
+        while (!(fields[one].kind->takes & type) && (fields[one].flags & F_OR))
+            one++;
+    row = fields[one].kind->takes & type ? one : row; /* none takes it: the sentence is about all of them */
+    return read_value(r, &fields[row], row, v);
 }
 
 static int unknown(struct wj_decoder *d, const yyjson_val *name)
@@ -258,44 +266,59 @@ static int missing(struct reading *r, yyjson_val *v, uint64_t rows)
     return 0;
 }
 
-/* Most members are of a row of their own, and come once. */
-int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
+/* Most members are of a row of their own, and come once. Inlined for each way to find rows. */
+static inline __attribute__((always_inline)) int read_members(struct reading *r, struct wj_plan *plan, yyjson_val *v,
+                                                              bool ordered)
 {
-    struct wj_plan *plan  = d->opts->plans ? plan_of(d->opts->plans, s) : NULL;
-    struct reading  r     = {.d = d, .s = s, .node = node};
-    uint64_t        came  = 0; /* rows whose member is no longer a first one */
-    uint64_t        order = 0, falls = 0;
-    bool            known = s->n < WJ_ROWS;
-    yyjson_val     *name = v + 1, *end = unsafe_yyjson_get_next(v);
-    unsigned        next = 0;
-    if (d->depth == d->limit)
-        return wj_too_deep(d, v);
-    d->depth++;
-    node->shape = s;
-    node->from  = v;
+    const struct wj_field *fields = r->s->fields;
+    struct wj_node        *node   = r->node;
+    uint64_t               left   = plan ? plan->alone : rows_alone(r->s); /* of which none has come */
+    uint64_t               order = 0, falls = 0;
+    bool                   known = r->s->n < WJ_ROWS;
+    yyjson_val            *name = v + 1, *end = unsafe_yyjson_get_next(v);
+    unsigned               next = 0;
     while (name < end) {
         unsigned               row = next;
-        const struct wj_field *f   = plan ? planned_row(plan, s->fields, name, &row) : find_row(s, name, &row);
-        uint64_t bit = f && !(f->flags & (F_OR | F_ALIAS)) ? (uint64_t)1 << row & ~came : 0; /* alone, and the first */
-        came |= bit;
-        next  = f ? row + 1 : next;
-        order = wj_order_step(order, row);
-        falls |= node->seen & -bit; /* those behind it in the table that came before it */
+        const struct wj_field *f   = plan ? planned_row(plan, fields, name, &row) : find_row(r->s, name, &row);
+        uint64_t               bit = f ? left & (uint64_t)1 << row : 0;
+        left ^= bit;
+        next = f ? row + 1 : next;
+        if (ordered) {
+            order = wj_order_step(order, row);
+            falls |= node->seen & -bit; /* those behind it in the table that came before it */
+        }
         if (bit && f->kind == &wj_kind_str && unsafe_yyjson_is_str(name + 1)) { /* most are: it saves two calls */
             *(struct upp_str *)(void *)((char *)node + f->off) = wj_text(name + 1);
             node->seen |= bit;
             name += 2;
             continue;
         }
-        int x = bit ? read_value(&r, f, row, name + 1) : f ? read_again(&r, row, &came, name + 1) : unknown(d, name);
+        int x = bit ? read_value(r, f, row, name + 1) : f ? read_again(r, row, &left, name + 1) : unknown(r->d, name);
         if (WB_UNLIKELY(x < 0))
             return x;
-        known = known && bit && x == 0; /* it was taken as it is */
+        known = known && ordered && bit && x == 0; /* it was taken as it is */
         name  = unsafe_yyjson_get_next(name + 1);
     }
-    d->depth--;
-    if (known)
+    if (ordered && known)
         node->order = (unsafe_yyjson_get_len(v) <= WJ_ORDER_ROWS ? order : 0) | (falls ? 0 : WJ_RISING);
+    return 0;
+}
+
+int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node)
+{
+    struct wj_plan *plan = d->opts->plans ? plan_of(d->opts->plans, s) : NULL;
+    struct reading  r    = {.d = d, .s = s, .node = node};
+    if (d->depth == d->limit)
+        return wj_too_deep(d, v);
+    d->depth++;
+    node->shape = s;
+    node->from  = v;
+    int x       = !plan                      ? read_members(&r, NULL, v, true)
+                  : d->opts->plans->ordered ? read_members(&r, plan, v, true)
+                                            : read_members(&r, plan, v, false);
+    if (x < 0)
+        return x;
+    d->depth--;
     uint64_t required = plan ? plan->required : bits(0, s->n);
     return WB_UNLIKELY(required & ~node->seen) ? missing(&r, v, required) : 0;
 }

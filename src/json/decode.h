@@ -18,12 +18,14 @@ enum { WJ_MAX_PROBLEMS = 100 };
 struct wj_plan {
     const struct wj_shape *shape;
     uint64_t               required;  /* rows whose member has to be there: the first of each group */
+    uint64_t               alone;     /* rows without alternatives that are no alias */
     uint8_t                rows[128]; /* 1 + the first row of a name, at a place the name says or behind it; 0: none */
     uint8_t                after[WJ_ROWS + 1]; /* by 1 + a row, or 0: the row that came behind it the last time */
 };
 
 /* Plans of the shapes that were met, as many as there is room for; all zero at first. */
 struct wj_plans {
+    bool           ordered; /* whoever reads wants to know in what order members come (wj_node.order) */
     unsigned       n;
     struct wj_plan list[8];
 };
@@ -75,9 +77,8 @@ int wj_refuse(struct wj_decoder *d, const yyjson_val *v, const char *fmt, ...) U
 /* v, which is at the limit, is refused: -UPP_ELIMIT. Kinds that contain others count d->depth up and down. */
 int wj_too_deep(struct wj_decoder *d, const yyjson_val *v);
 
-/* Reads v by the row, or by a later one where F_OR says so, into base + row.off. *ret, where it is asked for: that row.
- * Returns `get`'s result. */
-int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base, const struct wj_field **ret);
+/* Reads v by the row, or by a later one where F_OR says so, into base + row.off. Returns `get`'s result. */
+int wj_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v, char *base);
 
 int wj_decode_object(struct wj_decoder *d, const struct wj_shape *s, yyjson_val *v, struct wj_node *node);
 

@@ -171,7 +171,7 @@ static int arr_get(struct wj_decoder *d, const struct wj_field *f, yyjson_val *v
     for (size_t i = 0; i < arr.n; i++, at += item->size, x = unsafe_yyjson_get_next(x)) {
         bool object = item->row.kind == &wj_kind_inl && unsafe_yyjson_is_obj(x); /* most are: it saves two calls */
         int  r      = object ? wj_decode_object(d, item->row.arg, x, (struct wj_node *)(void *)at)
-                             : wj_get(d, &item->row, x, at, NULL);
+                             : wj_get(d, &item->row, x, at);
         if (r < 0) {
             bad = f->flags & F_BAD_ITEMS ? bad : r;
             if (r != -UPP_EINVALID || !d->opts->problem)

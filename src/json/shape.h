@@ -89,7 +89,7 @@ struct wj_node {
     const struct wj_shape *shape;
     uint64_t               seen, null; /* bit i: row i was read / was null */
     yyjson_val            *from;       /* the object it was read from */
-    uint64_t               order;
+    uint64_t               order; /* where it was read without plans, or by such as keep it (wj_plans.ordered) */
 };
 
 /* In wj_node.order: the rows of an object's members as they stand there, where each is of a row of its own, there once

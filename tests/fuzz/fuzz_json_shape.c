@@ -51,7 +51,7 @@ FUZZ(json_shape)
     WB_CLEANUP(wb_arena_done) struct wb_arena a     = WB_ARENA(256u << 20);
     struct upp_err                            err   = {0};
     struct told                               told  = {0};
-    struct wj_plans                           plans = {0};
+    struct wj_plans                           plans = {.ordered = true};
     struct chat                               c, planned;
     yyjson_val                               *v;
     if (wj_read(&a, in, NULL, &v, &err) < 0)

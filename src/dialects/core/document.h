@@ -191,10 +191,6 @@ void wd_close(struct wd_lowering *l);
  * it had been opened, written and closed. */
 bool wd_settled(struct wd_lowering *l, uint32_t entry, const char *slot);
 
-/* The same where some of it only the writer can tell: `is` says so of the object as it was read. */
-bool wd_settled_if(struct wd_lowering *l, uint32_t entry, const char *slot, bool (*is)(void *arg, yyjson_val *was),
-                   void *arg);
-
 /* How many entries the object of this slot at this entry stood for when it was read, as far as they are still there;
  * `otherwise` where nobody knows. */
 uint32_t wd_span(struct wd_lowering *l, uint32_t entry, const char *slot, uint32_t otherwise);

@@ -108,21 +108,15 @@ static void step_over(struct wd_lowering *l, const struct wd_anchor *anchor, boo
         wj_write_u64(&l->w, 0);
 }
 
-bool wd_settled_if(struct wd_lowering *l, uint32_t entry, const char *slot, bool (*is)(void *arg, yyjson_val *was),
-                   void *arg)
+bool wd_settled(struct wd_lowering *l, uint32_t entry, const char *slot)
 {
     if (!l->compare || l->w.failed || l->w.out->failed)
         return false;
     struct wd_anchor *a = wd_anchor_find(l->compare, entry, slot);
-    if (!a || !a->settled || (is && !is(arg, a->wire)))
+    if (!a || !a->settled)
         return false;
     step_over(l, a, l->w.match ? wj_match_named(l->w.match) : l->w.out->n && l->w.out->p[l->w.out->n - 1] == ':');
     return true;
-}
-
-bool wd_settled(struct wd_lowering *l, uint32_t entry, const char *slot)
-{
-    return wd_settled_if(l, entry, slot, NULL, NULL);
 }
 
 /* The object that was read has said this; what was written of it is not needed any more. Most are the same, and nothing

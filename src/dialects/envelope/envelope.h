@@ -48,10 +48,6 @@ int wd_envelope_read(struct wb_arena *a, yyjson_val *v, struct wd_envelope *e, s
 /* The same for one that is plain. False: it is not. */
 bool wd_envelope_read_plain(yyjson_val *v, struct wd_envelope *e);
 
-/* Does it say just what we would write of the part that it became: in its intent, its task and its content? No: it may
- * yet. All else depends on the envelopes around it. */
-bool wd_envelope_is_plain(const struct wd_envelope *e, const struct upp_part *p);
-
 /* The slot of the envelope of a message's part k. No text: no memory. */
 struct upp_str wd_envelope_slot(struct wb_arena *a, unsigned k);
 

@@ -303,8 +303,6 @@ static int lift_message(struct lifting *t, const struct wd_envelope *e)
         r = wd_parts_add(&t->parts, &part, t->err);
     if (r >= 0)
         r = anchor(t, e->node.from);
-    if (r >= 0 && !none)
-        wd_settle(t->l, wd_envelope_is_plain(e, &part));
     return r >= 0 && none ? settle(t) : r; /* one without parts has no more of them */
 }
 

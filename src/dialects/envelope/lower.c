@@ -103,8 +103,7 @@ static int put_part(struct lowering *t, const struct upp_part *p)
 {
     struct wd_envelope_out *o = &t->o;
     step_to(t, p);
-    if (!wd_settled_if(o->l, o->i, o->slot, wd_envelope_is_as_written, o))
-        wd_envelope_write_part(o);
+    wd_envelope_write_part(o);
     o->k++;
     return p && p->kind == UPP_PART_CALL ? remember_call(t) : 0;
 }

@@ -32,8 +32,4 @@ struct wd_envelope_out {
 void wd_envelope_write_part(struct wd_envelope_out *o);
 void wd_envelope_write_event(struct wd_envelope_out *o);
 
-/* Would wd_envelope_write_part write just this? Of what it says of its part that is known: it is settled. For
- * wd_settled_if: arg is a struct wd_envelope_out. */
-bool wd_envelope_is_as_written(void *arg, yyjson_val *was);
-
 #endif

@@ -240,7 +240,7 @@ int wd_pydantic_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err
 {
     struct upp_err              why     = {0};
     struct lifting              t       = {.l = l, .err = &why};
-    struct wj_plans             plans   = {0};
+    struct wj_plans             plans   = {.ordered = true};
     const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_leave, .plans = &plans};
     size_t                      i, n;
     yyjson_val                 *v;

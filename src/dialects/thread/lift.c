@@ -283,7 +283,7 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
     struct lifting      t   = {.l = l, .err = &why};
     struct wm_doc      *doc = l->doc;
     struct wd_tp_thread d;
-    struct wj_plans     plans = {0};
+    struct wj_plans     plans = {.ordered = true};
     int                 r =
         WJ_DECODE(l->a, wd_tp_thread, root, UPP_OPTS(wj_decode_opts, .problem = wd_leave, .plans = &plans), &d, &why);
     if (r >= 0 && (!d.turns.p || wd_tp_version(d.version) < 0))

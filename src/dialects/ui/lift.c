@@ -338,7 +338,7 @@ static int lift_message(struct lifting *t, const struct wd_ui_message *m)
 
 static int lift_list(struct lifting *t, yyjson_val *root)
 {
-    struct wj_plans             plans   = {0};
+    struct wj_plans             plans   = {.ordered = true};
     const struct wj_decode_opts lenient = {.size = sizeof lenient, .problem = wd_leave, .plans = &plans};
     size_t                      i, n;
     yyjson_val                 *v;

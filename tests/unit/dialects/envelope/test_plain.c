@@ -202,20 +202,18 @@ static const struct test_edit missed[] = {
     {"\"weft\":{\"call\":\"c5\",\"name\":\"find\"}", "\"weft\":{\"name\":\"find\",\"call\":\"c5\"}"},
 };
 
-TEST(envelope_plain_ones_are_settled)
+TEST(envelope_plain_ones_have_no_residue)
 {
     WB_CLEANUP(wd_document_done) struct wd_document d = {0};
     struct upp_err                                  err;
     size_t                                          settled;
     CHECK_INT(wd_document_read(&d, &wd_document_envelope, wb_cstr(plain), NULL, &err), 0);
-    for (size_t i = 0; i < d.lifting.anchors.n; i++)
-        CHECK(d.lifting.anchors.p[i].settled == (d.lifting.anchors.p[i].entry != WD_THREAD));
     for (size_t i = 0; i < d.doc.entries.n; i++)
         CHECK(!d.doc.entries.p[i].residue);
     CHECK(test_comes_back(&wd_document_envelope, wb_cstr(plain), &settled));
 }
 
-/* In each place alone where it stands. The writer has the last word on what is settled: less of it need not be. */
+/* In each place alone where it stands. */
 TEST(envelope_plain_but_for_one_place_comes_back)
 {
     struct upp_str text = wb_cstr(plain);
