@@ -68,8 +68,8 @@ WEFT_SUSPENDS int cli_change_post(struct cli_change *p, const char *member, cons
 
 int cli_print_thread(yyjson_val *answer, bool json, struct upp_err *err)
 {
-    struct upp_str id;
-    int            r = cli_answer_text(answer, "id", &id, err);
+    struct upp_str id = {0};
+    int            r  = cli_answer_text(answer, "id", &id, err);
     if (r >= 0) /* digits and letters: nothing to escape */
         (void)printf(json ? "{\"thread\":\"%.*s\"}\n" : "%.*s\n", UPP_FMT(id));
     return r;
