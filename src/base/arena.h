@@ -33,7 +33,7 @@ void wb_arena_reset(struct wb_arena *a); /* forgets all, keeps one chunk for the
 /* The slow path of wb_arena_alloc. */
 void *wb_arena_more(struct wb_arena *a, size_t n, size_t align);
 
-/* A copy, followed by a NUL that is not counted. No text stays no text. */
+/* A copy, followed by a NUL that is not counted. A NULL text stays NULL. */
 struct upp_str wb_arena_dup(struct wb_arena *a, struct upp_str s);
 struct upp_str wb_arena_printf(struct wb_arena *a, const char *fmt, ...) UPP_PRINTF(2, 3);
 

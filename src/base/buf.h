@@ -65,7 +65,7 @@ static inline void wb_buf_addc(struct wb_buf *b, char c)
         b->p[b->n++] = c;
 }
 
-/* What is in it, borrowed until the next change. Never no text. */
+/* The contents, borrowed until the next change. Its pointer is never NULL. */
 static inline struct upp_str wb_buf_str(const struct wb_buf *b)
 {
     return (struct upp_str){b->p ? b->p : "", b->n};

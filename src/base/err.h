@@ -7,7 +7,7 @@
 
 #include "base/export.h"
 
-/* An error that says nothing yet. Its texts are empty; all their bytes are not cleared. */
+/* Initialises an error: its texts are empty, but not all their bytes are cleared. */
 static inline void wb_err_init(struct upp_err *err)
 {
     err->code           = 0;
@@ -26,7 +26,7 @@ int wb_vfail(struct upp_err *err, enum upp_code code, const char *fmt, va_list a
  * are; of a long one the end is kept. err may be NULL. */
 void wb_err_where(struct upp_err *err, struct upp_str where);
 
-/* Fails with what the operating system said. `r` is a negative errno; the code comes from it where a caller would do
+/* Fails with an error of the operating system. `r` is a negative errno; the code comes from it where a caller would do
  * something different (not found, refused, out of memory, busy ...), and is `otherwise` where not.
  * msg: "the sentence: no such file or directory". cause: "ENOENT". */
 int wb_fail_sys(struct upp_err *err, int r, enum upp_code otherwise, const char *fmt, ...) UPP_PRINTF(4, 5);

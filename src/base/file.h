@@ -13,14 +13,14 @@ WB_EXPORT_BEGIN
  * After a failure the buffer holds what it held before, and is not failed unless there was no memory. */
 int wb_file_read(const char *path, struct wb_buf *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Makes the file hold these bytes: they are written beside it, synced, and renamed over it. Whatever happens, also a
- * crash or an error, the file is the old or the new one, whole; after success it is the new one even if power fails.
+/* Replaces the file atomically: writes a file next to it, syncs, and renames it over the old one. After a crash or an
+ * error the file is the complete old or new one; after success it is the new one even if power fails.
  * A symbolic link is replaced, not followed; a new file has `mode` (less the umask). A crash may leave a file called
  * PATH.<16 digits>.tmp behind. */
 int wb_file_write(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The same without waiting for the disk: the old or the new one, whole, as long as the machine does not go down. For
- * many files that can be made again. */
+/* The same without waiting for the disk: atomic as long as the machine does not crash. For many files that can be made
+ * again. */
 int wb_file_write_unsynced(const char *path, struct upp_str bytes, unsigned mode, struct upp_err *err) UPP_MUST_CHECK;
 
 /* May others than its owner read the file, or write it? Not where there is none. */

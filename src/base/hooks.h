@@ -19,7 +19,7 @@ const struct upp_hooks *wb_hooks(void);
 void *wb_alloc(size_t n) __attribute__((malloc, warn_unused_result));
 void *wb_calloc(size_t count, size_t size) __attribute__((malloc, warn_unused_result)); /* cleared, checks overflow */
 void *wb_realloc(void *p, size_t n) __attribute__((warn_unused_result));
-void  wb_free(void *p); /* NULL is fine */
+void  wb_free(void *p); /* accepts NULL */
 
 WB_EXPORT_END
 

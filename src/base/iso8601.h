@@ -17,7 +17,7 @@
 #include "base/str.h"
 
 struct wb_time {
-    struct upp_str text;    /* as it was read, borrowed; no text when it was made from a number */
+    struct upp_str text;    /* as it was read, borrowed; empty if made from a number */
     struct upp_str finer;   /* in text: digits of the fraction after the ninth, without zeros at the end */
     int64_t        seconds; /* since 1970 UTC, without leap seconds */
     uint32_t       nanos;   /* 0 to 999999999 */
@@ -30,7 +30,7 @@ enum { WB_TIME_TEXT = sizeof "2026-01-02T03:04:05.678901+10:11" };
 
 WB_EXPORT_BEGIN
 
-/* -UPP_EINVALID: no time; the message says what is wrong and at which byte. */
+/* -UPP_EINVALID: not a time; the message has the reason and the byte offset. */
 int wb_time_parse(struct upp_str text, struct wb_time *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Is it spelled exactly as wb_time_upp spells it? Then *ms is its millisecond. Ten times faster than the one above. */
@@ -43,7 +43,7 @@ int wb_time_cmp(const struct wb_time *a, const struct wb_time *b);
 struct wb_time wb_time_from_ms(int64_t ms);
 int64_t        wb_time_ms(const struct wb_time *t);
 
-/* What is written lies in out and is followed by a NUL. No text when its year is not 0001 to 9999.
+/* What is written lies in out and is followed by a NUL. Empty if its year is not 0001 to 9999.
  *   upp:      2026-01-02T03:04:05.678Z, always UTC; finer digits are cut
  *   pydantic: as datetime.isoformat: the offset is kept, 0 is Z, naive stays naive; six digits or, when all are 0,
  *             none; finer ones are cut */
@@ -51,7 +51,7 @@ struct upp_str wb_time_upp(const struct wb_time *t, char out[WB_TIME_TEXT]);
 struct upp_str wb_time_pydantic(const struct wb_time *t, char out[WB_TIME_TEXT]);
 
 /* The first of them for a text of whole seconds, "2026-01-02T03:04:05Z", as it is nearly always spelled by others, for
- * less than parsing it costs; no text: it is another. */
+ * less than parsing it costs; empty: it is another. */
 struct upp_str wb_time_upp_of(struct upp_str text, char out[WB_TIME_TEXT]);
 
 /* Is it UTC, and spelled exactly as wb_time_pydantic spells it? */

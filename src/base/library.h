@@ -7,7 +7,7 @@
 struct wb_library {
     const char *name;
     const char *built;       /* the version we were compiled against; NULL: not in this build */
-    char        running[24]; /* the one loaded now, as it says itself; empty: it does not say */
+    char        running[24]; /* the loaded version, as reported by the library; empty: unknown */
 };
 
 static inline struct wb_library wb_library(const char *name, const char *built, const char *running)

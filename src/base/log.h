@@ -1,4 +1,4 @@
-/* base/log.h — what a program says about itself, a line an event.
+/* base/log.h — the logger: one line per event.
  *
  *     wb_log(WB_INFO, "run started", WB_LS("run", id), WB_LI("step", 3), WB_LSECRET("key", key));
  *
@@ -73,7 +73,7 @@ WB_EXPORT_BEGIN
 /* The level in force; wb_log reads it without a call. Changed by wb_log_setup. */
 extern atomic_int wb_log_max;
 
-/* Lines up to `level` go to fd, one write each. Call it before there are threads, or while nobody logs. */
+/* Lines up to `level` go to fd, one write each. Call it before there are threads, or while no thread logs. */
 void wb_log_setup(enum wb_log_level level, enum wb_log_format format, int fd);
 
 /* From now on lines go to a function instead, without the line end; NULL: to the descriptor again. It may be called
@@ -84,7 +84,7 @@ void         wb_log_to(wb_log_sink *sink, void *arg);
 /* Lines that could not be written, or only in part, since the program started. */
 uint64_t wb_log_lost(void);
 
-/* A line that somebody else made, to where lines go (before wb_log_setup: to standard error), whatever its level and
+/* A finished line, to where lines go (before wb_log_setup: to standard error), whatever its level and
  * length. It begins with a line feed, which is written after a torn line, and ends with one. */
 void wb_log_put(enum wb_log_level level, struct upp_str line);
 

@@ -1,4 +1,4 @@
-/* base/mask.h — texts that are shown to nobody: values that came from variables of the environment, and keys.
+/* base/mask.h — secrets masked in all output: values of environment variables, and keys.
  *
  * A value is hidden from the moment it is read until it is given back. Whatever leaves by an error, the log or metadata
  * goes through wb_mask, and *** stands where the value would. Found is the value itself; as it stands in an address
@@ -23,7 +23,7 @@ WB_EXPORT_BEGIN
 
 /* Hides a text; NULL in *ret where it is too short. It is copied, into memory like that of a secret. */
 int               wb_hide(struct upp_str text, struct wb_hidden **ret, struct upp_err *err) UPP_MUST_CHECK;
-struct wb_hidden *wb_unhide(struct wb_hidden *h); /* NULL is fine; returns NULL */
+struct wb_hidden *wb_unhide(struct wb_hidden *h); /* accepts NULL; returns NULL */
 
 /* s without what is hidden: s itself where there is nothing of that in it, else written to out, as much as fits. */
 struct upp_str wb_mask(struct upp_str s, char *out, size_t size);
@@ -32,7 +32,7 @@ struct upp_str wb_mask(struct upp_str s, char *out, size_t size);
  * something was masked. */
 bool wb_mask_add(struct wb_buf *b, struct upp_str s, bool json);
 
-/* The texts of an error. NULL is fine. */
+/* The texts of an error. Accepts NULL. */
 void wb_mask_err(struct upp_err *err);
 
 WB_EXPORT_END

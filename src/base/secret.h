@@ -30,11 +30,11 @@ int wb_secret_file(const char *path, struct wb_secret **ret, struct upp_err *err
  * /proc/PID/environ shows. Not while another thread uses the environment. */
 void wb_env_wipe(const char *name);
 
-/* One that somebody else writes: room for n bytes at *into, cleared; then how many they were, at most n. */
+/* A secret that the caller writes: n zeroed bytes at *into; then its length, at most n. */
 int  wb_secret_room(size_t n, struct wb_secret **ret, char **into, struct upp_err *err) UPP_MUST_CHECK;
 void wb_secret_end(struct wb_secret *s, size_t n);
 
-struct wb_secret *wb_secret_free(struct wb_secret *s); /* NULL is fine; returns NULL */
+struct wb_secret *wb_secret_free(struct wb_secret *s); /* accepts NULL; returns NULL */
 
 /* The bytes, followed by a NUL that is not counted; good for as long as the secret is. */
 struct upp_str wb_secret_reveal(const struct wb_secret *s);

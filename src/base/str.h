@@ -12,13 +12,13 @@ static inline struct upp_str wb_str(const char *p, size_t n)
     return (struct upp_str){p, n};
 }
 
-/* A C string as text; NULL is no text. */
+/* A C string as text; NULL gives a NULL text. */
 static inline struct upp_str wb_cstr(const char *s)
 {
     return (struct upp_str){s, s ? strlen(s) : 0};
 }
 
-/* The same bytes. No text and the empty text are equal here: compare .p to tell them apart. */
+/* The same bytes. A NULL and an empty text are equal: compare .p to tell them apart. */
 static inline bool wb_str_eq(struct upp_str a, struct upp_str b)
 {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);

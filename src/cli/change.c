@@ -11,26 +11,26 @@ enum { PATH_MAX_BYTES = 32 << 10 };
 
 WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
 {
-    struct cli_posting *p = arg;
-    int                 r = cli_door_open(&p->door, false, err);
+    struct cli_change *p = arg;
+    int                 r = cli_owner_open(&p->door, false, err);
     if (r >= 0)
         r = p->fn(p, err);
-    cli_door_close(&p->door);
+    cli_owner_close(&p->door);
     return r;
 }
 
-int cli_post_store(const struct cli_command *self, const char *file, const char *store, bool must_exist,
-                   int (*fn)(struct cli_posting *p, struct upp_err *err), void *arg)
+int cli_change_store(const struct cli_command *self, const char *file, const char *store, bool must_exist,
+                   int (*fn)(struct cli_change *p, struct upp_err *err), void *arg)
 {
     WB_CLEANUP(wc_config_freep) struct wc_config *config = NULL;
-    struct cli_posting p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
+    struct cli_change p = {.arena = WB_ARENA(1u << 30), .path = WB_BUF(PATH_MAX_BYTES), .fn = fn, .arg = arg};
     struct wrt_place   place;
     struct upp_err     err = {0};
     int                r   = cli_store_find(file, store, &config, &place, &err);
     if (r >= 0 && must_exist && place.kind == WC_STORE_SQLITE && access(place.path, F_OK) != 0)
         r = upp_fail(&err, UPP_ENOTFOUND, "there is no database %s", place.path);
     if (r >= 0) {
-        p.door = (struct cli_door){.config = config, .place = &place};
+        p.door = (struct cli_owner){.config = config, .place = &place};
         r      = cli_on_loop(command, &p, &err);
     }
     wb_buf_done(&p.path);
@@ -38,7 +38,7 @@ int cli_post_store(const struct cli_command *self, const char *file, const char 
     return r < 0 ? cli_fail(self, &err) : CLI_GOOD;
 }
 
-int cli_thread_path(struct cli_posting *p, const char *thread, const char *rest, struct upp_err *err)
+int cli_thread_path(struct cli_change *p, const char *thread, const char *rest, struct upp_err *err)
 {
     wb_buf_clear(&p->path);
     wb_buf_add(&p->path, UPP_STR("/v1/threads/"));
@@ -47,7 +47,7 @@ int cli_thread_path(struct cli_posting *p, const char *thread, const char *rest,
     return wb_buf_check(&p->path, err);
 }
 
-WEFT_SUSPENDS int cli_post_member(struct cli_posting *p, const char *member, const char *value, yyjson_val **ret,
+WEFT_SUSPENDS int cli_change_post(struct cli_change *p, const char *member, const char *value, yyjson_val **ret,
                                   struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf body = WB_BUF(CLI_MAX_BODY);
@@ -61,7 +61,7 @@ WEFT_SUSPENDS int cli_post_member(struct cli_posting *p, const char *member, con
     if (r < 0)
         return r;
     struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = wb_buf_str(&body)};
-    return cli_door_call(&p->door, &q, &p->arena, ret, err);
+    return cli_owner_call(&p->door, &q, &p->arena, ret, err);
 }
 
 int cli_print_thread(yyjson_val *answer, bool json, struct upp_err *err)

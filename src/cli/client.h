@@ -1,7 +1,7 @@
 /* cli/client.h — one HTTP request over a local socket, on a fiber.
  *
- * It speaks HTTP/1.0, so that an answer is a head and then bytes to the end of the connection: no chunks, one request a
- * connection. Server and client are of one program and one machine; this is no client for the world.
+ * It uses HTTP/1.0, so a response is a head and then bytes to the end of the connection: no chunks, one request per
+ * connection. Server and client are the same program on one machine; this is not a general HTTP client.
  */
 #ifndef CLI_CLIENT_H
 #define CLI_CLIENT_H
@@ -18,8 +18,8 @@ enum {
 struct cli_answer {
     int           fd; /* -1: closed */
     int           status;
-    int64_t       length; /* of the body; -1: not said */
-    struct wb_buf raw;    /* came, and was not used yet */
+    int64_t       length; /* of the body; -1: unknown */
+    struct wb_buf raw;    /* received, not yet consumed */
 
     struct wb_buf id, data; /* of the last event of a stream; it may have no id */
 };
@@ -29,15 +29,15 @@ void cli_answer_done(struct cli_answer *a);
 struct cli_request {
     const char    *method;        /* "GET" */
     struct upp_str path;          /* with its query */
-    struct upp_str body;          /* JSON; no text: none */
-    struct upp_str last_event_id; /* no text: none */
+    struct upp_str body;          /* JSON; empty: none */
+    struct upp_str last_event_id; /* empty: none */
     struct upp_str key;           /* Idempotency-Key; likewise */
 };
 
-/* Adds a word to a path (or to a value of a query), with all encoded that could mean something there. */
+/* Adds a word to a path (or a query value), percent-encoded. */
 void cli_path_add(struct wb_buf *path, struct upp_str word);
 
-/* Sends it over fd, which becomes the answer's, and reads the answer's head. */
+/* Sends it over fd, which the answer then owns, and reads the head of the answer. */
 WEFT_SUSPENDS int cli_ask(int fd, const struct cli_request *q, struct cli_answer *ret,
                           struct upp_err *err) UPP_MUST_CHECK;
 
@@ -47,7 +47,7 @@ WEFT_SUSPENDS int cli_read_body(struct cli_answer *a, struct upp_err *err) UPP_M
 /* The next event of a stream: 1, a->data and a->id are set. 0: the connection has ended. */
 WEFT_SUSPENDS int cli_read_event(struct cli_answer *a, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Fails with what an answer that is no 2xx says, read to its end. */
+/* Fails with the error in an answer that is not 2xx. */
 WEFT_SUSPENDS int cli_answer_fail(struct cli_answer *a, struct upp_err *err);
 
 #endif

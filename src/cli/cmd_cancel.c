@@ -15,7 +15,7 @@ struct canceling {
     bool        json;
 };
 
-WEFT_SUSPENDS static int cancel(struct cli_posting *p, struct upp_err *err)
+WEFT_SUSPENDS static int cancel(struct cli_change *p, struct upp_err *err)
 {
     struct canceling *c = p->arg;
     yyjson_val       *v, *status;
@@ -23,7 +23,7 @@ WEFT_SUSPENDS static int cancel(struct cli_posting *p, struct upp_err *err)
     struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path)};
     int                r = wb_buf_check(&p->path, err);
     if (r >= 0)
-        r = cli_door_call(&p->door, &q, &p->arena, &v, err);
+        r = cli_owner_call(&p->door, &q, &p->arena, &v, err);
     if (r < 0)
         return r;
     status              = yyjson_obj_get(v, "status");
@@ -48,14 +48,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
         return cli_fail(self, &err);
     }
     (void)cli_id("run_", id, c.run);
-    return cli_post_store(self, file, store, false, cancel, &c);
+    return cli_change_store(self, file, store, false, cancel, &c);
 }
 
 const struct cli_command cli_cancel = {
     .name    = "cancel",
     .usage   = "RUN [--json] [--config FILE] [--store URL]",
-    .summary = "ends a run",
-    .help = "Asks that a run be cancelled and prints its status: cancelling while its owner unwinds it, or cancelled.\n"
-            "A run that has ended is refused.",
+    .summary = "cancels a run",
+    .help    =
+        "Cancels a run and prints its status: cancelling while its owner unwinds it, or cancelled. A run that has\n"
+        "ended cannot be cancelled.",
     .run  = run,
 };

@@ -23,7 +23,7 @@ struct asked {
 static int failed(struct cli_conversion *c, const struct cli_place *at, const struct upp_err *err)
 {
     cli_progress_hide(&c->progress);
-    cli_tell(c->self, at, err);
+    cli_report(c->self, at, err);
     return CLI_FAILED;
 }
 
@@ -288,30 +288,31 @@ const struct cli_command cli_convert = {
     .usage   = "--to DIALECT [--from DIALECT|auto] [--view AGENT] [--config FILE] [--agent AGENT]\n"
                "         [--target N] [--pure] [--no-system] [--now TIME] [--seed N] [--report] [--verify]\n"
                "         [--lines|--log] [FILE|-] | ... --out DIR FILE...",
-    .summary = "a document in another dialect",
-    .help = "Reads a conversation's document (FILE, or standard input) and writes it in another dialect to standard\n"
-            "output. `--from auto`, the default, finds out which dialect it is in.\n"
-            "What does not come back from there is told on standard error: FILE: lost: POINTER: WHAT: WHY. (Found out\n"
-            "by sending it back; documents above 32 MiB only with --report.)\n"
-            "What was written and is not valid by the rules of `weft validate` is an error: it is written all the\n"
-            "same, the mistakes are told, FILE: written: POINTER: RULE: SENTENCE, and the command ends with 1.\n"
-            "--report: as JSON lines, {\"pointer\", \"what\", \"why\"}, all of them.\n"
-            "--verify: also writes the document in its own dialect; fails where that differs from what was read.\n"
-            "--view AGENT: as this agent sees the conversation, where the dialect has such a view.\n"
-            "--agent AGENT: whose document it is, where it does not say so itself.\n"
-            "--target N: the version of the dialect, where it has several.\n"
-            "--pure: nothing that the dialect itself does not know, no text of a system prompt.\n"
-            "--no-system: without the viewing agent's system prompt.\n"
-            "The same bytes give the same bytes: times that nobody has said are --now (1970-01-01T00:00:00Z), and\n"
-            "ids that have to be made come from --seed (from the document's bytes).\n"
-            "--lines: each line is a document, and so is each line that is written. A line that is wrong is told\n"
-            "with its number and left out; the rest goes on, and the command ends with 1.\n"
-            "--log: the lines are the items of one list, and the list is the document: a log of envelopes is one\n"
-            "conversation. The lines of an Agent API stream, also as SSE, are the response that they make up. A log of\n"
-            "which nothing is understood is an error.\n"
-            "A document or log is at most 256 MiB, and takes up to some twelve times its bytes of memory. What is\n"
-            "written is at most 512 MiB; above 256 MiB the command ends with 1, as no other would read it.\n"
-            "--out DIR: makes DIR/NAME of each file, of any number. A file that is wrong is told, the rest goes on,\n"
-            "and the command ends with 1.",
+    .summary = "converts a document to another dialect",
+    .help    =
+        "Reads a conversation from FILE or standard input and writes it in another dialect to standard output. With\n"
+        "`--from auto`, the default, the dialect is detected.\n"
+        "Losses go to standard error: FILE: lost: POINTER: WHAT: WHY. They are found by converting the result back;\n"
+        "for documents above 32 MiB only with --report.\n"
+        "If the result violates the rules of `weft validate`, it is still written, its problems go to standard error\n"
+        "as FILE: written: POINTER: RULE: SENTENCE, and the command exits 1.\n"
+        "--report: prints all losses as JSON lines, {\"pointer\", \"what\", \"why\"}.\n"
+        "--verify: also writes the document in its own dialect; fails if that differs from the input.\n"
+        "--view AGENT: the conversation as this agent sees it, if the dialect has such a view.\n"
+        "--agent AGENT: the agent of the document, if the document does not name one.\n"
+        "--target N: the version of the dialect, if it has several.\n"
+        "--pure: only what the dialect itself defines, without the text of system prompts.\n"
+        "--no-system: without the viewing agent's system prompt.\n"
+        "The output is reproducible: missing times are --now (1970-01-01T00:00:00Z), and new ids are derived from\n"
+        "--seed (default: from the bytes of the document).\n"
+        "--lines: each line is a document. A bad line is reported with its number and skipped; then the exit code is\n"
+        "1.\n"
+        "--log: the lines are the items of one list, and the list is the document: a log of envelopes is one\n"
+        "conversation. The lines of an Agent API stream, also as SSE, are the response that they make up. A log\n"
+        "without any recognised line is an error.\n"
+        "A document or log has at most 256 MiB and takes up to twelve times its size in memory. The output has at\n"
+        "most 512 MiB; above 256 MiB the command exits 1, because no command would read it.\n"
+        "--out DIR: writes DIR/NAME for each of any number of files. A bad file is reported and skipped; the command\n"
+        "then exits 1.",
     .run  = run,
 };

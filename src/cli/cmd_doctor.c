@@ -336,21 +336,21 @@ const struct cli_command cli_doctor = {
     .usage =
         "[--config FILE] [--store FOLDER|URL] [--json] | --export DIR [--config FILE] [--store URL] | --rebuild-search "
         "[--config FILE] [--store URL]",
-    .summary = "checks that this machine is fit: libraries, store folder, clock, limits",
-    .help =
-        "Checks the libraries, the store, the clock and the limits. The store is that of the configuration: its folder\n"
-        "can be written, and the database, where there is one, can be read. --store names another one, or a folder;\n"
-        "without a configuration it is this folder.\n"
-        "One line a check: ok, warn or bad. Exits 1 when one is bad.\n"
-        "With a URL (sqlite:PATH) also whether the store there has all that was acknowledged: what is missing of its\n"
-        "write-ahead log is bad; that it was started without (`weft serve --accept-loss`) is a warning.\n"
+    .summary = "checks this machine: libraries, store folder, clock, limits",
+    .help    =
+        "Checks the libraries, the store, the clock and the limits. The store is the configuration's: its folder must\n"
+        "be writable, and the database, if there is one, readable. --store names another store or a folder; without a\n"
+        "configuration it is the current folder.\n"
+        "Prints one line per check: ok, warn or bad. Exits 1 if one is bad.\n"
+        "With a URL (sqlite:PATH) it also checks that no acknowledged data is missing: missing parts of the\n"
+        "write-ahead log are bad; a store that was started without them (`weft serve --accept-loss`) is a warning.\n"
         "\n"
-        "--export writes every thread that a damaged store still has (URL, or the configuration's) to DIR: one file\n"
-        "of SessionJSON each, as `weft export --as uap` does, up to the first message that is lost; and report.json,\n"
-        "which says what is missing. The store is copied to DIR first, and is never written to. No process may have\n"
-        "it open. Exits 1 when something was lost.\n"
+        "--export writes every thread that can be read from a damaged store (URL, or the configuration's) to DIR: one\n"
+        "file of SessionJSON per thread, as `weft export --as uap` does, up to the first lost message; and\n"
+        "report.json, which lists what is missing. The store is copied to DIR first and never written to. No process\n"
+        "may have it open. Exits 1 if something was lost.\n"
         "\n"
-        "--rebuild-search forgets what the search knows of the store and learns it anew from the log. No process may\n"
-        "have the store open. What it keeps is `search` of the configuration: words, substrings or off.",
+        "--rebuild-search rebuilds the search index from the log. No process may have the store open. `search` in the\n"
+        "configuration selects the index: words, substrings or off.",
     .run = run,
 };

@@ -22,7 +22,7 @@ struct exporting {
 };
 
 /* The ids of the configuration's agents: as it says, or as the store has kept them. */
-WEFT_SUSPENDS static int find_agents(struct cli_reading *rd, struct exporting *x, struct upp_err *err)
+WEFT_SUSPENDS static int find_agents(struct cli_reader *rd, struct exporting *x, struct upp_err *err)
 {
     struct wl_owner keeper = {.tenant = UPP_STR(WRT_TENANT)};
     x->defs                = wb_new_n(&rd->arena, const struct wr_agent_def *, rd->config->n_agents);
@@ -65,7 +65,7 @@ static int write_out(const struct exporting *x, struct wb_buf *out, struct upp_e
 }
 
 /* The tree and its checkpoints, as UAP has them. */
-WEFT_SUSPENDS static int write_session(struct cli_reading *rd, const struct wl_thread *t, struct wb_buf *out,
+WEFT_SUSPENDS static int write_session(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out,
                                        struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena memory = WB_ARENA(1u << 30);
@@ -93,7 +93,7 @@ static void know_agent(void *arg, struct wm_doc_agent *agent)
 }
 
 /* The history, as another dialect has it; what it cannot say is told on standard error. */
-WEFT_SUSPENDS static int write_history(struct cli_reading *rd, const struct wl_thread *t, struct wb_buf *out,
+WEFT_SUSPENDS static int write_history(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out,
                                        struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena   memory = WB_ARENA(1u << 30);
@@ -112,7 +112,7 @@ WEFT_SUSPENDS static int write_history(struct cli_reading *rd, const struct wl_t
     return r;
 }
 
-WEFT_SUSPENDS static int export_it(struct cli_reading *rd, struct upp_err *err)
+WEFT_SUSPENDS static int export_it(struct cli_reader *rd, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(WM_SESSION_BYTES);
     struct exporting                     *x   = rd->arg;
@@ -121,7 +121,7 @@ WEFT_SUSPENDS static int export_it(struct cli_reading *rd, struct upp_err *err)
     if (r >= 0)
         r = find_agents(rd, x, err);
     if (r >= 0)
-        r = x->log       ? cli_logged(rd, &t, &out, err)
+        r = x->log       ? cli_log_write(rd, &t, &out, err)
             : x->dialect ? write_history(rd, &t, &out, err)
                          : write_session(rd, &t, &out, err);
     return r < 0 ? r : write_out(x, &out, err);
@@ -136,7 +136,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--as", "a dialect", &x.as, NULL},
                                          {"--view", "an agent", &x.view, NULL},
                                          {"-o", "a file", &x.to, NULL}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, "the id of a thread");
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.thread, 1, "the id of a thread");
     if (bad)
         return bad;
     bool uap  = x.as && strcmp(x.as, "uap") == 0;
@@ -152,13 +152,14 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_export = {
     .name    = "export",
     .usage   = "THREAD --as D|log [--view AGENT] [-o FILE] [--config FILE] [--store URL]",
-    .summary = "a thread as a document",
-    .help =
-        "Writes the thread to FILE (which is then whole or as it was) or to standard output: with its tree and its\n"
-        "checkpoints as UAP's SessionJSON (uap), or its history in any other dialect, as Pydantic AI's messages also\n"
-        "as AGENT sees it (--view). What was kept of a document that was imported comes back in its dialect; what a\n"
-        "dialect cannot say is told on standard error. As log: every entry in order as a line of JSON (at, id, time, who, kind, origin,\n"
-        "audience, run, step, phase, erased, message, event), also what only a run or a model sees.\n"
-        "Reads the database also while a server is at work on it.",
+    .summary = "exports a thread as a document",
+    .help    =
+        "Writes the thread to standard output, or to FILE, which is replaced atomically: as UAP's SessionJSON with\n"
+        "its tree and its checkpoints (uap), or its history in any other dialect; --view selects the agent whose view\n"
+        "is written, if the dialect has views. Residue of an imported document is exported in its own dialect. What\n"
+        "the dialect cannot represent is reported on standard error.\n"
+        "--as log: every entry in order, one JSON object per line (at, id, time, who, kind, origin, audience, run,\n"
+        "step, phase, erased, message, event), including those that only a run or a model sees.\n"
+        "The database can be read while a server uses it.",
     .run = run,
 };

@@ -8,13 +8,13 @@ struct forking {
     bool        json;
 };
 
-WEFT_SUSPENDS static int fork_it(struct cli_posting *p, struct upp_err *err)
+WEFT_SUSPENDS static int fork_it(struct cli_change *p, struct upp_err *err)
 {
     struct forking *f = p->arg;
     yyjson_val     *v;
     int             r = cli_thread_path(p, f->thread, "/fork", err);
     if (r >= 0)
-        r = cli_post_member(p, "at", f->at, &v, err);
+        r = cli_change_post(p, "at", f->at, &v, err);
     return r < 0 ? r : cli_print_thread(v, f->json, err);
 }
 
@@ -26,19 +26,19 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--at", "a message or a checkpoint", &f.at, NULL},
                                          {"--json", NULL, NULL, &f.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &f.thread, 1, "the id of a thread");
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &f.thread, 1, "the id of a thread");
     if (bad)
         return bad;
-    return cli_post_store(self, file, store, true, fork_it, &f);
+    return cli_change_store(self, file, store, true, fork_it, &f);
 }
 
 const struct cli_command cli_fork = {
     .name    = "fork",
     .usage   = "THREAD [--at MESSAGE|CHECKPOINT] [--json] [--config FILE] [--store URL]",
-    .summary = "a second thread from a place of the first",
-    .help =
-        "Makes a thread that has all that was said up to a message (with it and the results of its calls; `weft show`\n"
-        "has the ids) or a checkpoint (`weft tree --checkpoints`) of any branch; without --at, all. Prints its id.\n"
-        "Nothing is copied, and neither sees what the other says from then on.",
+    .summary = "creates a second thread that shares a history",
+    .help    =
+        "Creates a thread that shares the history up to a message (including the results of its calls; `weft show`\n"
+        "prints the ids) or a checkpoint (`weft tree --checkpoints`) of any branch; without --at, all of it. Prints\n"
+        "its id. Nothing is copied. Later messages of one thread are not part of the other.",
     .run = run,
 };

@@ -30,7 +30,7 @@ static int read_input(struct wb_buf *to, struct upp_err *err)
     return 0;
 }
 
-WEFT_SUSPENDS static int import_it(struct cli_posting *p, struct upp_err *err)
+WEFT_SUSPENDS static int import_it(struct cli_change *p, struct upp_err *err)
 {
     struct importing *x = p->arg;
     yyjson_val       *v;
@@ -48,7 +48,7 @@ WEFT_SUSPENDS static int import_it(struct cli_posting *p, struct upp_err *err)
     if (r < 0)
         return r;
     struct cli_request q = {.method = "POST", .path = wb_buf_str(&p->path), .body = wb_buf_str(&x->document)};
-    r                    = cli_door_call(&p->door, &q, &p->arena, &v, err);
+    r                    = cli_owner_call(&p->door, &q, &p->arena, &v, err);
     return r < 0 ? r : cli_print_thread(v, x->json, err);
 }
 
@@ -63,7 +63,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--agent", "an agent", &x.agent, NULL},
                                          {"--on-conflict", "the word copy", &x.conflict, NULL},
                                          {"--json", NULL, NULL, &x.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, "a file, or - for standard input");
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.file, 1, "a file, or - for standard input");
     if (bad)
         return bad;
     if (strcmp(x.as, "auto") != 0 && !wd_document_find(wb_cstr(x.as)) && strcmp(x.as, "uap") != 0)
@@ -73,7 +73,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
     int r = strcmp(x.file, "-") == 0 ? read_input(&x.document, &err) : wb_file_read(x.file, &x.document, &err);
     if (r >= 0 && !x.document.n)
         r = upp_fail(&err, UPP_EINVALID, "the document is empty");
-    int code = r < 0 ? cli_fail(self, &err) : cli_post_store(self, file, store, false, import_it, &x);
+    int code = r < 0 ? cli_fail(self, &err) : cli_change_store(self, file, store, false, import_it, &x);
     wb_buf_done(&x.document);
     return code;
 }
@@ -81,13 +81,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_import = {
     .name    = "import",
     .usage   = "FILE|- [--as D] [--agent NAME] [--on-conflict copy] [--json] [--config FILE] [--store URL]",
-    .summary = "a document as a thread",
-    .help    = "Reads a document of any dialect (at most 64 MiB; --as D, or found out), checks it whole, and makes a\n"
-               "thread of it: with new ids, marked as imported; the document's id leads to it. Prints its id. Nothing is\n"
-               "started, continued, called or approved; checkpoints of a session can be restored as conversation.\n"
-               "--agent names whose words the answers are where the document does not say. What only the document's\n"
-               "dialect has a place for is kept, and comes back with `weft export --as D`.\n"
-               "A mistake is told with the JSON pointer of its place. An id that is taken is refused, or imported\n"
-               "beside the other with --on-conflict copy.",
+    .summary = "imports a document as a thread",
+    .help    =
+        "Reads a document of any dialect (at most 64 MiB; --as D, or detected), validates all of it, and creates a\n"
+        "thread with new ids, marked as imported. The document's id becomes an alias of the thread. Prints the\n"
+        "thread's id. Nothing is started, continued, called or approved; checkpoints of a session can be restored as\n"
+        "conversation.\n"
+        "--agent names the agent of the answers if the document does not. What only the document's dialect can\n"
+        "represent is stored, and exported with `weft export --as D`.\n"
+        "A mistake is reported with its JSON pointer. If the document's id is taken, the import fails; with\n"
+        "--on-conflict copy it is imported as another thread.",
     .run     = run,
 };

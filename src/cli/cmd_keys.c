@@ -149,15 +149,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_keys = {
     .name    = "keys",
     .usage   = "new | rotate --to FILE [--config FILE] [--store URL] | forget TENANT [--config FILE] [--store URL]",
-    .summary = "keys of an encrypted store: a new one, another one, one that is erased",
-    .help =
+    .summary = "keys of an encrypted store: create, rotate, erase",
+    .help    =
         "new prints a master key: 64 hex digits, for the file that encryption.key_file names or for\n"
-        "WEFT_ENCRYPTION_KEY. A file that others than its owner can read is refused: umask 077; weft keys new >FILE\n"
-        "rotate goes from the key that is configured to the one in FILE; nobody else may have the store open. Cut\n"
-        "off, it is to be called again; until it is over either key opens the store. Then put the new key where\n"
-        "the old one was.\n"
-        "forget erases the key of a tenant (`local` where there is but one): all that it has stored can be read by\n"
-        "nobody from then on, and its name is used no more. There is no way back; nobody else may have the store\n"
-        "open.",
+        "WEFT_ENCRYPTION_KEY.\n"
+        "A file that others can read is refused: umask 077; weft keys new >FILE\n"
+        "rotate changes from the configured key to the one in FILE. No other process may have the store open. If it\n"
+        "is interrupted, run it again; until it completes either key opens the store. Then replace the old key with\n"
+        "the new one.\n"
+        "forget erases the key of a tenant (`local` if there is only one): nobody can read its data any more, and its\n"
+        "name cannot be reused. This cannot be undone. No other process may have the store open.",
     .run = run,
 };

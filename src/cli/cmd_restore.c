@@ -32,13 +32,13 @@ static int print_place(yyjson_val *v, bool json, struct upp_err *err)
     return r;
 }
 
-WEFT_SUSPENDS static int restore(struct cli_posting *p, struct upp_err *err)
+WEFT_SUSPENDS static int restore(struct cli_change *p, struct upp_err *err)
 {
     struct restoring *x = p->arg;
     yyjson_val       *v;
     int               r = cli_thread_path(p, x->words[0], "/restore", err);
     if (r >= 0)
-        r = cli_post_member(p, "checkpoint_id", x->words[1], &v, err);
+        r = cli_change_post(p, "checkpoint_id", x->words[1], &v, err);
     return r < 0 ? r : print_place(v, x->json, err);
 }
 
@@ -52,16 +52,16 @@ static int run(const struct cli_command *self, int argc, char **argv)
                         "a thread and a checkpoint of it");
     if (bad)
         return bad;
-    return cli_post_store(self, file, store, true, restore, &x);
+    return cli_change_store(self, file, store, true, restore, &x);
 }
 
 const struct cli_command cli_restore = {
     .name    = "restore",
     .usage   = "THREAD CHECKPOINT [--json] [--config FILE] [--store URL]",
-    .summary = "puts a thread back to a checkpoint",
-    .help =
-        "The thread stands where the checkpoint was made (`weft tree THREAD --checkpoints` lists them). Nothing is\n"
-        "deleted: what came later stays on its branch, and what is said next makes another. Refused while a run\n"
-        "of the thread has not ended: `weft cancel RUN` first.",
+    .summary = "sets a thread back to a checkpoint",
+    .help    =
+        "Sets the thread back to the checkpoint (`weft tree THREAD --checkpoints` lists them). Nothing is deleted:\n"
+        "later messages stay on their branch, and the next message starts a new one. Fails while a run of the thread\n"
+        "has not ended: `weft cancel RUN` first.",
     .run = run,
 };

@@ -26,8 +26,8 @@ enum { INPUT_MAX = 8 << 20, LOST_MAX = 5 /* times in a row that a stream ends wi
 struct running {
     struct upp_str     agent, text, thread_text, title;
     struct wb_buf      thread_path; /* as it stands in a path */
-    struct cli_door    door;
-    struct cli_shown   shown;
+    struct cli_owner    door;
+    struct cli_run_view   shown;
     struct wb_arena    arena;
     struct wb_uuid     thread;
     struct weft_fiber *fiber;
@@ -47,7 +47,7 @@ WEFT_SUSPENDS static int ask_cancel(struct running *c, struct upp_err *err)
     struct upp_str path = wb_arena_printf(&a, "/v1/runs/%s/cancel", cli_id("run_", c->shown.run, id));
     int            r    = wb_arena_check(&a, err);
     return r < 0 ? r
-                 : cli_door_call(&c->door, &(struct cli_request){.method = "POST", .path = path}, &a, &ignored, err);
+                 : cli_owner_call(&c->door, &(struct cli_request){.method = "POST", .path = path}, &a, &ignored, err);
 }
 
 /* The first one cancels the run, where there is one; the second one, or any before, ends the command. */
@@ -107,7 +107,7 @@ WEFT_SUSPENDS static int find_thread(struct running *c, struct upp_err *err)
     int                r = wj_writer_check(&w);
     struct cli_request q = {.method = "POST", .path = UPP_STR("/v1/threads"), .body = wb_buf_str(&body)};
     if (r >= 0)
-        r = cli_door_call(&c->door, &q, &c->arena, &v, err);
+        r = cli_owner_call(&c->door, &q, &c->arena, &v, err);
     if (r >= 0)
         r = id_of(v, "id", "thread_", &c->thread, err);
     if (r < 0)
@@ -145,7 +145,7 @@ WEFT_SUSPENDS static int start_run(struct running *c, struct upp_err *err)
     if (r >= 0)
         r = wb_arena_check(&c->arena, err);
     if (r >= 0)
-        r = cli_door_call(&c->door, &q, &c->arena, &v, err);
+        r = cli_owner_call(&c->door, &q, &c->arena, &v, err);
     if (r >= 0)
         r = id_of(v, "thread_id", "thread_", &c->thread, err);
     return r < 0 ? r : id_of(v, "id", "run_", &c->shown.run, err);
@@ -163,7 +163,7 @@ WEFT_SUSPENDS static int begin_stream(struct running *c, struct cli_answer *a, s
     q.path = wb_arena_printf(&c->arena, "/v1/runs/%s/events?as=uap", cli_id("run_", c->shown.run, id));
     r      = wb_arena_check(&c->arena, err);
     if (r >= 0)
-        r = cli_door_ask(&c->door, &q, a, err);
+        r = cli_owner_ask(&c->door, &q, a, err);
     if (r >= 0 && a->status / 100 != 2)
         r = cli_answer_fail(a, err);
     return r;
@@ -180,12 +180,12 @@ WEFT_SUSPENDS static int follow(struct running *c, bool *some, struct upp_err *e
         if (r <= 0)
             break;
         *some = true;
-        r     = cli_shown_event(&c->shown, wb_buf_str(&a.id), wb_buf_str(&a.data), err);
+        r     = cli_run_view_event(&c->shown, wb_buf_str(&a.id), wb_buf_str(&a.data), err);
         if (r < 0)
             return r;
         if (a.id.n)
             (void)snprintf(c->last_id, sizeof c->last_id, "%.*s", UPP_FMT(wb_buf_str(&a.id)));
-        if (cli_shown_over(&c->shown))
+        if (cli_run_view_over(&c->shown))
             return 1;
     }
     return r == -UPP_ENET || r == -UPP_EBUSY ? 0 : r; /* the owner died, or stops */
@@ -193,7 +193,7 @@ WEFT_SUSPENDS static int follow(struct running *c, bool *some, struct upp_err *e
 
 WEFT_SUSPENDS static int run_it(struct running *c, struct upp_err *err)
 {
-    int r = cli_door_open(&c->door, true, err);
+    int r = cli_owner_open(&c->door, true, err);
     if (r >= 0)
         r = find_thread(c, err);
     for (unsigned lost = 0; r >= 0;) {
@@ -204,10 +204,10 @@ WEFT_SUSPENDS static int run_it(struct running *c, struct upp_err *err)
         lost = some ? 0 : lost + 1;
         if (lost == LOST_MAX)
             return upp_fail(err, UPP_ENET, "the events of the run cannot be had");
-        cli_door_close(&c->door);
-        r = cli_door_open(&c->door, true, err);
+        cli_owner_close(&c->door);
+        r = cli_owner_open(&c->door, true, err);
     }
-    return r < 0 ? r : cli_shown_end(&c->shown, c->thread, err);
+    return r < 0 ? r : cli_run_view_end(&c->shown, c->thread, err);
 }
 
 WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
@@ -218,7 +218,7 @@ WEFT_SUSPENDS static int command(void *arg, struct upp_err *err)
     int r                     = weft_scope_spawn(&signals, "signals", watches_signals, c, NULL, err);
     if (r >= 0)
         r = run_it(c, err);
-    cli_door_close(&c->door);
+    cli_owner_close(&c->door);
     weft_scope_close(&signals);
     return r;
 }
@@ -246,15 +246,15 @@ static int read_text(const char *word, struct wb_buf *in, struct upp_str *ret, s
 
 static int exit_code(struct running *c)
 {
-    if (cli_shown_is(&c->shown, "completed"))
+    if (cli_run_view_is(&c->shown, "completed"))
         return CLI_GOOD;
     (void)fflush(stdout);
     if (c->interrupted)
         (void)fprintf(stderr, "weft run: interrupted: the run is cancelled\n");
     else
-        cli_shown_explain(&c->shown);
+        cli_run_view_explain(&c->shown);
     return c->interrupted                           ? CLI_INTERRUPTED
-           : cli_shown_is(&c->shown, "incomplete") ? CLI_INCOMPLETE
+           : cli_run_view_is(&c->shown, "incomplete") ? CLI_INCOMPLETE
                                                     : CLI_FAILED;
 }
 
@@ -273,7 +273,7 @@ static int no_agent(struct running *c, int r, struct upp_err *err)
 static void running_done(struct running *c)
 {
     wb_log_to(NULL, NULL);
-    cli_shown_done(&c->shown);
+    cli_run_view_done(&c->shown);
     wb_buf_done(&c->thread_path);
     wb_arena_done(&c->arena);
     wb_fd_close(&c->signal_fd);
@@ -298,7 +298,7 @@ static int go(const struct cli_command *self, struct running *c, const char *fil
     if (r < 0)
         return cli_fail(self, &err);
     (void)cli_log_setup(config, NULL, WB_WARN);
-    wb_log_to(cli_shown_log, &c->shown);
+    wb_log_to(cli_run_view_log, &c->shown);
     (void)wb_uuid_text(key, c->key);
     c->door.config = config;
     c->door.place  = &place;
@@ -326,7 +326,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--title", "a text", &title, NULL},
                                          {"--events", NULL, NULL, &events},
                                          {"--json", NULL, NULL, &json}};
-    cli_shown_init(&c.shown, CLI_SHOW_TEXT);
+    cli_run_view_init(&c.shown, CLI_SHOW_TEXT);
     int bad = cli_parse(self, argc, argv, options, WB_LEN(options), words, 2, "an agent and a text");
     if (bad)
         return bad;
@@ -346,16 +346,16 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_run = {
     .name    = "run",
     .usage   = "AGENT TEXT [--thread ID | --title TITLE] [--events] [--json] [--config FILE] [--store URL]",
-    .summary = "one run of an agent, and what it says",
-    .help =
-        "Gives TEXT (-: standard input) to AGENT, in a new thread (called TITLE) or in that of ID, and prints the answer\n"
-        "as it comes.\n"
-        "  --json            one JSON object in the end: run, thread, status, text, incomplete, usage, error, pending\n"
-        "  --events          a line an event\n"
-        "  --events --json   the events themselves (UAP's AgentStreamEvents), one a line\n"
-        "Where a server owns the store, the server runs it. Ctrl-C cancels the run, twice leaves at once.\n"
-        "Exits 0 when the run is completed; 1 when it failed, was cancelled by another or waits for answers (standard\n"
-        "error says for which, and how to give them); 3 when a limit cut it short (a budget or max_steps; standard\n"
-        "error says which); 130 when it was interrupted.",
+    .summary = "runs an agent once and prints its answer",
+    .help    =
+        "Gives TEXT (-: standard input) to AGENT, in a new thread (with the title TITLE) or in the thread ID, and\n"
+        "prints the answer as it is generated.\n"
+        "  --json            one JSON object at the end: run, thread, status, text, incomplete, usage, error, pending\n"
+        "  --events          one line per event\n"
+        "  --events --json   the events as JSON (UAP's AgentStreamEvents), one per line\n"
+        "If a server owns the store, the server executes the run. Ctrl-C cancels the run; a second one exits at once.\n"
+        "Exits 0 if the run completed; 1 if it failed, was cancelled by somebody else or waits for answers (standard\n"
+        "error says for which, and how to answer); 3 if a limit cut it short (a budget or max_steps; standard error\n"
+        "says which); 130 if it was interrupted.",
     .run = run,
 };

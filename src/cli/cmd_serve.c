@@ -126,16 +126,16 @@ const struct cli_command cli_serve = {
     .name    = "serve",
     .usage   = "[--config FILE] [--listen ADDR:PORT] [--store URL] [--log-level LEVEL] [--accept-loss]",
     .summary = "the server",
-    .help =
+    .help    =
         "Serves the routes of /v1 on ADDR:PORT (default: server.listen of the configuration; port 0: a free one) and,\n"
-        "for commands, on a Unix socket beside the database. Prints `listening on http://ADDR:PORT` when it is ready:\n"
-        "runs that were cut short have been taken up. URL is memory: or sqlite:PATH.\n"
-        "SIGTERM and SIGINT stop it: what is being answered is finished, runs stop where they are and go on at the\n"
+        "for commands, on a Unix socket next to the database. Resumes interrupted runs, then prints `listening on\n"
+        "http://ADDR:PORT`. URL is memory: or sqlite:PATH.\n"
+        "SIGTERM and SIGINT stop it: requests in progress are completed; runs stop where they are and continue at the\n"
         "next start. A second signal stops it at once.\n"
         "\n"
-        "A store of which something is missing that was acknowledged (its write-ahead log was damaged, cut or deleted\n"
-        "after an unclean stop) is refused. `weft doctor --export` saves what can be read of it. --accept-loss starts\n"
-        "without what is missing, keeps the damaged log as FILE-wal.damaged-TIME and writes down in the store that it\n"
-        "did: `weft doctor --store URL` shows that.",
+        "If acknowledged data is missing from the store (its write-ahead log was damaged, cut or deleted after an\n"
+        "unclean stop), it refuses to start. `weft doctor --export` saves what can be read. --accept-loss starts\n"
+        "without the missing data, keeps the damaged log as FILE-wal.damaged-TIME and records that in the store,\n"
+        "where `weft doctor --store URL` shows it.",
     .run = run,
 };

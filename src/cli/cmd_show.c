@@ -173,7 +173,7 @@ static int write_line(const struct wl_line *line, struct upp_err *err)
 
 /* ---- The command ---------------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS static int show_entries(struct cli_reading *rd, struct upp_err *err)
+WEFT_SUSPENDS static int show_entries(struct cli_reader *rd, struct upp_err *err)
 {
     struct showing *s  = rd->arg;
     uint32_t        at = s->path.length > s->limit ? s->path.length - (uint32_t)s->limit : 0;
@@ -197,7 +197,7 @@ WEFT_SUSPENDS static int show_entries(struct cli_reading *rd, struct upp_err *er
     return 0;
 }
 
-WEFT_SUSPENDS static int show(struct cli_reading *rd, struct upp_err *err)
+WEFT_SUSPENDS static int show(struct cli_reader *rd, struct upp_err *err)
 {
     struct showing *s = rd->arg;
     int             r = wl_thread_find(rd->store, &rd->owner, wb_cstr(s->id), &rd->arena, &s->thread, err);
@@ -218,7 +218,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--limit", "a number", &limit, NULL},
                                          {"--json", NULL, NULL, &s.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &s.id, 1, "the id of a thread");
     if (bad)
         return bad;
     if (limit && (!wb_str_u64(wb_cstr(limit), &s.limit) || s.limit < 1 || s.limit > LIMIT_MAX))
@@ -229,13 +229,12 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_show = {
     .name    = "show",
     .usage   = "THREAD [--json] [--limit N] [--config FILE] [--store URL]",
-    .summary = "what was said on a thread",
-    .help =
-        "The entries of a thread, the last N of them (default 100): who, when, texts, -> calls and <- results,\n"
-        "system events and turns, and where its path branched off another. What agents say to themselves is left out.\n"
-        "--json: an object an entry and line: id, kind (message, repair, event, turn), origin (run, client, import), "
-        "who,\n"
-        "run, step, the message in UPP's JSON, the event ({type, data, source, targets}).\n"
-        "Reads the database also while a server is at work on it.",
+    .summary = "prints a thread",
+    .help    =
+        "Prints the last N entries (default 100) of a thread: author, time, texts, -> calls and <- results, system\n"
+        "events and turns, and where its path branched off. Internal messages of agents are left out.\n"
+        "--json: one object per entry and line: id, kind (message, repair, event, turn), origin (run, client,\n"
+        "import), who, run, step, the message in UPP's JSON, the event ({type, data, source, targets}).\n"
+        "The database can be read while a server uses it.",
     .run = run,
 };

@@ -42,7 +42,7 @@ static int write_thread(const struct wl_thread *t, uint32_t length, struct upp_e
     return r;
 }
 
-WEFT_SUSPENDS static int list_one(struct cli_reading *rd, const struct wl_thread *t, struct upp_err *err)
+WEFT_SUSPENDS static int list_one(struct cli_reader *rd, const struct wl_thread *t, struct upp_err *err)
 {
     struct listing *l = rd->arg;
     struct wl_path  path;
@@ -61,7 +61,7 @@ WEFT_SUSPENDS static int list_one(struct cli_reading *rd, const struct wl_thread
     return 0;
 }
 
-WEFT_SUSPENDS static int list_all(struct cli_reading *rd, struct upp_err *err)
+WEFT_SUSPENDS static int list_all(struct cli_reader *rd, struct upp_err *err)
 {
     struct wb_uuid after = {{0}};
     for (size_t n = rd->store ? PAGE : 0; n == PAGE;) {
@@ -100,8 +100,9 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_threads = {
     .name    = "threads",
     .usage   = "[--json] [--config FILE] [--store URL]",
-    .summary = "the threads of the store",
-    .help = "A line a thread, the one that changed last first: id, when it changed, how many entries it has, title.\n"
-            "--json: an object a line. Reads the database also while a server is at work on it.",
+    .summary = "lists the threads of the store",
+    .help    =
+        "Prints one line per thread, most recently changed first: id, time of the change, number of entries, title.\n"
+        "--json: one object per line. The database can be read while a server uses it.",
     .run  = run,
 };

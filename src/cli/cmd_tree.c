@@ -27,7 +27,7 @@ static int print_json(const struct wl_thread *t, const struct wa_look *l, struct
     return r;
 }
 
-WEFT_SUSPENDS static int look(struct cli_reading *rd, struct upp_err *err)
+WEFT_SUSPENDS static int look(struct cli_reader *rd, struct upp_err *err)
 {
     struct looking  *x = rd->arg;
     struct wl_thread t;
@@ -48,7 +48,7 @@ static int run(const struct cli_command *self, int argc, char **argv)
                                          {"--store", "sqlite:PATH", &store, NULL},
                                          {"--checkpoints", NULL, NULL, &x.how.checkpoints},
                                          {"--json", NULL, NULL, &x.json}};
-    int                     bad       = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");
+    int bad = cli_parse(self, argc, argv, options, WB_LEN(options), &x.id, 1, "the id of a thread");
     if (bad)
         return bad;
     return cli_read_store(self, file, store, false, look, &x);
@@ -58,11 +58,12 @@ const struct cli_command cli_tree = {
     .name    = "tree",
     .usage   = "THREAD [--checkpoints] [--json] [--config FILE] [--store URL]",
     .summary = "the branches of a thread",
-    .help    = "A line a node of the thread's tree, below the one it branched off: after how many messages of that,\n"
-               "its name, how many messages it has itself, a dot a checkpoint, how it begins, other threads that end\n"
-               "there. * marks where the thread stands: what is said next goes there.\n"
-               "--checkpoints: a line each, with the id for `weft restore` and `weft fork --at`.\n"
-               "--json: one object, as GET /v1/threads/THREAD/tree gives it.\n"
-               "Reads the database also while a server is at work on it.",
+    .help    =
+        "Prints one line per node of the thread's tree, below its parent: after how many of the parent's messages it\n"
+        "branched off, its name, its number of messages, one dot per checkpoint, its first words, other threads that\n"
+        "end there. * marks the thread's current position, where the next message is appended.\n"
+        "--checkpoints: one line per checkpoint, with the id for `weft restore` and `weft fork --at`.\n"
+        "--json: one object, as GET /v1/threads/THREAD/tree returns it.\n"
+        "The database can be read while a server uses it.",
     .run     = run,
 };

@@ -73,7 +73,7 @@ static int validate_lines(struct validation *v, struct cli_input *in, struct cli
         else if (wb_str_trim(line).n)
             r = validate_text(v, at, line, err);
         if (r == -UPP_ENOMEM) { /* for this one */
-            cli_tell(v->self, at, err);
+            cli_report(v->self, at, err);
             v->errors++;
             r = 0;
         }
@@ -102,7 +102,7 @@ static void validate_file(struct validation *v, const char *file)
     }
     if (r >= 0)
         return;
-    cli_tell(v->self, &at, &err);
+    cli_report(v->self, &at, &err);
     v->errors++;
 }
 
@@ -129,15 +129,15 @@ static int run(const struct cli_command *self, int argc, char **argv)
 const struct cli_command cli_validate = {
     .name    = "validate",
     .usage   = "[--as DIALECT|auto] [--strict] [--json] [--lines] FILE|-...",
-    .summary = "every problem of a document",
-    .help =
-        "Holds documents against the rules of their dialect and prints a line a problem:\n"
-        "FILE: POINTER: RULE: sentence. POINTER is the JSON pointer of its place (empty: the whole), RULE the id of\n"
-        "the rule; what is only bad manners says `warning: ` before the sentence. What is no JSON, or nobody's\n"
-        "document, is told with the rule `document`. Nothing is printed about a document that is good.\n"
-        "Ends with 1 when there is an error; --strict: or a warning.\n"
-        "--as DIALECT: by that one's rules; `auto`, the default, finds out whose document it is.\n"
-        "--json: a line of JSON a problem, {\"file\", \"line\", \"pointer\", \"rule\", \"severity\", \"sentence\"}.\n"
+    .summary = "validates documents",
+    .help    =
+        "Checks documents against the rules of their dialect and prints one line per problem:\n"
+        "FILE: POINTER: RULE: sentence. POINTER is a JSON pointer (empty: the whole document), RULE the id of the\n"
+        "rule; a warning has `warning: ` before the sentence. A file that is not JSON or of no known dialect violates\n"
+        "the rule `document`. Nothing is printed for a valid document.\n"
+        "Exits 1 if there is an error; --strict: or a warning.\n"
+        "--as DIALECT: the rules of this dialect; with `auto`, the default, the dialect is detected.\n"
+        "--json: one JSON object per line and problem, {\"file\", \"line\", \"pointer\", \"rule\", \"severity\", \"sentence\"}.\n"
         "--lines: each line is a document; FILE is then FILE:LINE.",
     .run = run,
 };

@@ -27,7 +27,7 @@ void cli_place_write(struct wj_writer *w, const struct cli_place *at)
     wj_put_u64(w, "line", at->line);
 }
 
-void cli_tell(const struct cli_command *self, const struct cli_place *at, const struct upp_err *err)
+void cli_report(const struct cli_command *self, const struct cli_place *at, const struct upp_err *err)
 {
     (void)fprintf(stderr, "weft %s: ", self->name);
     cli_place_print(stderr, at);
@@ -226,7 +226,7 @@ static int tell_written(const struct cli_conversion *c, const struct cli_place *
     return 0;
 }
 
-/* What was written, held against its dialect's own rules: mistakes of the document that was read may have come along. */
+/* Validates the output against the rules of its dialect: mistakes of the input may have been converted. */
 static int check_written(struct cli_conversion *c, const struct cli_place *at, struct upp_str text, struct upp_err *err)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena       memory   = WB_ARENA(WD_DOC_MEMORY);

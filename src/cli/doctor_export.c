@@ -1,7 +1,7 @@
 /* cli/doctor_export.c — see doctor.h.
  *
- * What can be read goes into a database of its own (stores/sqlite/salvage.h). Rows that can be read and make no sense are cut
- * off there, with all behind them; then every thread is written as SessionJSON, and report.json says what is missing.
+ * Readable data is copied to a new database (stores/sqlite/salvage.h). There, invalid rows and all rows after them are
+ * cut off; then every thread is written as SessionJSON, and report.json lists what is missing.
  */
 #include "cli/doctor.h"
 

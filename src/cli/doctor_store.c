@@ -17,7 +17,7 @@ struct looking {
     struct wrt_place        place;
 };
 
-/* As the commands do that only look: beside its owner, if it has one. */
+/* Read only, next to its owner if it has one. */
 WEFT_SUSPENDS static int look(void *arg, struct upp_err *err)
 {
     struct looking  *l = arg;
@@ -70,7 +70,7 @@ void cli_doctor_store(const char *file, const char *given, struct cli_doctor_sto
         look_at(&l, ret);
 }
 
-/* ---- --rebuild-search: cut off, the rest is learned by the next server ---------------------------------------- */
+/* ---- --rebuild-search: if interrupted, the next server completes it ---------------------------------------- */
 
 struct rebuilding {
     const struct wc_config *config;
@@ -84,7 +84,7 @@ WEFT_SUSPENDS static int learn_all(struct wl_store *s, size_t *rows, struct upp_
     int    r = wl__search_on(s, err);
     if (r < 0)
         return r;
-    r = wl_learn(s, &n, err); /* says whether there is anything to rebuild, before it is forgotten */
+    r = wl_learn(s, &n, err); /* fails if there is no index, before anything is deleted */
     if (r == -UPP_EREFUSED)
         return upp_fail(err, UPP_EREFUSED, "this store keeps no words: whoever searches reads the log");
     if (r >= 0)

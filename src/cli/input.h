@@ -1,17 +1,17 @@
-/* cli/input.h — what a command reads: a file or standard input, whole or line by line. */
+/* cli/input.h — input of a command: a file or standard input, whole or line by line. */
 #ifndef CLI_INPUT_H
 #define CLI_INPUT_H
 
 #include "base/buf.h"
 
 struct cli_input {
-    const char   *name; /* as messages say it; standard input is "-" */
+    const char   *name; /* for messages; standard input is "-" */
     int           fd;
     struct wb_buf text;
     size_t        max;   /* bytes of the whole, or of a line */
     size_t        from;  /* where the next line begins in text */
-    size_t        seen;  /* up to where there is no end of it */
-    uint64_t      lines; /* that were given */
+    size_t        seen;  /* up to here there is no line end */
+    uint64_t      lines; /* lines returned */
     bool          ended, skipping;
     void (*before)(void); /* called before every wait for more; NULL: nothing */
 };
@@ -23,8 +23,8 @@ void cli_input_close(struct cli_input *in);
 /* All of it. */
 int cli_input_all(struct cli_input *in, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The next line, without its end, good until the next call. 1: there is one; 0: there is none any more.
- * -UPP_ELIMIT: it is too long, and was stepped over: one may go on. No more is held than a line and a piece. */
+/* The next line, without its end, valid until the next call. 1: there is one; 0: the end. -UPP_ELIMIT: it is too long
+ * and was skipped; the caller may continue. Holds at most one line and one piece in memory. */
 int cli_input_line(struct cli_input *in, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* cli/log_view.c — the whole log of a thread, an entry a line. */
+/* cli/log_view.c — see log_view.h. */
 #include "cli/log_view.h"
 
 #include "cli/run_view.h"
@@ -84,7 +84,7 @@ static int put_line(const struct wl_line *line, uint32_t at, struct wb_buf *out,
     return wj_writer_check(&w);
 }
 
-int cli_logged(struct cli_reading *rd, const struct wl_thread *t, struct wb_buf *out, struct upp_err *err)
+int cli_log_write(struct cli_reader *rd, const struct wl_thread *t, struct wb_buf *out, struct upp_err *err)
 {
     struct wl_path path;
     int            r = wl_thread_path(rd->store, &rd->owner, t, &rd->arena, &path, err);

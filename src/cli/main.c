@@ -31,7 +31,7 @@ static int print_version(const struct cli_command *self, int argc, char **argv)
 static const struct cli_command version = {
     .name    = "version",
     .usage   = "[--json]",
-    .summary = "the version",
+    .summary = "prints the version",
     .help    = "Prints the version, as text or as a JSON object.",
     .run     = print_version,
 };
@@ -97,7 +97,7 @@ int cli_fail(const struct cli_command *self, const struct upp_err *err)
     return CLI_FAILED;
 }
 
-/* Output that cannot be written is a failure of the command, also when it is a full disk behind a redirection. */
+/* The command fails if its output cannot be written, for example to a full disk. */
 static int flushed(int r)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
@@ -119,10 +119,10 @@ static bool asks_for_help(const char *word)
 #endif
 #endif
 
-/* While a call to a vendor is under way its key is also in buffers of libraries: no core file is to have it, and no
- * other process of the same user, such as a tool's, may read our memory or our /proc/PID/environ, or attach to us. A
- * sanitizer's search for leaks attaches to the process it runs in: there the second is left out. */
-static void close_the_curtain(void)
+/* During a call to a vendor its key is also in buffers of libraries: it must not get into a core file, and no other
+ * process of the same user, such as a tool, may read our memory or /proc/PID/environ, or attach to us. The leak check
+ * of sanitizers attaches to its own process: sanitized builds stay dumpable. */
+static void hide_memory(void)
 {
     if (getenv("WEFT_CORE"))
         return;
@@ -157,8 +157,8 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (asks_for_help(argv[i]))
             return flushed(help(c->name));
-    close_the_curtain();
-    (void)signal(SIGXFSZ, SIG_IGN); /* a limit of the size of files is an error of the write, like a full disk */
+    hide_memory();
+    (void)signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit makes the write fail, like a full disk */
     if (weft_global_init(NULL, &err) < 0 || wb_crash_arm(getenv("WEFT_CRASHPOINT"), &err) < 0)
         return cli_fail(c, &err);
     return flushed(c->run(c, argc - 1, argv + 1));

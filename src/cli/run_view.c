@@ -20,7 +20,7 @@ static bool same_place(void)
 }
 
 /* With the lock: what was held comes now. */
-static void let_go(struct cli_shown *s)
+static void let_go(struct cli_run_view *s)
 {
     if (s->open || !s->held.n)
         return;
@@ -29,7 +29,7 @@ static void let_go(struct cli_shown *s)
     wb_buf_clear(&s->held);
 }
 
-static void end_line_held(struct cli_shown *s)
+static void end_line_held(struct cli_run_view *s)
 {
     if (s->open)
         (void)putchar('\n');
@@ -37,16 +37,16 @@ static void end_line_held(struct cli_shown *s)
     let_go(s);
 }
 
-static void end_line(struct cli_shown *s)
+static void end_line(struct cli_run_view *s)
 {
     (void)pthread_mutex_lock(&s->lock);
     end_line_held(s);
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-void cli_shown_log(void *shown, enum wb_log_level level, struct upp_str line)
+void cli_run_view_log(void *shown, enum wb_log_level level, struct upp_str line)
 {
-    struct cli_shown *s = shown;
+    struct cli_run_view *s = shown;
     (void)level;
     (void)pthread_mutex_lock(&s->lock);
     bool fits = s->held.n + line.n < HELD_MAX;
@@ -60,9 +60,9 @@ void cli_shown_log(void *shown, enum wb_log_level level, struct upp_str line)
     (void)pthread_mutex_unlock(&s->lock);
 }
 
-void cli_shown_init(struct cli_shown *s, enum cli_show how)
+void cli_run_view_init(struct cli_run_view *s, enum cli_show how)
 {
-    *s = (struct cli_shown){.how      = how,
+    *s = (struct cli_run_view){.how      = how,
                             .terminal = isatty(1) == 1,
                             .same     = same_place(),
                             .lock     = PTHREAD_MUTEX_INITIALIZER,
@@ -76,7 +76,7 @@ void cli_shown_init(struct cli_shown *s, enum cli_show how)
                             .pending  = WB_BUF(SMALL_MAX)};
 }
 
-void cli_shown_done(struct cli_shown *s)
+void cli_run_view_done(struct cli_run_view *s)
 {
     if (s->how == CLI_SHOW_TEXT)
         end_line(s); /* it failed in the middle */
@@ -98,16 +98,16 @@ const char *cli_id(const char *prefix, struct wb_uuid id, char out[64])
     return out;
 }
 
-bool cli_shown_is(const struct cli_shown *s, const char *status)
+bool cli_run_view_is(const struct cli_run_view *s, const char *status)
 {
     return wb_str_eq(wb_buf_str(&s->status), wb_cstr(status));
 }
 
-bool cli_shown_over(const struct cli_shown *s)
+bool cli_run_view_over(const struct cli_run_view *s)
 {
     static const char *const words[] = {"completed", "incomplete", "failed", "cancelled", "expired", "waiting"};
     for (size_t i = 0; i < WB_LEN(words); i++)
-        if (cli_shown_is(s, words[i]))
+        if (cli_run_view_is(s, words[i]))
             return true;
     return false;
 }
@@ -120,7 +120,7 @@ static struct upp_str member(yyjson_val *object, const char *name)
     return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){NULL, 0};
 }
 
-static void say(struct cli_shown *s, struct upp_str text)
+static void say(struct cli_run_view *s, struct upp_str text)
 {
     if (!text.n)
         return;
@@ -142,7 +142,7 @@ static int keep(struct wb_buf *to, yyjson_val *v, struct upp_err *err)
     return v ? wj_write(v, to, err) : 0;
 }
 
-static int run_state(struct cli_shown *s, yyjson_val *data, struct upp_err *err)
+static int run_state(struct cli_run_view *s, yyjson_val *data, struct upp_err *err)
 {
     (void)wb_uuid_parse(member(data, "runId"), &s->run);
     wb_buf_clear(&s->status);
@@ -182,7 +182,7 @@ static int print_line(struct upp_str id, struct upp_str type, yyjson_val *data, 
 }
 
 /* What people read of it, as it comes. */
-static void tell(struct cli_shown *s, struct upp_str type, yyjson_val *data)
+static void tell(struct cli_run_view *s, struct upp_str type, yyjson_val *data)
 {
     if (wb_str_eq(type, UPP_STR("message_start"))) {
         wb_buf_clear(&s->text);
@@ -202,7 +202,7 @@ static void tell(struct cli_shown *s, struct upp_str type, yyjson_val *data)
     }
 }
 
-int cli_shown_event(struct cli_shown *s, struct upp_str id, struct upp_str data, struct upp_err *err)
+int cli_run_view_event(struct cli_run_view *s, struct upp_str id, struct upp_str data, struct upp_err *err)
 {
     yyjson_val *root;
     wb_arena_reset(&s->arena);
@@ -236,7 +236,7 @@ static void raw_member(struct wj_writer *w, const char *name, const struct wb_bu
         wj_write_null(w);
 }
 
-static int print_object(struct cli_shown *s, struct wb_uuid thread, struct upp_err *err)
+static int print_object(struct cli_run_view *s, struct wb_uuid thread, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(512u << 20);
     struct wj_writer                      w;
@@ -258,14 +258,14 @@ static int print_object(struct cli_shown *s, struct wb_uuid thread, struct upp_e
     return r;
 }
 
-int cli_shown_end(struct cli_shown *s, struct wb_uuid thread, struct upp_err *err)
+int cli_run_view_end(struct cli_run_view *s, struct wb_uuid thread, struct upp_err *err)
 {
     if (s->how == CLI_SHOW_TEXT)
         end_line(s);
     return s->how == CLI_SHOW_OBJECT ? print_object(s, thread, err) : 0;
 }
 
-static void explain_pending(struct cli_shown *s, const char *run)
+static void explain_pending(struct cli_run_view *s, const char *run)
 {
     yyjson_val *list, *p;
     size_t      i, max;
@@ -288,13 +288,13 @@ static void explain_pending(struct cli_shown *s, const char *run)
     (void)fprintf(stderr, "Answer with `weft serve` and POST /v1/runs/%s/answers.\n", run);
 }
 
-void cli_shown_explain(struct cli_shown *s)
+void cli_run_view_explain(struct cli_run_view *s)
 {
     char        id[64];
     const char *run = cli_id("run_", s->run, id);
     yyjson_val *error;
     wb_arena_reset(&s->arena);
-    if (cli_shown_is(s, "waiting"))
+    if (cli_run_view_is(s, "waiting"))
         explain_pending(s, run);
     else if (s->cut.n && wj_read(&s->arena, wb_buf_str(&s->cut), NULL, &error, NULL) >= 0)
         (void)fprintf(stderr, "weft run: %s is incomplete: it has reached %.*s\n", run,

@@ -17,7 +17,7 @@ enum cli_show {
     CLI_SHOW_EVENTS, /* the events themselves, one a line */
 };
 
-struct cli_shown {
+struct cli_run_view {
     enum cli_show   how;
     bool            terminal;                      /* standard output is one */
     struct wb_arena arena;                         /* of the event at hand */
@@ -30,24 +30,25 @@ struct cli_shown {
     bool            same; /* standard output and standard error are one file, or one terminal */
     struct wb_buf   held; /* lines of the log that came in the middle of a line */
 };
-void cli_shown_init(struct cli_shown *s, enum cli_show how);
+void cli_run_view_init(struct cli_run_view *s, enum cli_show how);
 
 /* A sink (base/log.h) for the program's log: where both go to the same place, a line of it waits until the line of the
  * text has ended. */
-void cli_shown_log(void *shown, enum wb_log_level level, struct upp_str line);
-void cli_shown_done(struct cli_shown *s);
+void cli_run_view_log(void *shown, enum wb_log_level level, struct upp_str line);
+void cli_run_view_done(struct cli_run_view *s);
 
-int cli_shown_event(struct cli_shown *s, struct upp_str id, struct upp_str data, struct upp_err *err) UPP_MUST_CHECK;
+int cli_run_view_event(struct cli_run_view *s, struct upp_str id, struct upp_str data,
+                       struct upp_err *err) UPP_MUST_CHECK;
 
 /* Nothing more comes: the run has ended, or waits. */
-bool cli_shown_over(const struct cli_shown *s);
-bool cli_shown_is(const struct cli_shown *s, const char *status);
+bool cli_run_view_over(const struct cli_run_view *s);
+bool cli_run_view_is(const struct cli_run_view *s, const char *status);
 
 /* What is left to say on standard output. */
-int cli_shown_end(struct cli_shown *s, struct wb_uuid thread, struct upp_err *err) UPP_MUST_CHECK;
+int cli_run_view_end(struct cli_run_view *s, struct wb_uuid thread, struct upp_err *err) UPP_MUST_CHECK;
 
 /* On standard error: why it failed, or what it waits for and how to answer. */
-void cli_shown_explain(struct cli_shown *s);
+void cli_run_view_explain(struct cli_run_view *s);
 
 /* "run_" + 32 digits. */
 const char *cli_id(const char *prefix, struct wb_uuid id, char out[64]);

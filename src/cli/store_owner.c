@@ -53,7 +53,7 @@ WEFT_SUSPENDS static int serves(void *arg, struct upp_err *err)
     return sv_server_run(arg, err);
 }
 
-WEFT_SUSPENDS static int open_own(struct cli_door *d, bool recover, struct upp_err *err)
+WEFT_SUSPENDS static int open_own(struct cli_owner *d, bool recover, struct upp_err *err)
 {
     char   local[128] = "";
     size_t n;
@@ -74,8 +74,8 @@ WEFT_SUSPENDS static int open_own(struct cli_door *d, bool recover, struct upp_e
     return r;
 }
 
-/* Who owns it, and does it answer? -UPP_ENOTFOUND, -UPP_ENET: not (any more, or not yet). */
-WEFT_SUSPENDS static int find_owner(struct cli_door *d, struct upp_err *err)
+/* Finds the owner and checks that it answers. -UPP_ENOTFOUND, -UPP_ENET: it has exited, or is not ready yet. */
+WEFT_SUSPENDS static int find_owner(struct cli_owner *d, struct upp_err *err)
 {
     WB_CLEANUP(wb_fd_close) int fd = -1;
     struct ws_lock_info         who;
@@ -90,7 +90,7 @@ WEFT_SUSPENDS static int find_owner(struct cli_door *d, struct upp_err *err)
     return r < 0 ? upp_wrap(err, r, "process %d owns %s and does not answer", who.pid, d->place->path) : 0;
 }
 
-WEFT_SUSPENDS int cli_door_open(struct cli_door *d, bool recover, struct upp_err *err)
+WEFT_SUSPENDS int cli_owner_open(struct cli_owner *d, bool recover, struct upp_err *err)
 {
     uint64_t since = wb_mono_ms();
     for (;;) {
@@ -100,16 +100,16 @@ WEFT_SUSPENDS int cli_door_open(struct cli_door *d, bool recover, struct upp_err
         r = find_owner(d, err);
         if (r != -UPP_ENOTFOUND && r != -UPP_ENET)
             return r;
-        if (wb_mono_ms() - since > CLI_DOOR_MS)
+        if (wb_mono_ms() - since > CLI_OWNER_MS)
             return r;
-        int slept = weft_sleep_ms(POLL_MS, err); /* it starts, or stops: then we are next */
+        int slept = weft_sleep_ms(POLL_MS, err); /* it starts or stops; then we can take over */
         if (slept < 0)
             return slept;
     }
 }
 
-/* Runs that we took up, or were asked to run by others, are not cut off because ours is over. */
-WEFT_SUSPENDS static void finish_others(struct cli_door *d)
+/* Runs that we resumed or that others started are completed before we exit. */
+WEFT_SUSPENDS static void finish_others(struct cli_owner *d)
 {
     bool     told  = false;
     uint64_t since = wb_mono_ms();
@@ -124,15 +124,15 @@ WEFT_SUSPENDS static void finish_others(struct cli_door *d)
     }
 }
 
-WEFT_SUSPENDS void cli_door_close(struct cli_door *d)
+WEFT_SUSPENDS void cli_owner_close(struct cli_owner *d)
 {
     finish_others(d);
-    struct sv_server   *server  = WB_TAKE(d->server); /* another fiber may ask meanwhile, and finds nobody */
+    struct sv_server   *server  = WB_TAKE(d->server); /* requests of other fibers now find none */
     struct wrt_runtime *runtime = WB_TAKE(d->runtime);
     d->socket[0]                = 0;
     if (server) {
         sv_server_stop(server);
-        (void)!weft_scope_join(&d->serving, NULL); /* what is being answered is finished; unless we were cancelled */
+        (void)!weft_scope_join(&d->serving, NULL); /* requests in progress are completed, unless we were cancelled */
     }
     weft_scope_close(&d->serving);
     sv_server_close(server);
@@ -141,7 +141,7 @@ WEFT_SUSPENDS void cli_door_close(struct cli_door *d)
 
 /* ---- Asking --------------------------------------------------------------------------------------------------- */
 
-WEFT_SUSPENDS int cli_door_ask(struct cli_door *d, const struct cli_request *q, struct cli_answer *a,
+WEFT_SUSPENDS int cli_owner_ask(struct cli_owner *d, const struct cli_request *q, struct cli_answer *a,
                                struct upp_err *err)
 {
     int fd = -1;
@@ -149,12 +149,12 @@ WEFT_SUSPENDS int cli_door_ask(struct cli_door *d, const struct cli_request *q, 
     return r < 0 ? r : cli_ask(fd, q, a, err);
 }
 
-WEFT_SUSPENDS int cli_door_call(struct cli_door *d, const struct cli_request *q, struct wb_arena *arena,
+WEFT_SUSPENDS int cli_owner_call(struct cli_owner *d, const struct cli_request *q, struct wb_arena *arena,
                                 yyjson_val **ret, struct upp_err *err)
 {
     WB_CLEANUP(cli_answer_done) struct cli_answer a;
     cli_answer_init(&a);
-    int r = cli_door_ask(d, q, &a, err);
+    int r = cli_owner_ask(d, q, &a, err);
     if (r >= 0 && a.status / 100 != 2)
         return cli_answer_fail(&a, err);
     if (r >= 0)

@@ -1,25 +1,25 @@
-/* cli/store_reader.h — commands that only look: they open the database beside its owner, if it has one. */
-#ifndef CLI_READING_H
-#define CLI_READING_H
+/* cli/store_reader.h — commands that only read: they open the database next to its owner, if it has one. */
+#ifndef CLI_STORE_READER_H
+#define CLI_STORE_READER_H
 
 #include "cli/cli.h"
 #include "runtime/runtime.h"
 
-/* Everything a command of this kind has; its function runs on a fiber. */
-struct cli_reading {
+/* State of such a command; its function runs on a fiber. */
+struct cli_reader {
     struct wl_store *store;
     struct wl_owner  owner;
     struct wb_arena  arena;
     void            *arg;
-    WEFT_SUSPENDS int (*fn)(struct cli_reading *r, struct upp_err *err);
+    WEFT_SUSPENDS int (*fn)(struct cli_reader *r, struct upp_err *err);
     struct wrt_place        place;
     const struct wc_config *config;
-    bool                    may_lack; /* where there is no database yet, `store` is NULL */
+    bool                    may_lack; /* if there is no database yet, `store` is NULL */
 };
 
-/* Opens the store of the configuration (or of `store`), calls fn, closes: the exit code. may_lack: also before the
- * first run. */
+/* Opens the configuration's store (or `store`), calls fn and closes it. Returns the exit code. may_lack: a missing
+ * database is no error. */
 int cli_read_store(const struct cli_command *self, const char *file, const char *store, bool may_lack,
-                   int (*fn)(struct cli_reading *r, struct upp_err *err), void *arg);
+                   int (*fn)(struct cli_reader *r, struct upp_err *err), void *arg);
 
 #endif

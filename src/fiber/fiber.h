@@ -53,7 +53,7 @@ struct weft_fiber {
     struct weft__scope *scope; /* NULL: the fiber of weft_loop_run */
     struct wb_link      sibling, all;
     struct weft_cond    joiners;
-    void (*on_end)(struct weft_fiber *f); /* on the loop's stack, whether it ran or not; NULL: nobody asks */
+    void (*on_end)(struct weft_fiber *f); /* on the loop's stack, whether it ran or not; NULL: none */
 
     int      fd; /* what it waits for, and what came (await.c) */
     unsigned fd_want, fd_got;

@@ -70,7 +70,7 @@ struct weft_loop {
     struct weft__context home; /* the loop's own stack, while a fiber runs */
     struct weft_fiber   *current;
     struct wb_link       ready;
-    struct wb_link       later;   /* messages to ourselves, for when nobody is ready any more */
+    struct wb_link       later;   /* messages to ourselves, for when no fiber is ready */
     uint64_t             now;     /* monotonic nanoseconds, of this turn */
     int64_t              wall_ms; /* good until `now` is this: */
     uint64_t             wall_until;
@@ -160,7 +160,7 @@ bool weft__loop_take_later(struct weft_loop *l); /* for implementers of turn; fa
 /* A whole list of them, which is empty then: they arrive together. */
 void weft__loop_send_all(struct weft_loop *l, struct wb_link *msgs);
 
-/* The same for a message somebody asks us to take: bounded by max_inbox. */
+/* The same for a message from outside: bounded by max_inbox. */
 int  weft__loop_request(struct weft_loop *l, struct weft__msg *m, struct upp_err *err) UPP_MUST_CHECK;
 void weft__loop_request_taken(struct weft_loop *l); /* first in the take function of such a message */
 

@@ -1,4 +1,4 @@
-/* fiber/stack.h — stacks: mapped lazily, with a guard below, kept for the next fiber.
+/* fiber/stack.h — stacks: mapped lazily, with a guard below, pooled.
  *
  *     low of the mapping                                                              high
  *     | guard, no access | usable bytes, the stack grows down <------------ | struct weft__stack |
@@ -15,7 +15,7 @@
 
 struct weft__stack {
     struct weft__stack *next;  /* in a pool's list */
-    size_t              guard; /* bytes below `low` that nobody can touch */
+    size_t              guard; /* inaccessible bytes below `low` */
     char               *low;   /* first usable byte; the guard ends here */
     size_t              size;
     unsigned            valgrind;

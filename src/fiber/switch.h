@@ -71,7 +71,7 @@ static inline void weft__context_make(struct weft__context *c, void *low, size_t
     c->sp = weft__switch_frame(low, size, entry);
 }
 
-/* From the running context to a stopped one; returns when somebody comes back, with the value they brought. */
+/* Switches from the running context to a stopped one; returns when another switches back, with its value. */
 static inline int weft__context_switch(struct weft__context *from, struct weft__context *to, int value)
 {
     return weft__switch(&from->sp, to->sp, value);

@@ -14,7 +14,7 @@ struct weft__job {
     struct wb_link     link;  /* in a queue of the pool */
     struct weft__timer timer; /* the simulated kind of loop */
     struct weft_loop  *loop;
-    struct weft_fiber *fiber; /* who waits; NULL: nobody. Changed only by the loop, and once SENT */
+    struct weft_fiber *fiber; /* that waits; NULL: none. Changed only by the loop, and once SENT */
     weft_fn           *fn;
     void              *arg;
     void (*drop)(void *arg);
@@ -37,7 +37,7 @@ enum weft__job_state weft__workers_withdraw(struct weft_loop *l, struct weft__jo
 WEFT_SUSPENDS int weft__work_long(weft_fn *fn, void *arg, void (*drop)(void *arg), int *ret,
                                   struct upp_err *err) UPP_MUST_CHECK;
 
-/* A job nobody waits for: given up from the start. On failure arg stays the caller's. */
+/* A job without a waiter: abandoned from the start. On failure the caller keeps arg. */
 int weft__work_alone(struct weft_loop *l, weft_fn *fn, void *arg, void (*drop)(void *arg), struct upp_err *err);
 
 #endif

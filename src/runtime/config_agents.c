@@ -133,7 +133,7 @@ static void copy_members(struct wj_writer *w, yyjson_val *from, yyjson_val *with
     }
 }
 
-/* Those of the model, and the agent's own in the place of those of the same name. */
+/* The model's, overridden by the agent's. */
 static int merge_params(struct wc_config *c, struct upp_str model, struct upp_str own, struct upp_str *ret,
                         struct upp_err *err)
 {
@@ -217,7 +217,7 @@ static void read_agent(struct wc_reader *r, const struct wc_node *key, const str
     wc_make_strategy(r, value, a);
 }
 
-/* ---- Agents below agents
+/* ---- Sub-agents
  * --------------------------------------------------------------------------------------------- */
 
 enum mark { WHITE, GREY, BLACK };
@@ -225,10 +225,10 @@ enum mark { WHITE, GREY, BLACK };
 struct descent {
     struct wc_reader *r;
     uint8_t          *mark;   /* of each agent */
-    uint8_t          *height; /* agents below it, once it is black */
+    uint8_t          *height; /* longest chain of sub-agents, once it is black */
 };
 
-/* How many are below it in the longest chain. Not deeper than WC_MAX_CHAIN + 1. */
+/* The length of the longest chain of sub-agents. Not deeper than WC_MAX_CHAIN + 1. */
 static unsigned descend(struct descent *d, size_t at, unsigned depth)
 {
     struct wc_config *c     = d->r->config;
@@ -268,7 +268,7 @@ static void check_chains(struct wc_reader *r)
                          WC_MAX_CHAIN);
 }
 
-/* Who has no model is asked by somebody. */
+/* An agent without a model must be a tool of another. */
 static bool is_asked(const struct wc_config *c, const struct wc_agent *who)
 {
     for (size_t i = 0; i < c->n_agents; i++)

@@ -1,7 +1,7 @@
-/* runtime/config_handoff.c — `handoff` of an agent: to whom it may pass the thread. */
+/* runtime/config_handoff.c — `handoff` of an agent: the agents that it may hand over to. */
 #include "runtime/config_read.h"
 
-enum { TOOL_NAME = 64 }; /* what providers take */
+enum { TOOL_NAME = 64 }; /* limit of providers */
 
 struct one {
     struct wr_handoff     handoff;
@@ -34,7 +34,7 @@ static void read_one(struct wc_reader *r, const struct wc_node *n, struct one *h
         wc_map(r, n, "a handoff", keys, WB_LEN(keys), h);
 }
 
-/* Can it be added to those before it? */
+/* Can it be added to the earlier ones? */
 static bool is_right(struct wc_reader *r, const struct wc_agent *a, const struct one *h)
 {
     struct upp_str to = h->handoff.agent;
@@ -64,7 +64,7 @@ static struct wr_tool tool_of(struct wc_reader *r, const struct wr_handoff *h)
                             .agent  = h->agent};
 }
 
-/* Each is a tool behind the agent's others. */
+/* Each is a tool, after the agent's other tools. */
 static void add_tools(struct wc_reader *r, const struct wc_node *n, struct wc_agent *a)
 {
     struct wr_tool *tools = wb_new_n(&r->config->arena, struct wr_tool, a->def.n_tools + a->def.n_handoffs + 1);
@@ -106,8 +106,8 @@ void wc_read_handoff(struct wc_reader *r, const struct wc_node *n, struct wc_age
     add_tools(r, n, a);
 }
 
-/* What the model is told of a handoff, once all agents are read. */
-static struct upp_str told(struct wc_reader *r, const struct wc_agent *to)
+/* The description of a handoff that the model receives, once all agents are read. */
+static struct upp_str describe(struct wc_reader *r, const struct wc_agent *to)
 {
     return to->description.n
                ? wb_arena_printf(&r->config->arena, "Hands the conversation over to %.*s: %.*s", UPP_FMT(to->def.title),
@@ -123,9 +123,9 @@ static void link_agent(struct wc_reader *r, struct wc_agent *a)
         const struct wc_agent *to   = wc_config_agent(r->config, a->handoffs[i].agent);
         struct wr_tool        *tool = a->handing_tools + i;
         if (!to)
-            continue; /* it has no name that can be used: reported */
+            continue; /* its name is invalid: reported */
         a->handoffs[i].title   = to->def.title;
-        tool->spec.description = told(r, to);
+        tool->spec.description = describe(r, to);
         if (!to->model && !to->wrong_model)
             wc_report_at(r, (struct wc_place){a->line, 1}, false,
                          "'%.*s' hands over to '%.*s', which has no model of its own", UPP_FMT(a->def.name),

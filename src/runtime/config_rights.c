@@ -1,4 +1,4 @@
-/* runtime/config_rights.c — what an agent and all below it may do: allow, deny, max_depth, budget. */
+/* runtime/config_rights.c — rights of an agent and its sub-agents: allow, deny, max_depth, budget. */
 #include "runtime/config_read.h"
 
 /* Something that an agent can call: a tool, another agent, a handoff. */

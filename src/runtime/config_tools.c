@@ -1,4 +1,4 @@
-/* runtime/config_tools.c — the section `tools`: programs, and what clients run. */
+/* runtime/config_tools.c — the section `tools`: programs, and tools of the client. */
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -15,7 +15,7 @@ struct reading {
     bool                   unchecked;
 };
 
-/* What a program gets without being asked; and what PATH is where there is none. */
+/* Variables that every program gets; and the default PATH. */
 static const char *const always[] = {"PATH", "HOME", "LANG"};
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -253,7 +253,7 @@ static void check_names(struct wc_reader *r, const struct wc_tool *t)
     }
 }
 
-/* Do all that come before it have their place already? Agents have. */
+/* Are all tools that it comes after placed? Agents always are. */
 static bool has_place(const struct wc_reader *r, const struct wc_tool *t, const bool *placed)
 {
     for (size_t k = 0; k < t->tool.n_after; k++) {
@@ -265,7 +265,7 @@ static bool has_place(const struct wc_reader *r, const struct wc_tool *t, const 
     return true;
 }
 
-/* Places them one after the other; those for which there is no place wait for each other. */
+/* A topological sort; tools that cannot be placed form a cycle. */
 static void check_order(struct wc_reader *r)
 {
     struct wc_config *c      = r->config;

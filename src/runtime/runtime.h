@@ -45,8 +45,8 @@ WEFT_SUSPENDS int wrt_store_open(const struct wc_config *c, const struct wrt_pla
 struct wl_store *wrt_store_base(struct wl_store *s);
 
 /* The same for a store that is open already, which it takes over: with the key that the place or the configuration has
- * in front of it (stores/sealed/sealed.h). -UPP_EREFUSED: it is the wrong one, one is missing, or there is one and the store
- * is not encrypted. */
+ * in front of it (stores/sealed/sealed.h). -UPP_EREFUSED: it is the wrong one, one is missing, or there is one and the
+ * store is not encrypted. */
 WEFT_SUSPENDS int wrt_store_seal(const struct wc_config *c, const struct wrt_place *at, struct wl_store *inner,
                                  struct wl_store **ret, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -76,15 +76,15 @@ WEFT_SUSPENDS int wrt_runtime_recover(struct wrt_runtime *rt, size_t *ret, struc
 int wrt_runtime_follow(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK;
 int wrt__sweeper_start(struct wrt_runtime *rt, struct upp_err *err) UPP_MUST_CHECK; /* of it: the sweep alone */
 
-/* One round of it, over all tenants, as the configuration (NULL: none) says: what was taken away. */
+/* One sweep over all tenants, by the retention of the configuration (NULL: none). *ret: what was erased. */
 struct wl_swept;
 WEFT_SUSPENDS int wrt_sweep(struct wl_store *s, const struct wc_config *c, struct wl_swept *ret,
                             struct upp_err *err) UPP_MUST_CHECK;
 
-WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt); /* NULL is fine */
+WEFT_SUSPENDS void wrt_runtime_close(struct wrt_runtime *rt); /* accepts NULL */
 WEFT_SUSPENDS void wrt_runtime_closep(struct wrt_runtime **rt);
 
-/* By name, or by id in any spelling (UUID, asst_HEX); no text: the default agent. NULL: there is none. */
+/* By name, or by id in any spelling (UUID, asst_HEX); empty: the default agent. NULL: none. */
 const struct wr_agent_def *wrt_agent(const struct wrt_runtime *rt, struct upp_str name);
 
 /* The socket at which the owner of the store does work for others; empty: none. */

@@ -1,6 +1,6 @@
 /* server/http/body.h — the JSON body of a request: members by name, and errors that point to them.
  *
- * A member that is null counts as absent. What is not asked for is not looked at.
+ * A member that is null counts as absent. Other members are ignored.
  */
 #ifndef SV_BODY_H
 #define SV_BODY_H
@@ -13,7 +13,7 @@ struct sv_body {
     yyjson_val *root; /* an object; NULL: there was no body */
 };
 
-/* No member may be there twice. -UPP_EINVALID: not JSON, or no object; too deep or too long counts as that too. */
+/* Duplicate members are an error. -UPP_EINVALID: not JSON, not an object, too deep or too long. */
 int sv_body_read(struct sv_exchange *x, struct sv_body *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A member of an object (NULL: it has none), or NULL. */
@@ -23,7 +23,7 @@ yyjson_val *sv_member(yyjson_val *object, struct upp_str name);
 int sv_body_wrong(const struct sv_body *b, const yyjson_val *at, struct upp_err *err, const char *fmt, ...)
     UPP_PRINTF(4, 5);
 
-/* 1: it is there; 0: it is not; -UPP_EINVALID: it is of another kind, and the error says where. */
+/* 1: present; 0: absent; -UPP_EINVALID: of another type, with its pointer in the error. */
 int sv_body_str(const struct sv_body *b, yyjson_val *object, struct upp_str name, struct upp_str *ret,
                 struct upp_err *err) UPP_MUST_CHECK;
 int sv_body_bool(const struct sv_body *b, yyjson_val *object, struct upp_str name, bool *ret,
@@ -33,7 +33,7 @@ int sv_body_object(const struct sv_body *b, yyjson_val *object, struct upp_str n
 int sv_body_array(const struct sv_body *b, yyjson_val *object, struct upp_str name, yyjson_val **ret,
                   struct upp_err *err) UPP_MUST_CHECK;
 
-/* A value as text, in the arena. NULL stays no text. */
+/* A value as text, in the arena. NULL: empty. */
 int sv_body_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
 #endif

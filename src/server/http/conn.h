@@ -14,7 +14,7 @@ struct sv_conn {
     struct sv_server *server;
     int               fd;
     bool              local;  /* came by the Unix socket */
-    bool              refuse; /* one too many: told so, and closed */
+    bool              refuse; /* over the limit: gets an error, and is closed */
     bool              busy;   /* counted in server->busy: a request is being read or answered */
     bool              broken; /* nothing can be sent any more, or must be */
     struct sv_http    http;

@@ -4,14 +4,14 @@
 
 #include "server/http/route.h"
 
-/* A cause that has a name of its own as `code`: a client says what only the agent's definition may say. */
+/* Causes that become `code`: a client sets what only the agent's definition may set. */
 #define SV_CLIENT_SYSTEM "system_message_refused"
 #define SV_INSTRUCTIONS  "instructions_refused"
 
 /* The status of a failure on /v1. A conflict is 400: OpenAI's clients try 409 again for ever. */
 int sv_error_status(const struct upp_err *err);
 
-/* {"error":{"message","type","param","code"}}. What went wrong inside (500) is not told but by its kind. */
+/* {"error":{"message","type","param","code"}}. A 500 names only the error kind. */
 void sv_error_write(struct wb_buf *out, int status, struct upp_str message, struct upp_str param, const char *code);
 
 /* Makes *err the answer, whatever the handler had begun. */

@@ -31,7 +31,7 @@ enum {
     SV_MAX_URL     = 8 << 10,
     SV_MAX_HEAD    = 32 << 10, /* names, values, and four bytes for each pair */
     SV_MAX_HEADERS = 128,
-    SV_MAX_BODY    = 16 << 20, /* unless the route says otherwise */
+    SV_MAX_BODY    = 16 << 20, /* unless the route has another limit */
     SV_MAX_NOISE   = 64 << 10, /* bytes of a chunked body, beyond eight for each byte of it, that are no body */
     SV_MAX_EXT     = 4 << 10,  /* names and values of the extensions of one chunk */
 };
@@ -65,7 +65,7 @@ struct sv_http {
     const char *why;
 
     /* What the head says, once head_done. The path is as it came, without the query; host is that of an absolute
-     * target or of the Host header; no text: none. */
+     * target or of the Host header; empty: none. */
     struct upp_str path, query, host;
 
     /* Called when the head is complete and in order: 0, or the status to refuse with (and `why` set). */
@@ -80,7 +80,7 @@ void sv_http_drop(struct sv_http *h); /* the body has been read; a large one is 
 /* Takes bytes: *used of them, all unless the answer is not SV_HTTP_MORE. */
 enum sv_http_state sv_http_feed(struct sv_http *h, struct upp_str bytes, size_t *used);
 
-/* The value of a header (any case), or no text; *count (may be NULL): how many of that name there are. */
+/* The value of a header (any case), or empty; *count (may be NULL): the number of headers of that name. */
 struct upp_str sv_http_header(const struct sv_http *h, struct upp_str name, size_t *count);
 size_t         sv_http_headers(const struct sv_http *h);
 void           sv_http_header_at(const struct sv_http *h, size_t i, struct upp_str *name, struct upp_str *value);

@@ -12,7 +12,7 @@
 struct sv_listener {
     int  fd;
     bool local;     /* a Unix socket */
-    bool loopback;  /* nobody outside of this machine can reach it */
+    bool loopback;  /* not reachable from other machines */
     bool any;       /* 0.0.0.0 or [::] */
     char host[48];  /* "127.0.0.1", "::1"; empty for a Unix socket */
     char url[144];  /* "http://127.0.0.1:8787", "http://[::1]:8787", "unix:/path" */

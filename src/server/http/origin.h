@@ -22,7 +22,7 @@ bool sv_host_split(struct upp_str host, struct upp_str *name, struct upp_str *po
 /* 0, or 400 (not a host at all) or 421. */
 int sv_host_check(const struct sv_allowed *allowed, struct upp_str host);
 
-/* 0, or 403. `origin` is what the header says; `host` what was asked for: its own pages may. */
+/* 0, or 403. `origin`: the header; `host`: of the request, whose own pages are allowed. */
 int sv_origin_check(const struct sv_allowed *allowed, struct upp_str origin, struct upp_str host);
 
 #endif

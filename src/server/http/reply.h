@@ -1,4 +1,4 @@
-/* server/http/reply.h — what an answer looks like on the wire: the status line and the headers. */
+/* server/http/reply.h — the status line and the headers of a response. */
 #ifndef SV_REPLY_H
 #define SV_REPLY_H
 
@@ -11,13 +11,13 @@ struct sv_date {
 };
 struct upp_str sv_date_now(struct sv_date *d);
 
-/* What a handler answers with. */
+/* The response of a handler. */
 struct sv_reply {
-    int           status;  /* 0: not said yet */
+    int           status;  /* 0: not set */
     const char   *type;    /* NULL: application/json */
     struct wb_buf headers; /* more of them: sv_reply_header */
     struct wb_buf body;
-    bool          sent; /* something went out already: nothing more may be added */
+    bool          sent; /* partly sent: nothing may be added */
 };
 
 enum { SV_REPLY_HEADERS = 8 << 10, SV_REPLY_BODY = 64 << 20 };
@@ -37,7 +37,7 @@ struct sv_head {
     int64_t        length; /* or SV_LENGTH_* */
     bool           keep_alive;
     uint8_t        minor;      /* of the request: HTTP/1.x */
-    struct upp_str request_id; /* no text: none */
+    struct upp_str request_id; /* empty: none */
     struct upp_str headers;    /* each with CRLF */
 };
 

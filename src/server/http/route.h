@@ -23,21 +23,21 @@ struct sv_exchange {
     struct sv_server     *server;
     struct sv_conn       *conn;
     const struct sv_http *request;
-    struct upp_str        params[SV_PARAMS]; /* what stood for the {parts}, decoded */
+    struct upp_str        params[SV_PARAMS]; /* values of the {parts}, decoded */
     struct wl_owner       owner;
-    struct wb_arena       arena; /* of this request; its body may be read into it */
+    struct wb_arena       arena; /* of this request */
     struct sv_reply       reply;
     char                  request_id[40];
 };
 
-/* Fills x->reply (or streams: server/http/stream.h) and returns 0; or fails, and *err becomes the answer (server/http/error.h).
- * A client that is gone does not cancel it. */
+/* Fills x->reply (or streams: server/http/stream.h) and returns 0; or fails, and *err becomes the answer
+ * (server/http/error.h). It is not cancelled if the client disconnects. */
 typedef int sv_handler(struct sv_exchange *x, struct upp_err *err);
 
 enum {
     SV_ROUTE_ALWAYS = 1 << 0, /* also while the server stops */
     SV_ROUTE_OPEN   = 1 << 1, /* needs no key */
-    SV_ROUTE_LARGE  = 1 << 2, /* reads much to make its answer: few of them at a time */
+    SV_ROUTE_LARGE  = 1 << 2, /* reads much data: few of them at a time */
 };
 
 struct sv_route {
@@ -54,10 +54,10 @@ struct sv_routes {
 };
 
 struct sv_match {
-    const struct sv_route *route;             /* NULL: status says why */
-    struct upp_str         params[SV_PARAMS]; /* as they came */
+    const struct sv_route *route;             /* NULL: see status */
+    struct upp_str         params[SV_PARAMS]; /* not decoded */
     int                    status;            /* 404, 405 */
-    uint8_t                allow;             /* 405: the methods there are */
+    uint8_t                allow;             /* 405: the allowed methods */
 };
 
 /* Looks in the tables in their order. */

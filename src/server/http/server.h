@@ -56,7 +56,7 @@ struct sv_server_opts {
                          * before other threads are started */
 };
 
-enum { SV_LISTENERS = 2, SV_REFUSERS = 64 /* connections beyond the limit that are told so, at the same time */ };
+enum { SV_LISTENERS = 2, SV_REFUSERS = 64 /* connections over the limit that get an error, at the same time */ };
 
 struct sv_counts {
     uint64_t accepted, refused, requests, answers_4xx, answers_5xx, streams;
@@ -65,7 +65,7 @@ struct sv_counts {
 struct sv_acceptor {
     struct sv_server   *server;
     struct sv_listener *listener;
-    uint64_t            said_ms, unsaid; /* when it last told that it cannot accept, and how often it did not tell */
+    uint64_t            said_ms, unsaid; /* when it last logged that it cannot accept, and how many it did not log */
 };
 
 struct sv_server {
@@ -94,7 +94,7 @@ struct sv_server {
 /* Listens, but accepts nothing yet. -UPP_EREFUSED: an address others can reach, and no keys. */
 int  sv_server_open(struct weft_loop *loop, const struct sv_server_opts *opts, struct sv_server **ret,
                     struct upp_err *err) UPP_MUST_CHECK;
-void sv_server_close(struct sv_server *s); /* not while it runs. NULL is fine */
+void sv_server_close(struct sv_server *s); /* not while it runs; accepts NULL */
 void sv_server_closep(struct sv_server **s);
 
 /* Serves until it was stopped: 0; or cancelled; or a socket to listen on broke: -UPP_ENET; or the

@@ -1,5 +1,5 @@
-/* upp/client/call.h — one call from the inside, of a tool (the value it gives back, the arguments it gets) or of a model (its
- * memory). */
+/* upp/client/call.h — one call from the inside, of a tool (the value it gives back, the arguments it gets) or of a
+ * model (its memory). */
 #ifndef UPP_CALL_H
 #define UPP_CALL_H
 
@@ -18,7 +18,7 @@ enum { UPP__RESULT_BYTES = 16 << 20 };
 /* Written into `spare`, then the two change places: what is written may come from `json`. */
 struct upp_value {
     struct wb_buf json, spare;
-    size_t        max; /* a longer text is cut and says so; 0: UPP__RESULT_BYTES, and a longer one is refused */
+    size_t        max; /* a longer text is truncated, with a mark; 0: UPP__RESULT_BYTES, and a longer one is refused */
     bool          set, is_error;
 };
 #define UPP__VALUE                                                                                                     \
@@ -34,12 +34,12 @@ struct upp__call {
     struct upp_str  read; /* what args came from */
 };
 
-/* The memory of a step, kept for the next one by whoever takes many, one after the other. */
+/* The memory of a step, reused by callers that take many in sequence. */
 struct upp__room {
     void  *p;
     size_t size;
 };
-enum { UPP__ROOM_BYTES = 64 << 10 }; /* a larger one is not kept */
+enum { UPP__ROOM_BYTES = 64 << 10 }; /* a larger one is freed */
 
 WB_EXPORT_BEGIN
 

@@ -66,7 +66,7 @@ int upp__llm_may_say(const struct upp_llm *llm, const struct upp_message *m, str
 
 /* ---- Making one ------------------------------------------------------------------------------------------------ */
 
-/* JSON of an object, copied; NULL: no text. */
+/* JSON of an object, copied; NULL: empty. */
 static int copy_object(struct upp_llm *llm, const char *what, const char *json, struct upp_str *ret,
                        struct upp_err *err)
 {

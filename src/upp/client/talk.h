@@ -1,7 +1,7 @@
-/* upp/client/talk.h — the inside of llm, turn, stream and round: what a turn is while it is being made.
+/* upp/client/talk.h — internals of llm, turn, stream and round: a turn in progress.
  *
- * generate and stream are one machine (struct upp_stream): it asks the model, reads its answer, runs a round of tools,
- * and asks again. For generate nobody listens: no event is made.
+ * generate and stream share one state machine (struct upp_stream): it calls the model, reads its answer, runs a round
+ * of tools, and calls the model again. generate produces no events.
  */
 #ifndef UPP_TALK_H
 #define UPP_TALK_H
@@ -24,7 +24,7 @@ enum {
 /* ---- The llm ------------------------------------------------------------------------------------------------ */
 
 struct upp_llm {
-    struct wb_arena          arena; /* all below lies in it, and the llm itself */
+    struct wb_arena          arena; /* of the llm itself and everything below */
     struct upp_model        *model;
     bool                     owned; /* the model is ours */
     struct upp_str           system, params, structure;
@@ -34,7 +34,7 @@ struct upp_llm {
     struct upp_tool_strategy strategy;
 };
 
-/* May this be asked of the model? -UPP_EINVALID names what it cannot do. */
+/* Can the model do this? -UPP_EINVALID names what it cannot do. */
 int upp__llm_may(const struct upp_llm *llm, bool stream, struct upp_err *err) UPP_MUST_CHECK;
 int upp__llm_may_say(const struct upp_llm *llm, const struct upp_message *m, struct upp_err *err) UPP_MUST_CHECK;
 
@@ -49,14 +49,14 @@ struct upp__guard {
     const struct upp_wait *inner;
     uint64_t               until_ms; /* monotonic; UPP_FOREVER: none */
     uint64_t               turn_ms;
-    bool                   ours; /* inner is that of the stream itself: it says nothing that `aborted` does not */
+    bool                   ours; /* inner is the stream's own: it adds nothing to `aborted` */
     atomic_bool            aborted;
 };
 void upp__guard_init(struct upp__guard *g, const struct upp_wait *inner, uint64_t turn_ms);
 int  upp__guard_check(struct upp__guard *g, struct upp_err *err) UPP_MUST_CHECK; /* aborted, stopped, too late */
 
-/* Work beside the caller, on threads: as team_* of struct upp_wait. What no thread could be started for, and all of it
- * where `threads` is 0, is done by the caller inside of upp__team_next. */
+/* Work on other threads: as team_* of struct upp_wait. Items without a thread, and all if `threads` is 0, are done by
+ * the caller inside upp__team_next. */
 int  upp__team_open(size_t n, size_t threads, void (*work)(void *ctx, size_t i), void *ctx, struct upp_team **ret,
                     struct upp_err *err) UPP_MUST_CHECK;
 int  upp__team_next(struct upp_team *t, size_t *ret);
@@ -75,7 +75,7 @@ struct upp__turn {
  * no memory. */
 const char *upp__text_of(struct wb_arena *a, const struct upp_message *m);
 
-/* What a part of the open message needs besides itself. */
+/* State of a part of the open message. */
 struct upp__growing {
     size_t cap;
     bool   closed, said;
@@ -83,7 +83,7 @@ struct upp__growing {
 
 struct upp__making {
     struct upp__turn          *turn;
-    const struct upp_message **path; /* history and turn: what the model is told */
+    const struct upp_message **path; /* history and turn: what the model receives */
     size_t                     n_path, cap_path, n_history;
     struct upp_message        *open; /* the answer being read; NULL: none */
     struct upp__growing       *growing;
@@ -93,31 +93,31 @@ struct upp__making {
     struct upp_execution      *executions;
     size_t                     cap_executions;
     struct upp_loss           *losses;
-    size_t                     cap_losses, loss; /* loss: where the next one is expected, if it was there before */
+    size_t                     cap_losses, loss; /* loss: index of the next one, if it is a repetition */
     int64_t                    now_ms;           /* never goes back */
-    uint64_t                   call_ids[16];     /* a bit for each id of a call: those whose bit is clear are new */
+    uint64_t                   call_ids[16];     /* a Bloom filter of call ids: a clear bit means new */
 };
 
 int  upp__making_begin(struct upp__making *m, const struct upp_llm *llm, const struct upp_input *in,
                        struct upp_err *err) UPP_MUST_CHECK;
 void upp__making_loss(void *making, const struct upp_loss *loss); /* on_loss of a request */
 
-/* The answer: begun, and what each event adds. -UPP_ENOMEM and -UPP_ELIMIT are told by the arena. */
+/* Opens the answer; adds an event to it. -UPP_ENOMEM and -UPP_ELIMIT come from the arena. */
 int  upp__making_open(struct upp__making *m, struct upp_err *err) UPP_MUST_CHECK;
 int  upp__making_take(struct upp__making *m, const struct upp_step_event *ev, struct upp_err *err) UPP_MUST_CHECK;
-void upp__making_cut(struct upp__making *m);  /* keeps what was said until now */
+void upp__making_cut(struct upp__making *m);  /* keeps the output so far */
 
-/* One more message of the turn, stamped with id and time where it has none. */
+/* Adds a message to the turn, with an id and a time if it has none. */
 int upp__making_add(struct upp__making *m, struct upp_message *message, struct upp_err *err) UPP_MUST_CHECK;
 int upp__making_execution(struct upp__making *m, const struct upp_execution *e, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The turn, whole: what is public of it is set. NULL: nothing was said, or there was no memory; then it is freed. */
+/* Completes the turn: sets its public members. NULL: no output, or no memory; then it is freed. */
 struct upp_turn *upp__making_end(struct upp__making *m, bool failed);
 void             upp__making_done(struct upp__making *m); /* frees a turn that was not taken */
 
 int64_t upp__making_now(struct upp__making *m);
 
-/* Gives a message an id and a time where it has none. *now_ms never goes back. */
+/* Gives a message an id and a time if it has none. *now_ms never decreases. */
 int upp__message_stamp(struct wb_arena *a, struct upp_message *m, int64_t *now_ms, struct upp_err *err) UPP_MUST_CHECK;
 
 /* A copy in an arena, stamped. */
@@ -175,10 +175,10 @@ struct upp_stream {
     struct upp_value       value; /* of tools that run here, one after the other */
     unsigned               rounds;
     uint8_t                phase;
-    bool                   quiet;   /* generate: nobody listens */
+    bool                   quiet;   /* generate: no events */
     bool                   said;    /* of this answer something was handed out */
     bool                   guarded; /* wait is the guard's */
-    bool                   watched; /* a deadline, or a table that may say stop: looked at between events */
+    bool                   watched; /* a deadline, or a table that may stop: checked between events */
     uint8_t                at, n_queue;
     struct upp_event       queue[UPP__QUEUE];
     struct upp_turn       *done; /* the turn, when it is over */
@@ -189,7 +189,7 @@ struct upp_stream {
     struct upp__guard      guard;
 };
 
-/* Was whoever waits told to stop? */
+/* Was the waiter told to stop? */
 static inline int upp__stream_check(struct upp_stream *s, struct upp_err *err)
 {
     if (s->guarded)

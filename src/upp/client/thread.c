@@ -21,7 +21,7 @@ struct upp_thread {
     struct wb_arena contents; /* of the messages */
     struct upp_str  id;
     int64_t         created_ms, updated_ms;
-    struct upp_str  created, updated; /* as they were read; no text: the ms are all there is */
+    struct upp_str  created, updated; /* as they were read; empty: only the ms are known */
     int64_t         last_ms;          /* of a message; never goes back */
     WB_VEC(struct upp_message) messages;
     atomic_bool taken; /* somebody answers it */

@@ -16,7 +16,7 @@
 
 enum {
     UPP__CURL_READ = 8 << 10,   /* bytes of one read from the network: the largest part of what a quiet call holds */
-    UPP__CURL_HIGH = 256 << 10, /* bytes that nobody has taken yet: no more is read from the network then */
+    UPP__CURL_HIGH = 256 << 10, /* unread bytes: above it nothing is read from the network */
 };
 
 struct upp_http {
@@ -48,7 +48,7 @@ struct upp_http_call {
     bool                    away; /* it was sent to another host: credentials stay behind from then on */
     unsigned                hops;
     CURLcode                result;
-    int                     failed; /* sticky; `err` says why */
+    int                     failed; /* sticky; see `err` */
     struct upp_err          err;
     char                    text[CURL_ERROR_SIZE];
 };
@@ -59,7 +59,7 @@ static inline uint64_t upp__curl_after(uint64_t at, uint64_t ms)
     return ms / 1000 > INT32_MAX ? UPP_FOREVER : at + ms;
 }
 
-/* There is something for whoever reads it. */
+/* Wakes the reader. */
 static inline void upp__curl_note(struct upp_http_call *c)
 {
     if (!wb_linked(&c->news))
@@ -76,7 +76,7 @@ static inline int upp__curl_fail_again(const struct upp_http_call *c, struct upp
 
 /* ---- Connections (curl.c) ------------------------------------------------------------------------------- */
 
-/* Made when first used: whoever has one and never calls pays nothing. */
+/* Created on first use. */
 int upp__curl_ready(struct upp_http *h, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Outside of libcurl: who has ended, who holds too much, who is to be woken. */

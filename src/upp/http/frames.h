@@ -12,7 +12,7 @@
 enum ww_framing { WW_SSE = 1, WW_LINES };
 
 struct ww_frame {
-    struct upp_str name; /* SSE: the event's name; no text: none */
+    struct upp_str name; /* SSE: the event's name; empty: none */
     struct upp_str data; /* borrowed until the next call */
 };
 

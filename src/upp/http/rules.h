@@ -37,7 +37,7 @@ bool upp__http_travels(struct upp_str name);
 /* 0: a coding that is known not to need much memory (1: and it is none). -UPP_EPROTO: any other, or several. */
 int upp__http_coding(struct upp_str content_encoding, struct upp_err *err) UPP_MUST_CHECK;
 
-/* What a library said, fit to be shown: nothing after a '?', where an address has its query, and ASCII alone. */
+/* A library's message made safe to show: cut at a '?', where a URL has its query, and ASCII only. */
 void upp__http_cause(struct upp_err *err, const char *text);
 
 #endif

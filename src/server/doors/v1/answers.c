@@ -1,4 +1,5 @@
-/* server/doors/v1/answers.c — answers to open calls: of a run that waits, and of an imported thread that ends with them. */
+/* server/doors/v1/answers.c — answers to open calls: of a run that waits, and of an imported thread that ends with
+ * them. */
 #include "thread/mend.h"
 #include "json/value.h"
 #include "server/http/body.h"

@@ -1,5 +1,5 @@
-/* server/doors/v1/delete.c — DELETE of threads and messages. `?erase=tree` also erases what other threads share with it, and
- * says which. */
+/* server/doors/v1/delete.c — DELETE of threads and messages. `?erase=tree` also erases what other threads share with
+ * it, and says which. */
 #include "json/write.h"
 #include "log/change.h"
 #include "server/doors/v1/objects.h"

@@ -1,6 +1,6 @@
-/* server/doors/v1/documents.c — GET /v1/threads/{t}/export?as=D and POST /v1/threads/import?from=D: whole conversations as
- * documents of others: uap's is SessionJSON, with the tree and the checkpoints; others have the history.
- */
+/* server/doors/v1/documents.c — GET /v1/threads/{t}/export?as=D and POST /v1/threads/import?from=D: whole
+ * conversations as documents of others: uap's is SessionJSON, with the tree and the checkpoints; others have the
+ * history. */
 #include <string.h>
 
 #include "thread/doc_put.h"

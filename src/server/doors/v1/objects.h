@@ -1,5 +1,5 @@
-/* server/doors/v1/objects.h — threads, messages and runs as the Assistants API shows them. All keys are there, null when empty.
- */
+/* server/doors/v1/objects.h — threads, messages and runs as objects of the Assistants API, with all keys: null if
+ * empty. */
 #ifndef SV_OBJECTS_H
 #define SV_OBJECTS_H
 
@@ -13,11 +13,11 @@ void sv_write_id(struct wj_writer *w, const char *prefix, struct wb_uuid id);
 
 void sv_write_thread(struct wj_writer *w, const struct wl_thread *t);
 
-/* One of a list: metadata of more than so many bytes are left out ({}), and metadata_bytes says how many they are. */
+/* An item of a list: metadata above this size is omitted ({}), and metadata_bytes is its size. */
 enum { SV_LISTED_METADATA = 16 << 10 };
 void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes);
 
-/* Is it one that the API shows: a message of user or assistant that says something? */
+/* Does the API show it: a message of user or assistant with content? */
 bool sv_is_shown(const struct wl_line *line);
 int  sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid thread, const struct wl_line *line,
                       struct upp_err *err) UPP_MUST_CHECK;
@@ -25,10 +25,10 @@ int  sv_write_message(struct wj_writer *w, struct wb_arena *a, struct wb_uuid th
 int sv_write_run(struct wj_writer *w, struct wb_arena *a, const struct wr_look *look,
                  struct upp_err *err) UPP_MUST_CHECK;
 
-/* "queued", "in_progress" ...: clients know these eight words and spin on any other. */
+/* "queued", "in_progress" ...: clients know these eight words and poll forever on any other. */
 const char *sv_run_status(const struct wr_look *look);
 
-/* What stands before a client's system message, where an agent lets it in: all that follows is a user's word. */
+/* Precedes a client's system message, if an agent allows it: the rest has the standing of a user's text. */
 #define SV_SYSTEM_MARK "[The client sent this as a system message. It has the standing of a user's.]"
 
 /* A message of a request: role user or assistant, content text (a string or parts) and, of a user, image_url. All else

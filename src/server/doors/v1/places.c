@@ -1,6 +1,5 @@
-/* server/doors/v1/places.c — POST /v1/threads/{t}/fork, .../restore and .../checkout: threads that go to another place of
- * their tree, and new ones there. Nothing is started, and nothing that was said is lost.
- */
+/* server/doors/v1/places.c — POST /v1/threads/{t}/fork, .../restore and .../checkout: threads that go to another place
+ * of their tree, and new ones there. Nothing is started, and nothing that was said is lost. */
 #include "thread/place.h"
 #include "base/defs.h"
 #include "server/http/body.h"

@@ -14,21 +14,21 @@ extern const struct sv_routes sv_routes_v1;
 /* A run's id in any spelling. -UPP_ENOTFOUND. */
 int sv_run_id(struct upp_str text, struct wb_uuid *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The answer's body is complete: 200. */
+/* The response body is complete: 200. */
 int sv_finish(struct sv_exchange *x, struct wj_writer *w) UPP_MUST_CHECK;
 
-/* The answer is this thread. */
+/* Responds with this thread. */
 int sv_answer_thread(struct sv_exchange *x, const struct wl_thread *t, struct upp_err *err) UPP_MUST_CHECK;
 
-/* The answer is the run as it is now. */
+/* Responds with the current state of the run. */
 WEFT_SUSPENDS int sv_answer_run(struct sv_exchange *x, struct wb_uuid run, struct upp_err *err) UPP_MUST_CHECK;
 
-/* Streams a run's events (server/doors/v1/run_stream.c): `?as=` chooses the dialect, `?target=` and `?children=` its options.
- * to_wait: the stream ends when the run waits for an answer from outside. */
+/* Streams a run's events (server/doors/v1/run_stream.c): `?as=` chooses the dialect, `?target=` and `?children=` its
+ * options. to_wait: the stream ends when the run waits for an answer from outside. */
 WEFT_SUSPENDS int sv_stream_events(struct sv_exchange *x, struct wb_uuid run, const struct wr_from *from, bool to_wait,
                                    struct upp_err *err) UPP_MUST_CHECK;
 
-/* Is there such a dialect? Asked before anything is started. */
+/* Is the dialect known? Checked before anything is started. */
 int sv_stream_check(struct sv_exchange *x, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Handlers of server/doors/v1/messages.c. */
@@ -36,8 +36,8 @@ WEFT_SUSPENDS int sv_create_thread(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_create_message(struct sv_exchange *x, struct upp_err *err);
 WEFT_SUSPENDS int sv_list_messages(struct sv_exchange *x, struct upp_err *err);
 
-/* Of server/doors/v1/answers.c: the member `answers` of a body (n 0: there is none), and the handler that gives them to a run.
- */
+/* Of server/doors/v1/answers.c: the member `answers` of a body (n 0: there is none), and the handler that gives them
+ * to a run. */
 struct sv_body;
 struct sv_answers {
     struct wr_answer *p;
@@ -88,7 +88,7 @@ int sv_read_limit(struct sv_exchange *x, uint64_t *limit, bool *ascending, struc
 void sv_list_begin(struct wj_writer *w);
 void sv_list_end(struct wj_writer *w, const char *prefix, struct wb_uuid first, struct wb_uuid last, bool more);
 
-/* Entries of an array of messages for an agent (NULL: none); no array: none. */
+/* Entries of an array of messages for an agent (NULL: none); no entries without an array. */
 struct sv_entries {
     struct wm_entry *p;
     size_t           n;
@@ -97,7 +97,7 @@ enum { SV_MAX_MESSAGES = 256 /* in one request */ };
 int sv_read_messages(struct sv_exchange *x, const struct sv_body *b, struct upp_str name,
                      const struct wr_agent_def *agent, struct sv_entries *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-/* After -UPP_EBUSY: a sentence of the kind OpenAI's clients know, which names the run that holds the thread. */
+/* After -UPP_EBUSY: OpenAI's sentence, which names the run that holds the thread. */
 WEFT_SUSPENDS int sv_say_busy(struct sv_exchange *x, const struct wl_thread *t, bool for_run, struct upp_err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* server/doors/v1/run_stream.c — the events of a run as a stream in a dialect: a cursor of the engine, an encoder, and frames.
- */
+/* server/doors/v1/run_stream.c — the events of a run as a stream in a dialect: a cursor of the engine, an encoder, and
+ * frames. */
 #include "base/defs.h"
 #include "base/hooks.h"
 #include "dialects/core/dialect.h"

@@ -1,6 +1,5 @@
-/* server/doors/v1/tree.c — GET /v1/threads/{t}/tree and .../checkpoints, extensions: the branches of a conversation, and the
- * places to which it can be put back.
- */
+/* server/doors/v1/tree.c — GET /v1/threads/{t}/tree and .../checkpoints, extensions: the branches of a conversation,
+ * and the places to which it can be put back. */
 #include "server/doors/v1/tree.h"
 
 #include "base/defs.h"
@@ -120,7 +119,7 @@ WEFT_SUSPENDS int sv_get_tree(struct sv_exchange *x, struct upp_err *err)
 struct list {
     uint64_t       limit;
     bool           ascending;
-    struct upp_str after; /* no text: from the beginning */
+    struct upp_str after; /* empty: from the beginning */
 };
 
 /* The i-th in the order that was asked for. */
