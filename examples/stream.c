@@ -39,7 +39,7 @@ int main(void)
     struct weft_stream     *stream = NULL;
     const struct upp_turn  *turn;
     struct weft_event       ev;
-    const struct upp_input in = {.size = sizeof(in), .text = UPP_STR("What is here?")}; /* lives as long as the stream */
+    const struct upp_input in = {.size = sizeof(in), .text = UPP_STR("What is here?")}; /* must outlive the stream */
     int                    r  = weft_runtime_open(NULL, &rt, &err);
     if (r >= 0)
         r = weft_agent_new(rt,
