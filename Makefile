@@ -1,17 +1,17 @@
-# Weft's front door: everything below is meson, ninja and the scripts in scripts/.
+# Shortcuts for meson, ninja and the scripts in scripts/.
 #
 #   make              the release build: build/weft
-#   make run          builds and starts the demo's server (PORT=8787), and says how to talk to it
-#   make test         installs what is missing, builds with ASan and UBSan, runs every test (10 minutes at most)
-#   make test-unit    the unit tests alone, in seconds; `make test-unit T=name` runs those whose name holds it
-#   make check-ci     clang with the fallback switch, more torture, fuzzing, edits, real clients, kills: what CI runs after `make test`
-#   make check-long   TSan, valgrind, long sweeps and fuzzing
-#   make bench        figures, each beside its floor
-#   make conformance  docs/conformance.md from the `covers:` marks of the tests
-#   make coverage     build-coverage/coverage.html
+#   make run          builds, starts the demo server (PORT=8787) and prints commands to try
+#   make test         installs what is missing, builds with ASan and UBSan, runs the tests (minutes)
+#   make test-unit    the unit tests alone, in seconds; `make test-unit T=name` runs those whose name contains `name`
+#   make check-ci     what CI runs after `make test`: release build, clang, more faults, fuzzing, edits, real clients, kills
+#   make check-long   TSan, valgrind, every fault point, long sweeps and fuzzing (an hour)
+#   make bench        benchmarks, each next to its floor
+#   make conformance  writes docs/conformance.md from the `covers:` marks of the tests
+#   make coverage     test coverage: build-coverage/coverage.html
 #   make format       clang-format over the tree
-#   make install      PREFIX=/usr/local, DESTDIR=
-#   make clean
+#   make install      installs the release build (PREFIX=/usr/local, DESTDIR=)
+#   make clean        removes all build folders
 
 PREFIX ?= /usr/local
 PORT   ?= 8787

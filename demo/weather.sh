@@ -1,6 +1,5 @@
 #!/bin/sh
-# A command tool: reads {"city": "...", "units": "..."} from standard input and answers with JSON. Needs nothing but a
-# shell and sed.
+# A command tool: reads {"city": "...", "units": "..."} from standard input and prints JSON. Needs only a shell and sed.
 arguments=$(cat)
 member() { printf '%s\n' "$arguments" | sed -n 's/.*"'"$1"'" *: *"\([^"\\]*\)".*/\1/p'; }
 if [ -z "$(member city)" ]; then

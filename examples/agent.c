@@ -1,6 +1,6 @@
-/* examples/agent.c — a first agent: a model, a system text, a tool.
+/* examples/agent.c — a first agent: a model, a system prompt, a tool. Without UPP_MODEL, a scripted model answers.
  *
- *     UPP_MODEL=anthropic:claude-sonnet-4-20250514 agent 'How warm is it in Tokyo?'     (or from a script, without it)
+ *     UPP_MODEL=anthropic:claude-sonnet-4-20250514 agent 'How warm is it in Tokyo?'
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* examples/ask.c — asks a model, and writes the answer while it comes.
+/* examples/ask.c — asks a model and prints the answer as it is generated. Without UPP_MODEL, a scripted model answers.
  *
- *     UPP_MODEL=anthropic:claude-sonnet-4-20250514 ask 'two plus two?'        (or from a script, without UPP_MODEL)
+ *     UPP_MODEL=anthropic:claude-sonnet-4-20250514 ask 'two plus two?'
  */
 #include <stdio.h>
 #include <stdlib.h>

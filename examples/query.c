@@ -1,4 +1,4 @@
-/* examples/query.c — a question beside the conversation, and another one after it (UAP A.2). */
+/* examples/query.c — a question outside the conversation, and a follow-up (UAP A.2). */
 #include <stdio.h>
 #include <weft/weft.h>
 

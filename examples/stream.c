@@ -1,4 +1,4 @@
-/* examples/stream.c — an agent's work while it happens: steps, calls of tools, and text as it comes (UAP A.3). */
+/* examples/stream.c — streams a run: steps, tool calls, and text as it is generated (UAP A.3). */
 #include <stdio.h>
 #include <weft/weft.h>
 
@@ -39,7 +39,7 @@ int main(void)
     struct weft_stream     *stream = NULL;
     const struct upp_turn  *turn;
     struct weft_event       ev;
-    const struct upp_input in = {.size = sizeof(in), .text = UPP_STR("What is here?")}; /* until the stream is closed */
+    const struct upp_input in = {.size = sizeof(in), .text = UPP_STR("What is here?")}; /* must outlive the stream */
     int                    r  = weft_runtime_open(NULL, &rt, &err);
     if (r >= 0)
         r = weft_agent_new(rt,

@@ -1,8 +1,8 @@
-/* examples/team.c — an agent that asks two others at the same time.
+/* examples/team.c — an agent that calls two sub-agents at the same time.
  *
  *     team
  *
- * Each of the two takes 200 ms; both together take little more, which is shown on the last line.
+ * Each sub-agent takes 200 ms. The last line of output shows that both together take little more.
  */
 #include <stdio.h>
 #include <time.h>

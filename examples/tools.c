@@ -1,6 +1,6 @@
-/* examples/tools.c — a model with two tools; one asks before it runs.
+/* examples/tools.c — a model with two tools; one of them needs approval. Without UPP_MODEL, a scripted model answers.
  *
- *     UPP_MODEL=openai:gpt-5 tools 'Is it warmer in Tokyo or in Oslo?'        (or from a script, without UPP_MODEL)
+ *     UPP_MODEL=openai:gpt-5 tools 'Is it warmer in Tokyo or in Oslo?'
  */
 #include <stdio.h>
 #include <stdlib.h>

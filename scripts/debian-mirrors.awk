@@ -1,10 +1,10 @@
-# debian-mirrors.awk: the Debian mirrors in apt's source files, of both formats (*.sources, and one line for each).
+# debian-mirrors.awk: prints the Debian mirrors of apt source files, in both formats (*.sources and one-line *.list).
 #
 #   awk -v codename=bookworm -f scripts/debian-mirrors.awk /etc/apt/sources.list.d/debian.sources
 #
-# Prints the mirrors that serve the suite `codename`, each as the beginning of a source stanza (URIs and what says how
-# it is trusted), an empty line after each. First those signed by Debian's keyring, then those at .../debian without a
-# key of their own, then what else may be one. A source elsewhere that has a key of its own is someone else's.
+# Prints the mirrors that serve the suite `codename`, each as the beginning of a source stanza (URIs, Signed-By, Trusted)
+# and an empty line. The order: mirrors signed by Debian's keyring, then those at .../debian without Signed-By, then other
+# candidates. A source at another path with a key of its own is not a Debian mirror.
 function has(words, word,   i, n, w) {
   n = split(words, w, /[ \t\n]+/)
   for (i = 1; i <= n; i++) if (w[i] == word) return 1

@@ -1,4 +1,4 @@
-/* examples/uap/agent.c — making an agent and running it, with and without history (UAP 4.1 to 4.4). */
+/* examples/uap/agent.c — creates an agent and runs it, with and without history (UAP 4.1 to 4.4). */
 #include "stand_ins.h"
 #include <upp/thread.h>
 
@@ -22,13 +22,13 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
     if (r < 0)
         return r;
 
-    /* The turn is libupp's. */
+    /* The turn is a struct of libupp. */
     r = weft_agent_run(coder, UPP_STR("Implement a fibonacci function in TypeScript"), &turn, err);
     if (r < 0)
         return r;
     printf("%s (%zu messages, %zu tools)\n", upp_turn_text(turn), turn->n_messages, turn->n_executions);
 
-    /* With history: a list of messages, or a thread. It is the caller's, who adds to it. */
+    /* With history: a list of messages, or a thread. The caller owns it and appends to it. */
     r = weft_agent_run(coder, UPP_STR("My name is Alice"), &turn1, err);
     if (r >= 0)
         r = weft_agent_run_with(coder, UPP_OPTS(upp_input, .history = turn1->messages, .n_history = turn1->n_messages,

@@ -1,4 +1,4 @@
-/* examples/uap/agent_react.c — an agent with a strategy of its choice (UAP 4.5). */
+/* examples/uap/agent_react.c — an agent with another strategy, react (UAP 4.5). */
 #include "stand_ins.h"
 
 static const char script[] =

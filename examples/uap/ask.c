@@ -1,4 +1,4 @@
-/* examples/uap/ask.c — questions on one thread, each with what was said before (UAP 9.1). */
+/* examples/uap/ask.c — questions on one thread; each sees the messages before it (UAP 9.1). */
 #include "stand_ins.h"
 #include <upp/thread.h>
 
@@ -12,7 +12,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
 {
     struct weft_agent *explorer;
     UPP_CLEANUP(upp_thread_freep)
-    struct upp_thread                           *thread = NULL; /* the first ask makes it; upp_thread_new does too */
+    struct upp_thread                           *thread = NULL; /* created by the first ask, or by upp_thread_new */
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn1 = NULL, *turn2 = NULL;
     size_t                                       n;
 

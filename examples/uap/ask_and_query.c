@@ -1,4 +1,4 @@
-/* examples/uap/ask_and_query.c — a conversation, and research beside it that leaves it alone (UAP 9.3). */
+/* examples/uap/ask_and_query.c — a conversation, and a query that does not change it (UAP 9.3). */
 #include "stand_ins.h"
 #include <upp/thread.h>
 
@@ -23,7 +23,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
     if (r < 0 || (r = weft_ask(coder, UPP_STR("Add tests for it"), &main_thread, &tested, err)) < 0)
         return r;
 
-    /* Beside it. */
+    /* Outside the conversation. */
     r = weft_query(researcher, UPP_STR("What testing framework is best?"), &result, err);
     if (r < 0 || (r = weft_query_continue(result, UPP_STR("Compare Jest and Vitest"), &more, err)) < 0)
         return r;

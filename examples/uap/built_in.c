@@ -7,7 +7,7 @@ static const char script[] =
     JSON({"at_end": "repeat_last", "replies": [
     {"parts": [{"tool_call": {"name": "Read", "arguments": {"path": "a"}}}], "usage": {"input_tokens": 90, "output_tokens": 20}}]});
 
-/* What the run's state says when it is over. */
+/* Prints the metadata of the run's state when it completes. */
 static int on_complete(void *arg, struct weft_run *run, const struct upp_turn *turn, struct upp_err *err)
 {
     (void)arg, (void)err;

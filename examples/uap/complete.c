@@ -1,4 +1,4 @@
-/* examples/uap/complete.c — all of it together: a sub-agent, react, hooks, a log and a session (UAP A.1). */
+/* examples/uap/complete.c — everything together: a sub-agent, react, hooks, logging and a session (UAP A.1). */
 #include <string.h>
 
 #include "stand_ins.h"
@@ -9,15 +9,14 @@
 static const char explores[] = JSON({"replies": [
     {"parts": [{"tool_call": {"name": "Grep", "arguments": {"pattern": "TODO"}}}], "usage": {"input_tokens": 20, "output_tokens": 5}},
     {"parts": [{"text": "One TODO, in main.c:1."}], "usage": {"input_tokens": 30, "output_tokens": 5}}]});
-/* What a model thought is not in the next run's history: the script has it think the same again. */
+/* Reasoning is not in the history of the next run, so that run uses the same reasoning reply again. */
 static const char codes[] = JSON({"replies": [
     {"parts": [{"text": "One thing after the other."}], "usage": {"input_tokens": 40, "output_tokens": 6}},
     {"parts": [{"tool_call": {"id": "c1", "name": "explorer", "arguments": {"task": "Find all TODO comments"}}}]},
     {"parts": [{"text": "Issue 1 comes first, as there is no other."}]},
     {"parts": [{"text": "Issue 1: x is not declared in main.c."}], "usage": {"input_tokens": 90, "output_tokens": 10}}]});
 
-/* "storage": whatever keeps texts by a key. A program that keeps all its sessions so has them saved by themselves:
- * weft_session_opts.persistence. */
+/* Stands in for any storage of texts by key. weft_session_opts.persistence would save every session automatically. */
 static struct {
     char  *text;
     size_t n;

@@ -1,4 +1,4 @@
-/* examples/uap/custom.c — a strategy of one's own: one call of the model, one step (UAP 5.5). It streams too. */
+/* examples/uap/custom.c — a custom strategy: one model call, one step (UAP 5.5). It also works with streams. */
 #include "stand_ins.h"
 #include <weft/execution.h>
 
@@ -7,7 +7,7 @@ static const char script[] = JSON({"delta_bytes": 6, "replies": [{"parts": [{"te
 static WEFT_SUSPENDS int execute(struct weft_run *run, struct upp_err *err)
 {
     const struct weft_reply *reply;
-    return weft_run_ask(run, "act", NULL, &reply, err); /* the run completes with what was said */
+    return weft_run_ask(run, "act", NULL, &reply, err); /* the run completes with this reply */
 }
 
 static const struct weft_strategy custom = {.name = "custom", .execute = execute};

@@ -1,4 +1,4 @@
-/* examples/uap/filter.c — the events of one layer alone, and a stream that is given up (UAP 12.1, 12.4, 12.5). */
+/* examples/uap/filter.c — the events of one source only, and a stream that is aborted (UAP 12.1, 12.4, 12.5). */
 #include "stand_ins.h"
 
 static const char script[] =
@@ -6,7 +6,7 @@ static const char script[] =
     {"parts": [{"tool_call": {"name": "Read", "arguments": {"path": "a"}}}]},
     {"parts": [{"text": "It has one line."}], "delay_ms": 50}]});
 
-/* only: WEFT_SOURCE_UAP, WEFT_SOURCE_UPP, or 0 for both. The stream ends after `most` texts. */
+/* only: WEFT_SOURCE_UAP, WEFT_SOURCE_UPP, or 0 for both. Aborts the stream after `most` text deltas. */
 static int listen(struct weft_agent *agent, uint8_t only, int most, struct upp_err *err)
 {
     UPP_CLEANUP(weft_stream_closep) struct weft_stream *stream = NULL;
@@ -26,7 +26,7 @@ static int listen(struct weft_agent *agent, uint8_t only, int most, struct upp_e
     if (r < 0 && r != -UPP_ECANCELED)
         return r;
     printf("%s: ", r < 0 ? "given up" : "over");
-    if ((r = weft_stream_turn(stream, &turn, err)) < 0) /* what was said until then */
+    if ((r = weft_stream_turn(stream, &turn, err)) < 0) /* the turn so far */
         return r;
     printf("'%s'\n", upp_turn_text(turn));
     return 0;

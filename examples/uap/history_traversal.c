@@ -1,8 +1,8 @@
-/* examples/uap/history_traversal.c — what is seen from each node of a tree (UAP 7.3). */
+/* examples/uap/history_traversal.c — the history that each node of a tree sees (UAP 7.3). */
 #include "stand_ins.h"
 #include <weft/tree.h>
 
-/* A node below `parent` that says its own name. */
+/* Adds a child of `parent`, whose only message is its name. */
 static int add(struct weft_tree *tree, struct weft_node *parent, const char *name, struct weft_node **ret,
                struct upp_err *err)
 {
@@ -35,7 +35,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
 {
     UPP_CLEANUP(weft_tree_freep) struct weft_tree *tree = NULL;
     struct weft_node                              *A, *B, *C, *D;
-    (void)rt; /* a tree needs none */
+    (void)rt; /* a tree needs no runtime */
 
     int r = weft_tree_new(&tree, err);
     if (r < 0 || (r = upp_thread_user(weft_node_thread(weft_tree_root(tree)), UPP_STR("root"), err)) < 0)

@@ -1,4 +1,4 @@
-/* examples/uap/imports.c — each part has a header of its own (UAP 1.7, 3.2); libupp's are used as they are. */
+/* examples/uap/imports.c — each part has its own header (UAP 1.7, 3.2); libupp's headers are used directly. */
 #include "stand_ins.h"
 #include <upp/llm.h>         /* llm, providers, Tool, Turn, Thread */
 #include <upp/thread.h>      /* Thread, UserMessage */

@@ -1,7 +1,7 @@
-/* examples/uap/inherit.c — an agent without a model has that of whoever asks it, found out when it runs (UAP 8.3). */
+/* examples/uap/inherit.c — an agent without a model uses its caller's, determined at run time (UAP 8.3). */
 #include "stand_ins.h"
 
-/* Two models; the first one answers both for the parent and for whoever inherits it. */
+/* Two models; the first one answers for the parent and for the agent that inherits it. */
 static const char large[] = JSON({"replies": [
     {"when": {"contains": "small task"}, "parts": [{"text": "done by the large model"}]},
     {"when": {"contains": "Go"}, "parts": [
@@ -35,7 +35,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
     for (const struct upp_part *p = NULL; (p = upp_part_next(&turn->messages[2], p, UPP_PARTS_RESULTS));)
         printf("%.*s: %.*s\n", UPP_FMT(p->name), UPP_FMT(p->text));
 
-    /* Nobody asks it here: there is no model to have. */
+    /* Without a caller there is no model to inherit. */
     r = weft_agent_run(helper, UPP_STR("a small task"), &alone, err);
     printf("alone: %s\n", r < 0 ? err->msg : "?");
     return 0;

@@ -1,7 +1,7 @@
-/* examples/uap/lifecycle.c — the lifecycle of a react step, written out as a strategy of one's own (UAP 5.3).
+/* examples/uap/lifecycle.c — the lifecycle of a react step, written as a custom strategy (UAP 5.3).
  *
- * The engine calls the hooks: on_step_start with the first thing that a step does, on_act and on_observe around tools,
- * on_step_end and stop in weft_run_step_end. weft_react is the same, with observations.
+ * The engine calls the hooks: on_step_start before the first action of a step, on_act and on_observe around tools,
+ * on_step_end and stop in weft_run_step_end. weft_react does the same and adds observations to the prompts.
  */
 #include "stand_ins.h"
 #include <weft/execution.h>
@@ -25,7 +25,7 @@ static WEFT_SUSPENDS int step_by_step(struct weft_run *run, struct upp_err *err)
         struct upp_message       think = prompt(&part, UPP_STR("Think about what to do next. What is your reasoning?"));
         const struct weft_reply *reasoning, *action;
 
-        /* Reason, without tools; prompt and answer are for this run alone. */
+        /* Reason, without tools. Only this run sees the prompt and the answer. */
         int r = weft_run_ask(run, "reason",
                              UPP_OPTS(weft_ask_opts, .no_tools = true, .scaffolding = true, .prompt = &think),
                              &reasoning, err);
@@ -35,7 +35,7 @@ static WEFT_SUSPENDS int step_by_step(struct weft_run *run, struct upp_err *err)
         if (said && (r = weft_run_reasoned(run, said->text, err)) < 0)
             return r;
 
-        /* Act, and observe: what the tools gave is on the path then. */
+        /* Act and observe: weft_run_tools appends the results to the history. */
         struct upp_message act = prompt(&part, UPP_STR("Based on your reasoning, take action."));
         r                      = weft_run_ask(run, "act", UPP_OPTS(weft_ask_opts, .prompt = &act), &action, err);
         if (r < 0 || !action->n_calls)

@@ -1,4 +1,4 @@
-/* examples/uap/logging.c — what an agent does, as lines of a log (UAP 10.3). */
+/* examples/uap/logging.c — logs what an agent does (UAP 10.3). */
 #include "stand_ins.h"
 #include <weft/middleware.h>
 
@@ -13,7 +13,7 @@ static void logger(void *arg, const char *line)
 
 static int example(struct weft_runtime *rt, struct upp_err *err)
 {
-    /* Without a logger the lines go to standard error. Times are told unless .no_timing is set. */
+    /* Without .logger, lines go to standard error here. .no_timing omits durations. */
     const struct weft_middleware                 around[] = {weft_logging(.level = "debug", .logger = logger)};
     struct weft_agent                           *coder;
     UPP_CLEANUP(upp_turn_freep) struct upp_turn *turn = NULL;

@@ -1,4 +1,4 @@
-/* examples/uap/loop.c — the simplest strategy: ask, run tools, ask again (UAP 5.2). */
+/* examples/uap/loop.c — the simplest strategy: call the model, run its tools, repeat (UAP 5.2). */
 #include "stand_ins.h"
 
 static const char script[] =

@@ -1,4 +1,4 @@
-/* examples/uap/migrated.c — what was a loop around a model, as an agent with a session (UAP B.2). */
+/* examples/uap/migrated.c — a hand-written loop around a model, migrated to an agent with a session (UAP B.2). */
 #include <string.h>
 
 #include "stand_ins.h"
@@ -66,7 +66,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
         return r;
     printf("%s\n", upp_turn_text(turn));
 
-    /* Checkpoints, the log and the stop condition come by themselves; it can be restored later. */
+    /* Checkpoints, logging and the stop condition are automatic, and the session can be restored. */
     if ((r = weft_session_checkpoints(sess, &checkpoints, err)) < 0 ||
         (r = weft_session_checkpoint(sess, 0, &first, err)) < 0 || (r = weft_session_restore(sess, first.id, err)) < 0)
         return r;

@@ -1,4 +1,4 @@
-/* examples/uap/on_error.c — a hook that lets an error go on, or completes the run gracefully (UAP 11.5). */
+/* examples/uap/on_error.c — a hook that passes an error on, replaces it, or completes the run (UAP 11.5). */
 #include "stand_ins.h"
 #include <weft/execution.h>
 
@@ -7,7 +7,7 @@ static const char script[] = JSON({"replies": [
     {"when": {"contains": "long"}, "error": {"code": "CONTEXT_LENGTH_EXCEEDED", "message": "too long"}},
     {"error": {"code": "NETWORK_ERROR", "message": "no route"}}]});
 
-/* A turn of one's own: what was said so far, and a last word. */
+/* A turn made by the program: the input and a final message. */
 static int summary_turn(struct weft_run *run, struct upp_turn **ret, struct upp_err *err)
 {
     struct upp_part    part    = {.kind = UPP_PART_TEXT, .text = UPP_STR("Context limit reached")};
@@ -21,13 +21,13 @@ static int on_error(void *arg, struct weft_run *run, const struct upp_err *why, 
     (void)arg;
     if (why->code == UPP_ERATE) {
         printf("rate limited\n");
-        return 0; /* it goes on */
+        return 0; /* the run fails with this error */
     }
     if (why->code == UPP_ECONTEXT) {
         int r = summary_turn(run, ret, err);
-        return r < 0 ? r : 1; /* the run is completed with *ret */
+        return r < 0 ? r : 1; /* the run completes with *ret */
     }
-    return upp_fail(err, (enum upp_code)why->code, "cannot be helped: %s", why->msg); /* this one in its place */
+    return upp_fail(err, (enum upp_code)why->code, "cannot be helped: %s", why->msg); /* replaces the error */
 }
 
 static const struct weft_hooks hooks = {.on_error = on_error};

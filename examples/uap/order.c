@@ -1,4 +1,4 @@
-/* examples/uap/order.c — middleware lies around an agent's work as the skins of an onion do (UAP 10.1, 10.2). */
+/* examples/uap/order.c — middleware wraps a run in layers, like an onion (UAP 10.1, 10.2). */
 #include "stand_ins.h"
 #include <weft/middleware.h>
 
@@ -8,13 +8,13 @@ static int before(void *arg, struct weft_context *c, struct upp_err *err)
 {
     const char *name = arg;
     printf("%s.before() sees %.*s\n", name, UPP_FMT(c->metadata));
-    return weft_context_set(c, name, UPP_STR("true"), err); /* the next one sees it */
+    return weft_context_set(c, name, UPP_STR("true"), err); /* the next middleware sees it */
 }
 
 static int after(void *arg, struct weft_context *c, struct upp_turn **turn, struct upp_err *err)
 {
     const char *name = arg;
-    (void)c, (void)err; /* *turn could be replaced: see upp_turn_copy */
+    (void)c, (void)err; /* may replace *turn: see upp_turn_copy */
     printf("%s.after() sees '%s'\n", name, upp_turn_text(*turn));
     return 0;
 }

@@ -1,4 +1,4 @@
-/* examples/uap/plan.c — a plan first, then its steps in the order of what they depend on (UAP 5.4). */
+/* examples/uap/plan.c — makes a plan, then runs its steps in order of their dependencies (UAP 5.4). */
 #include "stand_ins.h"
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int build(struct upp_call *call, struct upp_value *ret, struct upp_err *e
     return upp_fail(err, UPP_EPROVIDER, "there is no compiler");
 }
 
-/* The plan is JSON, [{id, description, tool, dependsOn, status}]: here only its statuses. */
+/* Prints the statuses of the plan, which is JSON: [{id, description, tool, dependsOn, status}]. */
 static int on_step_end(void *arg, struct weft_run *run, uint32_t step, const struct weft_step_result *result,
                        struct upp_err *err)
 {
@@ -68,7 +68,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
     if (r < 0 || (r = show(architect, UPP_STR("Refactor the authentication module"), err)) < 0)
         return r;
 
-    /* A step fails: a new plan is made, up to .max_replans times, unless .no_replan is set. */
+    /* If a step fails, the model makes a new plan, up to .max_replans times, unless .no_replan is set. */
     r = weft_agent_new(rt,
                        UPP_OPTS(weft_agent_opts, .model = stand_in(fails_first), .execution = weft_plan(),
                                 .tools = WEFT_TOOLS(UPP_TOOL(build, "Builds", "{}"), Read), .hooks = &hooks),

@@ -1,4 +1,4 @@
-/* examples/uap/query.c — questions on a thread of their own, each going on from the one before (UAP 9.2, A.2). */
+/* examples/uap/query.c — questions on a separate thread, each continuing the one before (UAP 9.2, A.2). */
 #include "stand_ins.h"
 
 static const char script[] =

@@ -1,4 +1,4 @@
-/* examples/uap/react.c — reason, act, observe, with hooks that tell of it (UAP 5.3). */
+/* examples/uap/react.c — reason, act, observe, with hooks that print each phase (UAP 5.3). */
 #include "stand_ins.h"
 
 static const char script[] = JSON({"replies": [

@@ -1,4 +1,4 @@
-/* examples/uap/session_json.c — the specification's own session, read and written back (UAP 13.5). */
+/* examples/uap/session_json.c — reads the specification's example session and writes it again (UAP 13.5). */
 #include <string.h>
 
 #include "stand_ins.h"
@@ -6,7 +6,7 @@
 
 static const char script[] = JSON({"replies": [{"parts": [{"text": "Feature X is there."}]}]});
 
-/* The three lists of messages that the specification leaves out are filled in. */
+/* The specification omits three lists of messages; they are filled in here. */
 static const char stored[] = JSON({
     "version": "1.0.0",
     "id": "sess_abc123",
@@ -72,7 +72,7 @@ static const char stored[] = JSON({
     "metadata": {"task": "Implement feature X"}
 });
 
-/* Ids, times, maps: all of it is as it was. */
+/* Ids, times and maps come back unchanged. */
 static int write_back(struct weft_session *sess, struct upp_err *err)
 {
     UPP_CLEANUP(weft_session_closep) struct weft_session *again = NULL;
@@ -103,7 +103,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
         return r;
     printf("%.*s: step %u, %zu thoughts, %.*s\n", UPP_FMT(cp.id), cp.step, cp.n_reasoning, UPP_FMT(cp.state.metadata));
 
-    /* Gone on with where it was: in the branch. */
+    /* The session continues on its current node, the branch. */
     if ((r = weft_session_run(sess, UPP_STR("Go on"), &turn, err)) < 0 || (r = weft_session_tree(sess, &tree, err)) < 0)
         return r;
     for (struct weft_node *n = NULL; (n = weft_tree_next(tree, n));) {
@@ -113,7 +113,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
                n == weft_tree_current(tree) ? ", the current one" : "");
     }
 
-    /* What is broken is refused, and says where. */
+    /* An invalid document is refused; the error says where. */
     static const char broken[] = JSON({"version": "1.0.0", "id": 7});
     int refused = weft_session_from_json(coder, (struct upp_str){broken, sizeof broken - 1}, NULL, &none, &why);
     printf("%s at %s: %s\n", upp_code_name(refused), why.where, why.msg);

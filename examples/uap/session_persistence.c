@@ -1,4 +1,4 @@
-/* examples/uap/session_persistence.c — a session as JSON, and gone on with later (UAP 6.3). */
+/* examples/uap/session_persistence.c — saves a session as JSON and continues it later (UAP 6.3). */
 #include "stand_ins.h"
 #include <weft/session.h>
 
@@ -22,7 +22,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
         (r = weft_session_run(sess, UPP_STR("Begin"), &began, err)) < 0)
         return r;
 
-    /* Save it wherever texts are kept. */
+    /* Save the JSON anywhere. */
     r = weft_session_to_json(sess, &saved, err);
     if (r < 0)
         return r;

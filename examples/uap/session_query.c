@@ -1,4 +1,4 @@
-/* examples/uap/session_query.c — a question beside the conversation, kept with it (UAP 9.2 in a session). */
+/* examples/uap/session_query.c — a question outside the conversation, stored in its session (UAP 9.2). */
 #include "stand_ins.h"
 #include <weft/session.h>
 
@@ -18,7 +18,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
         (r = weft_session_run(sess, UPP_STR("Begin"), &one, err)) < 0)
         return r;
 
-    /* It knows nothing of the conversation, and the conversation nothing of it. */
+    /* The query does not see the conversation, nor the conversation the query. */
     if ((r = weft_session_query(sess, UPP_STR("What is a thread?"), &aside, err)) < 0 ||
          (r = weft_session_run(sess, UPP_STR("Go on"), &two, err)) < 0 ||
           (r = weft_query_continue(aside, UPP_STR("And a tree?"), &further, err)) < 0)

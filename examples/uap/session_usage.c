@@ -1,5 +1,4 @@
-/* examples/uap/session_usage.c — a session: checkpoints after each step, back to one of them, on from there (UAP 6.2).
- */
+/* examples/uap/session_usage.c — a session: checkpoints after each step, and a restore of one (UAP 6.2). */
 #include "stand_ins.h"
 #include <weft/session.h>
 
@@ -37,12 +36,12 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
         (r = weft_session_new(coder, UPP_OPTS(weft_session_opts, .interval = WEFT_EVERY_STEP), &sess, err)) < 0)
         return r;
 
-    /* Its state is kept by itself, with a checkpoint after each step. */
+    /* The session stores its state, with a checkpoint after each step. */
     if ((r = run(sess, UPP_STR("Create a hello world program"), err)) < 0 ||
          (r = run(sess, UPP_STR("Add error handling"), err)) < 0)
         return r;
 
-    /* Back to an earlier one, and on from there: another branch. */
+    /* Restore an earlier checkpoint; the next run starts a branch there. */
     if ((r = weft_session_checkpoint(sess, 0, &first, err)) < 0 ||
         (r = weft_session_restore(sess, first.id, err)) < 0 ||
         (r = run(sess, UPP_STR("Add logging instead"), err)) < 0 || (r = weft_session_tree(sess, &tree, err)) < 0)

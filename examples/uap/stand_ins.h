@@ -1,6 +1,5 @@
-/* examples/uap/stand_ins.h — what the specification's examples take for granted, as small stand-ins: its tools (Bash,
- * Read, Write ...), which touch nothing and always answer the same, and a model that speaks from a script. What a real
- * program has in their place is said with each.
+/* examples/uap/stand_ins.h — stand-ins for what the specification's examples assume: tools (Bash, Read, Write ...) that
+ * have no effect and always return the same, and a scripted model. The comments say what a real program uses instead.
  */
 #ifndef UAP_STAND_INS_H
 #define UAP_STAND_INS_H
@@ -10,23 +9,23 @@
 #include <weft/agent.h>
 #include <weft/runtime.h>
 
-/* JSON without quoting every quote. */
+/* Turns JSON into a string literal, without escaped quotes. */
 #define JSON(...) #__VA_ARGS__
 
-/* `.model = stand_in(script)`; a real program: `.model = upp_anthropic("claude-sonnet-4-20250514")`. */
+/* Used as `.model = stand_in(script)`; a real program has `.model = upp_anthropic("claude-sonnet-4-20250514")`. */
 static inline struct upp_model_ref stand_in(const char *script)
 {
     return (struct upp_model_ref){.provider = "scripted", .name = script};
 }
 
-/* ---- Tools; a real program's read files, run commands and ask servers ---- */
+/* ---- Tools; those of a real program read files, run commands and call servers ---- */
 
 static inline int stand_in_tool(struct upp_call *call, struct upp_value *ret, struct upp_err *err)
 {
     return upp_value_text(ret, (struct upp_str){call->arg, __builtin_strlen(call->arg)}, err);
 }
 
-/* `arg` is not const: a tool may write to it. These do not. */
+/* `arg` is not const, because a tool may write to it; these do not. */
 #define STAND_IN(name_, about, params, answer)                                                                         \
     {                                                                                                                  \
         .name = (name_), .description = (about), .parameters = (params), .run = stand_in_tool, .arg = (char[])         \
@@ -47,7 +46,7 @@ static inline int stand_in_tool(struct upp_call *call, struct upp_value *ret, st
 
 /* ---- main ---- */
 
-/* Opens a runtime, runs the example and says what went wrong. */
+/* Opens a runtime, runs the example and prints its error, if any. */
 static inline int run_example(int (*example)(struct weft_runtime *rt, struct upp_err *err))
 {
     struct upp_err       err = {0};

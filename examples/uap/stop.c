@@ -3,7 +3,7 @@
 #include <string.h>
 #include <weft/execution.h>
 
-/* Each step: a thought, then a call. */
+/* Each step: reasoning, then a tool call. */
 static const char marks_it[] = JSON({"replies": [
     {"parts": [{"text": "I work."}]}, {"parts": [{"tool_call": {"name": "work", "arguments": {"last": true}}}]}]});
 static const char says_so[]  = JSON({"replies": [
@@ -64,7 +64,7 @@ static int try_one(struct weft_runtime *rt, const char *script, struct upp_err *
         r = weft_agent_run(agent, UPP_STR("Work"), &turn, err);
     if (r >= 0)
         printf("%s, after %zu steps\n", why, turn->n_cycles / 2);
-    weft_agent_free(agent); /* what it points to ends here */
+    weft_agent_free(agent); /* its options point to locals of this function */
     return r;
 }
 

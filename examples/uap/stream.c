@@ -1,4 +1,4 @@
-/* examples/uap/stream.c — an agent's work while it happens, events of both layers (UAP 12.1 to 12.3, A.3). */
+/* examples/uap/stream.c — streams a run: events of both sources, UAP and UPP (UAP 12.1 to 12.3, A.3). */
 #include "stand_ins.h"
 
 static const char script[] = JSON({"delta_bytes": 12, "replies": [
@@ -41,7 +41,7 @@ static void show_model_event(const struct upp_event *ev)
     case UPP_TEXT_DELTA:
         printf("%.*s|", UPP_FMT(ev->text));
         break;
-    case UPP_TOOL_CALL_DELTA: /* a piece of the arguments */
+    case UPP_TOOL_CALL_DELTA: /* a fragment of the arguments */
     default:
         break;
     }

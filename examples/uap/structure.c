@@ -1,4 +1,4 @@
-/* examples/uap/structure.c — an answer with a structure (UAP 4.6). */
+/* examples/uap/structure.c — structured output (UAP 4.6). */
 #include "stand_ins.h"
 
 static const char script[] = JSON({"replies": [{"data":

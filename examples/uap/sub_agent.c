@@ -1,5 +1,4 @@
-/* examples/uap/sub_agent.c — an agent among the tools of another, as it is and with to_tool's options (UAP 8.1, 8.2).
- */
+/* examples/uap/sub_agent.c — an agent as a tool of another, without and with options (UAP 8.1, 8.2). */
 #include "stand_ins.h"
 
 static const char explores[] =
@@ -24,7 +23,7 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
                        &explorer, err);
     if (r < 0)
         return r;
-    /* Without a name the tool would be called agent_ID; the description is made of the system text. */
+    /* Defaults: the name agent_ID, and a description made from the system prompt. */
     r = weft_agent_to_tool(explorer,
                            UPP_OPTS(weft_to_tool, .name = "look", .description = "Looks into a folder",
                                     .parameters = "{where: string, depth?: integer}"),

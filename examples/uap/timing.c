@@ -1,4 +1,4 @@
-/* examples/uap/timing.c — middleware of one's own, which measures what it lies around (UAP 10.5). */
+/* examples/uap/timing.c — custom middleware that measures the duration of a run (UAP 10.5). */
 #include "stand_ins.h"
 #include <time.h>
 #include <weft/middleware.h>
@@ -38,7 +38,7 @@ static int timing_after(void *arg, struct weft_context *c, struct upp_turn **tur
     return 0;
 }
 
-/* 0: the error goes on. With *ret set and 1 the run would be completed with that turn. */
+/* Returning 0 passes the error on; 1 with *ret set would complete the run with that turn. */
 static int timing_error(void *arg, struct weft_context *c, const struct upp_err *why, struct upp_turn **ret,
                         struct upp_err *err)
 {

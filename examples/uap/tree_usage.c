@@ -1,4 +1,4 @@
-/* examples/uap/tree_usage.c — a conversation that branches, and goes on at both ends (UAP 7.2). */
+/* examples/uap/tree_usage.c — a conversation that branches and continues on both branches (UAP 7.2). */
 #include "stand_ins.h"
 #include <weft/tree.h>
 
@@ -36,13 +36,13 @@ static int example(struct weft_runtime *rt, struct upp_err *err)
     if (r < 0)
         return r;
 
-    /* Another way, which goes on from here. */
+    /* A branch that continues from here. */
     r = weft_tree_branch(tree, weft_node_id(weft_tree_current(tree)), "alternative-framework", &alternative, err);
     if (r < 0 || (r = weft_tree_checkout(tree, alternative, err)) < 0 ||
         (r = run_in(agent, tree, UPP_STR("Use Express instead"), err)) < 0)
         return r;
 
-    /* Back to the first one, which knows nothing of it. */
+    /* Back to the first branch, which does not see the other. */
     r = weft_tree_checkout(tree, weft_node_id(weft_tree_root(tree)), err);
     return r < 0 ? r : run_in(agent, tree, UPP_STR("Add middleware"), err);
 }
