@@ -41,7 +41,7 @@ void ws_mem_free(struct ws_memory *m, void *x)
 int ws_mem_copy(struct ws_memory *m, const struct ws_kind *k, const void *thing, size_t size, void *ret,
                 struct upp_err *err)
 {
-    struct ws_mem_head *p;
+    struct ws_mem_head *p = NULL;
     int                 r = ws_mem_take(m, size + ws_texts_bytes(k, thing), &p, err);
     if (r < 0)
         return r;
