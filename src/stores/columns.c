@@ -6,8 +6,9 @@
 #include "base/defs.h"
 #include "stores/check.h"
 
-#define AT(type_, member, ...) {.type = (type_), .at = offsetof(T, member), __VA_ARGS__}
-#define KIND(columns_)         {.size = sizeof(T), .columns = (columns_), .n = WB_LEN(columns_)}
+#define AT(type_, member)        {.type = (type_), .at = offsetof(T, member)}
+#define WITH(type_, member, ...) {.type = (type_), .at = offsetof(T, member), __VA_ARGS__}
+#define KIND(columns_)           {.size = sizeof(T), .columns = (columns_), .n = WB_LEN(columns_)}
 
 #define T struct wl_row
 static const struct ws_column row[] = {
@@ -16,8 +17,8 @@ static const struct ws_column row[] = {
     AT(WS_U32, n_entries),
     AT(WS_ID_OR_NONE, run),
     AT(WS_U32, format),
-    AT(WS_TEXT, body, .seal = 1, .home = true),
-    AT(WS_TEXT, tape, .seal = 1),
+    WITH(WS_TEXT, body, .seal = 1, .home = true),
+    WITH(WS_TEXT, tape, .seal = 1),
 };
 const struct ws_kind ws_rows = KIND(row);
 #undef T
@@ -31,11 +32,11 @@ static const struct ws_column node[] = {
     AT(WS_U32, parent_length),
     AT(WS_ID_OR_NONE, holder),
     AT(WS_U64, created_ms),
-    AT(WS_TEXT, name, .seal = 1, .what = "the name of a branch", .max = WS_TEXT_MAX),
-    AT(WS_TEXT, metadata, .seal = 1, .home = true, .optional = true, .what = "the metadata of a branch",
-       .max = WS_TEXT_MAX), /* a fork has none, and pays nothing */
-    AT(WS_TEXT, origin, .seal = 2, .home = true, .optional = true, .what = "the origin of a branch",
-       .max = WS_TEXT_MAX),
+    WITH(WS_TEXT, name, .seal = 1, .what = "the name of a branch", .max = WS_TEXT_MAX),
+    WITH(WS_TEXT, metadata, .seal = 1, .home = true, .optional = true, .what = "the metadata of a branch",
+         .max = WS_TEXT_MAX), /* a fork has none, and pays nothing */
+    WITH(WS_TEXT, origin, .seal = 2, .home = true, .optional = true, .what = "the origin of a branch",
+         .max = WS_TEXT_MAX),
 };
 const struct ws_kind ws_nodes = KIND(node);
 #undef T
@@ -43,16 +44,16 @@ const struct ws_kind ws_nodes = KIND(node);
 #define T struct wl_thread
 static const struct ws_column thread[] = {
     AT(WS_ID, id),
-    AT(WS_ID, tree, .fixed = true),
-    AT(WS_ID_OR_NONE, parent, .fixed = true),
+    WITH(WS_ID, tree, .fixed = true),
+    WITH(WS_ID_OR_NONE, parent, .fixed = true),
     AT(WS_NAME, owner.user),
     AT(WS_U64, head),
-    AT(WS_U8, kind, .fixed = true),
+    WITH(WS_U8, kind, .fixed = true),
     AT(WS_U32, version),
     AT(WS_U64, queued),
-    AT(WS_TEXT, title, .seal = 1, .what = "a title", .max = WS_TEXT_MAX),
-    AT(WS_TEXT, metadata, .seal = 1, .home = true, .what = "the metadata of a thread", .max = WS_TEXT_MAX),
-    AT(WS_U64, created_ms, .fixed = true),
+    WITH(WS_TEXT, title, .seal = 1, .what = "a title", .max = WS_TEXT_MAX),
+    WITH(WS_TEXT, metadata, .seal = 1, .home = true, .what = "the metadata of a thread", .max = WS_TEXT_MAX),
+    WITH(WS_U64, created_ms, .fixed = true),
     AT(WS_U64, updated_ms),
     AT(WS_U32, at),
 };
@@ -62,29 +63,29 @@ const struct ws_kind ws_threads = KIND(thread);
 #define T struct wm_run
 static const struct ws_column run[] = {
     AT(WS_ID, id),
-    AT(WS_ID, root, .fixed = true),
-    AT(WS_ID_OR_NONE, parent, .fixed = true),
-    AT(WS_ID, thread, .fixed = true),
+    WITH(WS_ID, root, .fixed = true),
+    WITH(WS_ID_OR_NONE, parent, .fixed = true),
+    WITH(WS_ID, thread, .fixed = true),
     AT(WS_U64, node),
     AT(WS_U64, first),
     AT(WS_U32, input),
     AT(WS_U32, version),
-    AT(WS_U16, depth, .fixed = true),
+    WITH(WS_U16, depth, .fixed = true),
     AT(WS_U8, status),
     AT(WS_U8, durability),
     AT(WS_BOOL, cancel),
     AT(WS_U32, epoch),
     AT(WS_U64, queue),
-    AT(WS_TEXT, agent, .seal = 1, .what = "an agent's name", .max = WS_NAME_MAX),
-    AT(WS_TEXT, call, .fixed = true, .seal = 2, .home = true, .optional = true, .what = "the id of a call",
-       .max = WS_NAME_MAX), /* it never changes, so it is sealed alone */
-    AT(WS_TEXT, options, .seal = 1, .home = true, .what = "the options of a run", .max = WS_TEXT_MAX),
-    AT(WS_TEXT, error, .seal = 1, .what = "the error of a run", .max = WS_TEXT_MAX),
+    WITH(WS_TEXT, agent, .seal = 1, .what = "an agent's name", .max = WS_NAME_MAX),
+    WITH(WS_TEXT, call, .fixed = true, .seal = 2, .home = true, .optional = true, .what = "the id of a call",
+         .max = WS_NAME_MAX), /* it never changes, so it is sealed alone */
+    WITH(WS_TEXT, options, .seal = 1, .home = true, .what = "the options of a run", .max = WS_TEXT_MAX),
+    WITH(WS_TEXT, error, .seal = 1, .what = "the error of a run", .max = WS_TEXT_MAX),
     AT(WS_U64, usage.input),
     AT(WS_U64, usage.output),
     AT(WS_U64, usage.cache_read),
     AT(WS_U64, usage.cache_write),
-    AT(WS_U64, created_ms, .fixed = true),
+    WITH(WS_U64, created_ms, .fixed = true),
     AT(WS_U64, started_ms),
     AT(WS_U64, ended_ms),
     AT(WS_U64, expires_ms),
@@ -96,7 +97,7 @@ const struct ws_kind ws_runs = KIND(run);
 #define T struct wl_alias
 static const struct ws_column alias[] = {
     AT(WS_U8, kind),
-    AT(WS_NAME, text, .what = "an alias", .max = WS_NAME_MAX),
+    WITH(WS_NAME, text, .what = "an alias", .max = WS_NAME_MAX),
     AT(WS_ID, object),
 };
 const struct ws_kind ws_aliases = KIND(alias);
@@ -104,8 +105,8 @@ const struct ws_kind ws_aliases = KIND(alias);
 
 #define T struct wl_key
 static const struct ws_column key[] = {
-    AT(WS_NAME, route, .what = "a route", .max = WS_NAME_MAX),
-    AT(WS_NAME, key, .what = "an idempotency key", .max = WS_NAME_MAX),
+    WITH(WS_NAME, route, .what = "a route", .max = WS_NAME_MAX),
+    WITH(WS_NAME, key, .what = "an idempotency key", .max = WS_NAME_MAX),
     AT(WS_HASH, body),
     AT(WS_ID, object),
     AT(WS_U64, created_ms),
@@ -115,9 +116,9 @@ const struct ws_kind ws_keys = KIND(key);
 
 #define T struct wl_value
 static const struct ws_column value[] = {
-    AT(WS_NAME, space, .what = "the space of a value", .max = WS_NAME_MAX),
-    AT(WS_NAME, name, .what = "the name of a value", .max = WS_NAME_MAX),
-    AT(WS_TEXT, bytes, .seal = 1, .home = true, .what = "a value", .max = WS_VALUE_MAX),
+    WITH(WS_NAME, space, .what = "the space of a value", .max = WS_NAME_MAX),
+    WITH(WS_NAME, name, .what = "the name of a value", .max = WS_NAME_MAX),
+    WITH(WS_TEXT, bytes, .seal = 1, .home = true, .what = "a value", .max = WS_VALUE_MAX),
 };
 const struct ws_kind ws_values = KIND(value);
 #undef T

@@ -46,7 +46,8 @@ static struct wanted key_of(const struct ws_memory *m, const struct by *b, const
     if (b->of)
         memcpy(&w.of, x + b->of, sizeof w.of);
     for (size_t i = 0; i < b->parts; i++)
-        w.part[i] = b->bytes[i] ? wb_str(x + b->at[i], b->bytes[i]) : *(const struct upp_str *)(const void *)(x + b->at[i]);
+        w.part[i] = b->bytes[i] ? wb_str(x + b->at[i], b->bytes[i])
+                                : *(const struct upp_str *)(const void *)(x + b->at[i]);
     return w;
 }
 

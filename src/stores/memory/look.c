@@ -274,9 +274,10 @@ static int things_of(const struct ws_memory *m, const struct wl_ask *k, struct w
         of = ws_mem_runs(m, t, k->id);
         if (of)
             *ret = k->what == WL_LIST_RUNS ? NEWEST(&of->runs, of->runs.n) : THINGS(&of->runs, 0);
-    } else if (k->what == WL_LIST_OLD_RUNS)
-        *ret = THINGS(&t->runs, k->number < UINT64_MAX ? ws_mem_run_at(t->runs.p, t->runs.n, k->number + 1) : t->runs.n);
-    else if (k->what == WL_LIST_VALUES)
+    } else if (k->what == WL_LIST_OLD_RUNS) {
+        from = k->number < UINT64_MAX ? ws_mem_run_at(t->runs.p, t->runs.n, k->number + 1) : t->runs.n;
+        *ret = THINGS(&t->runs, from);
+    } else if (k->what == WL_LIST_VALUES)
         *ret = THINGS(&t->values, ws_mem_value_at(t, k->space, k->name));
     else
         *ret = loose_blobs(m, t, k->before_ms, a);

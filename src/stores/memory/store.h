@@ -301,7 +301,8 @@ struct ws_mem_applying {
 int ws_mem_apply(struct ws_memory *m, struct wl_commit *c, struct upp_err *err) UPP_MUST_CHECK;
 
 /* Makes a change; undoes it; frees what it replaced or dropped. */
-typedef int  ws_mem_do(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d, struct upp_err *err);
+typedef int  ws_mem_do(struct ws_mem_applying *a, const struct wl_change *c, struct ws_mem_done *d,
+                       struct upp_err *err);
 typedef void ws_mem_end(struct ws_mem_applying *a, struct ws_mem_done *d);
 
 ws_mem_do  ws_mem_set_node, ws_mem_set_row, ws_mem_drop_thread, ws_mem_drop_node, ws_mem_drop_run, ws_mem_drop_alias;
@@ -313,7 +314,8 @@ ws_mem_end ws_mem_undo_value, ws_mem_undo_piece, ws_mem_undo_name, ws_mem_undo_r
 ws_mem_end ws_mem_dropped_blob;
 
 int  ws_mem_no_memory(struct upp_err *err);
-int  ws_mem_take(struct ws_memory *m, size_t size, void *ret, struct upp_err *err) UPP_MUST_CHECK; /* counted, cleared */
+/* Counted and cleared. */
+int  ws_mem_take(struct ws_memory *m, size_t size, void *ret, struct upp_err *err) UPP_MUST_CHECK;
 void ws_mem_free(struct ws_memory *m, void *x); /* NULL is fine */
 /* A struct of this size with a copy of the thing, and of its texts. */
 int ws_mem_copy(struct ws_memory *m, const struct ws_kind *k, const void *thing, size_t size, void *ret,

@@ -9,121 +9,7 @@
 
 #include <string.h>
 
-static sqlite3_stmt *statement(struct ws_sqlite *s, enum ws_statement i)
-{
-    return s->writer.st[i];
-}
-
-/* Runs it to its end: 0, WS_CONSTRAINT or a failure. */
-static int run(struct ws_sqlite *s, enum ws_statement i, struct upp_err *err)
-{
-    return ws_step(s, statement(s, i), err);
-}
-
-int ws_change_need(struct ws_sqlite *s, enum ws_statement i, sqlite3_stmt **ret, struct upp_err *err)
-{
-    return ws_conn_need(s, &s->writer, i, ret, err);
-}
-
-int ws_change_run(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err)
-{
-    return ws_step(s, st, err);
-}
-
-/* ---- Ends of nodes --------------------------------------------------------------------------------- */
-
-static struct ws_end *end_place(struct ws_sqlite *s, int64_t tenant, uint64_t node)
-{
-    uint64_t h = (node ^ (uint64_t)tenant * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
-    return &s->ends[(h >> 32) % WS_ENDS];
-}
-
-static void remember_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t next)
-{
-    *end_place(s, tenant, node) = (struct ws_end){node, next, tenant};
-}
-
-void ws_change_forget_end(struct ws_sqlite *s, int64_t tenant, uint64_t node)
-{
-    struct ws_end *e = end_place(s, tenant, node);
-    if (e->tenant == tenant && e->node == node)
-        *e = (struct ws_end){0};
-}
-
-int ws_change_is_node(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct upp_err *err)
-{
-    sqlite3_stmt *st = statement(s, WS_NODE_IS);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_u64(st, 2, key);
-    int r = ws_step(s, st, err);
-    (void)sqlite3_reset(st);
-    return r;
-}
-
-static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t *ret, struct upp_err *err)
-{
-    const struct ws_end *e = end_place(s, tenant, node);
-    if (e->tenant == tenant && e->node == node) {
-        *ret = e->next;
-        return 0;
-    }
-    sqlite3_stmt *st = statement(s, WS_NODE_END);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_u64(st, 2, node);
-    int r = ws_step(s, st, err);
-    if (r < 0)
-        return r;
-    if (r == 1) {
-        *ret = wl_pos_next((uint64_t)sqlite3_column_int64(st, 2), (uint32_t)sqlite3_column_int64(st, 3));
-        r    = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
-        (void)sqlite3_reset(st);
-        return r;
-    }
-    r    = ws_change_is_node(s, tenant, node, err);
-    *ret = 0;
-    return r < 0 ? r : r == 1 ? 0 : ws_no_node(err, node);
-}
-
-/* ---- Tenants --------------------------------------------------------------------------------------- */
-
-static struct ws_tenant *tenant_place(struct ws_sqlite *s, struct upp_str name)
-{
-    uint32_t h = 2166136261u;
-    for (size_t i = 0; i < name.n; i++)
-        h = (h ^ (unsigned char)name.p[i]) * 16777619u;
-    return &s->tenants[h % WS_TENANTS];
-}
-
-/* Its number; a new one gets the next. Only what was found is remembered: what is added may be rolled back alone. */
-static int need_tenant(struct ws_sqlite *s, struct upp_str name, int64_t *ret, struct upp_err *err)
-{
-    struct ws_tenant *t = tenant_place(s, name);
-    if (t->id && wb_str_eq(t->name, name)) {
-        *ret = t->id;
-        return 0;
-    }
-    sqlite3_stmt *st = statement(s, WS_TENANT);
-    ws_bind_name(st, 1, name);
-    int r = ws_step(s, st, err);
-    if (r == 1) {
-        *ret = sqlite3_column_int64(st, 0);
-        (void)sqlite3_reset(st);
-        if (name.n <= sizeof t->bytes) {
-            memcpy(t->bytes, name.p, name.n);
-            t->name = wb_str(t->bytes, name.n);
-            t->id   = *ret;
-        }
-        return 0;
-    }
-    if (r < 0)
-        return r;
-    ws_bind_name(statement(s, WS_ADD_TENANT), 1, name);
-    r    = run(s, WS_ADD_TENANT, err);
-    *ret = sqlite3_last_insert_rowid(s->writer.db);
-    return r;
-}
-
-/* ---- Changes --------------------------------------------------------------------------------------- */
+/* ---- Statements ------------------------------------------------------------------------------------ */
 
 void ws_bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_t n, const void *thing)
 {
@@ -164,28 +50,133 @@ void ws_bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_t n,
     }
 }
 
-/* A statement over a table whose first columns are the tenant and, of runs and aliases, the user. */
-static int run_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct upp_str *user,
-                    const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err)
+int ws_do(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *args, size_t n, struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, i);
+    sqlite3_stmt *st;
+    int           r = ws_conn_need(s, &s->writer, i, &st, err);
+    if (r < 0)
+        return r;
+    for (size_t k = 0; k < n; k++)
+        ws_bind_arg(st, (int)k + 1, args[k]);
+    return ws_step(s, st, err);
+}
+
+int ws_do_number(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *args, size_t n, int64_t *ret,
+                 struct upp_err *err)
+{
+    int r = ws_do(s, i, args, n, err);
+    *ret  = r == 1 ? sqlite3_column_int64(ws_row_of(s, i), 0) : 0;
+    if (r == 1)
+        (void)sqlite3_reset(ws_row_of(s, i));
+    return r;
+}
+
+int ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct upp_str *user,
+               const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err)
+{
+    sqlite3_stmt *st;
+    int           r = ws_conn_need(s, &s->writer, i, &st, err);
+    if (r < 0)
+        return r;
     ws_bind_u64(st, 1, (uint64_t)tenant);
     if (user)
         ws_bind_name(st, 2, *user);
     ws_bind_columns(st, user ? 3 : 2, k, n, thing);
-    return run(s, i, err);
+    return ws_step(s, st, err);
 }
 
-static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row, struct upp_err *err)
+/* ---- Ends of nodes --------------------------------------------------------------------------------- */
+
+static struct ws_end *end_place(struct ws_sqlite *s, int64_t tenant, uint64_t node)
 {
-    uint64_t end;
-    int      r = find_end(s, tenant, row->node, &end, err);
+    uint64_t h = (node ^ (uint64_t)tenant * 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u;
+    return &s->ends[(h >> 32) % WS_ENDS];
+}
+
+static void remember_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t next)
+{
+    *end_place(s, tenant, node) = (struct ws_end){node, next, tenant};
+}
+
+void ws_change_forget_end(struct ws_sqlite *s, int64_t tenant, uint64_t node)
+{
+    struct ws_end *e = end_place(s, tenant, node);
+    if (e->tenant == tenant && e->node == node)
+        *e = (struct ws_end){0};
+}
+
+int ws_change_is_node(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct upp_err *err)
+{
+    int64_t whole;
+    return ws_do_number(s, WS_NODE_IS, (const struct ws_arg[]){WS_N(tenant), WS_N(key)}, 2, &whole, err);
+}
+
+static int find_end(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t *ret, struct upp_err *err)
+{
+    const struct ws_end *e = end_place(s, tenant, node);
+    if (e->tenant == tenant && e->node == node) {
+        *ret = e->next;
+        return 0;
+    }
+    int r = WS_DO(s, WS_NODE_END, err, WS_N(tenant), WS_N(node));
+    if (r < 0)
+        return r;
+    if (r == 1) {
+        sqlite3_stmt *st = ws_row_of(s, WS_NODE_END);
+        *ret = wl_pos_next((uint64_t)sqlite3_column_int64(st, 2), (uint32_t)sqlite3_column_int64(st, 3));
+        r    = ws_row_whole(s, st, "log", WS_LOG_COLUMNS, err);
+        (void)sqlite3_reset(st);
+        return r;
+    }
+    r    = ws_change_is_node(s, tenant, node, err);
+    *ret = 0;
+    return r < 0 ? r : r == 1 ? 0 : ws_no_node(err, node);
+}
+
+/* ---- Tenants --------------------------------------------------------------------------------------- */
+
+static struct ws_tenant *tenant_place(struct ws_sqlite *s, struct upp_str name)
+{
+    uint32_t h = 2166136261u;
+    for (size_t i = 0; i < name.n; i++)
+        h = (h ^ (unsigned char)name.p[i]) * 16777619u;
+    return &s->tenants[h % WS_TENANTS];
+}
+
+/* Its number; a new one gets the next. Only what was found is remembered: what is added may be rolled back alone. */
+static int need_tenant(struct ws_sqlite *s, struct upp_str name, int64_t *ret, struct upp_err *err)
+{
+    struct ws_tenant *t = tenant_place(s, name);
+    if (t->id && wb_str_eq(t->name, name)) {
+        *ret = t->id;
+        return 0;
+    }
+    int r = ws_do_number(s, WS_TENANT, (const struct ws_arg[]){WS_A(name)}, 1, ret, err);
+    if (r == 1 && name.n <= sizeof t->bytes) {
+        memcpy(t->bytes, name.p, name.n);
+        t->name = wb_str(t->bytes, name.n);
+        t->id   = *ret;
+    }
+    if (r != 0)
+        return r;
+    r    = WS_DO(s, WS_ADD_TENANT, err, WS_A(name));
+    *ret = sqlite3_last_insert_rowid(s->writer.db);
+    return r;
+}
+
+/* ---- Changes --------------------------------------------------------------------------------------- */
+
+static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
+{
+    const struct wl_row *row = c->row;
+    uint64_t             end;
+    int                  r = find_end(s, tenant, row->node, &end, err);
     if (r < 0)
         return r;
     if (row->pos != end)
         return ws_row_misplaced(err, row, end);
-    ws_bind_u64(statement(s, WS_ADD_ROW), 9, (uint64_t)ws_sum_of_row(tenant, row));
-    r = run_with(s, WS_ADD_ROW, tenant, NULL, &ws_rows, ws_rows.n, row, err);
+    ws_bind_u64(ws_row_of(s, WS_ADD_ROW), 9, (uint64_t)ws_sum_of_row(tenant, row));
+    r = ws_do_with(s, WS_ADD_ROW, tenant, NULL, &ws_rows, ws_rows.n, row, err);
     if (r == WS_CONSTRAINT)
         return ws_row_misplaced(err, row, end);
     if (r >= 0) {
@@ -195,25 +186,20 @@ static int add_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row
     return r;
 }
 
-static int add_node(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err)
+static int add_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    int r = run_with(s, WS_ADD_NODE, tenant, NULL, &ws_nodes, WS_NODE_COLUMNS, n, err);
+    int r = ws_do_with(s, WS_ADD_NODE, tenant, NULL, &ws_nodes, WS_NODE_COLUMNS, c->node, err);
     if (r == WS_CONSTRAINT)
         return ws_taken(err, "the key of a node");
     if (r < 0)
         return r;
-    remember_end(s, tenant, n->key, 0);
-    return ws_keep_branch(s, tenant, n, err);
+    remember_end(s, tenant, c->node->key, 0);
+    return ws_keep_branch(s, tenant, c->node, err);
 }
 
 static int hold_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, WS_HOLD_NODE);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_u64(st, 2, c->hold.node);
-    ws_bind_id_or_null(st, 3, &c->hold.from);
-    ws_bind_id_or_null(st, 4, &c->hold.to);
-    int r = run(s, WS_HOLD_NODE, err);
+    int r = WS_DO(s, WS_HOLD_NODE, err, WS_N(tenant), WS_N(c->hold.node), WS_O(&c->hold.from), WS_O(&c->hold.to));
     if (r < 0 || ws_changed(s))
         return r;
     r = ws_change_is_node(s, tenant, c->hold.node, err);
@@ -225,147 +211,84 @@ static int hold_node(struct ws_sqlite *s, int64_t tenant, const struct wl_change
 int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const char *what,
                       const struct wb_uuid *id, uint32_t given, struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, i);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_id(st, 2, id);
-    int      r      = ws_step(s, st, err);
-    uint32_t stored = r == 1 ? (uint32_t)sqlite3_column_int64(st, 0) : 0;
-    (void)sqlite3_reset(st);
+    int64_t stored;
+    int     r = ws_do_number(s, i, (const struct ws_arg[]){WS_N(tenant), WS_I(id)}, 2, &stored, err);
     if (r < 0)
         return r;
-    return r == 1 ? ws_version_differs(err, what, *id, stored, given) : ws_no_thing(err, what, *id);
+    return r == 1 ? ws_version_differs(err, what, *id, (uint32_t)stored, given) : ws_no_thing(err, what, *id);
 }
 
-static int add_thread(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_thread *t,
-                      struct upp_err *err)
+static int add_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    struct wl_thread own = *t;
-    own.owner.user       = user;
-    int r                = run_with(s, WS_ADD_THREAD, tenant, NULL, &ws_threads, ws_threads.n, &own, err);
+    struct wl_thread own = *c->thread;
+    own.owner.user       = s->user;
+    int r                = ws_do_with(s, WS_ADD_THREAD, tenant, NULL, &ws_threads, ws_threads.n, &own, err);
     if (r == WS_CONSTRAINT)
         return ws_taken(err, "the id of a thread");
-    return r < 0 ? r : ws_keep_stray_thread(s, tenant, t, err);
+    return r < 0 ? r : ws_keep_stray_thread(s, tenant, c->thread, err);
 }
 
-static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
+static int set_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    int r = run_with(s, WS_SET_THREAD, tenant, NULL, &ws_threads, ws_threads.n, t, err);
+    const struct wl_thread *t = c->thread;
+    int                     r = ws_do_with(s, WS_SET_THREAD, tenant, NULL, &ws_threads, ws_threads.n, t, err);
     return r < 0 || ws_changed(s) ? r
                                   : ws_change_why_not(s, WS_THREAD_VERSION, tenant, "thread", &t->id, t->version, err);
 }
 
-static int touch_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err)
+static int touch_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    sqlite3_stmt *st = statement(s, WS_TOUCH_THREAD);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_id(st, 2, &t->id);
-    ws_bind_u64(st, 3, (uint64_t)t->updated_ms);
-    return run(s, WS_TOUCH_THREAD, err);
+    return WS_DO(s, WS_TOUCH_THREAD, err, WS_N(tenant), WS_I(&c->thread->id), WS_N(c->thread->updated_ms));
 }
 
-static int add_run(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wm_run *x,
-                   struct upp_err *err)
+static int add_run(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    int r = run_with(s, WS_ADD_RUN, tenant, &user, &ws_runs, ws_runs.n, x, err);
+    int r = ws_do_with(s, WS_ADD_RUN, tenant, &s->user, &ws_runs, ws_runs.n, c->run, err);
     return r == WS_CONSTRAINT ? ws_taken(err, "the id of a run") : r;
 }
 
-static int set_run(struct ws_sqlite *s, int64_t tenant, const struct wm_run *x, struct upp_err *err)
+static int set_run(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    int r = run_with(s, WS_SET_RUN, tenant, &(struct upp_str){NULL, 0}, &ws_runs, ws_runs.n, x, err);
+    const struct wm_run *x = c->run;
+    int                  r = ws_do_with(s, WS_SET_RUN, tenant, &s->user, &ws_runs, ws_runs.n, x, err);
     return r < 0 || ws_changed(s) ? r : ws_change_why_not(s, WS_RUN_VERSION, tenant, "run", &x->id, x->version, err);
 }
 
-static int add_alias(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_alias *a,
-                     struct upp_err *err)
+static int add_alias(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    int r = run_with(s, WS_ADD_ALIAS, tenant, &user, &ws_aliases, ws_aliases.n, a, err);
+    int r = ws_do_with(s, WS_ADD_ALIAS, tenant, &s->user, &ws_aliases, ws_aliases.n, c->alias, err);
     if (r != WS_CONSTRAINT)
         return r;
-    sqlite3_stmt *st = statement(s, WS_ALIAS_OBJECT);
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_name(st, 2, user);
-    ws_bind_columns(st, 3, &ws_aliases, 2, a);
-    r         = ws_step(s, st, err);
-    bool same = r == 1 && wb_uuid_eq(ws_column_id(st, 0), a->object);
-    (void)sqlite3_reset(st);
+    r         = ws_do_with(s, WS_ALIAS_OBJECT, tenant, &s->user, &ws_aliases, 2, c->alias, err);
+    bool same = r == 1 && wb_uuid_eq(ws_column_id(ws_row_of(s, WS_ALIAS_OBJECT), 0), c->alias->object);
+    (void)sqlite3_reset(ws_row_of(s, WS_ALIAS_OBJECT));
     return r < 0 ? r : same ? 0 : ws_taken(err, "the alias");
 }
 
-static int add_key(struct ws_sqlite *s, int64_t tenant, const struct wl_key *k, struct upp_err *err)
+static int add_key(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
     int64_t expired = s->now_ms - WS_KEY_MS;
-    ws_bind_u64(statement(s, WS_DROP_KEY), 4, (uint64_t)expired);
-    int r = run_with(s, WS_DROP_KEY, tenant, NULL, &ws_keys, 2, k, err);
+    int r = WS_DO(s, WS_DROP_KEY, err, WS_N(tenant), WS_A(c->key->route), WS_A(c->key->key), WS_N(expired));
     if (r >= 0)
-        r = run_with(s, WS_ADD_KEY, tenant, NULL, &ws_keys, ws_keys.n, k, err);
+        r = ws_do_with(s, WS_ADD_KEY, tenant, NULL, &ws_keys, ws_keys.n, c->key, err);
     if (r == WS_CONSTRAINT)
         return ws_taken(err, "the idempotency key");
-    if (r < 0)
-        return r;
-    ws_bind_u64(statement(s, WS_SWEEP_KEYS), 1, (uint64_t)expired);
-    return run(s, WS_SWEEP_KEYS, err);
+    return r < 0 ? r : WS_DO(s, WS_SWEEP_KEYS, err, WS_N(expired));
 }
 
 /* ---- A commit -------------------------------------------------------------------------------------- */
 
-static int apply_one(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_change *c,
-                     struct upp_err *err)
-{
-    switch (c->kind) {
-    case WL_ADD_ROW:
-        return add_row(s, tenant, c->row, err);
-    case WL_ADD_NODE:
-        return add_node(s, tenant, c->node, err);
-    case WL_ADD_THREAD:
-        return add_thread(s, tenant, user, c->thread, err);
-    case WL_SET_THREAD:
-        return set_thread(s, tenant, c->thread, err);
-    case WL_HOLD_NODE:
-        return hold_node(s, tenant, c, err);
-    case WL_ADD_RUN:
-        return add_run(s, tenant, user, c->run, err);
-    case WL_SET_RUN:
-        return set_run(s, tenant, c->run, err);
-    case WL_ADD_ALIAS:
-        return add_alias(s, tenant, user, c->alias, err);
-    case WL_ADD_KEY:
-        return add_key(s, tenant, c->key, err);
-    case WL_TOUCH_THREAD:
-        return touch_thread(s, tenant, c->thread, err);
-    case WL_SET_NODE:
-        return ws_set_node(s, tenant, c->node, err);
-    case WL_SET_ROW:
-        return ws_set_row(s, tenant, c->row, err);
-    case WL_DROP_THREAD:
-        return ws_drop_thread(s, tenant, c->thread, err);
-    case WL_DROP_NODE:
-        return ws_drop_node(s, tenant, c->node->key, err);
-    case WL_DROP_RUN:
-        return ws_drop_run(s, tenant, c->run, err);
-    case WL_DROP_ALIAS:
-        return ws_drop_alias(s, tenant, user, c->alias, err);
-    case WL_PUT_VALUE:
-        return ws_put_value(s, tenant, c->value, err);
-    case WL_DROP_VALUE:
-        return ws_drop_value(s, tenant, c->value, err);
-    case WL_ADD_PIECE:
-        return ws_add_piece(s, tenant, c->piece, err);
-    case WL_NAME_BLOB:
-        return ws_name_blob(s, tenant, c, err);
-    case WL_ADD_REF:
-        return ws_add_ref(s, tenant, c->ref, err);
-    case WL_DROP_REF:
-        return ws_drop_ref(s, tenant, c->ref, err);
-    case WL_DROP_BLOB:
-        return ws_drop_blob(s, tenant, c->blob, err);
-    case WL_LEARN:
-        return ws_learn(s, c->learned, err);
-    case WL_TIDY:
-        return ws_tidy(s, c->more, err);
-    }
-    return upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
-}
+static ws_change_fn *const changes[] = {
+    [WL_ADD_ROW] = add_row,           [WL_ADD_NODE] = add_node,         [WL_ADD_THREAD] = add_thread,
+    [WL_SET_THREAD] = set_thread,     [WL_HOLD_NODE] = hold_node,       [WL_ADD_RUN] = add_run,
+    [WL_SET_RUN] = set_run,           [WL_ADD_ALIAS] = add_alias,       [WL_ADD_KEY] = add_key,
+    [WL_TOUCH_THREAD] = touch_thread, [WL_SET_NODE] = ws_set_node,      [WL_SET_ROW] = ws_set_row,
+    [WL_DROP_THREAD] = ws_drop_thread, [WL_DROP_NODE] = ws_drop_node,   [WL_DROP_RUN] = ws_drop_run,
+    [WL_DROP_ALIAS] = ws_drop_alias,  [WL_PUT_VALUE] = ws_put_value,    [WL_DROP_VALUE] = ws_drop_value,
+    [WL_ADD_PIECE] = ws_add_piece,    [WL_NAME_BLOB] = ws_name_blob,    [WL_ADD_REF] = ws_add_ref,
+    [WL_DROP_REF] = ws_drop_ref,      [WL_DROP_BLOB] = ws_drop_blob,    [WL_LEARN] = ws_learn,
+    [WL_TIDY] = ws_tidy,
+};
 
 /* What is of all tenants does not make one. */
 static bool is_of_all(const struct wl_commit *c)
@@ -373,13 +296,20 @@ static bool is_of_all(const struct wl_commit *c)
     return c->n == 1 && (c->changes[0].kind == WL_LEARN || c->changes[0].kind == WL_TIDY);
 }
 
+static int apply_one(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
+{
+    ws_change_fn *fn = c->kind < WB_LEN(changes) ? changes[c->kind] : NULL;
+    return fn ? fn(s, tenant, c, err) : upp_fail(err, UPP_EINVALID, "no kind of change: %d", (int)c->kind);
+}
+
 int ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, struct upp_err *err)
 {
     int64_t tenant = 0;
     int     r      = c->n && !is_of_all(c) ? need_tenant(s, c->owner.tenant, &tenant, err) : 0;
+    s->user        = c->owner.user;
     *done          = 0;
     for (; r >= 0 && *done < c->n; *done += r >= 0)
-        r = apply_one(s, tenant, c->owner.user, &c->changes[*done], err);
+        r = apply_one(s, tenant, &c->changes[*done], err);
     if (r == -UPP_EBUSY)
         c->conflict = *done;
     return r < 0 ? r : 0;

@@ -234,7 +234,7 @@ WEFT_SUSPENDS static int sq_rows(struct wl_store *s, const struct wl_owner *o, c
 
 /* ---- Things and lists ------------------------------------------------------------------------------ */
 
-/* How something is asked for: the statement, what is bound to its parameters (a letter each, see bind), and which
+/* How something is asked for: the statement, what is bound to its parameters (a letter each, see arg), and which
  * columns of its kind the answer has. */
 struct how {
     enum ws_statement statement;
@@ -272,64 +272,51 @@ static void family_bytes(uint64_t family, unsigned char out[4])
         out[i] = (unsigned char)(family >> (24 - 8 * i));
 }
 
-static void bind(sqlite3_stmt *st, const struct ws_reading *x, const char *binds)
+static struct ws_arg arg(const struct ws_reading *x, char letter)
 {
     const struct wl_ask *k = &x->ask;
-    for (int i = 1; *binds; i++, binds++) {
-        switch (*binds) {
-        case 't':
-            ws_bind_name(st, i, k->owner->tenant);
-            break;
-        case 'u':
-            ws_bind_name(st, i, k->owner->user);
-            break;
-        case 'i':
-            ws_bind_id(st, i, &k->id);
-            break;
-        case 'n':
-            ws_bind_u64(st, i, k->what == WL_GET_NODE ? k->number : WB_MIN(k->number, (uint64_t)INT64_MAX));
-            break;
-        case 's':
-            ws_bind_name(st, i, k->space);
-            break;
-        case 'a':
-            ws_bind_name(st, i, k->name);
-            break;
-        case 'b':
-            (void)sqlite3_bind_blob(st, i, k->blob->b, sizeof k->blob->b, SQLITE_STATIC);
-            break;
-        case 'T':
-            ws_bind_u64(st, i, (uint64_t)k->before_ms);
-            break;
-        case 'x':
-            ws_bind_u64(st, i, (uint64_t)(wb_wall_ms() - WS_KEY_MS));
-            break;
-        case 'M':
-            ws_bind_u64(st, i, x->max - x->list.n);
-            break;
-        case 'f':
-            ws_bind_name(st, i, wb_str((const char *)x->family, sizeof x->family));
-            break;
-        case 'l':
-            ws_bind_u64(st, i, x->low);
-            break;
-        case 'h':
-            ws_bind_u64(st, i, x->high);
-            break;
-        case 'p':
-            ws_bind_u64(st, i, (uint64_t)ws_place(x->low));
-            break;
-        case 'q':
-            ws_bind_u64(st, i, (uint64_t)ws_place(x->high));
-            break;
-        case 'L':
-            ws_bind_id(st, i, &x->first);
-            break;
-        default: /* 'H' */
-            ws_bind_id(st, i, &x->last);
-            break;
-        }
+    switch (letter) {
+    case 't':
+        return WS_A(k->owner->tenant);
+    case 'u':
+        return WS_A(k->owner->user);
+    case 'i':
+        return WS_I(&k->id);
+    case 'n':
+        return WS_N(k->what == WL_LIST_OLD_RUNS ? WB_MIN(k->number, (uint64_t)INT64_MAX) : k->number);
+    case 's':
+        return WS_A(k->space);
+    case 'a':
+        return WS_A(k->name);
+    case 'b':
+        return WS_K(k->blob);
+    case 'T':
+        return WS_N(k->before_ms);
+    case 'x':
+        return WS_N(wb_wall_ms() - WS_KEY_MS);
+    case 'M':
+        return WS_N(x->max - x->list.n);
+    case 'f':
+        return WS_A(wb_str((const char *)x->family, sizeof x->family));
+    case 'l':
+        return WS_N(x->low);
+    case 'h':
+        return WS_N(x->high);
+    case 'p':
+        return WS_N(ws_place(x->low));
+    case 'q':
+        return WS_N(ws_place(x->high));
+    case 'L':
+        return WS_I(&x->first);
+    default: /* 'H' */
+        return WS_I(&x->last);
     }
+}
+
+static void bind(sqlite3_stmt *st, const struct ws_reading *x, const char *binds)
+{
+    for (int i = 1; *binds; i++, binds++)
+        ws_bind_arg(st, i, arg(x, *binds));
 }
 
 static int read_piece(struct ws_reading *x, sqlite3_stmt *st, struct wl_piece *p, struct upp_err *err)

@@ -97,23 +97,11 @@ static void bind_text(sqlite3_stmt *st, int i, struct upp_str s)
     (void)sqlite3_bind_text64(st, i, s.p ? s.p : "", s.n, SQLITE_STATIC, SQLITE_UTF8);
 }
 
-/* The number of a tenant that the store knows; 0: it does not. */
-static int tenant_number(struct ws_sqlite *s, struct upp_str name, int64_t *ret, struct upp_err *err)
-{
-    sqlite3_stmt *st = s->writer.st[WS_TENANT];
-    ws_bind_name(st, 1, name);
-    int r = ws_step(s, st, err);
-    *ret  = r == 1 ? sqlite3_column_int64(st, 0) : 0;
-    (void)sqlite3_reset(st);
-    return r < 0 ? r : 0;
-}
-
 static int add_words(struct ws_sqlite *s, const struct wl_words *w, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf grams = WB_BUF(GRAMS_MAX);
-    sqlite3_stmt                         *st;
-    int64_t                               tenant = 0;
-    int                                   r      = tenant_number(s, w->tenant, &tenant, err);
+    WB_CLEANUP(wb_buf_done) struct wb_buf grams  = WB_BUF(GRAMS_MAX);
+    int64_t                               tenant = 0; /* one that the store does not know */
+    int r = ws_do_number(s, WS_TENANT, (const struct ws_arg[]){WS_A(w->tenant)}, 1, &tenant, err);
     ws_grams_of(w->text, s->store.index == WL_INDEX_WORDS, &grams);
     if (r >= 0)
         r = wb_buf_check(&grams, err);
@@ -121,55 +109,43 @@ static int add_words(struct ws_sqlite *s, const struct wl_words *w, struct upp_e
         r = ws_forget_words(s, tenant, w->node, w->index, (uint64_t)w->index + 1, err);
     if (r < 0 || !tenant)
         return r;
-    r = ws_change_need(s, WS_ADD_WORDS, &st, err);
+    sqlite3_stmt *st;
+    r = ws_conn_need(s, &s->writer, WS_ADD_WORDS, &st, err);
     if (r < 0)
         return r;
-    ws_bind_u64(st, 1, (uint64_t)tenant);
-    ws_bind_u64(st, 2, w->node);
-    ws_bind_u64(st, 3, w->index);
-    ws_bind_u64(st, 4, (uint64_t)w->time_ms);
     bind_text(st, 5, w->who);
     bind_text(st, 6, w->tool);
     ws_bind_name(st, 7, wb_buf_str(&grams));
-    r           = ws_change_run(s, st, err);
-    int64_t row = sqlite3_last_insert_rowid(s->writer.db);
-    if (r >= 0)
-        r = ws_change_need(s, WS_ADD_TEXT, &st, err);
-    if (r < 0)
-        return r;
-    ws_bind_u64(st, 1, (uint64_t)row);
-    return ws_change_run(s, st, err);
+    r = WS_DO(s, WS_ADD_WORDS, err, WS_N(tenant), WS_N(w->node), WS_N(w->index), WS_N(w->time_ms));
+    return r < 0 ? r : WS_DO(s, WS_ADD_TEXT, err, WS_N(sqlite3_last_insert_rowid(s->writer.db)));
 }
 
-int ws_learn(struct ws_sqlite *s, const struct wl_learned *l, struct upp_err *err)
+int ws_learn(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
-    sqlite3_stmt *st;
-    int           r = 0;
+    const struct wl_learned *l = c->learned;
+    int                      r = 0;
+    (void)tenant;
     if (l->n && l->changes != atomic_load(&s->changes))
         return upp_fail(err, UPP_EBUSY, "rows were changed since they were read");
     if (l->anew)
         r = ws_conn_exec(s, &s->writer, FORGET_ALL, err);
     for (size_t i = 0; r >= 0 && i < l->n; i++)
         r = add_words(s, &l->list[i], err);
-    if (r >= 0)
-        r = ws_change_need(s, WS_LEARN_UPTO, &st, err);
-    if (r < 0)
-        return r;
-    ws_bind_u64(st, 1, l->upto);
-    return ws_change_run(s, st, err);
+    return r < 0 ? r : WS_DO(s, WS_LEARN_UPTO, err, WS_N(l->upto));
 }
 
 /* The index keeps what it was told to forget until its pieces are merged into one. A file that was just opened may hold
  * some of it. */
-int ws_tidy(struct ws_sqlite *s, bool *more, struct upp_err *err)
+int ws_tidy(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err)
 {
+    (void)tenant;
     sqlite3_int64 before = sqlite3_total_changes64(s->writer.db);
     int           r      = 0;
     if (!s->tidy)
         r = ws_conn_exec(s, &s->writer, "INSERT INTO words_text(words_text, rank) VALUES('merge', -64)", err);
     s->tidy =
         s->tidy || (r >= 0 && sqlite3_total_changes64(s->writer.db) - before < 2); /* it says 1 where it did nothing */
-    *more = !s->tidy;
+    *c->more = !s->tidy;
     return r;
 }
 

@@ -32,102 +32,11 @@
 /* ---- Statements, prepared once a connection -------------------------------------------------------- */
 
 enum ws_statement {
-    /* The writer's. */
-    WS_BEGIN,
-    WS_COMMIT,
-    WS_ROLLBACK,
-    WS_SAVE,
-    WS_SAVE_END,
-    WS_SAVE_UNDO,
-    WS_TENANT,
-    WS_ADD_TENANT,
-    WS_NODE_END,
-    WS_NODE_IS,
-    WS_ADD_ROW,
-    WS_ADD_NODE,
-    WS_HOLD_NODE,
-    WS_ADD_THREAD,
-    WS_SET_THREAD,
-    WS_TOUCH_THREAD,
-    WS_THREAD_VERSION,
-    WS_ADD_RUN,
-    WS_SET_RUN,
-    WS_RUN_VERSION,
-    WS_ADD_ALIAS,
-    WS_ALIAS_OBJECT,
-    WS_DROP_KEY,
-    WS_ADD_KEY,
-    WS_SWEEP_KEYS,
-    WS_WRITER_END,
-    /* The readers'. */
-    WS_ROWS = WS_WRITER_END,
-    WS_ROWS_BACK,
-    WS_NODE,
-    WS_THREAD,
-    WS_THREAD_UPDATED,
-    WS_THREADS,
-    WS_RUN,
-    WS_RUNS,
-    WS_RUNS_LIVE,
-    WS_LIVE,
-    WS_ALIAS,
-    WS_KEY,
-    WS_OFTEN_END,
-    /* Seldom used, by either: prepared when first needed. */
-    WS_SET_BRANCH = WS_OFTEN_END,
-    WS_ADD_STRAY_NODE,
-    WS_ADD_STRAY_THREAD,
-    WS_STRAY_NODE_AS,
-    WS_STRAY_THREAD_AS,
-    WS_ROW_IS,
-    WS_SET_ROW,
-    WS_FORGET_TEXT,
-    WS_FORGET_WORDS,
-    WS_FREE_BLOBS,
-    WS_FORGET_REFS,
-    WS_DROP_THREAD,
-    WS_DROP_ALIASES_OF,
-    WS_DROP_STRAY_THREAD,
-    WS_NODE_HELD,
-    WS_NODE_UNDER,
-    WS_STRAY_UNDER,
-    WS_LOG_NEWEST,
-    WS_LOG_KEEP,
-    WS_DROP_ROWS,
-    WS_DROP_NODE,
-    WS_DROP_BRANCH,
-    WS_DROP_STRAY_NODE,
-    WS_DROP_RUN,
-    WS_DROP_ALIAS,
-    WS_PUT_VALUE,
-    WS_DROP_VALUE,
-    WS_BLOB_IS,
-    WS_ADD_BLOB,
-    WS_NAME_BLOB,
-    WS_TOUCH_BLOB,
-    WS_DROP_BLOB,
-    WS_ADD_PIECE,
-    WS_GROW_BLOB,
-    WS_DROP_PIECES,
-    WS_ADD_REF,
-    WS_DROP_REF,
-    WS_COUNT_REF,
-    WS_OWN_NODES,
-    WS_STRAY_NODES,
-    WS_OWN_THREADS,
-    WS_STRAY_THREADS,
-    WS_VALUE,
-    WS_VALUES,
-    WS_TENANTS_BY_NAME,
-    WS_PIECE,
-    WS_LOOSE,
-    WS_OLD_RUNS,
-    WS_FOLLOW,
-    WS_LEARNED,
-    WS_LOG_END,
-    WS_LEARN_UPTO,
-    WS_ADD_WORDS,
-    WS_ADD_TEXT,
+#define WS_STATEMENT(name, sql) name,
+#define WS_STATEMENTS_END(name) name, BEFORE_##name = name - 1,
+#include "stores/sqlite/statement_list.h"
+#undef WS_STATEMENT
+#undef WS_STATEMENTS_END
     WS_STATEMENTS,
 };
 
@@ -199,6 +108,30 @@ static inline void ws_bind_id_or_null(sqlite3_stmt *st, int i, const struct wb_u
 
 /* The first n columns of a thing, from parameter i on. */
 void ws_bind_columns(sqlite3_stmt *st, int i, const struct ws_kind *k, size_t n, const void *thing);
+
+/* One parameter: WS_N a number, WS_A a name, WS_S a text or NULL, WS_I an id, WS_O an id or NULL, WS_K a blob's key. */
+struct ws_arg {
+    bool           is_number;
+    uint64_t       n;
+    struct upp_str s; /* no text: NULL */
+};
+#define WS_N(x) ((struct ws_arg){.is_number = true, .n = (uint64_t)(x)})
+#define WS_S(x) ((struct ws_arg){.s = (x)})
+#define WS_A(x) ws_arg_name(x)
+#define WS_I(x) ((struct ws_arg){.s = {(const char *)(x)->b, sizeof(x)->b}})
+#define WS_O(x) (ws_none(*(x)) ? (struct ws_arg){.is_number = false} : WS_I(x))
+#define WS_K(x) WS_I(x)
+static inline struct ws_arg ws_arg_name(struct upp_str s)
+{
+    return (struct ws_arg){.s = {s.p ? s.p : "", s.n}};
+}
+static inline void ws_bind_arg(sqlite3_stmt *st, int i, struct ws_arg x)
+{
+    if (x.is_number)
+        ws_bind_u64(st, i, x.n);
+    else
+        ws_bind_str(st, i, x.s);
+}
 
 struct wb_uuid ws_column_id(sqlite3_stmt *st, int i); /* NULL: all zero */
 
@@ -279,6 +212,7 @@ struct ws_sqlite {
     int              wal_pages; /* in the log after the last commit */
     int              wal_moved; /* how many there were when it was last asked to be moved; 0: it began anew */
     int64_t          now_ms;    /* of this transaction */
+    struct upp_str   user;      /* whose commit it is */
     bool             forgot;    /* a row was set, or dropped, in this transaction */
     bool             tidy;      /* the index of words holds nothing of what was forgotten */
     _Atomic uint64_t changes;   /* how often that was: counted before it is written, and when it can be read */
@@ -360,9 +294,22 @@ int  ws_change_apply(struct ws_sqlite *s, struct wl_commit *c, size_t *done, str
 void ws_change_forget(struct ws_sqlite *s, const struct wl_commit *c); /* it was rolled back */
 void ws_change_forget_all(struct ws_sqlite *s);
 
-/* One of the seldom used statements, of whoever writes; and to its end: 0, WS_CONSTRAINT or a failure. */
-int ws_change_need(struct ws_sqlite *s, enum ws_statement i, sqlite3_stmt **ret, struct upp_err *err) UPP_MUST_CHECK;
-int ws_change_run(struct ws_sqlite *s, sqlite3_stmt *st, struct upp_err *err) UPP_MUST_CHECK;
+/* Runs a statement of whoever writes: 0, WS_CONSTRAINT or a failure; 1 where it gives a row, and is reset by whoever
+ * has read it. */
+int ws_do(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *args, size_t n,
+          struct upp_err *err) UPP_MUST_CHECK;
+#define WS_DO(s, i, err, ...)                                                                                          \
+    ws_do((s), (i), (const struct ws_arg[]){__VA_ARGS__}, WB_LEN(((const struct ws_arg[]){__VA_ARGS__})), (err))
+static inline sqlite3_stmt *ws_row_of(struct ws_sqlite *s, enum ws_statement i)
+{
+    return s->writer.st[i];
+}
+/* The same, of a row's first column as a number; 0 where there is none. */
+int ws_do_number(struct ws_sqlite *s, enum ws_statement i, const struct ws_arg *args, size_t n, int64_t *ret,
+                 struct upp_err *err) UPP_MUST_CHECK;
+/* The same over a table whose columns begin with the tenant and, where it is not NULL, the user. */
+int ws_do_with(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const struct upp_str *user,
+               const struct ws_kind *k, size_t n, const void *thing, struct upp_err *err) UPP_MUST_CHECK;
 static inline bool ws_changed(struct ws_sqlite *s)
 {
     return sqlite3_changes(s->writer.db) > 0;
@@ -374,15 +321,12 @@ void ws_change_forget_end(struct ws_sqlite *s, int64_t tenant, uint64_t node);
 int ws_change_why_not(struct ws_sqlite *s, enum ws_statement i, int64_t tenant, const char *what,
                       const struct wb_uuid *id, uint32_t given, struct upp_err *err) UPP_MUST_CHECK;
 
+/* One change of a commit. */
+typedef int ws_change_fn(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err);
+
 /* ---- drop.c ---- */
 
-int ws_set_node(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err) UPP_MUST_CHECK;
-int ws_set_row(struct ws_sqlite *s, int64_t tenant, const struct wl_row *row, struct upp_err *err) UPP_MUST_CHECK;
-int ws_drop_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t, struct upp_err *err) UPP_MUST_CHECK;
-int ws_drop_node(struct ws_sqlite *s, int64_t tenant, uint64_t key, struct upp_err *err) UPP_MUST_CHECK;
-int ws_drop_run(struct ws_sqlite *s, int64_t tenant, const struct wm_run *run, struct upp_err *err) UPP_MUST_CHECK;
-int ws_drop_alias(struct ws_sqlite *s, int64_t tenant, struct upp_str user, const struct wl_alias *a,
-                  struct upp_err *err) UPP_MUST_CHECK;
+ws_change_fn ws_set_node, ws_set_row, ws_drop_thread, ws_drop_node, ws_drop_run, ws_drop_alias;
 /* What a node or thread has that is not of its own family's ids, and the texts of a branch. */
 int ws_keep_branch(struct ws_sqlite *s, int64_t tenant, const struct wl_node *n, struct upp_err *err) UPP_MUST_CHECK;
 int ws_keep_stray_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_thread *t,
@@ -393,13 +337,7 @@ int ws_keep_stray_thread(struct ws_sqlite *s, int64_t tenant, const struct wl_th
 enum { WS_PIECE_BITS = 20 }; /* of a piece's id: its number */
 _Static_assert(1 << WS_PIECE_BITS == WS_PIECES_MAX, "every number of a piece fits");
 
-int ws_put_value(struct ws_sqlite *s, int64_t tenant, const struct wl_value *v, struct upp_err *err) UPP_MUST_CHECK;
-int ws_drop_value(struct ws_sqlite *s, int64_t tenant, const struct wl_value *v, struct upp_err *err) UPP_MUST_CHECK;
-int ws_add_piece(struct ws_sqlite *s, int64_t tenant, const struct wl_piece *p, struct upp_err *err) UPP_MUST_CHECK;
-int ws_name_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_change *c, struct upp_err *err) UPP_MUST_CHECK;
-int ws_drop_blob(struct ws_sqlite *s, int64_t tenant, const struct wl_blob_key *k, struct upp_err *err) UPP_MUST_CHECK;
-int ws_add_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_ref *x, struct upp_err *err) UPP_MUST_CHECK;
-int ws_drop_ref(struct ws_sqlite *s, int64_t tenant, const struct wl_ref *x, struct upp_err *err) UPP_MUST_CHECK;
+ws_change_fn ws_put_value, ws_drop_value, ws_add_piece, ws_name_blob, ws_drop_blob, ws_add_ref, ws_drop_ref;
 
 /* What the search knew of the entries from..to-1 of a node. */
 int ws_forget_words(struct ws_sqlite *s, int64_t tenant, uint64_t node, uint64_t from, uint64_t to,
@@ -430,10 +368,10 @@ bool ws_last_words(const struct wl_commit *c);
 
 /* Which kind of index it is to have; where it has another, that is forgotten: 1. */
 int  ws_index_open(struct ws_sqlite *s, struct upp_err *err) UPP_MUST_CHECK;
-int  ws_learn(struct ws_sqlite *s, const struct wl_learned *l, struct upp_err *err) UPP_MUST_CHECK;
-int  ws_tidy(struct ws_sqlite *s, bool *more, struct upp_err *err) UPP_MUST_CHECK;
 void ws_forgot(struct ws_sqlite *s);        /* a row was set, or dropped */
 void ws_forgot_by_all(struct ws_sqlite *s); /* the transaction is over */
+
+ws_change_fn ws_learn, ws_tidy;
 
 /* ---- read.c ---- */
 
