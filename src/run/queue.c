@@ -99,11 +99,8 @@ static int read_queued(struct wr_starting *s, const struct wm_run *row, struct w
     }
     if (r >= 0 && yyjson_is_str(who))
         what->who = wb_str(yyjson_get_str(who), yyjson_get_len(who));
-    if (r >= 0 && options) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
-        r                                       = wj_write(options, &b, err);
-        what->options                           = wb_arena_dup(&s->memory, wb_buf_str(&b));
-    }
+    if (r >= 0)
+        r = wj_value_text(&s->memory, options, &what->options, err);
     return r < 0 ? r : wb_arena_check(&s->memory, err);
 }
 

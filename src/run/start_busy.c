@@ -83,12 +83,7 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
     }
     wj_write_close(&j, ']');
     wj_write_close(&j, '}');
-    int r = wj_writer_check(&j);
-    if (r >= 0) {
-        s->notice = wb_arena_dup(&s->memory, wb_buf_str(&b));
-        r         = wb_arena_check(&s->memory, err);
-    }
-    return r;
+    return wj_writer_text(&j, &s->memory, &s->notice);
 }
 
 /* Cancels what holds the thread, and goes on after it, or from before its input. */

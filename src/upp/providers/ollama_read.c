@@ -78,9 +78,7 @@ static struct upp_str make_metadata(struct upp__reader *r, struct upp__ollama_ow
         wj_put_str(&w, "stopReason", stop);
     wj_put_open(&w, "usage", '{');
     for (size_t i = 0; i < WB_LEN(counts); i++)
-        if (upp__get(v, counts[i])) { /* what is zero is left out */
-            wj_put_value(&w, counts[i], upp__get(v, counts[i]));
-        }
+        wj_put_value(&w, counts[i], upp__get(v, counts[i])); /* what is zero is left out */
     wj_write_close(&w, '}');
     if (o->minted.n) {
         wj_put_open(&w, "minted", '[');

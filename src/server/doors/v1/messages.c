@@ -233,10 +233,8 @@ static int write_page(struct sv_exchange *x, const struct wl_thread *t, const st
     }
     wj_write_close(&w, ']');
     static const struct wb_uuid none;
-    wj_write_name(&w, UPP_STR("first_id"));
-    sv_write_id(&w, "msg_", n ? p->found[reverse ? n - 1 : 0].id : none);
-    wj_write_name(&w, UPP_STR("last_id"));
-    sv_write_id(&w, "msg_", n ? p->found[reverse ? 0 : n - 1].id : none);
+    sv_put_id(&w, "first_id", "msg_", n ? p->found[reverse ? n - 1 : 0].id : none);
+    sv_put_id(&w, "last_id", "msg_", n ? p->found[reverse ? 0 : n - 1].id : none);
     wj_put_bool(&w, "has_more", p->n > p->limit);
     wj_write_close(&w, '}');
     return finish(x, &w);

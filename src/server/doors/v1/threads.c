@@ -116,10 +116,8 @@ WEFT_SUSPENDS int sv_list_threads(struct sv_exchange *x, struct upp_err *err)
     for (size_t i = 0; i < n; i++)
         sv_write_listed(&w, &l.found[i].thread, l.found[i].metadata);
     wj_write_close(&w, ']');
-    wj_write_name(&w, UPP_STR("first_id"));
-    sv_write_id(&w, "thread_", n ? l.found[0].thread.id : none);
-    wj_write_name(&w, UPP_STR("last_id"));
-    sv_write_id(&w, "thread_", n ? l.found[n - 1].thread.id : none);
+    sv_put_id(&w, "first_id", "thread_", n ? l.found[0].thread.id : none);
+    sv_put_id(&w, "last_id", "thread_", n ? l.found[n - 1].thread.id : none);
     wj_put_bool(&w, "has_more", l.n > l.limit);
     wj_write_close(&w, '}');
     x->reply.status = 200;
