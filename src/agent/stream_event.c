@@ -377,17 +377,6 @@ static int run_changed(struct tale *s, struct wa_voice *v, struct upp_err *err)
     return wb_arena_check(&s->t->scratch, err);
 }
 
-/* A value as JSON again; no text: there is none. */
-static int json_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
-{
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(SCRATCH_BYTES);
-    int                                   r = v ? wj_write(v, &b, err) : 0;
-    if (r < 0 || !v)
-        return r;
-    *ret = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
-}
-
 static int system_event(struct tale *s, const struct wa_voice *v, struct upp_err *err)
 {
     struct wb_arena   *a = &s->t->scratch;
@@ -404,8 +393,8 @@ static int system_event(struct tale *s, const struct wa_voice *v, struct upp_err
         e->from = wj_text(source);
     if (v->plan_step.n && v->step == s->ev->step)
         e->id = wb_buf_str(&v->plan_step);
-    r = json_of(a, yyjson_obj_get(said, "data"), &e->text, err);
-    return r < 0 ? r : json_of(a, yyjson_obj_get(said, "targets"), &e->to, err);
+    r = wj_value_text(a, yyjson_obj_get(said, "data"), &e->text, err);
+    return r < 0 ? r : wj_value_text(a, yyjson_obj_get(said, "targets"), &e->to, err);
 }
 
 static int attempt_void(struct tale *s, struct upp_err *err)

@@ -114,12 +114,6 @@ bool cli_run_view_over(const struct cli_run_view *s)
 
 /* ---- Events --------------------------------------------------------------------------------------------- */
 
-static struct upp_str member(yyjson_val *object, const char *name)
-{
-    yyjson_val *v = yyjson_obj_get(object, name);
-    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){NULL, 0};
-}
-
 static void say(struct cli_run_view *s, struct upp_str text)
 {
     if (!text.n)
@@ -144,9 +138,9 @@ static int keep(struct wb_buf *to, yyjson_val *v, struct upp_err *err)
 
 static int run_state(struct cli_run_view *s, yyjson_val *data, struct upp_err *err)
 {
-    (void)wb_uuid_parse(member(data, "runId"), &s->run);
+    (void)wb_uuid_parse(wj_text_at(data, "runId"), &s->run);
     wb_buf_clear(&s->status);
-    wb_buf_add(&s->status, member(data, "status"));
+    wb_buf_add(&s->status, wj_text_at(data, "status"));
     int r = keep(&s->usage, yyjson_obj_get(data, "usage"), err);
     if (r >= 0)
         r = keep(&s->cut, yyjson_obj_get(data, "incomplete"), err);
@@ -189,9 +183,9 @@ static void tell(struct cli_run_view *s, struct upp_str type, yyjson_val *data)
         if (s->how == CLI_SHOW_TEXT)
             end_line(s);
     } else if (wb_str_eq(type, UPP_STR("text_delta"))) {
-        wb_buf_add(&s->text, member(data, "text"));
+        wb_buf_add(&s->text, wj_text_at(data, "text"));
         if (s->how == CLI_SHOW_TEXT)
-            say(s, member(data, "text"));
+            say(s, wj_text_at(data, "text"));
     } else if (wb_str_eq(type, UPP_STR("attempt_void"))) {
         wb_buf_clear(&s->text);
         if (s->how == CLI_SHOW_TEXT && s->open) {
@@ -211,7 +205,7 @@ int cli_run_view_event(struct cli_run_view *s, struct upp_str id, struct upp_str
         return upp_wrap(err, r, "an event of the run");
     yyjson_val    *uap = yyjson_obj_get(root, "uap"), *inner = uap ? uap : yyjson_obj_get(root, "upp");
     yyjson_val    *what = yyjson_obj_get(inner, uap ? "data" : "delta");
-    struct upp_str type = member(inner, "type");
+    struct upp_str type = wj_text_at(inner, "type");
     if (uap && wb_str_eq(type, UPP_STR("run")))
         r = run_state(s, what, err);
     else if (!yyjson_obj_get(root, "aside")) /* what an agent says to itself is no answer */
@@ -276,11 +270,11 @@ static void explain_pending(struct cli_run_view *s, const char *run)
     {
         WB_CLEANUP(wb_buf_done) struct wb_buf arguments = WB_BUF(SMALL_MAX);
         yyjson_val                           *v         = yyjson_obj_get(p, "arguments");
-        struct upp_str                        call      = member(p, "toolCallId");
+        struct upp_str                        call      = wj_text_at(p, "toolCallId");
         bool                                  approval  = yyjson_is_true(yyjson_obj_get(p, "approval"));
         if (v && wj_write(v, &arguments, NULL) < 0)
             wb_buf_clear(&arguments);
-        (void)fprintf(stderr, "  %.*s %.*s: %s\n", UPP_FMT(member(p, "toolName")), UPP_FMT(wb_buf_str(&arguments)),
+        (void)fprintf(stderr, "  %.*s %.*s: %s\n", UPP_FMT(wj_text_at(p, "toolName")), UPP_FMT(wb_buf_str(&arguments)),
                       approval ? "may it run?" : "what is its result?");
         (void)fprintf(stderr, "    {\"answers\":[{\"call_id\":\"%.*s\",%s}]}\n", UPP_FMT(call),
                       approval ? "\"approved\":true" : "\"output\":...");
@@ -298,10 +292,10 @@ void cli_run_view_explain(struct cli_run_view *s)
         explain_pending(s, run);
     else if (s->cut.n && wj_read(&s->arena, wb_buf_str(&s->cut), NULL, &error, NULL) >= 0)
         (void)fprintf(stderr, "weft run: %s is incomplete: it has reached %.*s\n", run,
-                      UPP_FMT(member(error, "reason")));
+                      UPP_FMT(wj_text_at(error, "reason")));
     else if (s->error.n && wj_read(&s->arena, wb_buf_str(&s->error), NULL, &error, NULL) >= 0)
         (void)fprintf(stderr, "weft run: %s %.*s: %.*s\n", run, UPP_FMT(wb_buf_str(&s->status)),
-                      UPP_FMT(member(error, "message")));
+                      UPP_FMT(wj_text_at(error, "message")));
     else
         (void)fprintf(stderr, "weft run: %s %.*s\n", run, UPP_FMT(wb_buf_str(&s->status)));
 }

@@ -16,6 +16,17 @@ static inline struct upp_str wj_text(const yyjson_val *v)
     return wb_str(v->uni.str, (size_t)(v->tag >> YYJSON_TAG_BIT));
 }
 
+/* The text of a string; no text: it is none, or NULL. And that of a member of an object. */
+static inline struct upp_str wj_text_of(yyjson_val *v)
+{
+    return yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+}
+
+static inline struct upp_str wj_text_at(yyjson_val *object, const char *name)
+{
+    return wj_text_of(yyjson_obj_get(object, name));
+}
+
 /* Are these n bytes the same? Names are short: a call of memcmp costs more than they do. */
 static inline bool wj_same(const char *a, const char *b, size_t n)
 {

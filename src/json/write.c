@@ -443,3 +443,42 @@ int wj_write(yyjson_val *v, struct wb_buf *out, struct upp_err *err)
         wj_pointer_err(err, v, w.bad);
     return wj_writer_check(&w);
 }
+
+enum { TEXT_BYTES = 512 << 20 }; /* of one value: more than any reader allows */
+
+/* Into what is left of the arena's chunk, as most values fit: without a buffer that is made for each of them. */
+static bool write_in_place(struct wb_arena *a, yyjson_val *v, struct upp_str *ret)
+{
+    enum { ENOUGH = 256 }; /* to begin with */
+    size_t room = a->p ? (size_t)(a->end - a->p) : 0;
+    if (room < ENOUGH)
+        return false;
+    struct wb_buf b = {.p = a->p, .cap = room - 1, .max = room - 1}; /* a NUL comes behind it */
+    if (wj_write(v, &b, NULL) < 0)
+        return false;
+    *ret      = wb_str(a->p, b.n);
+    a->p[b.n] = 0;
+    a->p += b.n + 1;
+    return true;
+}
+
+int wj_value_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
+{
+    if (v && write_in_place(a, v, ret))
+        return 0;
+    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(TEXT_BYTES);
+    int                                   r = v ? wj_write(v, &b, err) : 0;
+    if (r < 0 || !v)
+        return r;
+    *ret = wb_arena_dup(a, wb_buf_str(&b));
+    return wb_arena_check(a, err);
+}
+
+int wj_writer_text(struct wj_writer *w, struct wb_arena *a, struct upp_str *ret)
+{
+    int r = wj_writer_check(w);
+    if (r < 0)
+        return r;
+    *ret = wb_arena_dup(a, wb_buf_str(w->out));
+    return wb_arena_check(a, w->err);
+}

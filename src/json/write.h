@@ -14,6 +14,7 @@
 
 #include <yyjson.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 
 struct wj_writer {
@@ -51,6 +52,10 @@ void wj_write_value(struct wj_writer *w, yyjson_val *v);
 
 /* One value as a text. */
 int wj_write(yyjson_val *v, struct wb_buf *out, struct upp_err *err) UPP_MUST_CHECK;
+
+/* The same in an arena; v may be NULL: *ret stays as it is. And all that was written, as a copy in an arena. */
+int wj_value_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+int wj_writer_text(struct wj_writer *w, struct wb_arena *a, struct upp_str *ret) UPP_MUST_CHECK;
 
 /* For the encoder: bytes that are known to be right, and the way to fail. */
 void wj_write_raw(struct wj_writer *w, const char *p, size_t n);

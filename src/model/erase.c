@@ -209,9 +209,8 @@ static int erase_plans(struct wb_arena *a, struct wm_row *row, size_t *n, struct
         for (size_t k = 0; k < WB_LEN(told); k++)
             drops |= wb_str_eq(wj_text(name), told[k]);
         gone += drops;
-        if (drops)
-            continue;
-        wj_put_member(&w, name);
+        if (!drops)
+            wj_put_member(&w, name);
     }
     wj_write_close(&w, '}');
     r = wj_writer_check(&w);

@@ -11,7 +11,7 @@
 
 /* ---- Failures ------------------------------------------------------------------------------------- */
 
-static void fail_at(struct wm_getting *d, const yyjson_val *v, int r)
+void wm_getting_fail_at(struct wm_getting *d, const yyjson_val *v, int r)
 {
     if (d->failed)
         return;
@@ -25,7 +25,7 @@ void wm_getting_fail(struct wm_getting *d, yyjson_val *v, enum upp_code code, co
     if (d->failed)
         return;
     va_start(args, fmt);
-    fail_at(d, v, wb_vfail(d->err, code, fmt, args));
+    wm_getting_fail_at(d, v, wb_vfail(d->err, code, fmt, args));
     va_end(args);
 }
 
@@ -61,7 +61,7 @@ static void check_time(struct wm_getting *d, yyjson_val *v)
     struct wb_time t;
     int            r = wb_time_parse(wj_text(v), &t, d->err);
     if (r < 0)
-        fail_at(d, v, r);
+        wm_getting_fail_at(d, v, r);
     else if (t.naive)
         wm_getting_fail(d, v, UPP_EINVALID, "expected a time with its zone (Z or +01:00), found '%.*s'",
                         UPP_FMT(t.text));
@@ -128,7 +128,7 @@ struct upp_str wm_getting_json(struct wm_getting *d, yyjson_val *v)
     wb_buf_clear(d->scratch);
     int r = wj_write(v, d->scratch, d->err);
     if (r < 0)
-        fail_at(d, v, r);
+        wm_getting_fail_at(d, v, r);
     struct upp_str text = r < 0 ? (struct upp_str){0} : wb_arena_dup(d->a, wb_buf_str(d->scratch));
     return wm_doc_out_of_memory(d) ? (struct upp_str){0} : text;
 }
@@ -155,7 +155,7 @@ static struct upp_str without(struct wm_getting *d, yyjson_val *map, const struc
     wj_write_close(&w, '}');
     int r = wj_writer_check(&w);
     if (r < 0)
-        fail_at(d, map, r);
+        wm_getting_fail_at(d, map, r);
     struct upp_str text = r < 0 ? (struct upp_str){0} : wb_arena_dup(d->a, wb_buf_str(d->scratch));
     return wm_doc_out_of_memory(d) ? (struct upp_str){0} : text;
 }

@@ -1,4 +1,5 @@
-/* model/session_get.h — the inside of session_read.c and tree_read.c: members of an object by a table of rows.
+/* model/session_get.h — the inside of the readers of UPP and UAP: failures with their pointer, values as text, and
+ * members of an object by a table of rows.
  *
  * After the first failure nothing more is looked at: err has its pointer, and every function gives nothing.
  */
@@ -34,8 +35,9 @@ enum { WM_MEMBERS = 8 }; /* of a table, at most */
  * One that comes twice is refused; others are not looked at. */
 bool wm_getting_members(struct wm_getting *d, yyjson_val *v, const struct wm_member *table, size_t n, yyjson_val **ret);
 
-/* -UPP_EINVALID at v: "expected EXPECTED, found ..."; or with a sentence of the caller's. */
+/* -UPP_EINVALID at v: "expected EXPECTED, found ..."; or with a sentence of the caller's; or r, what failed below. */
 void wm_getting_refuse(struct wm_getting *d, yyjson_val *v, const char *expected);
+void wm_getting_fail_at(struct wm_getting *d, const yyjson_val *v, int r);
 void wm_getting_fail(struct wm_getting *d, yyjson_val *v, enum upp_code code, const char *fmt, ...) UPP_PRINTF(4, 5);
 
 /* What a value is that the table has checked. No value: no text. */

@@ -12,31 +12,10 @@
 
 /* ---- Members -------------------------------------------------------------------------------------- */
 
-static void put_name(struct wj_writer *w, struct upp_str name) /* one of ours: it needs no escapes */
+static void put_num(struct wj_writer *w, const char *name, struct upp_str s)
 {
-    wj_write_plain_name(w, name.p, name.n);
-}
-
-static void put_str(struct wj_writer *w, struct upp_str name, struct upp_str s)
-{
-    if (s.p) {
-        put_name(w, name);
-        wj_write_str(w, s);
-    }
-}
-
-static void put_num(struct wj_writer *w, struct upp_str name, struct upp_str s)
-{
-    if (s.p) {
-        put_name(w, name);
-        wj_write_num(w, s);
-    }
-}
-
-static void put_u64(struct wj_writer *w, struct upp_str name, uint64_t v)
-{
-    put_name(w, name);
-    wj_write_u64(w, v);
+    if (s.p)
+        wj_put_num(w, name, s);
 }
 
 /* ---- Parts of some kinds -------------------------------------------------------------------------- */
@@ -94,7 +73,7 @@ static void put_metadata_text(struct wj_writer *w, struct upp_str json)
     struct upp_str name = UPP_STR("metadata");
     if (!json.p)
         return;
-    put_name(w, name);
+    wj_write_name(w, name);
     if (!put_value(w, json))
         refuse_json(w, name, json);
     else if (wb_str_trim(json).p[0] != '{')
@@ -130,10 +109,9 @@ static void put_source(struct wj_writer *w, const struct upp_part *p)
         refuse_source(w, p);
         return;
     }
-    put_name(w, UPP_STR("source"));
-    wj_write_open(w, '{');
-    put_str(w, UPP_STR("type"), names[m->source]);
-    put_str(w, m->source == UPP_SOURCE_URL ? UPP_STR("url") : UPP_STR("data"), m->data.p ? m->data : UPP_STR(""));
+    wj_put_open(w, "source", '{');
+    wj_put_text(w, "type", names[m->source]);
+    wj_put_str_or_empty(w, m->source == UPP_SOURCE_URL ? "url" : "data", m->data);
     wj_write_close(w, '}');
 }
 
@@ -149,17 +127,17 @@ static void put_media(struct wj_writer *w, const struct upp_part *p)
     if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_DOCUMENT)
         put_source(w, p);
     else if (m->source == UPP_SOURCE_BASE64 || m->source == UPP_SOURCE_BYTES)
-        put_str(w, UPP_STR("data"), m->data.p ? m->data : UPP_STR(""));
+        wj_put_str_or_empty(w, "data", m->data);
     else
         refuse_source(w, p);
-    put_str(w, UPP_STR("mimeType"), m->mime);
+    wj_put_text(w, "mimeType", m->mime);
     if (p->kind == UPP_PART_DOCUMENT)
-        put_str(w, UPP_STR("title"), m->title);
+        wj_put_text(w, "title", m->title);
     if (p->kind == UPP_PART_AUDIO || p->kind == UPP_PART_VIDEO)
-        put_num(w, UPP_STR("duration"), m->duration);
+        put_num(w, "duration", m->duration);
     if (p->kind == UPP_PART_IMAGE || p->kind == UPP_PART_VIDEO) {
-        put_num(w, UPP_STR("width"), m->width);
-        put_num(w, UPP_STR("height"), m->height);
+        put_num(w, "width", m->width);
+        put_num(w, "height", m->height);
     }
     if (p->kind == UPP_PART_BINARY)
         put_metadata_text(w, p->metadata);
@@ -170,8 +148,8 @@ static void put_call(struct wj_writer *w, const struct upp_part *p, bool known)
 {
     wj_write_head(w, UPP_STR("{\"toolCallId\":"));
     wj_write_str(w, p->id.p ? p->id : UPP_STR(""));
-    put_str(w, UPP_STR("toolName"), p->name.p ? p->name : UPP_STR(""));
-    put_name(w, UPP_STR("arguments"));
+    wj_put_str_or_empty(w, "toolName", p->name);
+    wj_write_name(w, UPP_STR("arguments"));
     struct upp_str text = wb_str_trim(p->text);
     if (known && text.n)
         wj_write_raw(w, text.p, text.n);
@@ -186,13 +164,12 @@ static bool put_result(struct wj_writer *w, const struct upp_part *p)
     wj_write_head(w, UPP_STR("{\"toolCallId\":"));
     wj_write_str(w, p->id.p ? p->id : UPP_STR(""));
     if (p->text.p) {
-        put_name(w, UPP_STR("result"));
+        wj_write_name(w, UPP_STR("result"));
         ok = put_value(w, p->text);
         if (!ok)
             wj_write_str(w, p->text);
     }
-    put_name(w, UPP_STR("isError"));
-    wj_write_bool(w, p->is_error);
+    wj_put_bool(w, "isError", p->is_error);
     return ok;
 }
 
@@ -242,16 +219,16 @@ static bool is_lost(const struct upp_part *p)
 
 unsigned wm_weft_needs(const struct upp_message *m)
 {
-    unsigned needs  = m->interrupted ? WM_WEFT_INTERRUPTED : 0;
+    unsigned needs  = m->interrupted ? WM_NEEDS_INTERRUPTED : 0;
     bool     called = false;
     for (size_t i = 0; i < m->n_parts; i++) {
         bool content = m->parts[i].kind < UPP_PART_CALL;
         if (content && called)
-            needs |= WM_WEFT_ORDER;
+            needs |= WM_NEEDS_ORDER;
         if (m->parts[i].cut)
-            needs |= WM_WEFT_CUT;
+            needs |= WM_NEEDS_CUT;
         if (is_lost(&m->parts[i]))
-            needs |= WM_WEFT_ARGUMENTS;
+            needs |= WM_NEEDS_ARGUMENTS;
         called |= !content;
     }
     return needs;
@@ -260,35 +237,30 @@ unsigned wm_weft_needs(const struct upp_message *m)
 static void put_index(struct wj_writer *w, size_t i, struct upp_str text)
 {
     char name[24];
-    int  n = snprintf(name, sizeof name, "%zu", i);
-    put_str(w, wb_str(name, (size_t)n), text);
+    (void)snprintf(name, sizeof name, "%zu", i);
+    wj_put_text(w, name, text);
 }
 
 void wm_weft_write(struct wj_writer *w, const struct upp_message *m, unsigned needs)
 {
-    if (needs & WM_WEFT_ORDER) {
-        put_name(w, wm_weft_order);
-        wj_write_open(w, '[');
+    if (needs & WM_NEEDS_ORDER) {
+        wj_put_open(w, wm_upp_message_names[WM_WEFT_ORDER].p, '[');
         for (size_t i = 0; i < m->n_parts; i++)
             wj_write_str(w, wm_weft_word(m->parts[i].kind));
         wj_write_close(w, ']');
     }
-    if (needs & WM_WEFT_ARGUMENTS) {
+    if (needs & WM_NEEDS_ARGUMENTS) {
         size_t call = 0;
-        put_name(w, wm_weft_arguments);
-        wj_write_open(w, '{');
+        wj_put_open(w, wm_upp_message_names[WM_WEFT_ARGUMENTS].p, '{');
         for (const struct upp_part *p = NULL; (p = upp_part_next(m, p, UPP_PARTS_CALLS)); call++)
             if (is_lost(p))
                 put_index(w, call, p->text);
         wj_write_close(w, '}');
     }
-    if (needs & WM_WEFT_INTERRUPTED) {
-        put_name(w, wm_weft_interrupted);
-        wj_write_bool(w, true);
-    }
-    if (needs & WM_WEFT_CUT) {
-        put_name(w, wm_weft_cut);
-        wj_write_open(w, '[');
+    if (needs & WM_NEEDS_INTERRUPTED)
+        wj_put_bool(w, wm_upp_message_names[WM_WEFT_INTERRUPTED].p, true);
+    if (needs & WM_NEEDS_CUT) {
+        wj_put_open(w, wm_upp_message_names[WM_WEFT_CUT].p, '[');
         for (size_t i = 0; i < m->n_parts; i++)
             if (m->parts[i].cut)
                 wj_write_u64(w, i);
@@ -299,10 +271,9 @@ void wm_weft_write(struct wj_writer *w, const struct upp_message *m, unsigned ne
 /* The object "weft" with what others have in it, and ours. */
 static void put_weft(struct wj_writer *w, yyjson_val *others, const struct upp_message *m, unsigned needs)
 {
-    put_name(w, UPP_STR("weft"));
-    wj_write_open(w, '{');
+    wj_put_open(w, "weft", '{');
     if (others)
-        wm_weft_put_others(w, others);
+        (void)wm_weft_put_others(w, others, wm_upp_part_names);
     wm_weft_write(w, m, needs);
     wj_write_close(w, '}');
 }
@@ -342,7 +313,7 @@ static void put_metadata(struct wj_writer *w, const struct upp_message *m, unsig
             return;
         }
     }
-    put_name(w, UPP_STR("metadata"));
+    wj_write_name(w, UPP_STR("metadata"));
     put_merged(w, map, m, needs);
 }
 
@@ -403,14 +374,14 @@ bool wm_message_end(struct wj_writer *w, const struct upp_message *m, unsigned n
     bool               ok   = true;
     if (!type)
         return ok;
-    put_name(w, UPP_STR("timestamp"));
+    wj_write_name(w, UPP_STR("timestamp"));
     if (m->time_text.p)
         wj_write_str(w, m->time_text);
     else
         wm_time_write(w, m->time_ms);
     if (m->role == UPP_ROLE_TOOL || has_any(m, type->kinds)) {
         wj_write_head(w, type->list);
-        ok = put_parts(w, m, type->kinds, !(needs & WM_WEFT_ARGUMENTS));
+        ok = put_parts(w, m, type->kinds, !(needs & WM_NEEDS_ARGUMENTS));
     }
     wj_write_close(w, '}');
     return ok;
@@ -433,43 +404,54 @@ void wm_message_write(struct wj_writer *w, const struct upp_message *m)
 void wm_thread_write(struct wj_writer *w, const struct wm_thread_json *t)
 {
     wj_write_open(w, '{');
-    put_str(w, UPP_STR("id"), t->id);
-    put_name(w, UPP_STR("messages"));
-    wj_write_open(w, '[');
+    wj_put_text(w, "id", t->id);
+    wj_put_open(w, "messages", '[');
     for (size_t i = 0; i < t->n && !w->out->failed; i++)
         wm_message_write(w, &t->messages[i]);
     wj_write_close(w, ']');
-    put_str(w, UPP_STR("createdAt"), t->created);
-    put_str(w, UPP_STR("updatedAt"), t->updated);
+    wj_put_text(w, "createdAt", t->created);
+    wj_put_text(w, "updatedAt", t->updated);
     wj_write_close(w, '}');
 }
 
 /* ---- The rest --------------------------------------------------------------------------------------- */
 
+void wm_usage_open(struct wj_writer *w, const struct upp_usage *u, bool total)
+{
+    wj_write_head(w, UPP_STR("{\"inputTokens\":"));
+    wj_write_u64(w, u->input);
+    wj_put_u64(w, "outputTokens", u->output);
+    if (total)
+        wj_put_u64(w, "totalTokens", u->input + u->output);
+    wj_put_u64(w, "cacheReadTokens", u->cache_read);
+    wj_put_u64(w, "cacheWriteTokens", u->cache_write);
+}
+
 void wm_usage_write(struct wj_writer *w, const struct upp_usage *u)
 {
-    wj_write_open(w, '{');
-    put_u64(w, UPP_STR("inputTokens"), u->input);
-    put_u64(w, UPP_STR("outputTokens"), u->output);
-    put_u64(w, UPP_STR("totalTokens"), u->input + u->output);
-    put_u64(w, UPP_STR("cacheReadTokens"), u->cache_read);
-    put_u64(w, UPP_STR("cacheWriteTokens"), u->cache_write);
+    wm_usage_open(w, u, true);
     wj_write_close(w, '}');
+}
+
+void wm_usage_put(struct wj_writer *w, const struct upp_usage *u)
+{
+    wj_write_name(w, UPP_STR("usage"));
+    wm_usage_write(w, u);
 }
 
 void wm_err_write(struct wj_writer *w, const struct upp_err *e)
 {
     static const struct upp_str modalities[] = {UPP_STR_INIT("llm"), UPP_STR_INIT("embedding"), UPP_STR_INIT("image"), UPP_STR_INIT("audio"), UPP_STR_INIT("video")};
     wj_write_open(w, '{');
-    put_str(w, UPP_STR("name"), UPP_STR("UPPError"));
-    put_str(w, UPP_STR("message"), wb_cstr(e->msg[0] ? e->msg : upp_code_text(e->code)));
-    put_str(w, UPP_STR("code"), wb_cstr(upp_code_name(e->code)));
+    wj_put_text(w, "name", UPP_STR("UPPError"));
+    wj_put_text(w, "message", wb_cstr(e->msg[0] ? e->msg : upp_code_text(e->code)));
+    wj_put_text(w, "code", wb_cstr(upp_code_name(e->code)));
     if (e->provider[0])
-        put_str(w, UPP_STR("provider"), wb_cstr(e->provider));
-    put_str(w, UPP_STR("modality"), modalities[e->modality < WB_LEN(modalities) ? e->modality : 0]);
+        wj_put_text(w, "provider", wb_cstr(e->provider));
+    wj_put_text(w, "modality", modalities[e->modality < WB_LEN(modalities) ? e->modality : 0]);
     if (e->http > 0)
-        put_u64(w, UPP_STR("statusCode"), (uint64_t)e->http);
+        wj_put_u64(w, "statusCode", (uint64_t)e->http);
     if (e->cause[0])
-        put_str(w, UPP_STR("cause"), wb_cstr(e->cause));
+        wj_put_text(w, "cause", wb_cstr(e->cause));
     wj_write_close(w, '}');
 }

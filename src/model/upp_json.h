@@ -44,10 +44,10 @@ bool wm_message_end(struct wj_writer *w, const struct upp_message *m, unsigned n
 
 /* Which members of metadata.weft it needs (0: none), and those members. */
 enum {
-    WM_WEFT_ORDER       = 1 << 0,
-    WM_WEFT_ARGUMENTS   = 1 << 1,
-    WM_WEFT_INTERRUPTED = 1 << 2,
-    WM_WEFT_CUT         = 1 << 3,
+    WM_NEEDS_ORDER       = 1 << 0,
+    WM_NEEDS_ARGUMENTS   = 1 << 1,
+    WM_NEEDS_INTERRUPTED = 1 << 2,
+    WM_NEEDS_CUT         = 1 << 3,
 };
 unsigned wm_weft_needs(const struct upp_message *m);
 void     wm_weft_write(struct wj_writer *w, const struct upp_message *m, unsigned needs);
@@ -79,6 +79,8 @@ int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, str
 
 void wm_part_write(struct wj_writer *w, const struct upp_part *p); /* as content block, ToolCall or ToolResult */
 void wm_usage_write(struct wj_writer *w, const struct upp_usage *u);
+void wm_usage_put(struct wj_writer *w, const struct upp_usage *u); /* the same as the member "usage" */
+void wm_usage_open(struct wj_writer *w, const struct upp_usage *u, bool total); /* without the last bracket */
 void wm_err_write(struct wj_writer *w, const struct upp_err *e); /* UPPError; without a provider where none is known */
 void wm_time_write(struct wj_writer *w, int64_t ms);             /* "2026-02-03T04:05:06.007Z" */
 

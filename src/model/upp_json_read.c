@@ -6,49 +6,24 @@
 #include "json/read.h"
 #include "json/value.h"
 #include "model/id.h"
+#include "model/session_get.h"
 #include "model/upp_json.h"
 #include "model/upp_weft.h"
 
 struct get {
-    struct wb_arena *a;
-    yyjson_val      *root;
-    struct wb_buf   *scratch;
-    struct upp_err  *err;
-    const int64_t   *untimed; /* the time of messages that have none; NULL: there may be none such */
-    bool             checks;  /* only whether it is a message: nobody reads the JSON inside it */
-    bool             leaves;  /* metadata is left where it is: */
-    yyjson_val      *metadata;
-    bool             plain; /* what was read is what would be written */
-    int              failed;
+    struct wm_getting in;
+    const int64_t    *untimed; /* the time of messages that have none; NULL: there may be none such */
+    bool              checks;  /* only whether it is a message: nobody reads the JSON inside it */
+    bool              leaves;  /* metadata is left where it is: */
+    yyjson_val       *metadata;
+    bool              plain; /* what was read is what would be written */
 };
 
 /* ---- Values --------------------------------------------------------------------------------------- */
 
-/* After the first failure nothing more is looked at. */
-static void refuse(struct get *g, yyjson_val *v, const char *expected)
-{
-    char found[WJ_QUOTED];
-    if (g->failed)
-        return;
-    g->failed = upp_fail(g->err, UPP_EINVALID, "expected %s, found %s", expected, wj_found(v, found, sizeof found));
-    wj_pointer_err(g->err, g->root, v);
-}
-
 static void refuse_missing(struct get *g, yyjson_val *object, struct upp_str name)
 {
-    if (g->failed)
-        return;
-    g->failed = upp_fail(g->err, UPP_EINVALID, "expected the member '%.*s'", UPP_FMT(name));
-    wj_pointer_err(g->err, g->root, object);
-}
-
-/* A failure of something below, at v. */
-static void fail_at(struct get *g, yyjson_val *v, int r)
-{
-    if (g->failed)
-        return;
-    g->failed = r;
-    wj_pointer_err(g->err, g->root, v);
+    wm_getting_fail(&g->in, object, UPP_EINVALID, "expected the member '%.*s'", UPP_FMT(name));
 }
 
 /* The first of that name. Objects here have few members with short names: a call for each would cost more. */
@@ -66,8 +41,8 @@ static inline yyjson_val *member(yyjson_val *object, struct upp_str name)
 static bool need_object(struct get *g, yyjson_val *v)
 {
     if (!yyjson_is_obj(v))
-        refuse(g, v, "an object");
-    return !g->failed;
+        wm_getting_refuse(&g->in, v, "an object");
+    return !g->in.failed;
 }
 
 /* A string that may be missing. */
@@ -77,7 +52,7 @@ static struct upp_str get_str(struct get *g, yyjson_val *object, struct upp_str 
     if (v && yyjson_is_str(v))
         return wj_text(v);
     if (v)
-        refuse(g, v, "a string");
+        wm_getting_refuse(&g->in, v, "a string");
     return (struct upp_str){0};
 }
 
@@ -87,7 +62,7 @@ static inline struct upp_str need_text(struct get *g, yyjson_val *object, struct
     if (v && yyjson_is_str(v))
         return wj_text(v);
     if (v)
-        refuse(g, v, "a string");
+        wm_getting_refuse(&g->in, v, "a string");
     else
         refuse_missing(g, object, name);
     return (struct upp_str){0};
@@ -102,19 +77,13 @@ static struct upp_str get_num(struct get *g, yyjson_val *object, struct upp_str 
 {
     yyjson_val *v = member(object, name);
     if (v && !yyjson_is_raw(v))
-        refuse(g, v, "a number");
+        wm_getting_refuse(&g->in, v, "a number");
     return v && yyjson_is_raw(v) ? wj_text(v) : (struct upp_str){0};
 }
 
 static struct upp_str as_text(struct get *g, yyjson_val *v)
 {
-    if (g->checks)
-        return (struct upp_str){0};
-    wb_buf_clear(g->scratch);
-    int r = wj_write(v, g->scratch, g->err);
-    if (r < 0)
-        fail_at(g, v, r);
-    return r < 0 ? (struct upp_str){0} : wb_arena_dup(g->a, wb_buf_str(g->scratch));
+    return g->checks ? (struct upp_str){0} : wm_getting_json(&g->in, v);
 }
 
 static struct upp_str get_object(struct get *g, yyjson_val *object, struct upp_str name)
@@ -127,8 +96,8 @@ static struct upp_str get_object(struct get *g, yyjson_val *object, struct upp_s
 static size_t get_items(struct get *g, yyjson_val *v, yyjson_val **first)
 {
     if (v && !yyjson_is_arr(v))
-        refuse(g, v, "an array");
-    if (!v || g->failed)
+        wm_getting_refuse(&g->in, v, "an array");
+    if (!v || g->in.failed)
         return 0;
     *first = unsafe_yyjson_get_first(v);
     return unsafe_yyjson_get_len(v);
@@ -141,13 +110,13 @@ static struct upp_str need_time(struct get *g, yyjson_val *object, struct upp_st
     char           upp[WB_TIME_TEXT];
     struct wb_time t;
     struct upp_str text = need_text(g, object, name, v);
-    if (g->failed)
+    if (g->in.failed)
         return text;
     if (ms && wb_time_parse_upp(text, ms))
         return text; /* as nearly all are */
-    int r = wb_time_parse(text, &t, g->err);
+    int r = wb_time_parse(text, &t, g->in.err);
     if (r < 0) {
-        fail_at(g, v, r);
+        wm_getting_fail_at(&g->in, v, r);
         return text;
     }
     if (ms) {
@@ -164,7 +133,7 @@ static bool add_byte(struct get *g, yyjson_val *v, struct wb_buf *bytes)
 {
     uint64_t n;
     if (!yyjson_is_raw(v) || !wb_str_u64(wj_text(v), &n) || n > 255) {
-        refuse(g, v, "a byte (0 to 255)");
+        wm_getting_refuse(&g->in, v, "a byte (0 to 255)");
         return false;
     }
     wb_buf_addc(bytes, (char)n);
@@ -179,7 +148,7 @@ static void add_indexed(struct get *g, yyjson_val *v, struct wb_buf *bytes)
     for (size_t i = 0; i < n; i++, key += 2) {
         uint64_t at;
         if (!wb_str_u64(wj_text(key), &at) || at != i) {
-            refuse(g, key, "bytes by their index, from 0 on");
+            wm_getting_refuse(&g->in, key, "bytes by their index, from 0 on");
             return;
         }
         if (!add_byte(g, key + 1, bytes))
@@ -193,7 +162,7 @@ static struct upp_str as_base64(struct get *g, yyjson_val *v)
     WB_CLEANUP(wb_buf_done) struct wb_buf bytes = WB_BUF(WJ_MAX_BYTES);
     int                                   r     = 0;
     if (yyjson_is_str(v))
-        r = wb_base64_decode(wj_text(v), &bytes, g->err);
+        r = wb_base64_decode(wj_text(v), &bytes, g->in.err);
     else if (yyjson_is_obj(v))
         add_indexed(g, v, &bytes);
     else if (yyjson_is_arr(v)) {
@@ -201,19 +170,19 @@ static struct upp_str as_base64(struct get *g, yyjson_val *v)
         for (size_t n = unsafe_yyjson_get_len(v); n && add_byte(g, item, &bytes); n--)
             item++;
     } else
-        refuse(g, v, "bytes: base64, an array or an object of numbers");
-    if (r == 0 && !g->failed)
-        r = wb_buf_check(&bytes, g->err);
+        wm_getting_refuse(&g->in, v, "bytes: base64, an array or an object of numbers");
+    if (r == 0 && !g->in.failed)
+        r = wb_buf_check(&bytes, g->in.err);
     if (r < 0)
-        fail_at(g, v, r);
-    if (g->failed)
+        wm_getting_fail_at(&g->in, v, r);
+    if (g->in.failed)
         return (struct upp_str){0};
-    wb_buf_clear(g->scratch);
-    wb_base64_add(g->scratch, wb_buf_str(&bytes), WB_BASE64);
-    r = wb_buf_check(g->scratch, g->err);
+    wb_buf_clear(g->in.scratch);
+    wb_base64_add(g->in.scratch, wb_buf_str(&bytes), WB_BASE64);
+    r = wb_buf_check(g->in.scratch, g->in.err);
     if (r < 0)
-        fail_at(g, v, r);
-    return r < 0 ? (struct upp_str){0} : wb_arena_dup(g->a, wb_buf_str(g->scratch));
+        wm_getting_fail_at(&g->in, v, r);
+    return r < 0 ? (struct upp_str){0} : wb_arena_dup(g->in.a, wb_buf_str(g->in.scratch));
 }
 
 static struct upp_str need_bytes(struct get *g, yyjson_val *object, struct upp_str name)
@@ -237,12 +206,12 @@ static uint8_t need_word(struct get *g, yyjson_val *object, yyjson_val *v, const
 {
     char           found[WJ_QUOTED];
     struct upp_str text = need_text(g, object, UPP_STR("type"), v);
-    if (g->failed)
+    if (g->in.failed)
         return 0;
     for (size_t i = 0; i < n; i++)
         if (wj_named(v, words[i].text))
             return words[i].value;
-    fail_at(g, v, upp_fail(g->err, UPP_EINVALID, "unknown %s type %s", what, wj_quote(text, found, sizeof found)));
+    wm_getting_fail(&g->in, v, UPP_EINVALID, "unknown %s type %s", what, wj_quote(text, found, sizeof found));
     return 0;
 }
 
@@ -264,7 +233,7 @@ static void get_source(struct get *g, yyjson_val *block, uint8_t kind, struct up
     yyjson_val *type = member(v, UPP_STR("type"));
     m->source        = kind == UPP_PART_IMAGE ? need_word(g, v, type, image, WB_LEN(image), "image source")
                                               : need_word(g, v, type, document, WB_LEN(document), "document source");
-    if (g->failed)
+    if (g->in.failed)
         return;
     if (m->source == UPP_SOURCE_URL)
         m->data = need_str(g, v, UPP_STR("url"));
@@ -276,7 +245,7 @@ static void get_source(struct get *g, yyjson_val *block, uint8_t kind, struct up
 
 static void get_media(struct get *g, yyjson_val *block, struct upp_part *p)
 {
-    struct upp_media *m = wb_new(g->a, struct upp_media);
+    struct upp_media *m = wb_new(g->in.a, struct upp_media);
     p->media            = m;
     if (!m)
         return;
@@ -378,7 +347,7 @@ static void get_block(struct get *g, yyjson_val *v, struct upp_part *p)
     if (!need_object(g, v))
         return;
     p->kind = need_word(g, v, member(v, UPP_STR("type")), types, WB_LEN(types), "content block");
-    if (g->failed)
+    if (g->in.failed)
         return;
     if (p->kind <= UPP_PART_REASONING)
         p->text = need_str(g, v, UPP_STR("text"));
@@ -398,7 +367,7 @@ static void get_call(struct get *g, yyjson_val *v, struct upp_part *p)
     p->name = need_str(g, v, UPP_STR("toolName"));
     if (!member(v, UPP_STR("arguments")))
         refuse_missing(g, v, UPP_STR("arguments"));
-    if (!g->failed)
+    if (!g->in.failed)
         p->text = get_object(g, v, UPP_STR("arguments"));
 }
 
@@ -413,9 +382,9 @@ static void get_result(struct get *g, yyjson_val *v, struct upp_part *p)
     p->id             = need_str(g, v, UPP_STR("toolCallId"));
     yyjson_val *value = member(v, UPP_STR("result")), *error = member(v, UPP_STR("isError"));
     if (error && !yyjson_is_bool(error))
-        refuse(g, error, "true or false");
+        wm_getting_refuse(&g->in, error, "true or false");
     p->is_error = error && yyjson_is_true(error);
-    if (value && !g->failed)
+    if (value && !g->in.failed)
         p->text = as_text(g, value);
 }
 
@@ -424,7 +393,7 @@ static void get_result(struct get *g, yyjson_val *v, struct upp_part *p)
 /* Puts the parts, which stand content first, into the order they were said in, where it is one of them. */
 static void reorder(struct get *g, yyjson_val *order, struct upp_message *m, size_t n_content)
 {
-    struct upp_part *to = m->n_parts ? wb_new_n(g->a, struct upp_part, m->n_parts) : NULL;
+    struct upp_part *to = m->n_parts ? wb_new_n(g->in.a, struct upp_part, m->n_parts) : NULL;
     if (!to || !yyjson_is_arr(order) || unsafe_yyjson_get_len(order) != m->n_parts)
         return;
     yyjson_val *item    = unsafe_yyjson_get_first(order);
@@ -444,9 +413,9 @@ static void reorder(struct get *g, yyjson_val *order, struct upp_message *m, siz
 static bool is_value(struct get *g, struct upp_str text, struct upp_str compact)
 {
     yyjson_val *v;
-    int         r = wj_read(g->a, text, NULL, &v, NULL);
+    int         r = wj_read(g->in.a, text, NULL, &v, NULL);
     if (r == -UPP_ENOMEM)
-        g->failed = g->failed ? g->failed : wb_arena_check(g->a, g->err);
+        g->in.failed = g->in.failed ? g->in.failed : wb_arena_check(g->in.a, g->in.err);
     return r >= 0 && wb_str_eq(as_text(g, v), compact);
 }
 
@@ -455,7 +424,7 @@ static void get_arguments(struct get *g, yyjson_val *map, struct upp_message *m)
 {
     if (!map || !yyjson_is_obj(map) || !m->n_parts)
         return;
-    struct upp_part **calls = wb_new_n(g->a, struct upp_part *, m->n_parts);
+    struct upp_part **calls = wb_new_n(g->in.a, struct upp_part *, m->n_parts);
     size_t            n     = 0;
     for (size_t i = 0; calls && i < m->n_parts; i++)
         if (m->parts[i].kind == UPP_PART_CALL)
@@ -481,33 +450,29 @@ static void get_cut(yyjson_val *list, struct upp_message *m)
     }
 }
 
-/* The map without what is ours. No text: nothing else was in it. */
-static struct upp_str foreign_metadata(struct get *g, yyjson_val *map)
+int wm_weft_foreign(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *map, const struct upp_str *ours,
+                    struct upp_str *ret, struct upp_err *err)
 {
     struct wj_writer w;
-    size_t           kept = 0;
-    wb_buf_clear(g->scratch);
-    wj_writer_init(&w, g->scratch, g->err);
+    yyjson_val      *key, *value;
+    size_t           i, max, kept = 0;
+    wb_buf_clear(scratch);
+    wj_writer_init(&w, scratch, err);
     wj_write_open(&w, '{');
-    yyjson_val *key = unsafe_yyjson_get_first(map);
-    for (size_t n = unsafe_yyjson_get_len(map); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        bool weft = wm_weft_is_weft(key);
-        if (weft && !wm_weft_has_others(key + 1))
-            continue;
-        wj_write_name(&w, wj_text(key));
-        if (weft) {
-            wj_write_open(&w, '{');
-            wm_weft_put_others(&w, key + 1);
+    yyjson_obj_foreach(map, i, max, key, value)
+    {
+        if (!wm_weft_is_weft(key))
+            wj_put_member(&w, key);
+        else if (wm_weft_put_others(NULL, value, ours)) {
+            wj_put_open(&w, "weft", '{');
+            (void)wm_weft_put_others(&w, value, ours);
             wj_write_close(&w, '}');
         } else
-            wj_write_value(&w, key + 1);
+            continue;
         kept++;
     }
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        fail_at(g, map, r);
-    return r < 0 || kept == 0 ? (struct upp_str){0} : wb_arena_dup(g->a, wb_buf_str(g->scratch));
+    return kept ? wj_writer_text(&w, a, ret) : wj_writer_check(&w);
 }
 
 static void get_weft(struct get *g, yyjson_val *weft, struct upp_message *m, size_t n_content)
@@ -515,10 +480,10 @@ static void get_weft(struct get *g, yyjson_val *weft, struct upp_message *m, siz
     yyjson_val *order = NULL, *arguments = NULL, *interrupted = NULL, *cut = NULL;
     yyjson_val *key = unsafe_yyjson_get_first(weft);
     for (size_t n = unsafe_yyjson_get_len(weft); n; n--, key = unsafe_yyjson_get_next(key + 1)) {
-        yyjson_val **is = wj_named(key, wm_weft_order)         ? &order
-                          : wj_named(key, wm_weft_arguments)   ? &arguments
-                          : wj_named(key, wm_weft_interrupted) ? &interrupted
-                          : wj_named(key, wm_weft_cut)         ? &cut
+        yyjson_val **is = wj_named(key, wm_upp_message_names[WM_WEFT_ORDER])         ? &order
+                          : wj_named(key, wm_upp_message_names[WM_WEFT_ARGUMENTS])   ? &arguments
+                          : wj_named(key, wm_upp_message_names[WM_WEFT_INTERRUPTED]) ? &interrupted
+                          : wj_named(key, wm_upp_message_names[WM_WEFT_CUT])         ? &cut
                                                                : NULL;
         if (is && !*is)
             *is = key + 1;
@@ -538,8 +503,15 @@ static void get_metadata(struct get *g, yyjson_val *map, struct upp_message *m, 
     g->metadata      = map;
     if (weft)
         get_weft(g, weft, m, n_content);
-    if (!g->leaves && !g->checks)
-        m->metadata = weft ? foreign_metadata(g, map) : as_text(g, map);
+    if (g->leaves || g->checks)
+        return;
+    if (!weft)
+        m->metadata = as_text(g, map);
+    else {
+        int r = wm_weft_foreign(g->in.a, g->in.scratch, map, wm_upp_part_names, &m->metadata, g->in.err);
+        if (r < 0)
+            wm_getting_fail_at(&g->in, map, r);
+    }
 }
 
 /* ---- Messages and threads --------------------------------------------------------------------------- */
@@ -571,12 +543,12 @@ static void get_parts(struct get *g, yyjson_val *v, yyjson_val *const *found, st
         more = get_items(g, found[tool ? RESULTS : CALLS], &item);
     *n_content = n;
     if (n > WM_PARTS || more > WM_PARTS - n)
-        fail_at(g, v, upp_fail(g->err, UPP_ELIMIT, "expected at most %d parts, found %zu", WM_PARTS, n + more));
-    if (g->failed || n + more == 0)
+        wm_getting_fail(&g->in, v, UPP_ELIMIT, "expected at most %d parts, found %zu", WM_PARTS, n + more);
+    if (g->in.failed || n + more == 0)
         return;
-    m->parts   = wb_new_n(g->a, struct upp_part, n + more);
+    m->parts   = wb_new_n(g->in.a, struct upp_part, n + more);
     m->n_parts = m->parts ? n + more : 0;
-    for (size_t i = 0; i < m->n_parts && !g->failed; i++) {
+    for (size_t i = 0; i < m->n_parts && !g->in.failed; i++) {
         if (i < n) {
             get_block(g, block, &m->parts[i]);
             block = unsafe_yyjson_get_next(block);
@@ -609,7 +581,7 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
     g->plain = wj_members_in_order(v, members, MEMBERS, found);
     m->id    = need_text(g, v, members[ID], found[ID]);
     m->role  = need_word(g, v, found[TYPE], types, WB_LEN(types), "message");
-    if (g->failed)
+    if (g->in.failed)
         return;
     get_parts(g, v, found, m, &n_content);
     if (g->untimed && !found[TIMESTAMP])
@@ -620,20 +592,20 @@ static void get_message(struct get *g, yyjson_val *v, struct upp_message *m)
             m->time_text = time;
     }
     g->plain &= found[TIMESTAMP] && usual && has_its_lists(m->role, found);
-    if (!g->failed)
+    if (!g->in.failed)
         get_metadata(g, found[METADATA], m, n_content);
 }
 
 static int finish(struct get *g)
 {
-    int r = wb_arena_check(g->a, g->failed ? NULL : g->err);
-    return g->failed ? g->failed : r;
+    int r = wb_arena_check(g->in.a, g->in.failed ? NULL : g->in.err);
+    return g->in.failed ? g->in.failed : r;
 }
 
 static int read_message(struct get *g, struct upp_message *ret)
 {
     struct upp_message m = {0};
-    get_message(g, g->root, &m);
+    get_message(g, g->in.root, &m);
     int r = finish(g);
     if (r == 0)
         *ret = m;
@@ -643,25 +615,25 @@ static int read_message(struct get *g, struct upp_message *ret)
 int wm_message_read(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
-    return read_message(&(struct get){.a = a, .root = v, .scratch = &scratch, .err = err}, ret);
+    return read_message(&(struct get){.in = {.a = a, .root = v, .scratch = &scratch, .err = err}}, ret);
 }
 
 int wm_message_check(struct wb_arena *a, yyjson_val *v, struct upp_message *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
-    return read_message(&(struct get){.a = a, .root = v, .scratch = &scratch, .err = err, .checks = true}, ret);
+    return read_message(&(struct get){.in = {.a = a, .root = v, .scratch = &scratch, .err = err}, .checks = true}, ret);
 }
 
 int wm_message_read_untimed(struct wb_arena *a, yyjson_val *v, int64_t ms, struct upp_message *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
-    return read_message(&(struct get){.a = a, .root = v, .scratch = &scratch, .err = err, .untimed = &ms}, ret);
+    return read_message(&(struct get){.in = {.a = a, .root = v, .scratch = &scratch, .err = err}, .untimed = &ms}, ret);
 }
 
 int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, int64_t ms, struct upp_message *ret,
                     struct wm_message_beside *beside, struct upp_err *err)
 {
-    struct get g = {.a = a, .root = v, .scratch = scratch, .err = err, .untimed = &ms, .leaves = true};
+    struct get g = {.in = {.a = a, .root = v, .scratch = scratch, .err = err}, .untimed = &ms, .leaves = true};
     int        r = read_message(&g, ret);
     if (r == 0)
         *beside = (struct wm_message_beside){g.metadata, g.plain};
@@ -670,8 +642,8 @@ int wm_message_lift(struct wb_arena *a, struct wb_buf *scratch, yyjson_val *v, i
 
 static struct upp_message *read_list(struct get *g, yyjson_val *first, size_t n)
 {
-    struct upp_message *list = n ? wb_new_n(g->a, struct upp_message, n) : NULL;
-    for (size_t i = 0; list && i < n && !g->failed; i++, first = unsafe_yyjson_get_next(first))
+    struct upp_message *list = n ? wb_new_n(g->in.a, struct upp_message, n) : NULL;
+    for (size_t i = 0; list && i < n && !g->in.failed; i++, first = unsafe_yyjson_get_next(first))
         get_message(g, first, &list[i]);
     return list;
 }
@@ -680,10 +652,10 @@ int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, str
                      struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
-    struct get                            g       = {.a = a, .root = root, .scratch = &scratch, .err = err};
+    struct get                            g       = {.in = {.a = a, .root = root, .scratch = &scratch, .err = err}};
     if (!yyjson_is_arr(list))
-        refuse(&g, list, "an array");
-    size_t              found    = g.failed ? 0 : unsafe_yyjson_get_len(list);
+        wm_getting_refuse(&g.in, list, "an array");
+    size_t              found    = g.in.failed ? 0 : unsafe_yyjson_get_len(list);
     struct upp_message *messages = found ? read_list(&g, unsafe_yyjson_get_first(list), found) : NULL;
     int                 r        = finish(&g);
     if (r == 0) {
@@ -696,11 +668,11 @@ int wm_messages_read(struct wb_arena *a, yyjson_val *root, yyjson_val *list, str
 int wm_thread_read(struct wb_arena *a, yyjson_val *v, struct wm_thread_json *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(WM_MESSAGE_SCRATCH);
-    struct get                            g       = {.a = a, .root = v, .scratch = &scratch, .err = err};
+    struct get                            g       = {.in = {.a = a, .root = v, .scratch = &scratch, .err = err}};
     struct wm_thread_json                 t       = {0};
     yyjson_val                           *item    = NULL;
     if (!need_object(&g, v))
-        return g.failed;
+        return g.in.failed;
     t.id             = need_str(&g, v, UPP_STR("id"));
     yyjson_val *list = member(v, UPP_STR("messages"));
     if (!list)

@@ -35,12 +35,7 @@ static int task_of(struct wr_run *parent, struct upp_str arguments, struct upp_s
         *ret = wj_text(task);
         return 0;
     }
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
-    int                                   r = wj_write(v, &b, err);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(&parent->memory, wb_buf_str(&b));
-    return wb_arena_check(&parent->memory, err);
+    return wj_value_text(&parent->memory, v, ret, err);
 }
 
 static int draft_begin(struct wr_run *child, struct upp_str task, struct upp_err *err)

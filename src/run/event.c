@@ -38,11 +38,7 @@ int wr_event_write(struct wr_run *run, const struct weft_system_event *ev, struc
         wj_put_str(&w, "source", ev->source);
     write_targets(&w, ev);
     wj_write_close(&w, '}');
-    r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(&run->memory, wb_buf_str(&b));
-    return wb_arena_check(&run->memory, err);
+    return wj_writer_text(&w, &run->memory, ret);
 }
 
 int wr_event_note(struct wr_run *run, struct upp_str json, struct upp_err *err)
@@ -101,17 +97,12 @@ int weft_run_event(struct weft_run *pub, const struct weft_system_event *ev, str
 
 /* ---- Grants ---------------------------------------------------------------------------------------------- */
 
-static struct upp_str text_of(yyjson_val *v)
-{
-    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
-}
-
 /* For each tool and each agent that the event names. */
 static int note_tool(struct wr_run *run, struct wr_grant g, yyjson_val *targets, struct upp_err *err)
 {
     size_t n = targets ? yyjson_arr_size(targets) : 1;
     for (size_t i = 0; i < n; i++) {
-        g.agent = targets ? text_of(yyjson_arr_get(targets, i)) : (struct upp_str){0};
+        g.agent = targets ? wj_text_of(yyjson_arr_get(targets, i)) : (struct upp_str){0};
         if (targets && !g.agent.n)
             continue;
         if (!wb_vec_push(&run->grants, g, GRANTS))
@@ -126,14 +117,14 @@ int wr_grant_note(struct wr_run *run, struct upp_str json, uint32_t step, struct
     int         r = wj_read(&run->memory, json, NULL, &v, err);
     if (r < 0)
         return r;
-    struct upp_str type    = text_of(yyjson_obj_get(v, "type"));
+    struct upp_str type    = wj_text_of(yyjson_obj_get(v, "type"));
     yyjson_val    *targets = yyjson_obj_get(v, "targets");
     bool           given   = wb_str_eq(type, UPP_STR("tool.grant"));
     if (!given && !wb_str_eq(type, UPP_STR("tool.revoke")))
         return 0;
     yyjson_val *tools = yyjson_obj_get(yyjson_obj_get(v, "data"), "tools");
     for (size_t i = 0, n = yyjson_arr_size(tools); r >= 0 && i < n; i++) {
-        struct wr_grant g = {.tool = text_of(yyjson_arr_get(tools, i)), .step = step, .given = given};
+        struct wr_grant g = {.tool = wj_text_of(yyjson_arr_get(tools, i)), .step = step, .given = given};
         r                 = g.tool.n ? note_tool(run, g, targets, err) : 0;
     }
     return r;

@@ -48,12 +48,6 @@ int weft_run_handoff(struct weft_run *pub, const struct weft_handoff_to *to, str
     return want(run, to->agent, to->reason.n ? to->reason : UPP_STR("program"), to->message, err);
 }
 
-static struct upp_str text_of(yyjson_val *arguments, const char *name)
-{
-    yyjson_val *v = arguments ? yyjson_obj_get(arguments, name) : NULL;
-    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
-}
-
 static struct upp_str prompt_for(const struct wr_run *run, struct upp_str agent)
 {
     for (size_t i = 0; i < run->def->n_handoffs; i++)
@@ -67,7 +61,7 @@ int wr_handoff_again(struct wr_run *run, const struct wr_tool *tool, struct upp_
     yyjson_val *v = NULL;
     if (wj_read(&run->memory, arguments, NULL, &v, NULL) < 0)
         v = NULL; /* without arguments it is a handoff all the same */
-    struct upp_str reason = text_of(v, "reason"), message = text_of(v, "message");
+    struct upp_str reason = wj_text_at(v, "reason"), message = wj_text_at(v, "message");
     return want(run, tool->agent,
                 reason.n ? reason : UPP_STR("tool_call"), message.n ? message : prompt_for(run, tool->agent), err);
 }
@@ -131,11 +125,7 @@ static int event_data(struct wr_run *run, const struct wr_passing *p, struct upp
     wj_put_str(&w, "to", p->to);
     wj_put_str(&w, "reason", p->reason);
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(&run->memory, wb_buf_str(&b));
-    return wb_arena_check(&run->memory, err);
+    return wj_writer_text(&w, &run->memory, ret);
 }
 
 static int draft_event(struct wr_run *run, const struct wr_passing *p, struct upp_err *err)

@@ -101,11 +101,8 @@ static int read_queued(struct wr_starting *s, const struct wm_run *row, struct w
     }
     if (r >= 0 && yyjson_is_str(who))
         what->who = wb_str(yyjson_get_str(who), yyjson_get_len(who));
-    if (r >= 0 && options) {
-        WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
-        r                                       = wj_write(options, &b, err);
-        what->options                           = wb_arena_dup(&s->memory, wb_buf_str(&b));
-    }
+    if (r >= 0)
+        r = wj_value_text(&s->memory, options, &what->options, err);
     return r < 0 ? r : wb_arena_check(&s->memory, err);
 }
 
@@ -259,12 +256,7 @@ static WEFT_SUSPENDS int rollback_notice(struct wr_starting *s, const struct wm_
     }
     wj_write_close(&j, ']');
     wj_write_close(&j, '}');
-    int r = wj_writer_check(&j);
-    if (r >= 0) {
-        s->notice = wb_arena_dup(&s->memory, wb_buf_str(&b));
-        r         = wb_arena_check(&s->memory, err);
-    }
-    return r;
+    return wj_writer_text(&j, &s->memory, &s->notice);
 }
 
 /* Cancels what holds the thread, and goes on after it, or from before its input. */

@@ -16,12 +16,6 @@
  * passed. Who may say them is the server's matter; here they are options that are kept with the run.
  */
 
-static struct upp_str text_at(yyjson_val *v, const char *name)
-{
-    yyjson_val *text = yyjson_obj_get(v, name);
-    return text && yyjson_is_str(text) ? wj_text(text) : (struct upp_str){0};
-}
-
 static int instruct(struct wr_run *run, struct upp_err *err)
 {
     yyjson_val *v = NULL;
@@ -31,7 +25,7 @@ static int instruct(struct wr_run *run, struct upp_err *err)
     int r = wj_read(&run->memory, run->row.options, NULL, &v, err);
     if (r < 0)
         return r == -UPP_ENOMEM ? r : upp_fail(err, UPP_ESTORE, "the options of the run are no JSON");
-    struct upp_str own = text_at(v, "instructions"), more = text_at(v, "additional_instructions");
+    struct upp_str own = wj_text_at(v, "instructions"), more = wj_text_at(v, "additional_instructions");
     if (own.n)
         run->system = own;
     if (more.n)

@@ -8,27 +8,20 @@
 #include "run/child.h"
 #include "run/step.h"
 
-static const struct upp_str STEP     = UPP_STR_INIT("step");
-static const struct upp_str CYCLES   = UPP_STR_INIT("cycles");
-static const struct upp_str USAGE    = UPP_STR_INIT("usage");
-static const struct upp_str METADATA = UPP_STR_INIT("metadata");
-static const struct upp_str PLAN     = UPP_STR_INIT("plan");
-static const struct upp_str OWN      = UPP_STR_INIT("own");
-static const struct upp_str AGENT    = UPP_STR_INIT("agent");
-static const struct upp_str HANDOFFS = UPP_STR_INIT("handoffs");
-static const struct upp_str PASSING  = UPP_STR_INIT("passing");
-static const struct upp_str APPROVED = UPP_STR_INIT("approved");
-static const struct upp_str REQUEST  = UPP_STR_INIT("request");
-static const struct upp_str BELOW    = UPP_STR_INIT("below");
-static const struct upp_str MS       = UPP_STR_INIT("ms");
-static const struct upp_str BRANCHES = UPP_STR_INIT("branches");
-
-static void raw(struct wj_writer *w, struct upp_str name, struct upp_str json)
-{
-    wj_write_name(w, name);
-    wj_write_raw(w, json.p, json.n);
-    w->comma = true;
-}
+static const char STEP[]     = "step";
+static const char CYCLES[]   = "cycles";
+static const char USAGE[]    = "usage";
+static const char METADATA[] = "metadata";
+static const char PLAN[]     = "plan";
+static const char OWN[]      = "own";
+static const char AGENT[]    = "agent";
+static const char HANDOFFS[] = "handoffs";
+static const char PASSING[]  = "passing";
+static const char APPROVED[] = "approved";
+static const char REQUEST[]  = "request";
+static const char BELOW[]    = "below";
+static const char MS[]       = "ms";
+static const char BRANCHES[] = "branches";
 
 static void put_usage(struct wj_writer *w, const struct upp_usage *u)
 {
@@ -43,33 +36,25 @@ static void put_used(struct wj_writer *w, const struct wr_run *run)
 {
     const struct wr_below *b = &run->budget.below_before;
     if (b->steps || b->usage.input || b->usage.output || b->usage.cache_read || b->usage.cache_write) {
-        wj_write_name(w, BELOW);
-        wj_write_open(w, '[');
+        wj_put_open(w, BELOW, '[');
         put_usage(w, &b->usage);
         wj_write_u64(w, b->steps);
         wj_write_close(w, ']');
     }
     uint64_t ms = wr_budget_ms(run) == UINT64_MAX ? 0 : wr_worked_ms(run);
-    if (ms) {
-        wj_write_name(w, MS);
-        wj_write_u64(w, ms);
-    }
+    if (ms)
+        wj_put_u64(w, MS, ms);
 }
 
 static void write_handoffs(struct wj_writer *w, const struct wr_run *run)
 {
     struct upp_str agent = run->handoff.becomes.n ? run->handoff.becomes : wr_agent_now(run);
-    if (agent.n) {
-        wj_write_name(w, AGENT);
-        wj_write_str(w, agent);
-    }
-    if (run->handoff.n) {
-        wj_write_name(w, HANDOFFS);
-        wj_write_u64(w, run->handoff.n);
-    }
+    if (agent.n)
+        wj_put_str(w, AGENT, agent);
+    if (run->handoff.n)
+        wj_put_u64(w, HANDOFFS, run->handoff.n);
     if (run->handoff.passing.to.n) {
-        wj_write_name(w, PASSING);
-        wj_write_open(w, '[');
+        wj_put_open(w, PASSING, '[');
         wj_write_str(w, run->handoff.passing.to);
         wj_write_str(w, run->handoff.passing.reason);
         wj_write_str(w, run->handoff.passing.message.p ? run->handoff.passing.message : UPP_STR(""));
@@ -85,10 +70,8 @@ static void write_branches(struct wj_writer *w, const struct wr_run *run)
     for (size_t i = 0; i < run->journal.calls.n; i++) {
         if (!wr_is_open_branch(run->journal.calls.p[i]))
             continue;
-        if (!n++) {
-            wj_write_name(w, BRANCHES);
-            wj_write_open(w, '[');
-        }
+        if (!n++)
+            wj_put_open(w, BRANCHES, '[');
         wj_write_str(w, wb_uuid_text(run->journal.calls.p[i]->child, text));
     }
     if (n)
@@ -101,46 +84,37 @@ int wr_state_write(const struct wr_run *run, struct wb_buf *out, struct upp_err 
     struct wj_writer         w;
     wj_writer_init(&w, out, err);
     wj_write_open(&w, '{');
-    wj_write_name(&w, STEP);
-    wj_write_u64(&w, s->step);
-    wj_write_name(&w, CYCLES);
-    wj_write_u64(&w, s->cycles);
-    wj_write_name(&w, USAGE);
-    wj_write_open(&w, '[');
+    wj_put_u64(&w, STEP, s->step);
+    wj_put_u64(&w, CYCLES, s->cycles);
+    wj_put_open(&w, USAGE, '[');
     put_usage(&w, &s->usage);
     if (s->usage.reasoning)
         wj_write_u64(&w, s->usage.reasoning);
     wj_write_close(&w, ']');
     if (s->metadata.p)
-        raw(&w, METADATA, s->metadata);
+        wj_put_raw(&w, METADATA, s->metadata.p, s->metadata.n);
     if (s->plan.p)
-        raw(&w, PLAN, s->plan);
+        wj_put_raw(&w, PLAN, s->plan.p, s->plan.n);
     if (s->own.p)
-        raw(&w, OWN, s->own);
+        wj_put_raw(&w, OWN, s->own.p, s->own.n);
     write_handoffs(&w, run);
     if (run->journal.approved.n) {
-        wj_write_name(&w, APPROVED);
-        wj_write_open(&w, '[');
+        wj_put_open(&w, APPROVED, '[');
         for (size_t i = 0; i < run->journal.approved.n; i++)
             wj_write_str(&w, run->journal.approved.p[i]);
         wj_write_close(&w, ']');
     }
     if (run->middleware.request.p)
-        raw(&w, REQUEST, run->middleware.request);
+        wj_put_raw(&w, REQUEST, run->middleware.request.p, run->middleware.request.n);
     put_used(&w, run);
     write_branches(&w, run);
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }
 
-static int wrong(struct upp_err *err, struct upp_str member)
+static int wrong(struct upp_err *err, const char *member)
 {
-    return upp_fail(err, UPP_ESTORE, "the state of the run has no fitting '%.*s'", UPP_FMT(member));
-}
-
-static yyjson_val *member(yyjson_val *state, struct upp_str name)
-{
-    return yyjson_obj_getn(state, name.p, name.n);
+    return upp_fail(err, UPP_ESTORE, "the state of the run has no fitting '%s'", member);
 }
 
 static bool number(yyjson_val *v, uint64_t max, uint64_t *ret)
@@ -152,14 +126,7 @@ static bool number(yyjson_val *v, uint64_t max, uint64_t *ret)
 static int text_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
     *ret = (struct upp_str){0};
-    if (!v)
-        return 0;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
-    int                                   r = wj_write(v, &b, err);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
+    return wj_value_text(a, v, ret, err);
 }
 
 static int read_usage(yyjson_val *v, struct upp_usage *ret, struct upp_err *err)
@@ -203,7 +170,8 @@ static int read_approved(struct wr_run *run, yyjson_val *v, struct upp_err *err)
 
 static int read_handoffs(struct wr_run *run, yyjson_val *state, struct upp_err *err)
 {
-    yyjson_val     *agent = member(state, AGENT), *count = member(state, HANDOFFS), *passing = member(state, PASSING);
+    yyjson_val     *agent = yyjson_obj_get(state, AGENT), *count = yyjson_obj_get(state, HANDOFFS);
+    yyjson_val     *passing = yyjson_obj_get(state, PASSING);
     uint64_t        n    = 0;
     struct upp_str *to[] = {&run->handoff.passing.to, &run->handoff.passing.reason, &run->handoff.passing.message};
     if (agent && !yyjson_is_str(agent))
@@ -249,31 +217,31 @@ int wr_state_read(struct wr_run *run, struct upp_str json, struct upp_err *err)
         return r == -UPP_ENOMEM ? r : upp_fail(err, UPP_ESTORE, "the state of the run is no JSON");
     if (!yyjson_is_obj(v))
         return upp_fail(err, UPP_ESTORE, "the state of the run is no object");
-    if (!number(member(v, STEP), UINT32_MAX, &step))
+    if (!number(yyjson_obj_get(v, STEP), UINT32_MAX, &step))
         return wrong(err, STEP);
-    if (!number(member(v, CYCLES), UINT32_MAX, &cycles))
+    if (!number(yyjson_obj_get(v, CYCLES), UINT32_MAX, &cycles))
         return wrong(err, CYCLES);
     s->step   = (uint32_t)step;
     s->cycles = (uint32_t)cycles;
-    r         = read_usage(member(v, USAGE), &s->usage, err);
-    if (r >= 0 && yyjson_arr_get(member(v, USAGE), 4) &&
-        !number(yyjson_arr_get(member(v, USAGE), 4), UINT64_MAX, &s->usage.reasoning))
+    r         = read_usage(yyjson_obj_get(v, USAGE), &s->usage, err);
+    if (r >= 0 && yyjson_arr_get(yyjson_obj_get(v, USAGE), 4) &&
+        !number(yyjson_arr_get(yyjson_obj_get(v, USAGE), 4), UINT64_MAX, &s->usage.reasoning))
         return wrong(err, USAGE);
     if (r >= 0)
-        r = text_of(&run->memory, member(v, METADATA), &s->metadata, err);
+        r = text_of(&run->memory, yyjson_obj_get(v, METADATA), &s->metadata, err);
     if (r >= 0)
-        r = text_of(&run->memory, member(v, PLAN), &s->plan, err);
+        r = text_of(&run->memory, yyjson_obj_get(v, PLAN), &s->plan, err);
     if (r >= 0)
-        r = text_of(&run->memory, member(v, OWN), &s->own, err);
+        r = text_of(&run->memory, yyjson_obj_get(v, OWN), &s->own, err);
     if (r >= 0)
-        r = text_of(&run->memory, member(v, REQUEST), &run->middleware.request, err);
+        r = text_of(&run->memory, yyjson_obj_get(v, REQUEST), &run->middleware.request, err);
     if (r >= 0)
-        r = read_used(run, member(v, BELOW), member(v, MS), err);
+        r = read_used(run, yyjson_obj_get(v, BELOW), yyjson_obj_get(v, MS), err);
     if (r >= 0)
         r = read_handoffs(run, v, err);
     if (r >= 0)
-        r = read_branches(run, member(v, BRANCHES), err);
-    return r < 0 ? r : read_approved(run, member(v, APPROVED), err);
+        r = read_branches(run, yyjson_obj_get(v, BRANCHES), err);
+    return r < 0 ? r : read_approved(run, yyjson_obj_get(v, APPROVED), err);
 }
 
 /* ---- Changing it ------------------------------------------------------------------------------------------- */
@@ -315,8 +283,10 @@ static int with_member(struct wr_run *run, struct upp_str map, struct upp_str na
     for (; n; n--, key = unsafe_yyjson_get_next(key + 1))
         if (!wj_named(key, name))
             wj_put_member(&w, key);
-    if (json.n)
-        raw(&w, name, json);
+    if (json.n) {
+        wj_write_name(&w, name);
+        wj_write_raw(&w, json.p, json.n);
+    }
     wj_write_close(&w, '}');
     return wj_writer_check(&w);
 }

@@ -189,8 +189,7 @@ static void put_run(struct wj_writer *w, const struct traced *of)
     wj_put_str_or_empty(w, "status", of->run.status < WB_LEN(statuses) ? statuses[of->run.status] : UPP_STR(""));
     put_time(w, "started", of->run.started_ms);
     put_time(w, "ended", of->run.ended_ms);
-    wj_write_name(w, UPP_STR("usage"));
-    wm_usage_write(w, &of->own);
+    wm_usage_put(w, &of->own);
     wj_write_name(w, UPP_STR("totalUsage"));
     wm_usage_write(w, &of->total);
     wj_put_open(w, "children", '[');

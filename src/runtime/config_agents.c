@@ -151,10 +151,7 @@ static int merge_params(struct wc_config *c, struct upp_str model, struct upp_st
     copy_members(&w, first, second);
     copy_members(&w, second, NULL);
     wj_write_close(&w, '}');
-    code = wj_writer_check(&w);
-    if (code >= 0)
-        *ret = wb_arena_dup(&c->arena, wb_buf_str(&b));
-    return code;
+    return wj_writer_text(&w, &c->arena, ret);
 }
 
 /* After the model is known. */

@@ -288,9 +288,7 @@ static int origin_of(const struct wm_session *doc, const struct wm_tree_node *no
         wj_put_text(&w, "changed", doc->updated);
     }
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    *ret  = r < 0 ? (struct upp_str){0} : wb_arena_dup(a, wb_buf_str(&b));
-    return r < 0 ? r : wb_arena_check(a, err);
+    return wj_writer_text(&w, a, ret);
 }
 
 struct import {

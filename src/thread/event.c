@@ -136,11 +136,7 @@ int wa_event_doc(const struct wa_event_doc *of, struct wb_arena *a, struct upp_s
     }
     wj_writer_init(&t.w, &b, err);
     put_event(&t, v);
-    r = wj_writer_check(&t.w);
-    if (r < 0)
-        return r;
-    *data = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
+    return wj_writer_text(&t.w, a, data);
 }
 
 int wa_thought_by(struct wb_arena *a, struct upp_str provider, struct upp_str *ret, struct upp_err *err)
@@ -153,9 +149,5 @@ int wa_thought_by(struct wb_arena *a, struct upp_str provider, struct upp_str *r
     wj_put_str(&w, "provider_name", provider);
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
+    return wj_writer_text(&w, a, ret);
 }

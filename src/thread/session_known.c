@@ -15,26 +15,12 @@ enum {
 };
 
 enum { AGENT, NAME, PARTS, EVENTS, N };
-static const struct upp_str names[] = {[AGENT] = UPP_STR_INIT("agent"), [NAME]   = UPP_STR_INIT("name"),
-                                       [PARTS] = UPP_STR_INIT("parts"), [EVENTS] = UPP_STR_INIT("events")};
+static const char *const names[] = {[AGENT] = "agent", [NAME] = "name", [PARTS] = "parts", [EVENTS] = "events"};
 
-static void say(struct wj_writer *w, struct upp_str name, struct upp_str text)
+static yyjson_val *text_at(yyjson_val *obj, const char *name)
 {
-    if (!text.p)
-        return;
-    wj_write_name(w, name);
-    wj_write_str(w, text);
-}
-
-static yyjson_val *text_at(yyjson_val *obj, struct upp_str name)
-{
-    yyjson_val *v = yyjson_obj_getn(obj, name.p, name.n);
+    yyjson_val *v = yyjson_obj_get(obj, name);
     return yyjson_is_str(v) ? v : NULL;
-}
-
-static struct upp_str text_of(yyjson_val *v)
-{
-    return v ? wj_text(v) : (struct upp_str){0};
 }
 
 /* The last assistant's call of that id names the tool. */
@@ -67,16 +53,15 @@ static void open_map(struct wj_writer *w, struct upp_str map, yyjson_val *v, con
         wj_write_raw(w, inside.p, inside.n);
     yyjson_obj_foreach(weft ? v : NULL, i, n, key, value)
     {
-        if (value == weft)
-            continue;
-        wj_put_member(w, key);
+        if (value != weft)
+            wj_put_member(w, key);
     }
     wj_put_open(w, "weft", '{');
     yyjson_obj_foreach(weft, i, n, key, value)
     {
         bool ours = false;
         for (size_t k = 0; k < N; k++)
-            ours |= gone[k] && wj_named(key, names[k]);
+            ours |= gone[k] && wj_named(key, wb_cstr(names[k]));
         if (ours)
             continue;
         wj_put_member(w, key);
@@ -98,9 +83,9 @@ static void say_who(struct saying *s, struct upp_str who, struct upp_str id)
         return;
     if (!id.n && s->opts && s->opts->id_of)
         id = s->opts->id_of(s->opts->arg, who);
-    say(&s->w, names[AGENT], id.n ? id : who);
+    wj_put_text(&s->w, names[AGENT], id.n ? id : who);
     if (id.n && !wb_str_eq(id, who))
-        say(&s->w, names[NAME], who);
+        wj_put_text(&s->w, names[NAME], who);
 }
 
 /* JSON as it is, or as a text where it is no object or too deep to stand in a message. */
@@ -118,7 +103,7 @@ static int kept_id(struct saying *s, struct upp_str metadata, struct upp_str *re
 {
     yyjson_val *v;
     int         r = read_map(s->a, metadata, &v, err);
-    *ret          = text_of(text_at(r >= 0 && yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]));
+    *ret          = wj_text_at(r >= 0 && yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]);
     return r;
 }
 
@@ -130,9 +115,9 @@ static int say_event(struct saying *s, const struct wl_line *line, struct upp_er
     struct upp_str            agent;
     int                       r = kept_id(s, m->metadata, &agent, err);
     wj_write_open(&s->w, '{');
-    say(&s->w, UPP_STR("id"), m->id.n ? m->id : wb_uuid_text(line->id, id));
+    wj_put_text(&s->w, "id", m->id.n ? m->id : wb_uuid_text(line->id, id));
     say_who(s, line->entry.who, agent);
-    say(&s->w, UPP_STR("timestamp"), m->time_text.p ? m->time_text : wb_time_upp(&t, time));
+    wj_put_text(&s->w, "timestamp", m->time_text.p ? m->time_text : wb_time_upp(&t, time));
     say_json(s, "said", line->entry.data);
     wj_write_close(&s->w, '}');
     return r;
@@ -156,8 +141,7 @@ static int say_events(struct saying *s, const struct wl_line *lines, size_t n, s
     int r = 0;
     if (!count_events(lines, n))
         return 0;
-    wj_write_name(&s->w, names[EVENTS]);
-    wj_write_open(&s->w, '[');
+    wj_put_open(&s->w, names[EVENTS], '[');
     for (size_t i = 0; r >= 0 && i < n; i++)
         r = is_event(&lines[i]) ? say_event(s, &lines[i], err) : 0;
     wj_write_close(&s->w, ']');
@@ -192,8 +176,7 @@ static void say_parts(struct saying *s, const struct upp_message *m, const struc
 {
     if (!any_unsaid(m, asked))
         return;
-    wj_write_name(&s->w, names[PARTS]);
-    wj_write_open(&s->w, '{');
+    wj_put_open(&s->w, names[PARTS], '{');
     for (size_t i = 0; i < m->n_parts; i++) {
         const struct upp_part *p = &m->parts[i];
         struct unsaid          u = unsaid(p, asked);
@@ -202,9 +185,9 @@ static void say_parts(struct saying *s, const struct upp_message *m, const struc
         wj_write_name(&s->w, wb_arena_numbered(s->a, UPP_STR(""), i));
         wj_write_open(&s->w, '{');
         if (u.name)
-            say(&s->w, UPP_STR("name"), p->name);
+            wj_put_text(&s->w, "name", p->name);
         if (u.title)
-            say(&s->w, UPP_STR("title"), p->media->title);
+            wj_put_text(&s->w, "title", p->media->title);
         if (u.metadata)
             say_json(s, "metadata", p->metadata);
         wj_write_close(&s->w, '}');
@@ -212,15 +195,11 @@ static void say_parts(struct saying *s, const struct upp_message *m, const struc
     wj_write_close(&s->w, '}');
 }
 
-static int end_map(struct saying *s, const struct wb_buf *b, struct upp_str *ret, struct upp_err *err)
+static int end_map(struct saying *s, struct upp_str *ret)
 {
     wj_write_close(&s->w, '}');
     wj_write_close(&s->w, '}');
-    int r = wj_writer_check(&s->w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(s->a, wb_buf_str(b));
-    return wb_arena_check(s->a, err);
+    return wj_writer_text(&s->w, s->a, ret);
 }
 
 int wa_known_message(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
@@ -238,10 +217,10 @@ int wa_known_message(struct wb_arena *a, const struct wa_doc_opts *opts, const s
         return r;
     wj_writer_init(&s.w, &b, err);
     open_map(&s.w, m->metadata, v, all);
-    say_who(&s, who, text_of(text_at(yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT])));
+    say_who(&s, who, wj_text_at(yyjson_is_obj(v) ? wm_weft_find(v) : NULL, names[AGENT]));
     say_parts(&s, m, asked);
     r = say_events(&s, lines, n, err);
-    return r < 0 ? r : end_map(&s, &b, &m->metadata, err);
+    return r < 0 ? r : end_map(&s, &m->metadata);
 }
 
 int wa_known_events(struct wb_arena *a, const struct wa_doc_opts *opts, const struct wl_line *lines, size_t n,
@@ -259,7 +238,7 @@ int wa_known_events(struct wb_arena *a, const struct wa_doc_opts *opts, const st
     wj_writer_init(&s.w, &b, err);
     open_map(&s.w, *map, v, events);
     r = say_events(&s, lines, n, err);
-    return r < 0 ? r : end_map(&s, &b, map, err);
+    return r < 0 ? r : end_map(&s, map);
 }
 
 /* ---- Into the log ------------------------------------------------------------------------------------------- */
@@ -270,14 +249,13 @@ static struct upp_str who_of(yyjson_val *obj, bool gone[N])
     yyjson_val *id = text_at(obj, names[AGENT]), *name = text_at(obj, names[NAME]);
     gone[NAME]  = name;
     gone[AGENT] = id && !name;
-    return text_of(name ? name : id);
+    return wj_text_of(name ? name : id);
 }
 
 /* What say_json wrote; no text: it is none. */
 static int json_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAP_MAX);
-    struct wj_syntax                      seen;
+    struct wj_syntax seen;
     *ret = (struct upp_str){0};
     if (yyjson_is_str(v)) {
         if (wj_text(v).n && wj_syntax(wj_text(v), WJ_MAX_DEPTH, &seen, NULL) == 0)
@@ -286,11 +264,7 @@ static int json_of(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struc
     }
     if (!yyjson_is_obj(v))
         return 0;
-    int r = wj_write(v, &b, err);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
+    return wj_value_text(a, v, ret, err);
 }
 
 /* 1: it is an event. 0: it is none that we know. */
@@ -298,25 +272,25 @@ static int take_event(struct wb_arena *a, yyjson_val *v, struct wm_entry *e, str
 {
     bool           gone[N];
     struct wb_time t;
-    struct upp_str time = text_of(text_at(v, UPP_STR("timestamp")));
+    struct upp_str time = wj_text_at(v, "timestamp");
     *e = (struct wm_entry){.kind = WM_ENTRY_EVENT, .origin = WM_ORIGIN_IMPORT, .audience = WM_AUDIENCE_ALL};
     int r = json_of(a, yyjson_obj_get(v, "said"), &e->data, err);
     if (r < 0 || !e->data.n || wb_time_parse(time, &t, NULL) < 0)
         return r;
-    e->message.id      = text_of(text_at(v, UPP_STR("id")));
+    e->message.id      = wj_text_at(v, "id");
     e->message.time_ms = wb_time_ms(&t);
     if (!wb_time_parse_upp(time, &e->message.time_ms)) /* not as it would be written: its spelling is kept */
         e->message.time_text = time;
     e->who         = who_of(v, gone);
-    struct upp_str id = text_of(text_at(v, names[AGENT]));
+    struct upp_str id = wj_text_at(v, names[AGENT]);
     if (gone[NAME] && id.n) {
         WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(MAP_MAX);
         struct wj_writer                      w;
         wj_writer_init(&w, &b, err);
         open_map(&w, (struct upp_str){0}, NULL, gone);
-        say(&w, names[AGENT], id);
+        wj_put_text(&w, names[AGENT], id);
         struct saying s = {.a = a, .w = w};
-        r               = end_map(&s, &b, &e->message.metadata, err);
+        r               = end_map(&s, &e->message.metadata);
     }
     return r < 0 ? r : 1;
 }
@@ -342,7 +316,7 @@ static int take_events(struct wb_arena *a, yyjson_val *list, struct wa_known *re
 
 static int take_part(struct wb_arena *a, yyjson_val *v, struct upp_part *p, struct upp_err *err)
 {
-    struct upp_str name = text_of(text_at(v, UPP_STR("name"))), title = text_of(text_at(v, UPP_STR("title"))), json;
+    struct upp_str name = wj_text_at(v, "name"), title = wj_text_at(v, "title"), json;
     int            r = json_of(a, yyjson_obj_get(v, "metadata"), &json, err);
     if (r < 0)
         return r;
@@ -405,9 +379,8 @@ static int rest_of(struct wb_arena *a, yyjson_val *v, const bool gone[N], struct
         wj_write_open(&w, '{');
         yyjson_obj_foreach(v, i, n, key, value)
         {
-            if (value == weft)
-                continue;
-            wj_put_member(&w, key);
+            if (value != weft)
+                wj_put_member(&w, key);
         }
         wj_write_close(&w, '}');
     } else {
@@ -415,11 +388,7 @@ static int rest_of(struct wb_arena *a, yyjson_val *v, const bool gone[N], struct
         wj_write_close(&w, '}');
         wj_write_close(&w, '}');
     }
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
+    return wj_writer_text(&w, a, ret);
 }
 
 int wa_known_take(struct wb_arena *a, const struct upp_message *m, const struct upp_message *asked,

@@ -93,15 +93,8 @@ static WEFT_SUSPENDS int add_sub(struct wa_reading *x, const struct wm_event *ev
 /* A JSON value as it stands in the state of a run; no text: absent. */
 static int value_of(struct wa_reading *x, yyjson_val *state, const char *name, struct upp_str *ret, struct upp_err *err)
 {
-    yyjson_val *v = yyjson_obj_get(state, name);
-    *ret          = (struct upp_str){0};
-    if (!v)
-        return 0;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(16u << 20);
-    int                                   r = wj_write(v, &b, err);
-    if (r >= 0)
-        *ret = wb_arena_dup(x->to, wb_buf_str(&b));
-    return r < 0 ? r : wb_arena_check(x->to, err);
+    *ret = (struct upp_str){0};
+    return wj_value_text(x->to, yyjson_obj_get(state, name), ret, err);
 }
 
 static uint64_t number_at(yyjson_val *list, size_t i)
@@ -123,17 +116,13 @@ static int metadata_of(struct wa_reading *x, yyjson_val *state, struct upp_str *
     wj_write_open(&w, '{');
     yyjson_obj_foreach(yyjson_obj_get(state, "metadata"), i, max, key, v)
     {
-        if (wj_named(key, total))
-            continue;
-        wj_put_member(&w, key);
+        if (!wj_named(key, total))
+            wj_put_member(&w, key);
     }
     wj_write_name(&w, total);
     wj_write_u64(&w, number_at(usage, 0) + number_at(usage, 1));
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r >= 0)
-        *ret = wb_arena_dup(x->to, wb_buf_str(&b));
-    return r < 0 ? r : wb_arena_check(x->to, err);
+    return wj_writer_text(&w, x->to, ret);
 }
 
 static int read_state(struct wa_reading *x, struct upp_str json, struct wm_checkpoint *ret, struct upp_err *err)

@@ -47,7 +47,7 @@ static bool output(struct aap_order *c, yyjson_val *list)
         return wrong(c, "a response that is over has its output");
     yyjson_arr_foreach(list, i, n, m)
     {
-        while (at < c->closed.n && !wb_str_eq(c->closed.p[at], wd_text_at(m, "id")))
+        while (at < c->closed.n && !wb_str_eq(c->closed.p[at], wj_text_at(m, "id")))
             at++;
         if (at++ == c->closed.n)
             return wrong(c, "the output has a message that was not sent, or out of order");
@@ -73,7 +73,7 @@ static bool response(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
 
 static bool message(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
 {
-    struct upp_str id = wd_text_at(v, "id");
+    struct upp_str id = wj_text_at(v, "id");
     if (c->message < 0) {
         for (size_t i = 0; i < c->closed.n; i++)
             if (wb_str_eq(c->closed.p[i], id))
@@ -90,7 +90,7 @@ static bool message(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
     yyjson_val *first = yyjson_arr_get_first(yyjson_obj_get(v, "content"));
     if (c->content >= 0 && c->content < WD_AAP_COMPLETED)
         return wrong(c, "a message is over and a content is not");
-    if (c->whole.p && !wb_str_eq(wd_text_at(first, "text"), c->whole))
+    if (c->whole.p && !wb_str_eq(wj_text_at(first, "text"), c->whole))
         return wrong(c, "a message does not say what its content said");
     c->message = -1;
     c->whole   = (struct upp_str){0};
@@ -99,8 +99,8 @@ static bool message(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
 
 static bool content(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
 {
-    bool delta = yyjson_is_true(yyjson_obj_get(v, "delta")), text = wb_str_eq(wd_text_at(v, "type"), UPP_STR("text"));
-    if (c->message != WD_AAP_IN_PROGRESS || !wb_str_eq(wd_text_at(v, "msg_id"), c->id))
+    bool delta = yyjson_is_true(yyjson_obj_get(v, "delta")), text = wb_str_eq(wj_text_at(v, "type"), UPP_STR("text"));
+    if (c->message != WD_AAP_IN_PROGRESS || !wb_str_eq(wj_text_at(v, "msg_id"), c->id))
         return wrong(c, "a content of no message that is open");
     if (c->content >= WD_AAP_COMPLETED && wd_number_at(v, "index") != c->index + 1)
         return wrong(c, "a content goes on after its end");
@@ -111,9 +111,9 @@ static bool content(struct aap_order *c, yyjson_val *v, enum wd_aap_status now)
     if (delta != (text && now == WD_AAP_IN_PROGRESS))
         return wrong(c, "pieces are of text in progress");
     if (delta)
-        wb_buf_add(&c->text, wd_text_at(v, "text"));
+        wb_buf_add(&c->text, wj_text_at(v, "text"));
     else if (text) {
-        c->whole = wd_text_at(v, "text");
+        c->whole = wj_text_at(v, "text");
         if (c->text.n && !wb_str_eq(wb_buf_str(&c->text), c->whole))
             return wrong(c, "a content is not what its pieces were");
     }
@@ -128,8 +128,8 @@ bool aap_order_frame(struct aap_order *c, struct upp_str frame)
         return false;
     if (wj_read(&c->a, frame, NULL, &v, &err) < 0)
         return wrong(c, err.msg);
-    struct upp_str     object = wd_text_at(v, "object");
-    enum wd_aap_status now    = wd_aap_status(wd_text_at(v, "status"));
+    struct upp_str     object = wj_text_at(v, "object");
+    enum wd_aap_status now    = wd_aap_status(wj_text_at(v, "status"));
     yyjson_val        *number = yyjson_obj_get(v, "sequence_number");
     if (now == WD_AAP_UNKNOWN)
         return wrong(c, "no such status");

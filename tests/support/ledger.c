@@ -124,11 +124,11 @@ static int lift_line(struct wd_lifting *l, struct gather *g, yyjson_val *v, stru
         break;
     case SAYS_ASKS:
         part = (struct upp_part){.kind = UPP_PART_CALL, .id = n.key, .name = n.tool, .text = UPP_STR("{}")};
-        r    = wd_value_text(l->a, n.value, &part.text, err);
+        r    = wj_value_text(l->a, n.value, &part.text, err);
         break;
     case SAYS_ANSWERS:
         part = (struct upp_part){.kind = UPP_PART_RESULT, .id = n.key, .is_error = n.failed};
-        r    = wd_value_text(l->a, n.value, &part.text, err);
+        r    = wj_value_text(l->a, n.value, &part.text, err);
         break;
     }
     /* An answer is of whoever spoke last: it does not say. */

@@ -66,17 +66,12 @@ static bool known_tool(const struct wa_plan_reading *how, struct upp_str name)
     return false;
 }
 
-static struct upp_str text_of(yyjson_val *v)
-{
-    return yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
-}
-
 static int read_step(struct reading *r, yyjson_val *v, size_t place)
 {
-    struct wa_step step = {.id = text_of(yyjson_obj_get(v, "id"))};
+    struct wa_step step = {.id = wj_text_of(yyjson_obj_get(v, "id"))};
     yyjson_val    *tool = yyjson_obj_get(v, "tool"), *deps = yyjson_obj_get(v, "dependsOn");
-    step.description = text_of(yyjson_obj_get(v, "description"));
-    step.tool        = text_of(tool);
+    step.description = wj_text_of(yyjson_obj_get(v, "description"));
+    step.tool        = wj_text_of(tool);
     if (!step.id.n || step.id.n > WA_ID_BYTES || memchr(step.id.p, 0, step.id.n))
         return bad(r, "step %zu has no id, or one that is no short text", place + 1);
     if (!step.description.p)
@@ -105,7 +100,7 @@ static int read_deps(struct reading *r, size_t i)
     if (n && !step->after)
         return wb_arena_check(r->a, r->err);
     for (size_t k = 0; k < n; k++) {
-        struct upp_str id = text_of(yyjson_arr_get(r->deps[i], k));
+        struct upp_str id = wj_text_of(yyjson_arr_get(r->deps[i], k));
         size_t         on = id.p ? find(r, id) : SIZE_MAX;
         if (on == SIZE_MAX)
             return bad(r, "step '%.*s' depends on '%.*s', which there is not", UPP_FMT(step->id), UPP_FMT(id));
@@ -265,17 +260,17 @@ static int load_step(struct wb_arena *a, struct wa_plan *p, yyjson_val *v, struc
 {
     struct wa_step *s      = &p->steps[p->n];
     yyjson_val     *deps   = yyjson_obj_get(v, "dependsOn");
-    struct upp_str  status = text_of(yyjson_obj_get(v, "status"));
+    struct upp_str  status = wj_text_of(yyjson_obj_get(v, "status"));
     size_t          n      = yyjson_arr_size(deps);
-    *s                     = (struct wa_step){.id = text_of(yyjson_obj_get(v, "id"))};
-    s->description         = text_of(yyjson_obj_get(v, "description"));
-    s->tool                = text_of(yyjson_obj_get(v, "tool"));
+    *s                     = (struct wa_step){.id = wj_text_of(yyjson_obj_get(v, "id"))};
+    s->description         = wj_text_of(yyjson_obj_get(v, "description"));
+    s->tool                = wj_text_of(yyjson_obj_get(v, "tool"));
     s->after               = n ? wb_new_n(a, uint32_t, n) : NULL;
     if (n && !s->after)
         return wb_arena_check(a, err);
     for (size_t k = 0; k < n; k++)
         for (uint32_t i = 0; i < p->n; i++)
-            if (wb_str_eq(p->steps[i].id, text_of(yyjson_arr_get(deps, k))))
+            if (wb_str_eq(p->steps[i].id, wj_text_of(yyjson_arr_get(deps, k))))
                 s->after[s->n_after++] = i;
     for (uint8_t i = 0; i < WB_LEN(statuses); i++)
         if (wb_str_eq(status, wb_cstr(statuses[i])))

@@ -158,8 +158,8 @@ static int merge_payload(struct wd_aap_built *c, yyjson_val *content, struct upp
 
 static struct upp_str text_of(yyjson_val *content)
 {
-    struct upp_str text = wd_text_at(content, "text");
-    return text.p ? text : wd_text_at(content, "refusal");
+    struct upp_str text = wj_text_at(content, "text");
+    return text.p ? text : wj_text_at(content, "refusal");
 }
 
 /* What it says replaces what was there, where it says something. */
@@ -182,7 +182,7 @@ static int replace(struct wd_aap_built *c, yyjson_val *content, struct upp_err *
 static int check(const struct wd_aap_building *b, size_t index, yyjson_val *content, struct upp_err *err)
 {
     const struct wd_aap_built *c    = index < b->contents.n ? &b->contents.p[index] : NULL;
-    struct upp_str             type = wd_text_at(content, "type");
+    struct upp_str             type = wj_text_at(content, "type");
     char                       quoted[WJ_QUOTED];
     if (b->status >= WD_AAP_COMPLETED)
         return upp_fail(err, UPP_EINVALID, "a content of message %s, which is over",
@@ -210,7 +210,7 @@ static int content_at(struct wd_aap_building *b, size_t index, yyjson_val *conte
         return r;
     if (index == b->contents.n) {
         struct wd_aap_built c = {.said = WB_BUF(WD_AAP_TEXT), .status = WD_AAP_IN_PROGRESS};
-        c.type                = wb_arena_dup(b->a, wd_text_at(content, "type"));
+        c.type                = wb_arena_dup(b->a, wj_text_at(content, "type"));
         c.text                = wb_str_eq(c.type, UPP_STR("text")) || wb_str_eq(c.type, UPP_STR("refusal"));
         if (!c.type.p)
             return wb_arena_check(b->a, err);
@@ -250,7 +250,7 @@ int wd_aap_content_completed(struct wd_aap_building *b, size_t index, yyjson_val
         r = replace(c, content, err);
     if (r < 0)
         return r;
-    enum wd_aap_status now = wd_aap_status(wd_text_at(content, "status"));
+    enum wd_aap_status now = wd_aap_status(wj_text_at(content, "status"));
     c->status              = now >= WD_AAP_COMPLETED ? now : WD_AAP_COMPLETED;
     c->over                = true;
     return 0;
@@ -271,7 +271,7 @@ int wd_aap_set_contents(struct wd_aap_building *b, yyjson_val *list, struct upp_
     b->contents.n = 0;
     yyjson_arr_foreach(list, i, n, v)
     {
-        if (r >= 0 && wd_text_at(v, "type").n)
+        if (r >= 0 && wj_text_at(v, "type").n)
             r = wd_aap_add_content(b, v, err);
     }
     return r;

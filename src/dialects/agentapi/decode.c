@@ -29,7 +29,7 @@ void wd_aap_decoder_done(struct wd_aap_decoder *d)
 
 static void keep(struct wd_aap_decoder *d, yyjson_val *v, const char *name, struct upp_str *to)
 {
-    struct upp_str text = wd_text_at(v, name);
+    struct upp_str text = wj_text_at(v, name);
     if (text.p)
         *to = wb_arena_dup(d->a, text);
 }
@@ -38,7 +38,7 @@ static int keep_object(struct wd_aap_decoder *d, yyjson_val *v, const char *name
                        struct upp_err *err)
 {
     yyjson_val *o = yyjson_obj_get(v, name);
-    return yyjson_is_obj(o) ? wd_value_text(d->a, o, to, err) : 0;
+    return yyjson_is_obj(o) ? wj_value_text(d->a, o, to, err) : 0;
 }
 
 /* ---- Messages -------------------------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ static void end_message(struct wd_aap_building *b, enum wd_aap_status now)
 static int update(struct wd_aap_decoder *d, struct wd_aap_building *b, yyjson_val *v, struct upp_err *err)
 {
     yyjson_val        *content = yyjson_obj_get(v, "content");
-    enum wd_aap_status now     = wd_aap_status(wd_text_at(v, "status"));
+    enum wd_aap_status now     = wd_aap_status(wj_text_at(v, "status"));
     int                r       = 0;
     if (b->status >= WD_AAP_COMPLETED)
         return 0;
@@ -118,7 +118,7 @@ static int update(struct wd_aap_decoder *d, struct wd_aap_building *b, yyjson_va
 
 static int message_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
-    struct upp_str type = wd_text_at(v, "type"), id = wd_text_at(v, "id");
+    struct upp_str type = wj_text_at(v, "type"), id = wj_text_at(v, "id");
     if (wb_str_eq(type, UPP_STR("heartbeat")))
         return 0;
     struct wd_aap_building *b = message_at(d, id, err);
@@ -130,11 +130,11 @@ static int message_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err
 
 static int content_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
-    struct upp_str     id    = wd_text_at(v, "msg_id");
-    enum wd_aap_status now   = wd_aap_status(wd_text_at(v, "status"));
+    struct upp_str     id    = wj_text_at(v, "msg_id");
+    enum wd_aap_status now   = wd_aap_status(wj_text_at(v, "status"));
     yyjson_val        *at    = yyjson_obj_get(v, "index");
     uint64_t           index = 0;
-    if (!wd_text_at(v, "type").n)
+    if (!wj_text_at(v, "type").n)
         return upp_fail(err, UPP_EINVALID, "a content has a type");
     struct wd_aap_building *b = message_at(d, id, err);
     if (!b)
@@ -168,7 +168,7 @@ static bool is_listed(yyjson_val *output, struct upp_str id)
 {
     yyjson_val *m;
     size_t      i, n;
-    yyjson_arr_foreach(output, i, n, m) if (id.p && wb_str_eq(wd_text_at(m, "id"), id)) return true;
+    yyjson_arr_foreach(output, i, n, m) if (id.p && wb_str_eq(wj_text_at(m, "id"), id)) return true;
     return false;
 }
 
@@ -192,7 +192,7 @@ static int settle(struct wd_aap_decoder *d, yyjson_val *output, struct upp_err *
     d->open       = 0;
     yyjson_arr_foreach(output, i, n, m)
     {
-        if (r >= 0 && yyjson_is_obj(m) && wd_text_at(m, "id").p)
+        if (r >= 0 && yyjson_is_obj(m) && wj_text_at(m, "id").p)
             r = message_frame(d, m, err);
     }
     return r;
@@ -200,7 +200,7 @@ static int settle(struct wd_aap_decoder *d, yyjson_val *output, struct upp_err *
 
 static int response_frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
-    enum wd_aap_status now   = wd_aap_status(wd_text_at(v, "status"));
+    enum wd_aap_status now   = wd_aap_status(wj_text_at(v, "status"));
     yyjson_val        *error = yyjson_obj_get(v, "error");
     int                r     = now >= WD_AAP_COMPLETED ? settle(d, yyjson_obj_get(v, "output"), err) : 0;
     if (r < 0)
@@ -253,12 +253,12 @@ static int refused(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 
 static int frame(struct wd_aap_decoder *d, yyjson_val *v, struct upp_err *err)
 {
-    struct upp_str object      = wd_text_at(v, "object");
+    struct upp_str object      = wj_text_at(v, "object");
     bool           is_response = wb_str_eq(object, UPP_STR("response"));
-    bool           begins      = is_response && wd_aap_status(wd_text_at(v, "status")) == WD_AAP_CREATED;
+    bool           begins      = is_response && wd_aap_status(wj_text_at(v, "status")) == WD_AAP_CREATED;
     if (!yyjson_is_obj(v))
         return upp_fail(err, UPP_EINVALID, "a frame is an object");
-    if (!object.p && wd_text_at(v, "error").p)
+    if (!object.p && wj_text_at(v, "error").p)
         return refused(d, v, err);
     if (d->status >= WD_AAP_COMPLETED && !begins)
         return upp_fail(err, UPP_EINVALID, "a frame comes after the response was over");
@@ -351,7 +351,7 @@ bool wd_aap_is_stream(struct upp_str lines)
         first = frame_of(line);
     if (!first.n || wj_read(&a, first, UPP_OPTS(wj_read_opts, .max_bytes = WD_AAP_LINE), &v, NULL) < 0)
         return false;
-    object = wd_text_at(v, "object");
+    object = wj_text_at(v, "object");
     return wb_str_eq(object, UPP_STR("content")) ||
            (wb_str_eq(object, UPP_STR("response")) && !yyjson_is_arr(yyjson_obj_get(v, "output")));
 }

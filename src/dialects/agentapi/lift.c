@@ -104,7 +104,7 @@ static int arguments_of(const struct lifting *t, yyjson_val *v, struct upp_part 
     if (!v || yyjson_is_null(v))
         return 0;
     if (!yyjson_is_str(v))
-        return wd_value_text(t->l->a, v, &to->text, t->err);
+        return wj_value_text(t->l->a, v, &to->text, t->err);
     to->text = wj_text(v);
     r        = wd_aap_is_plain(to->text, &plain, t->err);
     if (!plain)
@@ -119,7 +119,7 @@ static int output_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret
     yyjson_val                *read;
     *ret = UPP_STR("null");
     if (!v || !yyjson_is_str(v))
-        return wd_value_text(t->l->a, v, ret, t->err);
+        return wj_value_text(t->l->a, v, ret, t->err);
     if (wj_is_compact(wj_text(v), opts)) {
         *ret = wj_text(v);
         return 0;
@@ -127,7 +127,7 @@ static int output_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret
     int r = wj_read(t->l->a, wj_text(v), opts, &read, NULL);
     if (r == -UPP_ENOMEM)
         return no_memory(t);
-    return r < 0 ? wd_string_text(t->l->a, wj_text(v), ret, t->err) : wd_value_text(t->l->a, read, ret, t->err);
+    return r < 0 ? wd_string_text(t->l->a, wj_text(v), ret, t->err) : wj_value_text(t->l->a, read, ret, t->err);
 }
 
 static int tool_of(const struct lifting *t, const struct wd_aap_content *c, bool result, struct upp_part *to)
@@ -136,8 +136,8 @@ static int tool_of(const struct lifting *t, const struct wd_aap_content *c, bool
     if (!wb_str_eq(c->type, UPP_STR("data")) || !yyjson_is_obj(c->data))
         return 0;
     to->kind = result ? UPP_PART_RESULT : UPP_PART_CALL;
-    to->id   = wd_text_at(c->data, "call_id");
-    to->name = wd_text_at(c->data, "name");
+    to->id   = wj_text_at(c->data, "call_id");
+    to->name = wj_text_at(c->data, "name");
     int r    = result ? output_of(t, output, &to->text) : arguments_of(t, arguments, to);
     return r < 0 ? r : 1;
 }
@@ -146,7 +146,7 @@ static int tool_of(const struct lifting *t, const struct wd_aap_content *c, bool
 static int metadata_of(const struct lifting *t, struct upp_part *to)
 {
     yyjson_val *v = yyjson_arr_get(yyjson_obj_get(t->weft, "parts"), t->got.list.n);
-    return yyjson_is_obj(v) ? wd_value_text(t->l->a, v, &to->metadata, t->err) : 0;
+    return yyjson_is_obj(v) ? wj_value_text(t->l->a, v, &to->metadata, t->err) : 0;
 }
 
 static int lift_content(struct lifting *t, const struct wd_aap_message *m, enum wd_aap_kind kind, size_t i)
@@ -203,7 +203,7 @@ static int agent_of(struct lifting *t, bool users)
     t->agent         = WM_NO_AGENT;
     if (said ? !yyjson_is_str(said) : users)
         return 0;
-    return wd_agent_of(t->l, wd_text_at(t->weft, "agent"), wd_text_at(t->weft, "name"), &t->agent, t->err);
+    return wd_agent_of(t->l, wj_text_at(t->weft, "agent"), wj_text_at(t->weft, "name"), &t->agent, t->err);
 }
 
 static uint64_t number_of(yyjson_val *usage, const char *name, const char *other)
@@ -228,11 +228,11 @@ static void usage_of(yyjson_val *v, struct wm_said *said)
 static struct wm_doc_entry *begin(struct lifting *t, const struct wd_aap_message *m, uint8_t role)
 {
     int                  r = settle(t);
-    struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, role, t->agent, wd_text_at(t->weft, "time"), t->err);
+    struct wm_doc_entry *e = r < 0 ? NULL : wd_entry_add(t->l, role, t->agent, wj_text_at(t->weft, "time"), t->err);
     if (!e)
         return NULL;
     t->entry = t->l->doc->entries.n - 1;
-    e->id    = wd_text_at(t->weft, "id");
+    e->id    = wj_text_at(t->weft, "id");
     if (!e->id.p)
         e->id = m->id;
     return e;
@@ -242,16 +242,16 @@ static int open_entry(struct lifting *t, const struct wd_aap_message *m, uint8_t
 {
     struct wm_doc_entry *e        = begin(t, m, role);
     yyjson_val          *metadata = yyjson_obj_get(t->weft, "metadata");
-    struct upp_str       stop     = wd_text_at(t->weft, "stop");
+    struct upp_str       stop     = wj_text_at(t->weft, "stop");
     if (!e)
         return failed(t);
     if (role == UPP_ROLE_ASSISTANT)
-        e->said = (struct wm_said){.model    = wd_text_at(t->weft, "model"),
-                                   .provider = wd_text_at(t->weft, "provider"),
-                                   .response = wd_text_at(t->weft, "response"),
+        e->said = (struct wm_said){.model    = wj_text_at(t->weft, "model"),
+                                   .provider = wj_text_at(t->weft, "provider"),
+                                   .response = wj_text_at(t->weft, "response"),
                                    .stop     = stop.p ? wd_pai_stop(stop) : 0};
     t->flow = (struct wd_aap_flow){.role = role, .agent = t->agent};
-    return yyjson_is_obj(metadata) ? wd_value_text(t->l->a, metadata, &e->e.message.metadata, t->err) : 0;
+    return yyjson_is_obj(metadata) ? wj_value_text(t->l->a, metadata, &e->e.message.metadata, t->err) : 0;
 }
 
 /* The parts of the message become parts of the entry that is open. That several calls, thoughts or results stood in one
@@ -285,7 +285,7 @@ static int lift_event(struct lifting *t, const struct wd_aap_message *m)
     if (!e)
         return failed(t);
     e->e.kind = WM_ENTRY_EVENT;
-    int r     = wd_value_text(t->l->a, data, &e->e.data, t->err);
+    int r     = wj_value_text(t->l->a, data, &e->e.data, t->err);
     return r < 0 ? r : wd_anchor(t->l, m->node.from, "p0", t->entry, 1, t->err);
 }
 
@@ -363,7 +363,7 @@ static int lift_root(struct lifting *t, yyjson_val *root)
                         "expected messages of the Agent API Protocol: a list, or an object with "
                         "'messages', 'input' or 'output'");
     if (t->form != WD_AAP_LIST)
-        t->l->doc->id = wd_text_at(root, t->form == WD_AAP_SESSION ? "id" : "session_id");
+        t->l->doc->id = wj_text_at(root, t->form == WD_AAP_SESSION ? "id" : "session_id");
     int r = lift_list(t, list);
     return r < 0 ? r : wd_anchor(t->l, root, wd_aap_slot(t->form), WD_THREAD, t->form != WD_AAP_LIST, t->err);
 }

@@ -14,7 +14,7 @@
 static void base(struct wd_aap_stream *s, struct wd_out *o, const char *object, enum wd_aap_status status, bool error)
 {
     wd_frame_open(o, UPP_STR("{"));
-    wd_u64(o, "sequence_number", s->sequence++);
+    wj_put_u64(&o->w, "sequence_number", s->sequence++);
     wd_str(o, "object", wb_cstr(object));
     wd_str(o, "status", wb_cstr(wd_aap_status_word(status)));
     if (!error)
@@ -31,8 +31,8 @@ static uint64_t hash_of(struct wb_uuid u)
 static void content_head(struct wd_out *o, const struct wd_aap_live *m, const char *type)
 {
     wd_str(o, "type", wb_cstr(type));
-    wd_u64(o, "index", 0);
-    wd_bool(o, "delta", false);
+    wj_put_u64(&o->w, "index", 0);
+    wj_put_bool(&o->w, "delta", false);
     wd_str(o, "msg_id", m->id);
 }
 
@@ -77,7 +77,7 @@ static void put_media(struct wd_out *o, const struct wd_aap_live *m, const struc
 static void put_tool(struct wd_out *o, const struct wd_aap_live *m, struct upp_str text)
 {
     content_head(o, m, "data");
-    wd_object(o, "data");
+    wj_put_open(&o->w, "data", '{');
     wd_str(o, "call_id", m->call);
     wd_str(o, "name", m->name);
     wd_str(o, m->kind == WD_AAP_OUTPUT ? "output" : "arguments", text);
@@ -120,7 +120,7 @@ static void message_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap
     wd_str(o, "type", wb_cstr(m->type));
     wd_str(o, "role", wb_cstr(role_of(m)));
     if (whole) {
-        wd_array(o, "content");
+        wj_put_open(&o->w, "content", '[');
         wj_write_open(&o->w, '{');
         wj_put_null(&o->w, "sequence_number");
         wd_str(o, "object", UPP_STR("content"));
@@ -134,8 +134,8 @@ static void message_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aap
     wj_put_null(&o->w, "code");
     wj_put_null(&o->w, "message");
     wj_put_null(&o->w, "usage");
-    wd_object(o, "metadata");
-    wd_object(o, "weft");
+    wj_put_open(&o->w, "metadata", '{');
+    wj_put_open(&o->w, "weft", '{');
     wd_str(o, "agent", m->agent);
     wd_end(o, '}');
     wd_end(o, '}');
@@ -280,7 +280,7 @@ static void put_error(struct wd_aap_stream *s, struct wd_out *o, const struct wm
     if (r == -UPP_ENOMEM)
         wj_writer_fail(&o->w, upp_fail(o->w.err, UPP_ENOMEM, "out of memory"));
     yyjson_val *code = yyjson_obj_get(v, "code"), *message = yyjson_obj_get(v, "message");
-    wd_object(o, "error");
+    wj_put_open(&o->w, "error", '{');
     wd_str(o, "code",
            code && yyjson_is_str(code) ? wj_text(code)
                                        : ev->status == WM_EXPIRED
@@ -293,12 +293,12 @@ static void put_error(struct wd_aap_stream *s, struct wd_out *o, const struct wm
 
 static void put_usage(struct wd_out *o, const struct upp_usage *u)
 {
-    wd_object(o, "usage");
-    wd_u64(o, "input_tokens", u->input);
-    wd_u64(o, "output_tokens", u->output);
-    wd_u64(o, "total_tokens", u->input + u->output);
-    wd_u64(o, "cache_read_tokens", u->cache_read);
-    wd_u64(o, "cache_write_tokens", u->cache_write);
+    wj_put_open(&o->w, "usage", '{');
+    wj_put_u64(&o->w, "input_tokens", u->input);
+    wj_put_u64(&o->w, "output_tokens", u->output);
+    wj_put_u64(&o->w, "total_tokens", u->input + u->output);
+    wj_put_u64(&o->w, "cache_read_tokens", u->cache_read);
+    wj_put_u64(&o->w, "cache_write_tokens", u->cache_write);
     wd_end(o, '}');
 }
 
@@ -318,13 +318,13 @@ void wd_aap_response_frame(struct wd_aap_stream *s, struct wd_out *o, enum wd_aa
     (void)wb_uuid_text(s->responses > 1 ? wb_uuid_v4(~hash_of(s->run), s->responses) : s->run, text);
     (void)snprintf(id, sizeof id, "response_%s", text);
     wd_str(o, "id", wb_cstr(id));
-    wd_u64(o, "created_at", seconds(s->created_ms));
+    wj_put_u64(&o->w, "created_at", seconds(s->created_ms));
     if (final && ev->time_ms)
-        wd_u64(o, "completed_at", seconds(ev->time_ms));
+        wj_put_u64(&o->w, "completed_at", seconds(ev->time_ms));
     else
         wj_put_null(&o->w, "completed_at");
     if (final) {
-        wd_array(o, "output");
+        wj_put_open(&o->w, "output", '[');
         wj_write_raw(&o->w, s->output.p, s->output.n);
         wd_end(o, ']');
     } else

@@ -5,8 +5,8 @@
 
 struct upp_str wd_aitp_actor(yyjson_val *message)
 {
-    struct upp_str actor = wd_text_at(yyjson_obj_get(message, "metadata"), "actor");
-    return actor.p ? actor : wd_text_at(message, "actor");
+    struct upp_str actor = wj_text_at(yyjson_obj_get(message, "metadata"), "actor");
+    return actor.p ? actor : wj_text_at(message, "actor");
 }
 
 yyjson_val *wd_aitp_actors(yyjson_val *thread)
@@ -19,8 +19,8 @@ yyjson_val *wd_aitp_actors(yyjson_val *thread)
 
 struct upp_str wd_aitp_parent(yyjson_val *thread)
 {
-    struct upp_str parent = wd_text_at(yyjson_obj_get(thread, "metadata"), "parent_id");
-    return parent.p ? parent : wd_text_at(thread, "parent_id");
+    struct upp_str parent = wj_text_at(yyjson_obj_get(thread, "metadata"), "parent_id");
+    return parent.p ? parent : wj_text_at(thread, "parent_id");
 }
 
 struct upp_str wd_aitp_creator(yyjson_val *thread)
@@ -30,7 +30,7 @@ struct upp_str wd_aitp_creator(yyjson_val *thread)
     yyjson_arr_foreach(wd_last_at(thread, "messages"), i, n, m)
     {
         struct upp_str actor = wd_aitp_actor(m);
-        if (actor.p && wb_str_eq(wd_text_at(m, "role"), UPP_STR("user")))
+        if (actor.p && wb_str_eq(wj_text_at(m, "role"), UPP_STR("user")))
             return actor;
     }
     return (struct upp_str){0};
@@ -41,10 +41,10 @@ struct upp_str wd_aitp_text(yyjson_val *item)
     struct upp_str none = {0};
     if (item && yyjson_is_str(item))
         return wj_text(item);
-    if (!wb_str_eq(wd_text_at(item, "type"), UPP_STR("text")))
+    if (!wb_str_eq(wj_text_at(item, "type"), UPP_STR("text")))
         return none;
-    struct upp_str text = wd_text_at(item, "text");
-    return text.p ? text : wd_text_at(yyjson_obj_get(item, "text"), "value");
+    struct upp_str text = wj_text_at(item, "text");
+    return text.p ? text : wj_text_at(yyjson_obj_get(item, "text"), "value");
 }
 
 /* By the actors; else by the first message: OpenAI's messages say that they are objects, AITP's do not. */
@@ -56,9 +56,9 @@ static int detect(yyjson_val *root)
         return 0;
     if (yyjson_is_arr(yyjson_obj_get(metadata, "actors")))
         return 3;
-    if (!wd_text_at(first, "role").p || !yyjson_obj_get(first, "content") || yyjson_obj_get(first, "object"))
+    if (!wj_text_at(first, "role").p || !yyjson_obj_get(first, "content") || yyjson_obj_get(first, "object"))
         return wd_aitp_actors(root) || yyjson_obj_get(metadata, "parent_id") ? 2 : 0;
-    return wd_aitp_actors(root) || wd_aitp_actor(first).p || wd_text_at(first, "thread_id").p ? 2 : 0;
+    return wd_aitp_actors(root) || wd_aitp_actor(first).p || wj_text_at(first, "thread_id").p ? 2 : 0;
 }
 
 const struct wd_document_ops wd_document_aitp = {.name      = "aitp",

@@ -58,7 +58,7 @@ static bool has_capability(yyjson_val *actor, const struct wd_aitp_schema *schem
     yyjson_arr_foreach(yyjson_obj_get(actor, "capabilities"), i, n, v)
     {
         struct wd_aitp_schema its;
-        struct upp_str        url = yyjson_is_str(v) ? wj_text(v) : wd_text_at(v, "schema");
+        struct upp_str        url = yyjson_is_str(v) ? wj_text(v) : wj_text_at(v, "schema");
         if (url.p && wd_aitp_schema_parse(url, &its) && its.major == schema->major && wb_str_eq(its.name, schema->name))
             return true;
     }
@@ -299,7 +299,7 @@ static const struct wd_aitp_kind *kind_named(enum wd_aitp_capability capability,
 
 const struct wd_aitp_kind *wd_aitp_kind(yyjson_val *message, yyjson_val **body)
 {
-    enum wd_aitp_capability capability = wd_aitp_capability(wd_text_at(message, "$schema"));
+    enum wd_aitp_capability capability = wd_aitp_capability(wj_text_at(message, "$schema"));
     yyjson_val             *key, *value;
     size_t                  i, n;
     if (!capability)
@@ -323,7 +323,7 @@ static void check_more(const struct check *c, const struct wd_aitp_kind *kind, y
         if (yyjson_is_obj(form) && !yyjson_obj_get(form, "fields") == !yyjson_obj_get(form, "json_url"))
             TELL(c, c->strict ? WD_ERROR : WD_WARNING, form, "a form has either 'fields' or 'json_url'");
     }
-    struct upp_str signing = wd_text_at(body, "signing_type");
+    struct upp_str signing = wj_text_at(body, "signing_type");
     if (kind->capability != WD_AITP_EVM_WALLET || !signing.p)
         return;
     if (wb_str_eq(signing, UPP_STR("personal_sign")) && !yyjson_obj_get(body, "message"))

@@ -54,7 +54,7 @@ static bool is_actor(yyjson_val *actors, struct upp_str id, const yyjson_val *un
     size_t      i, n;
     yyjson_arr_foreach(actors, i, n, actor)
     {
-        struct upp_str its = wd_text_at(actor, "id");
+        struct upp_str its = wj_text_at(actor, "id");
         if (actor == until)
             break;
         if (its.p && wb_str_eq(its, id))
@@ -76,7 +76,7 @@ static void check_actors(struct checking *c, yyjson_val *list)
     yyjson_arr_foreach(list, i, n, actor)
     {
         check_actor(c->p, actor);
-        struct upp_str id = wd_text_at(actor, "id");
+        struct upp_str id = wj_text_at(actor, "id");
         if (id.p && i < ACTORS && is_actor(list, id, actor))
             wd_problem(c->p, WD_ERROR, "AITP-4", yyjson_obj_get(actor, "id"), "another actor has the same id");
         else if (i == ACTORS)
@@ -89,7 +89,7 @@ static void check_actors(struct checking *c, yyjson_val *list)
 /* Says the capability, where it is known, whether all actors have it. */
 static void check_shared(struct checking *c, yyjson_val *item, yyjson_val *inside)
 {
-    struct upp_str          url        = wd_text_at(inside, "$schema");
+    struct upp_str          url        = wj_text_at(inside, "$schema");
     enum wd_aitp_capability capability = url.p ? wd_aitp_capability(url) : WD_AITP_UNKNOWN;
     struct wd_aitp_schema   s;
     if (!capability || !c->actors || !wd_aitp_schema_parse(url, &s))
@@ -148,7 +148,7 @@ static void check_attachments(struct wd_problems *p, yyjson_val *list)
         wd_problem(p, WD_ERROR, "AITP-2", list, "'attachments' must be a list");
     yyjson_arr_foreach(list, i, n, v)
     {
-        if (!wd_text_at(v, "file_id").p)
+        if (!wj_text_at(v, "file_id").p)
             wd_problem(p, WD_ERROR, "AITP-2", v, "an attachment is an object with the text 'file_id'");
     }
 }
@@ -259,7 +259,7 @@ int wd_aitp_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *er
         return 0;
     }
     struct wd_aitp_exchanges x = {.a = WB_ARENA(WD_DOC_MEMORY)};
-    c.id                       = wd_text_at(root, "id");
+    c.id                       = wj_text_at(root, "id");
     c.actors                   = wd_aitp_actors(root);
     c.creator                  = wd_aitp_creator(root);
     int r                      = check_thread(&c, root, err);

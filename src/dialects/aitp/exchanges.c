@@ -97,7 +97,7 @@ static int add(struct following *t, const struct wd_aitp_kind *kind, struct upp_
 
 static int64_t time_at(yyjson_val *v, const char *name)
 {
-    struct upp_str text = wd_text_at(v, name);
+    struct upp_str text = wj_text_at(v, name);
     struct wb_time when;
     return text.p && wb_time_parse(text, &when, NULL) >= 0 ? wb_time_ms(&when) : NEVER;
 }
@@ -111,7 +111,7 @@ static const struct wd_aitp_kind *quote_kind(void)
 /* A quote, from wherever: the same one may be passed on. */
 static int add_quote(struct following *t, yyjson_val *quote, const char *until)
 {
-    struct upp_str id = wd_text_at(quote, "quote_id");
+    struct upp_str id = wj_text_at(quote, "quote_id");
     for (size_t i = t->x->list.n; id.p && i--;)
         if (t->x->list.p[i].kind->does == WD_AITP_QUOTES && wb_str_eq(t->x->list.p[i].id, id))
             return 0;
@@ -120,7 +120,7 @@ static int add_quote(struct following *t, yyjson_val *quote, const char *until)
 
 static int ask(struct following *t, yyjson_val *body)
 {
-    struct upp_str id = wd_text_at(body, t->kind->id);
+    struct upp_str id = wj_text_at(body, t->kind->id);
     if (!id.p)
         return 0; /* told already: nobody can answer it */
     struct wd_aitp_exchange *old = find(t, t->kind->name, id);
@@ -155,11 +155,11 @@ static bool offers(struct following *t, yyjson_val *options, struct upp_str id)
     size_t      i, n, k, m;
     yyjson_arr_foreach(options, i, n, option)
     {
-        if (!spend(t) || wb_str_eq(wd_text_at(option, "id"), id))
+        if (!spend(t) || wb_str_eq(wj_text_at(option, "id"), id))
             return true;
         yyjson_arr_foreach(yyjson_obj_get(option, "variants"), k, m, variant)
         {
-            if (!spend(t) || wb_str_eq(wd_text_at(variant, "id"), id))
+            if (!spend(t) || wb_str_eq(wj_text_at(variant, "id"), id))
                 return true;
         }
     }
@@ -169,7 +169,7 @@ static bool offers(struct following *t, yyjson_val *options, struct upp_str id)
 static void check_decision(struct following *t, yyjson_val *request, yyjson_val *body)
 {
     yyjson_val    *options = yyjson_obj_get(body, "options"), *one;
-    struct upp_str type    = wd_text_at(request, "type");
+    struct upp_str type    = wj_text_at(request, "type");
     bool           several = wb_str_eq(type, UPP_STR("checkbox")) || wb_str_eq(type, UPP_STR("products"));
     size_t         i, n;
     char           quoted[WJ_QUOTED];
@@ -177,7 +177,7 @@ static void check_decision(struct following *t, yyjson_val *request, yyjson_val 
         TELL(t, WD_ERROR, options, "of such a request exactly one option is chosen");
     yyjson_arr_foreach(options, i, n, one)
     {
-        struct upp_str id = wd_text_at(one, "id");
+        struct upp_str id = wj_text_at(one, "id");
         if (id.p && !offers(t, yyjson_obj_get(request, "options"), id))
             TELL(t, WD_ERROR, one, "there was no option %s", wj_quote(id, quoted, sizeof quoted));
     }
@@ -193,7 +193,7 @@ static yyjson_val *field_of(struct following *t, yyjson_val *fields, struct upp_
     {
         if (!spend(t))
             return NULL;
-        if (wb_str_eq(wd_text_at(field, "id"), id))
+        if (wb_str_eq(wj_text_at(field, "id"), id))
             return field;
     }
     return NULL;
@@ -223,7 +223,7 @@ static bool is_option(struct following *t, yyjson_val *options, struct upp_str v
 /* What was filled in is never in a sentence: it is about persons. */
 static void check_field(struct following *t, yyjson_val *field, yyjson_val *datum)
 {
-    struct upp_str type = wd_text_at(field, "type"), value = wd_text_at(datum, "value");
+    struct upp_str type = wj_text_at(field, "type"), value = wj_text_at(datum, "value");
     if (!value.n)
         return;
     if (wb_str_eq(type, UPP_STR("select")) && !is_option(t, yyjson_obj_get(field, "options"), value))
@@ -244,7 +244,7 @@ static void check_data(struct following *t, yyjson_val *request, yyjson_val *bod
         return; /* they stand at an address: nobody fetches that */
     yyjson_arr_foreach(given, i, n, one)
     {
-        struct upp_str id    = wd_text_at(one, "id");
+        struct upp_str id    = wj_text_at(one, "id");
         yyjson_val    *field = id.p ? field_of(t, asked, id) : NULL;
         if (field)
             check_field(t, field, one);
@@ -253,11 +253,11 @@ static void check_data(struct following *t, yyjson_val *request, yyjson_val *bod
     }
     yyjson_arr_foreach(asked, i, n, one)
     {
-        struct upp_str id = wd_text_at(one, "id");
+        struct upp_str id = wj_text_at(one, "id");
         if (!id.p || !yyjson_is_true(yyjson_obj_get(one, "required")))
             continue;
         yyjson_val *datum = field_of(t, given, id);
-        if (t->left && !wd_text_at(datum, "value").n)
+        if (t->left && !wj_text_at(datum, "value").n)
             TELL(t, WD_ERROR, given ? given : body, "the field %s is required", wj_quote(id, quoted, sizeof quoted));
     }
 }
@@ -293,7 +293,7 @@ static int check_reply(struct following *t, const struct wd_aitp_exchange *e, yy
 
 static int reply(struct following *t, yyjson_val *body)
 {
-    struct wd_aitp_exchange *e = find(t, t->kind->answers, wd_text_at(body, t->kind->id));
+    struct wd_aitp_exchange *e = find(t, t->kind->answers, wj_text_at(body, t->kind->id));
     if (!e) {
         matches_nothing(t, body);
         return 0;
@@ -313,7 +313,7 @@ static int reply(struct following *t, yyjson_val *body)
 
 static void pay(struct following *t, yyjson_val *body)
 {
-    struct upp_str           id = wd_text_at(body, "quote_id");
+    struct upp_str           id = wj_text_at(body, "quote_id");
     struct wd_aitp_exchange *e  = id.p ? find(t, "quote", id) : NULL;
     if (!e) {
         if (id.p)
@@ -334,7 +334,7 @@ static void pay(struct following *t, yyjson_val *body)
 
 static void confirm(struct following *t, yyjson_val *body)
 {
-    struct upp_str           id = wd_text_at(body, "quote_id"), result = wd_text_at(body, "result");
+    struct upp_str           id = wj_text_at(body, "quote_id"), result = wj_text_at(body, "result");
     struct wd_aitp_exchange *e  = id.p ? find(t, "quote", id) : NULL;
     uint8_t                  to = wb_str_eq(result, UPP_STR("success"))
                                             ? WD_AITP_SUCCESS
@@ -418,7 +418,7 @@ int wd_aitp_follow(struct wd_aitp_exchanges *x, yyjson_val *thread, struct wd_pr
     yyjson_val *m;
     size_t      i, n;
     int         r = 0;
-    t.part        = wd_text_at(yyjson_obj_get(thread, "metadata"), "parent_id").p || wd_text_at(thread, "parent_id").p;
+    t.part        = wj_text_at(yyjson_obj_get(thread, "metadata"), "parent_id").p || wj_text_at(thread, "parent_id").p;
     yyjson_arr_foreach(wd_last_at(thread, "messages"), i, n, m)
     {
         t.at = (uint32_t)i;

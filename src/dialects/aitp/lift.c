@@ -37,7 +37,7 @@ static int agent_of(struct lifting *t, struct upp_str id, uint32_t *ret)
 
 static int lift_actor(struct lifting *t, yyjson_val *v)
 {
-    struct upp_str id     = wd_text_at(v, "id");
+    struct upp_str id     = wj_text_at(v, "id");
     yyjson_val    *weft   = yyjson_obj_get(v, "weft");
     size_t         before = t->l->doc->agents.n;
     uint32_t       agent;
@@ -47,10 +47,10 @@ static int lift_actor(struct lifting *t, yyjson_val *v)
     if (r < 0 || t->l->doc->agents.n == before)
         return r;
     struct wm_doc_agent *a    = &t->l->doc->agents.p[agent];
-    struct upp_str       name = wd_text_at(weft, "name");
+    struct upp_str       name = wj_text_at(weft, "name");
     a->name                   = name.p ? name : id;
-    a->model                  = wd_text_at(weft, "model");
-    a->provider               = wd_text_at(weft, "provider");
+    a->model                  = wj_text_at(weft, "model");
+    a->provider               = wj_text_at(weft, "provider");
     return 0;
 }
 
@@ -73,7 +73,7 @@ static int lift_actors(struct lifting *t, yyjson_val *root)
 /* Whose it is. 0: nobody's; it stays where it is. */
 static int attribute(struct lifting *t, yyjson_val *m, uint32_t *agent)
 {
-    struct upp_str actor = wd_aitp_actor(m), role = wd_text_at(m, "role");
+    struct upp_str actor = wd_aitp_actor(m), role = wj_text_at(m, "role");
     bool           user = actor.p ? t->user.p && wb_str_eq(actor, t->user) : wb_str_eq(role, UPP_STR("user"));
     *agent = WM_NO_AGENT;
     if (user)
@@ -91,7 +91,7 @@ static int attribute(struct lifting *t, yyjson_val *m, uint32_t *agent)
 static void time_of(yyjson_val *m, yyjson_val *weft, struct upp_message *to)
 {
     yyjson_val    *v    = yyjson_obj_get(m, "created_at");
-    struct upp_str text = wd_text_at(weft, "time");
+    struct upp_str text = wj_text_at(weft, "time");
     int64_t        seconds;
     if (!v || !yyjson_is_raw(v) || !wj_num_i64(wj_text(v), &seconds) || seconds < -(1ll << 40) || seconds > 1ll << 40)
         return;
@@ -135,8 +135,8 @@ static int lift_said(struct lifting *t, yyjson_val *m, yyjson_val *weft, struct 
     if (r < 0)
         return r;
     if (to->role == UPP_ROLE_ASSISTANT) {
-        e->said.model    = wd_text_at(weft, "model");
-        e->said.provider = wd_text_at(weft, "provider");
+        e->said.model    = wj_text_at(weft, "model");
+        e->said.provider = wj_text_at(weft, "provider");
     }
     return r ? 0 : wd_parts_settle(t->l->a, &t->texts, to, t->err);
 }
@@ -155,7 +155,7 @@ static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry 
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
-    struct upp_str                        type = wd_text_at(event, "type");
+    struct upp_str                        type = wj_text_at(event, "type");
     yyjson_val                           *data = yyjson_obj_get(event, "data");
     yyjson_val *source = yyjson_obj_get(event, "source"), *targets = yyjson_obj_get(event, "targets");
     e->e.kind         = WM_ENTRY_EVENT;
@@ -173,11 +173,7 @@ static int lift_event(struct lifting *t, yyjson_val *event, struct wm_doc_entry 
     if (are_texts(targets))
         wj_put_value(&w, "targets", targets);
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    e->e.data = wb_arena_dup(t->l->a, wb_buf_str(&b));
-    return wb_arena_check(t->l->a, t->err);
+    return wj_writer_text(&w, t->l->a, &e->e.data);
 }
 
 /* Each message of the user is a turn, so that each has its time everywhere; all that one agent says in a row is one. */
@@ -238,7 +234,7 @@ static int lift_message(struct lifting *t, yyjson_val *m)
     struct wm_doc_entry *e    = wd_entry_add(t->l, role, agent, (struct upp_str){0}, t->err);
     if (!e)
         return failed(t);
-    e->id = wd_text_at(m, "id");
+    e->id = wj_text_at(m, "id");
     if (agent == WM_NO_AGENT && !is)
         e->e.who = t->user;
     time_of(m, weft, &e->e.message);
@@ -269,9 +265,8 @@ static int lift_metadata(struct lifting *t, yyjson_val *metadata)
     if (yyjson_is_obj(metadata))
         yyjson_obj_foreach(metadata, i, n, key, value)
         {
-            if (is_ours(key))
-                continue;
-            wj_put_member(&w, key);
+            if (!is_ours(key))
+                wj_put_member(&w, key);
         }
     if (t->user.p && !wb_str_eq(t->user, UPP_STR(WD_AITP_USER))) {
         wj_put_open(&w, "weft", '{');
@@ -294,8 +289,8 @@ static int lift_thread(struct lifting *t, yyjson_val *root)
     size_t         i, n;
     if (!yyjson_is_arr(messages))
         return upp_fail(t->err, UPP_EINVALID, "an AITP thread has a list of messages");
-    doc->id        = wd_text_at(root, "id");
-    doc->title     = wd_text_at(weft, "title");
+    doc->id        = wj_text_at(root, "id");
+    doc->title     = wj_text_at(weft, "title");
     doc->parent    = wd_aitp_parent(root);
     doc->parent_at = (uint32_t)WB_MIN(wd_number_at(weft, "parent_at"), UINT32_MAX);
     t->user        = wd_aitp_creator(root);

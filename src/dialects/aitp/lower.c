@@ -59,7 +59,7 @@ static yyjson_val *metadata_of(struct wd_lowering *l)
 /* An id that no agent has. */
 static struct upp_str user_of(struct wd_lowering *l)
 {
-    struct upp_str said = wd_text_at(yyjson_obj_get(metadata_of(l), "weft"), "user");
+    struct upp_str said = wj_text_at(yyjson_obj_get(metadata_of(l), "weft"), "user");
     struct upp_str id   = said.n ? wb_arena_dup(&l->keep, said) : UPP_STR(WD_AITP_USER);
     for (unsigned i = 2; is_agent(l->doc, id, l->doc->agents.n); i++)
         id = wb_arena_numbered(&l->keep, UPP_STR(WD_AITP_USER "-"), i);
@@ -221,7 +221,7 @@ static void put_others(struct wd_lowering *l)
     yyjson_obj_foreach(v, i, n, key, value)
     {
         bool weft = wj_named(key, UPP_STR("weft"));
-        if (is_taken(key) || (weft && (yyjson_obj_size(value) != 1 || !wd_text_at(value, "user").p)))
+        if (is_taken(key) || (weft && (yyjson_obj_size(value) != 1 || !wj_text_at(value, "user").p)))
             wd_lose(l, WD_THREAD, "a member of the thread's metadata", "AITP has another one of that name");
         if (is_taken(key) || weft)
             continue;

@@ -195,8 +195,8 @@ static struct upp_str number_at(yyjson_val *v, const char *name)
 
 static int read_about(struct wb_arena *a, yyjson_val *v, struct upp_part *p, struct upp_err *err)
 {
-    uint8_t        kind = word_of(kinds, WB_LEN(kinds), wd_text_at(v, "kind"));
-    struct upp_str name = wd_text_at(v, "name"), text = wd_text_at(v, "text"), title = wd_text_at(v, "title");
+    uint8_t        kind = word_of(kinds, WB_LEN(kinds), wj_text_at(v, "kind"));
+    struct upp_str name = wj_text_at(v, "name"), text = wj_text_at(v, "text"), title = wj_text_at(v, "title");
     yyjson_val    *metadata = yyjson_obj_get(v, "metadata");
     bool           tool     = p->kind >= UPP_PART_CALL;
     if (kind && tool == (kind >= UPP_PART_CALL) && !p->media == (kind < UPP_PART_IMAGE || tool)) {
@@ -223,7 +223,7 @@ static int read_about(struct wb_arena *a, yyjson_val *v, struct upp_part *p, str
         media->height   = kind ? number_at(v, "height") : media->height;
         p->media        = media;
     }
-    return yyjson_is_obj(metadata) ? wd_value_text(a, metadata, &p->metadata, err) : 0;
+    return yyjson_is_obj(metadata) ? wj_value_text(a, metadata, &p->metadata, err) : 0;
 }
 
 static bool says(const struct upp_message *m, const struct wd_parts *texts)
@@ -241,11 +241,11 @@ static int read_abouts(struct wb_arena *a, yyjson_val *weft, struct upp_message 
     yyjson_val *abouts = yyjson_obj_get(weft, "parts"), *metadata = yyjson_obj_get(weft, "metadata"), *key, *value;
     size_t      i, n;
     int         r    = 0;
-    uint8_t     role = word_of(roles, WB_LEN(roles), wd_text_at(weft, "role"));
+    uint8_t     role = word_of(roles, WB_LEN(roles), wj_text_at(weft, "role"));
     if (role)
         m->role = role;
     if (yyjson_is_obj(metadata))
-        r = wd_value_text(a, metadata, &m->metadata, err);
+        r = wj_value_text(a, metadata, &m->metadata, err);
     if (yyjson_is_obj(abouts))
         yyjson_obj_foreach(abouts, i, n, key, value)
         {

@@ -290,11 +290,11 @@ static yyjson_val *check_run(struct wd_problems *p, yyjson_val *v, yyjson_val **
 static void check_call(struct wd_problems *p, yyjson_val *v)
 {
     yyjson_val *function = yyjson_obj_get(v, "function"), *output = yyjson_obj_get(function, "output");
-    if (!wd_text_at(v, "id").p || !wd_text_at(v, "type").p)
+    if (!wj_text_at(v, "id").p || !wj_text_at(v, "type").p)
         wd_problem(p, WD_ERROR, "OA-8", v, "a call has an 'id' and a 'type'");
-    if (!wb_str_eq(wd_text_at(v, "type"), UPP_STR("function")))
+    if (!wb_str_eq(wj_text_at(v, "type"), UPP_STR("function")))
         return;
-    if (!wd_text_at(function, "name").p || !wd_text_at(function, "arguments").p)
+    if (!wj_text_at(function, "name").p || !wj_text_at(function, "arguments").p)
         wd_problem(p, WD_ERROR, "OA-8", function ? function : v,
                    "a function has a 'name' and 'arguments', which are texts");
     if (output && !yyjson_is_str(output) && !yyjson_is_null(output))
@@ -308,13 +308,13 @@ static yyjson_val *check_step(struct wd_problems *p, yyjson_val *v, yyjson_val *
     check_found(p, "OA-7", v, step, found, n);
     yyjson_val    *details = found[STEP_DETAILS], *calls = yyjson_obj_get(details, "tool_calls"), *call;
     yyjson_val    *said = found[STEP_TYPE];
-    struct upp_str type = wd_text_at(details, "type");
+    struct upp_str type = wj_text_at(details, "type");
     check_word(p, "OA-7", "status", found[STEP_STATUS], step_status);
     check_word(p, "OA-7", "code", yyjson_obj_get(found[STEP_ERROR], "code"), codes);
     if (yyjson_is_obj(details) && said && yyjson_is_str(said) && !wb_str_eq(type, wj_text(said)))
         wd_problem(p, WD_ERROR, "OA-7", details, "its details are not those of its type");
     if (wb_str_eq(type, UPP_STR("message_creation"))) {
-        if (!wd_text_at(yyjson_obj_get(details, "message_creation"), "message_id").p)
+        if (!wj_text_at(yyjson_obj_get(details, "message_creation"), "message_id").p)
             wd_problem(p, WD_ERROR, "OA-7", details, "it does not say which message it made");
     } else if (!wb_str_eq(type, UPP_STR("tool_calls")) || !yyjson_is_arr(calls)) {
         if (yyjson_is_obj(details))
@@ -428,7 +428,7 @@ static void check_names(struct wd_problems *p, const struct list *of, const stru
 int wd_asst_validate(struct wd_problems *p, yyjson_val *root, struct upp_err *err)
 {
     struct list messages, runs, steps;
-    bool        is_thread = wb_str_eq(wd_text_at(root, "object"), UPP_STR("thread"));
+    bool        is_thread = wb_str_eq(wj_text_at(root, "object"), UPP_STR("thread"));
     if (!is_thread && !wd_asst_list(root).list) {
         wd_problem(p, WD_ERROR, "OA-1", root, "expected a thread, or a list of its messages");
         return 0;

@@ -13,7 +13,7 @@ const char *const wd_asst_slots[WD_ASST_LISTS][WD_ASST_FORMS] = {
 
 static bool is_object(yyjson_val *v, const char *name)
 {
-    return wb_str_eq(wd_text_at(v, "object"), wb_cstr(name));
+    return wb_str_eq(wj_text_at(v, "object"), wb_cstr(name));
 }
 
 static bool is_page(yyjson_val *v)
@@ -29,8 +29,8 @@ static bool newest_first(yyjson_val *list, bool page)
     uint64_t    a = wd_number_at(first, "created_at"), b = wd_number_at(last, "created_at");
     if (a != b)
         return a > b;
-    return page && wb_str_eq(wd_text_at(first, "role"), UPP_STR("assistant")) &&
-                             wb_str_eq(wd_text_at(last, "role"), UPP_STR("user"));
+    return page && wb_str_eq(wj_text_at(first, "role"), UPP_STR("assistant")) &&
+                             wb_str_eq(wj_text_at(last, "role"), UPP_STR("user"));
 }
 
 struct wd_asst_list wd_asst_list(yyjson_val *v)

@@ -76,7 +76,7 @@ static int gather(struct lifting *t, struct items *to, yyjson_val *v)
     if (!to->by_id)
         return wb_arena_check(t->l->a, t->err);
     for (size_t k = 0; k < to->list.n; k++)
-        to->by_id[k] = (struct named){wd_text_at(to->list.p[k], "id"), (uint32_t)k};
+        to->by_id[k] = (struct named){wj_text_at(to->list.p[k], "id"), (uint32_t)k};
     qsort(to->by_id, to->list.n, sizeof *to->by_id, by_name);
     return 0;
 }
@@ -162,11 +162,11 @@ static yyjson_val *weft_of(yyjson_val *v)
 /* Who is behind an object: itself says it, or its run. */
 static int agent_of(struct lifting *t, yyjson_val *v, uint32_t *ret)
 {
-    struct upp_str id = wd_text_at(v, "assistant_id"), run = wd_text_at(v, "run_id");
+    struct upp_str id = wj_text_at(v, "assistant_id"), run = wj_text_at(v, "run_id");
     size_t         at = id.p ? SIZE_MAX : find(&t->runs, run, 0);
     if (at != SIZE_MAX)
-        id = wd_text_at(t->runs.list.p[at], "assistant_id");
-    return wd_agent_of(t->l, id, wd_text_at(weft_of(v), "name"), ret, t->err);
+        id = wj_text_at(t->runs.list.p[at], "assistant_id");
+    return wd_agent_of(t->l, id, wj_text_at(weft_of(v), "name"), ret, t->err);
 }
 
 static struct wm_doc_entry *add_entry(struct lifting *t, yyjson_val *v, uint8_t role, uint32_t agent)
@@ -181,7 +181,7 @@ static struct wm_doc_entry *add_entry(struct lifting *t, yyjson_val *v, uint8_t 
 
 static int image_of(struct lifting *t, yyjson_val *v, struct upp_part *to)
 {
-    struct upp_str url = wd_text_at(yyjson_obj_get(v, "image_url"), "url"), mime = {0};
+    struct upp_str url = wj_text_at(yyjson_obj_get(v, "image_url"), "url"), mime = {0};
     size_t         end = wb_str_find(url, UPP_STR(";base64,"), 0);
     if (!url.p)
         return 0;
@@ -195,13 +195,13 @@ static int image_of(struct lifting *t, yyjson_val *v, struct upp_part *to)
 /* 1: it is one of the model. Text is an object in what the API gives, and a plain one in what it takes. */
 static int part_of(struct lifting *t, yyjson_val *v, struct upp_part *to)
 {
-    struct upp_str type = wd_text_at(v, "type"), plain = wd_text_at(v, "text");
+    struct upp_str type = wj_text_at(v, "type"), plain = wj_text_at(v, "text");
     if (wb_str_eq(type, UPP_STR("image_url")))
         return image_of(t, v, to);
     if (!wb_str_eq(type, UPP_STR("text")))
         return 0;
     to->kind = UPP_PART_TEXT;
-    to->text = plain.p ? plain : wd_text_at(yyjson_obj_get(v, "text"), "value");
+    to->text = plain.p ? plain : wj_text_at(yyjson_obj_get(v, "text"), "value");
     return to->text.p != NULL;
 }
 
@@ -228,7 +228,7 @@ static int content_of(struct lifting *t, yyjson_val *message)
 
 static int lift_message(struct lifting *t, yyjson_val *v)
 {
-    struct upp_str role = wd_text_at(v, "role"), run = wd_text_at(v, "run_id"), of = wd_text_at(weft_of(v), "agent");
+    struct upp_str role = wj_text_at(v, "role"), run = wj_text_at(v, "run_id"), of = wj_text_at(weft_of(v), "agent");
     bool           user  = wb_str_eq(role, UPP_STR("user"));
     uint32_t       agent = WM_NO_AGENT;
     if (!user && !wb_str_eq(role, UPP_STR("assistant")))
@@ -237,7 +237,7 @@ static int lift_message(struct lifting *t, yyjson_val *v)
     if (r < 0 || !t->parts.list.n)
         return r;
     if (user && of.p) /* words to the model within its turn */
-        r = wd_agent_of(t->l, of, wd_text_at(weft_of(v), "name"), &agent, t->err);
+        r = wd_agent_of(t->l, of, wj_text_at(weft_of(v), "name"), &agent, t->err);
     else if (!user)
         r = agent_of(t, v, &agent);
     if (r >= 0)
@@ -246,11 +246,11 @@ static int lift_message(struct lifting *t, yyjson_val *v)
     struct wm_doc_entry *e  = r < 0 ? NULL : add_entry(t, v, user ? UPP_ROLE_USER : UPP_ROLE_ASSISTANT, agent);
     if (!e)
         return r < 0 ? r : failed(t);
-    e->id                                    = wd_text_at(v, "id");
-    e->e.message.interrupted                 = wb_str_eq(wd_text_at(v, "status"), UPP_STR("incomplete"));
+    e->id                                    = wj_text_at(v, "id");
+    e->e.message.interrupted                 = wb_str_eq(wj_text_at(v, "status"), UPP_STR("incomplete"));
     t->parts.list.p[t->parts.list.n - 1].cut = e->e.message.interrupted;
     if (!user)
-        e->said.model = wd_text_at(t->run, "model");
+        e->said.model = wj_text_at(t->run, "model");
     r = wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
     if (r < 0)
         return r;
@@ -293,7 +293,7 @@ static int json_of(const struct lifting *t, struct upp_str output, struct upp_st
         return upp_fail(t->err, UPP_ENOMEM, "out of memory");
     if (r < 0)
         return 0;
-    r = wd_value_text(t->l->a, v, ret, t->err);
+    r = wj_value_text(t->l->a, v, ret, t->err);
     return r < 0 ? r : 1;
 }
 
@@ -312,11 +312,11 @@ static int result_of(struct lifting *t, struct naming *errors, struct naming *js
 static int call_of(struct lifting *t, struct naming *errors, struct naming *jsons, yyjson_val *v)
 {
     yyjson_val     *function = yyjson_obj_get(v, "function");
-    struct upp_str  output   = wd_text_at(function, "output");
+    struct upp_str  output   = wj_text_at(function, "output");
     struct upp_part p        = {.kind = UPP_PART_CALL,
-                                .id   = wd_text_at(v, "id"),
-                                .name = wd_text_at(function, "name"),
-                                .text = wd_text_at(function, "arguments")};
+                                .id   = wj_text_at(v, "id"),
+                                .name = wj_text_at(function, "name"),
+                                .text = wj_text_at(function, "arguments")};
     if (!p.name.p)
         return 0; /* a tool of the API's own */
     if (!p.id.p)
@@ -352,7 +352,7 @@ static int put_calls(struct lifting *t, yyjson_val *v, uint32_t agent)
     struct wm_doc_entry *e = add_entry(t, v, UPP_ROLE_ASSISTANT, agent);
     if (!e)
         return failed(t);
-    e->said.model = wd_text_at(t->run, "model");
+    e->said.model = wj_text_at(t->run, "model");
     return wd_parts_settle(t->l->a, &t->parts, &e->e.message, t->err);
 }
 
@@ -374,7 +374,7 @@ static int lift_step(struct lifting *t, yyjson_val *v)
     uint32_t agent;
     r = agent_of(t, v, &agent);
     if (r >= 0)
-        r = turn_of(t, agent, wd_text_at(v, "run_id"));
+        r = turn_of(t, agent, wj_text_at(v, "run_id"));
     if (r >= 0)
         r = put_calls(t, v, agent);
     if (r < 0)
@@ -399,7 +399,7 @@ static bool is_calls(yyjson_val *step)
 static size_t created_by(const struct lifting *t, yyjson_val *step)
 {
     yyjson_val *made = yyjson_obj_get(yyjson_obj_get(step, "step_details"), "message_creation");
-    return find(&t->messages, wd_text_at(made, "message_id"), 0);
+    return find(&t->messages, wj_text_at(made, "message_id"), 0);
 }
 
 /* How many messages stand before the step; `from` at least, `to` at most. */
@@ -473,13 +473,13 @@ static int lift_thread(struct lifting *t, yyjson_val *root)
     yyjson_val    *metadata = yyjson_obj_get(root, "metadata");
     uint64_t       created  = wd_number_at(root, "created_at");
     char           text[WB_TIME_TEXT];
-    if (wd_text_at(root, "id").p)
-        doc->id = wd_text_at(root, "id");
+    if (wj_text_at(root, "id").p)
+        doc->id = wj_text_at(root, "id");
     if (created && created < (uint64_t)1 << 37) {
         struct wb_time time = wb_time_from_ms((int64_t)created * 1000);
         doc->created        = wb_arena_dup(t->l->a, wb_time_upp(&time, text));
     }
-    int r = yyjson_is_obj(metadata) ? wd_value_text(t->l->a, metadata, &doc->metadata, t->err) : 0;
+    int r = yyjson_is_obj(metadata) ? wj_value_text(t->l->a, metadata, &doc->metadata, t->err) : 0;
     if (r >= 0)
         r = gather(t, &t->runs, wd_last_at(root, "runs"));
     if (r >= 0)
@@ -498,7 +498,7 @@ static int lift_thread(struct lifting *t, yyjson_val *root)
 static int lift(struct lifting *t, yyjson_val *root)
 {
     yyjson_val *messages = wd_asst_messages(root);
-    bool        thread   = wb_str_eq(wd_text_at(root, "object"), UPP_STR("thread"));
+    bool        thread   = wb_str_eq(wj_text_at(root, "object"), UPP_STR("thread"));
     int         r        = gather(t, &t->messages, messages);
     if (r < 0)
         return r;

@@ -183,9 +183,8 @@ static void run_metadata(struct wj_writer *w, const struct wm_run *run, const st
         yyjson_val *key, *v;
         yyjson_obj_foreach(given, i, max, key, v)
         {
-            if (wj_named(key, UPP_STR("weft_pending")))
-                continue;
-            wj_put_member(w, key);
+            if (!wj_named(key, UPP_STR("weft_pending")))
+                wj_put_member(w, key);
         }
     }
     if (run->status == WM_WAITING && !asst_asks_client(pending, n) && n) {

@@ -57,10 +57,10 @@ static void delta_begin(struct asst_stream *s, struct wd_out *o)
     wj_write_name(&o->w, UPP_STR("id"));
     asst_id(&o->w, "msg_", s->message);
     wd_str(o, "object", UPP_STR("thread.message.delta"));
-    wd_object(o, "delta");
-    wd_array(o, "content");
+    wj_put_open(&o->w, "delta", '{');
+    wj_put_open(&o->w, "content", '[');
     wj_write_open(&o->w, '{');
-    wd_u64(o, "index", s->n_content++);
+    wj_put_u64(&o->w, "index", s->n_content++);
 }
 
 void asst_no_gap(struct asst_stream *s, struct wd_out *o, size_t before)
@@ -102,7 +102,7 @@ int asst_part_open(struct asst_stream *s, const struct wm_event *ev, struct wd_o
     }
     delta_begin(s, o);
     wd_str(o, "type", UPP_STR("text"));
-    wd_object(o, "text");
+    wj_put_open(&o->w, "text", '{');
     wj_write_name(&o->w, UPP_STR("value"));
     return wd_open_head(&s->open, p, o, err);
 }

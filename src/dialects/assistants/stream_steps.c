@@ -122,12 +122,12 @@ struct asst_call *asst_add_call(struct asst_stream *s, struct wd_out *o, struct 
     wj_write_name(&o->w, UPP_STR("id"));
     asst_id(&o->w, "step_", s->step.id);
     wd_str(o, "object", UPP_STR("thread.run.step.delta"));
-    wd_object(o, "delta");
-    wd_object(o, "step_details");
+    wj_put_open(&o->w, "delta", '{');
+    wj_put_open(&o->w, "step_details", '{');
     wd_str(o, "type", UPP_STR("tool_calls"));
-    wd_array(o, "tool_calls");
+    wj_put_open(&o->w, "tool_calls", '[');
     wj_write_open(&o->w, '{');
-    wd_u64(o, "index", s->calls.n - 1);
+    wj_put_u64(&o->w, "index", s->calls.n - 1);
     asst_call_members(&o->w, &c, true);
     asst_frame(o, "thread.run.step.delta", UPP_STR("}]}}}"));
     return &s->calls.p[s->calls.n - 1];

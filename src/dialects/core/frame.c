@@ -46,30 +46,10 @@ void wd_str(struct wd_out *o, const char *name, struct upp_str value)
     wj_put_str_or_empty(&o->w, name, value);
 }
 
-void wd_u64(struct wd_out *o, const char *name, uint64_t value)
-{
-    wj_put_u64(&o->w, name, value);
-}
-
-void wd_bool(struct wd_out *o, const char *name, bool value)
-{
-    wj_put_bool(&o->w, name, value);
-}
-
 void wd_uuid(struct wd_out *o, const char *name, struct wb_uuid value)
 {
     char text[WB_UUID_TEXT + 1];
     wd_str(o, name, wb_uuid_text(value, text));
-}
-
-void wd_object(struct wd_out *o, const char *name)
-{
-    wj_put_open(&o->w, name, '{');
-}
-
-void wd_array(struct wd_out *o, const char *name)
-{
-    wj_put_open(&o->w, name, '[');
 }
 
 const char *wd_status_word(uint8_t status)
@@ -84,24 +64,8 @@ const char *wd_status_word(uint8_t status)
 
 /* ---- JSON inside ----------------------------------------------------------------------------------------- */
 
-/* It is read and written, not copied: it may be of several lines, and a frame is one. */
-bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct upp_str text)
-{
-    const struct wj_read_opts opts = {.size = sizeof opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX};
-    struct upp_err            err;
-    yyjson_val               *v;
-
-    int r = wj_read(scratch, text.p ? text : UPP_STR("null"), &opts, &v, &err);
-    if (r == 0)
-        wj_write_value(&o->w, v);
-    else if (r == -UPP_ENOMEM) {
-        if (o->w.err)
-            *o->w.err = err;
-        wj_writer_fail(&o->w, r);
-    }
-    wb_arena_reset(scratch);
-    return r == 0 || r == -UPP_ENOMEM;
-}
+const struct wj_read_opts wd_json_opts = {
+    .size = sizeof wd_json_opts, .max_bytes = WD_FRAMES_TEXT, .depth = WJ_DEPTH_MAX};
 
 void wd_json_or_str(struct wd_out *o, struct wb_arena *scratch, struct upp_str text)
 {

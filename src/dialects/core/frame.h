@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "dialects/core/dialect.h"
 #include "json/write.h"
+#include "model/uap_json.h"
 
 struct wd_out {
     struct wd_frames *to;
@@ -72,11 +73,7 @@ static inline void wd_frame_close(struct wd_out *o, struct upp_str tail)
 
 /* Members of the object that is open. */
 void               wd_str(struct wd_out *o, const char *name, struct upp_str value);
-void               wd_u64(struct wd_out *o, const char *name, uint64_t value);
-void               wd_bool(struct wd_out *o, const char *name, bool value);
 void               wd_uuid(struct wd_out *o, const char *name, struct wb_uuid value);
-void               wd_object(struct wd_out *o, const char *name); /* ended with wd_end */
-void               wd_array(struct wd_out *o, const char *name);
 static inline void wd_end(struct wd_out *o, char bracket)
 {
     wj_write_close(&o->w, bracket);
@@ -85,9 +82,13 @@ static inline void wd_end(struct wd_out *o, char bracket)
 /* "running": enum wm_status as these dialects spell it. */
 const char *wd_status_word(uint8_t status);
 
-/* A text that should be JSON, as one value on one line. False when it is not JSON (or too deep to read): then nothing
- * was written. `scratch` is used and left empty. */
-bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct upp_str text);
+/* How JSON inside is read: it is as long as all frames, and as deep, as can be. */
+extern const struct wj_read_opts wd_json_opts;
+
+static inline bool wd_json(struct wd_out *o, struct wb_arena *scratch, struct upp_str text) /* see wm_json_write */
+{
+    return wm_json_write(&o->w, scratch, &wd_json_opts, text);
+}
 
 /* The same; what is no JSON is written as a string, no text as null. */
 void wd_json_or_str(struct wd_out *o, struct wb_arena *scratch, struct upp_str text);

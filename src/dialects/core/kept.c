@@ -43,12 +43,12 @@ struct upp_str wd_kept_text(yyjson_val *node, const char *const *path)
         if (whole) { /* from here on it is as it was read */
             for (; *path; path++)
                 whole = yyjson_obj_get(whole, *path);
-            return whole && yyjson_is_str(whole) ? wj_text(whole) : (struct upp_str){0};
+            return wj_text_of(whole);
         }
         node = wd_kept_member(node, *path);
     }
     yyjson_val *v = wd_kept_value(node);
-    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+    return wj_text_of(v);
 }
 
 struct wd_kept_items wd_kept_items(yyjson_val *node)

@@ -89,51 +89,13 @@ int wd_parts_settle(struct wb_arena *a, struct wd_parts *from, struct upp_messag
 
 /* ---- Values ---------------------------------------------------------------------------------------------- */
 
-/* Into what is left of the arena's chunk, as most values fit: without a buffer that is made for each of them. */
-static bool write_in_place(struct wb_arena *a, yyjson_val *v, struct upp_str *ret)
-{
-    enum { ENOUGH = 256 }; /* to begin with */
-    size_t room = a->p ? (size_t)(a->end - a->p) : 0;
-    if (room < ENOUGH)
-        return false;
-    struct wb_buf b = {.p = a->p, .cap = room - 1, .max = room - 1}; /* a NUL comes behind it */
-    if (wj_write(v, &b, NULL) < 0)
-        return false;
-    *ret      = wb_str(a->p, b.n);
-    a->p[b.n] = 0;
-    a->p += b.n + 1;
-    return true;
-}
-
-int wd_value_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
-{
-    if (v && write_in_place(a, v, ret))
-        return 0;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
-    int                                   r = v ? wj_write(v, &b, err) : 0;
-    if (r < 0 || !v)
-        return r;
-    *ret = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
-}
-
 int wd_string_text(struct wb_arena *a, struct upp_str s, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(WD_DOC_BYTES);
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
     wj_write_str(&w, s);
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
-}
-
-struct upp_str wd_text_at(yyjson_val *obj, const char *name)
-{
-    yyjson_val *v = yyjson_obj_get(obj, name);
-    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+    return wj_writer_text(&w, a, ret);
 }
 
 yyjson_val *wd_last_at(yyjson_val *obj, const char *name)

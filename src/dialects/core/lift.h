@@ -4,6 +4,7 @@
 
 #include "dialects/core/data_url.h"
 #include "dialects/core/document.h"
+#include "json/value.h"
 
 enum { WD_PARTS = 1 << 14 }; /* of one message */
 
@@ -39,15 +40,13 @@ int wd_parts_settle(struct wb_arena *a, struct wd_parts *from, struct upp_messag
 
 /* ---- Values ---------------------------------------------------------------------------------------------- */
 
-/* JSON text of a value; no value: *ret stays. And of a string. */
-int wd_value_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+/* JSON text of a string. */
 int wd_string_text(struct wb_arena *a, struct upp_str s, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
-struct upp_str wd_text_at(yyjson_val *obj, const char *name);   /* a string; no text: there is none */
-yyjson_val    *wd_last_at(yyjson_val *obj, const char *name);   /* of those of that name: in which anchors may stand */
-uint64_t       wd_number_at(yyjson_val *obj, const char *name); /* a whole number; else 0 */
-uint64_t       wd_number_of(struct upp_str number);
-bool           wd_is_plain_number(struct upp_str number); /* wd_number_of it is written as it is */
+yyjson_val *wd_last_at(yyjson_val *obj, const char *name);   /* of those of that name: in which anchors may stand */
+uint64_t    wd_number_at(yyjson_val *obj, const char *name); /* a whole number; else 0 */
+uint64_t    wd_number_of(struct upp_str number);
+bool        wd_is_plain_number(struct upp_str number); /* wd_number_of it is written as it is */
 
 /* For decoding: members that are not what they should be are left where they are. They come back, and validating tells
  * of them. */

@@ -185,7 +185,7 @@ static void check_inside(struct checking *c, const struct wd_envelope_shape *s, 
 /* json and tool_result are their data, all else its text. */
 static void check_content(struct wd_problems *p, yyjson_val *content)
 {
-    struct upp_str type = wd_text_at(content, "type");
+    struct upp_str type = wj_text_at(content, "type");
     bool           data = wb_str_eq(type, UPP_STR("json")) || wb_str_eq(type, UPP_STR("tool_result"));
     const char    *name = data ? "data" : "text";
     if (type.p && !yyjson_obj_get(content, name) && wd_envelope_is_word(&wd_envelope_contents, type))
@@ -234,7 +234,7 @@ static struct named check_envelope(struct checking *c, yyjson_val *v)
     }
     check_object(c, &wd_envelope_table, v, "ENV-1.1", found);
     check_content(c->p, found[WD_ENV_ROW_CONTENT]);
-    ret.id = wd_text_at(found[WD_ENV_ROW_TRACE], "id");
+    ret.id = wj_text_at(found[WD_ENV_ROW_TRACE], "id");
     return ret;
 }
 

@@ -46,7 +46,7 @@ static int plain_text(const struct lifting *t, yyjson_val *v, struct upp_str *re
         *ret = wj_text(v);
         return 0;
     }
-    return wd_value_text(t->l->a, v, ret, t->err);
+    return wj_value_text(t->l->a, v, ret, t->err);
 }
 
 /* What the metadata of the part have to remember: its type, and data beside a text. */
@@ -65,11 +65,7 @@ static int about_text(const struct lifting *t, struct upp_str type, yyjson_val *
     wj_put_value(&w, "data", beside);
     wj_write_close(&w, '}');
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(t->l->a, wb_buf_str(&b));
-    return wb_arena_check(t->l->a, t->err);
+    return wj_writer_text(&w, t->l->a, ret);
 }
 
 /* Which of the two members of the content says it: json is its data, and so is code where that is a text. */
@@ -102,7 +98,7 @@ static bool is_call(const struct wd_envelope *e)
     if (!is_word(e->intent, "tool.call") || is_word(e->role, "user") || !is_word(e->type, "json"))
         return false;
     yyjson_val *args = yyjson_obj_get(e->data, "arguments");
-    return wd_text_at(e->data, "id").p && wd_text_at(e->data, "name").p && (yyjson_is_obj(args) || yyjson_is_str(args));
+    return wj_text_at(e->data, "id").p && wj_text_at(e->data, "name").p && (yyjson_is_obj(args) || yyjson_is_str(args));
 }
 
 static bool is_result(const struct wd_envelope *e)
@@ -112,8 +108,8 @@ static bool is_result(const struct wd_envelope *e)
 
 static int call_of(struct lifting *t, const struct wd_envelope *e, struct upp_part *to)
 {
-    struct called one = {.envelope = e->id, .call = wd_text_at(e->data, "id")};
-    *to               = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = wd_text_at(e->data, "name")};
+    struct called one = {.envelope = e->id, .call = wj_text_at(e->data, "id")};
+    *to               = (struct upp_part){.kind = UPP_PART_CALL, .id = one.call, .name = wj_text_at(e->data, "name")};
     if (one.envelope.p && !wb_vec_push(&t->calls, one, (size_t)WM_DOC_ENTRIES))
         return upp_fail(t->err, UPP_ENOMEM, "no memory for a call");
     return plain_text(t, yyjson_obj_get(e->data, "arguments"), &to->text);
@@ -140,7 +136,7 @@ static int result_of(const struct lifting *t, const struct wd_envelope *e, struc
                                   .name     = e->name,
                                   .is_error = is_word(e->type, "error"),
                                   .text     = UPP_STR("null")};
-    int r     = from        ? wd_value_text(t->l->a, e->data, &to->text, t->err)
+    int r     = from        ? wj_value_text(t->l->a, e->data, &to->text, t->err)
                 : e->text.p ? wd_string_text(t->l->a, e->text, &to->text, t->err)
                             : 0;
     if (r >= 0 && !from)
@@ -156,10 +152,10 @@ static int medium_of(const struct lifting *t, const struct wd_envelope *e, struc
     if (!is_word(e->kind, "medium"))
         return 0;
     yyjson_val    *artifact = yyjson_arr_get_first(yyjson_obj_get(e->outputs, "artifacts"));
-    struct upp_str uri = wd_text_at(artifact, "uri"), mime = wd_text_at(e->weft, "mime");
+    struct upp_str uri = wj_text_at(artifact, "uri"), mime = wj_text_at(e->weft, "mime");
     if (!uri.p || !mime.p)
         return 0;
-    int r = wd_url_media(t->l->a, uri, mime, wd_text_at(e->weft, "title"), to, t->err);
+    int r = wd_url_media(t->l->a, uri, mime, wj_text_at(e->weft, "title"), to, t->err);
     return r < 0 ? r : 1;
 }
 
@@ -272,7 +268,7 @@ static int part_of(struct lifting *t, const struct wd_envelope *e, struct upp_pa
             r = text_of(t, e, to);
     }
     if (r >= 0 && yyjson_is_obj(metadata))
-        r = wd_value_text(t->l->a, metadata, &to->metadata, t->err);
+        r = wj_value_text(t->l->a, metadata, &to->metadata, t->err);
     to->cut = yyjson_is_true(yyjson_obj_get(weft, "cut"));
     return r;
 }
@@ -320,7 +316,7 @@ static bool are_texts(yyjson_val *list)
 /* An event of the model that stands in an envelope, or an envelope that is one: {"task", "content"} of that. */
 static void put_event(const struct lifting *t, const struct wd_envelope *e, struct wj_writer *w)
 {
-    struct upp_str type   = wd_text_at(e->weft, "event");
+    struct upp_str type   = wj_text_at(e->weft, "event");
     yyjson_val    *source = yyjson_obj_get(e->weft, "source"), *targets = yyjson_obj_get(e->weft, "targets");
     wj_write_open(w, '{');
     wj_write_name(w, UPP_STR("type"));

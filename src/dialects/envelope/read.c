@@ -130,21 +130,21 @@ bool wd_envelope_read_plain(yyjson_val *v, struct wd_envelope *e)
 static void look_inside(struct wd_envelope *e)
 {
     yyjson_val *parent = yyjson_arr_get_last(yyjson_obj_get(e->trace, "parents"));
-    e->agent_id        = wd_text_at(e->agent, "id");
-    e->agent_name      = wd_text_at(e->agent, "name");
-    e->model           = wd_text_at(e->agent, "model");
-    e->type            = wd_text_at(e->content, "type");
-    e->text            = wd_text_at(e->content, "text");
+    e->agent_id        = wj_text_at(e->agent, "id");
+    e->agent_name      = wj_text_at(e->agent, "name");
+    e->model           = wj_text_at(e->agent, "model");
+    e->type            = wj_text_at(e->content, "type");
+    e->text            = wj_text_at(e->content, "text");
     e->data            = yyjson_obj_get(e->content, "data");
-    e->parent          = parent && yyjson_is_str(parent) ? wj_text(parent) : (struct upp_str){0};
-    e->id              = wd_text_at(e->trace, "id");
+    e->parent          = wj_text_of(parent);
+    e->id              = wj_text_at(e->trace, "id");
     e->cost            = yyjson_obj_get(e->trace, "cost");
-    e->of              = wd_text_at(e->weft, "of");
-    e->kind            = wd_text_at(e->weft, "kind");
-    e->within          = wd_text_at(e->weft, "agent");
-    e->provider        = wd_text_at(e->weft, "provider");
-    e->call            = wd_text_at(e->weft, "call");
-    e->name            = wd_text_at(e->weft, "name");
+    e->of              = wj_text_at(e->weft, "of");
+    e->kind            = wj_text_at(e->weft, "kind");
+    e->within          = wj_text_at(e->weft, "agent");
+    e->provider        = wj_text_at(e->weft, "provider");
+    e->call            = wj_text_at(e->weft, "call");
+    e->name            = wj_text_at(e->weft, "name");
 }
 
 int wd_envelope_read(struct wb_arena *a, yyjson_val *v, struct wd_envelope *e, struct upp_err *err)

@@ -163,7 +163,7 @@ static int lift_item(struct wd_lifting *l, yyjson_val *v, const struct wd_pai_pa
     bool              binary = wb_str_eq(item.kind, UPP_STR("binary"));
     struct upp_media *media  = wb_new(l->a, struct upp_media);
     if (wb_str_eq(item.kind, UPP_STR("uploaded-file"))) /* where it lies is all that is known of it */
-        item.url = wd_text_at(v, "file_id");
+        item.url = wj_text_at(v, "file_id");
     else if (!wb_str_ends(item.kind, UPP_STR("-url")))
         item.url = (struct upp_str){0};
     if (!(binary ? item.data.p : item.url.p) || !media)
@@ -225,7 +225,7 @@ static int lift_call(struct wd_lifting *l, const struct wd_pai_part *p, struct u
         part->text = wj_text(p->args);
         beside_true(b, "raw_args");
     } else if (p->args && !yyjson_is_null(p->args))
-        return wd_value_text(l->a, p->args, &part->text, err);
+        return wj_value_text(l->a, p->args, &part->text, err);
     return 0;
 }
 
@@ -246,7 +246,7 @@ static int lift_result(struct wd_lifting *l, const struct wd_pai_part *p, bool r
     if (wb_str_eq(p->status, UPP_STR("validation_error")))
         beside_str(b, "status", p->status);
     beside_value(b, "metadata", p->metadata);
-    return p->content ? wd_value_text(l->a, p->content, &part->text, err) : 0;
+    return p->content ? wj_value_text(l->a, p->content, &part->text, err) : 0;
 }
 
 /* Feedback on what was no call: the model reads it as the user's words, but nobody said them. */
@@ -260,7 +260,7 @@ static int lift_feedback(struct wd_lifting *l, const struct wd_pai_part *p, stru
         return 0;
     }
     beside_true(b, "errors");
-    return p->content ? wd_value_text(l->a, p->content, &part->text, err) : 0;
+    return p->content ? wj_value_text(l->a, p->content, &part->text, err) : 0;
 }
 
 static int lift_one(struct wd_lifting *l, const struct wd_pai_part *p, enum wd_pai_kind kind, struct upp_part *part,

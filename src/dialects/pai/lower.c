@@ -88,7 +88,7 @@ static inline yyjson_val *beside_at(const struct beside *b, const char *name)
 static struct upp_str text_of(const struct beside *b, const char *name)
 {
     yyjson_val *v = beside_at(b, name);
-    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+    return wj_text_of(v);
 }
 
 static bool is_true(const struct beside *b, const char *name)

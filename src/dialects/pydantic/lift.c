@@ -44,12 +44,12 @@ static bool other_run(const struct lifting *t, const struct wd_pai_message *m)
 /* The agent that it names (lower.c); empty: none. */
 static struct upp_str named(const struct wd_pai_message *m)
 {
-    return wd_text_at(yyjson_obj_get(m->metadata, "weft"), "agent");
+    return wj_text_at(yyjson_obj_get(m->metadata, "weft"), "agent");
 }
 
 static int agent_of(struct lifting *t, const struct wd_pai_message *m)
 {
-    return wd_agent_of(t->l, named(m), wd_text_at(yyjson_obj_get(m->metadata, "weft"), "name"), &t->agent, t->err);
+    return wd_agent_of(t->l, named(m), wj_text_at(yyjson_obj_get(m->metadata, "weft"), "name"), &t->agent, t->err);
 }
 
 /* Is it what the user submitted? */
@@ -69,7 +69,7 @@ static bool is_users(const struct lifting *t, const struct wd_pai_message *m)
 
 static struct upp_str id_of(const struct wd_pai_message *m)
 {
-    return wd_text_at(yyjson_obj_get(m->metadata, "weft"), "id");
+    return wj_text_at(yyjson_obj_get(m->metadata, "weft"), "id");
 }
 
 static int turn_for(struct lifting *t, const struct wd_pai_message *m, bool user)
@@ -152,7 +152,7 @@ static int lift_approval(struct lifting *t, const struct wd_pai_message *m, stru
     yyjson_val     *all = yyjson_obj_get(yyjson_obj_get(m->metadata, "weft"), "approvals");
     yyjson_val     *v   = call.p ? yyjson_obj_getn(all, call.p, call.n) : NULL;
     struct upp_str  json;
-    int             r = yyjson_is_obj(v) && t->parts.list.n ? wd_value_text(t->l->a, v, &json, t->err) : 1;
+    int             r = yyjson_is_obj(v) && t->parts.list.n ? wj_value_text(t->l->a, v, &json, t->err) : 1;
     if (r)
         return r < 0 ? r : 0;
     return wd_pai_beside_add(t->l->a, &t->parts.list.p[t->parts.list.n - 1].metadata, "approval", json, t->err);

@@ -223,7 +223,7 @@ static void put_prompt(struct wd_lowering *l, struct upp_str text, struct upp_st
 /* The next system message that stands before the turn of that number; NULL: none. */
 static yyjson_val *next_prompt(struct lowering *t, size_t turn)
 {
-    while (t->prompt && !wb_str_eq(wd_text_at(t->prompt, "role"), UPP_STR("system")))
+    while (t->prompt && !wb_str_eq(wj_text_at(t->prompt, "role"), UPP_STR("system")))
         t->prompt = wd_kept_item(&t->prompts);
     return t->prompt && t->prompts.before <= turn ? t->prompt : NULL;
 }
@@ -239,15 +239,15 @@ static void put_prompts(struct lowering *t, struct upp_str time)
     yyjson_val *m, *part;
     size_t      i, n;
     while ((m = next_prompt(t, turn_number(t)))) {
-        struct upp_str said = wd_text_at(yyjson_obj_get(yyjson_obj_get(m, "metadata"), "pydantic_ai"), "timestamp");
+        struct upp_str said = wj_text_at(yyjson_obj_get(yyjson_obj_get(m, "metadata"), "pydantic_ai"), "timestamp");
         yyjson_arr_foreach(yyjson_obj_get(m, "parts"), i, n, part)
         {
-            struct upp_str text = wd_text_at(part, "text");
-            if (text.p && wb_str_eq(wd_text_at(part, "type"), UPP_STR("text")))
+            struct upp_str text = wj_text_at(part, "text");
+            if (text.p && wb_str_eq(wj_text_at(part, "type"), UPP_STR("text")))
                 put_prompt(t->l, text, wb_time_is_pydantic(said) ? said : time);
         }
-        if (!t->system.p && !t->l->view.p && !t->l->pure && !wb_str_starts(wd_text_at(m, "id"), UPP_STR("system-")))
-            t->system = wd_text_at(m, "id");
+        if (!t->system.p && !t->l->view.p && !t->l->pure && !wb_str_starts(wj_text_at(m, "id"), UPP_STR("system-")))
+            t->system = wj_text_at(m, "id");
         t->prompt = wd_kept_item(&t->prompts);
     }
 }

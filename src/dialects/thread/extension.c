@@ -32,9 +32,9 @@ static int hang(struct wd_lifting *l, yyjson_val *v, const struct wd_carry *at, 
         return wb_arena_check(l->a, err);
     if (at->first != WD_THREAD && c.entry >= at->n)
         return 0;
-    WB_CLEANUP(wb_buf_done) struct wb_buf b  = WB_BUF(WD_DOC_BYTES);
-    struct wm_residue                   **to = &l->doc->residue, *residue = wb_new(l->a, struct wm_residue);
-    int                                   r = c.said ? wj_write(c.said, &b, err) : 0;
+    struct wm_residue **to = &l->doc->residue, *residue = wb_new(l->a, struct wm_residue);
+    struct upp_str      said = {0};
+    int                 r    = wj_value_text(l->a, c.said, &said, err);
     if (r < 0 || !residue)
         return r < 0 ? r : wb_arena_check(l->a, err);
     if (at->first != WD_THREAD)
@@ -44,7 +44,7 @@ static int hang(struct wd_lifting *l, yyjson_val *v, const struct wd_carry *at, 
     *residue = (struct wm_residue){.dialect = c.dialect,
                                    .slot    = c.slot,
                                    .entries = (uint32_t)WB_MIN(c.entries, (uint64_t)WM_DOC_ENTRIES),
-                                   .json    = c.said ? wb_arena_dup(l->a, wb_buf_str(&b)) : (struct upp_str){0}};
+                                   .json    = said};
     *to      = residue;
     return wb_arena_check(l->a, err);
 }

@@ -5,7 +5,7 @@
  */
 #include "base/err.h"
 #include "dialects/thread/extension.h"
-#include "dialects/upp/weft.h"
+#include "model/upp_weft.h"
 #include "json/syntax.h"
 #include "json/value.h"
 
@@ -185,7 +185,7 @@ static int find_parts(struct reading *t, yyjson_val *list)
 
 static int read_media(struct reading *t, const struct beside *b, uint8_t kind, struct upp_part *p)
 {
-    uint8_t           source = wd_upp_word(b->source, wd_carried_sources, WB_LEN(wd_carried_sources));
+    uint8_t           source = wm_upp_word(b->source, wd_carried_sources, WB_LEN(wd_carried_sources));
     bool              medium = kind >= UPP_PART_IMAGE && kind <= UPP_PART_BINARY;
     bool              text   = medium && source == UPP_SOURCE_TEXT && p->kind == UPP_PART_TEXT;
     struct upp_media *m;
@@ -223,7 +223,7 @@ static int as_result(struct reading *t, struct upp_part *p)
 
 static int read_part(struct reading *t, const struct beside *b, struct upp_part *p)
 {
-    uint8_t kind = wd_upp_word(b->kind, wd_carried_kinds, WB_LEN(wd_carried_kinds));
+    uint8_t kind = wm_upp_word(b->kind, wd_carried_kinds, WB_LEN(wd_carried_kinds));
     if (b->is_new)
         *p = (struct upp_part){.kind = kind ? kind : UPP_PART_TEXT, .id = b->id, .name = b->name, .text = b->text};
     else if (b->text.p) {
@@ -236,7 +236,7 @@ static int read_part(struct reading *t, const struct beside *b, struct upp_part 
     int r = p->kind == UPP_PART_RESULT && b->text.p ? as_result(t, p) : 0;
     if (r >= 0)
         r = read_media(t, b, kind, p);
-    return r < 0 || !yyjson_is_obj(b->metadata) ? r : wd_value_text(t->l->a, b->metadata, &p->metadata, t->err);
+    return r < 0 || !yyjson_is_obj(b->metadata) ? r : wj_value_text(t->l->a, b->metadata, &p->metadata, t->err);
 }
 
 /* ---- Entries ------------------------------------------------------------------------------------------------- */
@@ -272,7 +272,7 @@ static int read_entry(struct reading *t, const struct beside *b, struct wm_doc_e
     uint64_t            ms = 0;
     if (b->is_new) {
         e->e.kind = yyjson_is_obj(b->event) ? WM_ENTRY_EVENT : WM_ENTRY_MESSAGE;
-        m->role   = e->e.kind == WM_ENTRY_EVENT ? 0 : wd_upp_role_of(b->role);
+        m->role   = e->e.kind == WM_ENTRY_EVENT ? 0 : wm_upp_role_of(b->role);
         if (e->e.kind == WM_ENTRY_MESSAGE && !m->role)
             m->role = UPP_ROLE_USER;
     }
@@ -289,8 +289,8 @@ static int read_entry(struct reading *t, const struct beside *b, struct wm_doc_e
         read_said(b->said, &e->said);
     int r = read_whose(t, b, e);
     if (r >= 0 && e->e.kind == WM_ENTRY_EVENT && yyjson_is_obj(b->event))
-        r = wd_value_text(t->l->a, b->event, &e->e.data, t->err);
-    return r < 0 || !yyjson_is_obj(b->metadata) ? r : wd_value_text(t->l->a, b->metadata, &m->metadata, t->err);
+        r = wj_value_text(t->l->a, b->event, &e->e.data, t->err);
+    return r < 0 || !yyjson_is_obj(b->metadata) ? r : wj_value_text(t->l->a, b->metadata, &m->metadata, t->err);
 }
 
 /* Has there been made room for it? */

@@ -10,7 +10,7 @@
  */
 #include "base/err.h"
 #include "dialects/thread/extension.h"
-#include "dialects/upp/weft.h"
+#include "model/upp_weft.h"
 #include "json/value.h"
 
 /* ---- What an entry needs --------------------------------------------------------------------------------------- */
@@ -161,8 +161,8 @@ static void put_entry(struct wd_lowering *l, const struct entry *x)
         wj_put_bool(&l->w, "new", true);
     if (x->event)
         wd_member_json(l, "event", e->e.data);
-    else if (x->is_new && m->role && m->role < WB_LEN(wd_upp_roles))
-        wd_member(l, "role", wb_cstr(wd_upp_roles[m->role]));
+    else if (x->is_new && m->role && m->role < WB_LEN(wm_upp_roles))
+        wd_member(l, "role", wb_cstr(wm_upp_roles[m->role]));
     wd_member(l, "id", e->id);
     wd_member(l, "message", m->id);
     if (x->agent) {

@@ -102,12 +102,8 @@ static int lift_event(struct lifting *t, const struct wd_tp_message *m, uint32_t
         wj_write_close(&w, ']');
     }
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
     e->e.kind = WM_ENTRY_EVENT;
-    e->e.data = wb_arena_dup(t->l->a, wb_buf_str(&b));
-    return wb_arena_check(t->l->a, t->err);
+    return wj_writer_text(&w, t->l->a, &e->e.data);
 }
 
 /* ---- Turns --------------------------------------------------------------------------------------------------- */
@@ -164,11 +160,11 @@ static void lift_own(struct lifting *t, const struct wd_tp_turn *turn, bool user
     static const struct wj_decode_opts lenient = {.size = sizeof lenient};
     yyjson_val                        *usage   = yyjson_obj_get(turn->x_weft, "usage");
     struct wd_tp_usage                 said;
-    to->id      = wd_text_at(turn->x_weft, "id");
-    to->run     = wd_text_at(turn->x_weft, "run");
+    to->id      = wj_text_at(turn->x_weft, "id");
+    to->run     = wj_text_at(turn->x_weft, "run");
     to->partial = yyjson_is_true(yyjson_obj_get(turn->x_weft, "partial"));
     if (user) {
-        to->ended = wd_text_at(turn->x_weft, "ended");
+        to->ended = wj_text_at(turn->x_weft, "ended");
         if (yyjson_is_obj(usage) && WJ_DECODE(t->l->a, wd_tp_usage, usage, &lenient, &said, NULL) >= 0)
             wd_tp_lift_usage(&said, &to->has_usage, &to->usage, &to->reasoning);
     } else if (!yyjson_is_true(yyjson_obj_get(turn->x_weft, "summed")))
@@ -251,7 +247,7 @@ static int lift_agents(struct lifting *t, const struct wd_tp_thread *d)
                                                         .provider = a.provider_name,
                                                         .config   = a.config_ref,
                                                         .created  = a.created_at,
-                                                        .prompt   = wd_text_at(a.x_weft, "prompt")},
+                                                        .prompt   = wj_text_at(a.x_weft, "prompt")},
                                  &ignored, t->err);
         if (r < 0)
             return r;
@@ -295,7 +291,7 @@ int wd_tp_lift(struct wd_lifting *l, yyjson_val *root, struct upp_err *err)
         forget_unsaid(doc, d.x_weft);
         doc->parent    = d.parent_thread_id;
         doc->parent_at = (uint32_t)wd_number_of(d.branch_point);
-        r              = wd_value_text(l->a, d.metadata, &doc->metadata, &why);
+        r              = wj_value_text(l->a, d.metadata, &doc->metadata, &why);
     }
     if (r >= 0) {
         expect(&t, &d);

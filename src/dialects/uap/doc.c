@@ -15,7 +15,7 @@ static int detect(yyjson_val *root)
     yyjson_val *tree = wd_last_at(root, "threadTree");
     if (!yyjson_is_arr(wd_last_at(tree, "nodes")))
         return 0;
-    return wb_str_starts(wd_text_at(root, "version"), UPP_STR("1.")) ? 3 : 2;
+    return wb_str_starts(wj_text_at(root, "version"), UPP_STR("1.")) ? 3 : 2;
 }
 
 /* ---- Out of the model ------------------------------------------------------------------------------------ */

@@ -39,7 +39,7 @@ static int read_ids(struct path *t, yyjson_val *list)
         return wb_arena_check(a, t->in.err);
     yyjson_arr_foreach(list, i, max, v)
     {
-        struct upp_str id = wd_text_at(v, "id");
+        struct upp_str id = wj_text_at(v, "id");
         int            r  = id.p ? wm_names_add(&t->ids, id, &at, t->in.err) : 0;
         if (r < 0)
             return r;
@@ -64,14 +64,14 @@ static yyjson_val *first_node(yyjson_val *tree)
 /* From the current node up. */
 static void find_path(struct path *t, yyjson_val *tree)
 {
-    yyjson_val *v = take(t, wd_text_at(tree, "currentId"));
+    yyjson_val *v = take(t, wj_text_at(tree, "currentId"));
     if (!v)
-        v = take(t, wd_text_at(tree, "rootId"));
+        v = take(t, wj_text_at(tree, "rootId"));
     if (!v) {
         v = first_node(tree);
-        (void)take(t, wd_text_at(v, "id"));
+        (void)take(t, wj_text_at(v, "id"));
     }
-    for (; v && yyjson_is_obj(v); v = take(t, wd_text_at(v, "parentId")))
+    for (; v && yyjson_is_obj(v); v = take(t, wj_text_at(v, "parentId")))
         t->list[t->n++] = v;
 }
 
@@ -157,12 +157,12 @@ static int lift_path(struct path *t, yyjson_val *tree)
 static int lift_session(struct path *t, yyjson_val *root)
 {
     struct wm_doc *doc = t->in.l->doc;
-    t->in.agent        = wd_text_at(root, "agentId");
+    t->in.agent        = wj_text_at(root, "agentId");
     if (!t->in.agent.n)
         t->in.agent = (struct upp_str){0};
-    doc->id      = wd_text_at(root, "id");
-    doc->created = wd_text_at(root, "createdAt");
-    doc->updated = wd_text_at(root, "updatedAt");
+    doc->id      = wj_text_at(root, "id");
+    doc->created = wj_text_at(root, "createdAt");
+    doc->updated = wj_text_at(root, "updatedAt");
     int r        = wd_upp_lift_about(&t->in, yyjson_obj_get(root, "metadata"));
     if (r >= 0)
         r = lift_path(t, wd_last_at(root, "threadTree"));

@@ -18,7 +18,7 @@ enum { SCRATCH_MAX = 512 << 20 }; /* json/read.h: 13 bytes for one */
 static void whose_child(struct wd_out *o, const struct wm_event *ev)
 {
     static const struct wb_uuid none;
-    wd_u64(o, "depth", ev->from->depth);
+    wj_put_u64(&o->w, "depth", ev->from->depth);
     if (!o->caller || wb_uuid_eq(o->caller->run, none))
         return;
     wd_uuid(o, "parentAgentId", o->caller->agent);
@@ -29,9 +29,9 @@ void uap_begin(struct wd_out *o, const struct wm_event *ev, const char *type, bo
 {
     wd_frame_open(o, UPP_STR("{\"source\":\"uap\",\"uap\":{"));
     wd_str(o, "type", wb_cstr(type));
-    wd_u64(o, "step", ev->step);
+    wj_put_u64(&o->w, "step", ev->step);
     wd_uuid(o, "agentId", ev->from->agent_id);
-    wd_object(o, "data");
+    wj_put_open(&o->w, "data", '{');
     if (whose || ev->from->depth > 0)
         wd_uuid(o, "runId", ev->from->run);
     if (ev->from->depth > 0)
@@ -60,10 +60,10 @@ void uap_upp_begin(struct wd_out *o, const struct wm_event *ev, struct upp_str t
     }
     if (o->aside.n)
         wd_str(o, "aside", o->aside);
-    wd_object(o, "upp");
+    wj_put_open(&o->w, "upp", '{');
     wd_str(o, "type", type);
-    wd_u64(o, "index", index);
-    wd_object(o, "delta");
+    wj_put_u64(&o->w, "index", index);
+    wj_put_open(&o->w, "delta", '{');
 }
 
 void uap_upp_end(struct wd_out *o)
@@ -77,19 +77,6 @@ void uap_upp_empty(struct wd_out *o, const struct wm_event *ev, struct upp_str t
     uap_upp_end(o);
 }
 
-void uap_tool_call(struct uap *u, struct wd_out *o, struct upp_str id, struct upp_str name, struct upp_str arguments)
-{
-    wd_str(o, "toolCallId", id);
-    wd_str(o, "toolName", name);
-    wj_write_name(&o->w, UPP_STR("arguments"));
-    if (arguments.n == 0)
-        wj_write_raw(&o->w, "{}", 2);
-    else if (!wd_json(o, &u->scratch, arguments)) { /* UPP wants an object; the text is kept beside it */
-        wj_write_raw(&o->w, "{}", 2);
-        wd_str(o, "argumentsJson", arguments);
-    }
-}
-
 /* ---- Tools, steps, the run ------------------------------------------------------------------------------- */
 
 static void tool_started(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
@@ -97,7 +84,7 @@ static void tool_started(struct uap_voice *v, const struct wm_event *ev, struct 
     uap_upp_begin(o, ev, UPP_STR("tool_execution_start"), uap_call_index(v, ev->call));
     wd_str(o, "toolCallId", ev->call);
     wd_str(o, "toolName", ev->name);
-    wd_u64(o, "timestamp", (uint64_t)ev->time_ms);
+    wj_put_u64(&o->w, "timestamp", (uint64_t)ev->time_ms);
     uap_upp_end(o);
 }
 
@@ -108,8 +95,8 @@ static void tool_ended(struct uap *u, struct uap_voice *v, const struct wm_event
     wd_str(o, "toolName", ev->name);
     wj_write_name(&o->w, UPP_STR("result"));
     wd_json_or_str(o, &u->scratch, ev->text);
-    wd_bool(o, "isError", ev->outcome != WM_DONE);
-    wd_u64(o, "timestamp", (uint64_t)ev->time_ms);
+    wj_put_bool(&o->w, "isError", ev->outcome != WM_DONE);
+    wj_put_u64(&o->w, "timestamp", (uint64_t)ev->time_ms);
     uap_upp_end(o);
 }
 
@@ -121,7 +108,7 @@ static void step_start(struct uap_voice *v, const struct wm_event *ev, struct wd
     if (v->plan_step.failed)
         wj_writer_fail(&o->w, wb_buf_check(&v->plan_step, o->w.err));
     uap_begin_in_step(o, v, ev, "step_start");
-    wd_u64(o, "stepNumber", ev->step);
+    wj_put_u64(&o->w, "stepNumber", ev->step);
     wd_uuid(o, "stepId", ev->id);
     uap_end(o);
 }
@@ -131,9 +118,8 @@ static void step_end(struct uap *u, const struct uap_voice *v, const struct wm_e
     if (ev->entry)
         uap_observation(u, v, ev, o);
     uap_begin_in_step(o, v, ev, "step_end");
-    wd_u64(o, "stepNumber", ev->step);
-    wj_write_name(&o->w, UPP_STR("usage"));
-    wm_usage_write(&o->w, &ev->usage);
+    wj_put_u64(&o->w, "stepNumber", ev->step);
+    wm_usage_put(&o->w, &ev->usage);
     uap_end(o);
 }
 
@@ -147,19 +133,18 @@ static void run(struct uap *u, const struct wm_event *ev, struct wd_out *o)
         wd_json_or_str(o, &u->scratch, ev->text);
     }
     if (ev->n_pending) {
-        wd_array(o, "pending");
+        wj_put_open(&o->w, "pending", '[');
         for (size_t i = 0; i < ev->n_pending; i++) {
             const struct wm_pending *p = &ev->pending[i];
             wj_write_open(&o->w, '{');
-            uap_tool_call(u, o, p->call, p->name, p->arguments);
-            wd_bool(o, "approval", p->approval);
+            wm_uap_call(&o->w, &u->scratch, &wd_json_opts, p->call, p->name, p->arguments);
+            wj_put_bool(&o->w, "approval", p->approval);
             wd_end(o, '}');
         }
         wd_end(o, ']');
     }
     if (wm_status_ended(ev->status)) {
-        wj_write_name(&o->w, UPP_STR("usage"));
-        wm_usage_write(&o->w, &ev->usage);
+        wm_usage_put(&o->w, &ev->usage);
     }
     uap_end(o);
 }
@@ -189,7 +174,7 @@ static void attempt_void(struct uap *u, const struct wm_event *ev, struct wd_out
     for (size_t i = 0; i < u->others.n; i++)
         wd_open_end(&u->others.p[i]->open);
     uap_begin(o, ev, "attempt_void", false);
-    wd_u64(o, "last", ev->last);
+    wj_put_u64(&o->w, "last", ev->last);
     uap_end(o);
 }
 

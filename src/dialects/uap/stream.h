@@ -70,9 +70,6 @@ void uap_upp_begin(struct wd_out *o, const struct wm_event *ev, struct upp_str t
 void uap_upp_end(struct wd_out *o);
 void uap_upp_empty(struct wd_out *o, const struct wm_event *ev, struct upp_str type, size_t index);
 
-/* Members of a call. */
-void uap_tool_call(struct uap *u, struct wd_out *o, struct upp_str id, struct upp_str name, struct upp_str arguments);
-
 /* ---- What a model says: stream_message.c ---------------------------------------------------------------------------- */
 
 int uap_part_open(struct uap_voice *v, const struct wm_event *ev, struct wd_out *o, struct upp_err *err) UPP_MUST_CHECK;

@@ -130,11 +130,11 @@ static int action(struct uap *u, struct uap_voice *v, const struct wm_event *ev,
             continue; /* it cannot be run */
         if (!any) {
             uap_begin_in_step(o, v, ev, "action");
-            wd_array(o, "toolCalls");
+            wj_put_open(&o->w, "toolCalls", '[');
             any = true;
         }
         wj_write_open(&o->w, '{');
-        uap_tool_call(u, o, p->id, p->name, p->text);
+        wm_uap_call(&o->w, &u->scratch, &wd_json_opts, p->id, p->name, p->text);
         wd_end(o, '}');
     }
     if (any) {
@@ -160,21 +160,8 @@ static void reasoning(struct uap *u, const struct uap_voice *v, const struct wm_
 
 void uap_observation(struct uap *u, const struct uap_voice *v, const struct wm_event *ev, struct wd_out *o)
 {
-    const struct upp_message *m = &ev->entry->message;
     uap_begin_in_step(o, v, ev, "observation");
-    wd_array(o, "results");
-    for (size_t i = 0; i < m->n_parts; i++) {
-        const struct upp_part *p = &m->parts[i];
-        if (p->kind != UPP_PART_RESULT)
-            continue;
-        wj_write_open(&o->w, '{');
-        wd_str(o, "toolCallId", p->id);
-        wj_write_name(&o->w, UPP_STR("result"));
-        wd_json_or_str(o, &u->scratch, p->text);
-        wd_bool(o, "isError", p->is_error);
-        wd_end(o, '}');
-    }
-    wd_end(o, ']');
+    wm_uap_results(&o->w, &u->scratch, &wd_json_opts, &ev->entry->message);
     uap_end(o);
 }
 

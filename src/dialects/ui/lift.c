@@ -27,7 +27,7 @@ static int failed(const struct lifting *t)
 
 static int metadata_of(const struct lifting *t, yyjson_val *v, struct upp_str *ret)
 {
-    return yyjson_is_obj(v) ? wd_value_text(t->l->a, v, ret, t->err) : 0;
+    return yyjson_is_obj(v) ? wj_value_text(t->l->a, v, ret, t->err) : 0;
 }
 
 /* ---- Files ----------------------------------------------------------------------------------------------- */
@@ -61,9 +61,8 @@ static void put_but(struct wj_writer *w, yyjson_val *object, struct upp_str name
         return;
     yyjson_obj_foreach(object, i, n, key, value)
     {
-        if (wj_named(key, name))
-            continue;
-        wj_put_member(w, key);
+        if (!wj_named(key, name))
+            wj_put_member(w, key);
     }
 }
 
@@ -114,11 +113,7 @@ static int tool_metadata(const struct lifting *t, yyjson_val *said, const struct
     wj_write_name(&w, UPP_STR("pydantic_ai"));
     put_own(&w, yyjson_obj_get(said, "pydantic_ai"), own);
     wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(t->l->a, wb_buf_str(&b));
-    return wb_arena_check(t->l->a, t->err);
+    return wj_writer_text(&w, t->l->a, ret);
 }
 
 /* 1: it has a result. */
@@ -132,9 +127,9 @@ static int result_of(const struct lifting *t, const struct wd_ui_part *p, struct
     *to = (struct upp_part){.kind = UPP_PART_RESULT, .id = p->tool_call_id, .name = wd_ui_tool(p), .is_error = !good};
     if (good) {
         to->text = UPP_STR("null");
-        r        = wd_value_text(t->l->a, p->output, &to->text, t->err);
+        r        = wj_value_text(t->l->a, p->output, &to->text, t->err);
     } else {
-        struct upp_str reason = denied ? wd_text_at(p->approval, "reason") : p->error_text;
+        struct upp_str reason = denied ? wj_text_at(p->approval, "reason") : p->error_text;
         r                     = wd_string_text(t->l->a,
                            reason.p ? reason : denied ? UPP_STR(WD_UI_DENIED) : UPP_STR(""), &to->text, t->err);
     }
@@ -152,7 +147,7 @@ static int call_of(const struct lifting *t, const struct wd_ui_part *p, struct u
                                           .name = wd_ui_tool(p),
                                           .cut  = wb_str_eq(p->state, UPP_STR("input-streaming"))};
     to->text          = to->cut ? UPP_STR("") : UPP_STR("{}");
-    int r             = wd_value_text(t->l->a, input, &to->text, t->err);
+    int r             = wj_value_text(t->l->a, input, &to->text, t->err);
     struct own own    = {.builtin  = yyjson_is_true(p->provider_executed),
                          .approval = yyjson_is_obj(p->approval) ? p->approval : NULL};
     return r < 0 ? r : tool_metadata(t, p->call_metadata, &own, &to->metadata);

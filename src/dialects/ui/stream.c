@@ -95,9 +95,8 @@ static void finish(struct wd_out *o, const struct wm_event *ev, const char *reas
     ui_chunk(o, "finish");
     wd_str(o, "finishReason", wb_cstr(reason));
     if (wm_status_ended(ev->status)) {
-        wd_object(o, "messageMetadata");
-        wj_write_name(&o->w, UPP_STR("usage"));
-        wm_usage_write(&o->w, &ev->usage);
+        wj_put_open(&o->w, "messageMetadata", '{');
+        wm_usage_put(&o->w, &ev->usage);
         if (wm_is_incomplete(ev->status, ev->text)) {
             wj_put_raw(&o->w, "incomplete", ev->text.p, ev->text.n); /* made by the engine: one line */
         }
@@ -133,8 +132,8 @@ static void ask(struct ui *u, const struct wm_event *ev, struct wd_out *o, const
 static void tell_approvals(struct ui *u, const struct wm_event *ev, struct wd_out *o)
 {
     ui_chunk(o, "message-metadata");
-    wd_object(o, "messageMetadata");
-    wd_array(o, "weft_pending");
+    wj_put_open(&o->w, "messageMetadata", '{');
+    wj_put_open(&o->w, "weft_pending", '[');
     u->told = false;
     for (size_t i = 0; i < ev->n_pending; i++)
         if (ev->pending[i].approval) {

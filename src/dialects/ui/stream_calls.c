@@ -71,7 +71,7 @@ void ui_call_answered(const struct ui *u, struct wd_out *o, struct wd_call *c, b
         return;
     ui_chunk(o, "tool-approval-response");
     wd_str(o, "approvalId", c->id);
-    wd_bool(o, "approved", approved);
+    wj_put_bool(&o->w, "approved", approved);
     wd_frame_close(o, UPP_STR("}"));
     c->answered = true;
 }

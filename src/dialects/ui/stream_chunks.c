@@ -157,12 +157,12 @@ void ui_system(struct ui *u, struct wd_out *o, const struct wm_event *ev)
     wd_frame_close(o, UPP_STR("}"));
 
     ui_chunk(o, "message-metadata");
-    wd_object(o, "messageMetadata");
-    wd_object(o, "weft_events");
-    wd_object(o, id);
+    wj_put_open(&o->w, "messageMetadata", '{');
+    wj_put_open(&o->w, "weft_events", '{');
+    wj_put_open(&o->w, id, '{');
     wj_put_value(&o->w, "sourceAgent", yyjson_obj_get(v, "source"));
     wj_put_value(&o->w, "targetAgents", yyjson_obj_get(v, "targets"));
-    wd_u64(o, "timestamp", (uint64_t)ev->time_ms);
+    wj_put_u64(&o->w, "timestamp", (uint64_t)ev->time_ms);
     wd_frame_close(o, UPP_STR("}}}}"));
 }
 
@@ -191,11 +191,11 @@ void ui_child(struct wd_out *o, const struct wm_event *ev)
     if (!word)
         return;
     ui_chunk(o, "data-child");
-    wd_bool(o, "transient", true);
-    wd_object(o, "data");
+    wj_put_bool(&o->w, "transient", true);
+    wj_put_open(&o->w, "data", '{');
     wd_uuid(o, "runId", ev->from->run);
     wd_str(o, "agent", ev->from->agent);
-    wd_u64(o, "depth", ev->from->depth);
+    wj_put_u64(&o->w, "depth", ev->from->depth);
     wd_str(o, "event", wb_cstr(word));
     if (ev->kind == WM_RUN)
         wd_str(o, "status", wb_cstr(wd_status_word(ev->status)));

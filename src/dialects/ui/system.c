@@ -5,7 +5,7 @@
 
 static bool is_prompt(yyjson_val *part)
 {
-    return wb_str_eq(wd_text_at(part, "part_kind"), UPP_STR("system-prompt")) && wd_text_at(part, "content").p;
+    return wb_str_eq(wj_text_at(part, "part_kind"), UPP_STR("system-prompt")) && wj_text_at(part, "content").p;
 }
 
 static void begin_system(struct wd_lowering *l, struct upp_str id, struct upp_str time, struct upp_str usual)
@@ -27,7 +27,7 @@ static void put_prompt(struct wd_lowering *l, yyjson_val *part)
 {
     wj_write_open(&l->w, '{');
     wd_member(l, "type", UPP_STR("text"));
-    wd_member(l, "text", wd_text_at(part, "content"));
+    wd_member(l, "text", wj_text_at(part, "content"));
     wj_write_close(&l->w, '}');
 }
 
@@ -49,7 +49,7 @@ static void put_whole(struct wd_ui_prompts *p, size_t number)
             continue;
         if (!open)
             begin_system(p->l, wb_arena_printf(&p->l->keep, "system-%zu-%zu", number, p->list.left),
-                         wd_text_at(part, "timestamp"), (struct upp_str){0});
+                         wj_text_at(part, "timestamp"), (struct upp_str){0});
         open = true;
         put_prompt(p->l, part);
     }
@@ -71,7 +71,7 @@ static void put_within(struct wd_ui_prompts *p, uint32_t entry)
             continue;
         if (!open)
             begin_system(l, id.p ? id : wb_arena_numbered(&l->keep, UPP_STR("system-"), entry),
-                         wd_text_at(part, "timestamp"), wd_pai_time_text(l, &wd_entry_at(l, entry)->e.message));
+                         wj_text_at(part, "timestamp"), wd_pai_time_text(l, &wd_entry_at(l, entry)->e.message));
         open = true;
         put_prompt(l, part);
     }

@@ -93,9 +93,9 @@ static int lift_thread(struct wd_upp_in *t, yyjson_val *root)
     struct wm_doc *doc  = t->l->doc;
     yyjson_val    *list = wd_last_at(root, "messages"), *v;
     size_t         i, n;
-    doc->id      = wd_text_at(root, "id");
-    doc->created = wd_text_at(root, "createdAt");
-    doc->updated = wd_text_at(root, "updatedAt");
+    doc->id      = wj_text_at(root, "id");
+    doc->created = wj_text_at(root, "createdAt");
+    doc->updated = wj_text_at(root, "updatedAt");
     int r        = wd_upp_lift_about(t, yyjson_obj_get(root, "metadata"));
     wd_upp_lift_some(t, yyjson_arr_size(list));
     yyjson_arr_foreach(list, i, n, v)

@@ -2,10 +2,9 @@
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/upp/doc.h"
-#include "dialects/upp/weft.h"
+#include "model/upp_weft.h"
 #include "json/value.h"
 #include "model/upp_json.h"
-#include "model/upp_weft.h"
 
 void wd_upp_in_done(struct wd_upp_in *t)
 {
@@ -22,96 +21,48 @@ static yyjson_val *object_at(yyjson_val *obj, const char *name)
 
 /* ---- Metadata without what is ours ------------------------------------------------------------------------- */
 
-static size_t put_others(struct wj_writer *w, yyjson_val *weft, const struct upp_str *ours)
-{
-    yyjson_val *key, *value;
-    size_t      i, max, n = 0;
-    yyjson_obj_foreach(weft, i, max, key, value)
-    {
-        if (wd_upp_is_ours(key, ours))
-            continue;
-        if (!n++)
-            wj_put_open(w, "weft", '{');
-        wj_put_member(w, key);
-    }
-    if (n)
-        wj_write_close(w, '}');
-    return n;
-}
-
-/* No text: nothing else was in it. */
-static int foreign(struct wd_upp_in *t, yyjson_val *map, const struct upp_str *ours, struct upp_str *ret)
-{
-    struct wj_writer w;
-    yyjson_val      *key, *value;
-    size_t           i, max, n = 0;
-    wb_buf_clear(&t->scratch);
-    wj_writer_init(&w, &t->scratch, t->err);
-    wj_write_open(&w, '{');
-    yyjson_obj_foreach(map, i, max, key, value)
-    {
-        if (wm_weft_is_weft(key)) {
-            n += put_others(&w, value, ours);
-            continue;
-        }
-        wj_put_member(&w, key);
-        n++;
-    }
-    wj_write_close(&w, '}');
-    int r = wj_writer_check(&w);
-    if (r < 0 || !n)
-        return r;
-    *ret = wb_arena_dup(t->l->a, wb_buf_str(&t->scratch));
-    return wb_arena_check(t->l->a, t->err);
-}
-
 /* A message's, and what of it is `ours`. Mostly there is nothing else, as it is written, and that is soon seen. */
 static int metadata_of(struct wd_upp_in *t, yyjson_val *map, yyjson_val **ours, struct upp_str *ret)
 {
     yyjson_val *weft  = map ? wm_weft_find(map) : NULL;
     bool        alone = !map;
     if (weft)
-        alone = wj_members_in_order(weft, wd_upp_message_names, WD_WEFT_NAMES, ours) && unsafe_yyjson_get_len(map) == 1;
+        alone = wj_members_in_order(weft, wm_upp_message_names, WM_WEFT_NAMES, ours) && unsafe_yyjson_get_len(map) == 1;
     t->plain &= alone && !(weft && !unsafe_yyjson_get_len(weft));
     if (map && !weft)
-        return wd_value_text(t->l->a, map, ret, t->err);
-    return alone ? 0 : foreign(t, map, wd_upp_message_names, ret);
+        return wj_value_text(t->l->a, map, ret, t->err);
+    return alone ? 0 : wm_weft_foreign(t->l->a, &t->scratch, map, wm_upp_message_names, ret, t->err);
 }
 
 /* ---- Who ------------------------------------------------------------------------------------------------- */
 
-static struct upp_str text_of(yyjson_val *v)
-{
-    return v && yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
-}
-
 /* Whose something is, and what he is called. The user's where nobody says otherwise, or the document's agent's. */
 static int agent_of(struct wd_upp_in *t, yyjson_val *said, yyjson_val *name, bool user, uint32_t *ret)
 {
-    struct upp_str id = text_of(said);
+    struct upp_str id = wj_text_of(said);
     *ret              = WM_NO_AGENT;
     if ((said && yyjson_is_null(said)) || (user && !id.p))
         return 0;
-    return wd_agent_of(t->l, id.p ? id : t->agent, text_of(name), ret, t->err);
+    return wd_agent_of(t->l, id.p ? id : t->agent, wj_text_of(name), ret, t->err);
 }
 
 static void usage_of(struct wd_upp_in *t, yyjson_val *v, bool *has, struct upp_usage *usage, uint64_t *reasoning)
 {
-    yyjson_val *found[WD_USAGE_NAMES];
-    uint64_t    counts[WD_USAGE_NAMES] = {0};
+    yyjson_val *found[WM_USAGE_NAMES];
+    uint64_t    counts[WM_USAGE_NAMES] = {0};
     *has                               = yyjson_is_obj(v);
     t->plain &= !v || *has;
     if (!*has)
         return;
-    t->plain &= wj_members_in_order(v, wd_upp_usage_names, WD_USAGE_NAMES, found);
-    for (size_t i = 0; i < WD_USAGE_NAMES; i++)
+    t->plain &= wj_members_in_order(v, wm_upp_usage_names, WM_USAGE_NAMES, found);
+    for (size_t i = 0; i < WM_USAGE_NAMES; i++)
         if (found[i] && yyjson_is_raw(found[i]))
             counts[i] = wd_number_of(wj_text(found[i]));
-    *usage     = (struct upp_usage){.input       = counts[WD_USAGE_INPUT],
-                                    .output      = counts[WD_USAGE_OUTPUT],
-                                    .cache_read  = counts[WD_USAGE_CACHE_READ],
-                                    .cache_write = counts[WD_USAGE_CACHE_WRITE]};
-    *reasoning = counts[WD_USAGE_REASONING];
+    *usage     = (struct upp_usage){.input       = counts[WM_USAGE_INPUT],
+                                    .output      = counts[WM_USAGE_OUTPUT],
+                                    .cache_read  = counts[WM_USAGE_CACHE_READ],
+                                    .cache_write = counts[WM_USAGE_CACHE_WRITE]};
+    *reasoning = counts[WM_USAGE_REASONING];
     t->plain   = t->plain && wd_upp_is_plain_usage(found, counts);
 }
 
@@ -133,23 +84,23 @@ static int turn_begin(struct wd_upp_in *t, yyjson_val *said, bool user, uint32_t
         return 0;
     bool        first                = !turn;
     uint32_t    owner                = agent;
-    yyjson_val *found[WD_TURN_NAMES] = {0};
+    yyjson_val *found[WM_TURN_NAMES] = {0};
     if (said)
-        t->plain = wj_members_in_order(said, wd_upp_turn_names, WD_TURN_NAMES, found) && t->plain &&
+        t->plain = wj_members_in_order(said, wm_upp_turn_names, WM_TURN_NAMES, found) && t->plain &&
                    wd_upp_is_plain_turn(found);
-    int r = found[WD_TURN_AGENT] ? agent_of(t, found[WD_TURN_AGENT], found[WD_TURN_NAME], user, &owner) : 0;
+    int r = found[WM_TURN_AGENT] ? agent_of(t, found[WM_TURN_AGENT], found[WM_TURN_NAME], user, &owner) : 0;
     if (r < 0)
         return r;
     turn = wm_doc_turn_add(doc, t->err);
     if (!turn)
         return -t->err->code;
     turn->agent   = owner;
-    turn->id      = text_of(found[WD_TURN_ID]);
-    turn->run     = text_of(found[WD_TURN_RUN]);
-    turn->started = text_of(found[WD_TURN_STARTED]);
-    turn->ended   = text_of(found[WD_TURN_ENDED]);
-    turn->partial = yyjson_is_true(found[WD_TURN_PARTIAL]);
-    usage_of(t, found[WD_TURN_USAGE], &turn->has_usage, &turn->usage, &turn->reasoning);
+    turn->id      = wj_text_of(found[WM_TURN_ID]);
+    turn->run     = wj_text_of(found[WM_TURN_RUN]);
+    turn->started = wj_text_of(found[WM_TURN_STARTED]);
+    turn->ended   = wj_text_of(found[WM_TURN_ENDED]);
+    turn->partial = yyjson_is_true(found[WM_TURN_PARTIAL]);
+    usage_of(t, found[WM_TURN_USAGE], &turn->has_usage, &turn->usage, &turn->reasoning);
     if (first) { /* events that come before everything belong to it */
         turn->n     = turn->first;
         turn->first = 0;
@@ -171,15 +122,15 @@ static int lift_event(struct wd_upp_in *t, yyjson_val *v)
         r = turn_begin(t, turn, true, WM_NO_AGENT);
     if (r < 0)
         return r;
-    struct upp_str       time = wd_text_at(v, "timestamp");
+    struct upp_str       time = wj_text_at(v, "timestamp");
     struct wm_doc_entry *e    = wd_entry_add(t->l, 0, agent, time, t->err);
     if (!e)
         return -t->err->code;
     if (wb_time_parse_upp(time, &e->e.message.time_ms)) /* as UPP writes it: no spelling to keep */
         e->e.message.time_text = (struct upp_str){0};
     e->e.kind       = WM_ENTRY_EVENT;
-    e->e.message.id = wd_text_at(v, "id");
-    return wd_value_text(t->l->a, said, &e->e.data, t->err);
+    e->e.message.id = wj_text_at(v, "id");
+    return wj_value_text(t->l->a, said, &e->e.data, t->err);
 }
 
 static int lift_events(struct wd_upp_in *t, yyjson_val *list)
@@ -199,8 +150,8 @@ static int lift_events(struct wd_upp_in *t, yyjson_val *list)
 
 static int part_beside(struct wd_upp_in *t, yyjson_val *v, struct upp_part *p)
 {
-    struct upp_str name = wd_text_at(v, "name"), title = wd_text_at(v, "title");
-    uint8_t        kind = wd_upp_kind_of(wd_text_at(v, "kind"));
+    struct upp_str name = wj_text_at(v, "name"), title = wj_text_at(v, "title");
+    uint8_t        kind = wm_upp_kind_of(wj_text_at(v, "kind"));
     if (kind && p->media)
         p->kind = kind;
     if (name.p && p->kind == UPP_PART_RESULT)
@@ -214,7 +165,7 @@ static int part_beside(struct wd_upp_in *t, yyjson_val *v, struct upp_part *p)
         p->media     = media;
     }
     bool own = p->kind == UPP_PART_BINARY && !kind; /* it says them itself */
-    return own ? 0 : wd_value_text(t->l->a, object_at(v, "metadata"), &p->metadata, t->err);
+    return own ? 0 : wj_value_text(t->l->a, object_at(v, "metadata"), &p->metadata, t->err);
 }
 
 /* What a part says beside, and the tool of a result. */
@@ -244,11 +195,11 @@ static int parts_beside(struct wd_upp_in *t, yyjson_val *map, struct upp_message
 
 static struct wm_said said_of(struct wd_upp_in *t, yyjson_val *const *weft)
 {
-    struct wm_said s = {.model    = text_of(weft[WD_WEFT_MODEL]),
-                        .provider = text_of(weft[WD_WEFT_PROVIDER]),
-                        .response = text_of(weft[WD_WEFT_RESPONSE]),
-                        .stop     = wd_upp_stop_of(text_of(weft[WD_WEFT_STOP]))};
-    usage_of(t, weft[WD_WEFT_USAGE], &s.has_usage, &s.usage, &s.reasoning);
+    struct wm_said s = {.model    = wj_text_of(weft[WM_WEFT_MODEL]),
+                        .provider = wj_text_of(weft[WM_WEFT_PROVIDER]),
+                        .response = wj_text_of(weft[WM_WEFT_RESPONSE]),
+                        .stop     = wm_upp_stop_of(wj_text_of(weft[WM_WEFT_STOP]))};
+    usage_of(t, weft[WM_WEFT_USAGE], &s.has_usage, &s.usage, &s.reasoning);
     return s;
 }
 
@@ -282,7 +233,7 @@ static bool is_piece(const struct upp_message *m, uint8_t type, uint8_t own)
 /* Is it more of the message before, as it would be written? What only says so is a message of its own. */
 static bool goes_on(const struct wd_upp_in *t, yyjson_val *const *weft, const struct upp_message *m)
 {
-    return t->open && t->piece && yyjson_is_true(weft[WD_WEFT_MORE]) && m->role != t->piece &&
+    return t->open && t->piece && yyjson_is_true(weft[WM_WEFT_MORE]) && m->role != t->piece &&
            is_piece(m, m->role, t->l->doc->entries.p[t->last].e.message.role);
 }
 
@@ -299,17 +250,17 @@ static int lift_more(struct wd_upp_in *t, const struct upp_message *m)
 
 static int lift_new(struct wd_upp_in *t, yyjson_val *const *weft, struct upp_message *m)
 {
-    struct upp_str id   = text_of(weft[WD_WEFT_ID]);
-    uint8_t        role = wd_upp_role_of(text_of(weft[WD_WEFT_ROLE]));
+    struct upp_str id   = wj_text_of(weft[WM_WEFT_ID]);
+    uint8_t        role = wm_upp_role_of(wj_text_of(weft[WM_WEFT_ROLE]));
     uint32_t       agent;
     uint8_t        type = m->role;
     if (role)
         m->role = role;
     t->piece  = is_piece(m, type, m->role) ? type : 0;
     bool user = m->role == UPP_ROLE_USER;
-    int  r    = agent_of(t, weft[WD_WEFT_AGENT], weft[WD_WEFT_NAME], user, &agent);
+    int  r    = agent_of(t, weft[WM_WEFT_AGENT], weft[WM_WEFT_NAME], user, &agent);
     if (r >= 0)
-        r = turn_begin(t, yyjson_is_obj(weft[WD_WEFT_TURN]) ? weft[WD_WEFT_TURN] : NULL, user && agent == WM_NO_AGENT,
+        r = turn_begin(t, yyjson_is_obj(weft[WM_WEFT_TURN]) ? weft[WM_WEFT_TURN] : NULL, user && agent == WM_NO_AGENT,
                        agent);
     if (r < 0)
         return r;
@@ -348,7 +299,7 @@ int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
     struct upp_message       m;
     struct wm_message_beside beside;
     struct upp_err           why; /* set by what fails: clearing one for each message would be seen */
-    yyjson_val              *ours[WD_WEFT_NAMES] = {0};
+    yyjson_val              *ours[WM_WEFT_NAMES] = {0};
     int                      r = wm_message_lift(t->l->a, &t->scratch, v, t->l->now_ms, &m, &beside, &why);
     if (r == -UPP_EINVALID)
         return wd_upp_lift_end(t); /* none that anybody understands */
@@ -359,13 +310,13 @@ int wd_upp_lift_message(struct wd_upp_in *t, yyjson_val *v)
     t->plain = beside.plain;
     r        = metadata_of(t, beside.metadata, ours, &m.metadata);
     if (r >= 0)
-        r = parts_beside(t, ours[WD_WEFT_PARTS], &m);
+        r = parts_beside(t, ours[WM_WEFT_PARTS], &m);
     bool more = r >= 0 && goes_on(t, ours, &m);
     if (r >= 0 && !more)
         r = wd_upp_lift_end(t);
     if (r >= 0)
         r = more ? lift_more(t, &m) : lift_new(t, ours, &m);
-    return r < 0 ? r : settle(t, v, ours[WD_WEFT_EVENTS]);
+    return r < 0 ? r : settle(t, v, ours[WM_WEFT_EVENTS]);
 }
 
 /* ---- The document ---------------------------------------------------------------------------------------- */
@@ -378,13 +329,13 @@ void wd_upp_lift_some(struct wd_upp_in *t, size_t messages)
 
 static int lift_agent(struct wd_upp_in *t, yyjson_val *v)
 {
-    struct wm_doc_agent a = {.id       = wd_text_at(v, "id"),
-                             .name     = wd_text_at(v, "name"),
-                             .model    = wd_text_at(v, "model"),
-                             .provider = wd_text_at(v, "provider"),
-                             .config   = wd_text_at(v, "config"),
-                             .created  = wd_text_at(v, "created"),
-                             .prompt   = wd_text_at(v, "prompt")};
+    struct wm_doc_agent a = {.id       = wj_text_at(v, "id"),
+                             .name     = wj_text_at(v, "name"),
+                             .model    = wj_text_at(v, "model"),
+                             .provider = wj_text_at(v, "provider"),
+                             .config   = wj_text_at(v, "config"),
+                             .created  = wj_text_at(v, "created"),
+                             .prompt   = wj_text_at(v, "prompt")};
     uint32_t            at;
     for (size_t i = 0; a.id.p && i < t->l->doc->agents.n; i++)
         if (wb_str_eq(t->l->doc->agents.p[i].id, a.id))
@@ -408,9 +359,11 @@ int wd_upp_lift_about(struct wd_upp_in *t, yyjson_val *metadata)
     yyjson_val    *weft   = object_at(metadata, "weft"), *v;
     yyjson_val    *parent = object_at(weft, "parent");
     size_t         i, n;
-    int            r = yyjson_is_obj(metadata) ? foreign(t, metadata, wd_upp_about_names, &doc->metadata) : 0;
-    doc->title       = wd_text_at(weft, "title");
-    doc->parent      = wd_text_at(parent, "id");
+    int            r = 0;
+    if (yyjson_is_obj(metadata))
+        r = wm_weft_foreign(t->l->a, &t->scratch, metadata, wm_upp_about_names, &doc->metadata, t->err);
+    doc->title       = wj_text_at(weft, "title");
+    doc->parent      = wj_text_at(parent, "id");
     doc->parent_at   = (uint32_t)WB_MIN(wd_number_at(parent, "at"), (uint64_t)WM_DOC_ENTRIES);
     yyjson_arr_foreach(yyjson_obj_get(weft, "agents"), i, n, v)
     {

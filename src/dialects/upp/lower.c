@@ -6,11 +6,10 @@
 #include "base/err.h"
 #include "base/iso8601.h"
 #include "dialects/upp/doc.h"
-#include "dialects/upp/weft.h"
+#include "model/upp_weft.h"
 #include "json/read.h"
 #include "json/value.h"
 #include "model/upp_json.h"
-#include "model/upp_weft.h"
 
 void wd_upp_out_done(struct wd_upp_out *t)
 {
@@ -62,12 +61,7 @@ static bool say_json(struct wd_upp_weft *o, struct upp_str name, struct upp_str 
 static void say_usage(struct wd_upp_weft *o, const struct upp_usage *u, uint64_t reasoning)
 {
     say(o, UPP_STR("usage"));
-    wj_write_head(&o->l->w, UPP_STR("{\"inputTokens\":"));
-    wj_write_u64(&o->l->w, u->input);
-    wd_member_u64(o->l, "outputTokens", u->output);
-    wd_member_u64(o->l, "totalTokens", u->input + u->output);
-    wd_member_u64(o->l, "cacheReadTokens", u->cache_read);
-    wd_member_u64(o->l, "cacheWriteTokens", u->cache_write);
+    wm_usage_open(&o->l->w, u, true);
     if (reasoning)
         wd_member_u64(o->l, "reasoningTokens", reasoning);
     wj_write_close(&o->l->w, '}');
@@ -295,7 +289,7 @@ static void say_part(struct wd_upp_out *t, struct wd_upp_weft *o, size_t at, con
     wj_write_name(&o->l->w, wb_arena_numbered(&t->l->keep, UPP_STR(""), at));
     wj_write_open(&in.l->w, '{');
     if (kind)
-        say_text(&in, UPP_STR("kind"), wb_cstr(wd_upp_kinds[p->kind]));
+        say_text(&in, UPP_STR("kind"), wb_cstr(wm_upp_kinds[p->kind]));
     if (name)
         say_text(&in, UPP_STR("name"), p->name);
     say_text(&in, UPP_STR("title"), title);
@@ -322,8 +316,8 @@ static void say_model(struct wd_upp_weft *o, const struct wm_said *s)
     say_text(o, UPP_STR("model"), s->model);
     say_text(o, UPP_STR("provider"), s->provider);
     say_text(o, UPP_STR("response"), s->response);
-    if (s->stop && s->stop < WB_LEN(wd_upp_stops))
-        say_text(o, UPP_STR("stop"), wb_cstr(wd_upp_stops[s->stop]));
+    if (s->stop && s->stop < WB_LEN(wm_upp_stops))
+        say_text(o, UPP_STR("stop"), wb_cstr(wm_upp_stops[s->stop]));
     if (s->has_usage)
         say_usage(o, &s->usage, s->reasoning);
 }
@@ -343,7 +337,7 @@ static void say_message(struct piece *p, struct wd_upp_weft *o, bool deep)
         if (e->id.p && !wb_str_eq(e->id, p->m.id))
             say_text(o, UPP_STR("id"), e->id);
         if (p->m.role != e->e.message.role)
-            say_text(o, UPP_STR("role"), wb_cstr(wd_upp_roles[e->e.message.role]));
+            say_text(o, UPP_STR("role"), wb_cstr(wm_upp_roles[e->e.message.role]));
     }
     for (size_t i = 0; i < p->m.n_parts; i++)
         say_part(t, o, i, &p->parts[i], &any, deep);
@@ -377,12 +371,12 @@ static bool is_too_deep(const struct piece *p, const struct wd_upp_weft *o)
 static void put_metadata(struct piece *p, unsigned needs)
 {
     struct wd_lowering *l = p->t->l;
-    struct wd_upp_weft  o = {.l = l, .names = wd_upp_message_names};
+    struct wd_upp_weft  o = {.l = l, .names = wm_upp_message_names};
     if (!p->more)
         wd_upp_weft_others(&o, p->m.metadata, WD_DOC_DEPTH);
     bool deep = !is_too_deep(p, &o);
     if (!deep) {
-        o = (struct wd_upp_weft){.l = l, .names = wd_upp_message_names};
+        o = (struct wd_upp_weft){.l = l, .names = wm_upp_message_names};
         wd_lose(l, p->entry, "its metadata, and events after it", "they are nested too deep for a message");
     }
     say_message(p, &o, deep);
@@ -420,7 +414,7 @@ static void put_entry(struct wd_upp_out *t, uint32_t i, uint32_t n)
     struct wd_lowering       *l    = t->l;
     const struct upp_message *m    = &wd_entry_at(l, i)->e.message;
     struct upp_part          *all  = written_parts(l, m);
-    uint8_t                   own  = m->role && m->role < WB_LEN(wd_upp_roles) ? m->role : UPP_ROLE_USER;
+    uint8_t                   own  = m->role && m->role < WB_LEN(wm_upp_roles) ? m->role : UPP_ROLE_USER;
     struct piece              p    = {.t = t, .entry = i, .n = n, .m = *m};
     size_t                    from = 0;
     if (l->w.failed)
@@ -526,7 +520,7 @@ static void say_parent(struct wd_upp_out *t, struct wd_upp_weft *o)
 void wd_upp_put_about(struct wd_upp_out *t, bool always)
 {
     struct wd_lowering *l = t->l;
-    struct wd_upp_weft  o = {.l = l, .names = wd_upp_about_names};
+    struct wd_upp_weft  o = {.l = l, .names = wm_upp_about_names};
     wd_upp_weft_others(&o, l->doc->metadata, WD_DOC_DEPTH - 1);
     say_text(&o, UPP_STR("title"), l->doc->title);
     say_parent(t, &o);

@@ -3,7 +3,7 @@
  * Most do. What is not here is not wrong: it is written again and compared.
  */
 #include "dialects/upp/doc.h"
-#include "dialects/upp/weft.h"
+#include "model/upp_weft.h"
 
 static bool is_text(yyjson_val *v)
 {
@@ -24,22 +24,22 @@ static bool is_plain_number(yyjson_val *v)
 
 bool wd_upp_is_plain_usage(yyjson_val *const *found, const uint64_t *counts)
 {
-    for (size_t i = 0; i < WD_USAGE_REASONING; i++)
+    for (size_t i = 0; i < WM_USAGE_REASONING; i++)
         if (!is_plain_number(found[i]))
             return false;
     bool reasoned =
-        !found[WD_USAGE_REASONING] || (is_plain_number(found[WD_USAGE_REASONING]) && counts[WD_USAGE_REASONING]);
-    return reasoned && counts[WD_USAGE_TOTAL] == counts[WD_USAGE_INPUT] + counts[WD_USAGE_OUTPUT];
+        !found[WM_USAGE_REASONING] || (is_plain_number(found[WM_USAGE_REASONING]) && counts[WM_USAGE_REASONING]);
+    return reasoned && counts[WM_USAGE_TOTAL] == counts[WM_USAGE_INPUT] + counts[WM_USAGE_OUTPUT];
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------------------- */
 
 bool wd_upp_is_plain_turn(yyjson_val *const *found)
 {
-    bool something = found[WD_TURN_ID] || found[WD_TURN_RUN] || found[WD_TURN_USAGE];
-    return something && is_text_or_none(found[WD_TURN_ID]) && is_text_or_none(found[WD_TURN_RUN]) &&
-           !found[WD_TURN_STARTED] && !found[WD_TURN_ENDED] && !found[WD_TURN_PARTIAL] && !found[WD_TURN_AGENT] &&
-           !found[WD_TURN_NAME];
+    bool something = found[WM_TURN_ID] || found[WM_TURN_RUN] || found[WM_TURN_USAGE];
+    return something && is_text_or_none(found[WM_TURN_ID]) && is_text_or_none(found[WM_TURN_RUN]) &&
+           !found[WM_TURN_STARTED] && !found[WM_TURN_ENDED] && !found[WM_TURN_PARTIAL] && !found[WM_TURN_AGENT] &&
+           !found[WM_TURN_NAME];
 }
 
 /* ---- Messages ---------------------------------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ bool wd_upp_is_plain_turn(yyjson_val *const *found)
 static bool is_plain_agent(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e)
 {
     const struct wm_doc *doc  = t->l->doc;
-    yyjson_val          *said = weft[WD_WEFT_AGENT], *name = weft[WD_WEFT_NAME];
+    yyjson_val          *said = weft[WM_WEFT_AGENT], *name = weft[WM_WEFT_NAME];
     if (e->e.message.role == UPP_ROLE_USER)
         return e->agent == WM_NO_AGENT && !said && !name;
     if (e->agent == WM_NO_AGENT)
@@ -65,18 +65,18 @@ static bool is_plain_agent(struct wd_upp_in *t, yyjson_val *const *weft, const s
 static bool is_plain_said(yyjson_val *const *weft, const struct wm_doc_entry *e)
 {
     if (e->e.message.role != UPP_ROLE_ASSISTANT)
-        return !weft[WD_WEFT_MODEL] && !weft[WD_WEFT_PROVIDER] && !weft[WD_WEFT_RESPONSE] && !weft[WD_WEFT_STOP] &&
-               !weft[WD_WEFT_USAGE];
-    return is_text_or_none(weft[WD_WEFT_MODEL]) && is_text_or_none(weft[WD_WEFT_PROVIDER]) &&
-           is_text_or_none(weft[WD_WEFT_RESPONSE]) && (!weft[WD_WEFT_STOP] || e->said.stop);
+        return !weft[WM_WEFT_MODEL] && !weft[WM_WEFT_PROVIDER] && !weft[WM_WEFT_RESPONSE] && !weft[WM_WEFT_STOP] &&
+               !weft[WM_WEFT_USAGE];
+    return is_text_or_none(weft[WM_WEFT_MODEL]) && is_text_or_none(weft[WM_WEFT_PROVIDER]) &&
+           is_text_or_none(weft[WM_WEFT_RESPONSE]) && (!weft[WM_WEFT_STOP] || e->said.stop);
 }
 
 bool wd_upp_is_plain_entry(struct wd_upp_in *t, yyjson_val *const *weft, const struct wm_doc_entry *e)
 {
-    for (size_t i = WD_WEFT_ID; i < WD_WEFT_NAMES; i++)
+    for (size_t i = WM_WEFT_ID; i < WM_WEFT_NAMES; i++)
         if (weft[i])
             return false;
-    return (!weft[WD_WEFT_TURN] || yyjson_is_obj(weft[WD_WEFT_TURN])) && is_plain_said(weft, e) &&
+    return (!weft[WM_WEFT_TURN] || yyjson_is_obj(weft[WM_WEFT_TURN])) && is_plain_said(weft, e) &&
            is_plain_agent(t, weft, e);
 }
 

@@ -45,7 +45,7 @@ static void error_end(struct upp *u, const struct wm_event *ev, struct wd_out *o
     yyjson_val    *v    = NULL;
     struct upp_str said = {0};
     if (ev->text.n && wj_read(&u->scratch, ev->text, NULL, &v, NULL) >= 0)
-        said = wd_text_at(v, "message");
+        said = wj_text_at(v, "message");
     if (wb_arena_check(&u->scratch, o->w.err) < 0)
         wj_writer_fail(&o->w, -UPP_ENOMEM);
     wd_frame_open(o, UPP_STR("{"));

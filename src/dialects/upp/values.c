@@ -1,10 +1,9 @@
 /* dialects/upp/values.c — times and metadata as messages of UPP have them. */
 #include "base/iso8601.h"
 #include "dialects/upp/doc.h"
-#include "dialects/upp/weft.h"
+#include "model/upp_weft.h"
 #include "json/read.h"
 #include "json/value.h"
-#include "model/upp_weft.h"
 
 /* ---- Times ----------------------------------------------------------------------------------------------- */
 
@@ -123,7 +122,7 @@ static struct others look(const struct wd_upp_weft *o)
     if (x.weft)
         yyjson_obj_foreach(x.weft, i, max, key, value)
         {
-            if (!wd_upp_is_ours(key, o->names))
+            if (!wm_upp_is_ours(key, o->names))
                 look_at(&x, &x.within, value, 2);
         }
     return x;
@@ -143,25 +142,17 @@ static void put_members(struct wd_upp_weft *o, const struct others *x)
     if (x->map)
         yyjson_obj_foreach(x->map, i, max, key, value)
         {
-            if (wm_weft_is_weft(key))
-                continue;
-            wj_put_member(&o->l->w, key);
+            if (!wm_weft_is_weft(key))
+                wj_put_member(&o->l->w, key);
         }
 }
 
 static void put_within(struct wd_upp_weft *o, const struct others *x)
 {
-    yyjson_val *key, *value;
-    size_t      i, max;
     o->open = true;
     wj_put_open(&o->l->w, "weft", '{');
     if (x->weft)
-        yyjson_obj_foreach(x->weft, i, max, key, value)
-        {
-            if (wd_upp_is_ours(key, o->names))
-                continue;
-            wj_put_member(&o->l->w, key);
-        }
+        (void)wm_weft_put_others(&o->l->w, x->weft, o->names);
 }
 
 void wd_upp_weft_open(struct wd_upp_weft *o)

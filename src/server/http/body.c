@@ -103,13 +103,6 @@ int sv_body_array(const struct sv_body *b, yyjson_val *object, struct upp_str na
 
 int sv_body_text(struct wb_arena *a, yyjson_val *v, struct upp_str *ret, struct upp_err *err)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(64u << 20);
-    *ret                                    = (struct upp_str){NULL, 0};
-    if (!v)
-        return 0;
-    int r = wj_write(v, &b, err);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(a, wb_buf_str(&b));
-    return wb_arena_check(a, err);
+    *ret = (struct upp_str){NULL, 0};
+    return wj_value_text(a, v, ret, err);
 }

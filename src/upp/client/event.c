@@ -69,18 +69,23 @@ static void put_delta(struct wj_writer *w, const struct upp_event *ev)
         wj_put_i64(w, "timestamp", ev->time_ms);
 }
 
+void upp__event_write(struct wj_writer *w, const struct upp_event *ev)
+{
+    wj_write_open(w, '{');
+    wj_put_str(w, "type", wb_cstr(upp_event_name(ev->type)));
+    wj_put_u64(w, "index", ev->index);
+    wj_put_open(w, "delta", '{');
+    put_delta(w, ev);
+    wj_write_close(w, '}');
+    wj_write_close(w, '}');
+}
+
 int upp_event_to_json(const struct upp_event *ev, struct upp_str *ret, struct upp_err *err)
 {
     WB_CLEANUP(wb_buf_done) struct wb_buf b = WB_BUF(EVENT_BYTES);
     struct wj_writer                      w;
     wj_writer_init(&w, &b, err);
-    wj_write_open(&w, '{');
-    wj_put_str_or_empty(&w, "type", wb_cstr(upp_event_name(ev->type)));
-    wj_put_u64(&w, "index", ev->index);
-    wj_put_open(&w, "delta", '{');
-    put_delta(&w, ev);
-    wj_write_close(&w, '}');
-    wj_write_close(&w, '}');
+    upp__event_write(&w, ev);
     int r = wj_writer_check(&w);
     return r < 0 ? r : upp__text_take(&b, ret, err);
 }

@@ -241,9 +241,5 @@ int upp__parameters(struct wb_arena *a, struct upp_str text, struct upp_str *ret
         refuse(&r, "the end");
     if (r.failed)
         return r.failed;
-    int bad = wj_writer_check(&r.w);
-    if (bad < 0)
-        return bad;
-    *ret = wb_arena_dup(a, wb_buf_str(&out));
-    return wb_arena_check(a, err);
+    return wj_writer_text(&r.w, a, ret);
 }

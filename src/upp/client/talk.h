@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "json/value.h"
+#include "json/write.h"
 #include "upp/client/call.h"
 
 enum {
@@ -127,8 +128,15 @@ int upp__message_own(struct wb_arena *a, const struct upp_message *m, int64_t *n
 /* A fresh id as text. */
 int upp__new_id(struct wb_arena *a, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
 
+WB_EXPORT_BEGIN
+
 /* Hands out what is in the buffer, which is empty afterwards; freed by upp_text_free. */
 int upp__text_take(struct wb_buf *b, struct upp_str *ret, struct upp_err *err) UPP_MUST_CHECK;
+
+/* UPP's StreamEvent. */
+void upp__event_write(struct wj_writer *w, const struct upp_event *ev);
+
+WB_EXPORT_END
 
 /* ---- A round of tools
  * ------------------------------------------------------------------------------------------------ */

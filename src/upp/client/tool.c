@@ -192,16 +192,11 @@ int upp_call_arg_bool(struct upp_call *c, const char *name, bool *ret, struct up
 
 int upp_call_arg(struct upp_call *c, const char *name, struct upp_str *ret, struct upp_err *err)
 {
-    struct upp__call                     *call = WB_OUTER(c, struct upp__call, pub);
-    WB_CLEANUP(wb_buf_done) struct wb_buf b    = WB_BUF(WJ_MAX_BYTES);
-    yyjson_val                           *v;
-    int                                   r = find(c, name, &v, err);
+    struct upp__call *call = WB_OUTER(c, struct upp__call, pub);
+    yyjson_val       *v;
+    int               r = find(c, name, &v, err);
     if (r < 0 || !v)
         return r;
-    r = wj_write(v, &b, err);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(&call->scratch, wb_buf_str(&b));
-    r    = wb_arena_check(&call->scratch, err);
+    r = wj_value_text(&call->scratch, v, ret, err);
     return r < 0 ? r : 1;
 }

@@ -5,6 +5,7 @@
 #include "json/pointer.h"
 #include "json/read.h"
 #include "json/write.h"
+#include "model/session_get.h"
 #include "model/upp_json.h"
 #include "upp/client/talk.h"
 
@@ -32,27 +33,15 @@ void upp_text_free(struct upp_str text)
     wb_free(p.to);
 }
 
-/* ---- Writing ------------------------------------------------------------------------------------------------------
- */
-
-static void put_counts(struct wj_writer *w, const struct upp_usage *u, bool total)
-{
-    wj_write_open(w, '{');
-    wj_put_u64(w, "inputTokens", u->input);
-    wj_put_u64(w, "outputTokens", u->output);
-    if (total)
-        wj_put_u64(w, "totalTokens", u->input + u->output);
-    wj_put_u64(w, "cacheReadTokens", u->cache_read);
-    wj_put_u64(w, "cacheWriteTokens", u->cache_write);
-}
+/* ---- Writing ------------------------------------------------------------------------------------------------- */
 
 static void put_usage(struct wj_writer *w, const struct upp_turn *t)
 {
     wj_write_name(w, UPP_STR("usage"));
-    put_counts(w, &t->usage, true);
+    wm_usage_open(w, &t->usage, true);
     wj_put_open(w, "cycles", '[');
     for (size_t i = 0; i < t->n_cycles; i++) {
-        put_counts(w, &t->cycles[i], false);
+        wm_usage_open(w, &t->cycles[i], false);
         wj_write_close(w, '}');
     }
     wj_write_close(w, ']');
@@ -105,56 +94,38 @@ int upp_turn_to_json(const struct upp_turn *t, struct upp_str *ret, struct upp_e
     return r < 0 ? r : upp__text_take(&b, ret, err);
 }
 
-/* ---- Reading
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- Reading ------------------------------------------------------------------------------------------------- */
 
 struct get {
     struct upp__turn *turn;
-    yyjson_val       *root;
-    struct wb_buf     scratch;
-    struct upp_err   *err;
-    int               failed;
+    struct wm_getting in; /* texts go to the turn's arena */
 };
-
-static void refuse(struct get *g, yyjson_val *v, const char *expected)
-{
-    char found[WJ_QUOTED];
-    if (g->failed)
-        return;
-    g->failed = upp_fail(g->err, UPP_EINVALID, "expected %s, found %s", expected, wj_found(v, found, sizeof found));
-    wj_pointer_err(g->err, g->root, v);
-}
-
-static yyjson_val *member(yyjson_val *object, const char *name)
-{
-    return object && yyjson_is_obj(object) ? yyjson_obj_get(object, name) : NULL;
-}
 
 /* An array, or nothing: how many. */
 static size_t items(struct get *g, yyjson_val *object, const char *name, yyjson_val **first)
 {
-    yyjson_val *v = member(object, name);
+    yyjson_val *v = yyjson_obj_get(object, name);
     if (v && !yyjson_is_arr(v))
-        refuse(g, v, "an array");
-    if (!v || g->failed)
+        wm_getting_refuse(&g->in, v, "an array");
+    if (!v || g->in.failed)
         return 0;
     *first = unsafe_yyjson_get_first(v);
     if (unsafe_yyjson_get_len(v) > ITEMS)
-        g->failed = upp_fail(g->err, UPP_ELIMIT, "%s: more than %d", name, ITEMS);
-    return g->failed ? 0 : unsafe_yyjson_get_len(v);
+        g->in.failed = upp_fail(g->in.err, UPP_ELIMIT, "%s: more than %d", name, ITEMS);
+    return g->in.failed ? 0 : unsafe_yyjson_get_len(v);
 }
 
 /* Whole numbers that are 0 or more; what is missing is 0. */
 static uint64_t number(struct get *g, yyjson_val *object, const char *name)
 {
-    yyjson_val *v = member(object, name);
+    yyjson_val *v = yyjson_obj_get(object, name);
     uint64_t    n = 0;
     double      f;
     if (!v || (yyjson_is_raw(v) && wj_num_u64(wj_text(v), &n)))
         return n;
     if (yyjson_is_raw(v) && wj_num_f64(wj_text(v), &f) && f >= 0 && f < 9e15)
         return (uint64_t)f;
-    refuse(g, v, "a number that is 0 or more");
+    wm_getting_refuse(&g->in, v, "a number that is 0 or more");
     return 0;
 }
 
@@ -168,45 +139,31 @@ static struct upp_usage usage(struct get *g, yyjson_val *v)
 
 static struct upp_str string(struct get *g, yyjson_val *object, const char *name)
 {
-    yyjson_val *v = member(object, name);
+    yyjson_val *v = yyjson_obj_get(object, name);
     if (v && yyjson_is_str(v))
         return wb_arena_dup(&g->turn->arena, wj_text(v));
     if (v)
-        refuse(g, v, "a string");
-    else if (!g->failed) {
-        g->failed = upp_fail(g->err, UPP_EINVALID, "expected the member '%s'", name);
-        wj_pointer_err(g->err, g->root, object);
-    }
+        wm_getting_refuse(&g->in, v, "a string");
+    else
+        wm_getting_fail(&g->in, object, UPP_EINVALID, "expected the member '%s'", name);
     return (struct upp_str){0};
-}
-
-static struct upp_str json(struct get *g, yyjson_val *v)
-{
-    wb_buf_clear(&g->scratch);
-    int r = v ? wj_write(v, &g->scratch, g->err) : 0;
-    if (r < 0 && !g->failed)
-        g->failed = r;
-    return v && r >= 0 ? wb_arena_dup(&g->turn->arena, wb_buf_str(&g->scratch)) : (struct upp_str){0};
-}
-
-static bool is_true(yyjson_val *v)
-{
-    return v && yyjson_is_true(v);
 }
 
 static void get_executions(struct get *g)
 {
     yyjson_val           *item = NULL;
-    size_t                n    = items(g, g->root, "toolExecutions", &item);
+    size_t                n    = items(g, g->in.root, "toolExecutions", &item);
     struct upp_execution *list = n ? wb_new_n(&g->turn->arena, struct upp_execution, n) : NULL;
-    for (size_t i = 0; list && i < n && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
-        yyjson_val *approved = member(item, "approved");
-        list[i]              = (struct upp_execution){.name        = string(g, item, "toolName"),
-                                                      .id          = string(g, item, "toolCallId"),
-                                                      .arguments   = json(g, member(item, "arguments")),
-                                                      .result      = json(g, member(item, "result")),
-                                                      .is_error    = is_true(member(item, "isError")),
-                                                      .duration_ms = number(g, item, "duration")};
+    for (size_t i = 0; list && i < n && !g->in.failed; i++, item = unsafe_yyjson_get_next(item)) {
+        yyjson_val *approved = yyjson_obj_get(item, "approved");
+        list[i]              = (struct upp_execution){
+            .name        = string(g, item, "toolName"),
+            .id          = string(g, item, "toolCallId"),
+            .arguments   = wm_getting_json(&g->in, yyjson_obj_get(item, "arguments")),
+            .result      = wm_getting_json(&g->in, yyjson_obj_get(item, "result")),
+            .is_error    = yyjson_is_true(yyjson_obj_get(item, "isError")),
+            .duration_ms = number(g, item, "duration"),
+        };
         if (approved && yyjson_is_bool(approved))
             list[i].approved = yyjson_is_true(approved) ? UPP_APPROVED_YES : UPP_APPROVED_NO;
     }
@@ -219,36 +176,36 @@ static void get_messages(struct get *g)
 {
     struct wb_arena    *a    = &g->turn->arena;
     yyjson_val         *item = NULL;
-    size_t              n    = items(g, g->root, "messages", &item);
+    size_t              n    = items(g, g->in.root, "messages", &item);
     struct upp_message *list = n ? wb_new_n(a, struct upp_message, n) : NULL;
     int64_t             now  = wb_wall_ms();
-    for (size_t i = 0; list && i < n && !g->failed; i++, item = unsafe_yyjson_get_next(item)) {
+    for (size_t i = 0; list && i < n && !g->in.failed; i++, item = unsafe_yyjson_get_next(item)) {
         struct upp_message m;
-        int                r = wm_message_read_untimed(a, item, now, &m, g->err);
+        int                r = wm_message_read_untimed(a, item, now, &m, g->in.err);
         if (r >= 0) /* its texts may lie in what is read, which goes */
-            r = wm_message_copy(a, &m, &list[i], g->err);
+            r = wm_message_copy(a, &m, &list[i], g->in.err);
         else
-            wj_pointer_err(g->err, g->root, item);
-        g->failed = r;
+            wj_pointer_err(g->in.err, g->in.root, item);
+        g->in.failed = r;
         if (r >= 0 && list[i].role == UPP_ROLE_ASSISTANT)
             g->turn->pub.response = &list[i];
     }
     g->turn->pub.messages   = list;
     g->turn->pub.n_messages = list ? n : 0;
-    if (!g->failed && !g->turn->pub.response && !a->failed)
-        g->failed = upp_fail(g->err, UPP_EINVALID, "a turn needs a message of the assistant");
+    if (!g->in.failed && !g->turn->pub.response && !a->failed)
+        g->in.failed = upp_fail(g->in.err, UPP_EINVALID, "a turn needs a message of the assistant");
 }
 
 static void get_usage(struct get *g)
 {
-    yyjson_val       *v = member(g->root, "usage"), *item = NULL;
+    yyjson_val       *v = yyjson_obj_get(g->in.root, "usage"), *item = NULL;
     size_t            n    = items(g, v, "cycles", &item);
     struct upp_usage *list = n ? wb_new_n(&g->turn->arena, struct upp_usage, n) : NULL;
     g->turn->pub.usage     = usage(g, v);
-    for (size_t i = 0; list && i < n && !g->failed; i++, item = unsafe_yyjson_get_next(item))
+    for (size_t i = 0; list && i < n && !g->in.failed; i++, item = unsafe_yyjson_get_next(item))
         list[i] = usage(g, item);
-    if (!n && !g->failed) { /* old ones say only how many there were; each of them said something */
-        n    = (size_t)WB_MIN(number(g, g->root, "cycles"), (uint64_t)g->turn->pub.n_messages);
+    if (!n && !g->in.failed) { /* old ones say only how many there were; each of them said something */
+        n    = (size_t)WB_MIN(number(g, g->in.root, "cycles"), (uint64_t)g->turn->pub.n_messages);
         list = n ? wb_new_n(&g->turn->arena, struct upp_usage, n) : NULL;
         if (list && n == 1)
             list[0] = g->turn->pub.usage;
@@ -260,23 +217,23 @@ static void get_usage(struct get *g)
 static int read_turn(struct get *g, struct upp_str text)
 {
     WB_CLEANUP(wb_arena_done) struct wb_arena a = WB_ARENA((size_t)16 * JSON_BYTES);
-    int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = JSON_BYTES), &g->root, g->err);
+    int r = wj_read(&a, text, UPP_OPTS(wj_read_opts, .max_bytes = JSON_BYTES), &g->in.root, g->in.err);
     if (r < 0)
         return r;
-    if (!yyjson_is_obj(g->root))
-        refuse(g, g->root, "an object");
-    if (!g->failed)
+    if (!yyjson_is_obj(g->in.root))
+        wm_getting_refuse(&g->in, g->in.root, "an object");
+    if (!g->in.failed)
         get_messages(g);
-    if (!g->failed)
+    if (!g->in.failed)
         get_executions(g);
-    if (!g->failed)
+    if (!g->in.failed)
         get_usage(g);
-    if (!g->failed)
-        g->turn->pub.data = json(g, member(g->root, "data"));
-    if (g->failed)
-        return g->failed;
+    if (!g->in.failed)
+        g->turn->pub.data = wm_getting_json(&g->in, yyjson_obj_get(g->in.root, "data"));
+    if (g->in.failed)
+        return g->in.failed;
     g->turn->text = wm_message_text(&g->turn->arena, g->turn->pub.response).p;
-    return wb_arena_check(&g->turn->arena, g->err);
+    return wb_arena_check(&g->turn->arena, g->in.err);
 }
 
 int upp_turn_from_json(struct upp_str text, struct upp_turn **ret, struct upp_err *err)
@@ -285,10 +242,10 @@ int upp_turn_from_json(struct upp_str text, struct upp_turn **ret, struct upp_er
     struct upp__turn *t = wb_new(&a, struct upp__turn);
     if (!t)
         return wb_arena_check(&a, err);
-    t->arena     = a;
-    struct get g = {.turn = t, .err = err, .scratch = WB_BUF(8u * JSON_BYTES)};
-    int        r = read_turn(&g, text);
-    wb_buf_done(&g.scratch);
+    t->arena                                      = a;
+    WB_CLEANUP(wb_buf_done) struct wb_buf scratch = WB_BUF(8u * JSON_BYTES);
+    struct get                            g = {.turn = t, .in = {.a = &t->arena, .scratch = &scratch, .err = err}};
+    int                                   r = read_turn(&g, text);
     if (r < 0) {
         upp_turn_free(&t->pub);
         return r;

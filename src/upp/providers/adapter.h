@@ -202,7 +202,7 @@ static inline void upp__pick(yyjson_val *object, const struct upp_str *names, si
 
 static inline struct upp_str upp__str(yyjson_val *v)
 {
-    return yyjson_is_str(v) ? wj_text(v) : (struct upp_str){0};
+    return wj_text_of(v);
 }
 
 /* By name: inline, because the compiler knows the length of most names. */

@@ -47,7 +47,7 @@ static void put_metadata(struct upp__body *b, struct upp_str metadata, yyjson_va
     yyjson_val *own = upp__look_own(b, metadata);
     upp__put_rest(b, own, ours);
     if (mark && !upp__get(own, "cache_control"))
-        upp__put_value(b, "cache_control", mark);
+        wj_put_value(&b->w, "cache_control", mark);
 }
 
 static const char user[] = "user", assistant[] = "assistant";
@@ -70,7 +70,7 @@ static void begin(struct upp__body *b, const char *role)
     b->role = role;
     wj_write_open(&b->w, '{');
     upp__put(b, "role", wb_cstr(role));
-    upp__put_open(b, "content", '[');
+    wj_put_open(&b->w, "content", '[');
 }
 
 /* The members of an image or a document that is not refused. */
@@ -90,7 +90,7 @@ static void put_shown(struct upp__body *b, yyjson_val *blocks)
 {
     size_t      i, n;
     yyjson_val *item;
-    upp__put_open(b, "content", '[');
+    wj_put_open(&b->w, "content", '[');
     yyjson_arr_foreach(blocks, i, n, item)
     {
         struct upp__block s;
@@ -125,7 +125,7 @@ static void put_result(struct upp__body *b, const struct upp_part *p, yyjson_val
     else if (!is_blank(text) || p->is_error) /* an error has to say something */
         upp__put(b, "content", is_blank(text) ? UPP_STR("the tool failed") : text);
     if (p->is_error)
-        upp__put_true(b, "is_error", true);
+        wj_put_bool(&b->w, "is_error", true);
     put_metadata(b, p->metadata, mark);
     wj_write_close(&b->w, '}');
 }
@@ -277,7 +277,7 @@ static void put_assistant(struct upp__body *b, size_t at)
 static void put_messages(struct upp__body *b)
 {
     const struct upp_request *req = b->req;
-    upp__put_open(b, "messages", '[');
+    wj_put_open(&b->w, "messages", '[');
     for (size_t at = 0, end; at < req->n_messages; at = end) {
         end = at;
         while (end < req->n_messages && req->messages[end]->role != UPP_ROLE_ASSISTANT)
@@ -307,10 +307,10 @@ static void put_output(struct upp__body *b)
     yyjson_val *said = upp__get(b->params, "output_config");
     if (!said && !b->req->structure.p)
         return;
-    upp__put_open(b, "output_config", '{');
+    wj_put_open(&b->w, "output_config", '{');
     upp__put_all(b, said);
     if (b->req->structure.p && !upp__get(said, "format")) {
-        upp__put_open(b, "format", '{');
+        wj_put_open(&b->w, "format", '{');
         upp__put(b, "type", UPP_STR("json_schema"));
         wj_write_name(&b->w, UPP_STR("schema"));
         upp__write_json(&b->w, b->arena, b->req->structure);
@@ -350,7 +350,7 @@ static void put_body(struct upp__body *b)
     if (!upp__get(b->params, "container"))
         put_container(b);
     if (!b->req->whole)
-        upp__put_true(b, "stream", true);
+        wj_put_bool(&b->w, "stream", true);
     upp__put_rest(b, b->params, made);
     wj_write_close(&b->w, '}');
 }

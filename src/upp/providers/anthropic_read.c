@@ -100,10 +100,8 @@ static int take_usage(struct upp__reader *r, yyjson_val *now, struct upp_err *er
     }
     it = yyjson_obj_iter_with(now);
     while ((name = yyjson_obj_iter_next(&it)))
-        if (!upp__member(own->usage, wj_text(name))) {
-            wj_write_name(&w, wj_text(name));
-            wj_write_value(&w, yyjson_obj_iter_get_val(name));
-        }
+        if (!upp__member(own->usage, wj_text(name)))
+            wj_put_member(&w, name);
     wj_write_close(&w, '}');
     int e = wj_writer_check(&w);
     return e < 0 ? e : wj_read(&r->keep, wb_buf_str(&own->json), NULL, &own->usage, err);

@@ -45,21 +45,6 @@ void upp__put(struct upp__body *b, const char *name, struct upp_str text)
     upp__write_text(&b->w, text);
 }
 
-void upp__put_true(struct upp__body *b, const char *name, bool value)
-{
-    wj_put_bool(&b->w, name, value);
-}
-
-void upp__put_value(struct upp__body *b, const char *name, yyjson_val *value)
-{
-    wj_put_value(&b->w, name, value);
-}
-
-void upp__put_open(struct upp__body *b, const char *name, char bracket)
-{
-    wj_put_open(&b->w, name, bracket);
-}
-
 void upp__put_typed(struct upp__body *b, const char *type)
 {
     wj_write_open(&b->w, '{');
@@ -84,7 +69,7 @@ void upp__put_some(struct upp__body *b, yyjson_val *object, const char *const *n
 {
     for (; *names; names++)
         if (upp__get(object, *names))
-            upp__put_value(b, *names, upp__get(object, *names));
+            wj_put_value(&b->w, *names, upp__get(object, *names));
 }
 
 void upp__put_tools(struct upp__body *b, void (*put)(struct upp__body *b, const struct upp_tool_spec *t))
@@ -93,7 +78,7 @@ void upp__put_tools(struct upp__body *b, void (*put)(struct upp__body *b, const 
     yyjson_arr_iter it     = yyjson_arr_iter_with(native);
     if (!b->req->n_tools && !native)
         return;
-    upp__put_open(b, "tools", '[');
+    wj_put_open(&b->w, "tools", '[');
     for (size_t i = 0; i < b->req->n_tools; i++)
         put(b, &b->req->tools[i]);
     while ((tool = yyjson_arr_iter_next(&it)))
@@ -115,10 +100,8 @@ void upp__put_rest(struct upp__body *b, yyjson_val *object, const char *const *t
     yyjson_obj_iter it = yyjson_obj_iter_with(object);
     yyjson_val     *name;
     while ((name = yyjson_obj_iter_next(&it)))
-        if (!stands_in(taken, name)) {
-            wj_write_name(&b->w, wj_text(name));
-            wj_write_value(&b->w, yyjson_obj_iter_get_val(name));
-        }
+        if (!stands_in(taken, name))
+            wj_put_member(&b->w, name);
 }
 
 yyjson_val *upp__look(struct upp__body *b, struct upp_str json)

@@ -26,9 +26,6 @@ int upp__body_init(struct upp__body *b, const struct upp__vendor *v, const struc
 int upp__body_check(struct upp__body *b) UPP_MUST_CHECK;
 
 void upp__put(struct upp__body *b, const char *name, struct upp_str text);
-void upp__put_true(struct upp__body *b, const char *name, bool value);
-void upp__put_value(struct upp__body *b, const char *name, yyjson_val *value);
-void upp__put_open(struct upp__body *b, const char *name, char bracket);
 void upp__put_typed(struct upp__body *b, const char *type); /* opens an object that begins with its type */
 
 /* Copies members of an object (NULL: none): all, all but those in `taken`, or those in `names`. The lists end with

@@ -46,7 +46,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     if (t->description.n)
         upp__put(b, "description", t->description);
     if (has_parameters(schema) && !upp__get(own, "parameters"))
-        upp__put_value(b, "parametersJsonSchema", schema);
+        wj_put_value(&b->w, "parametersJsonSchema", schema);
     upp__put_rest(b, own, made);
     wj_write_close(&b->w, '}');
 }
@@ -57,10 +57,10 @@ static void put_tools(struct upp__body *b)
     yyjson_arr_iter it     = yyjson_arr_iter_with(native);
     if (!b->req->n_tools && !native)
         return;
-    upp__put_open(b, "tools", '[');
+    wj_put_open(&b->w, "tools", '[');
     if (b->req->n_tools) {
         wj_write_open(&b->w, '{');
-        upp__put_open(b, "functionDeclarations", '[');
+        wj_put_open(&b->w, "functionDeclarations", '[');
         for (size_t i = 0; i < b->req->n_tools; i++)
             put_tool(b, &b->req->tools[i]);
         wj_write_close(&b->w, ']');
@@ -77,7 +77,7 @@ static void put_config(struct upp__body *b)
     yyjson_val *given = upp__get(b->params, "generationConfig");
     if (!given && !b->req->structure.p)
         return;
-    upp__put_open(b, "generationConfig", '{');
+    wj_put_open(&b->w, "generationConfig", '{');
     upp__put_all(b, given);
     if (b->req->structure.p) {
         if (!upp__get(given, "responseMimeType"))
@@ -96,8 +96,8 @@ static void put_body(struct upp__body *b)
     wj_write_open(&b->w, '{');
     upp__google_contents(b);
     if (b->req->system.n && !upp__get(b->params, "systemInstruction")) {
-        upp__put_open(b, "systemInstruction", '{');
-        upp__put_open(b, "parts", '[');
+        wj_put_open(&b->w, "systemInstruction", '{');
+        wj_put_open(&b->w, "parts", '[');
         wj_write_open(&b->w, '{');
         upp__put(b, "text", b->req->system);
         wj_write_close(&b->w, '}');

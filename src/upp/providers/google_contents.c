@@ -39,7 +39,7 @@ static void put_text_part(struct upp__body *b, struct upp_str text)
 
 static void put_inline(struct upp__body *b, struct upp_str mime, struct upp_str data)
 {
-    upp__put_open(b, "inlineData", '{');
+    wj_put_open(&b->w, "inlineData", '{');
     upp__put(b, "mimeType", mime);
     upp__put(b, "data", data);
     wj_write_close(&b->w, '}');
@@ -79,7 +79,7 @@ static void put_media_part(struct upp__body *b, const struct upp_part *p)
     else if (upp__media_bytes(m, &mime, &data))
         put_inline(b, mime, data);
     else {
-        upp__put_open(b, "fileData", '{');
+        wj_put_open(&b->w, "fileData", '{');
         if (m->mime.n)
             upp__put(b, "mimeType", m->mime);
         upp__put(b, "fileUri", m->data);
@@ -93,7 +93,7 @@ static void begin_content(struct upp__body *b, const char *role)
 {
     wj_write_open(&b->w, '{');
     upp__put(b, "role", wb_cstr(role));
-    upp__put_open(b, "parts", '[');
+    wj_put_open(&b->w, "parts", '[');
 }
 
 static void end_content(struct upp__body *b)
@@ -234,7 +234,7 @@ static void put_raw(struct upp__body *b, yyjson_val *raw)
 static void put_call(struct upp__body *b, const struct upp_part *p, bool own_id, bool sign)
 {
     wj_write_open(&b->w, '{');
-    upp__put_open(b, "functionCall", '{');
+    wj_put_open(&b->w, "functionCall", '{');
     if (p->id.n && !own_id)
         upp__put(b, "id", p->id);
     upp__put(b, "name", p->name);
@@ -326,7 +326,7 @@ static void put_response_media(struct upp__body *b, yyjson_val *blocks)
         if (!upp__media_bytes(&block.media, &mime, &data))
             continue; /* the text says so */
         if (!any)
-            upp__put_open(b, "parts", '[');
+            wj_put_open(&b->w, "parts", '[');
         any = true;
         wj_write_open(&b->w, '{');
         put_inline(b, mime, data);
@@ -347,7 +347,7 @@ static void put_response(struct upp__body *b, const struct upp_part *p)
         const char *name = p->is_error ? "error" : "output";
         wj_write_open(&b->w, '{');
         if (value && !blocks)
-            upp__put_value(b, name, value);
+            wj_put_value(&b->w, name, value);
         else
             upp__put(b, name, blocks ? upp__blocks_text(b, value, result_refused) : p->text);
         wj_write_close(&b->w, '}');
@@ -364,7 +364,7 @@ static void put_result(struct contents *o, struct result *r)
     b->part              = r->index;
     r->written           = true;
     wj_write_open(&b->w, '{');
-    upp__put_open(b, "functionResponse", '{');
+    wj_put_open(&b->w, "functionResponse", '{');
     if (id.n)
         upp__put(b, "id", id);
     upp__put(b, "name", upp__tool_name(b->req, r->message, r->part));
@@ -418,7 +418,7 @@ void upp__google_contents(struct upp__body *body)
 {
     struct contents           all = {.b = body}, *o = &all;
     const struct upp_request *req = body->req;
-    upp__put_open(o->b, "contents", '[');
+    wj_put_open(&o->b->w, "contents", '[');
     for (size_t i = 0, to; i < req->n_messages; i = to) {
         const struct upp_message *m = req->messages[i];
         to                          = i + 1;

@@ -76,7 +76,7 @@ static const char *result_refused(const struct upp__block *block)
 static void put_image(struct body *o, bool *any, struct upp_str base64)
 {
     if (!*any)
-        upp__put_open(&o->b, "images", '[');
+        wj_put_open(&o->b.w, "images", '[');
     *any = true;
     upp__write_text(&o->b.w, base64);
 }
@@ -145,11 +145,11 @@ static void put_calls(struct body *o, const struct upp_message *m)
             continue;
         }
         if (n == 0)
-            upp__put_open(b, "tool_calls", '[');
+            wj_put_open(&b->w, "tool_calls", '[');
         wj_write_open(&b->w, '{');
         if (p->id.n && !upp__call_id_listed(o->own_ids, p->id))
             upp__put(b, "id", p->id);
-        upp__put_open(b, "function", '{');
+        wj_put_open(&b->w, "function", '{');
         wj_put_u64(&b->w, "index", n++);
         upp__put(b, "name", p->name);
         wj_write_name(&b->w, UPP_STR("arguments"));
@@ -228,7 +228,7 @@ static void put_results(struct body *o, const struct upp_message *m)
 static void put_messages(struct body *o)
 {
     struct upp__body *b = &o->b;
-    upp__put_open(b, "messages", '[');
+    wj_put_open(&b->w, "messages", '[');
     if (b->req->system.n)
         put_system(o);
     for (b->message = 0; b->message < b->req->n_messages; b->message++) {
@@ -251,7 +251,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     static const char *const made[] = {"name", "description", "parameters", NULL};
     wj_write_open(&b->w, '{');
     upp__put(b, "type", UPP_STR("function"));
-    upp__put_open(b, "function", '{');
+    wj_put_open(&b->w, "function", '{');
     upp__put_tool(b, t, "parameters", UPP__NO_PARAMETERS);
     upp__put_rest(b, upp__look_own(b, t->metadata), made);
     wj_write_close(&b->w, '}');
@@ -266,7 +266,7 @@ static void put_body(struct body *o)
     if (!upp__get(b->params, "model"))
         upp__put(b, "model", b->vendor->model);
     put_messages(o);
-    upp__put_true(b, "stream", !b->req->whole);
+    wj_put_bool(&b->w, "stream", !b->req->whole);
     upp__put_tools(b, put_tool);
     if (b->req->structure.p && !upp__get(b->params, "format")) {
         wj_write_name(&b->w, UPP_STR("format"));

@@ -61,7 +61,7 @@ void upp__openai_user(struct upp__body *b, const struct upp_message *m,
                    !upp__look_own(b, m->metadata)))
         upp__put(b, "content", n ? m->parts[last].text : UPP_STR(""));
     else {
-        upp__put_open(b, "content", '[');
+        wj_put_open(&b->w, "content", '[');
         for (b->part = 0; b->part < m->n_parts; b->part++)
             if (upp__openai_is_said(&m->parts[b->part]))
                 put(b, &m->parts[b->part], b->part == last);
@@ -127,12 +127,12 @@ void upp__openai_schema(struct upp__body *b)
     }
     bool strict = is_strict(schema);
     upp__put(b, "name", UPP_STR("json_response"));
-    upp__put_open(b, "schema", '{');
+    wj_put_open(&b->w, "schema", '{');
     upp__put_all(b, schema);
     if (strict && !upp__get(schema, "additionalProperties"))
-        upp__put_true(b, "additionalProperties", false);
+        wj_put_bool(&b->w, "additionalProperties", false);
     wj_write_close(&b->w, '}');
-    upp__put_true(b, "strict", strict);
+    wj_put_bool(&b->w, "strict", strict);
 }
 
 /* ---- Calls and results ------------------------------------------------------------------------------------------ */

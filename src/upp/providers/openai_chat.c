@@ -22,7 +22,7 @@ static void put_image(struct upp__body *b, const struct upp_part *p)
     static const char *const names[] = {"detail", NULL};
     const struct upp_media  *m       = p->media;
     upp__put_typed(b, "image_url");
-    upp__put_open(b, "image_url", '{');
+    wj_put_open(&b->w, "image_url", '{');
     upp__put(b, "url", upp__openai_url(b, m));
     upp__put_some(b, upp__look_own(b, p->metadata), names);
     wj_write_close(&b->w, '}');
@@ -36,7 +36,7 @@ static void put_document(struct upp__body *b, const struct upp_part *p)
         return;
     }
     upp__put_typed(b, "file");
-    upp__put_open(b, "file", '{');
+    wj_put_open(&b->w, "file", '{');
     upp__put(b, "filename", upp__openai_file_name(m));
     upp__put(b, "file_data", upp__openai_url(b, m));
     wj_write_close(&b->w, '}');
@@ -59,7 +59,7 @@ static const char *audio_format(const struct upp_media *m)
 static void put_audio(struct upp__body *b, const struct upp_part *p)
 {
     upp__put_typed(b, "input_audio");
-    upp__put_open(b, "input_audio", '{');
+    wj_put_open(&b->w, "input_audio", '{');
     upp__put(b, "data", p->media->data);
     upp__put(b, "format", wb_cstr(audio_format(p->media)));
     wj_write_close(&b->w, '}');
@@ -114,14 +114,14 @@ static void put_role(struct upp__body *b, const char *role)
 static void put_calls(struct upp__body *b, const struct upp_message *m)
 {
     const struct upp_part *p = NULL;
-    upp__put_open(b, "tool_calls", '[');
+    wj_put_open(&b->w, "tool_calls", '[');
     while ((p = upp_part_next(m, p, UPP_PARTS_CALLS))) {
         if (!upp__is_said_call(b, p))
             continue;
         wj_write_open(&b->w, '{');
         upp__put(b, "id", p->id);
         upp__put(b, "type", UPP_STR("function"));
-        upp__put_open(b, "function", '{');
+        wj_put_open(&b->w, "function", '{');
         upp__put(b, "name", p->name);
         upp__put(b, "arguments", upp__openai_arguments(b, p->text));
         wj_write_close(&b->w, '}');
@@ -161,7 +161,7 @@ static bool put_reasoning(struct upp__body *b, const struct upp_message *m, bool
         yyjson_val *details = upp__get(raw, "reasoning_details");
         if (!details || !has_kept_calls(m, upp__get(raw, "calls")))
             return false;
-        upp__put_value(b, "reasoning_details", details);
+        wj_put_value(&b->w, "reasoning_details", details);
         return true;
     }
     struct upp_str text = upp__openai_join(b, m->parts, m->n_parts, UPP_PART_REASONING, UPP_STR(""));
@@ -210,7 +210,7 @@ static void put_media(struct upp__body *b, const struct upp_message *m)
     if (!b->role) {
         b->role = "user";
         put_role(b, b->role);
-        upp__put_open(b, "content", '[');
+        wj_put_open(&b->w, "content", '[');
     }
     put_text(b, wb_arena_printf(b->arena, "Result of the call %.*s:", UPP_FMT(m->parts[b->part].id)));
     wj_write_close(&b->w, '}');
@@ -252,7 +252,7 @@ static void put_results(struct upp__body *b, size_t from, size_t to)
 static void put_messages(struct upp__body *b)
 {
     const struct upp_request *req = b->req;
-    upp__put_open(b, "messages", '[');
+    wj_put_open(&b->w, "messages", '[');
     if (req->system.p) {
         put_role(b, b->vendor->habits & UPP__DEVELOPER_ROLE ? "developer" : "system");
         upp__put(b, "content", req->system);
@@ -281,7 +281,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     yyjson_val *metadata = upp__look_own(b, t->metadata);
     wj_write_open(&b->w, '{');
     upp__put(b, "type", UPP_STR("function"));
-    upp__put_open(b, "function", '{');
+    wj_put_open(&b->w, "function", '{');
     upp__put_tool(b, t, "parameters", UPP__NO_PARAMETERS);
     upp__put_some(b, metadata, inside);
     wj_write_close(&b->w, '}');
@@ -293,9 +293,9 @@ static void put_structure(struct upp__body *b)
 {
     if (!b->req->structure.p || upp__get(b->params, "response_format"))
         return;
-    upp__put_open(b, "response_format", '{');
+    wj_put_open(&b->w, "response_format", '{');
     upp__put(b, "type", UPP_STR("json_schema"));
-    upp__put_open(b, "json_schema", '{');
+    wj_put_open(&b->w, "json_schema", '{');
     upp__openai_schema(b);
     wj_write_close(&b->w, '}');
     wj_write_close(&b->w, '}');
@@ -305,11 +305,11 @@ static void put_stream(struct upp__body *b)
 {
     if (b->req->whole)
         return;
-    upp__put_true(b, "stream", true);
+    wj_put_bool(&b->w, "stream", true);
     if (b->vendor->habits & UPP__NO_STREAM_USAGE || upp__get(b->params, "stream_options"))
         return;
-    upp__put_open(b, "stream_options", '{');
-    upp__put_true(b, "include_usage", true);
+    wj_put_open(&b->w, "stream_options", '{');
+    wj_put_bool(&b->w, "include_usage", true);
     wj_write_close(&b->w, '}');
 }
 

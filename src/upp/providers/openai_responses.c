@@ -93,7 +93,7 @@ static void put_results(struct upp__body *b, const struct upp_message *m)
         upp__put_typed(b, "function_call_output");
         upp__put(b, "call_id", m->parts[b->part].id);
         if (s.media) {
-            upp__put_open(b, "output", '[');
+            wj_put_open(&b->w, "output", '[');
             for (size_t i = 0; i < s.n; i++)
                 put_shown(b, &s.parts[i]);
             wj_write_close(&b->w, ']');
@@ -225,7 +225,7 @@ static size_t first_new(struct upp__body *b)
 
 static void put_input(struct upp__body *b)
 {
-    upp__put_open(b, "input", '[');
+    wj_put_open(&b->w, "input", '[');
     for (b->message = first_new(b); b->message < b->req->n_messages; b->message++) {
         const struct upp_message *m = b->req->messages[b->message];
         if (m->role == UPP_ROLE_USER)
@@ -245,7 +245,7 @@ static void put_tool(struct upp__body *b, const struct upp_tool_spec *t)
     upp__put_typed(b, "function");
     upp__put_tool(b, t, "parameters", UPP__NO_PARAMETERS);
     if (!upp__get(metadata, "strict"))
-        upp__put_true(b, "strict", false);
+        wj_put_bool(&b->w, "strict", false);
     upp__put_all(b, metadata);
     wj_write_close(&b->w, '}');
 }
@@ -286,12 +286,11 @@ static bool reasons(struct upp_str model)
 
 static void put_state(struct upp__body *b)
 {
-    if (!upp__get(b->params, "store")) {
-        upp__put_true(b, "store", false);
-    }
+    if (!upp__get(b->params, "store"))
+        wj_put_bool(&b->w, "store", false);
     if (upp__get(b->params, "include") || upp__get_true(b->params, "store") || !reasons(b->vendor->model))
         return;
-    upp__put_open(b, "include", '[');
+    wj_put_open(&b->w, "include", '[');
     wj_write_str(&b->w, UPP_STR("reasoning.encrypted_content"));
     wj_write_close(&b->w, ']');
 }
@@ -311,7 +310,7 @@ static int responses_write(const struct upp__vendor *v, const struct upp_request
     put_structure(&b);
     put_state(&b);
     if (!req->whole)
-        upp__put_true(&b, "stream", true);
+        wj_put_bool(&b.w, "stream", true);
     upp__put_rest(&b, b.params, made);
     wj_write_close(&b.w, '}');
     return upp__body_check(&b);

@@ -187,12 +187,7 @@ static int refuse(const struct reading *in, const yyjson_val *where, const char 
 /* A value as compact JSON. */
 static int as_text(const struct reading *in, yyjson_val *v, struct upp_str *ret)
 {
-    WB_CLEANUP(wb_buf_done) struct wb_buf out = WB_BUF(2u * UPP__SCRIPT_BYTES);
-    int                                   r   = wj_write(v, &out, in->err);
-    if (r < 0)
-        return r;
-    *ret = wb_arena_dup(in->arena, wb_buf_str(&out));
-    return wb_arena_check(in->arena, in->err);
+    return wj_value_text(in->arena, v, ret, in->err);
 }
 
 static int read_call(const struct reading *in, const struct j_call *j, struct upp__script_part *ret)

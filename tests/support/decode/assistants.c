@@ -51,7 +51,7 @@ static struct upp_str newest(const struct wd_asst_decoder *d)
 static int object_of(struct wd_asst_decoder *d, char kind, yyjson_val *v, struct wd_asst_object **ret,
                      struct upp_err *err)
 {
-    struct upp_str        id = wd_text_at(v, "id");
+    struct upp_str        id = wj_text_at(v, "id");
     struct wd_asst_object o  = {.kind = kind, .after = kind == 's' ? newest(d) : (struct upp_str){0}};
     *ret                     = NULL;
     if (!id.p)
@@ -106,15 +106,15 @@ static int part_delta(struct wd_asst_object *o, yyjson_val *item, size_t i, stru
 {
     struct wd_asst_piece *p;
     int                   r    = piece_of(o, item, i, &p, err);
-    struct upp_str        type = wd_text_at(item, "type");
+    struct upp_str        type = wj_text_at(item, "type");
     if (r < 0 || !p)
         return r;
     if (wb_str_eq(type, UPP_STR("image_url"))) {
         p->image = true;
         wb_buf_clear(&p->text);
-        wb_buf_add(&p->text, wd_text_at(yyjson_obj_get(item, "image_url"), "url"));
+        wb_buf_add(&p->text, wj_text_at(yyjson_obj_get(item, "image_url"), "url"));
     } else if (!p->image)
-        wb_buf_add(&p->text, wd_text_at(yyjson_obj_get(item, "text"), "value"));
+        wb_buf_add(&p->text, wj_text_at(yyjson_obj_get(item, "text"), "value"));
     return wb_buf_check(&p->text, err);
 }
 
@@ -126,13 +126,13 @@ static int call_delta(struct wd_asst_decoder *d, struct wd_asst_object *o, yyjso
     int                   r        = piece_of(o, item, i, &p, err);
     if (r < 0 || !p)
         return r;
-    wb_buf_add(&p->text, wd_text_at(function, "arguments"));
+    wb_buf_add(&p->text, wj_text_at(function, "arguments"));
     r = wb_buf_check(&p->text, err);
     if (r >= 0)
-        r = keep(d, wd_text_at(item, "id"), &p->id, err);
+        r = keep(d, wj_text_at(item, "id"), &p->id, err);
     if (r >= 0)
-        r = keep(d, wd_text_at(function, "name"), &p->name, err);
-    return r < 0 ? r : keep(d, wd_text_at(function, "output"), &p->output, err);
+        r = keep(d, wj_text_at(function, "name"), &p->name, err);
+    return r < 0 ? r : keep(d, wj_text_at(function, "output"), &p->output, err);
 }
 
 static int delta_of(struct wd_asst_decoder *d, struct wd_asst_object *o, yyjson_val *v, struct upp_err *err)
@@ -158,7 +158,7 @@ static int delta_of(struct wd_asst_decoder *d, struct wd_asst_object *o, yyjson_
 static int whole_of(struct wd_asst_decoder *d, struct wd_asst_object *o, yyjson_val *v, struct upp_err *err)
 {
     struct upp_str text = {0};
-    int            r    = wd_value_text(&d->scratch, v, &text, err);
+    int            r    = wj_value_text(&d->scratch, v, &text, err);
     return r < 0 ? r : wj_read(d->a, text, UPP_OPTS(wj_read_opts, .max_bytes = WD_ASST_EVENT), &o->last, err);
 }
 
@@ -180,7 +180,7 @@ static int object_event(struct wd_asst_decoder *d, char kind, struct upp_str wor
         return r;
     }
     if (kind == 'r')
-        r = keep(d, wd_text_at(v, "status"), &d->status, err);
+        r = keep(d, wj_text_at(v, "status"), &d->status, err);
     if (r < 0)
         return r;
     if (wb_str_eq(word, UPP_STR("delta")))
@@ -201,7 +201,7 @@ static int event_of(struct wd_asst_decoder *d, struct upp_str name, yyjson_val *
             return object_event(d, kinds[i].kind, wb_str_sub(name, kinds[i].prefix.n, SIZE_MAX), v, err);
     if (wb_str_eq(name, UPP_STR("error"))) {
         yyjson_val *inner = yyjson_obj_get(v, "error");
-        return keep(d, wd_text_at(inner ? inner : v, "message"), &d->error, err);
+        return keep(d, wj_text_at(inner ? inner : v, "message"), &d->error, err);
     }
     d->skipped++;
     return 0;
@@ -219,7 +219,7 @@ int wd_asst_decode(struct wd_asst_decoder *d, struct upp_str name, struct upp_st
     if (r < 0)
         return r;
     if (!name.n) {
-        name = wd_text_at(v, "event");
+        name = wj_text_at(v, "event");
         v    = yyjson_obj_get(v, "data");
     }
     if (!yyjson_is_obj(v))
@@ -263,10 +263,10 @@ static void put_message(struct wj_writer *w, const struct wd_asst_object *o)
 {
     yyjson_val *content = yyjson_obj_get(o->last, "content"), *status = yyjson_obj_get(o->last, "status");
     put_members(w, o, "content", "status");
-    if (!wd_text_at(o->last, "role").p)
+    if (!wj_text_at(o->last, "role").p)
         put_str(w, "role", UPP_STR("assistant"));
     if (o->ended && status)
-        put_str(w, "status", wd_text_at(o->last, "status"));
+        put_str(w, "status", wj_text_at(o->last, "status"));
     else
         put_str(w, "status", UPP_STR("incomplete"));
     wj_write_name(w, UPP_STR("content"));

@@ -114,11 +114,11 @@ static int on_delta(struct wd_uap_decoder *d, uint64_t index, uint8_t kind, yyjs
     d->speaking = true;
     if (kind == UPP_PART_CALL) {
         if (!b->id.n)
-            b->id = keep(d, wd_text_at(delta, "toolCallId"));
+            b->id = keep(d, wj_text_at(delta, "toolCallId"));
         if (!b->name.n)
-            b->name = keep(d, wd_text_at(delta, "toolName"));
+            b->name = keep(d, wj_text_at(delta, "toolName"));
     }
-    wb_buf_add(&b->text, wd_text_at(delta, kind == UPP_PART_CALL    ? "argumentsJson"
+    wb_buf_add(&b->text, wj_text_at(delta, kind == UPP_PART_CALL    ? "argumentsJson"
                                            : kind >= UPP_PART_IMAGE ? "data"
                                                                     : "text"));
     return wb_buf_check(&b->text, err);
@@ -183,13 +183,13 @@ static int message_end(struct wd_uap_decoder *d, bool stopped, struct upp_err *e
 
 static int result_of(struct wd_uap_decoder *d, yyjson_val *v, struct upp_part *to, struct upp_err *err)
 {
-    struct upp_str id = wd_text_at(v, "toolCallId"), name = wd_text_at(v, "toolName");
+    struct upp_str id = wj_text_at(v, "toolCallId"), name = wj_text_at(v, "toolName");
     *to = (struct upp_part){
         .kind = UPP_PART_RESULT,
         .id = keep(d, id.p ? id : UPP_STR("")), .name = name.p ? keep(d, name) : wd_upp_call_tool(&d->calls, id),
                    .text = UPP_STR("null"), .is_error = yyjson_is_true(yyjson_obj_get(v, "isError"))};
     int r = wb_arena_check(d->a, err);
-    return r < 0 ? r : wd_value_text(d->a, yyjson_obj_get(v, "result"), &to->text, err);
+    return r < 0 ? r : wj_value_text(d->a, yyjson_obj_get(v, "result"), &to->text, err);
 }
 
 /* A call of which there is a result was run. */
@@ -268,7 +268,7 @@ static int on_action(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err 
     yyjson_arr_foreach(yyjson_obj_get(data, "toolCalls"), i, max, v)
     {
         if (i < WD_UAP_BLOCKS)
-            was_run(d, wd_text_at(v, "toolCallId"));
+            was_run(d, wj_text_at(v, "toolCallId"));
     }
     return 0;
 }
@@ -312,7 +312,7 @@ static int event_add(struct wd_uap_decoder *d, struct upp_str type, yyjson_val *
 
 static int on_system_event(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err *err)
 {
-    return event_add(d, wd_text_at(data, "eventType"), yyjson_obj_get(data, "eventData"),
+    return event_add(d, wj_text_at(data, "eventType"), yyjson_obj_get(data, "eventData"),
                      yyjson_obj_get(data, "sourceAgent"), yyjson_obj_get(data, "targetAgents"), err);
 }
 
@@ -359,7 +359,7 @@ static void usage_of(struct wd_uap_decoder *d, yyjson_val *v)
 
 static int on_run(struct wd_uap_decoder *d, yyjson_val *data, struct upp_err *err)
 {
-    struct upp_str status = wd_text_at(data, "status"), run = wd_text_at(data, "runId");
+    struct upp_str status = wj_text_at(data, "status"), run = wj_text_at(data, "runId");
     if (run.p && !wb_str_eq(run, d->run))
         d->run = keep(d, run);
     if (!has_ended(status))
@@ -407,7 +407,7 @@ static const struct {
 
 static int uap_event(struct wd_uap_decoder *d, yyjson_val *uap, struct upp_err *err)
 {
-    struct upp_str type = wd_text_at(uap, "type"), who = wd_text_at(uap, "agentId");
+    struct upp_str type = wj_text_at(uap, "type"), who = wj_text_at(uap, "agentId");
     yyjson_val    *data = yyjson_obj_get(uap, "data");
     if (!type.p)
         return upp_fail(err, UPP_EINVALID, "an event of UAP has a type");
@@ -444,7 +444,7 @@ static int upp_event(struct wd_uap_decoder *d, yyjson_val *upp, struct upp_err *
         {"tool_call_delta", UPP_PART_CALL}, {"image_delta", UPP_PART_IMAGE},         {"audio_delta", UPP_PART_AUDIO},
         {"video_delta", UPP_PART_VIDEO},
     };
-    struct upp_str type  = wd_text_at(upp, "type");
+    struct upp_str type  = wj_text_at(upp, "type");
     uint64_t       index = wd_number_at(upp, "index");
     yyjson_val    *delta = yyjson_obj_get(upp, "delta");
     if (!type.p)
@@ -482,7 +482,7 @@ int wd_uap_decode(struct wd_uap_decoder *d, struct upp_str data, uint64_t number
     d->now_ms = now_ms;
     d->number = number;
     d->events++;
-    if (wd_text_at(v, "aside").p || wd_number_at(v, "depth"))
+    if (wj_text_at(v, "aside").p || wd_number_at(v, "depth"))
         return 0; /* what nobody is told */
     r = yyjson_is_obj(uap) ? uap_event(d, uap, err) : upp_event(d, upp, err);
     return r < 0 ? r : wb_arena_check(d->a, err);

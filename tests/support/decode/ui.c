@@ -25,7 +25,7 @@ static struct upp_str keep(struct wd_ui_decoder *d, struct upp_str s)
 static int keep_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_str *ret, struct upp_err *err)
 {
     yyjson_val *v = yyjson_obj_get(chunk, "providerMetadata");
-    return yyjson_is_obj(v) ? wd_value_text(d->a, v, ret, err) : 0;
+    return yyjson_is_obj(v) ? wj_value_text(d->a, v, ret, err) : 0;
 }
 
 static struct wd_ui_slot *slot_add(struct wd_ui_decoder *d, struct upp_err *err)
@@ -57,7 +57,7 @@ static struct wd_ui_slot *find_block(struct wd_ui_decoder *d, uint8_t kind, stru
 
 static int on_block(struct wd_ui_decoder *d, yyjson_val *chunk, uint8_t kind, struct upp_str verb, struct upp_err *err)
 {
-    struct upp_str     id    = wd_text_at(chunk, "id");
+    struct upp_str     id    = wj_text_at(chunk, "id");
     bool               start = wb_str_eq(verb, UPP_STR("start"));
     struct wd_ui_slot *s     = start ? NULL : find_block(d, kind, id);
     if (!s && wb_str_eq(verb, UPP_STR("end")))
@@ -71,7 +71,7 @@ static int on_block(struct wd_ui_decoder *d, yyjson_val *chunk, uint8_t kind, st
         s->open      = true;
     }
     if (wb_str_eq(verb, UPP_STR("delta")))
-        wb_buf_add(&s->text, wd_text_at(chunk, "delta"));
+        wb_buf_add(&s->text, wj_text_at(chunk, "delta"));
     s->open = s->open && !wb_str_eq(verb, UPP_STR("end"));
     int r   = keep_metadata(d, chunk, &s->part.metadata, err);
     return r < 0 ? r : wb_buf_check(&s->text, err);
@@ -100,7 +100,7 @@ static struct wd_ui_slot *find_call(struct wd_ui_decoder *d, struct upp_str id, 
 
 static struct wd_ui_slot *call_of(struct wd_ui_decoder *d, yyjson_val *chunk, bool anywhere, struct upp_err *err)
 {
-    struct upp_str     id = wd_text_at(chunk, "toolCallId"), name = wd_text_at(chunk, "toolName");
+    struct upp_str     id = wj_text_at(chunk, "toolCallId"), name = wj_text_at(chunk, "toolName");
     struct wd_ui_slot *s = find_call(d, id, anywhere);
     if (!s) {
         s = slot_add(d, err);
@@ -128,7 +128,7 @@ static int on_input_delta(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp
     if (!s)
         return no_slot(d);
     s->open = true;
-    wb_buf_add(&s->text, wd_text_at(chunk, "inputTextDelta"));
+    wb_buf_add(&s->text, wj_text_at(chunk, "inputTextDelta"));
     return wb_buf_check(&s->text, err);
 }
 
@@ -138,7 +138,7 @@ static int on_input(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *
     if (!s)
         return no_slot(d);
     s->open = false;
-    int r   = wd_value_text(d->a, yyjson_obj_get(chunk, "input"), &s->part.text, err);
+    int r   = wj_value_text(d->a, yyjson_obj_get(chunk, "input"), &s->part.text, err);
     return r < 0 ? r : keep_metadata(d, chunk, &s->part.metadata, err);
 }
 
@@ -157,7 +157,7 @@ static int outcome(struct wd_ui_decoder *d, yyjson_val *chunk, const struct upp_
                           .is_error = error != NULL,
                           .text = UPP_STR("null"), .metadata = metadata ? wb_cstr(metadata) : (struct upp_str){0}};
     int r = error ? wd_string_text(d->a, *error, &s->result.text, err)
-                  : wd_value_text(d->a, yyjson_obj_get(chunk, "output"), &s->result.text, err);
+                  : wj_value_text(d->a, yyjson_obj_get(chunk, "output"), &s->result.text, err);
     return r < 0 || metadata ? r : keep_metadata(d, chunk, &s->result.metadata, err);
 }
 
@@ -168,7 +168,7 @@ static int on_output(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err 
 
 static int on_output_error(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
 {
-    struct upp_str text = wd_text_at(chunk, "errorText");
+    struct upp_str text = wj_text_at(chunk, "errorText");
     return outcome(d, chunk, text.p ? &text : &UPP_STR(""), NULL, err);
 }
 
@@ -181,10 +181,10 @@ static int on_output_denied(struct wd_ui_decoder *d, yyjson_val *chunk, struct u
 static int on_input_error(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
 {
     int            r     = on_input(d, chunk, err);
-    struct upp_str error = wd_text_at(chunk, "errorText"), input = wd_text_at(chunk, "input");
+    struct upp_str error = wj_text_at(chunk, "errorText"), input = wj_text_at(chunk, "input");
     if (r < 0)
         return r;
-    struct wd_ui_slot *s = find_call(d, wd_text_at(chunk, "toolCallId"), false);
+    struct wd_ui_slot *s = find_call(d, wj_text_at(chunk, "toolCallId"), false);
     if (s && input.p) { /* as it was written */
         s->part.text     = keep(d, input);
         s->part.metadata = UPP_STR("{\"pydantic_ai\":{\"raw_args\":true}}");
@@ -206,7 +206,7 @@ static struct wd_ui_slot *find_event(struct wd_ui_decoder *d, struct upp_str id,
 
 static int on_data(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_str type, struct upp_err *err)
 {
-    struct upp_str     id = wd_text_at(chunk, "id");
+    struct upp_str     id = wj_text_at(chunk, "id");
     struct wd_ui_slot *s  = find_event(d, id, type);
     if (yyjson_is_true(yyjson_obj_get(chunk, "transient")))
         return 0;
@@ -219,7 +219,7 @@ static int on_data(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_str ty
         s->part.name = keep(d, type);
     }
     s->part.text = UPP_STR("null");
-    return wd_value_text(d->a, yyjson_obj_get(chunk, "data"), &s->part.text, err);
+    return wj_value_text(d->a, yyjson_obj_get(chunk, "data"), &s->part.text, err);
 }
 
 /* All that the chunk says, but its type. */
@@ -251,13 +251,13 @@ static int on_other(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_str t
 
 static int on_file(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
 {
-    struct upp_str url = wd_text_at(chunk, "url"), mime = wd_text_at(chunk, "mediaType");
+    struct upp_str url = wj_text_at(chunk, "url"), mime = wj_text_at(chunk, "mediaType");
     if (!wb_str_starts(url, UPP_STR("data:")))
         return on_other(d, chunk, UPP_STR("ui.file"), err);
     struct wd_ui_slot *s = slot_add(d, err);
     if (!s)
         return no_slot(d);
-    int r = wd_url_media(d->a, keep(d, url), keep(d, mime), keep(d, wd_text_at(chunk, "filename")), &s->part, err);
+    int r = wd_url_media(d->a, keep(d, url), keep(d, mime), keep(d, wj_text_at(chunk, "filename")), &s->part, err);
     return r < 0 ? r : keep_metadata(d, chunk, &s->part.metadata, err);
 }
 
@@ -290,7 +290,7 @@ static int on_abort(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *
 
 static void take(struct wd_ui_decoder *d, struct upp_str *to, yyjson_val *from, const char *name)
 {
-    struct upp_str said = wd_text_at(from, name);
+    struct upp_str said = wj_text_at(from, name);
     if (said.p)
         *to = keep(d, said);
 }
@@ -313,8 +313,8 @@ static int take_event(struct wd_ui_decoder *d, struct wd_ui_slot *s, yyjson_val 
     uint64_t    time = wd_number_at(v, "timestamp");
     if (time && time < (uint64_t)1 << 47)
         s->time_ms = (int64_t)time;
-    int r = source && yyjson_is_str(source) ? wd_value_text(d->a, source, &s->source, err) : 0;
-    return r < 0 || !yyjson_is_arr(targets) ? r : wd_value_text(d->a, targets, &s->targets, err);
+    int r = source && yyjson_is_str(source) ? wj_value_text(d->a, source, &s->source, err) : 0;
+    return r < 0 || !yyjson_is_arr(targets) ? r : wj_value_text(d->a, targets, &s->targets, err);
 }
 
 static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
@@ -344,7 +344,7 @@ static int take_metadata(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_
 /* Another id is another message. */
 static int on_start(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err *err)
 {
-    struct upp_str id = wd_text_at(chunk, "messageId");
+    struct upp_str id = wj_text_at(chunk, "messageId");
     int            r  = 0;
     if (d->begun && id.p && d->id.p && !wb_str_eq(id, d->id))
         r = wd_ui_decode_end(d, err);
@@ -384,7 +384,7 @@ static int on_finish(struct wd_ui_decoder *d, yyjson_val *chunk, struct upp_err 
                                                            {UPP_STR_INIT("content-filter"), UPP_STOP_FILTER},
                                                             {UPP_STR_INIT("error"), UPP_STOP_ERROR}};
     for (size_t i = 0; i < WB_LEN(reasons); i++)
-        if (wb_str_eq(wd_text_at(chunk, "finishReason"), reasons[i].word))
+        if (wb_str_eq(wj_text_at(chunk, "finishReason"), reasons[i].word))
             d->stop = reasons[i].stop;
     return take_metadata(d, chunk, err);
 }
@@ -456,7 +456,7 @@ int wd_ui_decode(struct wd_ui_decoder *d, struct upp_str data, int64_t now_ms, s
     int r = wj_read(&d->scratch, data, UPP_OPTS(wj_read_opts, .max_bytes = WD_UI_CHUNK), &chunk, err);
     if (r < 0)
         return r;
-    struct upp_str type = wd_text_at(chunk, "type");
+    struct upp_str type = wj_text_at(chunk, "type");
     if (!type.p)
         return upp_fail(err, UPP_EINVALID, "a chunk is an object with a type");
     d->chunks++;

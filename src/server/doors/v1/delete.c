@@ -9,8 +9,7 @@
 static void write_deleted(struct wj_writer *w, const char *prefix, struct wb_uuid id, struct upp_str object)
 {
     wj_write_open(w, '{');
-    wj_write_name(w, UPP_STR("id"));
-    sv_write_id(w, prefix, id);
+    sv_put_id(w, "id", prefix, id);
     wj_put_str(w, "object", object);
     wj_put_bool(w, "deleted", true);
 }

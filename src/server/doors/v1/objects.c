@@ -27,7 +27,7 @@ void sv_write_id(struct wj_writer *w, const char *prefix, struct wb_uuid id)
     asst_id(w, prefix, id);
 }
 
-static void id_member(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id)
+void sv_put_id(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id)
 {
     wj_write_name(w, wb_cstr(key));
     sv_write_id(w, prefix, id);
@@ -43,7 +43,7 @@ void sv_write_thread(struct wj_writer *w, const struct wl_thread *t)
 void sv_write_listed(struct wj_writer *w, const struct wl_thread *t, size_t metadata_bytes)
 {
     wj_write_open(w, '{');
-    id_member(w, "id", "thread_", t->id);
+    sv_put_id(w, "id", "thread_", t->id);
     wj_put_str(w, "object", UPP_STR("thread"));
     seconds(w, "created_at", t->created_ms);
     wj_write_name(w, UPP_STR("metadata"));

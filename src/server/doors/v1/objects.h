@@ -10,6 +10,7 @@
 
 /* "run_" + 32 hex digits, as a JSON string; a UUID of zeros is null. */
 void sv_write_id(struct wj_writer *w, const char *prefix, struct wb_uuid id);
+void sv_put_id(struct wj_writer *w, const char *key, const char *prefix, struct wb_uuid id); /* as a member */
 
 void sv_write_thread(struct wj_writer *w, const struct wl_thread *t);
 

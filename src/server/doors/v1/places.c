@@ -37,8 +37,7 @@ WEFT_SUSPENDS static int answer_place(struct sv_exchange *x, const struct wl_thr
     wj_writer_init(&w, &x->reply.body, err);
     wj_write_open(&w, '{');
     wj_put_str(&w, "object", UPP_STR("thread.place"));
-    wj_write_name(&w, UPP_STR("thread_id"));
-    sv_write_id(&w, "thread_", t->id);
+    sv_put_id(&w, "thread_id", "thread_", t->id);
     wj_put_str(&w, "node_id", wb_uuid_text(node.id, id));
     wj_put_u64(&w, "entries", path.length);
     wj_put_bool(&w, "put_back", t->at != 0);

@@ -78,12 +78,6 @@ WEFT_SUSPENDS static int read_search(struct sv_exchange *x, struct wl_search *re
     return r;
 }
 
-static void name_id(struct wj_writer *w, const char *name, const char *prefix, struct wb_uuid id)
-{
-    wj_write_name(w, wb_cstr(name));
-    sv_write_id(w, prefix, id);
-}
-
 static struct upp_str role_name(uint8_t role)
 {
     return role == UPP_ROLE_USER ? UPP_STR("user") : role == UPP_ROLE_TOOL ? UPP_STR("tool") : UPP_STR("assistant");
@@ -94,11 +88,11 @@ static void write_found(struct wj_writer *w, const struct wl_found *f)
     size_t behind = f->match + f->match_n;
     wj_write_open(w, '{');
     wj_put_str(w, "object", UPP_STR("search.result"));
-    name_id(w, "message_id", "msg_", f->entry);
+    sv_put_id(w, "message_id", "msg_", f->entry);
     wj_put_open(w, "threads", '[');
     for (size_t i = 0; i < f->n_in; i++) {
         wj_write_open(w, '{');
-        name_id(w, "id", "thread_", f->in[i].thread);
+        sv_put_id(w, "id", "thread_", f->in[i].thread);
         wj_put_bool(w, "abandoned", f->in[i].abandoned);
         wj_write_close(w, '}');
     }

@@ -37,8 +37,7 @@ static void write_checkpoint(struct wj_writer *w, const struct wl_thread *t, con
     wj_put_str(w, "id", cp->id);
     wj_put_str(w, "object", UPP_STR("thread.checkpoint"));
     seconds(w, "created_at", cp->time_ms);
-    wj_write_name(w, UPP_STR("thread_id"));
-    sv_write_id(w, "thread_", t->id);
+    sv_put_id(w, "thread_id", "thread_", t->id);
     node_id(w, "node_id", l, cp->node);
     wj_put_u64(w, "step", cp->step);
     wj_put_u64(w, "messages", cp->messages);
@@ -69,8 +68,7 @@ static void write_node(struct wj_writer *w, const struct wl_thread *t, const str
     wj_put_open(w, "threads", '[');
     for (size_t i = 0; i < n->n_threads; i++) {
         wj_write_open(w, '{');
-        wj_write_name(w, UPP_STR("id"));
-        sv_write_id(w, "thread_", n->threads[i].id);
+        sv_put_id(w, "id", "thread_", n->threads[i].id);
         wj_put_u64(w, "messages", n->threads[i].messages);
         wj_write_close(w, '}');
     }
@@ -82,8 +80,7 @@ void sv_write_tree(struct wj_writer *w, const struct wl_thread *t, const struct 
 {
     wj_write_open(w, '{');
     wj_put_str(w, "object", UPP_STR("thread.tree"));
-    wj_write_name(w, UPP_STR("thread_id"));
-    sv_write_id(w, "thread_", t->id);
+    sv_put_id(w, "thread_id", "thread_", t->id);
     node_id(w, "root_id", l, l->root);
     node_id(w, "current_id", l, l->current);
     wj_put_u64(w, "current_messages", l->messages);

@@ -130,7 +130,7 @@ TEST(documents_values_are_texts_of_any_length)
             wb_buf_addc(&text, 'x');
         wb_buf_add(&text, UPP_STR("\"]"));
         CHECK(!text.failed && wj_read(&read, wb_buf_str(&text), NULL, &v, &err) >= 0);
-        CHECK(wd_value_text(&a, v, &ret, &err) >= 0);
+        CHECK(wj_value_text(&a, v, &ret, &err) >= 0);
         CHECK_STR(ret, wb_buf_str(&text));
         CHECK(!ret.p[ret.n]);
     }

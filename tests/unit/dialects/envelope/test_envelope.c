@@ -657,7 +657,7 @@ TEST(dialect_envelope_rules)
     {
         WB_CLEANUP(wb_buf_done) struct wb_buf json = WB_BUF(ROOM), is = WB_BUF(ROOM), was = WB_BUF(ROOM);
         size_t                                k, lines;
-        struct upp_str                        what = wd_text_at(one, "what");
+        struct upp_str                        what = wj_text_at(one, "what");
         test_note("%.*s", UPP_FMT(what));
         yyjson_arr_foreach(yyjson_obj_get(one, "problems"), k, lines, line)
             wb_buf_addf(&was, "%.*s\n", UPP_FMT(wj_text(line)));
