@@ -67,6 +67,14 @@ bool wb_str_split(struct upp_str *rest, char sep, struct upp_str *ret)
     return true;
 }
 
+bool wb_str_has_nocase(struct upp_str s, struct upp_str what)
+{
+    for (size_t i = 0; i + what.n <= s.n; i++)
+        if (wb_str_eq_nocase(wb_str_sub(s, i, what.n), what))
+            return true;
+    return false;
+}
+
 bool wb_str_u64(struct upp_str s, uint64_t *ret)
 {
     uint64_t v = 0;

@@ -58,6 +58,7 @@ int wb_str_cmp(struct upp_str a, struct upp_str b);
 
 /* Only A to Z are folded. */
 bool wb_str_eq_nocase(struct upp_str a, struct upp_str b);
+bool wb_str_has_nocase(struct upp_str s, struct upp_str what); /* anywhere in it */
 
 /* Where `what` begins in s, at or after `from`; SIZE_MAX when nowhere. */
 size_t wb_str_find(struct upp_str s, struct upp_str what, size_t from);

@@ -38,21 +38,13 @@ void wc_inline_secret(struct wc_reader *r, const struct wc_node *n)
         wc_warning(r, n, "a secret in plain text, and others can read this file: chmod 600, or write ${NAME}");
 }
 
-static bool holds(struct upp_str s, struct upp_str word)
-{
-    for (size_t i = 0; i + word.n <= s.n; i++)
-        if (wb_str_eq_nocase(wb_str_sub(s, i, word.n), word))
-            return true;
-    return false;
-}
-
 bool wc_is_secret_name(struct upp_str name)
 {
     static const struct upp_str words[] = {UPP_STR_INIT("auth"), UPP_STR_INIT("key"), UPP_STR_INIT("token"),
                                            UPP_STR_INIT("secret"), UPP_STR_INIT("passw"), UPP_STR_INIT("cookie"),
                                            UPP_STR_INIT("credential")};
     for (size_t i = 0; i < WB_LEN(words); i++)
-        if (holds(name, words[i]))
+        if (wb_str_has_nocase(name, words[i]))
             return true;
     return false;
 }

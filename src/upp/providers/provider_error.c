@@ -116,14 +116,6 @@ static int status_of_code(struct upp_str code)
     return wb_str_u64(code, &n) && n >= 100 && n <= 999 ? (int)n : 0;
 }
 
-static bool holds(struct upp_str s, struct upp_str what)
-{
-    for (size_t i = 0; i + what.n <= s.n; i++)
-        if (wb_str_eq_nocase(wb_str_sub(s, i, what.n), what))
-            return true;
-    return false;
-}
-
 static bool fits(const struct row *row, const struct upp__provider_error *t, int status, bool coded)
 {
     struct upp_str text = row->text ? wb_cstr(row->text) : (struct upp_str){0};
@@ -137,7 +129,7 @@ static bool fits(const struct row *row, const struct upp__provider_error *t, int
     case WITHIN:
         return wb_str_find(t->reason, text, 0) != SIZE_MAX;
     case PHRASE:
-        return !coded && (status == 0 || status == 400 || status == 413) && holds(t->message, text);
+        return !coded && (status == 0 || status == 400 || status == 413) && wb_str_has_nocase(t->message, text);
     default:
         return status >= row->from && status <= row->to;
     }
